@@ -23,7 +23,7 @@ from twin_axes import (
     pair_places,
     pieces,
     put,
-    put_made,
+    put_converted,
     signed,
     walk,
 )
@@ -92,7 +92,8 @@ def _strided(kernel: KernelSpec, axes: list[TwinAxis] | None, windows: list[np.n
     src_base, dst_base, _, _, lane_stride = kernel.push
     index = pieces(kernel, 512)
     if axes:
-        neighbours, together = kernel.constants[:2]
+        neighbours, together, _, is_full = kernel.constants[:4]
+        assert is_full == (np.prod(kernel.groups) * 512 == len(index))
         assert not together or (neighbours and axes[0].size % 4 == 0)
     src, dst, _ = (index, index, []) if axes is None else walk(index, axes)
     width = int(name.rsplit("_", 1)[1]) // 8
@@ -287,6 +288,11 @@ def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray
         _put_converted(kernel, windows, np.broadcast_to(src, dst.shape) % (1 << 32), dst, places)
     else:
         assert kernel.shader in ("element_copy", "resample_nearest")
+        if kernel.shader == "element_copy":
+            _, _, are_whole, is_full = kernel.constants[:4]
+            count, lanes = kernel.push[2], 32 // kernel.constants[0]
+            assert is_full == (are_whole and np.prod(kernel.groups) * 128 == count)
+            assert not are_whole or ((np.diff(dst) == 1).all() and len(dst) == count * lanes)
         put_moved(kernel, windows, axes, coordinates, dst, parameters)
 
 
@@ -390,4 +396,4 @@ def _put_converted(
     kernel: KernelSpec, windows: list[np.ndarray], src: np.ndarray, dst: np.ndarray, places: list[np.ndarray]
 ) -> None:
     value = at(by_elements(windows[0], kernel_types(kernel)[0]), src)
-    put_made(kernel, windows[1], value, dst, places)
+    put_converted(kernel, windows[1], value, dst, places)

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 from restride.kernel import KernelSpec
 from restride.plan.convert import Channels, Last, Planes, Scales
-from restride.plan.equal import EqualPush
 from restride.plan.problem import BlockPush, ChunkPush, FillPush, PadPush, Push
 from restride.plan.transpose import SharedPush, TransposePush
+from restride.plan.two_sources import TwoSourcesPush
 from restride.plan.yuv import YuvPush
 
 _UNUSED = tuple(f"unused_{word}" for word in range(12, 17))
@@ -22,8 +22,8 @@ _WORDS = {
     "element_fill": FillPush._fields,
     "element_pad": PadPush._fields,
     "strided_fill": FillPush._fields,
-    "equal": EqualPush._fields,
-    "light": EqualPush._fields,
+    "equal": TwoSourcesPush._fields,
+    "light": TwoSourcesPush._fields,
     "pixels_to_planes": ChunkPush._fields,
     "planes_to_pixels": ChunkPush._fields,
     "element_rows": ChunkPush._fields,

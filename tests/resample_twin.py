@@ -16,7 +16,7 @@ from twin_axes import (
     pair_places,
     pieces,
     put,
-    put_made,
+    put_converted,
 )
 
 from restride.kernel import KernelSpec
@@ -82,7 +82,7 @@ def _put_resampled(
         value = _nested_sums(kernel, source, axes, coordinates, parameters)
     else:
         value = at(source, _moved_from(kernel, axes, coordinates, parameters, len(dst)))
-    put_made(kernel, windows[1], value, dst, pair_places(kernel, axes, coordinates, len(dst)))
+    put_converted(kernel, windows[1], value, dst, pair_places(kernel, axes, coordinates, len(dst)))
 
 
 def _is_fixed(kernel: KernelSpec) -> bool:
@@ -158,7 +158,7 @@ def _sum(kernel: KernelSpec, weights: np.ndarray, values: Sequence[np.ndarray], 
 
 
 def _result(kernel: KernelSpec, total: np.ndarray) -> np.ndarray:
-    """bits_of_sum of taps.glsl; of integers what made_of_sum makes of them."""
+    """bits_of_sum of taps.glsl; of integers what converted_sum makes of them."""
     if _is_fixed(kernel):
         assert (np.abs(total) < 1 << 31).all()
         places, bits = _shift(kernel, 2), _shift(kernel, 3)
@@ -218,7 +218,7 @@ def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], p
         return
     source = by_elements(windows[0], kernel_types(kernel)[0])
     taken = _from_groups(kernel, source, axes, chosen, parameters)
-    put_made(kernel, windows[1], at(source, taken), dst[is_row], pair_places(kernel, axes, chosen, len(taken)))
+    put_converted(kernel, windows[1], at(source, taken), dst[is_row], pair_places(kernel, axes, chosen, len(taken)))
 
 
 def _cells(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
@@ -275,7 +275,7 @@ def _cells(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
     everywhere = [np.broadcast_to(each[:, None], total.shape).ravel() for each in chosen]
     everywhere[0] = everywhere[0] + np.tile(lane, len(src))
     places = pair_places(kernel, axes, everywhere, total.size)
-    put_made(kernel, windows[1], total.ravel(), (dst[:, None] + lane).ravel(), places)
+    put_converted(kernel, windows[1], total.ravel(), (dst[:, None] + lane).ravel(), places)
 
 
 def _check_taps(kernel: KernelSpec, axes: list[TwinAxis], words: np.ndarray) -> None:
@@ -383,7 +383,7 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
         coordinates[channel_axis] = np.broadcast_to(channel, total.shape)
     chosen = [each[is_row] for each in coordinates]
     places = pair_places(kernel, axes, chosen, int(is_row.sum()))
-    put_made(kernel, windows[1], _result(kernel, total[is_row]), dst[is_row], places)
+    put_converted(kernel, windows[1], _result(kernel, total[is_row]), dst[is_row], places)
 
 
 def _across(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
@@ -418,4 +418,4 @@ def _across(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
     steps = [first_axis.pairs[side] * np.arange(4) for side in (0, 1)]
     is_own = np.arange(4) >= made_before[:, None]
     of_lanes = [((place[:, None] + step) % (1 << 32))[is_own] for place, step in zip(places, steps, strict=True)]
-    put_made(kernel, windows[1], _result(kernel, total)[is_own], made[is_own], of_lanes)
+    put_converted(kernel, windows[1], _result(kernel, total)[is_own], made[is_own], of_lanes)

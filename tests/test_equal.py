@@ -16,7 +16,7 @@ from test_tensor import Costs, FromDLPack, assert_equal
 import restride as rs
 from restride.dtypes import DTYPES
 from restride.kernel import Limits
-from restride.plan.equal import equal_kernels
+from restride.plan.two_sources import equal_kernels
 from restride.runtime.modules import load_module
 
 NUMBERS = [0, 1, 2, 3, 0.5, 127, 128, 255, 256, 448, 2**11 + 1, 2**24, 2**24 + 1, 2**31 - 1, 2**31, 2**32 - 1, 2**32]

@@ -33,7 +33,7 @@ from restride_conformance.record import ShaderUnderTest
 from restride_conformance.setting import GUARD_BYTES
 from restride_conformance.shader import module_source, shader_under_test
 from restride_conformance.shader.contract import INTERFACES
-from restride_conformance.shader.part import SteeredLimits, TakesNoPart, put_to_test
+from restride_conformance.shader.part import RuntimeUnderTest, SteeredLimits, TakesNoPart
 
 ROOT = Path(__file__).parent.parent
 (EXAMPLE,) = re.findall(r"```glsl\n(#version 450\n.*?)```", (ROOT / "shaders/README.md").read_text("utf-8"), re.DOTALL)
@@ -74,7 +74,7 @@ class Walk:
         # A step that shares no factor with their number meets each case once, and every file early.
         candidates = cases_for(kind_of(self.module))
         step = next(step for step in range(97, 200) if gcd(step, len(candidates)) == 1)
-        tested = put_to_test(PlanRuntime(), ShaderUnderTest("", self.module, ""))
+        tested = RuntimeUnderTest(PlanRuntime(), self.module)
         found = self.cases.setdefault(module, [])
         while len(found) < count and self.seen < len(candidates):
             case = candidates[self.seen * step % len(candidates)]
@@ -91,7 +91,7 @@ WALKS: dict[tuple[str, int, bool, str], Walk] = {}
 
 def reaching(module: str, count: int) -> list[Case]:
     """Cases that have ``module`` among their kernels while it is under test, as their plans say."""
-    limits = put_to_test(PlanRuntime(), ShaderUnderTest("", module, "")).limits
+    limits = RuntimeUnderTest(PlanRuntime(), module).limits
     key = (kind_of(module), limits.widest_element, limits.shortcuts, limits.choices.transpose)
     return WALKS.setdefault(key, Walk(module)).reaching(module, count)
 
@@ -278,7 +278,7 @@ def kernels(*modules: str) -> list[KernelSpec]:
 def tested():
     """A recorder, and what stands before it while ``resample`` is under test."""
     recorder = Recorder()
-    return recorder, put_to_test(recorder, ShaderUnderTest("my.comp", "resample", "my.spv"))
+    return recorder, RuntimeUnderTest(recorder, "resample")
 
 
 def test_a_problem_without_the_module_ends_before_anything_is_dispatched(tested):
@@ -363,7 +363,7 @@ def test_what_is_written_is_bound_to_the_end_of_its_memory(tested):
     assert bound == [Binding(0, 64), Binding(256, 768, writes=True)]
     bound.clear()
     recorder.limits = Limits(max_buffer_range=512)
-    put_to_test(recorder, ShaderUnderTest("my.comp", "resample", "my.spv")).submit([spec], memories)
+    RuntimeUnderTest(recorder, "resample").submit([spec], memories)
     assert bound[1] == Binding(256, 512, writes=True)
     bound.clear()
     runtime.submit([spec], [memories[0], SimpleNamespace(nbytes=317)])  # the device has 320
@@ -381,7 +381,7 @@ def test_what_steers_the_plans_is_no_limit_of_the_device(tmp_path):
 def device_under_test(shader: ShaderUnderTest, runtime: str = "vulkan"):
     open_device(runtime).close()
     with rs.Device.over(
-        put_to_test(open_runtime(runtime=runtime, module_source=module_source(shader)), shader)
+        RuntimeUnderTest(open_runtime(runtime=runtime, module_source=module_source(shader)), shader.module)
     ) as device:
         yield device
 
@@ -425,7 +425,7 @@ def test_a_source_that_is_copied_first_is_no_problem_of_its_own(tmp_path):
         shader = shipped(tmp_path, module)
         open_device("vulkan").close()
         narrow = VulkanRuntime(max_buffer_range=16384, module_source=module_source(shader))
-        with rs.Device.over(put_to_test(narrow, shader)) as device:
+        with rs.Device.over(RuntimeUnderTest(narrow, shader.module)) as device:
             if takes_part:
                 assert run_case(case, device).verdict is Verdict.PASSED
                 assert device.counters().submissions > 1
@@ -455,7 +455,7 @@ def test_views_and_arrays_of_odd_strides_are_uploaded_as_ever(tmp_path):
 @cache
 def words_cases() -> tuple[Case, ...]:
     """Cases of 32-bit elements that the general copy of words takes part in, enough of them: with two seeds."""
-    tested = put_to_test(PlanRuntime(), ShaderUnderTest("", "strided_copy_32", ""))
+    tested = RuntimeUnderTest(PlanRuntime(), "strided_copy_32")
 
     def takes_part(case: Case) -> bool:
         tested.begin(str(case))

@@ -255,19 +255,59 @@ def test_groups_of_a_narrow_transpose_write_short_rows(src, choice, groups_of):
 @pytest.mark.parametrize(
     ("src", "dst", "pieces"),
     [
-        ("u8[101,7,3]{strides=(21,-3,1),offset=18}", "u8[101,7,3]", [(525, 1), (6, 0)]),  # 100 rows of 21, then one
-        ("u8[100,7,3]{strides=(21,-3,1),offset=18}", "u8[100,7,3]", [(525, 1)]),
-        ("f16[101,7,3]{strides=(21,-3,1),offset=18}", "f16[101,7,3]", [(1050, 1), (11, 0)]),
-        ("u8[100,7,3]{strides=(21,-3,1),offset=18}", "u8[100,7,3]{strides=(21,3,1),offset=1}", [(526, 0)]),
-        ("u8[100,7,3]{strides=(21,-3,1),offset=18}", "u8[100,7,3]{strides=(24,3,1)}", [(600, 0)]),  # holes
+        # Four groups of 128 words; then 18 words and a byte.
+        ("u8[101,7,3]{strides=(21,-3,1),offset=18}", "u8[101,7,3]", [(0, 512, 1, 1), (512, 19, 0, 0)]),
+        ("u8[100,7,3]{strides=(21,-3,1),offset=18}", "u8[100,7,3]", [(0, 512, 1, 1), (512, 13, 1, 0)]),
+        ("u8[64,8,3]{strides=(24,-3,1),offset=21}", "u8[64,8,3]", [(0, 384, 1, 1)]),
+        ("f16[101,7,3]{strides=(21,-3,1),offset=18}", "f16[101,7,3]", [(0, 1024, 1, 1), (1024, 37, 0, 0)]),
+        ("u8[100,7,3]{strides=(21,-3,1),offset=18}", "u8[100,7,3]{strides=(21,3,1),offset=1}", [(0, 526, 0, 0)]),
+        ("u8[100,7,3]{strides=(21,-3,1),offset=18}", "u8[100,7,3]{strides=(24,3,1)}", [(0, 600, 0, 0)]),  # holes
     ],
 )
 def test_whole_words_of_elements_are_written_without_a_look_for_holes(src, dst, pieces):
     limits = SteeredLimits(elements_per_dispatch=1)
     kernels = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), limits)
-    assert [(kernel.shader, kernel.push[2], kernel.constants[1:3]) for kernel in kernels] == [
-        ("element_copy", words, (1, is_whole)) for words, is_whole in pieces
+    assert [(kernel.shader, kernel.push[3], kernel.push[2], *kernel.constants[1:4]) for kernel in kernels] == [
+        ("element_copy", first, words, 1, is_whole, is_full) for first, words, is_whole, is_full in pieces
     ]
+
+
+def test_full_groups_fill_every_row_of_groups():
+    """2625 words are 20 groups and a part of one: three rows of six, where a row has at most eight."""
+    src, dst = TensorDesc.parse("u8[500,7,3]{strides=(21,-3,1),offset=18}"), TensorDesc.parse("u8[500,7,3]")
+    kernels = copy_kernels(src, dst, SteeredLimits(elements_per_dispatch=1, max_group_count=(8, 65535, 2)))
+    assert [(kernel.groups, kernel.push[2], kernel.constants[3]) for kernel in kernels] == [
+        ((6, 3, 1), 2304, 1),
+        ((3, 1, 1), 321, 0),
+    ]
+    source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
+    result = np.full(dst.nbytes, 171, np.uint8)
+    run(kernels, source, result)
+    np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "pieces"),
+    [
+        # Four fours a row, 512 of them a group: of 400 rows 384 are in full groups.
+        ("f32[400,16]{strides=(40,2)}", "f32[400,16]", [(1536, 1), (64, 0)]),
+        ("f32[2,400,16]{strides=(17000,40,2)}", "f32[2,400,16]", [(3072, 1), (128, 0)]),
+        ("f32[300,16]{strides=(40,2)}", "f32[300,16]", [(1200, 0)]),  # 44 rows are too many
+        ("f32[6400]{strides=(2)}", "f32[6400]", [(1600, 0)]),
+    ],
+)
+def test_large_gathers_are_cut_where_full_groups_end(src, dst, pieces):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    kernels = copy_kernels(src, dst, SteeredLimits(elements_per_dispatch=1))
+    assert [(kernel.shader, kernel.push[2], kernel.constants[3]) for kernel in kernels] == [
+        ("strided_gather_128", count, is_full) for count, is_full in pieces
+    ]
+    source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
+    result = np.full(dst.nbytes, 171, np.uint8)
+    run(kernels, source, result)
+    np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
+    for limits in (ROOMY, SteeredLimits(elements_per_dispatch=1, choices=Choices.usual("discrete"))):
+        assert len(copy_kernels(src, dst, limits)) == 1  # small, or no CPU
 
 
 @pytest.mark.parametrize(

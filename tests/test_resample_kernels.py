@@ -34,7 +34,7 @@ def elements(dtype: str, sizes: tuple[int, ...]) -> Array:
 
 
 def forget() -> None:
-    plan_of_resample._remembered_invocations.cache_clear()
+    plan_of_resample._cached_invocations.cache_clear()
     plans._plans.clear()
 
 

@@ -14,7 +14,7 @@ from test_shader_contract import members_of_push_constants
 import restride as rs
 from restride.cli.demo import draw_sheet
 from restride.kernel import Limits
-from restride.plan.light import light_kernels
+from restride.plan.two_sources import light_kernels
 from restride.runtime.modules import load_module
 
 RNG = np.random.default_rng(7)

@@ -128,7 +128,7 @@ BROKEN = {
     ),
     "constant": (
         KEEPS.replace(LINE, LINE + "layout(constant_id = 8) const uint N = 0;\n").replace("src[0]", "N"),
-        "specialization constant 8; the contract has 0, 1, 15",
+        "specialization constant 8; the contract has 0 to 3, 15",
     ),
     "shared memory": (
         KEEPS.replace(LINE, LINE + "shared uint a[4096]; shared bool b;\n").replace("src[0];", "a[src[0]] + uint(b);"),

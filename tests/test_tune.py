@@ -33,8 +33,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "kept"
 
 
+def usual(device: rs.Device) -> Choices:
+    """The choices of a device that nobody tuned."""
+    return Choices.usual(device.info.kind, device.info.driver_version)
+
+
 def test_a_cpu_has_other_choices_than_the_rest() -> None:
     assert Choices.usual("cpu") == Choices("neighbours", "registers", "8", "few") == Choices()
+    assert Choices.usual("cpu", "Mesa 22.3.6 (LLVM 15.0.6)") == Choices()
+    assert Choices.usual("cpu", "Mesa 25.0.7-2~bpo12+1 (LLVM 15.0.6)") == Choices(transpose="narrow")
+    assert Choices.usual("integrated", "Mesa 25.0.7") == OTHER
     assert {Choices.usual(kind) for kind in ("discrete", "integrated", "virtual", "other")} == {OTHER}
     assert str(OTHER) == "elements apart, transpose shared, rows 8, invocations many"
     assert all(getattr(OTHER, name) in candidates for name, candidates in CANDIDATES.items())
@@ -130,7 +138,7 @@ def test_a_device_has_the_choices_that_were_kept_and_the_same_results(runtime: s
             warnings.simplefilter("error")
             device = open_device(runtime)
         with device:
-            assert device.limits.choices == device.info.limits.choices == (choices or Choices.usual(device.info.kind))
+            assert device.limits.choices == device.info.limits.choices == (choices or usual(device))
             assert device.info.is_tuned == (choices is not None)
             results.append(rs.reorder(rs.asarray(x, device=device).permute(0, 2, 1)).numpy())
     assert all(np.array_equal(result, x.transpose(0, 2, 1)) for result in results)
@@ -172,7 +180,7 @@ def test_every_candidate_is_measured_and_the_device_is_as_before(
         for each in found.seconds[choice].values():
             assert set(each) == set(tuning.WORK[choice])
             assert all(seconds > 0 for seconds in each.values())
-    assert found.usual == Choices.usual(vulkan_device.info.kind)
+    assert found.usual == usual(vulkan_device)
     assert {name.removesuffix("_aligned") for name, _ in met if name.startswith("transpose")} == {
         f"transpose_{way}{bits}" for way in ("", "shared_") for bits in (8, 16, 32)
     }
@@ -215,7 +223,7 @@ def test_another_runtime_is_refused() -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small squares, one round."""
-    monkeypatch.setattr("restride_bench.commands.tune.tune", partial(tune, edge=32, rounds=1))
+    monkeypatch.setattr("restride_bench.tuning.tune", partial(tune, edge=32, rounds=1))
 
 
 @pytest.mark.usefixtures("quick", "vulkan_device")
@@ -258,7 +266,7 @@ def test_the_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
         def clear(self) -> None:
             seen.append((self.total, "cleared"))
 
-    monkeypatch.setattr("restride_bench.commands.tune.Progress", Seen)
+    monkeypatch.setattr("restride_bench.tuning.Progress", Seen)
     assert main(["tune"]) == 0
     assert {total for total, _ in seen} == {len(seen) - 1}
     assert seen[-1][1] == "cleared"
@@ -270,7 +278,7 @@ def test_the_table_says_what_was_chosen(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "restride_bench.commands.tune.tune",
+        "restride_bench.tuning.tune",
         lambda _, **__: made_up(neighbours=12.345, apart=1, registers=2, shared=3, few=4, many=5),
     )
     assert main(["tune"]) == 0

@@ -140,10 +140,10 @@ def is_normal(value: np.ndarray) -> np.ndarray:
     return (exponent > 0) & (exponent < 255)
 
 
-def put_made(
+def put_converted(
     kernel: KernelSpec, window: np.ndarray, value: np.ndarray, dst: np.ndarray, places: list[np.ndarray]
 ) -> None:
-    """made_of in scales.glsl, for elements, or sums in f32, and the destination elements that they become."""
+    """converted in scales.glsl, for elements, or sums in f32, and the destination elements that they become."""
     _, dst_type = kernel_types(kernel)
     rounding, steps = kernel.constants[4:6]
     assert rounding & ~48 == 4, "the twin rounds to nearest even and saturates"

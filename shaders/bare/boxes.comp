@@ -35,10 +35,10 @@ void main() {
         uint x0 = uint(x), x1 = min(x0 + 1u, where.w - 1u);
         vec3 above = mix(pixel(upper + x0), pixel(upper + x1), x - float(x0));
         vec3 below = mix(pixel(lower + x0), pixel(lower + x1), x - float(x0));
-        vec3 made = (mix(above, below, y - float(y0)) - vec3(123.675, 116.28, 103.53)) * (1.0 / vec3(58.395, 57.12, 57.375));
-        planes[0][n] = made.x;
-        planes[1][n] = made.y;
-        planes[2][n] = made.z;
+        vec3 normalized = (mix(above, below, y - float(y0)) - vec3(123.675, 116.28, 103.53)) * (1.0 / vec3(58.395, 57.12, 57.375));
+        planes[0][n] = normalized.x;
+        planes[1][n] = normalized.y;
+        planes[2][n] = normalized.z;
     }
     [[unroll]] for (uint c = 0u; c < 3u; ++c) {
         dst[(((gl_WorkGroupID.z * 3u + c) * ROWS + row) * COLUMNS + column) / 4u] = planes[c];

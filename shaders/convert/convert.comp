@@ -204,7 +204,7 @@ void make_four(uint offset, vec2 src_pair, vec2 dst_pair) {
         if (lane != 0u && has(DST_PAIRS_ALONG_FOUR)) {
             dst_pair = dst_pair_at(pair_offset.y + lane * dispatch.dst_pair_lane);
         }
-        four[lane] = made_of(bits, load_old(offset + lane), src_pair, dst_pair);
+        four[lane] = converted(bits, load_old(offset + lane), src_pair, dst_pair);
     }
     store_four(offset, four);
 }
@@ -308,7 +308,7 @@ uint old_word(uint word) { return OWN_WORDS || LANES == 1 ? dst[word] : atomicOr
 uvec2 element_bits(uint dst_offset) {
     vec2 src_pair = src_pair_at(pair_offset.x);
     vec2 dst_pair = dst_pair_at(pair_offset.y);
-    return made_of(load_src(src_offset), load_old(dst_offset), src_pair, dst_pair);
+    return converted(load_src(src_offset), load_old(dst_offset), src_pair, dst_pair);
 }
 
 void main() {

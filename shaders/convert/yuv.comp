@@ -40,11 +40,11 @@ layout(push_constant) uniform Dispatch {
 } dispatch;
 
 uint src_offset;
-uvec2 moved;
+uvec2 chroma_offset;
 
 #define VISIT_AXIS(k) \
     src_offset += coordinate * SRC(k); \
-    moved += coordinate * PAIRS(k);
+    chroma_offset += coordinate * PAIRS(k);
 #include "axes.glsl"
 
 uint group_number() { return gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x; }
@@ -95,12 +95,12 @@ void main() {
         return;
     }
     src_offset = dispatch.src_base;
-    moved = uvec2(0u);
+    chroma_offset = uvec2(0u);
     uint dst_offset = dispatch.dst_base;
     FOR_COORDINATES_OF_INDEX
-    uint u = dispatch.u_base + moved.x;
-    uint v = dispatch.v_base + moved.x;
-    uint next = moved.y == dispatch.last_chunk ? 0u : CHROMA_STEP;
+    uint u = dispatch.u_base + chroma_offset.x;
+    uint v = dispatch.v_base + chroma_offset.x;
+    uint next = chroma_offset.y == dispatch.last_chunk ? 0u : CHROMA_STEP;
     ivec3 left = chroma(int(byte_at(u)) - 128, int(byte_at(v)) - 128);
     ivec3 right = chroma(int(byte_at(u + next)) - 128, int(byte_at(v + next)) - 128);
     store_row(dst_offset, four_at(src_offset), left, right);

@@ -84,7 +84,7 @@ void main() {
     uvec4 pair_terms = parameters[row++];
     vec2 src_pair = src_pair_at(sum_of_terms(pair_terms.x, dispatch.src_pairs));
     vec2 dst_pair = dst_pair_at(sum_of_terms(pair_terms.y, dispatch.dst_pairs));
-    store_element_shared(dst_offset, made_of(load_src(src_offset), load_old(dst_offset), src_pair, dst_pair));
+    store_element_shared(dst_offset, converted(load_src(src_offset), load_old(dst_offset), src_pair, dst_pair));
 #else
     uint src_offset = sum_of_terms(head.z, FILL ? 0 : dispatch.src_base_or_low);
     uint dst_offset = sum_of_terms(head.w, dispatch.dst_base);

@@ -21,6 +21,7 @@ layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the sam
 #include "dispatch.glsl"
 #include "axes.glsl"
 #include "elements.glsl"
+#include "selected.glsl"
 
 uint src_offset;
 
@@ -60,19 +61,42 @@ uvec2 element_bits(uint dst_offset) { return uvec2(load_bits(src_offset), 0); }
 #if !defined(FILL) && !defined(INDEX_TABLES)
 // Every word is all elements of the destination, in the order of their indices: nothing is left out or kept.
 layout(constant_id = 2) const bool WHOLE_WORDS = false;
+layout(constant_id = 3) const bool FULL = false;  // every invocation of every group has such a word
+
+// Of the elements of a word only the first one's coordinates come from divisions; the next one is a step further, as an odometer.
+uint coordinates[MAX_AXES];
+
+#define FIRST_COORDINATE(k) \
+    IF_AXIS(k) { \
+        uint rest = k + 1 == RANK ? 0u : DIVIDE_BY_SIZE(index, k); \
+        coordinates[k] = index - rest * SIZE(k); \
+        index = rest; \
+    }
+
+#define VISIT_COORDINATE(k) \
+    IF_AXIS(k) { \
+        uint coordinate = coordinates[k]; \
+        VISIT_AXIS(k) \
+        coordinates[k] = coordinate + carry; \
+        carry = coordinates[k] == SIZE(k) ? 1u : 0u; \
+        coordinates[k] = carry == 1u ? 0u : coordinates[k]; \
+    }
 
 void write_whole_word(uint word) {
+    uint index = word * LANES - dispatch.dst_base;
+    FOR_AXES_INWARD_OUT(FIRST_COORDINATE)
     uint bits = 0u;
     for (uint lane = 0u; lane < LANES; ++lane) {
         begin_element();
-        uint offset = word * LANES + lane;
-        visit_index(offset - dispatch.dst_base);
-        bits |= in_lane(element_bits(offset).x, lane);
+        uint carry = 1u;
+        FOR_AXES_INWARD_OUT(VISIT_COORDINATE)
+        bits |= in_lane(element_bits(word * LANES + lane).x, lane);
     }
-    dst[word] = bits;
+    dst[word] = selected(bits, word);
 }
 #else
 const bool WHOLE_WORDS = false;
+const bool FULL = false;
 void write_whole_word(uint word) {}
 #endif
 
@@ -81,6 +105,8 @@ void main() {
     uint piece = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
     if (!WHOLE_WORDS) {
         write_piece(piece);
+    } else if (FULL) {  // with a branch, llvmpipe asks for each load and store whether its lane is there
+        write_whole_word(dispatch.first_word + piece);
     } else if (piece < dispatch.pieces) {
         write_whole_word(dispatch.first_word + piece);
     }

@@ -23,7 +23,7 @@ layout(constant_id = 2) const bool ALIGNED = false;
 const uint CHUNK_WORDS = 4;
 const int MOST_APART = 4;
 #define MOST_LOADED 17  // 4 * 4, and one more
-#define MOST_MADE 4
+#define MOST_STORED 4
 
 #define PUSH_CHUNKS
 #include "dispatch.glsl"
@@ -56,12 +56,12 @@ void load_aligned() {
 
 void make_words() {
     [[unroll]] for (int word = 0; word < int(CHUNK_WORDS); ++word) {
-        made[word] = 0u;
+        stored[word] = 0u;
         [[unroll]] for (int lane = 0; lane < 4; ++lane) {
             if (lane < int(LANES)) {
                 int element = word * int(LANES) + lane;
                 int place = STEP < 0 ? APART * (CHUNK - 1 - element) : APART * element;
-                made[word] |= in_lane(loaded_element(0u, uint(place)), uint(lane));
+                stored[word] |= in_lane(loaded_element(0u, uint(place)), uint(lane));
             }
         }
     }
@@ -79,7 +79,7 @@ void main() {
     if (ALIGNED) {
         load_aligned();
         make_words();
-        dst4[dst_offset / uint(CHUNK)] = uvec4(made[0], made[1], made[2], made[3]);
+        dst4[dst_offset / uint(CHUNK)] = uvec4(stored[0], stored[1], stored[2], stored[3]);
         return;
     }
     int outside = int(dst_offset % LANES);

@@ -29,7 +29,7 @@ layout(constant_id = 4) const bool FULL = false;  // every invocation of every g
 const uint MOST_CHANNELS = 4;
 const uint GROUPS = 5;  // the first of them before those that are the invocation's own
 #define MOST_LOADED 24  // 4 * (5 + 1)
-#define MOST_MADE 17  // 4 * 4 + 1
+#define MOST_STORED 17  // 4 * 4 + 1
 
 #define PUSH_CHUNKS
 #include "dispatch.glsl"
@@ -49,7 +49,7 @@ uint src_offset, dst_offset, chunk;
 
 // Words of a whole row. The chunk that a row of the destination may have behind the last one loads that instead, for nothing.
 void load_four(uint place, uint offset, bool is_behind) {
-    uvec4 four = src4[offset / FOUR - uint(is_behind)];
+    uvec4 four = src4[selected(offset / FOUR - uint(is_behind), offset)];
     [[unroll]] for (uint n = 0u; n < 4u; ++n) {
         loaded[min(place + n, MOST_LOADED - 1u)] = four[n];
     }
@@ -58,9 +58,9 @@ void load_four(uint place, uint offset, bool is_behind) {
 // Words 1 to `count`, with so many elements of the word before each in front of its own; they begin at 0 then.
 void move_up(uint count, uint elements) {
     uint shift = elements * BITS;
-    [[unroll]] for (uint n = 0u; n + 1u < MOST_MADE; ++n) {
+    [[unroll]] for (uint n = 0u; n + 1u < MOST_STORED; ++n) {
         if (n < count) {
-            made[n] = LANES == 1u ? made[n + 1u] : made[n] >> 1 >> (31u - shift) | made[n + 1u] << shift;
+            stored[n] = LANES == 1u ? stored[n + 1u] : stored[n] >> 1 >> (31u - shift) | stored[n + 1u] << shift;
         }
     }
 }
@@ -70,7 +70,7 @@ void store(uint count, uint offset, int low, int high) {
         [[unroll]] for (uint n = 0u; n < MOST_CHANNELS; ++n) {
             if (4u * n < count) {
                 uint first = 4u * n + 1u;
-                uvec4 words = uvec4(made[first], made[first + 1u], made[first + 2u], made[first + 3u]);
+                uvec4 words = uvec4(stored[first], stored[first + 1u], stored[first + 2u], stored[first + 3u]);
                 [[unroll]] for (uint word = 0u; word < 4u; ++word) {
                     words[word] = selected(words[word], offset);
                 }
@@ -109,11 +109,11 @@ void make(int first, int pixels) {
     [[unroll]] for (uint plane = 0u; plane < MOST_CHANNELS; ++plane) {
         if (plane < CHANNELS) {
             [[unroll]] for (uint group = 0u; group < GROUPS; ++group) {
-                made[group] = 0u;
+                stored[group] = 0u;
                 [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
                     if (lane < LANES) {
                         uint element = (group * LANES + lane) * CHANNELS + plane;
-                        made[group] |= in_lane(loaded_element(0u, element), lane);
+                        stored[group] |= in_lane(loaded_element(0u, element), lane);
                     }
                 }
             }
@@ -143,14 +143,14 @@ void load(int first, int pixels, int bottom, int top) {
 
 void make(int first, int pixels) {
     // Of the group before, the last word.
-    [[unroll]] for (uint word = 0u; word < MOST_MADE; ++word) {
+    [[unroll]] for (uint word = 0u; word < MOST_STORED; ++word) {
         if (word <= 4u * CHANNELS) {
-            made[word] = 0u;
+            stored[word] = 0u;
             [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
                 if (lane < LANES) {
                     uint element = (word + CHANNELS - 1u) * LANES + lane;
                     uint bits = loaded_element(element % CHANNELS * (GROUPS + 1u), element / CHANNELS);
-                    made[word] |= in_lane(bits, lane);
+                    stored[word] |= in_lane(bits, lane);
                 }
             }
         }

@@ -3,13 +3,13 @@
 // The words of a row of the destination are its own, but for its first and its last, which it may share with other rows or with
 // bytes that are no elements: there atomics write its elements alone.
 //
-// This file depends on elements.glsl, the global declarations of `src` and `dst` (uint[]), and on MOST_LOADED and MOST_MADE:
-// words of `loaded`, where runs lie one after the other with one word more each, and of `made`.
+// This file depends on elements.glsl, the global declarations of `src` and `dst` (uint[]), and on MOST_LOADED and MOST_STORED:
+// words of `loaded`, where runs lie one after the other with one word more each, and of `stored`.
 
 #include "selected.glsl"
 
 uint loaded[MOST_LOADED];
-uint made[MOST_MADE];
+uint stored[MOST_STORED];
 
 // Words of the source from element `lowest` on, to `place`. No word is read that has none of the elements `bottom` to `top`;
 // before them, `lowest` may even be below 0. One word more is changed behind them.
@@ -44,17 +44,17 @@ void store_shared(uint word, uint bits, uint mask) {
 void store_words(uint place, uint count, uint word, int low, int high) {
     int lanes = int(LANES);
     uint last = 0u;
-    [[unroll]] for (uint n = 0u; n < MOST_MADE; ++n) {
+    [[unroll]] for (uint n = 0u; n < MOST_STORED; ++n) {
         if (n < count) {
             int element = int(n) * lanes;
             if (element >= low && element + lanes <= high) {
-                dst[word + n] = selected(made[place + n], word + n);
+                dst[word + n] = selected(stored[place + n], word + n);
             }
-            last = int(n) == high / lanes ? made[place + n] : last;
+            last = int(n) == high / lanes ? stored[place + n] : last;
         }
     }
     if (LANES > 1u && low > 0) {
-        store_shared(word, made[place], 0xFFFFFFFFu << (uint(low) * BITS));
+        store_shared(word, stored[place], 0xFFFFFFFFu << (uint(low) * BITS));
     }
     if (LANES > 1u && high > 0 && high % lanes != 0) {
         store_shared(word + uint(high / lanes), last, (1u << (uint(high % lanes) * BITS)) - 1u);

@@ -59,6 +59,11 @@ layout(constant_id = 0) const bool NEIGHBOURS = false;
 // The pieces of an invocation differ along axis 0 alone, whose size is a multiple of theirs: the axes are walked once for all four.
 // Sizes (12, 5), NEIGHBOURS: piece 16 is coordinates (4, 1), and 17 to 19 are (5, 1) to (7, 1).
 layout(constant_id = 1) const bool TOGETHER = false;
+
+// Every invocation of every group has four pieces. Where one may not, llvmpipe asks for each load and store.
+layout(constant_id = 3) const bool FULL = false;
+#else
+const bool FULL = false;
 #endif
 
 #ifdef GATHER
@@ -116,7 +121,9 @@ void main() {
             dst_offset += DST(0);
         }
 #endif
-        if (piece < dispatch.pieces) {
+        if (FULL) {
+            store(dst_offset, load(src_offset));
+        } else if (piece < dispatch.pieces) {
             store(dst_offset, load(src_offset));
         }
     }

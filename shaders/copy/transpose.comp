@@ -49,6 +49,7 @@ layout(constant_id = 1) const bool B_JUMPS = false;
 
 #define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
 #include "axes.glsl"
+#include "selected.glsl"
 
 const uint LANES = WIDTH < 32 ? 32 / WIDTH : 1;     // elements in a word, if it has any whole ones
 const uint ELEMENT_WORDS = WIDTH < 32 ? 1 : WIDTH / 32;
@@ -113,12 +114,17 @@ uint word_at(uint b, uint n) {
     return rows[n / ELEMENT_WORDS * LANES + b % LANES][b / LANES * ELEMENT_WORDS + n % ELEMENT_WORDS];
 }
 
+// The same, about to be stored in a row; see selected.glsl. Words of 32 bits and more are as they were loaded; of bytes, a large
+// matrix takes a fifth longer with the select.
+uint turned(uint b, uint n, uint row) { return WIDTH == 16 ? selected(word_at(b, n), row) : word_at(b, n); }
+
 #ifdef ALIGNED
 
 void read_row(uint n, uint row, uint b) { rows[n] = src[(row + b) / B_BLOCK]; }
 
 void write_row(uint n, uint row, uint a, uint end) {
-    dst[(row + a) / A_BLOCK] = uvec4(word_at(n, 0), word_at(n, 1), word_at(n, 2), word_at(n, 3));
+    dst[selected((row + a) / A_BLOCK, row)] = uvec4(
+        turned(n, 0, row), turned(n, 1, row), turned(n, 2, row), turned(n, 3, row));
 }
 
 #else
@@ -150,7 +156,7 @@ void write_row(uint n, uint row, uint a, uint end) {
     [[unroll]] for (uint word = 0; word < A_WORDS; ++word) {
         uint bits = word_at(n, word);
 #if WIDTH < 32
-        bits = bits >> skipped * WIDTH | word_at(n, word + 1) << 1 << (31 - skipped * WIDTH);
+        bits = selected(bits >> skipped * WIDTH | word_at(n, word + 1) << 1 << (31 - skipped * WIDTH), row);
 #endif
         if (a + skipped + (word / ELEMENT_WORDS + 1) * LANES <= end) {
             dst[first * ELEMENT_WORDS + word] = bits;

@@ -70,11 +70,11 @@ CELL column(CELL cells[LANES], uint n) {
 #if LANES == 1
     return cells[0];
 #else
-    uint found = 0u;
+    uint word = 0u;
     [[unroll]] for (uint lane = 0u; lane < LANES; ++lane) {
-        found |= (cells[lane] >> WIDTH * n & (1u << WIDTH) - 1u) << WIDTH * lane;
+        word |= (cells[lane] >> WIDTH * n & (1u << WIDTH) - 1u) << WIDTH * lane;
     }
-    return found;
+    return word;
 #endif
 }
 

@@ -178,7 +178,7 @@ void write_lines(uint dst_offset) {
                 precise float of_lower = weights.y * lower.sums[n];
                 precise float sum = of_upper + of_lower;
                 uint bits_of_one = floatBitsToUint(is_fill ? fill_of[c] : sum);
-                bits[n] = made_of_f32(bits_of_one, uvec2(0u), src_pairs_of[c], dst_pairs_of[c]).x;
+                bits[n] = converted_f32(bits_of_one, uvec2(0u), src_pairs_of[c], dst_pairs_of[c]).x;
             }
         }
         write_line(dst_offset, bits);

@@ -179,10 +179,10 @@ uvec2 bits_of_channel(vec4 sums, uint c) {
     vec2 src_pair, dst_pair;
     pairs_of_channel(c, src_pair, dst_pair);
     if (SLOTS != 0) {
-        return made_of_f32(bits_of_sum(sums[c]), uvec2(0u), src_pair, dst_pair);
+        return converted_f32(bits_of_sum(sums[c]), uvec2(0u), src_pair, dst_pair);
     }
     uvec2 bits = moved_bits(c);
-    return STEPS == 0u && SRC_TYPE == DST_TYPE ? bits : made_of(bits, uvec2(0u), src_pair, dst_pair);
+    return STEPS == 0u && SRC_TYPE == DST_TYPE ? bits : converted(bits, uvec2(0u), src_pair, dst_pair);
 }
 
 vec4 sums_if_any() { return SLOTS == 0 ? vec4(0.0) : sums_of_channels(); }

@@ -33,11 +33,11 @@ const uint MOST_ROWS = 4;
 ivec4 fill;
 
 ivec4 fill_of_channels(uint first) {
-    ivec4 found = ivec4(0);
+    ivec4 channels = ivec4(0);
     for (uint c = 0u; c < CHANNELS; ++c) {
-        found[c] = int(words[fill_at + first + c]);
+        channels[c] = int(words[fill_at + first + c]);
     }
-    return found;
+    return channels;
 }
 
 void load_channels() {
@@ -117,7 +117,7 @@ uint bits_of(int number, uint c) {
     }
     vec2 src_pair, dst_pair;
     pairs_of_channel(c, src_pair, dst_pair);
-    return made_of_f32(floatBitsToUint(float(number)), uvec2(0u), src_pair, dst_pair).x;
+    return converted_f32(floatBitsToUint(float(number)), uvec2(0u), src_pair, dst_pair).x;
 }
 
 void write_pixel(uint offset, ivec4 sums, bool is_fill) {

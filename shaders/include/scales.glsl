@@ -154,7 +154,7 @@ vec2 dst_pair_at(uint place) {
 }
 
 // The destination element for `element`, the bits of an f32. `old` is the destination's old element, for a sum.
-uvec2 made_of_f32(uint element, uvec2 old, vec2 src_pair, vec2 dst_pair) {
+uvec2 converted_f32(uint element, uvec2 old, vec2 src_pair, vec2 dst_pair) {
     if (STEPS != 0u) {
         element = floatBitsToUint(through_scales(uintBitsToFloat(element), old, src_pair, dst_pair));
     }
@@ -165,7 +165,7 @@ uvec2 made_of_f32(uint element, uvec2 old, vec2 src_pair, vec2 dst_pair) {
 }
 
 // The destination element for a source element. Without steps, wide types avoid f32, which would round twice.
-uvec2 made_of(uvec2 bits, uvec2 old, vec2 src_pair, vec2 dst_pair) {
+uvec2 converted(uvec2 bits, uvec2 old, vec2 src_pair, vec2 dst_pair) {
     uint rounding = ROUNDING & 3u;
     bool saturate = (ROUNDING & SATURATES) != 0u;
     bool is_exact = STEPS == 0u;
@@ -181,7 +181,7 @@ uvec2 made_of(uvec2 bits, uvec2 old, vec2 src_pair, vec2 dst_pair) {
     if (is_exact && SRC_TYPE == F64 && is_integer(DST_TYPE) && DST_TYPE != PRED) {
         return integer_of_f64(bits, DST_TYPE, rounding, saturate);
     }
-    return made_of_f32(f32_of(bits, SRC_TYPE, is_exact && DST_TYPE != F32), old, src_pair, dst_pair);
+    return converted_f32(f32_of(bits, SRC_TYPE, is_exact && DST_TYPE != F32), old, src_pair, dst_pair);
 }
 
 // ---- loads of elements of any width by offset; elements.glsl stores elements that share words

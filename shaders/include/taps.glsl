@@ -62,7 +62,7 @@ ivec4 lost(ivec4 sum, ivec4 addend, ivec4 total) { return ivec4(0); }
 
 int compensated(int sum, int lost_of_sum, uint weights) { return sum; }
 
-uvec2 made_of_sum(int sum, uint dst_offset, uvec2 pair_offset) {
+uvec2 converted_sum(int sum, uint dst_offset, uvec2 pair_offset) {
     // -2 in 16 bits is 0xFFFE alone: the other half of the word belongs to a neighbour.
     return uvec2(uint(number_of_sum(sum)) & 0xFFFFFFFFu >> 32u - DST_WIDTH, 0u);
 }
@@ -126,10 +126,10 @@ uint bits_of_sum(float sum) {
     return (SLOTS_AND_KIND & GRADIENT) != 0u && bits == 0x80000000u ? 0u : bits;
 }
 
-uvec2 made_of_sum(float sum, uint dst_offset, uvec2 pair_offset) {
+uvec2 converted_sum(float sum, uint dst_offset, uvec2 pair_offset) {
     vec2 src_pair = src_pair_at(pair_offset.x);
     vec2 dst_pair = dst_pair_at(pair_offset.y);
-    return made_of_f32(bits_of_sum(sum), load_old(dst_offset), src_pair, dst_pair);
+    return converted_f32(bits_of_sum(sum), load_old(dst_offset), src_pair, dst_pair);
 }
 
 #endif

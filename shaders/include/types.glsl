@@ -101,9 +101,9 @@ uint f32_of_narrow(uint bits, uint type) {
     // The magnitude after the largest number is infinity, except in f8e4m3fn, where it is the only NaN.
     int infinity = int((largest_of(type) + 1u) << (23u - fraction_bits_of(type)));
     uint beyond = magnitude > infinity ? INFINITY | QUIET : INFINITY;
-    uint made = finite | (magnitude >= infinity ? beyond : 0u);
-    made = type == F8E4M3FN ? (magnitude >= infinity ? INFINITY | QUIET : finite) : made;
-    return made | at_left & 0x80000000u;
+    uint magnitude_bits = finite | (magnitude >= infinity ? beyond : 0u);
+    magnitude_bits = type == F8E4M3FN ? (magnitude >= infinity ? INFINITY | QUIET : finite) : magnitude_bits;
+    return magnitude_bits | at_left & 0x80000000u;
 }
 
 uint narrow_of_f32(uint bits, uint type, bool saturate) {
@@ -249,8 +249,8 @@ uint small_integer_of_f32(uint bits, uint type, uint rounding) {
     int least = floatBitsToInt(float(int(most_of(type, true))));
     int magnitude = min(int(bits & 0x7FFFFFFFu), negative ? least : most);
     int whole = whole_of(intBitsToFloat(magnitude), rounding);
-    uint made = uint(negative ? -whole : whole) & (0xFFFFFFFFu >> (32u - width_of(type)));
-    return is_nan(bits) ? 0u : made;
+    uint integer = uint(negative ? -whole : whole) & (0xFFFFFFFFu >> (32u - width_of(type)));
+    return is_nan(bits) ? 0u : integer;
 }
 
 // An f32 as an integer of at most 32 bits; 0 for NaN. The number is significand * 2^(exponent - 150): 1.0 is 2^23 * 2^-23, so 23
@@ -268,8 +268,8 @@ uint integer_of_f32(uint bits, uint type, uint rounding, bool saturate) {
     uint whole = significand >> to_right;
     whole += uint(rounds_up(fraction, false, (whole & 1u) == 1u, rounding));
     uint low = exponent <= 150u ? whole : exponent < 182u ? significand << (exponent - 150u) : 0u;
-    uint made = integer_of(negative, uvec2(low, 0u), exponent >= 159u, type, saturate).x;
-    return is_nan(bits) ? 0u : made;
+    uint integer = integer_of(negative, uvec2(low, 0u), exponent >= 159u, type, saturate).x;
+    return is_nan(bits) ? 0u : integer;
 }
 
 // An f64 as an integer of any width; 0 for NaN. The number is significand * 2^(exponent - 1075).

@@ -105,7 +105,7 @@ uvec2 element_bits(uint dst_offset) {
     if (SLOTS == 0) {
         vec2 src_pair = src_pair_at(pair_offset.x);
         vec2 dst_pair = dst_pair_at(pair_offset.y);
-        return made_of(load_src(src_offset), load_old(dst_offset), src_pair, dst_pair);
+        return converted(load_src(src_offset), load_old(dst_offset), src_pair, dst_pair);
     }
     NUMBER value;
     switch (SLOTS) {
@@ -113,7 +113,7 @@ uvec2 element_bits(uint dst_offset) {
         case 2: value = value_2(src_offset); break;
         default: value = value_3(src_offset); break;
     }
-    return made_of_sum(value, dst_offset, pair_offset);
+    return converted_sum(value, dst_offset, pair_offset);
 }
 
 void main() {

@@ -160,7 +160,7 @@ void write_row(uint row, uint dst_offset) {
     uvec2 place = pair_offset + row * row_pairs;
     uint bits[ELEMENTS];
     [[unroll]] for (uint lane = 0u; lane < ELEMENTS; ++lane) {
-        bits[lane] = made_of_sum(sums[lane], at + lane, place + lane * PAIRS(0)).x;
+        bits[lane] = converted_sum(sums[lane], at + lane, place + lane * PAIRS(0)).x;
     }
     if (DST_WIDTH == 8u) {
         dst[at / 4u] = selected(bits[0] | bits[1] << 8 | bits[2] << 16 | bits[3] << 24, at);

@@ -188,7 +188,7 @@ void main() {
                 if (is_long(0u)) {
                     sum = compensated(sum, lost_of_sums[n][channel], weights_of_sums);
                 }
-                dst[at] = made_of_sum(sum, at, pairs_at).x;
+                dst[at] = converted_sum(sum, at, pairs_at).x;
             }
         }
     }
@@ -252,7 +252,7 @@ void main() {
         if (is_long(0u)) {
             sums[lane] = compensated(sums[lane], lost_of_sums[lane], weights_of_sums);
         }
-        bits[lane] = made_of_sum(sums[lane], dst_offset + lane, pair_offset + lane * PAIRS(0)).x;
+        bits[lane] = converted_sum(sums[lane], dst_offset + lane, pair_offset + lane * PAIRS(0)).x;
     }
     if (DST_WIDTH == 8u) {
         dst[dst_offset / 4u] = bits[0] | bits[1] << 8 | bits[2] << 16 | bits[3] << 24;

@@ -54,7 +54,7 @@ const uint MOST_ELEMENTS = 4;
 uint src_offset[MOST_ELEMENTS];
 uvec2 pair_offset[MOST_ELEMENTS];
 NUMBER weights[MOST_ELEMENTS][2][MOST_TAPS];  // along the slots inside
-uint kept[MOST_ELEMENTS][MOST_TAPS];  // bits of sums, or of elements that are moved
+uint tap_bits[MOST_ELEMENTS][MOST_TAPS];  // bits of sums, or of elements that are moved
 
 uint tap_stride[2];  // of the slots inside
 uint row_src, row_dst, row_table, row_count;
@@ -63,9 +63,9 @@ uvec2 row_pairs;
 // Behind what is kept already.
 void keep(uint lane, uint bits) {
     [[unroll]] for (uint n = 1u; n < MOST_TAPS; ++n) {
-        kept[lane][n - 1u] = kept[lane][n];
+        tap_bits[lane][n - 1u] = tap_bits[lane][n];
     }
-    kept[lane][TAPS - 1u] = bits;
+    tap_bits[lane][TAPS - 1u] = bits;
 }
 
 #ifdef RUNS
@@ -232,7 +232,7 @@ void keep_group(uint offset) {
         uint place = has_pattern() ? TAPS_1 >> 4u * lane & 15u : in_group[lane];
         uint word = place / lanes;
         uint bits = word == 0u ? group.x : word == 1u ? group.y : word == 2u ? group.z : group.w;
-        kept[lane][0] = bits >> (place % lanes * SRC_WIDTH) & 0xFFFFFFFFu >> (32u - SRC_WIDTH);
+        tap_bits[lane][0] = bits >> (place % lanes * SRC_WIDTH) & 0xFFFFFFFFu >> (32u - SRC_WIDTH);
     }
 }
 
@@ -359,21 +359,21 @@ uint visit_all(uint index, uint outer) {
 
 uint old_word(uint word) { return dst[word]; }
 
-uvec2 made(uint lane, uint dst_offset, uint row, NUMBER row_weights[MOST_TAPS]) {
+uvec2 converted_element(uint lane, uint dst_offset, uint row, NUMBER row_weights[MOST_TAPS]) {
     if (SLOTS == 0u && STEPS == 0u && SRC_TYPE == DST_TYPE) {
-        return uvec2(kept[lane][0], 0u);
+        return uvec2(tap_bits[lane][0], 0u);
     }
     uvec2 place = pair_offset[lane] + row * row_pairs;
     if (SLOTS == 0u) {
-        return made_of(uvec2(kept[lane][0], 0u), load_old(dst_offset + lane), src_pair_at(place.x), dst_pair_at(place.y));
+        return converted(uvec2(tap_bits[lane][0], 0u), load_old(dst_offset + lane), src_pair_at(place.x), dst_pair_at(place.y));
     }
     precise NUMBER sum = NOTHING;
     [[unroll]] for (uint tap = 0u; tap < MOST_TAPS; ++tap) {
         if (tap < TAPS) {
-            sum = sum + weighted(SLOTS - 1u, row_weights[tap], number_of_bits(kept[lane][tap]));
+            sum = sum + weighted(SLOTS - 1u, row_weights[tap], number_of_bits(tap_bits[lane][tap]));
         }
     }
-    return made_of_sum(sum, dst_offset + lane, place);
+    return converted_sum(sum, dst_offset + lane, place);
 }
 
 void write_row(uint at, uint row, NUMBER row_weights[MOST_TAPS]) {
@@ -383,7 +383,7 @@ void write_row(uint at, uint row, NUMBER row_weights[MOST_TAPS]) {
     }
     [[unroll]] for (uint lane = 0u; lane < MOST_ELEMENTS; ++lane) {
         if (lane < ELEMENTS) {
-            bits[lane / LANES] |= in_lane(made(lane, at, row, row_weights).x, lane % LANES);
+            bits[lane / LANES] |= in_lane(converted_element(lane, at, row, row_weights).x, lane % LANES);
         }
     }
     [[unroll]] for (uint n = 0u; n < 4u; ++n) {

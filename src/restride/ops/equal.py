@@ -11,7 +11,7 @@ from restride.dtypes import DType
 from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc
 from restride.ops.plan import cached
-from restride.plan.equal import equal_kernels
+from restride.plan.two_sources import equal_kernels
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import METHODS, Tensor, empty
 

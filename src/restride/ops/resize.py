@@ -13,8 +13,8 @@ from restride.layout.argument import family
 from restride.ops.plan import cached
 from restride.ops.reorder import reorder
 from restride.ops.resample import resample
-from restride.plan.light import CODES, light_kernels
 from restride.plan.problem import MOST_CHANNELS
+from restride.plan.two_sources import CODES, light_kernels
 from restride.tensor.arrays import asarray
 from restride.tensor.images import image_of, is_pillow, with_channels
 from restride.tensor.tensor import Tensor, empty

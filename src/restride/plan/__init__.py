@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from restride.plan.convert import Conversion, convert_kernels
+from restride.plan.convert import convert_kernels
 from restride.plan.copy import byte_copy_kernels, copy_kernels, copy_problems, run_copied
-from restride.plan.fill import padding_kernels
-from restride.plan.pad import pad_kernels
-from restride.plan.problem import Axis, Problem
+from restride.plan.fill import pad_kernels, padding_kernels
+from restride.plan.problem import Axis
 from restride.plan.resample import (
-    MOST_SLOTS,
     Tables,
     is_index,
     is_made_by_elements,
@@ -20,10 +18,7 @@ from restride.plan.resample import (
 from restride.plan.yuv import reads_frames, writes_frames, yuv_kernels
 
 __all__ = [
-    "MOST_SLOTS",
     "Axis",
-    "Conversion",
-    "Problem",
     "Tables",
     "byte_copy_kernels",
     "convert_kernels",

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from math import prod
 from typing import NamedTuple
 
 from restride.kernel import Binding, KernelSpec, Limits, Run
@@ -17,7 +16,9 @@ from restride.layout import TensorDesc
 from restride.plan.dispatches import (
     GROUP_SIZE,
     MAX_COUNT,
+    are_full,
     bind,
+    full_groups,
     groups_for,
     part_of,
     parts,
@@ -154,6 +155,9 @@ def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
         yield _copy_short_rows(problem, short_rows, limits)
     elif problem.itemsize < 4:
         yield from plan_elements(problem, limits, "element_copy")
+    elif limits.shortcuts and _can_gather(problem):
+        group = 4 * GROUP_SIZE * ELEMENTS_PER_INVOCATION
+        yield from (_copy_words(part, limits) for part in full_groups(problem, group, limits))
     else:
         yield _copy_words(problem, limits)
 
@@ -236,8 +240,7 @@ def _copy_pixels(problem: Problem, pixels: _Pixels, limits: Limits) -> KernelSpe
     axes = (replace(along, size=chunks, src=chunk * along.src, dst=chunk * along.dst), *others)
     (plane_stride,) = (*_planes(channel.src), *_planes(channel.dst))
     pieces = problem.count // (along.size * channel.size) * chunks
-    is_full = prod(groups_for(pieces, limits)) * GROUP_SIZE == pieces
-    constants = (8 * problem.itemsize, channel.size, *map(int, (*whole, is_full)))
+    constants = (8 * problem.itemsize, channel.size, *map(int, (*whole, are_full(pieces, limits))))
     push = ChunkPush(bound.src_base, bound.dst_base, pieces, along.size, word(plane_stride))
     return strided_kernel(shader, axes, constants, push, bound.windows, limits)
 
@@ -373,7 +376,8 @@ def walking_kernel(
     """The dispatch of a strided_ module, with the axes in the order in which it walks them."""
     neighbours = limits.choices.neighbours
     together = _together(axes) if neighbours else None
-    constants = (int(neighbours), int(together is not None), int(is_reversed))
+    is_full = are_full(push[2], limits, ELEMENTS_PER_INVOCATION)
+    constants = (int(neighbours), int(together is not None), int(is_reversed), int(is_full))
     return strided_kernel(shader, together or axes, constants, push, windows, limits, each=ELEMENTS_PER_INVOCATION)
 
 

@@ -144,7 +144,7 @@ def boxes_of(desc: TensorDesc, boxes: slice) -> TensorDesc:
 # From boxes to steps: one pass, or one along each axis with a buffer between them.
 
 
-def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arithmetic, first: int = 0) -> None:
+def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arithmetic, first: int) -> None:
     """Add the steps that resize the boxes of ``src`` into ``dst``; both are strided, ``dst`` with strides above 0.
 
     Where ``crops`` sums integers, ``dst`` has elements of 32 bits.
@@ -161,7 +161,7 @@ def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
         UnsupportedError: one box is more than a binding covers, or there are too many channels or scales.
     """
     if _is_one_pass(crops):
-        _add(steps, src, dst, crops, arithmetic, first)
+        _add_pass(steps, src, dst, crops, arithmetic, first)
         return
     way, count, front = crops.way, crops.count, dst.desc.rank - src.desc.rank  # front: 1 where the source is one image
     along, across = crops.axes[1] + front, crops.axes[0] + front
@@ -171,7 +171,7 @@ def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
     low, many = other.span
     sizes = list(dst.desc.sizes)
     sizes[across] = many
-    between = _between(tuple(sizes), way, (along, across))
+    between = _layout_between(tuple(sizes), way, (along, across))
     if between.nbytes > MOST_BETWEEN and count > 1:
         for part in (slice(0, count // 2), slice(count // 2, count)):
             of_part = Site(dst.buffer, boxes_of(dst.desc, part))
@@ -193,11 +193,11 @@ def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
     fill = crops.fill.astype(between.dtype.dtype)
     two = replace(one, rows=rows, columns=columns, axes=axes, images=np.arange(count), fill=fill, way=way)
     site = steps.new(between)
-    _add(steps, src, site, one, NO_ARITHMETIC, first)
-    _add(steps, site, dst, two, arithmetic, first)
+    _add_pass(steps, src, site, one, NO_ARITHMETIC, first)
+    _add_pass(steps, site, dst, two, arithmetic, first)
 
 
-def _add(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arithmetic, first: int) -> None:
+def _add_pass(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arithmetic, first: int) -> None:
     whole = _Part(
         src.desc, dst.desc, crops, Conversion(src.desc.dtype, dst.desc.dtype, arithmetic), steps.limits, first
     )
@@ -222,7 +222,7 @@ def _is_one_pass(crops: Crops) -> bool:
     return both <= MOST_TAPS and size * (PRODUCT_COST * both + ELEMENT_COST) <= in_two
 
 
-def _between(sizes: tuple[int, ...], way: Way, axes: tuple[int, int]) -> TensorDesc:
+def _layout_between(sizes: tuple[int, ...], way: Way, axes: tuple[int, int]) -> TensorDesc:
     """The layout between two passes: f32, s32, or bytes where sums are rounded after the first axis.
 
     The channels of a pixel of bytes share a word if there are two to four, else each byte has its own word: u8[2,5,3],

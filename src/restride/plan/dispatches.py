@@ -54,6 +54,13 @@ AxisToCut = Callable[[Problem, Limits], int | None]
 _CUT = 64
 """Halves are rounded to multiples of this, which keeps wide elements and blocks of 16 bytes whole."""
 
+_LEAST_BYTES_FULL = 512
+"""A dispatch for what is behind full groups costs as much as the guard of all groups, on this many bytes of the result
+for each element of a dispatch of a tiled copy: 1 MiB."""
+
+_MOST_REST = 1 / 8
+"""Most of a problem that may be left to that dispatch."""
+
 _MOST_HOLES = 4
 """Invocations own whole words while these hold at most this many places for each element that is written."""
 
@@ -239,10 +246,38 @@ def groups_for(pieces: int, limits: Limits, each: int = 1) -> tuple[int, int, in
     return rows_of_groups(-(-pieces // (GROUP_SIZE * each)), limits)
 
 
+def are_full(pieces: int, limits: Limits, each: int = 1) -> bool:
+    """True if every invocation of every group of ``groups_for`` has its pieces, so that none needs a guard."""
+    return math.prod(groups_for(pieces, limits, each)) * GROUP_SIZE * each == pieces
+
+
+def _pays_for_full_groups(problem: Problem, limits: Limits) -> bool:
+    """True if a large problem is to be cut where full groups end. On CPUs a guard costs each load and store."""
+    return limits.choices.neighbours and limits.allow(2, problem.count * problem.itemsize // _LEAST_BYTES_FULL)
+
+
+def full_groups(problem: Problem, elements: int, limits: Limits) -> Iterator[Problem]:
+    """The problem, or a large one cut along an outer axis into full groups of so many elements, and the rest.
+
+    f32[3,540,960], groups of 2048: 759 would be full, and one would not. 512 of 540 rows are 720 full ones.
+    """
+    rests = {
+        position: axis.size % (elements // math.gcd(elements, problem.count // axis.size))
+        for position, axis in enumerate(problem.axes[1:], 1)
+    }
+    position = min(rests, key=lambda each: rests[each] / problem.axes[each].size, default=0)
+    size, rest = problem.axes[position].size, rests.get(position, 0)
+    if 0 < rest <= size * _MOST_REST and _pays_for_full_groups(problem, limits):
+        yield part_of(problem, position, 0, size - rest)
+        yield part_of(problem, position, size - rest, rest)
+    else:
+        yield problem
+
+
 def rows_of_groups(groups: int, limits: Limits) -> tuple[int, int, int]:
-    """``groups`` work groups folded into x and y: 100,000 are (65535, 2, 1), and the kernel skips the surplus."""
-    columns = min(max(groups, 1), limits.max_group_count[0])
-    return columns, math.ceil(max(groups, 1) / columns), 1
+    """``groups`` work groups folded into x and y: 100,001 are (50001, 2, 1), and the kernel skips the surplus."""
+    rows = -(-max(groups, 1) // limits.max_group_count[0])
+    return -(-max(groups, 1) // rows), rows, 1
 
 
 def strided_kernel(
@@ -304,44 +339,51 @@ def _is_nested(problem: Problem) -> bool:
     return nested([axis.size for axis in problem.axes], [axis.dst for axis in problem.axes])
 
 
-def plan_elements(problem: Problem, limits: Limits, shader: str) -> Iterator[KernelSpec]:
+def plan_elements(
+    problem: Problem, limits: Limits, shader: str, pushed: Callable[[int, int, int, int], tuple[int, ...]] = Push
+) -> Iterator[KernelSpec]:
     """Dispatches of ``shader``, which writes elements by shaders/include/destination.glsl.
 
     They have 8 to 32 bits, or 64 in ``element_pad``, whose axes have all their steps inside where they are not told.
+
+    pushed: makes the push constants from the first four of ``Push``.
     """
-    pieces = _cut_at_words(problem, limits) if shader == "element_copy" else (problem,)
-    for part in (part for piece in pieces for part in parts(piece, limits)):
+    for part in parts(problem, limits):
         bound = bind(part, limits)
-        work = work_of(part, bound)
-        push = Push(bound.src_base, bound.dst_base, work.pieces, work.first)
-        constants = [8 * part.itemsize, int(work.own_words)]
-        if shader in ("element_copy", "element_pad"):
-            constants.append(int(work.own_words and _is_whole_words(part)))
         axes = part.axes
         if shader == "element_pad":
             axes = tuple(replace(axis, inside=axis.inside or range(axis.size)) for axis in axes)
-        yield strided_kernel(shader, axes, tuple(constants), push, bound.windows, limits)
+        for work, are_whole in _by_whole_words(part, work_of(part, bound), limits, may_cut=shader == "element_copy"):
+            push = pushed(bound.src_base, bound.dst_base, work.pieces, work.first)
+            constants = [8 * part.itemsize, int(work.own_words)]
+            if shader in ("element_copy", "element_pad"):
+                constants += [int(are_whole), int(are_whole and are_full(work.pieces, limits))]
+            yield strided_kernel(shader, axes, tuple(constants), push, bound.windows, limits)
 
 
-def _cut_at_words(problem: Problem, limits: Limits) -> Iterator[Problem]:
-    """Yield the problem, cut after its last whole words if only the rest at its end keeps it from being whole words.
+def _by_whole_words(problem: Problem, work: Work, limits: Limits, may_cut: bool) -> Iterator[tuple[Work, bool]]:
+    """The work, and whether its words are elements alone, in the order of their indices.
 
-    u8[1079,1917,3], each row backwards: 6,205,329 bytes. Rows 0 to 1075 are 1,547,019 words, and three rows are left.
+    may_cut: it may be cut behind its last full group of whole words, where the rest keeps all from being fast.
+
+    u8[1079,1917,3], each row backwards: 6,205,329 bytes. 1,551,232 words are 12,119 groups; 100 words and a byte are
+    left.
     """
-    lanes = 4 // problem.itemsize
-    outermost = len(problem.axes) - 1
-    rest = problem.axes[-1].size % lanes if problem.axes else 0
-    if rest and problem.axes[-1].size > lanes and limits.allow(2, problem.count):
-        whole = part_of(problem, outermost, 0, problem.axes[-1].size - rest)
-        if not _is_whole_words(problem) and _is_whole_words(whole):
-            yield from (whole, part_of(problem, outermost, problem.axes[-1].size - rest, rest))
-            return
-    yield problem
+    if not work.own_words or not _is_packed(problem):
+        yield work, False
+        return
+    words, rest = divmod(problem.count, 4 // problem.itemsize)
+    _, rows, _ = groups_for(words, limits)
+    full = words // (GROUP_SIZE * rows) * GROUP_SIZE * rows
+    pays = _pays_for_full_groups(problem, limits) or (rest > 0 and limits.allow(2, problem.count))
+    if may_cut and pays and 0 < full < work.pieces:
+        yield Work(True, full, work.first), True
+        work = Work(True, work.pieces - full, work.first + full)
+    yield work, not rest
 
 
-def _is_whole_words(problem: Problem) -> bool:
-    """True if the destination is whole words without a hole, packed in the order of the axes."""
-    lanes = 4 // problem.itemsize
+def _is_packed(problem: Problem) -> bool:
+    """True if the destination begins with a word, has no hole, and is packed in the order of the axes."""
     strides = accumulate((axis.size for axis in problem.axes), mul, initial=1)
     has_no_holes = all(map(eq, (axis.dst for axis in problem.axes), strides))
-    return has_no_holes and not (problem.dst_offset % lanes or problem.count % lanes)
+    return has_no_holes and problem.dst_offset * problem.itemsize % 4 == 0

@@ -1,10 +1,10 @@
-"""Plan of a fill: one value into every element of a strided walk, or into the padding of a whole layout."""
+"""Plan of what writes one value: into every element of a walk, the padding of a layout, or all around a source."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
 
 from restride.kernel import KernelSpec, Limits
@@ -14,11 +14,14 @@ from restride.layout.tensor_desc import element_bits
 from restride.plan.copy import walking_kernel
 from restride.plan.dispatches import bind, parts, plan_elements
 from restride.plan.general import UNREAD, general_kernels
-from restride.plan.problem import Axis, FillPush, Problem, widen
+from restride.plan.problem import Axis, FillPush, PadPush, Problem, simplify, widen
 from restride.plan.tiles import Place, Region, Walk, complement, walks
 
 _THIN = 8
 """Padding is written box by box while it is at most one element in so many; else the whole buffer is, at full width."""
+
+_WIDEST_PADDED = 8
+"""Bytes of the widest elements of element_pad."""
 
 _Box = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -44,8 +47,8 @@ def _padding(desc: TensorDesc, blocking: Blocking, limits: Limits) -> Iterator[K
     if blocking.box is not None and (desc.extent - desc.numel) * _THIN <= desc.extent:
         zeroed = complement(blocking.box, blocking.bounds if value else logical)
         fills = [(bits, walks(region)) for bits, region in (*((0, _region(place, box)) for box in zeroed), *valued)]
-        strided = [(bits, walk) for bits, found in fills for walk in found or ()]
-        if all(found for _, found in fills) and limits.allow(len(strided), desc.extent):
+        strided = [(bits, walk) for bits, of_box in fills for walk in of_box or ()]
+        if all(of_box for _, of_box in fills) and limits.allow(len(strided), desc.extent):
             for bits, walk in strided:
                 yield from _fill(_problem(walk, itemsize), bits, limits)
             return
@@ -91,9 +94,9 @@ def _fill(problem: Problem, bits: int, limits: Limits) -> Iterator[KernelSpec]:
     elif wide.itemsize >= 4:
         yield from _fill_words(widen(problem, 4), _repeated(bits, itemsize, 4), limits)
     else:
-        for kernel in plan_elements(wide, limits, "element_fill"):
-            push = FillPush(_repeated(bits, itemsize, wide.itemsize), *kernel.push[1:])
-            yield replace(kernel, push=push, bindings=(UNREAD, kernel.bindings[1]))
+        value = _repeated(bits, itemsize, wide.itemsize)
+        for kernel in plan_elements(wide, limits, "element_fill", lambda _src, *more: FillPush(value, *more)):
+            yield replace(kernel, bindings=(UNREAD, kernel.bindings[1]))
 
 
 def _fill_words(problem: Problem, words: int, limits: Limits) -> Iterator[KernelSpec]:
@@ -107,3 +110,28 @@ def _fill_words(problem: Problem, words: int, limits: Limits) -> Iterator[Kernel
 def _repeated(bits: int, itemsize: int, width: int) -> int:
     """An element over and over in ``width`` bytes: 0xAB in 4 is 0xABABABAB."""
     return sum(bits << 8 * itemsize * place for place in range(width // itemsize))
+
+
+def pad_kernels(
+    src: TensorDesc, dst: TensorDesc, starts: Sequence[int], bits: int, limits: Limits
+) -> tuple[KernelSpec, ...]:
+    """Dispatches that copy ``src`` into ``dst`` from index ``starts`` on, and write ``bits`` to all other elements.
+
+    Both have strides and one element type, ``src`` has elements, and ``dst`` is injective.
+
+    u8[4,5,3] at (1, 1, 0) of u8[6,7,3]: a row of the result has 21 elements, of which 3 to 17 come from the source.
+    """
+    if src.strides is None or dst.strides is None:
+        raise AssertionError(f"padding {src} to {dst} is not strided")
+    axes = [
+        Axis(size, along_src, along_dst, inside=range(start, start + count))
+        for size, along_src, along_dst, start, count in zip(
+            dst.sizes, src.strides, dst.strides, starts, src.sizes, strict=True
+        )
+    ]
+    origin = src.offset - sum(start * stride for start, stride in zip(starts, src.strides, strict=True))
+    itemsize = src.dtype.itemsize
+    problem = widen(simplify(axes, origin, dst.offset, itemsize), _WIDEST_PADDED)
+    words = _repeated(bits, itemsize, problem.itemsize)
+    pushed = partial(PadPush, low=words & 0xFFFFFFFF, high=words >> 32)
+    return tuple(plan_elements(problem, limits, "element_pad", pushed))

@@ -427,7 +427,7 @@ def plan_resample(
     limits: Limits,
     planned: Callable[..., Iterable[Invocations]] = planned_invocations,
 ) -> Iterator[KernelSpec]:
-    """Dispatches that make ``dst``. planned: ``planned_invocations``, or what remembers it."""
+    """Dispatches that make ``dst``. planned: ``planned_invocations``, or the cache of it."""
     moves = _is_move(conversion, tables)
     if moves and dst.dtype.itemsize == 8:
         for problem in _problems(src, dst, tables, conversion.places):
@@ -512,9 +512,9 @@ def passes(resized: Resizing) -> tuple[Tables, ...]:
     stepped: list[tuple[int, Rows]] = []
     order = resized.order or sorted(range(len(resized.axes)), key=lambda place: -resized.axes[place])
     for place in order:
-        rows, made, read = resized.rows[place], resized.inside[place], resized.read[place]
+        rows, inside, read = resized.rows[place], resized.inside[place], resized.read[place]
         if not rows.is_identity:
-            part = replace(rows.part(made.start, made.stop - made.start), origin=read.start)
+            part = replace(rows.part(inside.start, inside.stop - inside.start), origin=read.start)
             stepped += [(resized.axes[place], each) for each in _steps(part)]
     if not stepped:
         return ()
@@ -598,11 +598,11 @@ def taps_fit(src: TensorDesc, tables: Tables, limits: Limits) -> bool:
 
 def is_made_by_elements(src: TensorDesc, dst: TensorDesc, tables: Tables, limits: Limits) -> bool:
     """True where each invocation of a resampling without scales would make one element, or the elements of one word."""
-    return any(work.are_elements for work in _remembered_invocations(src, dst, tables, (None, None), limits))
+    return any(work.are_elements for work in _cached_invocations(src, dst, tables, (None, None), limits))
 
 
 @lru_cache(maxsize=64)
-def _remembered_invocations(
+def _cached_invocations(
     src: TensorDesc, dst: TensorDesc, tables: Tables, pairs: Pairs, limits: Limits
 ) -> tuple[Invocations, ...]:
     """``planned_invocations``.
@@ -625,5 +625,5 @@ def resample_kernels(
         return ()
     conversion = Conversion(src.dtype, dst.dtype, arithmetic)
     if sum(table_bytes(rows) for _, rows in tables) <= MAX_TABLE_BYTES and conversion.has_few_pairs:
-        return tuple(plan_resample(src, dst, tables, conversion, limits, _remembered_invocations))
+        return tuple(plan_resample(src, dst, tables, conversion, limits, _cached_invocations))
     return plan_resample(src, dst, tables, conversion, limits)
