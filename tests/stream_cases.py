@@ -12,6 +12,7 @@ import numpy as np
 from sampled import FULL, SEED
 
 import restride as rs
+from restride.weights.like import LIBRARIES
 
 COUNT = int(os.environ.get("RESTRIDE_STREAM_CASES", "300" if FULL else "30"))
 """Cases of each test."""
@@ -19,17 +20,13 @@ COUNT = int(os.environ.get("RESTRIDE_STREAM_CASES", "300" if FULL else "30"))
 TYPES = ("u8", "s8", "u16", "s16", "s32", "f16", "bf16", "f32")
 MOVED = ("u8", "s64", "u64", "f64", "pred", "f8e4m3fn")
 
-LIKE = (
-    {"like": "pillow", "mode": "lanczos"},
-    {"like": "pillow", "mode": "bicubic"},
-    {"like": "opencv", "mode": "linear"},
-    {"like": "opencv", "mode": "area"},
-    {"like": "torch", "mode": "bilinear"},
-    {"like": "torch", "mode": "bicubic", "antialias": True},
-    {"like": "onnx", "mode": "cubic"},
-    {"like": "scikit-image", "mode": "linear"},
-    {"like": "tensorflow", "mode": "bilinear"},
-)
+LIKE = [
+    {"like": like, "mode": mode} | ({"antialias": True} if is_antialiased else {})
+    for like, profile in LIBRARIES.items()
+    for mode, known in profile.modes.items()
+    for is_antialiased in ([False] if known.antialiased is None else [False, True])
+]
+"""Every mode of every library."""
 
 
 @dataclass(frozen=True)

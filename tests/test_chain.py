@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from stream_cases import Case, cases, windows
+from stream_cases import LIKE, Case, cases, windows
 
 import restride as rs
 
@@ -54,6 +54,15 @@ def test_borders_lie_anywhere_around_taps(vulkan_device: rs.Device, arguments: d
     chain = rs.Chain().resample((size,), axes=(1,), **arguments)
     whole = rs.resample(rs.asarray(FLOATS, device=vulkan_device), (size,), axes=(1,), **arguments).numpy()
     require_all_windows(chain, FLOATS, whole, 1, vulkan_device)
+
+
+@pytest.mark.parametrize("arguments", LIKE, ids=str)
+def test_borders_lie_anywhere_in_every_mode_of_every_library(vulkan_device: rs.Device, arguments: dict[str, object]):
+    photo = np.random.default_rng(6).integers(0, 256, (8, 13, 3)).astype(np.uint8)
+    photo = photo if arguments["like"] in ("pillow", "opencv") else photo.astype(np.float32)
+    named = {"sizes": (5, 6), "axes": (0, 1), **arguments}
+    whole = rs.resample(rs.asarray(photo, device=vulkan_device), **named).numpy()
+    require_all_windows(rs.Chain().resample(**named), photo, whole, 1, vulkan_device)
 
 
 def test_a_window_that_is_all_extrapolated_reads_nothing():

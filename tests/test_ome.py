@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from judges import judge
 
 import restride as rs
 from restride.cli import main
+from restride.stream.ends import Destination
 
 zarr = judge("zarr", "3")
 
@@ -276,8 +279,33 @@ def test_a_pyramid_that_was_killed_goes_on(tmp_path: Path, whole: Path, writes: 
         assert all(map(np.array_equal, levels_of(out, folder), levels_of(whole, folder)))
     files = [{str(path.relative_to(each)) for path in each.rglob("*")} for each in (out, whole)]
     assert files[0] == files[1]
-    with pytest.raises(rs.DescriptorError, match="exists, and is no interrupted pyramid"):
-        rs.ome.pyramid(IMAGE, out, 3)
+    with pytest.raises(rs.DescriptorError, match="exists, and is a complete image of OME-Zarr: delete it, or give an"):
+        rs.ome.pyramid(image, out, 3, labels=labels)
+
+
+def test_an_interrupt_says_that_the_same_command_continues(tmp_path: Path, whole: Path, monkeypatch, capsys):
+    np.save(tmp_path / "image.npy", IMAGE)
+    words = ["pyramid", str(tmp_path / "image.npy"), str(tmp_path / "out.ome.zarr"), "--levels", "3"]
+    write, writes = Destination.write, itertools.count()
+    errors = {13: KeyboardInterrupt(), 16: OSError(28, "No space left")}  # level 0 has 10 chunks, and so has level 1
+
+    def failing(self, window, result):
+        if error := errors.get(next(writes)):
+            raise error
+        write(self, window, result)
+
+    monkeypatch.setattr(Destination, "write", failing)
+    assert main(words) == 130
+    said = capsys.readouterr().err
+    assert said.endswith("restride: interrupted; called again with the same arguments, it continues\n")
+    assert main(words) == 2
+    assert capsys.readouterr().err.endswith("No space left; called again with the same arguments, it continues\n")
+    assert main(words) == 0
+    said = capsys.readouterr().err
+    assert re.match(r"level 0 \(of 3\): 63 KB in 10 chunks of \[1, 1, 45, 70\], 10 of them written before\n", said)
+    assert re.search(r"\nlevel 1 \(of 3\): 15.4 KB in 10 chunks of .*, \d of them written before\n", said)
+    assert re.search(r"\nlevel 2 \(of 3\): 3.74 KB in 10 chunks of \[1, 1, 11, 17\]\n", said)
+    assert all(map(np.array_equal, levels_of(tmp_path / "out.ome.zarr"), levels_of(whole)))
 
 
 def test_what_exists_is_left_alone(tmp_path: Path):
@@ -285,16 +313,19 @@ def test_what_exists_is_left_alone(tmp_path: Path):
     (tmp_path / "folder.zarr").mkdir()
     (tmp_path / "folder.zarr" / "mine").write_bytes(b"mine")
     (tmp_path / "link.zarr").symlink_to(tmp_path / "nowhere")
-    for name in ("file", "folder", "link"):
+    (tmp_path / "json.zarr").mkdir()
+    (tmp_path / "json.zarr" / "zarr.json").write_text("[]")
+    for name in ("file", "folder", "link", "json"):
         with pytest.raises(rs.DescriptorError, match=rf"path '.*{name}\.zarr' exists, and is no interrupted pyramid"):
             rs.ome.pyramid(IMAGE, tmp_path / f"{name}.zarr")
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file.zarr", "folder.zarr", "link.zarr", "mine"]
+    names = ["file.zarr", "folder.zarr", "json.zarr", "link.zarr", "mine", "zarr.json"]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == names
 
 
 # What is refused.
 
 REFUSED = {
-    r"levels must be at most 6, for u16\[2,5,45,70\]": {"levels": 7},
+    r"level 6 has no elements with axes 'czyx': levels must be at most 6, for u16\[2,5,45,70\]": {"levels": 7},
     r"levels must be 1 or more, got 0": {"levels": 0},
     r"axes must be y, x and others of 'tczyx', each once, got 'czyq' for 4 axes": {"axes": "czyq"},
     r"axes must be .*, each once, got 'yyyx'": {"axes": "yyyx"},
@@ -323,7 +354,14 @@ REFUSED = {
         "labels": {"a": np.zeros((5, 45), np.uint8)}
     },
     r"labels 'a' must be integers .*, got f32": {"labels": {"a": CELLS.astype(np.float32)}},
+    r"factor must be finite, got nan": {"factor": float("nan")},
     r"memory of 10 bytes is too little": {"memory": 10},
+    r"memory of 10000 bytes is too little for the chunk .*: it has 14000 bytes": {  # enough for the image
+        "memory": 10_000,
+        "chunks": (1, 5, 20, 35),
+        "labels": {"cells": CELLS},
+    },
+    r"devices must be a list of one or more": {"devices": []},
 }
 
 
@@ -331,7 +369,12 @@ REFUSED = {
 def test_what_does_not_fit_is_refused(tmp_path: Path, message: str):
     with pytest.raises((rs.DescriptorError, rs.UnsupportedError), match=message):
         rs.ome.pyramid(IMAGE, tmp_path / "x.zarr", **REFUSED[message])
-    assert "memory" in message or not (tmp_path / "x.zarr").exists()
+    assert not (tmp_path / "x.zarr").exists()
+
+
+def test_devices_may_come_from_an_iterator(tmp_path: Path):
+    rs.ome.pyramid(IMAGE[0, 0], tmp_path / "x.zarr", 2, devices=iter([rs.default_device()]))
+    assert np.array_equal(levels_of(tmp_path / "x.zarr")[0], IMAGE[0, 0])
 
 
 def test_types_that_zarr_lacks_are_refused(tmp_path: Path):
@@ -454,4 +497,5 @@ def test_a_source_that_cannot_be_read_ends_in_a_line(tmp_path: Path, capsys):
     assert main(["pyramid", source, str(tmp_path / "out.zarr"), "--axes", "zyx"]) == 2
     printed = capsys.readouterr()
     assert "failed for chunk" in printed.err
+    assert "same arguments, it continues" in printed.err
     assert "Traceback" not in printed.err

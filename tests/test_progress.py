@@ -31,6 +31,7 @@ def shown_on_a_terminal(columns, monkeypatch, texts=("all good", "1 [bad]"), tot
     with open(ours, "rb", buffering=0) as screen:  # noqa: PTH123
         with open(theirs, "w", encoding="utf-8") as terminal:  # noqa: PTH123
             bar = Progress(total, terminal)
+            bar.begin("9 GB")
             for text in texts:
                 bar.step(text)
             bar.clear()
@@ -45,6 +46,7 @@ def shown_on_a_terminal(columns, monkeypatch, texts=("all good", "1 [bad]"), tot
 
 def test_a_terminal_shows_a_bar_that_is_taken_off_again(monkeypatch):
     lines, shown = shown_on_a_terminal(100, monkeypatch)
+    assert "0/4 9 GB" in lines[0]
     assert any(re.search(r"1/4 all good", line) for line in lines)
     assert any(re.search(r"2/4 1 \[bad\]", line) for line in lines)  # brackets are no markup of rich
     assert b"\x1b[2K" in shown[shown.rindex(b"bad") :]  # the line is erased after the last drawing
@@ -65,7 +67,8 @@ def test_a_bar_fits_its_terminal(columns, monkeypatch):
 def test_a_terminal_without_rich_gets_lines(monkeypatch):
     monkeypatch.setattr(progress, "find_spec", lambda _: None)
     lines, _ = shown_on_a_terminal(100, monkeypatch)
-    assert lines[0].startswith("1/4  all good  ")
+    assert lines[0] == "9 GB"
+    assert lines[1].startswith("1/4  all good  ")
 
 
 def test_elsewhere_it_is_a_line_now_and_then():
@@ -78,6 +81,7 @@ def test_elsewhere_it_is_a_line_now_and_then():
 
 def test_without_a_stream_nothing_is_shown(capsys):
     bar = Progress(2, None)
+    bar.begin("9 GB")
     bar.step("all good")
     bar.clear()
     assert capsys.readouterr() == ("", "")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
@@ -287,6 +288,36 @@ def test_one_thread_reads_and_writes_elsewhere(monkeypatch, tmp_path: Path, sour
     assert np.array_equal(written.array, half())
 
 
+def test_one_chunk_is_read_while_another_is_computed_and_a_third_is_written(monkeypatch):
+    """Each waits for the other two."""
+    meeting, calls = threading.Barrier(3, timeout=20), Counter()
+
+    def meet(what: str, number: int) -> None:
+        calls[what] += 1
+        if calls[what] == number:
+            meeting.wait()
+
+    class Meeting(Chunked):
+        def __getitem__(self, key):
+            meet("read", 3)
+            return self.array[key]
+
+        def __setitem__(self, key, value):
+            meet("write", 1)
+            self.array[key] = value
+
+    def run(self, *arguments):
+        meet("run", 2)
+        return compute(self, *arguments)
+
+    compute = rs.WindowedChain.run
+    monkeypatch.setattr(rs.WindowedChain, "run", run)
+    result = Meeting(np.zeros((6, 12, 16), np.uint8))
+    rs.stream(Meeting(VOLUME), result, HALF, chunks=(1, 12, 16), memory=15000)
+    assert np.array_equal(result.array, half())
+    assert not meeting.broken
+
+
 def test_memory_is_bytes_or_a_text():
     assert [as_bytes("memory", value) for value in (7, "7", "2 KB", "1.5KiB", "1MiB")] == [7, 7, 2000, 1536, 1 << 20]
     for refused in ("much", "-1", "1 XB", 0, -3):
@@ -327,6 +358,41 @@ def test_a_disk_that_is_full_names_the_chunk(tmp_path: Path):
     assert np.array_equal(result, half())
 
 
+def test_a_mapped_file_that_the_disk_has_no_room_for_is_refused(tmp_path: Path, monkeypatch):
+    """Writing to its mapping would kill the process."""
+    failure, allocated = OSError(28, "No space left on device"), []
+
+    def allocate(_file, offset, nbytes):
+        allocated.append((offset, nbytes))
+        raise failure
+
+    monkeypatch.setattr(os, "posix_fallocate", allocate, raising=False)
+    result = np.lib.format.open_memmap(tmp_path / "half.npy", "w+", np.uint8, (6, 12, 16))
+    raw = np.memmap(tmp_path / "raw", np.uint8, "w+", shape=(VOLUME.nbytes,))
+    with pytest.raises(OSError, match=r"No space left on device: '.*half\.npy'"):
+        rs.stream(VOLUME, result, HALF, journal=tmp_path / "journal")
+    with pytest.raises(OSError, match=r"No space left on device: '.*raw'"):
+        rs.stream(VOLUME, rs.LaidOut(raw, "u8[6,24,32]"), journal=tmp_path / "journal")
+    assert allocated == [(128, result.nbytes), (0, raw.nbytes)]
+    assert not result.any()
+    assert not (tmp_path / "journal").exists()
+    failure = OSError(95, "Operation not supported")
+    rs.stream(VOLUME, result, HALF)
+    assert np.array_equal(result, half())
+
+
+def test_a_mapped_file_that_is_gone_is_written_and_another_at_its_path_is_left_alone(tmp_path: Path):
+    for place, at_path in enumerate((None, b"other")):
+        path = tmp_path / f"{place}.npy"
+        result = np.lib.format.open_memmap(path, "w+", np.uint8, (6, 12, 16))
+        path.unlink()
+        if at_path is not None:
+            path.write_bytes(at_path)
+        rs.stream(VOLUME, result, HALF)
+        assert np.array_equal(result, half())
+        assert (path.read_bytes() if path.exists() else None) == at_path
+
+
 class Short(Chunked):
     def __getitem__(self, key):
         return self.array[key][:-1]
@@ -364,6 +430,68 @@ def test_a_device_that_fails_names_the_chunk():
     assert exit_for(failed) == Exit.DEVICE_FAILED
     failed.__cause__ = OSError(5, "the disk is broken")
     assert exit_for(failed) == Exit.USAGE
+
+
+# Beyond the device, and beyond 2^32 elements.
+
+
+def test_a_chunk_may_be_larger_than_the_device():
+    source = np.random.default_rng(4).integers(0, 1 << 16, (16, 250, 260)).astype(np.uint16)
+    turned, mean = rs.Chain().reorder("ABC->CBA", "f32"), rs.Chain().resample((1,), axes=(0,), mode="area")
+    with rs.Device(runtime="vulkan", memory_limit=1 << 20) as device:
+        for chunks in (None, (260, 250, 16)):
+            result = np.zeros((260, 250, 16), np.float32)
+            rs.stream(source, result, turned, chunks=chunks, devices=[device])
+            assert np.array_equal(result, source.transpose(2, 1, 0))
+        with pytest.raises(rs.DescriptorError, match=r"memory of \d+ bytes, with 1048576 on the device, is too little"):
+            rs.stream(source.reshape(-1), np.zeros(1, np.uint16), mean, devices=[device])
+        copied = np.zeros_like(source)
+        rs.stream(source, copied, chunks=source.shape, devices=[device])
+        assert np.array_equal(copied, source)
+
+
+class Enormous:
+    """More than 2^32 elements, each by its place; what is written is kept by its window."""
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, *shape: int):
+        self.shape, self.windows = shape, {}
+
+    def __getitem__(self, key):
+        if not self.windows:
+            raise OSError("nothing is written yet")
+        return self.part(key)
+
+    def __setitem__(self, key, value):
+        self.windows[tuple((part.start, part.stop) for part in key)] = value
+
+    @staticmethod
+    def part(key):
+        places = np.ix_(*(np.arange(part.start, part.stop) for part in key))
+        return np.asarray(sum(place * (5 + 2 * axis) for axis, place in enumerate(places)) % 251, np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "chunk", "layout"), [((70_001, 70_003), (1000, 4000), "AB->BA"), (((5 << 30) + 7,), (1 << 22,), None)]
+)
+def test_sources_and_results_of_more_elements_than_32_bits_count(tmp_path: Path, sizes, chunk, layout):
+    """The journal lists all chunks but the last ones and one in the middle."""
+    source, result = Enormous(*sizes), Enormous(*sizes[::-1])
+    chain = rs.Chain().reorder(layout)
+    with pytest.raises(rs.StreamError, match="nothing is written yet"):
+        rs.stream(source, result, chain, chunks=chunk, journal=tmp_path / "journal")
+    count = len(Grid(result.shape, chunk))
+    left = {count // 2, count - 2, count - 1}
+    with (tmp_path / "journal").open("a") as file:
+        file.writelines(f"{number}\n" for number in range(count) if number not in left)
+    source.windows = {None: None}
+    done = rs.stream(source, result, chain, chunks=chunk, journal=tmp_path / "journal")
+    assert (done.chunks, done.skipped) == (count, count - 3)
+    assert max(ends[-1][1] for ends in result.windows) == sizes[0]
+    for ends, elements in result.windows.items():
+        expected = Enormous.part(tuple(slice(*pair) for pair in ends[::-1]))
+        assert np.array_equal(elements, expected.T)
 
 
 REFUSED = {

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -238,6 +241,24 @@ def test_zarr_to_npy_in_little_memory(tmp_path):
     assert np.array_equal(result, rs.resample(VOLUME, (10, 12, 18), mode="cubic", antialias=True).numpy())
 
 
+def test_a_group_is_refused_with_the_arrays_in_it(tmp_path):
+    group = judge("zarr", "3").open_group(tmp_path / "image.zarr", mode="w")
+    for name in ("0", "1", "labels/cells/0"):
+        group.create_array(name, data=VOLUME)
+    said = r"must have \w+, and Group has none: take an array of it, such as group\['0'\]; it has 0, 1, labels/cells/0$"
+    with pytest.raises(rs.DescriptorError, match=f"source {said}"):
+        rs.stream(group, np.zeros_like(VOLUME))
+    with pytest.raises(rs.DescriptorError, match=f"destination {said}"):
+        rs.stream(VOLUME, group)
+    with judge("h5py").File(tmp_path / "scans.h5", "w") as file:
+        with pytest.raises(rs.DescriptorError, match=r"must have shape, and File has none$"):
+            rs.stream(file, np.zeros_like(VOLUME))
+        for place in range(12):
+            file[f"scans/{place:02}"] = VOLUME
+        with pytest.raises(rs.DescriptorError, match=r"group\['scans/00'\]; it has scans/00, .*, scans/08 and 3 more"):
+            rs.stream(file, np.zeros_like(VOLUME))
+
+
 LAYOUTS = [
     "f32[40,20,3,3]:OIhw16i16o",
     "f32[40,20,3,3]:OIhw4i16o4i",
@@ -274,3 +295,23 @@ def test_a_layout_is_written_in_whole_blocks():
         rs.stream(weights, laid_out, chunks=(10, 20, 3, 3))
     with pytest.raises(TypeError, match="only written"):
         laid_out[0]
+
+
+def test_weights_of_a_safetensors_file_get_a_layout(tmp_path):
+    """As docs/scale.md opens them: the header's length, the header, and the bytes."""
+    weights = np.random.default_rng(2).integers(0, 1 << 16, (300, 200)).astype(np.uint16)
+    entries = {"bias": {"dtype": "F32", "shape": [3], "data_offsets": [0, 12]}}
+    entries["linear"] = {"dtype": "BF16", "shape": [300, 200], "data_offsets": [12, 12 + weights.nbytes]}
+    header = json.dumps(entries).encode()
+    (tmp_path / "weights.safetensors").write_bytes(
+        len(header).to_bytes(8, "little") + header + bytes(12) + weights.tobytes()
+    )
+    page = (Path(__file__).parent.parent / "docs" / "scale.md").read_text(encoding="utf-8")
+    names = {}
+    exec(re.search(r"```python\n(import json\n.*?)```", page, re.DOTALL)[1], names)
+    desc = rs.TensorDesc.parse("bf16[300,200]{1,0:T(8,128)(2,1)}")
+    laid_out = rs.LaidOut(np.zeros(desc.nbytes, np.uint8), desc)
+    linear = names["tensor_of"](tmp_path / "weights.safetensors", "linear")
+    rs.stream(linear, laid_out, source_dtype="bf16", memory="1 MB")
+    expected = rs.reorder(rs.asarray(weights.view(desc.dtype.dtype)), desc)
+    assert laid_out.raw.tobytes() == expected.buffer()[: desc.nbytes].tobytes()

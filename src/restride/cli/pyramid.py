@@ -14,6 +14,7 @@ from restride.cli.files import mapped_array, named_errors, require_file
 from restride.cli.operate import NUMBERS, print_time
 from restride.cli.parser import Commands, Parser, add_device_options, open_device
 from restride.cli.process import EXPLAINED, Exit, UsageError
+from restride.stream.files import arrays_in
 
 _PYRAMID = f"""\
 Writes IN and ever smaller versions of it as a group of OME-Zarr 0.5 (Zarr 3), which viewers open. Files may be larger
@@ -123,9 +124,9 @@ def run(arguments: argparse.Namespace) -> int:
                 **rules,
             )
         print_time(start, device, "kernels prepared, files read and written")
-    for name, done in written.items():
-        sizes = list(done.plan.grid.sizes)
-        print(f"{path}/{name}: {sizes}, {done.chunks - done.skipped} chunks written, {done.skipped} were there")
+    for name, level in written.items():
+        sizes = list(level.plan.grid.sizes)
+        print(f"{path}/{name}: {sizes}, {level.chunks - level.skipped} chunks written, {level.skipped} were there")
     return Exit.OK
 
 
@@ -176,17 +177,14 @@ def _tiff(file: Path, _name: str, stack: ExitStack) -> tuple[Any, str | None]:
 def _hdf5(file: Path, name: str, stack: ExitStack) -> tuple[Any, str | None]:
     h5py = _extra("h5py", f"{file}: HDF5")
     opened = stack.enter_context(h5py.File(file, "r"))
-    found: list[str] = []
-    opened.visititems(lambda each, item: found.append(each) if isinstance(item, h5py.Dataset) else None)
-    return opened[_array_name(file, name, found)], None
+    return opened[_array_name(file, name, arrays_in(opened))], None
 
 
 def _zarr(file: Path, name: str, _stack: ExitStack) -> tuple[Any, str | None]:
     zarr = _extra("zarr", f"{file}: Zarr")
     opened = zarr.open(str(file), mode="r")
     if isinstance(opened, zarr.Group):
-        arrays = [each for each, item in opened.members(max_depth=None) if isinstance(item, zarr.Array)]
-        opened = opened[_array_name(file, name, arrays)]
+        opened = opened[_array_name(file, name, arrays_in(opened))]
     elif name:
         raise UsageError(f"{file}/{name}: {file} is an array")
     names = getattr(opened.metadata, "dimension_names", None) or ()
@@ -194,11 +192,11 @@ def _zarr(file: Path, name: str, _stack: ExitStack) -> tuple[Any, str | None]:
     return opened, axes if axes and set(axes) <= set("tczyx") else None
 
 
-def _array_name(file: Path, name: str, found: list[str]) -> str:
-    """The name of the array: ``name`` if it was found, or the only one."""
-    if name in found:
+def _array_name(file: Path, name: str, names: list[str]) -> str:
+    """The name of the array: ``name`` if it is one of ``names``, or the only one."""
+    if name in names:
         return name
-    if name or len(found) != 1:
-        which = f"no array {name!r}" if name else f"{len(found)} arrays"
-        raise UsageError(f"{file} has {which}: name one of {', '.join(f'{file}/{each}' for each in found[:9])}")
-    return found[0]
+    if name or len(names) != 1:
+        problem = f"no array {name!r}" if name else f"{len(names)} arrays"
+        raise UsageError(f"{file} has {problem}: name one of {', '.join(f'{file}/{each}' for each in names[:9])}")
+    return names[0]

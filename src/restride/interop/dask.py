@@ -163,7 +163,7 @@ def pyramid(
     for level in range(1, levels + 1):
         sizes = scaled_sizes(sizes, [factor] * len(sizes))
         if 0 in sizes:
-            raise DescriptorError(f"level {level} of {levels} has no elements, for sizes {whole}")
+            raise DescriptorError(f"level {level} has no elements, for sizes {whole}")
         chain = Chain().resample(sizes, axes=axes, **named)
         smaller.append(apply(source, chain, chunks=chunks))
         source = x if from_source else smaller[-1]

@@ -23,13 +23,14 @@ from typing import Any
 import zarr
 
 from restride.arguments import counts, integer
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError
+from restride.errors import DescriptorError, ErrorContext, StreamError, UnsupportedError
 from restride.layout import TensorDesc
 from restride.runtime.file_store import write_file
-from restride.stream.chain import Chain
+from restride.stream.chain import Chain, WindowedChain
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
-from restride.stream.run import Streamed, stream
+from restride.stream.lazy import unwrapped
+from restride.stream.run import Streamed, as_bytes, open_devices, plan_stream, stream
 from restride.tensor.device import Device
 from restride.weights import Request
 from restride.weights.coordinates import Ends, line
@@ -89,7 +90,8 @@ def pyramid(
 
     Args:
         source: as in ``rs.stream``; 2 to 5 axes.
-        path: the folder to write. It must be new, or left by an interrupted call with equal arguments.
+        path: the folder to write. It must be new, or left by an interrupted call with equal arguments; ``memory``,
+            ``devices`` and ``progress`` may differ.
         levels: the number of levels in the file, including level 0.
         axes: names of the axes of ``source``, of the letters t, c, z, y and x; the file has them in this order.
             Default: by their number "yx", "zyx", "czyx" or "tczyx".
@@ -113,7 +115,6 @@ def pyramid(
 
     Returns:
         The outcome of each stream, by the path of its array in the group: "0", "1", "labels/NAME/0".
-        What each stream did, by the path of its array in the group: "0", "1", "labels/NAME/0".
 
     Raises:
         DescriptorError: an argument breaks a rule, or ``path`` exists and is something else; nothing was written.
@@ -155,7 +156,10 @@ def pyramid(
     attributes = {each.folder: each.attributes(each.name or name, steps, units) for each in images}
     if labels:
         attributes["labels"] = {"version": _VERSION, "labels": list(labels)}
-    return _write(Path(path), images, attributes, grid, {"memory": memory, "devices": devices, "progress": progress})
+    devices = None if devices is None else open_devices(devices)
+    _require_memory(images, grid, as_bytes("memory", memory), open_devices(devices))
+    options = {"memory": memory, "devices": devices, "progress": progress}
+    return _write(Path(path), images, attributes, grid, options)
 
 
 @dataclass(frozen=True)
@@ -180,8 +184,8 @@ class _Grid:
                 )
         return cls(each, larger)
 
-    def along(self, axes: str, sizes: tuple[int, ...]) -> dict[str, tuple[int, ...] | None]:
-        """Chunks and shards for an array of these sizes: no larger than it needs."""
+    def along(self, axes: str, sizes: tuple[int, ...]) -> dict[str, Any]:
+        """Chunks and shards for an array of these sizes, as zarr takes them: no larger than it needs."""
         chunks = tuple(min(self.chunks[letter], size) for letter, size in zip(axes, sizes, strict=True))
         if self.shards is None:
             return {"chunks": chunks, "shards": None}
@@ -229,11 +233,13 @@ class _Image:
             sizes = [tuple(desc.sizes[axes.index(letter)] for letter in _sorted(axes))]
             for level in range(levels):
                 if 0 in sizes[-1]:
-                    raise DescriptorError(f"level {level} of {levels} has no elements: levels must be at most {level}")
+                    raise DescriptorError(
+                        f"level {level} has no elements with axes {axes!r}: levels must be at most {level}"
+                    )
                 sizes.append(scaled_sizes(sizes[-1], [factors.get(letter, 1) for letter in _sorted(axes)]))
         image = cls(folder, source, desc, axes, tuple(sizes[:-1]), rules, from_source)
         for level in range(levels):  # check every operation before anything is written
-            image.chain(level).of(image.sizes[image.before(level)] if level else desc.sizes, desc.dtype)
+            image.work(level)
         return image
 
     @property
@@ -253,6 +259,12 @@ class _Image:
         new = self.sizes[level]
         shrunk = [axis for axis in range(len(new)) if self.sizes[0][axis] != self.sizes[-1][axis]]
         return Chain().resample([new[axis] for axis in shrunk], axes=shrunk, **self.rules)
+
+    def work(self, level: int) -> WindowedChain:
+        """The chain of a level for what it is computed from."""
+        if level == 0:
+            return unwrapped(self.source, self.chain(0), None)[1]
+        return self.chain(level).of(self.sizes[self.before(level)], self.desc.dtype)
 
     @cached_property
     def mode(self) -> tuple[str, str]:
@@ -331,6 +343,19 @@ def _labels_of(image: _Image, name: Any, array: Any, factors: Mapping[str, float
     return _Image.of(f"labels/{name}", array, axes, len(image.sizes), factors, rules, from_source=image.from_source)
 
 
+def _require_memory(images: list[_Image], grid: _Grid, memory: int, devices: list[Device]) -> None:
+    """Check that ``memory`` is enough for every level.
+
+    Raises:
+        DescriptorError: it is too little.
+    """
+    for image in images:
+        stored = [grid.along(_sorted(image.axes), sizes) for sizes in image.sizes]
+        for level, each in enumerate(stored):
+            source_chunks = stored[image.before(level)]["chunks"] if level else Source(image.source).chunks
+            plan_stream(image.work(level), each["shards"] or each["chunks"], source_chunks, memory, devices)
+
+
 def _write(
     path: Path, images: list[_Image], attributes: dict[str, dict[str, Any]], grid: _Grid, options: dict[str, Any]
 ) -> dict[str, Streamed]:
@@ -348,22 +373,36 @@ def _write(
     state = path / ".restride"
     is_resumed = _begin(path, state, {"attributes": attributes, "arrays": arrays, "sources": sources})
     group = zarr.open_group(path, mode="a", zarr_format=3)
-    done = {}
-    for image in images:
-        inner = group.require_group(image.folder) if image.folder else group
-        opened: list[Any] = []
-        for level in range(len(image.sizes)):
-            name = f"{image.folder}/{level}".lstrip("/")
-            opened.append(inner[str(level)] if str(level) in inner else group.create_array(name, **arrays[name]))
-            source = opened[image.before(level)] if level else image.source
-            journal = state / name.replace("/", ".")
-            done[name] = stream(source, opened[-1], image.chain(level), journal=journal, **options)
+    done: dict[str, Streamed] = {}
+    try:
+        for image in images:
+            done |= _write_levels(group, image, arrays, state, options)
+    except (KeyboardInterrupt, StreamError, OSError) as error:
+        error.add_note("called again with the same arguments, it continues")
+        raise
     for folder in sorted(attributes, reverse=True):  # the image last: only then is the group an image
         (group[folder] if folder else group).attrs["ome"] = attributes[folder]
     if is_resumed:
         for part in path.rglob("*.partial"):  # zarr was killed while it wrote them
             part.unlink()
     shutil.rmtree(state)
+    return done
+
+
+def _write_levels(
+    group: Any, image: _Image, arrays: Mapping[str, Any], state: Path, options: Mapping[str, Any]
+) -> dict[str, Streamed]:
+    """Write the levels of one image that are not complete yet."""
+    inner = group.require_group(image.folder) if image.folder else group
+    opened: list[Any] = []
+    done = {}
+    for level in range(len(image.sizes)):
+        name = f"{image.folder}/{level}".lstrip("/")
+        opened.append(inner[str(level)] if str(level) in inner else group.create_array(name, **arrays[name]))
+        source = opened[image.before(level)] if level else image.source
+        title = f"{f'{image.folder}, ' if image.folder else ''}level {level} (of {len(image.sizes)})"
+        named = {**options, "journal": state / name.replace("/", "."), "progress": options["progress"] and title}
+        done[name] = stream(source, opened[-1], image.chain(level), **named)
     return done
 
 
@@ -383,11 +422,19 @@ def _begin(path: Path, state: Path, work: dict[str, Any]) -> bool:
             )
         return True
     if os.path.lexists(path) and not (path.is_dir() and {entry.name for entry in path.iterdir()} <= {state.name}):
-        raise DescriptorError(f"path {os.fspath(path)!r} exists, and is no interrupted pyramid: give another")
+        what = "a complete image of OME-Zarr" if _is_image(path) else "no interrupted pyramid"
+        raise DescriptorError(f"path {os.fspath(path)!r} exists, and is {what}: delete it, or give another")
     path.mkdir(exist_ok=True)
     state.mkdir(exist_ok=True)
     write_file(file, text.encode())
     return False
+
+
+def _is_image(path: Path) -> bool:
+    try:
+        return "ome" in json.loads((path / "zarr.json").read_bytes())["attributes"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
 
 
 def _sorted(axes: str) -> str:

@@ -32,6 +32,13 @@ class Progress:
         self._shown = self._started if self._bar is None else 0.0
         self._steps = 0
 
+    def begin(self, text: str) -> None:
+        """Show at once what the steps are, because the first of them may take long; optional."""
+        if self._bar is not None:
+            self._draw(text)
+        elif self._stream is not None:
+            print(text, file=self._stream, flush=True)
+
     def step(self, text: str) -> None:
         """Count one step; ``text`` is the state after it."""
         self._steps += 1
@@ -39,9 +46,7 @@ class Progress:
         if self._bar is not None:
             if self._steps == self._total or now >= self._shown + _REDRAW:
                 self._shown = now
-                self._bar.update(self._bar.task_ids[0], completed=self._steps, description=text)
-                self._bar.start()
-                self._bar.refresh()
+                self._draw(text)
         elif self._stream is not None and now >= self._shown + _LINE_EVERY:
             self._shown = now
             elapsed = now - self._started
@@ -56,6 +61,12 @@ class Progress:
         """Take the bar off the terminal."""
         if self._bar is not None:
             self._bar.stop()
+
+    def _draw(self, text: str) -> None:
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=self._steps, description=text)
+            self._bar.start()
+            self._bar.refresh()
 
 
 def _bar(total: int | None, terminal: TextIO) -> rich.progress.Progress:

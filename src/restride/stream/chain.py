@@ -217,11 +217,6 @@ class WindowedChain:
         return f"{TensorDesc(self.source_dtype, self.source_sizes)}: {self.chain}"
 
     @functools.cached_property
-    def digest(self) -> str:
-        """A short name for ``text``, of 32 hexadecimal digits."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:32]
-
-    @functools.cached_property
     def stages(self) -> tuple[Stage, ...]:
         """The operations, each for the sizes and type of its own source."""
         stages: list[Stage] = []

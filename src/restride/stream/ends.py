@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
+import os
 from collections.abc import Callable
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,14 @@ from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, RestrideError
 from restride.layout import TensorDesc
 from restride.stream.chain import Window, lengths, slices, spelled
+from restride.stream.files import arrays_in
 
 _BITS = {"bf16": np.dtype(np.uint16), "f8e4m3fn": np.dtype(np.uint8), "f8e5m2": np.dtype(np.uint8)}
 """Types that file formats lack, and the integer types that store their bits there."""
+
+
+_MOST_NAMED = 9
+"""Most arrays of a group that an error names."""
 
 
 class Source:
@@ -90,6 +96,25 @@ class Destination:
             raise DescriptorError("destination is only read: open it for writing, as np.load(..., mmap_mode='r+') does")
         self.chunks = _chunks_of(array, "shards") or _chunks_of(array, "chunks")
         self._filled = _filled(array)
+
+    def reserve(self) -> None:
+        """Allocate a mapped file on its disk, since a process that writes to a mapping beyond a full disk is killed.
+
+        Raises:
+            OSError: the disk is full.
+        """
+        array = getattr(self.array, "raw", self.array)  # the bytes of a LaidOut
+        is_whole = _is_mapped(array) and isinstance(array.base, mmap.mmap) and array.filename is not None
+        if not is_whole or not array.nbytes or not hasattr(os, "posix_fallocate"):
+            return
+        try:
+            with Path(array.filename).open("r+b") as file:
+                if os.fstat(file.fileno()).st_size >= array.offset + array.nbytes:  # else it is another file by now
+                    os.posix_fallocate(file.fileno(), array.offset, array.nbytes)
+        except OSError as error:
+            # Others: the file was deleted or moved, or its file system cannot allocate in advance.
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise OSError(error.errno, error.strerror, str(array.filename)) from error
 
     def is_for_threads(self, chunks: tuple[int, ...]) -> bool:
         """True if several threads may write chunks of this size at a time, because no two share a chunk of the file."""
@@ -190,8 +215,13 @@ def _is_same_file(first: np.memmap[Any, Any], second: np.memmap[Any, Any]) -> bo
 
 
 def _lacks(argument: str, name: str, array: Any) -> DescriptorError:
-    opened = ": open the file first, as np.load(path, mmap_mode='r+') does" if isinstance(array, str | PathLike) else ""
-    return DescriptorError(f"{argument} must have {name}, and {type(array).__name__} has none{opened}")
+    text = f"{argument} must have {name}, and {type(array).__name__} has none"
+    if isinstance(array, str | os.PathLike):
+        text += ": open the file first, as np.load(path, mmap_mode='r+') does"
+    elif names := arrays_in(array):
+        rest = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        text += f": take an array of it, such as group[{names[0]!r}]; it has {', '.join(names[:_MOST_NAMED])}{rest}"
+    return DescriptorError(text)
 
 
 def _sizes_and_type(argument: str, array: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:

@@ -1,4 +1,4 @@
-"""Sources in files, represented by name so that they pickle; each process opens the file itself."""
+"""Sources in files, represented by name so that they pickle, since each process opens the file itself; and groups."""
 
 from __future__ import annotations
 
@@ -62,6 +62,17 @@ def by_name(source: Any) -> Any:
         filename = str(Path(source.file.filename).absolute())
         return H5Dataset(filename, source.name, source.dtype, source.shape, source.chunks)
     return source
+
+
+def arrays_in(group: Any) -> list[str]:
+    """Names of the arrays in a group of zarr, or in a group or file of h5py; none in anything else."""
+    names: list[str] = []
+    library = type(group).__module__.partition(".")[0]
+    if library == "zarr" and hasattr(group, "members"):
+        names += [name for name, item in group.members(max_depth=None) if hasattr(item, "shape")]
+    elif library == "h5py" and hasattr(group, "visititems"):
+        group.visititems(lambda name, item: names.append(name) if hasattr(item, "shape") else None)
+    return sorted(names)
 
 
 def version(source: Any) -> tuple[int, int] | None:

@@ -53,39 +53,41 @@ class Journal:
             return
         self._file = Path(path).open("a+b")  # noqa: SIM115 - closed by __exit__
         try:
-            _lock(self._file)
-        except OSError as error:
+            self._begin(self._file, os.fspath(path), work, count)
+        except BaseException:
             self._file.close()
-            if not isinstance(error, BlockingIOError | PermissionError):
-                raise
+            raise
+
+    def _begin(self, file: BinaryIO, name: str | bytes, work: str, count: int) -> None:
+        """Lock the file, and read the numbers in it or write its first line."""
+        try:
+            _lock(file)
+        except (BlockingIOError, PermissionError) as error:
             raise DescriptorError(
-                f"journal {os.fspath(path)!r} is in use by another stream, which must end first: two would write the "
-                f"same chunks"
+                f"journal {name!r} is in use by another stream, which must end first: two would write the same chunks"
             ) from error
-        self._file.seek(0)
-        content = self._file.read()
+        file.seek(0)
+        content = file.read()
         whole = content[: content.rfind(b"\n") + 1]
         header = f"restride stream 1: {work}\n".encode()
         if not whole and header.startswith(content):
-            self._file.truncate(0)
-            self._file.write(header)
-            self._file.flush()
+            file.truncate(0)
+            file.write(header)
+            file.flush()
             return
         if not whole.startswith(header):
-            self._file.close()
             raise DescriptorError(
-                f"journal {os.fspath(path)!r} is of other work, or no journal: give another file, or delete it to make "
+                f"journal {name!r} is of other work, or no journal: give another file, or delete it to make "
                 f"everything again; this work is {work}, the journal's {_first_line(whole)}"
             )
         for place, line in enumerate(whole[len(header) :].split(b"\n")[:-1], 2):
             if not (line.isdigit() and len(line) <= len(str(count)) and int(line) < count):
-                self._file.close()
                 raise DescriptorError(
-                    f"line {place} of journal {os.fspath(path)!r} must be a number of the {count} chunks, from 0 on, "
-                    f"got {line.decode(errors='replace')[:60]!r}"
+                    f"line {place} of journal {name!r} must be a number of the {count} chunks, from 0 on, got "
+                    f"{line.decode(errors='replace')[:60]!r}"
                 )
             self.written.add(int(line))
-        self._file.truncate(len(whole))
+        file.truncate(len(whole))
 
     def add(self, chunk: int) -> None:
         """Note that the chunk is completely written."""

@@ -339,8 +339,10 @@ def one_element(work: WindowedChain) -> int:
     return work.nbytes_of(shapes)
 
 
-def pieces(work: WindowedChain, window: Window, most: int) -> Iterator[Window]:
+def pieces(work: WindowedChain, window: Window, most: int, room: float = math.inf) -> Iterator[Window]:
     """Split a chunk into parts that need at most ``most`` bytes each, together with the whole chunk's result.
+
+    room: most bytes of a part alone, which lies on a device.
 
     Raises:
         DescriptorError: not even a part of one element fits.
@@ -349,14 +351,16 @@ def pieces(work: WindowedChain, window: Window, most: int) -> Iterator[Window]:
     waiting = [window]
     while waiting:
         part = waiting.pop()
-        sizes = lengths(part)
-        if whole + work.nbytes(part) <= most:
+        sizes, taken = lengths(part), work.nbytes(part)
+        if whole + taken <= most and taken <= room:
             yield part
             continue
         if math.prod(sizes) <= 1:
+            device = f", with {room} on the device," if taken > room else ""
+            ends = [f"{along.start}:{along.stop}" for along in window]
             raise DescriptorError(
-                f"memory of {most} bytes is too little for the chunk {[f'{p.start}:{p.stop}' for p in window]}: it has "
-                f"{whole} bytes, and one element of it takes {work.nbytes(part)} more"
+                f"memory of {most} bytes{device} is too little for the chunk {ends}: it has {whole} bytes, and one "
+                f"element of it takes {taken} more"
             )
         axis = max(range(len(sizes)), key=lambda axis: sizes[axis])
         middle = (part[axis].start + part[axis].stop) // 2

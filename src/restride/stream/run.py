@@ -14,7 +14,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from time import monotonic
@@ -86,7 +86,7 @@ def stream(
     memory: str | float = "512MiB",
     devices: Sequence[Device] | None = None,
     journal: str | os.PathLike[str] | None = None,
-    progress: bool = False,
+    progress: bool | str = False,
     source_dtype: DTypeLike | None = None,
 ) -> Streamed:
     """Run a chain of operations from a source to a destination, both of any size, chunk by chunk of the destination.
@@ -102,12 +102,13 @@ def stream(
         chunks: elements along each axis that are written at once; default: the shards or chunks of the destination,
             else about 16 MiB.
         memory: most bytes of host and device together that the stream takes: a number, or text such as "2GiB", "500
-            MB". If it leaves more than 1,000 chunks of less than 4 KiB, there is a ``UserWarning``; more than 10,000
-            that also take less than 64 KiB are an error. Both say how much is enough.
+            MB". What is computed at once never takes more than the smallest of the devices has. If ``memory`` leaves
+            more than 1,000 chunks of less than 4 KiB, there is a ``UserWarning``; more than 10,000 that also take less
+            than 64 KiB are an error. Both say how much is enough.
         devices: where to compute; default: ``rs.default_device()``. A free one takes the next chunks.
         journal: a file that records chunks once they are completely written. If the stream is interrupted, calling it
             again with the journal continues it; up to 1 s of work may be repeated. One stream at a time may use it.
-        progress: show the progress on stderr.
+        progress: show the progress on stderr; a text, such as "level 1 (of 5)", is shown in front of it.
         source_dtype: element type of a source that stores only its bits: "bf16" for uint16, "f8e4m3fn" for uint8.
 
     Returns:
@@ -118,6 +119,7 @@ def stream(
         DeviceLost: a device was already lost or closed; nothing was read or written.
         UnsupportedError: an operation raises it.
         StreamError: reading, computing or writing a chunk failed. It names the chunk, which is not in the journal.
+        OSError: the disk has no room for the file of a whole ``np.memmap``, or the journal cannot be written.
 
     Example:
         >>> image = np.arange(64, dtype=np.float32).reshape(8, 8)
@@ -132,17 +134,36 @@ def stream(
     most = as_bytes("memory", memory)
     if devices is None and isinstance(source, LazyArray) and source.device is not None:
         devices = [source.device]
-    several = _devices(devices)
-    grid = Grid(work.sizes, _chunks(chunks, work, writer, most))
-    plan = plan_reads(work, grid, reader.chunks, most // (len(several) + 2), len(several) + 2)
-    _require_memory(work, plan, most)
+    several = open_devices(devices)
+    plan = plan_stream(work, _chunks(chunks, work, writer, most), reader.chunks, most, several)
+    grid = plan.grid
     if chunks is None and not writer.chunks:
         require_larger_chunks(work, grid.chunks, most)
+    writer.reserve()
     name = f"{work.text} in chunks of {list(grid.chunks)}"
+    title = f"{progress}: " if isinstance(progress, str) else ""
     with Journal(journal, name, writer.flush, len(grid)) as record:
-        shown = Progress(len(grid) - len(record.written), sys.stderr) if progress else None
-        run = _Run(work, reader, writer, plan, most, several, record, shown)
+        shown = Progress(len(grid) - len(record.written), sys.stderr if progress else None)
+        run = _Run(work, reader, writer, plan, most, several, record, shown, title)
         return run()
+
+
+def plan_stream(
+    work: WindowedChain,
+    chunks: tuple[int, ...],
+    source_chunks: tuple[int, ...] | None,
+    memory: int,
+    devices: Sequence[Device],
+) -> ReadPlan:
+    """How a stream groups the chunks.
+
+    Raises:
+        DescriptorError: ``memory`` is too little.
+    """
+    threads, room = len(devices) + 2, _room(work, devices)
+    plan = plan_reads(work, Grid(work.sizes, chunks), source_chunks, int(min(memory // threads, room)), threads)
+    _require_memory(work, plan, memory, room)
+    return plan
 
 
 def as_bytes(argument: str, value: str | float) -> int:
@@ -162,7 +183,18 @@ def as_bytes(argument: str, value: str | float) -> int:
     return number
 
 
-def _devices(devices: Sequence[Device] | None) -> list[Device]:
+def _in_bytes(number: int) -> str:
+    unit = next((unit for unit in ("GB", "MB", "KB") if number >= _UNITS[unit]), "B")
+    return f"{number / _UNITS[unit]:.3g} {unit}"
+
+
+def open_devices(devices: Sequence[Device] | None) -> list[Device]:
+    """The devices; None: the default device.
+
+    Raises:
+        DescriptorError: there are none, or they are something else.
+        DeviceLost: one is lost or closed.
+    """
     try:
         several = [default_device()] if devices is None else list(devices)
     except TypeError:
@@ -189,42 +221,50 @@ def _chunks(chunks: Sequence[int] | None, work: WindowedChain, writer: Destinati
     return each
 
 
-def _job(work: WindowedChain, group: Group, memory: int) -> _Job:
-    """A job for the whole group, or in pieces if that takes more than ``memory``.
+def _room(work: WindowedChain, devices: Sequence[Device]) -> float:
+    """Bytes that the smallest device has; a copy needs none."""
+    return min(device.limits.max_memory for device in devices) if work.stages else math.inf
+
+
+def _job(work: WindowedChain, group: Group, memory: int, room: float) -> _Job:
+    """A job for the whole group, or in pieces if that takes more than ``memory``, or ``room`` on a device.
 
     Raises:
-        DescriptorError: ``memory`` is too little.
+        DescriptorError: ``memory`` or ``room`` is too little.
     """
     taken = work.nbytes(group.window)
-    if taken <= memory:
+    if taken <= min(memory, room):
         return _Job(group, [group.window], taken)
-    parts = list(pieces(work, group.window, memory))
+    parts = list(pieces(work, group.window, memory, room))
     whole = math.prod(lengths(group.window)) * work.dtype.itemsize
     return _Job(group, parts, whole + max(work.nbytes(part) for part in parts))
 
 
-def _require_memory(work: WindowedChain, plan: ReadPlan, memory: int) -> None:
+def _require_memory(work: WindowedChain, plan: ReadPlan, memory: int, room: float) -> None:
     """Check that each group can be computed, whole or in pieces, and that there are not thousands of tiny pieces.
 
     Raises:
-        DescriptorError: ``memory`` is too little.
+        DescriptorError: ``memory`` or ``room`` is too little.
     """
-    if plan.nbytes <= memory:
+    if plan.nbytes <= min(memory, room):
         return
     grid = plan.grid
     first = tuple((count - 1) // 2 for count in grid.counts)
     middle = Group(grid, first, tuple(index + 1 for index in first))
-    if work.nbytes(middle.window) > memory:
-        some = islice(pieces(work, middle.window, memory), MOST_TINY + 1)
+    if work.nbytes(middle.window) > min(memory, room):
+        some = islice(pieces(work, middle.window, memory, room), MOST_TINY + 1)
         tiny = sum(is_tiny(work, piece) for piece in some)
         if tiny * len(grid) > MOST_TINY:
+            limit = f"memory of {memory} bytes" if memory <= room else f"a device's room of {room} bytes"
+            remedy = f"memory={plan.nbytes} computes each chunk whole" if plan.nbytes <= room else "give smaller chunks"
             raise DescriptorError(
-                f"memory of {memory} bytes leaves about {tiny * len(grid)} tiny pieces of the {len(grid)} chunks of "
-                f"{list(grid.chunks)}; memory={plan.nbytes} computes each chunk whole"
+                f"{limit} leaves about {tiny * len(grid)} tiny pieces of the {len(grid)} chunks of "
+                f"{list(grid.chunks)}; {remedy}"
             )
-    if math.prod(grid.chunks) * work.dtype.itemsize + one_element(work) > memory:  # else every chunk fits in pieces
+    whole, least = math.prod(grid.chunks) * work.dtype.itemsize, one_element(work)
+    if whole + least > memory or least > room:  # else every chunk fits in pieces
         for group in plan.groups():
-            _job(work, group, memory)
+            _job(work, group, memory, room)
 
 
 class _Budget:
@@ -281,10 +321,12 @@ class _Run:
         memory: int,
         devices: list[Device],
         journal: Journal,
-        progress: Progress | None,
+        progress: Progress,
+        title: str,
     ) -> None:
         self._work, self._source, self._destination, self._plan = work, source, destination, plan
-        self._memory, self._journal, self._progress = memory, journal, progress
+        self._memory, self._room = memory, _room(work, devices)
+        self._journal, self._progress, self._title = journal, progress, title
         self._devices: queue.SimpleQueue[Device] = queue.SimpleQueue()
         for device in devices:
             self._devices.put(device)
@@ -295,13 +337,16 @@ class _Run:
         self._job_lock, self._count_lock = threading.Lock(), threading.Lock()
         self._reading = nullcontext() if source.is_for_threads else threading.Lock()
         self._writing = nullcontext() if destination.is_for_threads(plan.grid.chunks) else threading.Lock()
-        copy = stored_copies(source.array, destination.array, plan.grid.chunks)
-        self._copy = None if work.stages else copy
+        self._copy = None if work.stages else stored_copies(source.array, destination.array, plan.grid.chunks)
         self._failure: BaseException | None = None
         self._bytes_read = self._bytes_written = 0
 
     def __call__(self) -> Streamed:
         started = monotonic()
+        grid = self._plan.grid
+        before = f", {self._skipped} of them written before" if self._skipped else ""
+        amount = _in_bytes(math.prod(grid.sizes) * self._work.dtype.itemsize)
+        self._progress.begin(f"{self._title}{amount} in {len(grid)} chunks of {list(grid.chunks)}{before}")
         threads = [threading.Thread(target=self._take_jobs, daemon=True) for _ in range(self._threads)]
         for thread in threads:
             thread.start()
@@ -312,12 +357,11 @@ class _Run:
             self._budget.close()
             for thread in threads:
                 thread.join()
-            if self._progress is not None:
-                self._progress.clear()
+            self._progress.clear()
         if self._failure is not None:
             raise self._failure
         return Streamed(
-            len(self._plan.grid),
+            len(grid),
             self._skipped,
             self._bytes_read,
             self._bytes_written,
@@ -331,7 +375,7 @@ class _Run:
         for group in self._plan.groups():
             if all(group.grid.number(place) in written for place in group.places()):
                 continue
-            yield _job(self._work, group, self._memory)
+            yield _job(self._work, group, self._memory, self._room)
 
     def _take_jobs(self) -> None:
         try:
@@ -349,26 +393,20 @@ class _Run:
             self._budget.close()
 
     def _do(self, job: _Job) -> None:
-        window = job.group.window
-        result: npt.NDArray[Any] | None = None
-        if self._copy is not None:
-            self._write(job.group, None)
-            return
+        self._write(job.group, self._result(job) if self._copy is None else None)
+
+    def _result(self, job: _Job) -> npt.NDArray[Any]:
+        group = job.group
+        if len(job.pieces) == 1:
+            return self._compute(group, group.window)
+        result = np.empty(lengths(group.window), self._work.dtype.dtype)
         for piece in job.pieces:
-            part = self._compute(job.group, piece)
-            if len(job.pieces) == 1:
-                result = part
-                break
-            if result is None:
-                result = np.empty(lengths(window), part.dtype)
-            result[_inside(piece, window)] = part
-            del part
-        if result is not None:
-            self._write(job.group, result)
+            result[_inside(piece, group.window)] = self._compute(group, piece)
+        return result
 
     def _compute(self, group: Group, window: Window) -> npt.NDArray[Any]:
         needed = self._work.windows(window)[0]
-        with self._reading, _ChunkErrors(f"reading {spelled(needed)} of the source", group, window):
+        with self._reading, _chunk_errors(f"reading {spelled(needed)} of the source", group, window):
             part = self._source.read(needed)
         with self._count_lock:
             self._bytes_read += part.nbytes
@@ -376,7 +414,7 @@ class _Run:
             return part
         device = self._devices.get()
         try:
-            with _ChunkErrors("computing", group, window):
+            with _chunk_errors("computing", group, window):
                 return self._work.run(part, window, device).numpy()
         finally:
             self._devices.put(device)
@@ -390,7 +428,7 @@ class _Run:
             nbytes = math.prod(lengths(window)) * self._work.dtype.itemsize
             with (
                 self._writing,
-                _ChunkErrors("writing" if self._copy is None else "copying", group.alone(place), window),
+                _chunk_errors("writing" if self._copy is None else "copying", group.alone(place), window),
             ):
                 if result is not None:
                     self._destination.write(window, result[_inside(window, group.window)])
@@ -401,26 +439,18 @@ class _Run:
             with self._count_lock:
                 self._bytes_read += nbytes if self._copy is not None else 0
                 self._bytes_written += nbytes
-                if self._progress is not None:
-                    self._progress.step(f"read {self._plan.amplification:.2f} times")
+                self._progress.step(f"{self._title}read {self._plan.amplification:.2f} times")
 
 
-class _ChunkErrors:
+@contextmanager
+def _chunk_errors(what: str, group: Group, window: Window) -> Iterator[None]:
     """A context whose errors become a ``StreamError`` that names the chunk."""
-
-    def __init__(self, what: str, group: Group, window: Window) -> None:
-        self._what, self._group, self._window = what, group, window
-
-    def __enter__(self) -> None:
-        """Does nothing: errors are handled in ``__exit__``."""
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception):
-            raise StreamError(
-                f"{self._what} failed for {self._group}, {spelled(self._window)} of the result: "
-                f"{type(error).__name__}: {error}",
-                self._group.first,
-            ) from error
+    try:
+        yield
+    except Exception as error:
+        raise StreamError(
+            f"{what} failed for {group}, {spelled(window)} of the result: {type(error).__name__}: {error}", group.first
+        ) from error
 
 
 def _inside(window: Window, whole: Window) -> tuple[slice, ...]:
