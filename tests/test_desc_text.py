@@ -256,6 +256,10 @@ def test_minor_to_major_with_an_offset_prints_its_strides():
     [
         ("", "expected an element type such as 'f32' at character 1 of '': the text ends"),
         ("[2]", "expected an element type such as 'f32' at character 1 of '[2]': found '[2]'"),
+        (
+            "nChw16c",
+            "expected an element type and sizes, as in 'f32[2,16,4,4]:nChw16c' or 'f32[3,5]{0,1}', at character 1",
+        ),
         ("q7[2]", "unknown element type 'q7' (known: pred, s8"),
         ("f32", "expected '[' before the sizes at character 4 of 'f32': the text ends"),
         ("f32(2)", "expected '[' before the sizes at character 4 of 'f32(2)': found '(2)'"),

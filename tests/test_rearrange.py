@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from test_tensor import Costs, assert_equal
 
 import restride as rs
-import restride.interop.einops
+from restride.interop import einops as einops_of_tensors
 from restride.layout import views
 from restride.layout.pattern import Pattern
 
@@ -256,6 +257,44 @@ def test_pack_and_unpack(device):
         assert_equal(part.numpy(), array)
     assert einops.parse_shape(tensors[0], "b _ w c") == {"b": 2, "w": 6, "c": 3}
     assert_equal(einops.rearrange(tensors[:1] * 3, "n b h w c -> b n h w c").numpy(), np.stack([IMAGES] * 3, axis=1))
+
+
+@pytest.mark.parametrize("pattern", PERMUTATIONS + COPIES)
+def test_a_layer_takes_tensors(pattern, device):
+    layer = einops_of_tensors.Rearrange(pattern, **lengths_of(pattern))
+    tensor = rs.asarray(IMAGES, device=device)
+    for each in (layer, pickle.loads(pickle.dumps(layer))):
+        costs = Costs(device)
+        result = each(tensor)
+        assert costs().dispatches == (pattern in COPIES)
+        assert_equal(result.numpy(), einops.rearrange(IMAGES, pattern, **lengths_of(pattern)))
+
+
+ARRAY_API = """
+import sys
+import numpy as np, restride as rs, einops.array_api
+a = np.arange(2 * 4 * 6 * 3, dtype=np.int16).reshape(2, 4, 6, 3)
+x = rs.asarray(a)
+patches, lengths = "b (h p) (w q) c -> (b h w) (p q c)", {"p": 2, "q": 3}
+packed, shapes = einops.array_api.pack([x, x[:, 0]], "b * c")
+expected, _ = einops.pack([a, a[:, 0]], "b * c")
+for ours, theirs in (
+    (einops.array_api.rearrange(x, "b h w c -> b c h w"), a.transpose(0, 3, 1, 2)),
+    (einops.array_api.rearrange(x, patches, **lengths), einops.rearrange(a, patches, **lengths)),
+    (einops.array_api.repeat(x, "b h w c -> b (h 2) w c n", n=3), einops.repeat(a, "b h w c -> b (h 2) w c n", n=3)),
+    (packed, expected),
+    *zip(einops.array_api.unpack(packed, shapes, "b * c"), (a, a[:, 0])),
+):
+    assert isinstance(ours, rs.Tensor)
+    np.testing.assert_array_equal(ours.numpy(), theirs)
+assert "restride.interop.einops" not in sys.modules
+"""
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_the_array_api_of_einops_needs_no_backend():
+    done = subprocess.run([sys.executable, "-c", ARRAY_API], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_reductions_say_what_to_do(device):

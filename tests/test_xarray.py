@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -56,6 +59,29 @@ def test_the_tensor_is_kept(name, device):
     assert costs().dispatches <= most
     assert result.dims == expected.dims
     assert_equal(result.values, expected.values)
+
+
+OWN_TESTS = {
+    "test_array_api": "broadcast concat indexing properties reorganizing_operation stack unstack",
+    "test_duck_array_wrapping::TestTopLevelMethods": "concat full_like",
+    "test_duck_array_wrapping::TestDataArrayMethods": "loc isel sel squeeze astype T transpose stack unstack roll"
+    " broadcast_like",
+}
+"""xarray's own tests of duck arrays, but for those that compute with the elements."""
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_xarrays_own_tests_of_duck_arrays_pass():
+    names = [f"xarray.tests.{place}::test_{name}" for place, names in OWN_TESTS.items() for name in names.split()]
+    options = ["-p", "xarray_shim", "-p", "no:cacheprovider", "-c", os.devnull, "-W", "ignore", "-q", "--pyargs"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *names],
+        cwd=Path(__file__).resolve().parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"{len(names)} passed" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.usefixtures("vulkan_device")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,12 @@ COPIES = {
         lambda a: np.roll(a, (1, 1), axis=(1, 1)),
         2,
     ),
+    "roll by a vector": (
+        lambda t: xp.roll(t, np.array([1, 2]), axis=np.array([0, 2])),
+        lambda a: np.roll(a, (1, 2), axis=(0, 2)),
+        4,
+    ),
+    "roll by numpy's number": (lambda t: xp.roll(t, np.array(3)), lambda a: np.roll(a, 3), 2),
     "roll by all": (lambda t: xp.roll(t, 3, axis=1), lambda a: np.roll(a, 3, axis=1), 1),
     "repeat": (lambda t: xp.repeat(t, 3, axis=1), lambda a: a.repeat(3, axis=1), 1),
     "repeat flat": (lambda t: xp.repeat(t, 2), lambda a: a.repeat(2), 1),
@@ -82,6 +89,11 @@ COPIES = {
         )
         for mode in ("edge", "reflect", "wrap")
     },
+    "pad symmetric, by a take": (
+        lambda t: xp.take(t, np.pad(np.arange(3), 2, "symmetric"), axis=1),
+        lambda a: np.pad(a, ((0, 0), (2, 2), (0, 0)), "symmetric"),
+        1,
+    ),
     "pad nothing": (lambda t: xp.pad(t, 0, "edge"), lambda a: a, 1),
 }
 
@@ -180,11 +192,18 @@ CREATED = {
     "ones": (lambda d: xp.ones((2, 0), device=d), np.ones((2, 0))),
     "full": (lambda d: xp.full((2, 3), 2.5, dtype=xp.float32, device=d), np.full((2, 3), 2.5, np.float32)),
     "full of integers": (lambda d: xp.full((), 2**62 + 1, device=d), np.full((), 2**62 + 1)),
+    "full of numpy's integers": (lambda d: xp.full(2, np.int64(-3), device=d), np.full(2, -3)),
+    "full of more than 64 bits": (
+        lambda d: xp.full(2, 10**30, dtype=xp.bfloat16, device=d),
+        np.full(2, 1e30, DTYPES["bf16"].dtype),
+    ),
+    "full of what is too large": (lambda d: xp.full(2, 1e300, dtype=xp.float32, device=d), np.float32([np.inf] * 2)),
     "full of booleans": (lambda d: xp.full(3, True, device=d), np.full(3, True)),
     "zeros_like": (lambda d: xp.zeros_like(rs.asarray(A, device=d)), np.zeros_like(A)),
     "ones_like": (lambda d: xp.ones_like(rs.asarray(A, device=d), dtype=xp.bool), np.ones_like(A, bool)),
     "full_like": (lambda d: xp.full_like(rs.asarray(B, device=d), -1), np.full_like(B, -1)),
     "arange": (lambda d: xp.arange(5, device=d), np.arange(5)),
+    "arange of numpy's integers": (lambda d: xp.arange(np.int64(2), np.uint8(5), device=d), np.arange(2, 5)),
     "arange of floats": (lambda d: xp.arange(1, 2.5, 0.25, device=d), np.arange(1, 2.5, 0.25)),
     "arange backwards": (lambda d: xp.arange(5, -5, -3, dtype=xp.float32, device=d), np.arange(5, -5, -3, np.float32)),
     "arange of nothing": (lambda d: xp.arange(5, 1, device=d), np.arange(5, 1)),
@@ -193,6 +212,15 @@ CREATED = {
     "eye below": (lambda d: xp.eye(5, 3, k=-3, dtype=xp.uint8, device=d), np.eye(5, 3, k=-3, dtype=np.uint8)),
     "eye beside": (lambda d: xp.eye(3, k=5, device=d), np.eye(3, k=5)),
     "asarray": (lambda d: xp.asarray([[1, 2], [3, 4]], dtype=xp.float32, device=d), np.float32([[1, 2], [3, 4]])),
+    "asarray of low bits": (lambda d: xp.asarray([300, -1], dtype=xp.uint8, device=d), np.uint8([44, 255])),
+    "asarray of what is too large": (
+        lambda d: xp.asarray([1e300, 10**30], dtype=xp.float32, device=d),
+        np.float32([np.inf, 1e30]),
+    ),
+    "asarray of more than 64 bits": (
+        lambda d: xp.asarray([10**30, -1], dtype=xp.bfloat16, device=d),
+        np.float64([1e30, -1]).astype(DTYPES["bf16"].dtype),
+    ),
     "asarray of a number": (lambda d: xp.asarray(3, device=d), np.asarray(3)),
     "asarray of an array": (lambda d: xp.asarray(B, dtype=xp.int32, device=d), B.astype(np.int32)),
     "from_dlpack": (lambda d: xp.from_dlpack(FromDLPack(A), device=d), A),
@@ -316,7 +344,11 @@ REFUSED = [
     ),
     (lambda t: xp.moveaxis(t, (0, 0), (0, 1)), rs.DescriptorError, r"source \(0, 0\) names an axis twice, for s16"),
     (lambda t: xp.flip(t, axis=3), rs.DescriptorError, r"axis 3 is outside \[-3, 3\), for s16"),
-    (lambda t: xp.flip(t, axis=0.5), rs.DescriptorError, r"axis must be a sequence of integers, got 0\.5"),
+    (
+        lambda t: xp.flip(t, axis=0.5),
+        rs.DescriptorError,
+        r"axis must be an integer or a sequence of integers, got 0\.5",
+    ),
     (lambda t: xp.expand_dims(t, axis=5), rs.DescriptorError, r"axis 5 is outside \[-4, 4\), for s16"),
     (
         lambda t: xp.squeeze(t, 0),
@@ -338,25 +370,48 @@ REFUSED = [
         r"arrays\[1\] must be a restride\.Tensor, got ndarray; rs\.asarray",
     ),
     (lambda t: xp.concat(5), rs.DescriptorError, "arrays must be a sequence of tensors, got int"),
+    (lambda t: xp.stack(t[0, 0, 0]), rs.DescriptorError, "arrays must be a sequence of tensors, got Tensor"),
     (
         lambda t: xp.concat([t, t[0]]),
         rs.DescriptorError,
-        r"arrays\[1\] s16\[3,4\].* must have the sizes of s16\[2,3,4\]",
+        r"arrays\[1\] s16\[3,4\]\S* must have as many axes as arrays\[0\] s16\[2,3,4\]",
+    ),
+    (
+        lambda t: xp.concat([t, t[0]], axis=2),
+        rs.DescriptorError,
+        r"arrays\[1\] s16\[3,4\]\S* must have as many axes as arrays\[0\] s16\[2,3,4\]",
+    ),
+    (
+        lambda t: xp.concat([t, t[..., 1:]], axis=1),
+        rs.DescriptorError,
+        r"arrays\[1\] s16\[2,3,3\]\S* must have the sizes, but for that of axis 1, of arrays\[0\] s16\[2,3,4\]",
     ),
     (lambda t: xp.concat([t, t], axis=3), rs.DescriptorError, r"axis 3 is outside \[-3, 3\), for s16"),
     (lambda t: xp.stack([]), rs.DescriptorError, "stack needs one tensor or more, got none"),
     (
         lambda t: xp.stack([t, t[:1]]),
         rs.DescriptorError,
-        r"arrays\[1\] s16\[1,3,4\]\S* must have the sizes of arrays\[0\], s16\[2,3,4\]",
+        r"arrays\[1\] s16\[1,3,4\]\S* must have the sizes of arrays\[0\] s16\[2,3,4\]",
+    ),
+    (
+        lambda t: xp.stack([t, t[0]], axis=3),
+        rs.DescriptorError,
+        r"arrays\[1\] s16\[3,4\]\S* must have as many axes as arrays\[0\] s16\[2,3,4\]",
     ),
     (lambda t: xp.stack([t, t], axis=-5), rs.DescriptorError, r"axis -5 is outside \[-4, 4\)"),
     (lambda t: xp.unstack(t, axis=3), rs.DescriptorError, r"axis 3 is outside \[-3, 3\)"),
-    (lambda t: xp.roll(t, 1.5), rs.DescriptorError, r"shift must be a sequence of integers, got 1\.5"),
+    (lambda t: xp.roll(t, 1.5), rs.DescriptorError, r"shift must be an integer or a sequence of integers, got 1\.5"),
+    (lambda t: xp.roll(t, True), rs.DescriptorError, "shift must be an integer, got the boolean True"),
+    (lambda t: xp.roll(t, (1, 0.5), axis=(0, 1)), rs.DescriptorError, r"shift\[1\] must be an integer, got 0\.5"),
     (
         lambda t: xp.roll(t, (1, 2), axis=0),
         rs.DescriptorError,
         r"shift \(1, 2\) must be one number, or one for each axis",
+    ),
+    (
+        lambda t: xp.roll(t, (1, 2)),
+        rs.DescriptorError,
+        r"shift \(1, 2\) must be one number where no axis is named, for s16",
     ),
     (lambda t: xp.roll(t, 1, axis=4), rs.DescriptorError, r"axis 4 is outside \[-3, 3\)"),
     (lambda t: xp.repeat(t, -1, axis=0), rs.DescriptorError, r"repeats \(-1,\) must each be 0 or more"),
@@ -368,19 +423,28 @@ REFUSED = [
     (lambda t: xp.repeat(t, [1.5, 2.0], axis=0), rs.DescriptorError, "repeats must be integers, got float64"),
     (lambda t: xp.tile(t, 2), rs.DescriptorError, "repetitions must be a sequence of integers, got 2"),
     (lambda t: xp.tile(t, (-1,)), rs.DescriptorError, r"repetitions \(-1,\) must each be 0 or more"),
+    (
+        lambda t: xp.pad(t, 1, "edge", constant_values=3),
+        rs.DescriptorError,
+        "constant_values 3 goes with mode 'constant', not with 'edge', for s16",
+    ),
     (lambda t: xp.pad(t, -1), rs.DescriptorError, "pad_width -1 must be integers of 0 or more, for s16"),
     (lambda t: xp.pad(t, ((1, 2), (3, 4))), rs.DescriptorError, r"is not a pair for each of 3 axes, for s16"),
     (lambda t: xp.pad(t, ((1, 2), 3, 4)), rs.DescriptorError, r"is not a pair for each of 3 axes, for s16"),
     (
         lambda t: xp.pad(t, 1, constant_values=(1, 2)),
         rs.DescriptorError,
-        r"constant_values must be one number, got \(1, 2",
+        r"constant_values must be a number, got \(1, 2\), for s16\[2,3,4\]",
     ),
-    (
-        lambda t: xp.pad(t, 1, constant_values="a"),
-        rs.DescriptorError,
-        "constant_values must be one number, got 'a', for",
+    *(
+        (
+            lambda t, value=value: xp.pad(t, 1, constant_values=value),
+            rs.DescriptorError,
+            rf"constant_values must be a number, got {re.escape(repr(value))}, for s16\[2,3,4\]",
+        )
+        for value in ("a", np.str_("a"), 1j, np.complex64(1), np.datetime64("2020-01-01"), None)
     ),
+    (lambda t: xp.pad(t, 1, constant_values=1 << 64), rs.DescriptorError, "has more bits than a number of the host"),
     (lambda t: xp.pad(t, 1.5), rs.DescriptorError, r"pad_width 1\.5 must be integers"),
     (lambda t: xp.pad(t, 1 << 20), rs.OutOfDeviceMemory, r"no room for \d+ bytes: .* asked for s16\[2097154,"),
     (lambda t: xp.tile(t, (1, 1, 1 << 50)), rs.OutOfDeviceMemory, r"no room for \d+ bytes: .* asked for s16\[2,3,"),
@@ -403,10 +467,12 @@ REFUSED = [
     (lambda t: xp.take(t, [0], axis=9), rs.DescriptorError, r"axis 9 is outside \[-3, 3\)"),
     (lambda t: xp.zeros(-1), rs.DescriptorError, r"shape \(-1,\) must each be 0 or more"),
     (lambda t: xp.zeros((1,) * 9), rs.DescriptorError, r"rank 9 exceeds 8: sizes \(1, 1"),
-    (lambda t: xp.zeros(2.5), rs.DescriptorError, r"shape must be a sequence of integers, got 2\.5"),
+    (lambda t: xp.zeros(2.5), rs.DescriptorError, r"shape must be an integer or a sequence of integers, got 2\.5"),
     (lambda t: xp.zeros(2, dtype="complex64"), rs.DescriptorError, "unknown element type 'complex64'"),
     (lambda t: xp.zeros(2, device="cpu"), rs.DescriptorError, r"device must be a restride\.Device, got 'cpu'"),
     (lambda t: xp.full(2, "a"), rs.DescriptorError, "fill_value must be a number, got 'a'"),
+    (lambda t: xp.full(2, np.str_("a")), rs.DescriptorError, r"fill_value must be a number, got np\.str_\('a'\)"),
+    (lambda t: xp.full_like(t, np.complex64(1)), rs.DescriptorError, r"fill_value must be a number, got np\.complex64"),
     (
         lambda t: xp.zeros_like(A),
         rs.DescriptorError,
@@ -435,6 +501,15 @@ REFUSED = [
     ),
     (lambda t: xp.meshgrid(t[0, 0], indexing="yx"), rs.DescriptorError, "indexing must be 'xy' or 'ij', got 'yx'"),
     (lambda t: xp.from_dlpack([1]), rs.DescriptorError, "from_dlpack takes an object with __dlpack__, not list"),
+    (lambda t: xp.asarray("5", dtype="f32"), rs.DescriptorError, "array is the text 5, not an array"),
+    (lambda t: xp.asarray(None, dtype="f32"), rs.DescriptorError, "array is None"),
+    (
+        lambda t: xp.asarray([10**30], dtype="s64"),
+        rs.DescriptorError,
+        r"obj cannot become s64, got \[10+\]: Python int",
+    ),
+    (lambda t: xp.asarray({}, dtype="f32"), rs.DescriptorError, r"obj cannot become f32, got \{\}: float\(\) argument"),
+    (lambda t: xp.asarray(["5"], dtype="f32"), rs.DescriptorError, "unknown element type 'str32'"),
     (lambda t: xp.asarray(t, device=5), rs.DescriptorError, r"device must be a restride\.Device, got 5"),
     (lambda t: xp.astype(t, "i8"), rs.DescriptorError, "element type 'i8' counts bytes in numpy"),
     (lambda t: xp.isdtype(xp.int8, "whole"), rs.DescriptorError, "unknown element type 'whole'"),
@@ -464,7 +539,7 @@ FOREIGN = {
     "broadcast_arrays": lambda x, t: xp.broadcast_arrays(t, x),
     "broadcast_to": lambda x, _t: xp.broadcast_to(x, (2, 3, 4)),
     "concat": lambda x, t: xp.concat([t, x]),
-    "empty_like": lambda x, _t: xp.empty_like(x),
+    "empty_like": lambda x, _t: xp.empty_like(x, dtype="f32"),
     "expand_dims": lambda x, _t: xp.expand_dims(x),
     "finfo": lambda x, _t: xp.finfo(x),
     "flip": lambda x, _t: xp.flip(x, axis=0),
@@ -527,6 +602,11 @@ class Numpy:
     """numpy with the array API's names, which numpy 1 lacks."""
 
     concat = staticmethod(np.concatenate)
+    permute_dims = staticmethod(np.transpose)
+
+    @staticmethod
+    def unstack(x, axis):
+        return [*np.moveaxis(x, axis, 0)]
 
     @staticmethod
     def astype(x, dtype):
@@ -539,12 +619,17 @@ class Numpy:
 STEPS = {
     "flip": (lambda n, k, x: n.flip(x, axis=k % x.ndim if x.ndim else None)),
     "move": (lambda n, k, x: n.moveaxis(x, 0, k % x.ndim) if x.ndim else x),
+    "permute": (lambda n, k, x: n.permute_dims(x, [(axis + k) % x.ndim for axis in range(x.ndim)])),
+    "squeeze": (lambda n, k, x: n.squeeze(x, x.shape.index(1)) if 1 in x.shape else x),
+    "broadcast": (lambda n, k, x: n.broadcast_to(x, (k % 3, *x.shape)) if x.ndim < 5 and x.size < 300 else x),
+    "unstack": (lambda n, k, x: n.unstack(x, axis=k % x.ndim)[-1] if x.ndim and x.shape[k % x.ndim] else x),
     "flat": (lambda n, _k, x: n.reshape(x, (-1,))),
     "split": (lambda n, _k, x: n.reshape(x, (2, -1)) if x.size and x.size % 2 == 0 else x),
     "slice": (lambda _n, k, x: x[k % 2 :: 1 + k % 3] if x.ndim else x),
     "expand": (lambda n, k, x: n.expand_dims(x, axis=k % (x.ndim + 1)) if x.ndim < 5 else x),
     "last": (lambda _n, _k, x: x[..., -1] if x.ndim and x.shape[-1] else x),
     "roll": (lambda n, k, x: n.roll(x, k - 3, axis=k % x.ndim) if x.ndim else x),
+    "roll all": (lambda n, k, x: n.roll(x, [k, -k, 1, 2, 3][: x.ndim], axis=[*range(x.ndim)]) if x.ndim else x),
     "roll flat": (lambda n, k, x: n.roll(x, k)),
     "repeat": (lambda n, k, x: n.repeat(x, 1 + k % 3, axis=k % x.ndim) if x.ndim and x.size < 300 else x),
     "tile": (lambda n, k, x: n.tile(x, (1 + k % 3,)) if x.size < 300 else x),

@@ -47,16 +47,22 @@ def integer(argument: str, value: Any) -> int:
     return number
 
 
-def integers(argument: str, values: Any) -> tuple[int, ...]:
+def integers(argument: str, values: Any, *, or_one: bool = False) -> tuple[int, ...]:
     """``values`` as a tuple of Python ints: any iterable of integers, a numpy vector included.
+
+    or_one: one integer is a sequence of one.
 
     Raises:
         DescriptorError: not an iterable, too many members, or one that is no integer, which the message names.
     """
+    if or_one and type(values) is int:  # the protocol below takes 10 us
+        return (integer(argument, values),)
     try:
         members = tuple(islice(values, MOST_MEMBERS + 1))
     except TypeError:
-        rule = "must be a sequence of integers"
+        if or_one and isinstance(values, SupportsIndex):
+            return (integer(argument, values),)
+        rule = f"must be {'an integer or ' if or_one else ''}a sequence of integers"
         raise DescriptorError(f"{argument} {rule}, got {shown(values)} ({type(values).__name__})") from None
     if len(members) > MOST_MEMBERS:
         raise DescriptorError(f"{argument} must be at most {MOST_MEMBERS} integers, got more: {shown(values)}")
@@ -66,22 +72,13 @@ def integers(argument: str, values: Any) -> tuple[int, ...]:
     return members
 
 
-def listed(values: Any) -> Any:
-    """One integer as a sequence; other values as they are.
-
-    Checking a protocol takes 10 us, so usual types come first.
-    """
-    is_one = type(values) is int or (not isinstance(values, tuple | list) and isinstance(values, SupportsIndex))
-    return (values,) if is_one else values
-
-
-def counts(argument: str, values: Any) -> tuple[int, ...]:
+def counts(argument: str, values: Any, *, or_one: bool = False) -> tuple[int, ...]:
     """``integers`` that are all 0 or more.
 
     Raises:
         DescriptorError: as ``integers`` does, or one is negative.
     """
-    numbers = integers(argument, values)
+    numbers = integers(argument, values, or_one=or_one)
     if min(numbers, default=0) < 0:
         raise DescriptorError(f"{argument} {numbers} must each be 0 or more")
     return numbers

@@ -117,6 +117,21 @@ def as_dtype(value: Any) -> DType:
     return element
 
 
+def as_number(argument: str, value: Any) -> int | float:
+    """A number of Python, or of an element type's numpy type, as a Python int or float; exact. A boolean is 0 or 1.
+
+    Raises:
+        DescriptorError: ``value`` is anything else: a text, a complex number, an array.
+    """
+    if isinstance(value, np.generic):
+        element = BY_NUMPY.get(value.dtype)
+        if element is not None:
+            return float(value) if element.is_float else int(value)
+    elif isinstance(value, int | float):
+        return int(value) if isinstance(value, bool) else value
+    raise DescriptorError(f"{argument} must be a number, got {value!r}")
+
+
 def _short_name(text: str, element: DType) -> str:
     """Why numpy's "i8" is refused: it counts 8 bytes, while our "s8" counts bits."""
     in_bits = [name for name in DTYPES if name.startswith(text.replace("i", "s")) and DTYPES[name].itemsize == 1]

@@ -6,6 +6,8 @@ TensorDesc.parse('u8[4,6,3]{strides=(6,1,0)}')
 
 ``import restride`` imports this module if einops is imported already. ``rs.rearrange`` does not need einops, and sets
 the result's type and layout in the same dispatch. There are no reductions: restride sums only when it resamples.
+
+einops' layers are classes of torch, flax and others, and take their arrays; ``Rearrange`` here takes tensors.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from einops._backends import AbstractBackend
+from einops.layers import RearrangeMixin
 
 from restride.errors import UnsupportedError
 from restride.ops.pieces import concatenated, reshaped, tiled
@@ -68,3 +71,17 @@ class RestrideBackend(AbstractBackend):  # type: ignore[misc] # einops may be mi
 
     def reduce(self, x: Tensor, operation: str, axes: Sequence[int]) -> Tensor:
         raise UnsupportedError(f"restride has no {operation} over axes {tuple(axes)}: reduce x.numpy(), for {x.desc}")
+
+
+class Rearrange(RearrangeMixin):  # type: ignore[misc] # as above
+    """The layer ``Rearrange`` of einops for tensors: a pattern and its lengths as a function, which can be pickled.
+
+    >>> from restride.interop.einops import Rearrange
+    >>> Rearrange("b (h p) w c -> b h w (p c)", p=2)(rs.empty("u8[1,4,6,3]")).sizes
+    (1, 2, 6, 6)
+    """
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """``einops.rearrange`` of ``x``."""
+        result: Tensor = self._apply_recipe(x)
+        return result

@@ -43,12 +43,12 @@ class Pattern(NamedTuple):
             twice = sorted({name for name in side if side.count(name) > 1})
             if twice:
                 raise DescriptorError(f"pattern {text!r} has {', '.join(twice)} more than once on one side")
-        for side, other, said in (
+        for side, other, where in (
             (names[0], names[1], "before '->' only: an axis cannot vanish; index it, or reduce .numpy(), first"),
             (names[1], names[0], "behind '->' only; einops.repeat adds axes"),
         ):
             if alone := sorted({*side} - {*other}):
-                raise DescriptorError(f"pattern {text!r} has {', '.join(alone)} {said}")
+                raise DescriptorError(f"pattern {text!r} has {', '.join(alone)} {where}")
         if None not in left and _ELLIPSIS in names[0]:
             raise DescriptorError(f"pattern {text!r} has '...' in parentheses before '->'")
         return cls(text, left, right)

@@ -11,8 +11,8 @@ from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import MAX_RANK, integer, integers, one_per_axis, permutation
-from restride.dtypes import BY_NUMPY, DType, DTypeLike, as_dtype
+from restride.arguments import MAX_RANK, integer, integers, one_per_axis, permutation, shown
+from restride.dtypes import DType, DTypeLike, as_dtype, as_number
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.layout.blocking import Blocking, blocked, tiled
 from restride.layout.digits import Linear, affine
@@ -817,9 +817,7 @@ def padding_number(value: Any, dtype: DType) -> int | float:
     """
     if type(value) is int and value == 0:
         return 0.0 if dtype.is_float else 0
-    number = _as_number(value)
-    if number is None:
-        raise DescriptorError(f"padding_value must be a number, got {value!r}")
+    number = as_number("padding_value", value)
     if isinstance(number, int):
         number = integer("padding_value", number)
     if dtype.is_float:
@@ -835,16 +833,6 @@ def padding_number(value: Any, dtype: DType) -> int | float:
     if not low <= whole <= high:
         raise DescriptorError(f"padding_value {whole} is outside [{low}, {high}] of {dtype}")
     return whole
-
-
-def _as_number(value: Any) -> int | float | None:
-    """``value`` as a Python int or float, exactly; None if it is no Python or numpy number."""
-    if isinstance(value, bool | np.bool_):
-        return int(value)
-    if isinstance(value, np.generic):
-        element = BY_NUMPY.get(value.dtype)
-        return None if element is None else float(value) if element.is_float else int(value)
-    return value if isinstance(value, int | float) else None
 
 
 def element_bits(value: float, dtype: DType) -> int:
@@ -878,7 +866,5 @@ def as_desc(desc: TensorDesc | str) -> TensorDesc:
     if isinstance(desc, str):
         return TensorDesc.parse(desc)
     if not isinstance(desc, TensorDesc):
-        raise DescriptorError(
-            f"desc must be a TensorDesc or its text, got {' '.join(repr(desc).split())[:60]} ({type(desc).__name__})"
-        )
+        raise DescriptorError(f"desc must be a TensorDesc or its text, got {shown(desc)} ({type(desc).__name__})")
     return desc

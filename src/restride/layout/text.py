@@ -106,6 +106,8 @@ def parse_parts(text: str) -> DescParts:
     scanner = Scanner(text)
     at = scanner.here()
     name = scanner.name("an element type such as 'f32'")
+    if name not in BY_NAME and scanner.is_at_end():
+        scanner.fail("expected an element type and sizes, as in 'f32[2,16,4,4]:nChw16c' or 'f32[3,5]{0,1}',", at)
     if name not in BY_NAME:
         scanner.fail(f"unknown element type {cut(name)} (known: {', '.join(DTYPES)})", at)
     parts = _parse_array(scanner, BY_NAME[name].name)
@@ -435,8 +437,8 @@ class Scanner:
     def fail(self, rule: str, at: int | None = None) -> NoReturn:
         """Raise DescriptorError: the rule, where it broke (None: here), what stands there, the whole text."""
         position = self.here() if at is None else at
-        found = f"found {cut(self.text[position:])}" if position < len(self.text) else "the text ends"
-        raise DescriptorError(f"{rule} at character {position + 1} of {cut(self.text)}: {found}")
+        here = f"found {cut(self.text[position:])}" if position < len(self.text) else "the text ends"
+        raise DescriptorError(f"{rule} at character {position + 1} of {cut(self.text)}: {here}")
 
     def refuse(self, what: str, at: int) -> NoReturn:
         """Raise UnsupportedError for a legal part that has no meaning here, and name that part."""

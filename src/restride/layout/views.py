@@ -129,7 +129,9 @@ def reshape(desc: TensorDesc, sizes: SupportsIndex | Iterable[SupportsIndex]) ->
                 while old and old[-1][1] == _times(step, run):
                     run *= old.pop()[0]
             if run % wanted[axis]:
-                raise DescriptorError(f"sizes {wanted} need a copy: the layout does not allow such a view")
+                raise DescriptorError(
+                    f"sizes {wanted} need a copy: the layout does not allow such a view; rs.xp.reshape copies"
+                )
             steps[axis] = step
             run //= wanted[axis]
             step = _times(step, wanted[axis])
@@ -299,7 +301,7 @@ def _completed(numel: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
     """The sizes of a reshape of ``numel`` elements, with -1 filled in."""
     known = prod(size for size in sizes if size != -1)
     if any(size < -1 for size in sizes) or sizes.count(-1) > 1:
-        raise DescriptorError(f"sizes {sizes} must be 0 or more, one of them at most -1, to reshape")
+        raise DescriptorError(f"sizes {sizes} must be 0 or more, or -1 for one of them, to reshape")
     if -1 in sizes:
         if not known or numel % known:
             raise DescriptorError(f"no size fits the -1 in sizes {sizes}: there are {numel} elements")

@@ -267,7 +267,7 @@ def crop_resize(
 
 
 def cropped(
-    x: Any, out: Tensor | None, *, axes: _Indices = None, images: _Indices = None, **arguments: Any
+    x: Any, out: Tensor | None, *, axes: _Indices, images: _Indices, **arguments: Any
 ) -> tuple[Tensor, Letterboxed | None]:
     """The result of ``crop_resize``, and where boxes lie in it if they are letterboxed, else None.
 

@@ -13,25 +13,22 @@ from restride.dtypes import DType
 from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
-from restride.ops.plan import Plan, cached, perform
+from restride.ops.plan import Plan, ViewPlan, cached, perform
 from restride.ops.reorder import reorder_plan
 from restride.ops.target import Out, require_room
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.tensor import Tensor, empty
 
-_Planned = TensorDesc | Plan
-"""The layout of a view of the source, or the plan of a copy of it."""
-
 
 def reshaped(x: Tensor, sizes: Sequence[int]) -> Tensor:
     """``x.reshape(sizes)``, a view where its layout allows one, else a packed copy in one dispatch."""
-    return _applied(x, cached(_reshaped, {"src": x.desc, "sizes": sizes, "limits": x.device.limits}))
+    return cached(_joined, {"src": x.desc, "view": x.desc, "sizes": sizes, "limits": x.device.limits}).run(x, None)
 
 
 def repeated(x: Tensor, axis: int, times: int) -> Tensor:
     """Repeat each element of an axis ``times`` times, as a view or a copy like ``reshaped``; at most 7 axes."""
     arguments = {"src": x.desc, "axis": axis, "times": times, "limits": x.device.limits}
-    return _applied(x, cached(_repeated_elements, arguments))
+    return cached(_repeated_elements, arguments).run(x, None)
 
 
 def tiled(x: Tensor, repeats: Sequence[int]) -> Tensor:
@@ -39,8 +36,8 @@ def tiled(x: Tensor, repeats: Sequence[int]) -> Tensor:
 
     f32[2,3] twice along axis 1 is the view f32[2,2,3] of strides (3, 0, 1), whose axes 1 and 2 are joined.
     """
-    for inner in cached(_tilings, {"src": x.desc, "repeats": repeats, "limits": x.device.limits}):
-        x = _applied(x, inner)
+    for plan in cached(_tilings, {"src": x.desc, "repeats": repeats, "limits": x.device.limits}):
+        x = plan.run(x, None)
     return x
 
 
@@ -92,18 +89,21 @@ def _concatenation(
     descs: Sequence[TensorDesc], axis: int, dtype: DType | None, argument: str, *, is_new: bool, limits: Limits
 ) -> tuple[TensorDesc, tuple[Plan, ...]]:
     """The layout of the result, and the plan that copies each piece into it."""
-    if is_new:
-        descs = [views.index(desc, (*_all(axis), None)) for desc in descs]
     first = descs[0]
     element = first.dtype if dtype is None else dtype
     for place, desc in enumerate(descs):
         if dtype is None and desc.dtype != element:
-            raise DescriptorError(f"{argument}[{place}] {desc} must have the element type of {first}")
-        if desc.rank != first.rank or any(
-            size != other for k, (size, other) in enumerate(zip(desc.sizes, first.sizes, strict=True)) if k != axis
-        ):
-            raise DescriptorError(f"{argument}[{place}] {desc} must have the sizes of {first}, but along axis {axis}")
-    sizes = list(first.sizes)
+            rule = "the element type of"
+        elif desc.rank != first.rank:
+            rule = "as many axes as"
+        elif any(size != first.sizes[k] for k, size in enumerate(desc.sizes) if is_new or k != axis):
+            rule = "the sizes of" if is_new else f"the sizes, but for that of axis {axis}, of"
+        else:
+            continue
+        raise DescriptorError(f"{argument}[{place}] {desc} must have {rule} {argument}[0] {first}")
+    if is_new:
+        descs = [views.index(desc, (*_all(axis), None)) for desc in descs]
+    sizes = list(descs[0].sizes)
     sizes[axis] = sum(desc.sizes[axis] for desc in descs)
     result, plans, at = TensorDesc(element, sizes), [], 0
     for desc in descs:
@@ -117,18 +117,10 @@ def _all(axes: int) -> tuple[slice, ...]:
     return (slice(None),) * axes
 
 
-def _applied(x: Tensor, planned: _Planned) -> Tensor:
-    return Tensor(x.memory, planned, x.device) if isinstance(planned, TensorDesc) else planned.run(x, None)
-
-
-def _reshaped(src: TensorDesc, sizes: Sequence[int], limits: Limits) -> _Planned:
-    return _joined(src, src, sizes, limits)
-
-
-def _joined(src: TensorDesc, view: TensorDesc, sizes: Sequence[int], limits: Limits) -> _Planned:
-    """A reshape of a view of ``src``: the layout of a view where there is one, else the plan of a packed copy."""
+def _joined(src: TensorDesc, view: TensorDesc, sizes: Sequence[int], limits: Limits) -> Plan:
+    """The plan of a reshape of a view of ``src``: a view where its layout allows one, else a packed copy."""
     try:
-        return views.reshape(view, sizes)
+        return ViewPlan(src, views.reshape(view, sizes), Steps(limits))
     except DescriptorError as error:
         packed = TensorDesc(view.dtype, view.sizes)
         try:
@@ -141,7 +133,7 @@ def _joined(src: TensorDesc, view: TensorDesc, sizes: Sequence[int], limits: Lim
         return Plan(src, dst, steps)
 
 
-def _repeated_elements(src: TensorDesc, axis: int, times: int, limits: Limits) -> _Planned:
+def _repeated_elements(src: TensorDesc, axis: int, times: int, limits: Limits) -> Plan:
     sizes = list(src.sizes)
     wide = views.broadcast_to(
         views.index(src, (*_all(axis + 1), None)), (*sizes[: axis + 1], times, *sizes[axis + 1 :])
@@ -150,13 +142,14 @@ def _repeated_elements(src: TensorDesc, axis: int, times: int, limits: Limits) -
     return _joined(src, wide, sizes, limits)
 
 
-def _tilings(src: TensorDesc, repeats: Sequence[int], limits: Limits) -> list[_Planned]:
+def _tilings(src: TensorDesc, repeats: Sequence[int], limits: Limits) -> list[Plan]:
     # A size of 1 is no axis of the view, nor is a repetition of 1.
     if sum((size != 1) + (times != 1) for size, times in zip(src.sizes, repeats, strict=True)) > MAX_RANK:
         last = max(axis for axis, times in enumerate(repeats) if times != 1)
         first = _tilings(src, [times if axis == last else 1 for axis, times in enumerate(repeats)], limits)
-        between = first[-1] if isinstance(first[-1], TensorDesc) else first[-1].dst
-        return first + _tilings(between, [1 if axis == last else times for axis, times in enumerate(repeats)], limits)
+        return first + _tilings(
+            first[-1].dst, [1 if axis == last else times for axis, times in enumerate(repeats)], limits
+        )
     key: list[slice | int | None] = []
     wide: list[int] = []
     for size, times in zip(src.sizes, repeats, strict=True):

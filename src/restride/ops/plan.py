@@ -110,6 +110,16 @@ class DoubtfulPlan(Plan):
         return super().run(src, out)
 
 
+class ViewPlan(Plan):
+    """A plan whose result is a view of its source."""
+
+    __slots__ = ()
+
+    def run(self, src: Tensor, out: Tensor | None) -> Tensor:  # noqa: ARG002 - there is none
+        """Return the view."""
+        return Tensor(src.memory, self.dst, src.device)
+
+
 Planner = Callable[..., Plan]
 """Makes a plan from ``src``, ``out`` (an ``Out`` or None), ``limits`` and the arguments of an operation."""
 

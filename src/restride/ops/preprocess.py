@@ -445,8 +445,8 @@ def _call_text(sizes: tuple[int, int], arguments: dict[str, Any]) -> str:
     known = signature(Preprocess.__init__).parameters
     arguments = {**arguments, "dtype": as_dtype(arguments["dtype"]).name}
     texts = {name: " ".join(repr(value).split()) for name, value in arguments.items()}
-    said = [f"{name}={text}" for name, text in texts.items() if text != repr(known[name].default)]
-    return ", ".join([repr(sizes), *said])
+    changed = [f"{name}={text}" for name, text in texts.items() if text != repr(known[name].default)]
+    return ", ".join([repr(sizes), *changed])
 
 
 # Checks of images against a recipe.

@@ -240,8 +240,8 @@ def normalize(
     """
     src, desc = _host_and_desc(x)
     with ErrorContext(desc):
-        asked = normalizing_reorder(desc, mean, std, axis=axis, layout=layout, dtype=dtype, out=out)
-        return asked.perform(src, out)
+        reordering = normalizing_reorder(desc, mean, std, axis=axis, layout=layout, dtype=dtype, out=out)
+        return reordering.perform(src, out)
 
 
 def normalizing_reorder(

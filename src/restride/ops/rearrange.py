@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, SupportsIndex
 
 from restride.arithmetic import arithmetic
 from restride.dtypes import DTypeLike
@@ -12,7 +12,7 @@ from restride.kernel import Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, is_permutation
 from restride.layout.pattern import Pattern
-from restride.ops.plan import Plan, perform
+from restride.ops.plan import Plan, ViewPlan, perform
 from restride.ops.target import Out, destination, element_type, require_room
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.tensor import Tensor
@@ -73,40 +73,6 @@ def rearrange(
     )
 
 
-class ViewPlan(Plan):
-    """A plan whose result is a view of its source."""
-
-    __slots__ = ()
-
-    def run(self, src: Tensor, out: Tensor | None) -> Tensor:  # noqa: ARG002 - there is none
-        """Return the view."""
-        return Tensor(src.memory, self.dst, src.device)
-
-
-class Arranged(NamedTuple):
-    """The sizes of a result, and the view of its elements in the source before axes are joined."""
-
-    sizes: tuple[int, ...]
-    view: TensorDesc
-
-    @property
-    def is_view(self) -> bool:
-        """True if the view has the sizes of the result."""
-        return self.view.sizes == self.sizes
-
-
-def arranged(src: TensorDesc, pattern: str, lengths: Mapping[str, Any]) -> Arranged:
-    """The result of a pattern on a source.
-
-    Raises:
-        DescriptorError, UnsupportedError: as ``rearrange``.
-    """
-    with ErrorContext(src):
-        parts, groups = Pattern.parse(pattern).split(src.sizes, lengths)
-        view, sizes = views.regrouped(src, parts, groups)
-        return Arranged(sizes, view)
-
-
 def rearrange_plan(
     src: TensorDesc,
     out: Out | None,
@@ -121,19 +87,22 @@ def rearrange_plan(
     """The plan of ``rearrange``: the view is copied into the destination, whose axes are split like the view's."""
     if is_permutation(layout):
         raise DescriptorError(f"layout {layout!r} permutes axes, which the pattern {pattern!r} says, for {src}")
-    found = arranged(src, pattern, lengths)
-    if found.is_view and layout is None and dtype is None and out is None and src_scale is None and dst_scale is None:
-        return ViewPlan(src, found.view, Steps(limits))
-    like = TensorDesc(src.dtype, found.sizes)
+    with ErrorContext(src):
+        parts, groups = Pattern.parse(pattern).split(src.sizes, lengths)
+        view, sizes = views.regrouped(src, parts, groups)
+    is_plain = all(argument is None for argument in (layout, dtype, out, src_scale, dst_scale))
+    if view.sizes == sizes and is_plain:
+        return ViewPlan(src, view, Steps(limits))
+    like = TensorDesc(src.dtype, sizes)
     element = element_type(like, layout, dtype, out)
     dst, site = destination(like, layout, src, out, dtype=element)
     require_room(dst.sizes, element, limits)
-    apart = views.reshape(dst, found.view.sizes)
+    apart = views.reshape(dst, view.sizes)
     with ErrorContext(src):
         numbers = {"src_scale": _number("src_scale", src_scale), "dst_scale": _number("dst_scale", dst_scale)}
-        full = arithmetic(found.view, apart, range(apart.rank), **numbers)
+        full = arithmetic(view, apart, range(apart.rank), **numbers)
     steps = Steps(limits)
-    steps.copy(Site(SOURCE, found.view), Site(site.buffer, apart), dst, full)
+    steps.copy(Site(SOURCE, view), Site(site.buffer, apart), dst, full)
     return Plan(src, dst, steps)
 
 

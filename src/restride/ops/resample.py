@@ -298,9 +298,9 @@ def source_window(
         *(roi, keep_aspect_ratio_policy, input_offsets, output_offsets, recompute_scale_factor, like, window),
     )
     with ErrorContext(f"source_sizes {whole_sizes}"):
-        asked = measured(whole_sizes, request, as_dtype(source_dtype).name)
-        part = part_read(asked.resizing())
-    warning = about_channels(request, len(whole_sizes), asked.old, asked.new, "source_sizes")
+        sized = measured(whole_sizes, request, as_dtype(source_dtype).name)
+        part = part_read(sized.resizing())
+    warning = about_channels(request, len(whole_sizes), sized.old, sized.new, "source_sizes")
     if warning:
         warn_caller(warning)
     return part
@@ -354,16 +354,16 @@ def resample_plan(
     """The plan of ``resample``. numbers: arguments of ``restride.arithmetic.arithmetic``."""
     with ErrorContext(src):
         part = request.source_sizes
-        asked = measured(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
-        _require_room(src, asked.sizes, layout, dtype, out, limits)
-        resized = asked.resizing()
+        sized = measured(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
+        _require_room(src, sized.sizes, layout, dtype, out, limits)
+        resized = sized.resizing()
         require_rows_and_columns(request, resized.axes, "x", src)
         if part is not None and src.sizes != resized.read_sizes:
             raise DescriptorError(
                 f"x {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
                 f"source_sizes {resized.source_sizes}"
             )
-    warning = about_channels(request, src.rank, asked.old, asked.new, "x")
+    warning = about_channels(request, src.rank, sized.old, sized.new, "x")
     return plan_of(src, resized, layout, dtype, out, resized.outside, numbers, limits, warning)
 
 
@@ -544,9 +544,9 @@ def steps_to(
     if not dst.numel:
         steps.copy(target.site, target.site, dst, target.arithmetic)  # no elements, but there may be padding
     elif resized.inside != resized.window or not source.desc.numel:
-        _extrapolated(steps, source, resized, sums, target, extrapolation_value)
+        _add_extrapolated(steps, source, resized, sums, target, extrapolation_value)
     else:
-        _by_passes(steps, source, resized, target)
+        _add_passes(steps, source, resized, target)
     return steps
 
 
@@ -566,7 +566,9 @@ def _require_few_weights(resized: Resizing) -> None:
             )
 
 
-def _extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorDesc, target: Target, value: float) -> None:
+def _add_extrapolated(
+    steps: Steps, src: Site, resized: Resizing, whole: TensorDesc, target: Target, value: float
+) -> None:
     """Add steps where outputs read beyond the source: one value around the box of the other outputs.
 
     If no source element is read, all outputs have that value: a crop beside the source, a gradient of nothing.
@@ -579,7 +581,7 @@ def _extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorDesc,
         inner = Site(SOURCE, TensorDesc(whole.dtype, (0,)))
     else:
         inner = steps.new(box)
-        _by_passes(steps, src, replace(resized, window=resized.inside), Target(inner, box, NO_ARITHMETIC))
+        _add_passes(steps, src, replace(resized, window=resized.inside), Target(inner, box, NO_ARITHMETIC))
     dst = target.whole
     is_direct = (
         target.arithmetic.is_conversion and dst.dtype == whole.dtype and dst.is_packed and dst.strides is not None
@@ -602,7 +604,7 @@ def _saturated(value: float, dtype: DType) -> bytes:
     return element_bits(value, dtype).to_bytes(dtype.itemsize, "little")
 
 
-def _by_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> None:
+def _add_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> None:
     """Add the passes in order, with the arithmetic in the last; between passes lie f32, or s32 for integer weights.
 
     Where a library rounds after each axis, elements of its type lie between passes: u16 for Pillow's I;16. Results of
@@ -617,14 +619,14 @@ def _by_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> No
     is_copied = resized.scale is not None or (resized.keeps_type and not is_direct)
     rounded = NO_ARITHMETIC if resized.rounding is None else Arithmetic(rounding=resized.rounding)
     if resized.keeps_type and is_direct:
-        target = target._replace(arithmetic=rounded)  # the library's rounding, whichever is asked for
+        target = target._replace(arithmetic=rounded)  # the library's rounding, whatever the caller named
     for these, behind in pairwise(tables):
         is_whole = resized.rounding is not None and these[0][0] != behind[0][0]  # not a part of a row's sum
         element, last = (dtype, rounded) if is_whole else (between, NO_ARITHMETIC)
-        src = _one_pass(steps, src, these, None, element, last)
+        src = _add_one_pass(steps, src, these, None, element, last)
     for these in tables[-1:]:
         element = dtype if resized.keeps_type and between == "f32" else between
-        src = _one_pass(steps, src, these, None if is_copied else target, element, rounded)
+        src = _add_one_pass(steps, src, these, None if is_copied else target, element, rounded)
     if resized.scale is not None:
         sums, src = src, steps.new(TensorDesc.xla(dtype, src.desc.sizes, src.desc.minor_to_major))
         order = tuple(range(src.desc.rank))
@@ -633,31 +635,33 @@ def _by_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> No
         steps.copy(src, target.site, target.whole, target.arithmetic)
 
 
-def _one_pass(steps: Steps, src: Site, tables: Tables, target: Target | None, dtype: DType, last: Arithmetic) -> Site:
+def _add_one_pass(
+    steps: Steps, src: Site, tables: Tables, target: Target | None, dtype: DType, last: Arithmetic
+) -> Site:
     """Add one pass into ``target``, or without one into a new buffer of type ``dtype``, with arithmetic ``last``."""
     axes = tuple(axis for axis, _ in tables)
-    result = target.site.desc if target is not None else _between(src.desc, tables, dtype)
+    result = target.site.desc if target is not None else _pass_layout(src.desc, tables, dtype)
     if not is_resampled_by_walks(src.desc, result, axes):
-        src = src if src.desc.strides is not None else _copied(steps, src, TensorDesc(src.desc.dtype, src.desc.sizes))
+        src = src if src.desc.strides is not None else _add_copy(steps, src, TensorDesc(src.desc.dtype, src.desc.sizes))
         if result.strides is None:
-            result = _between(src.desc, tables, dtype)
+            result = _pass_layout(src.desc, tables, dtype)
     if not taps_fit(src.desc, tables, steps.limits):
         # A copy whose fastest axes are the resampled ones, small ones first, so that neighbours are near each other.
         inward = sorted(range(src.desc.rank), key=lambda axis: (axis not in axes, src.desc.sizes[axis]))
-        src = _copied(steps, src, TensorDesc.xla(src.desc.dtype, src.desc.sizes, inward))
+        src = _add_copy(steps, src, TensorDesc.xla(src.desc.dtype, src.desc.sizes, inward))
     if (
         result.dtype.itemsize < dtype.itemsize <= 4
         and result.numel >= _MANY
         and is_made_by_elements(src.desc, result, tables, steps.limits)
     ):
-        packed = _between(src.desc, tables, dtype)
+        packed = _pass_layout(src.desc, tables, dtype)
         if _is_better_packed(src.desc, packed, tables, steps.limits):
             result = packed
     if target is not None and result is target.site.desc:
-        _add(steps, src, target.site, tables, target.arithmetic, target.whole)
+        _add_pass(steps, src, target.site, tables, target.arithmetic, target.whole)
         return target.site
     buffer = steps.new(result)
-    _add(steps, src, buffer, tables, last, result)
+    _add_pass(steps, src, buffer, tables, last, result)
     if target is not None:
         steps.copy(buffer, target.site, target.whole, target.arithmetic)
     return buffer
@@ -673,7 +677,7 @@ def _is_better_packed(src: TensorDesc, packed: TensorDesc, tables: Tables, limit
     )
 
 
-def _between(src: TensorDesc, tables: Tables, dtype: DType) -> TensorDesc:
+def _pass_layout(src: TensorDesc, tables: Tables, dtype: DType) -> TensorDesc:
     """The packed layout of the result of a pass, in the source's order of axes."""
     sizes = list(src.sizes)
     for axis, table in tables:
@@ -681,13 +685,13 @@ def _between(src: TensorDesc, tables: Tables, dtype: DType) -> TensorDesc:
     return TensorDesc.xla(dtype, sizes, src.minor_to_major)
 
 
-def _copied(steps: Steps, src: Site, desc: TensorDesc) -> Site:
+def _add_copy(steps: Steps, src: Site, desc: TensorDesc) -> Site:
     copy = steps.new(desc)
     steps.copy(src, copy)
     return copy
 
 
-def _add(steps: Steps, src: Site, dst: Site, tables: Tables, last: Arithmetic, whole: TensorDesc) -> None:
+def _add_pass(steps: Steps, src: Site, dst: Site, tables: Tables, last: Arithmetic, whole: TensorDesc) -> None:
     def make() -> Iterable[KernelSpec]:
         padding = padding_kernels(whole, steps.limits) if whole.is_padded and last.sum_scale is None else ()
         return together(padding, resample_kernels(src.desc, dst.desc, tables, last, steps.limits))

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import require_word
+from restride.dtypes import as_number
 from restride.errors import DescriptorError, ErrorContext
 from restride.kernel import Limits
 from restride.layout import TensorDesc
@@ -19,6 +20,7 @@ from restride.ops.plan import Plan, perform
 from restride.ops.resample import plan_of
 from restride.ops.target import Out, destination, require_room
 from restride.plan.steps import SOURCE, Site, Steps
+from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
 from restride.weights import Resizing, indexed_rows
 
@@ -61,8 +63,10 @@ def padded(x: Tensor, pad_width: Any, mode: str, value: Any) -> Tensor:
 def pad_plan(src: TensorDesc, out: Out | None, limits: Limits, pad_width: Any, mode: str, value: Any) -> Plan:
     """The plan of ``padded``."""
     require_word("mode", mode, PAD_MODES)
-    if not isinstance(value, bool | int | float | np.generic):
-        raise DescriptorError(f"constant_values must be one number, got {value!r}, for {src}")
+    with ErrorContext(src):
+        number = as_number("constant_values", value)
+        if mode != "constant" and number != 0:
+            raise DescriptorError(f"constant_values {number} goes with mode 'constant', not with {mode!r}")
     widths = _pairs(pad_width, src)
     if mode != "constant" and any(map(any, widths)):
         indices = {axis: _pad_indices(src, axis, pair, mode) for axis, pair in enumerate(widths) if any(pair)}
@@ -74,7 +78,7 @@ def pad_plan(src: TensorDesc, out: Out | None, limits: Limits, pad_width: Any, m
     if dst.numel == src.numel:
         steps.copy(Site(SOURCE, src), site, dst)
     else:
-        steps.pad(Site(SOURCE, src), site, [before for before, _ in widths], _element(value, dst))
+        steps.pad(Site(SOURCE, src), site, [before for before, _ in widths], _element(number, dst))
     return Plan(src, dst, steps)
 
 
@@ -106,18 +110,22 @@ def _pad_indices(src: TensorDesc, axis: int, widths: list[int], mode: str) -> In
     return np.where(index < size, index, period - index)
 
 
-def filled(desc: TensorDesc, value: Any, device: Any) -> Tensor:
-    """A tensor of one value, written in one dispatch."""
-    element = np.frombuffer(_element(value, desc), desc.dtype.dtype)
+def filled(desc: TensorDesc, number: float, device: Device) -> Tensor:
+    """A tensor of one number, written in one dispatch."""
+    element = np.frombuffer(_element(number, desc), desc.dtype.dtype)
     result = empty(desc, device)
     if desc.numel:
         result[...] = element
     return result
 
 
-def _element(value: Any, desc: TensorDesc) -> bytes:
+def _element(number: float, desc: TensorDesc) -> bytes:
     """A number as numpy makes it one of the type of ``desc``."""
     try:
-        return np.asarray(value).astype(desc.dtype.dtype).tobytes()
+        array = np.asarray(number)
+        if desc.dtype.is_float and array.dtype.hasobject:  # an int of more than 64 bits, which ml_dtypes' types refuse
+            array = np.asarray(float(number))
+        with np.errstate(all="ignore"):
+            return array.astype(desc.dtype.dtype).tobytes()
     except OverflowError:
-        raise DescriptorError(f"value {value} has more bits than a number of the host, for {desc}") from None
+        raise DescriptorError(f"value {number} has more bits than a number of the host, for {desc}") from None

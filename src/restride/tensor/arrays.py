@@ -347,11 +347,11 @@ class _Walk:
 
 
 def _host_bytes(array: npt.NDArray[Any]) -> _HostBytes:
-    """The bytes to upload for ``array``, of any strides, with at least one element.
+    """The bytes to upload for ``array``, of any strides, with at least one element: its span, or fewer, packed.
 
-    Example: ``np.arange(6, dtype=np.uint16)[::-2]`` reads bytes 2 to 12 of its base (elements 5, 3, 1): data of 10
-    bytes, offset 8, stride -4.
+    Example: rows 0 and 3 of u8[4,100], columns 10 to 19: two runs of 10 bytes, so strides of 10 and 1.
     """
+    whole = _host_span(array)
     walks = [
         _Walk(axis, size, abs(stride))
         for axis, (size, stride) in enumerate(zip(array.shape, array.strides, strict=True))
@@ -359,8 +359,8 @@ def _host_bytes(array: npt.NDArray[Any]) -> _HostBytes:
     ]
     walks.sort(key=lambda walk: walk.stride)
     run, outer = _run_and_outer_axes(walks, array.itemsize)
-    if _span(run, outer) <= run * math.prod(walk.size for walk in outer):
-        run, outer = _span(run, outer), []  # overlapping windows take fewer bytes without packing
+    if whole.data.nbytes <= run * math.prod(walk.size for walk in outer):
+        return whole  # one run, or windows that overlap
     runs = np.lib.stride_tricks.as_strided(
         _lowest_element(array),
         shape=(*(walk.size for walk in reversed(outer)), run),
@@ -394,7 +394,3 @@ def _run_and_outer_axes(walks: list[_Walk], itemsize: int) -> tuple[int, list[_W
             return run, walks[position:]
         run += (walk.size - 1) * walk.stride
     return run, []
-
-
-def _span(run: int, outer: list[_Walk]) -> int:
-    return run + sum((walk.size - 1) * walk.stride for walk in outer)

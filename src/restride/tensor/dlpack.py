@@ -14,9 +14,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from restride.arguments import MAX_RANK
 from restride.errors import DescriptorError
 
-_MAX_RANK = 8
 _MAJOR_VERSION = 1
 
 _REFUSALS = (BufferError, RuntimeError, ValueError)
@@ -244,8 +244,8 @@ def _viewed(
     if (tensor.code, tensor.bits) not in _ELEMENT_TYPES:
         raise DescriptorError(f"DLPack element type {code} of {tensor.bits} bits is not one of restride's")
     dtype = np.dtype(_ELEMENT_TYPES[tensor.code, tensor.bits])
-    if not 0 <= tensor.ndim <= _MAX_RANK:
-        raise DescriptorError(f"DLPack tensor has {tensor.ndim} dimensions; 0 to {_MAX_RANK} are supported")
+    if not 0 <= tensor.ndim <= MAX_RANK:
+        raise DescriptorError(f"DLPack tensor has {tensor.ndim} dimensions; 0 to {MAX_RANK} are supported")
     sizes = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
     if any(size < 0 for size in sizes):
         raise DescriptorError(f"DLPack tensor has a negative size: {list(sizes)}")

@@ -633,9 +633,11 @@ def require_tensors(values: Iterable[Any], argument: str) -> list[Tensor]:
     Raises:
         DescriptorError: one is not a tensor, or ``values`` is not iterable.
     """
-    if not isinstance(values, Iterable):
-        raise DescriptorError(f"{argument} must be a sequence of tensors, got {type(values).__name__}")
-    return [require_tensor(value, f"{argument}[{place}]") for place, value in enumerate(values)]
+    try:
+        listed = list(values)
+    except TypeError:
+        raise DescriptorError(f"{argument} must be a sequence of tensors, got {type(values).__name__}") from None
+    return [require_tensor(value, f"{argument}[{place}]") for place, value in enumerate(listed)]
 
 
 def copy_elements(src: Tensor, dst: Tensor) -> None:

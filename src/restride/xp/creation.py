@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
 import numpy as np
+import numpy.typing as npt
 
-from restride.arguments import counts, integer, listed, shown
-from restride.dtypes import DTYPES, DType, as_dtype
+from restride.arguments import counts, integer, shown
+from restride.dtypes import DTYPES, DType, as_dtype, as_number
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc
 from restride.ops.take import filled
@@ -47,7 +48,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Device | None = None, cop
             return result.astype(element)
         return result.copy() if copy and result is obj else result
     if element is not None and not hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray):
-        obj = np.asarray(obj, element.dtype)
+        obj = _converted(obj, element)
     if copy is False:
         try:
             result = arrays.asarray(obj, device=device, copy=False)
@@ -75,11 +76,12 @@ def empty(shape: Shape, *, dtype: Any = None, device: Device | None = None) -> T
 
 
 def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: Device | None = None) -> Tensor:
-    """A tensor filled with one value; without ``dtype``, a bool gives pred, an int s64, other numbers f64."""
-    if not isinstance(fill_value, bool | int | float | np.generic):
-        raise DescriptorError(f"fill_value must be a number, got {fill_value!r}")
-    usual = BOOL if isinstance(fill_value, bool | np.bool_) else INTEGER if isinstance(fill_value, int) else FLOAT
-    return filled(_desc(shape, usual if dtype is None else dtype), fill_value, as_device(device))
+    """A tensor filled with one value; without ``dtype``, a bool gives pred, an integer s64, other numbers f64."""
+    value = as_number("fill_value", fill_value)
+    if dtype is None:
+        is_bool = isinstance(fill_value, bool | np.bool_)
+        dtype = BOOL if is_bool else INTEGER if isinstance(value, int) else FLOAT
+    return filled(_desc(shape, dtype), value, as_device(device))
 
 
 def zeros(shape: Shape, *, dtype: Any = None, device: Device | None = None) -> Tensor:
@@ -127,7 +129,7 @@ def arange(
     """Numbers from ``start`` to before ``stop``, or from 0 to before ``start``; computed by numpy and uploaded."""
     if stop is None:
         start, stop = 0, start
-    _require_numbers(start=start, stop=stop, step=step)
+    start, stop, step = as_number("start", start), as_number("stop", stop), as_number("step", step)
     if not step:
         raise DescriptorError(f"step of arange({start}, {stop}, {step}) must not be 0")
     is_whole = all(isinstance(number, int) for number in (start, stop, step))
@@ -152,7 +154,7 @@ def linspace(
     endpoint: bool = True,
 ) -> Tensor:
     """``num`` numbers from ``start`` to ``stop``, evenly spaced; computed by numpy, infinite ones too, and uploaded."""
-    _require_numbers(start=start, stop=stop)
+    start, stop = as_number("start", start), as_number("stop", stop)
     count = integer("num", num)
     if not 0 <= count < _MOST_NUMBERS:
         raise DescriptorError(f"num {count} must be 0 or more, and below 2^48")
@@ -195,17 +197,25 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     return [x[key].broadcast_to(sizes) for x, key in zip(arrays, keys, strict=True)]
 
 
-def _require_numbers(**numbers: Any) -> None:
-    for name, number in numbers.items():
-        if not isinstance(number, bool | int | float | np.integer | np.floating):
-            raise DescriptorError(f"{name} must be a number, got {number!r}")
+def _converted(obj: Any, element: DType) -> npt.NDArray[Any]:
+    """A number, or nested sequences of numbers, as an array of the type; integers keep their low bits."""
+    array = arrays.host_array(obj)
+    if not array.dtype.hasobject:  # as integers of more than 64 bits are
+        as_dtype(array.dtype)
+    try:
+        if element.is_float and array.dtype.hasobject:  # which ml_dtypes' types refuse
+            array = array.astype(np.float64)
+        with np.errstate(all="ignore"):
+            return array.astype(element.dtype)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise DescriptorError(f"obj cannot become {element}, got {shown(obj)}: {error}") from None
 
 
 def _desc(shape: Shape, dtype: Any) -> TensorDesc:
-    sizes = counts("shape", listed(shape))
+    sizes = counts("shape", shape, or_one=True)
     return TensorDesc(FLOAT if dtype is None else dtype, sizes)
 
 
 def _like(x: Tensor, dtype: Any, device: Device | None) -> tuple[TensorDesc, Device]:
-    element: DType = require_tensor(x).dtype if dtype is None else as_dtype(dtype)
-    return TensorDesc(element, x.sizes), x.device if device is None else as_device(device)
+    sizes = require_tensor(x).sizes
+    return TensorDesc(x.dtype if dtype is None else dtype, sizes), x.device if device is None else as_device(device)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from restride.dtypes import BY_NUMPY, DTYPES, DType, as_dtype
+from restride.dtypes import DTYPES, DType, as_dtype
 from restride.errors import DescriptorError
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, require_tensor
@@ -50,8 +50,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     Raises:
         DescriptorError: nothing to promote, or no type holds them all.
     """
-    numpy_types = [each if isinstance(each, bool | int | float) else _numpy_type(each) for each in arrays_and_dtypes]
-    if all(isinstance(each, bool | int | float) for each in numpy_types):
+    numpy_types = [each if isinstance(each, int | float) else _element_type(each).dtype for each in arrays_and_dtypes]
+    if all(isinstance(each, int | float) for each in numpy_types):
         raise DescriptorError(f"result_type needs a tensor or a type, got {arrays_and_dtypes}")
     try:
         return as_dtype(np.result_type(*numpy_types))
@@ -61,7 +61,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 def can_cast(from_: Any, to: Any, /) -> bool:
     """True if type ``to`` can hold every number of ``from_``, by numpy's "safe" casting; both are types or tensors."""
-    return bool(np.can_cast(_numpy_type(from_), _numpy_type(to)))
+    return bool(np.can_cast(_element_type(from_).dtype, _element_type(to).dtype))
 
 
 def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Device | None = None) -> Tensor:
@@ -70,8 +70,8 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Device | None
     return result if device is None else result.to(device)
 
 
-def _numpy_type(value: Any) -> Any:
-    return value.dtype.dtype if isinstance(value, Tensor) else as_dtype(value).dtype
+def _element_type(value: Any) -> DType:
+    return value.dtype if isinstance(value, Tensor) else as_dtype(value)
 
 
 class FloatInfo(NamedTuple):
@@ -100,7 +100,7 @@ def finfo(type: Any, /) -> FloatInfo:  # noqa: A002 - the array API's name
     Raises:
         DescriptorError: ``type`` is not a floating type.
     """
-    element = BY_NUMPY[_numpy_type(type)]
+    element = _element_type(type)
     if not element.is_float:
         raise DescriptorError(f"finfo is for floating types, not {element}; iinfo is for integers")
     info: Any = ml_dtypes.finfo(element.dtype)  # type: ignore[no-untyped-call] # it has no annotations
@@ -114,7 +114,7 @@ def iinfo(type: Any, /) -> IntegerInfo:  # noqa: A002 - the array API's name
     Raises:
         DescriptorError: ``type`` is not an integer type.
     """
-    element = BY_NUMPY[_numpy_type(type)]
+    element = _element_type(type)
     if element not in of_kind("integral"):
         raise DescriptorError(f"iinfo is for integer types, not {element}; finfo is for floats")
     info = np.iinfo(element.dtype)

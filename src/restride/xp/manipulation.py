@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import MAX_RANK, counts, integer, integers, listed
+from restride.arguments import MAX_RANK, counts, integer, integers
 from restride.dtypes import DType
 from restride.errors import DescriptorError
 from restride.ops.pieces import concatenated, repeated, reshaped, rolled, tiled
@@ -99,9 +99,7 @@ def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
 
 def concat(arrays: Sequence[Tensor], /, *, axis: SupportsIndex | None = 0) -> Tensor:
     """Join tensors along an axis, one dispatch each; their types are promoted. axis None: each is flattened first."""
-    pieces = require_tensors(arrays, "arrays")
-    if not pieces:
-        raise DescriptorError("concat needs one tensor or more, got none")
+    pieces = _pieces("concat", arrays)
     if axis is None:
         pieces, axis = [reshaped(x, (-1,)) for x in pieces], 0
     return concatenated(pieces, _axis("axis", axis, pieces[0].ndim, pieces[0]), _promoted(pieces), "arrays")
@@ -109,12 +107,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: SupportsIndex | None = 0) -> Te
 
 def stack(arrays: Sequence[Tensor], /, *, axis: SupportsIndex = 0) -> Tensor:
     """Stack tensors of equal sizes along a new axis, one dispatch each; their types are promoted."""
-    pieces = require_tensors(arrays, "arrays")
-    if not pieces:
-        raise DescriptorError("stack needs one tensor or more, got none")
-    for place, x in enumerate(pieces):
-        if x.sizes != pieces[0].sizes:
-            raise DescriptorError(f"arrays[{place}] {x.desc} must have the sizes of arrays[0], {pieces[0].desc}")
+    pieces = _pieces("stack", arrays)
     place = _axis("axis", axis, pieces[0].ndim + 1, pieces[0])
     return concatenated(pieces, place, _promoted(pieces), "arrays", is_new=True)
 
@@ -127,10 +120,14 @@ def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
 
 def roll(x: Tensor, /, shift: Axes, *, axis: Axes | None = None) -> Tensor:
     """Shift elements along axes, cyclically; copied as two pieces along each shifted axis. axis None: as if flat."""
+    shifts = integers("shift", shift, or_one=True)
     if axis is None:
-        return roll(reshaped(require_tensor(x), (-1,)), shift, axis=0).reshape(x.sizes)
-    axes = _many(axis, "axis", x)
-    shifts = integers("shift", listed(shift))
+        if len(shifts) != 1:
+            raise DescriptorError(
+                f"shift {shifts} must be one number where no axis is named, for {require_tensor(x).desc}"
+            )
+        return roll(reshaped(require_tensor(x), (-1,)), shifts, axis=0).reshape(x.sizes)
+    axes = _axes("axis", axis, x, may_repeat=True)
     if len(shifts) not in {1, len(axes)}:
         raise DescriptorError(f"shift {shifts} must be one number, or one for each axis of {axes}, for {x.desc}")
     total = [0] * x.ndim
@@ -176,7 +173,7 @@ def pad(x: Tensor, pad_width: Any, mode: str = "constant", *, constant_values: A
         x: a tensor.
         pad_width: a number, (before, behind), or one such pair for each axis.
         mode: "constant", "edge", "reflect" (does not repeat the first and last element) or "wrap".
-        constant_values: the value of mode "constant".
+        constant_values: the value of mode "constant": one number.
     """
     return padded(require_tensor(x), pad_width, mode, constant_values)
 
@@ -196,6 +193,13 @@ def take(x: Tensor, indices: Any, /, *, axis: SupportsIndex | None = None) -> Te
     return taken(x, {place: index})
 
 
+def _pieces(function: str, arrays: Iterable[Tensor]) -> list[Tensor]:
+    pieces = require_tensors(arrays, "arrays")
+    if not pieces:
+        raise DescriptorError(f"{function} needs one tensor or more, got none")
+    return pieces
+
+
 def _promoted(pieces: Sequence[Tensor]) -> DType:
     first = pieces[0].dtype
     return first if all(x.dtype is first for x in pieces) else result_type(*pieces)
@@ -208,14 +212,11 @@ def _axis(argument: str, value: Any, count: int, x: Tensor) -> int:
     return axis % count
 
 
-def _many(axes: Axes, argument: str, x: Tensor) -> tuple[int, ...]:
-    """Axes as numbers from 0 on; an axis may occur more than once."""
-    return tuple(_axis(argument, axis, require_tensor(x).ndim, x) for axis in integers(argument, listed(axes)))
-
-
-def _axes(argument: str, axes: Axes, x: Tensor) -> tuple[int, ...]:
-    each = _many(axes, argument, x)
-    if len({*each}) < len(each):
+def _axes(argument: str, axes: Axes, x: Tensor, *, may_repeat: bool = False) -> tuple[int, ...]:
+    """One axis or several as numbers from 0 on."""
+    count = require_tensor(x).ndim
+    each = tuple(_axis(argument, axis, count, x) for axis in integers(argument, axes, or_one=True))
+    if len({*each}) < len(each) and not may_repeat:
         raise DescriptorError(f"{argument} {each} names an axis twice, for {x.desc}")
     return each
 
