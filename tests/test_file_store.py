@@ -12,8 +12,7 @@ import pytest
 
 from restride.errors import DescriptorError
 from restride.runtime import file_store
-from restride.runtime.cache_file import cache_path, read_cached, write_cached
-from restride.runtime.file_store import require_writable, write_file
+from restride.runtime.file_store import cache_path, read_cached, require_writable, write_cached, write_file
 
 
 def test_a_write_that_fails_leaves_the_old_file_alone(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_devices_describe_themselves():
         assert info.heap_bytes > 0
         assert info.limits.max_buffer_range % 4 == 0
         assert info.limits.offset_alignment >= 4
-        assert info.limits.choices == Choices.usual(info.kind)
+        assert info.limits.choices == Choices.usual(info.kind, info.driver_version)
         assert not info.is_tuned
 
 

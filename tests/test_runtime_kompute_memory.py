@@ -13,8 +13,7 @@ from restride.kernel import Binding
 from restride.runtime import heap
 from restride.runtime.instance import physical_devices
 from restride.runtime.interface import Counters
-from restride.runtime.kompute.program import MOST_PROGRAMS, MOST_RECORDINGS
-from restride.runtime.kompute.runtime import KomputeRuntime
+from restride.runtime.kompute.runtime import MOST_PROGRAMS, MOST_RECORDINGS, KomputeRuntime
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
 modules, device, make, runtime = kompute_kernels.FIXTURES

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from restride.errors import DescriptorError
 from restride.kernel import Choices
-from restride.runtime.cache_file import cache_path, read_cached, write_cached
+from restride.runtime.file_store import cache_path, read_cached, write_cached
 
 FOLDER_VARIABLE = "RESTRIDE_CHOICES"
 """Environment variable: the folder of the files, by default ``restride/choices`` in the user's cache; empty: none."""

@@ -235,6 +235,7 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
     numbers = (base.vendorID, base.deviceID, base.driverVersion)
     pipeline_cache_id = "-".join((*(f"{number:08x}" for number in numbers), bytes(base.pipelineCacheUUID).hex()))
     choices = read_choices(pipeline_cache_id)
+    driver_version = ffi.string(driver.driverInfo).decode(errors="replace") or _version_text(base.driverVersion)
     info = DeviceInfo(
         index=index,
         name=ffi.string(base.deviceName).decode(errors="replace"),
@@ -242,11 +243,11 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         vendor_id=base.vendorID,
         device_id=base.deviceID,
         driver=ffi.string(driver.driverName).decode(errors="replace") or f"vendor {base.vendorID:#06x}",
-        driver_version=ffi.string(driver.driverInfo).decode(errors="replace") or _version_text(base.driverVersion),
+        driver_version=driver_version,
         api_version=_version_text(version),
         uuid=bytes(identity.deviceUUID).hex(),
         heap_bytes=max(local or [heap.size for heap in heaps], default=0),
-        limits=_limits(base.limits, choices or Choices.usual(kind)),
+        limits=_limits(base.limits, choices or Choices.usual(kind, driver_version)),
         is_tuned=choices is not None,
     )
     # 0 means that the driver does not say.

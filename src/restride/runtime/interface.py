@@ -44,7 +44,7 @@ class DeviceInfo:
     uuid: 32 hexadecimal digits, equal for the same device and driver in every process.
     heap_bytes: the largest device-local heap; 0 if the device has no memory and cannot be opened.
     limits: what a plan for this device must respect.
-    is_tuned: True if the choices in ``limits`` come from ``restride tune``, else they are the defaults for ``kind``.
+    is_tuned: True if the choices in ``limits`` come from ``restride tune``, else from ``Choices.usual``.
     """
 
     index: int
@@ -257,13 +257,7 @@ class Runtime(Protocol):
         """
 
 
-class Lockable(Protocol):
-    """``threading.Lock`` or ``RLock``."""
-
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
-
-
-def take(lock: Lockable, taken: list[bool], timeout: float = 0.0) -> bool:
+def take(lock: threading.RLock, taken: list[bool], timeout: float = 0.0) -> bool:
     """Acquire ``lock`` within ``timeout`` seconds; return whether that succeeded, and set ``taken`` to ``[result]``.
 
     The caller releases it in a ``finally`` if ``taken[0]``: Python may raise KeyboardInterrupt between a bare

@@ -39,7 +39,7 @@ INSTALL_VALIDATION_LAYER = (
 DRIVER_VARIABLES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 """Environment variables that list the drivers in place of the loader's own search; it reads the first one set."""
 
-SUCCESS, TIMEOUT, INCOMPLETE = 0, 2, 5
+TIMEOUT, INCOMPLETE = 2, 5
 _OUT_OF_MEMORY = ("VK_ERROR_OUT_OF_HOST_MEMORY", "VK_ERROR_OUT_OF_DEVICE_MEMORY", "VK_ERROR_TOO_MANY_OBJECTS")
 
 

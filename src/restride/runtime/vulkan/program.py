@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from restride.errors import DescriptorError, DeviceError
-from restride.runtime.cache_file import cache_path, read_cached, write_cached
+from restride.runtime.file_store import cache_path, read_cached, write_cached
 from restride.runtime.loader import INCOMPLETE, Handle, array, package, require_handle, struct
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.device import LogicalDevice
@@ -90,16 +90,12 @@ class Pipelines:
     """
 
     def __init__(
-        self,
-        device: LogicalDevice,
-        module_source: Callable[[str], bytes],
-        forget: Callable[[], None],
-        most: int = MOST_PIPELINES,
+        self, device: LogicalDevice, module_source: Callable[[str], bytes], forget: Callable[[], None]
     ) -> None:
         self._device = device
         self._module_source = module_source
         self._forget = forget
-        self._most = most
+        self._most = MOST_PIPELINES
         self._layouts: dict[int, BindingLayout] = {}
         self._pipelines: dict[PipelineKey, Pipeline] = {}
         self._cache = PipelineCache(device)

@@ -7,10 +7,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from restride.errors import DeviceError, DeviceLost, DeviceTimeout
 from restride.runtime.loader import TIMEOUT, Handle, array, package, require_handle, struct
+from restride.runtime.vulkan.clock import Clock
 from restride.runtime.vulkan.device import LogicalDevice
 from restride.runtime.vulkan.memory import Block
 
@@ -130,14 +131,6 @@ def _join(windows: list[tuple[int, int]], start: int, end: int, whole: int) -> N
         windows[:] = [(0, whole)]
 
 
-class Stamps(Protocol):
-    """Called at the beginning and end of every command buffer while it is ``Queue.clock``; see ``clock.Clock``."""
-
-    def start(self, command: Handle) -> None: ...
-
-    def stop(self, command: Handle) -> None: ...
-
-
 class Queue:
     """Submissions in order, numbered from 1 by their tickets. The caller holds the runtime's lock, except in ``wait``.
 
@@ -173,7 +166,7 @@ class Queue:
         self.refused = 0  # batches that could not be handed over: all that they had recorded is lost
         self._open: Slot | None = None
         self._recorded: list[Use] = []
-        self.clock: Stamps | None = None
+        self.clock: Clock | None = None
         self.submitted = self.completed = self.barriers = 0
 
     @property

@@ -194,14 +194,7 @@ class VulkanRuntime:
 
     def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
         """See ``Runtime.submit``. Waits only when 64 submissions are pending, for the oldest."""
-        refused = self._session.queue.refused
-        try:
-            self._submit(kernels, memories, None)
-        except OutOfDeviceMemory:
-            # Do not retry if a batch could not be handed over: all of it is lost, including these kernels.
-            if self._session.queue.refused != refused or not self._free_room():
-                raise
-            self._submit(kernels, memories, None)
+        self._submit(kernels, memories, None)
 
     def copy(
         self,
@@ -217,14 +210,7 @@ class VulkanRuntime:
         require_copy(src, dst, nbytes, src_offset, dst_offset)
         require_writable(dst)
         if kernels:
-            run = Run(src_offset, dst_offset, nbytes) if nbytes else None
-            refused = self._session.queue.refused
-            try:
-                self._submit(kernels, (src, dst), run)
-            except OutOfDeviceMemory:  # as in ``submit``
-                if self._session.queue.refused != refused or not self._free_room():
-                    raise
-                self._submit(kernels, (src, dst), run)
+            self._submit(kernels, (src, dst), Run(src_offset, dst_offset, nbytes) if nbytes else None)
         elif nbytes:
             self._session.copy(source.block, src_offset, target.block, dst_offset, nbytes)
 
@@ -311,6 +297,17 @@ class VulkanRuntime:
         return self._session.give_back_idle()
 
     def _submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory], run: Run | None) -> None:
+        """Start the kernels, then the copy ``run``; if memory is short, free what is idle and try once more."""
+        refused = self._session.queue.refused
+        try:
+            self._submit_once(kernels, memories, run)
+        except OutOfDeviceMemory:
+            # Do not retry if a batch could not be handed over: all of it is lost, including these kernels.
+            if self._session.queue.refused != refused or not self._free_room():
+                raise
+            self._submit_once(kernels, memories, run)
+
+    def _submit_once(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory], run: Run | None) -> None:
         holds = [self._hold(memory) for memory in memories]  # referenced to the end: another thread may free a memory
         blocks, sizes = [hold.block for hold in holds], [hold.size for hold in holds]
         session = self._session
