@@ -16,7 +16,7 @@ from restride.ops.target import require_room
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor
 from restride.weights.like import pillow
-from restride.weights.like.profile import Asked
+from restride.weights.like.profile import LibraryRequest
 
 __all__ = ["BICUBIC", "BILINEAR", "BOX", "HAMMING", "LANCZOS", "NEAREST", "Resampling", "resize"]
 
@@ -126,9 +126,9 @@ def _of_image(image: Any, sizes: tuple[int, int], name: str, edges: tuple[float,
 def _resized(x: Tensor, sizes: tuple[int, int], name: str, edges: tuple[float, ...]) -> Tensor:
     old = x.sizes[:2]
     require_room((*sizes, *x.sizes[2:]), x.dtype, x.device.limits)
-    asked = Asked(name, True, False, x.dtype.name, x.sizes, (0, 1), old, sizes, None)
+    request = LibraryRequest(name, True, False, x.dtype.name, x.sizes, (0, 1), old, sizes, None)
     left, upper, right, lower = edges
-    rows = pillow.rows_of_part(asked, ((upper, lower), (left, right)))
+    rows = pillow.rows_of_part(request, ((upper, lower), (left, right)))
     return perform(library_plan, x, None, axes=(0, 1), sizes=sizes, rows=rows)
 
 

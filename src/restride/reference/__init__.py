@@ -8,8 +8,8 @@ evaluated in float64, a conversion is an exact number rounded once.
 from restride.reference.conversion import convert
 from restride.reference.crop_resize import crop_resize, crop_resize_limits
 from restride.reference.gradient import resample_backward, resample_backward_limits
-from restride.reference.layouts import reorder
 from restride.reference.memory import from_buffer, to_buffer
+from restride.reference.reorder import reorder
 from restride.reference.resample import resample, resample_bound, resample_limits, strided_slice
 from restride.reference.resize import resize, resize_limits
 from restride.reference.yuv import yuv_to_rgb

@@ -7,14 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from restride.arguments import integers
+from restride.arguments import MAX_RANK, integers
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError
 
 Array = np.ndarray[Any, Any]
-
-MAX_RANK = 8
-"""Most dimensions of a tensor, which is DirectML's limit too."""
 
 
 def as_array(x: Any) -> Array:

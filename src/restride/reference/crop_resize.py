@@ -17,7 +17,7 @@ from restride.dtypes import as_dtype
 from restride.errors import UnsupportedError
 from restride.reference.arguments import Array
 from restride.reference.conversion import convert
-from restride.reference.layouts import reorder
+from restride.reference.reorder import reorder
 from restride.reference.resample import NEUTRAL, resample, resample_limits
 
 Resampled = Callable[..., tuple[Array, Array]]

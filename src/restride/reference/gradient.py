@@ -13,7 +13,8 @@ from restride.reference.arguments import Array, as_array, as_axes, describe
 from restride.reference.conversion import round_once
 from restride.reference.like import answer_like, request_like
 from restride.reference.request import MOST_WEIGHTS, RULE_NAMES
-from restride.reference.resample import WeightedAxes, nested_sums, sum_bound, sum_limits, unlimited_where, weighted_axes
+from restride.reference.resample import nested_sums, sum_bound, sum_limits, unlimited_where, weighted_axes
+from restride.reference.weights import WeightedAxes
 
 GRADIENT_TYPES = ("f32", "f16", "bf16")
 

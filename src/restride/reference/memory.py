@@ -179,10 +179,10 @@ def _blocked(array: Array, tag: str) -> Array:
     split = padded.reshape([part for count, steps in zip(counts, own, strict=True) for part in (count, *steps)])
     # The axes of `split`, as pairs of the array's axis and the level inside it, 0 being the outer part.
     parts = [(axis, level) for axis, steps in enumerate(own) for level in range(len(steps) + 1)]
-    wanted = [(axis, 0) for axis in order]
+    digits = [(axis, 0) for axis in order]
     for position, (axis, _) in enumerate(blocks):
-        wanted.append((axis, 1 + sum(earlier == axis for earlier, _ in blocks[:position])))
-    return split.transpose([parts.index(part) for part in wanted])
+        digits.append((axis, 1 + sum(earlier == axis for earlier, _ in blocks[:position])))
+    return split.transpose([parts.index(part) for part in digits])
 
 
 def _looked_up(view: TensorDesc, positions: Array) -> Array:

@@ -17,22 +17,17 @@ from restride.arguments import integers
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.reference.arguments import Array, as_array, describe
-from restride.reference.arithmetic import entries
 from restride.reference.conversion import convert
-from restride.reference.layouts import reorder
 from restride.reference.like import answer_like, request_like, rounding_between_like, rounding_like
-from restride.reference.like.rows import Answer
+from restride.reference.reorder import entries, reorder
 from restride.reference.request import RULE_NAMES, Request
-from restride.reference.weights import Rows, weight_rows
+from restride.reference.weights import Answer, WeightedAxes, weight_rows
 
 # A bound, with its derivation, of the error of nested weighted sums evaluated in f32.
 
 _F32_UNIT = 2.0**-24  # largest relative error of one rounding to f32
 _F32_DENORMAL_UNIT = 2.0**-150  # largest absolute error of one rounding among f32's denormals
 _F32_LARGEST = float(np.finfo(np.float32).max)
-
-WeightedAxes = Sequence[tuple[int, Rows]]
-"""Axes of an array, each with its rows of weights."""
 
 
 def nested_sums(values: Array, weighted: WeightedAxes, *, absolute: bool = False) -> Array:

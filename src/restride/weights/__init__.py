@@ -8,7 +8,6 @@ from restride.weights.filters import MODES, NEAREST_RULES, Filter, filter_of
 from restride.weights.request import (
     DEFAULTS,
     POLICIES,
-    Measured,
     Request,
     Resizing,
     Rules,
@@ -31,7 +30,6 @@ __all__ = [
     "BoxRows",
     "Filter",
     "LibraryRows",
-    "Measured",
     "Request",
     "Resizing",
     "Rows",

@@ -72,8 +72,8 @@ class BoxRows(NamedTuple):
 
     def within(self, low: npt.NDArray[np.int64], extent: int) -> BoxRows:
         """The same rows on the part of each box's image that begins at index ``low`` and has ``extent`` indices."""
-        its = np.full((len(low), 1), extent)
-        return _clipped(self.first - low[:, np.newaxis], self.taps, self.is_fill, self.weights, its)
+        extents = np.full((len(low), 1), extent)
+        return _clipped(self.first - low[:, np.newaxis], self.taps, self.is_fill, self.weights, extents)
 
 
 def ones(first: npt.NDArray[np.int64], is_fill: npt.NDArray[np.bool_], extent: npt.NDArray[np.int64]) -> BoxRows:

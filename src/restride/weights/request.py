@@ -19,12 +19,12 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, get_args
 
 import numpy as np
 
-from restride.arguments import LIMIT, integers
+from restride.arguments import LIMIT, integers, shown
 from restride.errors import DescriptorError, UnsupportedError
 from restride.weights.coordinates import COORDINATES, Ends, Line, line, line_of_offsets
 from restride.weights.filters import MODES, NEAREST_RULES, Filter, filter_rows
 from restride.weights.like.libraries import LIBRARIES, OTHER_NAMES
-from restride.weights.like.profile import Asked, Mode, Profile
+from restride.weights.like.profile import LibraryRequest, Mode, Profile
 from restride.weights.rows import LibraryRows, Rows
 
 AspectPolicy: TypeAlias = Literal["stretch", "not_larger", "not_smaller"]
@@ -84,12 +84,12 @@ class Request(NamedTuple):
             DescriptorError: an argument contradicts the library or another argument, or would have no effect.
             UnsupportedError: an unknown library, mode or other word; the message lists those known.
         """
-        said = {name: getattr(self, name) for name in DEFAULTS if getattr(self, name) is not None}
+        present = {name: getattr(self, name) for name in DEFAULTS if getattr(self, name) is not None}
         if self.like is None:
-            plain, rules = self._replace(**(DEFAULTS | said)), None
+            plain, rules = self._replace(**(DEFAULTS | present)), None
         else:
             profile = _profile(self.like)
-            word, fixed = _in_our_words(self.like, profile, said)
+            word, fixed = _in_our_words(self.like, profile, present)
             plain = self._replace(**(DEFAULTS | fixed), like=None)
             rules = Rules(self.like, profile, word, plain.antialias, plain.coordinates == "align_corners", dtype)
         _require_words(plain)
@@ -106,11 +106,6 @@ class Rules(NamedTuple):
     antialias: bool
     align_corners: bool
     dtype: str
-
-    @property
-    def rounds_sizes(self) -> bool:
-        """True if sizes that follow from scales are rounded to nearest even, instead of down."""
-        return self.profile.rounds_sizes
 
     @property
     def keeps_type(self) -> bool:
@@ -135,7 +130,9 @@ class Rules(NamedTuple):
             return None
         factors = None if scales is None else tuple(float(scale) for scale in scales)
         return self.profile.rules(
-            Asked(self.word, self.antialias, self.align_corners, self.dtype, source_sizes, axes, old, new, factors)
+            LibraryRequest(
+                self.word, self.antialias, self.align_corners, self.dtype, source_sizes, axes, old, new, factors
+            )
         )
 
 
@@ -282,7 +279,7 @@ def measured(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
     """
     choice, rules = request.settled(dtype)
     old, new_sizes, axes, scales, factors = _sizes(
-        source_sizes, choice, rounds=rules is not None and rules.rounds_sizes
+        source_sizes, choice, rounds=rules is not None and rules.profile.rounds_sizes
     )
     for axis, size, before in zip(axes, new_sizes, old, strict=True):
         if size > 0 and before == 0:
@@ -311,10 +308,10 @@ def _sizes(
     source_sizes: Sequence[int], choice: Request, *, rounds: bool
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[Any, ...] | None, tuple[Fraction, ...] | None]:
     """Sizes before and after, the axes that have them, and their scales, as given and as fractions."""
-    sizes = one_per_axis("sizes", choice.sizes, Integral)
-    scales = one_per_axis("scales", choice.scales)
-    new_sizes = None if sizes is None else integers("sizes", sizes)
-    scales = None if scales is None else members("scales", scales)
+    _require_several("sizes", choice.sizes, Integral)
+    _require_several("scales", choice.scales)
+    new_sizes = None if choice.sizes is None else integers("sizes", choice.sizes)
+    scales = None if choice.scales is None else members("scales", choice.scales)
     factors = None if scales is None else scale_factors(scales)
     named = {name: values for name, values in (("sizes", new_sizes), ("scales", scales)) if values is not None}
     if not named:
@@ -431,13 +428,13 @@ def _lines(
     )
 
 
-def _per_axis(argument: str, said: Any, default: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-    if said is None:
+def _per_axis(argument: str, values: Any, default: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    if values is None:
         return default
-    values = fractions(argument, said)
-    if len(values) != len(default):
-        raise DescriptorError(f"{argument} has {len(values)} numbers where these axes need {len(default)}")
-    return values
+    numbers_of_axes = fractions(argument, values)
+    if len(numbers_of_axes) != len(default):
+        raise DescriptorError(f"{argument} has {len(numbers_of_axes)} numbers where these axes need {len(default)}")
+    return numbers_of_axes
 
 
 def _window(window: Any, sizes: tuple[int, ...]) -> tuple[range, ...]:
@@ -554,13 +551,13 @@ def _profile(like: Any) -> Profile:
     return profile
 
 
-def _in_our_words(like: str, profile: Profile, said: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _in_our_words(like: str, profile: Profile, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The library's word for the mode, and the arguments in our words that it and the other arguments mean.
 
     Raises:
         DescriptorError: an argument contradicts the library.
     """
-    others = dict(said)
+    others = dict(arguments)
     word, mode = _mode(like, profile, others.pop("mode", profile.default))
     fixed = dict(mode.choice)
     if others.get("antialias") and mode.antialiased is not None:
@@ -623,18 +620,13 @@ def members(argument: str, values: Any) -> tuple[Any, ...]:
         raise DescriptorError(f"{argument} must be a sequence of numbers, got {values!r}") from None
 
 
-def one_per_axis(argument: str, values: Any, kind: type = numbers.Real) -> Any:
-    """``values``, unless it is a bare number of ``kind``, which does not say how many axes it is for.
-
-    Raises:
-        DescriptorError: it is one.
-    """
+def _require_several(argument: str, values: Any, kind: type = numbers.Real) -> None:
+    """Refuse a bare number of ``kind``, which does not say how many axes it is for."""
     if isinstance(values, kind) and not isinstance(values, bool | np.bool_):
-        members = "integers" if kind is numbers.Integral else "numbers"
+        those = "integers" if kind is numbers.Integral else "numbers"
         raise DescriptorError(
-            f"{argument} must be a sequence of {members}, one per axis, e.g. ({values}, {values}), got {values}"
+            f"{argument} must be a sequence of {those}, one per axis, e.g. ({values}, {values}), got {values}"
         )
-    return values
 
 
 def fractions(argument: str, values: Any) -> tuple[Fraction, ...]:
@@ -711,8 +703,7 @@ def real(argument: str, value: Any) -> float:
         DescriptorError: not a number.
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.floating):
-        shown = " ".join(repr(value).split())[:60]
-        raise DescriptorError(f"{argument} must be a number, got {shown} ({type(value).__name__})")
+        raise DescriptorError(f"{argument} must be a number, got {shown(value)} ({type(value).__name__})")
     try:
         return float(value)
     except OverflowError:

@@ -140,12 +140,8 @@ class Rows:
         """The lowest source index of each row, counted from ``origin``."""
         return self.at(self.index(), weighs=False).first - self.origin
 
-    def weights(self) -> npt.NDArray[Any]:
-        """The weights of each row, (count, taps); 1 where elements are moved."""
-        return self.first_and_weights()[1]
-
     def first_and_weights(self) -> tuple[Index, npt.NDArray[Any]]:
-        """``first()`` and ``weights()``, computed together."""
+        """``first()``, and the weights of each row, (count, taps); 1 where elements are moved."""
         first, weights, _ = self.at(self.index())
         return first - self.origin, np.ones((len(first), 1), np.float32) if weights is None else weights
 

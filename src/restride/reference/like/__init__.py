@@ -10,8 +10,8 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride.reference.arguments import Array, describe
 from restride.reference.coordinates import Rules
 from restride.reference.like import opencv, pillow, scikit_image, torch
-from restride.reference.like.rows import Answer
 from restride.reference.request import Request, resample_request
+from restride.reference.weights import Answer
 
 _Words = dict[str, Any]
 

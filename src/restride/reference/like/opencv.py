@@ -12,9 +12,8 @@ import numpy as np
 
 from restride.reference.arguments import Array
 from restride.reference.like.pillow import nearest as by_middles
-from restride.reference.like.rows import Answer, in_steps, integer_sums, picks, shifted
 from restride.reference.request import Request
-from restride.reference.weights import Rows
+from restride.reference.weights import Answer, Rows, in_steps, integer_sums, picks, shifted
 
 _F = np.float32
 _PLACES = 11

@@ -11,9 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from restride.reference.arguments import Array
-from restride.reference.like.rows import Answer, half_away, in_steps, integer_sums, picks, shifted
 from restride.reference.request import Request
-from restride.reference.weights import Rows
+from restride.reference.weights import Answer, Rows, half_away, in_steps, integer_sums, picks, shifted
 
 _PLACES = 22
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 
-from restride.reference.like.rows import Answer
 from restride.reference.request import Request
-from restride.reference.weights import Rows
+from restride.reference.weights import Answer, Rows
 
 
 def answer(request: Request) -> Answer | None:

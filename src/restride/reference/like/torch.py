@@ -11,9 +11,8 @@ import numpy as np
 
 from restride.reference.arguments import Array
 from restride.reference.like.pillow import FILTERS, filter_rows, triangle
-from restride.reference.like.rows import Answer, half_away, in_steps, integer_sums, picks, shifted
 from restride.reference.request import Request
-from restride.reference.weights import Rows
+from restride.reference.weights import Answer, Rows, half_away, in_steps, integer_sums, picks, shifted
 
 
 def answer(request: Request) -> Answer | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.weights.like.profile import Asked
+from restride.weights.like.profile import LibraryRequest
 from restride.weights.rows import LibraryRows, Rule, Shifts, Taps, at_edges, library_rows, on_axis
 
 _Floats = npt.NDArray[np.float32]
@@ -29,66 +29,68 @@ COLUMNS, ROWS = "columns", "rows"
 """The axis: sums along columns come first, and are not rounded."""
 
 
-def rules(asked: Asked) -> LibraryRows:
+def rules(request: LibraryRequest) -> LibraryRows:
     """The rows of both axes, columns summed first. Whole factors, and areas that grow, have special rules.
 
     Cubic bytes are summed in f32, as in Intel's IPP, which OpenCV's wheels use there for 1, 3 or 4 channels.
     """
-    steps = _steps(asked)
-    along = [COLUMNS if axis == max(asked.axes) else ROWS for axis in asked.axes]
-    mode = _mode_run(asked, steps)
-    if mode in _PICKS or asked.old == asked.new:
+    steps = _steps(request)
+    along = [COLUMNS if axis == max(request.axes) else ROWS for axis in request.axes]
+    mode = _actual_mode(request, steps)
+    if mode in _PICKS or request.old == request.new:
         picks = _PICKS.get(mode, nearest)
-        return _ruling(asked, picks, [(step,) for step in steps], is_identity=asked.old == asked.new)
+        return _rows_of_axes(request, picks, [(step,) for step in steps], is_identity=request.old == request.new)
     if mode == "linear_exact":
-        arithmetic = BYTES if asked.dtype == "u8" else FLOATS
-        return _ruling(asked, linear_exact, list(zip(steps, along, [arithmetic] * 2, strict=True)))
+        arithmetic = BYTES if request.dtype == "u8" else FLOATS
+        return _rows_of_axes(request, linear_exact, list(zip(steps, along, [arithmetic] * 2, strict=True)))
     if mode == "area" and min(steps) >= 1.0:
-        return _shrunk(asked, steps, along)
-    arithmetic = BYTES if asked.dtype == "u8" and mode != "cubic" else FLOATS
+        return _shrunk(request, steps, along)
+    arithmetic = BYTES if request.dtype == "u8" and mode != "cubic" else FLOATS
     rule = {"linear": linear, "area": area_enlarged, "cubic": cubic, "lanczos4": lanczos4}[mode]
     others = [(step, axis, arithmetic) for step, axis in zip(steps, along, strict=True)]
-    ruling = _ruling(asked, rule, others)
+    library = _rows_of_axes(request, rule, others)
     if arithmetic == FLOATS or mode not in ("linear", "area"):
-        return ruling
-    pairs = zip(ruling.rows, along, strict=True)
+        return library
+    pairs = zip(library.rows, along, strict=True)
     return LibraryRows(tuple(replace(rows, repeats_edges=axis == ROWS) for rows, axis in pairs))
 
 
-def _ruling(asked: Asked, rule: Rule, others: Sequence[tuple[Any, ...]], *, is_identity: bool = False) -> LibraryRows:
-    axes = zip(asked.old, asked.new, others, strict=True)
+def _rows_of_axes(
+    request: LibraryRequest, rule: Rule, others: Sequence[tuple[Any, ...]], *, is_identity: bool = False
+) -> LibraryRows:
+    axes = zip(request.old, request.new, others, strict=True)
     return LibraryRows(tuple(library_rows(rule, old, new, *more, is_identity=is_identity) for old, new, more in axes))
 
 
-def _steps(asked: Asked) -> list[float]:
+def _steps(request: LibraryRequest) -> list[float]:
     """Source elements from one output to the next: the inverse of fx and fy, or of the ratio of the sizes."""
-    ratios = asked.scales or [new / old for old, new in zip(asked.old, asked.new, strict=True)]
+    ratios = request.scales or [new / old for old, new in zip(request.old, request.new, strict=True)]
     return [1.0 / ratio for ratio in ratios]
 
 
-def _mode_run(asked: Asked, steps: list[float]) -> str:
+def _actual_mode(request: LibraryRequest, steps: list[float]) -> str:
     """The mode that OpenCV runs: it replaces some by others."""
     halves = steps == [2.0, 2.0]
-    if asked.mode == "linear" and halves and (asked.dtype == "u8" or asked.channels == 2):
+    if request.mode == "linear" and halves and (request.dtype == "u8" or request.channels == 2):
         return "area"  # the others go through IPP
-    if asked.mode == "linear_exact" and asked.dtype in _MOST_OF_CELL and halves and asked.channels != 2:
+    if request.mode == "linear_exact" and request.dtype in _MOST_OF_CELL and halves and request.channels != 2:
         return "area"
-    return "linear" if asked.mode == "linear_exact" and asked.dtype not in _MOST_OF_CELL else asked.mode
+    return "linear" if request.mode == "linear_exact" and request.dtype not in _MOST_OF_CELL else request.mode
 
 
-def _shrunk(asked: Asked, steps: list[float], along: list[str]) -> LibraryRows:
+def _shrunk(request: LibraryRequest, steps: list[float], along: list[str]) -> LibraryRows:
     """INTER_AREA where it shrinks: integers of whole cells are added, then shifted or divided; others are weighted."""
     factors = [int(step) for step in steps]
-    is_shifted = factors == steps == [2, 2] and asked.channels in (1, 3, 4)
-    fit = all(new * step <= old for old, new, step in zip(asked.old, asked.new, steps, strict=True))
-    most = _MOST_OF_CELL.get(asked.dtype, 0)
+    is_shifted = factors == steps == [2, 2] and request.channels in (1, 3, 4)
+    fit = all(new * step <= old for old, new, step in zip(request.old, request.new, steps, strict=True))
+    most = _MOST_OF_CELL.get(request.dtype, 0)
     if math.prod(factors) > most or factors != steps or not (is_shifted or fit):
-        ruling = _ruling(asked, area, [(step,) for step in steps])
-        return ruling._replace(rows=tuple(replace(rows, in_order=True) for rows in ruling.rows))
-    places, bits = 2 * is_shifted, 8 * (is_shifted and asked.dtype == "u8")
+        library = _rows_of_axes(request, area, [(step,) for step in steps])
+        return library._replace(rows=tuple(replace(rows, in_order=True) for rows in library.rows))
+    places, bits = 2 * is_shifted, 8 * (is_shifted and request.dtype == "u8")
     others = [(factor, places, bits, axis) for factor, axis in zip(factors, along, strict=True)]
-    ruling = _ruling(asked, cells, others)
-    return ruling if is_shifted else ruling._replace(scale=float(_F(1) / _F(math.prod(factors))))
+    library = _rows_of_axes(request, cells, others)
+    return library if is_shifted else library._replace(scale=float(_F(1) / _F(math.prod(factors))))
 
 
 def nearest(source_size: int, size: int, step: float) -> Taps:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.weights.like.profile import Asked
+from restride.weights.like.profile import LibraryRequest
 from restride.weights.rows import LibraryRows, Shifts, Taps, library_rows, on_axis, windowed
 
 _Array = npt.NDArray[np.float64]
@@ -69,27 +69,29 @@ _FILTERS: dict[str, tuple[Callable[[_Array], _Array], float]] = {
 FILTERS = tuple(_FILTERS)
 
 
-def rules(asked: Asked) -> LibraryRows:
+def rules(request: LibraryRequest) -> LibraryRows:
     """The rows of the whole source."""
-    return rows_of_part(asked, tuple((0.0, float(old)) for old in asked.old))
+    return rows_of_part(request, tuple((0.0, float(old)) for old in request.old))
 
 
-def rows_of_part(asked: Asked, box: tuple[tuple[float, float], ...]) -> LibraryRows:
+def rows_of_part(request: LibraryRequest, box: tuple[tuple[float, float], ...]) -> LibraryRows:
     """The rows of the part of the source between the edges in ``box``, a pair an axis, which Pillow holds as f32.
 
     Columns are summed first; since Pillow 13 rows are, if an image loses more than twice as many rows as columns.
     """
     each = []
-    for old, new, edges in zip(asked.old, asked.new, box, strict=True):
-        if asked.mode == "nearest":
-            each.append(library_rows(nearest, old, new, *edges, asked.dtype == "u16"))
+    for old, new, edges in zip(request.old, request.new, box, strict=True):
+        if request.mode == "nearest":
+            each.append(library_rows(nearest, old, new, *edges, request.dtype == "u16"))
         else:
             stays = old == new and edges == (0.0, float(old))
-            each.append(library_rows(filtered, old, new, *edges, asked.mode, asked.dtype == "u8", is_identity=stays))
-    rows, columns = sorted(range(2), key=lambda place: asked.axes[place])
-    lost = [old - new for old, new in zip(asked.old, asked.new, strict=True)]
+            each.append(
+                library_rows(filtered, old, new, *edges, request.mode, request.dtype == "u8", is_identity=stays)
+            )
+    rows, columns = sorted(range(2), key=lambda place: request.axes[place])
+    lost = [old - new for old, new in zip(request.old, request.new, strict=True)]
     order = (rows, columns) if lost[rows] > max(2 * lost[columns], 0) else (columns, rows)
-    rounding = "half_away" if asked.dtype in _ROUNDED and asked.mode != "nearest" else None
+    rounding = "half_away" if request.dtype in _ROUNDED and request.mode != "nearest" else None
     return LibraryRows(tuple(each), order, rounding=rounding)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from restride.weights.rows import LibraryRows
 
 
-class Asked(NamedTuple):
+class LibraryRequest(NamedTuple):
     """All that a library's choice of arithmetic depends on.
 
     mode: the library's word. dtype: name of the element type. source_sizes: of all axes. axes: those that are resized,
@@ -35,10 +35,6 @@ class Asked(NamedTuple):
         return count
 
 
-Rules = Callable[[Asked], LibraryRows | None]
-"""Makes a library's own rows for axes that have elements; None: it has those of our own words."""
-
-
 @dataclass(frozen=True)
 class Mode:
     """A mode of a library.
@@ -58,6 +54,7 @@ class Profile:
     """A library: the version that was measured, its default mode, and its modes by its own words.
 
     constants: the modes whose constants are 0, 1, 2 and so on. is_flat: it resizes exactly two axes.
+    rules: makes the library's own rows for axes that have elements; None: it has those of our own words.
     rounds_sizes: sizes that follow from scales are rounded to nearest even, instead of down.
     keeps: element types whose results are rounded to the same type before any conversion.
     coordinates: those that the library has, if not all.
@@ -67,7 +64,7 @@ class Profile:
     default: str
     modes: Mapping[str, Mode]
     constants: tuple[str, ...] = ()
-    rules: Rules = lambda _asked: None
+    rules: Callable[[LibraryRequest], LibraryRows | None] = lambda _request: None
     is_flat: bool = False
     rounds_sizes: bool = False
     keeps: tuple[str, ...] = ()

@@ -5,21 +5,24 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from restride.weights.like.profile import Asked
+from restride.weights.like.profile import LibraryRequest
 from restride.weights.rows import LibraryRows, Taps, folded_at_edges, library_rows
 
 _WIDEST = 4.0
 """Standard deviations at which a Gaussian is cut off."""
 
 
-def rules(asked: Asked) -> LibraryRows:
+def rules(request: LibraryRequest) -> LibraryRows:
     """Rows of order 0 or 1."""
-    if asked.mode == "nearest":
+    if request.mode == "nearest":
         return LibraryRows(
-            tuple(library_rows(nearest, old, new) for old, new in zip(asked.old, asked.new, strict=True))
+            tuple(library_rows(nearest, old, new) for old, new in zip(request.old, request.new, strict=True))
         )
     return LibraryRows(
-        tuple(library_rows(bilinear, old, new, asked.antialias) for old, new in zip(asked.old, asked.new, strict=True))
+        tuple(
+            library_rows(bilinear, old, new, request.antialias)
+            for old, new in zip(request.old, request.new, strict=True)
+        )
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.weights.like.profile import Asked
+from restride.weights.like.profile import LibraryRequest
 from restride.weights.rows import (
     Index,
     LibraryRows,
@@ -31,23 +31,23 @@ sizes are equal or doubled.
 """
 
 
-def rules(asked: Asked) -> LibraryRows | None:
+def rules(request: LibraryRequest) -> LibraryRows | None:
     """The indices of nearest, and the weights of bytes or of ``antialias`` with ``align_corners``; else None.
 
     Where these weights are made, an axis that keeps its size is copied as it is.
     """
-    both = list(zip(asked.old, asked.new, asked.scales or (None,) * len(asked.old), strict=True))
-    if asked.mode.startswith("nearest"):
-        is_exact = asked.mode == "nearest-exact"
-        if len(both) == 2 and sum(asked.new) <= _MOST_OF_SMALL and not is_exact:
+    both = list(zip(request.old, request.new, request.scales or (None,) * len(request.old), strict=True))
+    if request.mode.startswith("nearest"):
+        is_exact = request.mode == "nearest-exact"
+        if len(both) == 2 and sum(request.new) <= _MOST_OF_SMALL and not is_exact:
             both = [(old, new, None if new in (old, 2 * old) else scale) for old, new, scale in both]
-        others: tuple[Any, ...] = (is_exact, asked.dtype == "f64")
+        others: tuple[Any, ...] = (is_exact, request.dtype == "f64")
         return LibraryRows(tuple(picked_rows(nearest, old, new, *others, scale) for old, new, scale in both))
-    is_bytes = asked.dtype == "u8" and asked.mode in ("bilinear", "bicubic")
-    if not is_bytes and not (asked.antialias and asked.align_corners):
+    is_bytes = request.dtype == "u8" and request.mode in ("bilinear", "bicubic")
+    if not is_bytes and not (request.antialias and request.align_corners):
         return None
-    rule = antialiased if asked.antialias else plain
-    others = (is_bytes, asked.mode == "bicubic", asked.align_corners)
+    rule = antialiased if request.antialias else plain
+    others = (is_bytes, request.mode == "bicubic", request.align_corners)
     return LibraryRows(
         tuple(library_rows(rule, old, new, *others, scale, is_identity=old == new) for old, new, scale in both)
     )
