@@ -11,7 +11,7 @@ import pytest
 import restride as rs
 from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling, arithmetic
 from restride.dtypes import DTYPES
-from restride.reference.arithmetic import entries
+from restride.reference.reorder import entries
 
 F32, U8 = rs.TensorDesc("f32", (2, 8)), rs.TensorDesc("u8", (2, 8))
 

@@ -22,6 +22,8 @@ from restride.runtime.modules import load_module
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride_bench.audit import goals
+from restride_bench.audit.commands import _EPILOG
+from restride_bench.audit.commands import _read as read
 from restride_bench.audit.compiler import (
     Compiled,
     Key,
@@ -44,8 +46,6 @@ from restride_bench.audit.traffic import (
     _through_cache,
     both_ways,
 )
-from restride_bench.commands.audit import _EPILOG
-from restride_bench.commands.audit import _read as read
 from restride_bench.workloads import TTC57, Move, Relayout, Workload, catalogue
 from restride_conformance import Case
 from restride_conformance.shader.part import SteeredLimits
@@ -83,6 +83,14 @@ def elements_written(kernel: KernelSpec) -> int:
     width = re.search(r"_(8|16|32|64|128)\b", kernel.shader)
     bits = int(width[1]) if width else kernel.constants[0]
     return sum(binding.nbytes for binding in kernel.bindings if binding.writes) * 8 // min(bits, 32)
+
+
+def test_the_list_needs_no_device(capsys, monkeypatch):
+    monkeypatch.setenv("VK_DRIVER_FILES", "/nowhere/none.json")
+    assert main(["audit", "--list", "-k", "transpose F32 4096"]) == 0
+    assert re.fullmatch(r"permutations: +transpose f32 4096x4096 +f32\[4096,4096\]\n", capsys.readouterr().out)
+    assert main(["audit", "--list", "-k", "no such"]) == 5
+    assert "no workload has 'no such'" in capsys.readouterr().err
 
 
 FOUR_WIDE_EACH = {"patches u8 8x224x224x3", "head split f32 8x197x768", "head merge f32 8x12x197x64"}

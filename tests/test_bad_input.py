@@ -605,7 +605,7 @@ ROWS = [
     Row("broadcast_to: fewer axes", lambda t: t.x.broadcast_to(8), ("sizes (8,) have fewer axes than 2", HERE)),
     Row("reshape: other count", lambda t: t.x.reshape(3, 5), ("sizes (3, 5) hold 15 elements", "16", HERE)),
     Row("reshape: -1 that does not fit", lambda t: t.x.reshape(3, -1), ("-1 in sizes (3, -1)", HERE)),
-    Row("reshape: two -1", lambda t: t.x.reshape(-1, -1), ("sizes (-1, -1)", "at most -1", HERE)),
+    Row("reshape: two -1", lambda t: t.x.reshape(-1, -1), ("sizes (-1, -1)", "or -1 for one of them", HERE)),
     Row("reshape: needs a copy", lambda t: t.x.permute(1, 0).reshape(16), ("sizes (16,) need a copy", "f32[8,2]{0,1}")),
     Row("reshape: tiles need a copy", lambda t: rs.reorder(t.x, "f32[2,8]{1,0:T(2,4)}").reshape(16),
         ("sizes (16,) need a copy", "f32[2,8]{1,0:T(2,4)}")),

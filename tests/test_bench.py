@@ -16,11 +16,11 @@ from restride.cli import main
 from restride.cli.devices import cpu_model
 from restride.errors import UnsupportedError
 from restride.runtime import RUNTIMES
-from restride_bench import peers, surroundings
+from restride_bench import peers
 from restride_bench.charts import chart_file, draw_bars, require_matplotlib
 from restride_bench.offer import Absent, Offer
 from restride_bench.report import FORMAT, Report, table
-from restride_bench.run import WARM_UP, Columns, Disagreement, Result, timed_rounds
+from restride_bench.run import WARM_UP, Columns, Disagreement, Result, timed_rounds, warnings
 from restride_bench.workloads import TTC57, Goal, Move, Rival, Workload
 
 COPY = Workload("copy f32 1000", "copies", "f32[1000]", Move((0,)), (Goal("numpy", 2.0),))
@@ -200,12 +200,12 @@ def test_every_round_runs_all_columns_and_warm_up_does_not_count():
 def test_a_busy_machine_is_named(monkeypatch, average, warns):
     monkeypatch.setattr(os, "getloadavg", lambda: (average, 0.0, 0.0), raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    assert bool(surroundings.warnings({})) == warns
+    assert bool(warnings({})) == warns
 
 
 def test_layers_are_named(monkeypatch):
     monkeypatch.setattr(os, "getloadavg", lambda: (0.0, 0.0, 0.0), raising=False)
-    (line,) = surroundings.warnings({"VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation"})
+    (line,) = warnings({"VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation"})
     assert line.startswith("VK_INSTANCE_LAYERS is set: ")
 
 

@@ -16,7 +16,7 @@ from test_bench import cells, report
 from restride.cli import main
 from restride_bench.charts import draw_streams
 from restride_bench.scale import run as scale
-from restride_bench.scale.parts import PEERS, PYRAMID_PEERS, Goal, Part, Source, Way, is_asked_for, parts
+from restride_bench.scale.parts import PEERS, PYRAMID_PEERS, Goal, Part, Source, Way, is_scale, parts
 from restride_bench.scale.run import Result, Took, record, steps, table
 from restride_bench.scale.ways import WAYS, Job, astronaut, wrong
 
@@ -94,10 +94,10 @@ def test_the_record_survives_json():
     assert second["ways"]["1 MiB"]["lines"] == 8192
 
 
-def test_the_group_is_asked_for_by_its_name_alone():
-    assert is_asked_for("scale")
-    assert is_asked_for("Scale: growth")
-    assert not any(map(is_asked_for, ("", "scales", "a scale a channel", "types and scales")))
+def test_the_group_is_scale_by_its_name_alone():
+    assert is_scale("scale")
+    assert is_scale("Scale: growth")
+    assert not any(map(is_scale, ("", "scales", "a scale a channel", "types and scales")))
 
 
 def test_the_list_needs_no_device(capsys, monkeypatch):

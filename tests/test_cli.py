@@ -309,7 +309,7 @@ def test_doctor_without_kp_names_what_to_run(capsys, monkeypatch):
     out = capsys.readouterr().out
     assert "missing kp                not installed, only needed for the runtime kompute" in out
     assert out.count("fix: run `.venv/bin/python tools/build_kp.py`") == 1
-    assert "fix: as above" in out.split("missing runtime kompute")[1]
+    assert "fix: as for kp\n" in out.split("missing runtime kompute")[1]
 
 
 def doctor_attempt(runtime):

@@ -385,7 +385,7 @@ def test_check_catches_one_wrong_element_and_one_of_the_padding(offset, report, 
         (("slice", "x.bin", "y.npy", "[0]", "--desc", "u8[6]"), "x.bin has 7 bytes; u8[6]{0} needs exactly 6"),
         (("slice", "x.bin", "y.npy", "[0]", "--desc", "u8[2000,1000000]"), "x.bin has 7 bytes"),
         (("slice", "x.bin", "y.npy", "[0]", "--desc", "u8[7"), "--desc 'u8[7': expected ',' or ']'"),
-        (("slice", "x.bin", "y.npy", "[0]", "--desc", "nChw16c"), "--desc 'nChw16c': unknown element type"),
+        (("slice", "x.bin", "y.npy", "[0]", "--desc", "nChw16c"), "--desc 'nChw16c': expected an element type and sizes"),
         (
             ("slice", "x.bin", "y.npy", "[0]", "--desc", "u8[7]", "--dtype", "s8"),
             "--dtype says what the bytes of a .np",
@@ -430,4 +430,7 @@ def test_a_bounded_read_asks_for_no_memory_that_the_file_does_not_fill(tmp_path)
     finally:
         tracemalloc.stop()
     assert peak < 1 << 20
-    assert [len(read_bounded(path, most)) for most in (8, 7, 0)] == [8, 8, 1]
+    assert read_bounded(path, 8) == b"12345678"
+    for most in (7, 0):
+        with pytest.raises(UsageError, match=rf"x\.json has more than {most} bytes"):
+            read_bounded(path, most)

@@ -17,7 +17,7 @@ from report_examples import example
 
 import restride
 from restride.cli import main
-from restride.cli.process import as_interrupts
+from restride.cli.process import NothingSelected, as_interrupts, exit_for
 from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.runtime import RUNTIMES
@@ -316,9 +316,10 @@ def test_where_every_case_is_skipped_nothing_is_proven(capsys):
     assert err.endswith("restride: every selected case was skipped\n")
 
 
-def test_a_run_that_judged_nothing_is_no_success(capsys):
-    assert exit_of(example(outcomes=())) == 5
-    assert capsys.readouterr().err == "restride: no case was judged\n"
+def test_a_run_that_judged_nothing_is_no_success():
+    with pytest.raises(NothingSelected, match="no case was judged") as raised:
+        exit_of(example(outcomes=()))
+    assert exit_for(raised.value) == 5
 
 
 OPENS_ONCE = """

@@ -477,7 +477,7 @@ def test_rows_made_at_once_are_those_of_each_box(mode, coordinates):
             assert not its_taps[:, one.taps :].any()
             if rows.weights is not None:
                 np.testing.assert_array_equal(
-                    rows.weights[box, its, : one.taps].view(np.uint32), one.weights().view(np.uint32)
+                    rows.weights[box, its, : one.taps].view(np.uint32), one.first_and_weights()[1].view(np.uint32)
                 )
                 assert not rows.weights[box, its, one.taps :].any()
 

@@ -91,7 +91,7 @@ def test_what_is_no_selftest_is_refused(record, sent, capsys):
 
 
 def test_a_file_that_is_too_long_or_absent_is_refused(sent, tmp_path):
-    with pytest.raises(UsageError, match="is no file of"):
+    with pytest.raises(UsageError, match=f"has more than {LARGEST} bytes"):
         read(sent(json.dumps(stored()) + " " * LARGEST))
     with pytest.raises(UsageError):
         read(tmp_path / "none.json")

@@ -107,16 +107,14 @@ def test_the_page_is_of_the_versions_that_the_profiles_name():
 def test_another_version_is_named(vulkan_device, capsys, monkeypatch):
     found, _ = installed("pillow")
     asked = ["profiles", "--check", "--images", "1", "-k", "box u16"]
-    monkeypatch.setattr(
-        "restride_like_check.commands.profiles.judges_of", lambda _: ([replace(found, version="12.1.0")], [])
-    )
+    monkeypatch.setattr("restride_like_check.commands.judges_of", lambda _: ([replace(found, version="12.1.0")], []))
     assert main(asked) == 0
     said = capsys.readouterr().out
     assert "Pillow 12.1.0 is installed; what is stated was measured with 13.0.0" in said
     assert len(re.findall("^pillow ", said, re.MULTILINE)) == len(DIRECTIONS)
     row = row_of(replace(found, version="12.1.0"), found.ways[0], "down", 1, vulkan_device)
     assert "Installed: 12.1.0, where what is stated was measured with 13.0.0." in page([row])
-    monkeypatch.setattr("restride_like_check.commands.profiles.judges_of", lambda _: ([found], []))
+    monkeypatch.setattr("restride_like_check.commands.judges_of", lambda _: ([found], []))
     assert main([*asked[:-1], "box u16 and more"]) == 5
     assert "no mode and type has 'box u16 and more'" in capsys.readouterr().err
 
@@ -155,7 +153,7 @@ def test_the_command_checks_writes_and_fails(tmp_path, capsys, monkeypatch):
     wrong = [way for way in found.ways if (way.mode, way.dtype) == ("box", "u8")]
     wrong[0].arguments["mode"] = "bilinear"
     object.__setattr__(found, "ways", tuple(wrong))
-    monkeypatch.setattr("restride_like_check.commands.profiles.judges_of", lambda _: ([found], ["someone"]))
+    monkeypatch.setattr("restride_like_check.commands.judges_of", lambda _: ([found], ["someone"]))
     assert main(arguments) == 1
     said = capsys.readouterr()
     assert "FAILED" in said.out

@@ -21,7 +21,7 @@ from restride.cli.process import Exit
 from restride.errors import DeviceLost
 from restride.kernel import CANDIDATES
 from restride.runtime.choices_file import FOLDER_VARIABLE
-from restride_bench.commands import selftest
+from restride_bench.selftest import commands as selftest
 from restride_bench.selftest import parts
 from restride_bench.selftest.nameless import nameless
 from restride_bench.selftest.parts import MEASURED, Part, Problem
@@ -239,7 +239,7 @@ def test_the_choices_of_the_user_stay(tmp_path, monkeypatch):
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     with open_device("vulkan") as device:
         used = device.limits.choices
-        found = parts.kernels(device, True, lambda _: selftest.Progress(None, None))
+        found = parts.kernels(device, True)
         assert device.limits.choices == used
     assert found.record["used"] == parts.asdict(used)
     assert list(tmp_path.iterdir()) == []

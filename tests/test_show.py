@@ -387,10 +387,10 @@ def test_the_worked_example():
         "    (a mod 2)  0 to 1:  the place inside a group of 2 along a",
         "    (b mod 2)  0 to 1:  the place inside a group of 2 along b",
         "  the last element, index 2,4, lies at",
-        "    12 *  1  = 12  for (a div 2)",
-        "     4 *  2   = 8  for (b div 2)",
-        "     2 *  0   = 0  for (a mod 2)",
-        "     1 *  0   = 0  for (b mod 2)",
+        "    12 *  1  =  12  for (a div 2)",
+        "     4 *  2  =   8  for (b div 2)",
+        "     2 *  0  =   0  for (a mod 2)",
+        "     1 *  0  =   0  for (b mod 2)",
         "  offset 20, byte 80",
         "  15 elements of 4 bytes in 96 bytes, 36 of them padding",
     ]
@@ -400,7 +400,7 @@ def test_the_worked_example():
 def test_the_parts_of_an_explanation_add_up(text):
     desc = TensorDesc.parse(text)
     explained = explain(desc)
-    parts = [int(part) for part in re.findall(r" = (-?\d+)  (?:for|in any case)", explained)]
+    parts = [int(part) for part in re.findall(r" = +(-?\d+)  (?:for|in any case)", explained)]
     found = re.search(r"  offset (\d+), byte (\d+)", explained)
     if not desc.numel:
         assert (parts, found) == ([], None)
@@ -530,7 +530,7 @@ def test_the_second_layout_may_be_a_tag_or_a_name():
 def test_explain_works_out_the_element_that_is_asked_for(capsys):
     assert main(["show", "bf16[33,200]{1,0:T(8,128)(2,1)}", "--at", "5,130"]) == 0
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert "the element of index 5,130, lies at" in lines
+    assert "the element of index 5,130 lies at" in lines
     assert "offset 1541, byte 3082" in lines  # 1024 * 1 + 256 * 2 + 2 * 2 + 1
     assert main(["show", "f32[3,5]", "--at", "3,0"]) == 2
     assert "index 3 is outside [0, 3) of axis 0, for f32[3,5]{1,0}" in capsys.readouterr().err

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import restride as rs
+from restride_like_check.images import photograph
 
 TOOLS = Path(__file__).resolve().parent.parent / "tools"
 
@@ -73,6 +74,11 @@ def test_the_page_has_a_row_for_each_pipeline(pipelines):
     for title in titles:
         for photo in pipelines.PHOTOGRAPHS:
             assert (f"| {title.split(', ')[0]}", photo) in rows
+
+
+def test_the_photographs_of_the_pipelines_are_shipped(pipelines):
+    pytest.importorskip("skimage")
+    assert all(photograph(name).ndim == 3 for name in pipelines.PHOTOGRAPHS)
 
 
 def test_a_pipeline_is_measured_and_a_stream_flows(pipelines, vulkan_device):

@@ -51,9 +51,9 @@ def broken_links(site: Path) -> Iterator[str]:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 continue
-            there = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            anchors = pages[there].anchors if there in pages else set()
-            if not there.is_file() or (parts.fragment and there in pages and unquote(parts.fragment) not in anchors):
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            anchors = pages[target].anchors if target in pages else set()
+            if not target.is_file() or (parts.fragment and target in pages and unquote(parts.fragment) not in anchors):
                 yield f"{path.relative_to(site)}: {link} leads nowhere"
 
 

@@ -64,10 +64,10 @@ def _pip(step: str, *arguments: str, environment: dict[str, str] | None = None) 
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments]
     LOG.parent.mkdir(parents=True, exist_ok=True)
     with LOG.open("w", encoding="utf-8") as log:
-        done = subprocess.run(
+        process = subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False
         )
-    if done.returncode != 0:
+    if process.returncode != 0:
         tail = "\n".join(LOG.read_text(encoding="utf-8", errors="replace").splitlines()[-40:])
         raise KpBuildError(f"{step} failed:\n{tail}\n\n{ADVICE.format(log=LOG)}")
 

@@ -89,9 +89,9 @@ def _compiler_candidates() -> Iterator[tuple[Path, Path | None]]:
         if binary.is_file():
             yield binary, prefix / "lib"
     for name in ("glslangValidator", "glslang"):
-        found = shutil.which(name)
-        if found:
-            yield Path(found), None
+        location = shutil.which(name)
+        if location:
+            yield Path(location), None
 
 
 def find_compiler() -> Compiler:
@@ -151,15 +151,15 @@ def read_variants(table: Path) -> list[Variant]:
 
 def source_files(source: Path, include: Path) -> list[Path]:
     """``source`` and every file that it includes, directly or not, each once; missing files are left to glslang."""
-    found = [source]
-    for path in found:  # grows while it is walked
+    sources = [source]
+    for path in sources:  # grows while it is walked
         for name in _INCLUDE.findall(path.read_text(encoding="utf-8")):
             for candidate in (path.parent / name, include / name):
                 if candidate.is_file():
-                    if candidate not in found:
-                        found.append(candidate)
+                    if candidate not in sources:
+                        sources.append(candidate)
                     break
-    return found
+    return sources
 
 
 def _key(variant: Variant, shaders: Path, compiler: Compiler) -> str:

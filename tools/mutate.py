@@ -29,7 +29,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 from faults import ROOT, Fault, FaultError, read_faults
 
 PAGE = ROOT / "docs" / "conformance.md"
@@ -127,9 +126,9 @@ def copy_with(fault: Fault, root: Path, folder: Path) -> Path:
     if path.suffix != ".py":
         compiler = [sys.executable, str(root / "tools" / "compile_shaders.py")]
         folders = ["--shaders", str(folder / "shaders"), "--target", str(folder / "src" / "restride" / "spirv")]
-        done = subprocess.run([*compiler, *folders], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise FaultError(f"{fault.name!r} does not compile: {' '.join(done.stderr.split())}")
+        process = subprocess.run([*compiler, *folders], capture_output=True, text=True, check=False)
+        if process.returncode:
+            raise FaultError(f"{fault.name!r} does not compile: {' '.join(process.stderr.split())}")
     return path
 
 
@@ -161,14 +160,16 @@ def run_cases(fault: Fault, cases: Sequence[str], root: Path, folder: Path) -> R
     # A cache of its own, because the list of the cases that failed last is kept there.
     environment = os.environ | {"PYTHONPATH": str(root / "src"), "XDG_CACHE_HOME": str(folder / "cache")}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LONGEST_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         return Run(-1, [], f"still running after {LONGEST_SECONDS} s")
-    tail = (done.stderr or done.stdout).strip().splitlines()[-1:]
+    tail = (process.stderr or process.stdout).strip().splitlines()[-1:]
     outcomes = json.loads(report.read_text(encoding="utf-8"))["outcomes"] if report.is_file() else []
-    return Run(done.returncode, outcomes, f"exit code {done.returncode}: {' '.join(tail)}" if done.returncode else "")
+    return Run(
+        process.returncode, outcomes, f"exit code {process.returncode}: {' '.join(tail)}" if process.returncode else ""
+    )
 
 
 def _run_tests(selection: Sequence[str], root: Path) -> Run:
@@ -176,24 +177,26 @@ def _run_tests(selection: Sequence[str], root: Path) -> Run:
     options = ["-x", "-q", "-rf", "--tb=no", "-p", "no:cacheprovider"]
     environment = os.environ | {"PYTHONPATH": str(root / "src")}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "pytest", *options, *selection],
             cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LONGEST_SECONDS, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return Run(-1, [], f"still running after {LONGEST_SECONDS} s")
-    failed = re.search(r"^FAILED ([^\s\[]+)(?:.* - (.*))?", done.stdout, re.MULTILINE)
+    failed = re.search(r"^FAILED ([^\s\[]+)(?:.* - (.*))?", process.stdout, re.MULTILINE)
     outcomes = [] if failed is None else [{"case": failed[1], "verdict": "FAILED", "message": failed[2] or ""}]
-    tail = (done.stdout or done.stderr).strip().splitlines()[-1:]
-    return Run(done.returncode, outcomes, f"exit code {done.returncode}: {' '.join(tail)}" if done.returncode else "")
+    tail = (process.stdout or process.stderr).strip().splitlines()[-1:]
+    return Run(
+        process.returncode, outcomes, f"exit code {process.returncode}: {' '.join(tail)}" if process.returncode else ""
+    )
 
 
 def try_all(faults: Sequence[Fault], cases: Mapping[str, str], jobs: int) -> list[Trial]:
     """Try each fault, first with the case in ``cases`` under its name, ``jobs`` at a time, and print the outcomes."""
     trials = []
     with ThreadPoolExecutor(jobs) as pool:
-        tried = pool.map(lambda fault: try_fault(fault, cases.get(fault.name, "")), faults)
-        for number, trial in enumerate(tried, 1):
+        results = pool.map(lambda fault: try_fault(fault, cases.get(fault.name, "")), faults)
+        for number, trial in enumerate(results, 1):
             print(f"[{number}/{len(faults)}] {trial}", flush=True)
             trials.append(trial)
     return trials
@@ -214,11 +217,11 @@ def failing_without(trials: Iterable[Trial], root: Path = ROOT) -> list[str]:
     return failing
 
 
-def row(tried: Trial) -> str:
+def row(trial: Trial) -> str:
     """A trial as a row of the table."""
-    caught = f"{tried.verdict}: `{tried.case}`" if tried.case else tried.reason.replace("|", "\\|")
-    place = f"`{tried.fault.symbol or tried.place}`"
-    return f"| {' | '.join((tried.fault.name, place, _run_of(tried.fault), tried.result, caught))} |"
+    caught = f"{trial.verdict}: `{trial.case}`" if trial.case else trial.reason.replace("|", "\\|")
+    place = f"`{trial.fault.symbol or trial.place}`"
+    return f"| {' | '.join((trial.fault.name, place, _run_of(trial.fault), trial.result, caught))} |"
 
 
 def rows_of(page: str, faults: Iterable[Fault]) -> dict[str, str]:
@@ -232,8 +235,8 @@ def rows_of(page: str, faults: Iterable[Fault]) -> dict[str, str]:
 
 def cases_of(rows: Mapping[str, str]) -> dict[str, str]:
     """The cases in the rows of the table, by the names of the faults that they caught."""
-    found = {name: re.search(r" \| caught \| [A-Z]+: `(.*)` \|$", line) for name, line in rows.items()}
-    return {name: match[1] for name, match in found.items() if match is not None}
+    matches = {name: re.search(r" \| caught \| [A-Z]+: `(.*)` \|$", line) for name, line in rows.items()}
+    return {name: match[1] for name, match in matches.items() if match is not None}
 
 
 def table(rows: Iterable[str]) -> str:
@@ -267,8 +270,8 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.sample is not None and chosen.sample < len(faults):
         faults = random.Random(chosen.seed).sample(faults, chosen.sample)
     trials = try_all(faults, cases_of(before), chosen.jobs)
-    rows = {tried.fault.name: row(tried) for tried in trials}
-    counts = Counter(tried.result for tried in trials)
+    rows = {trial.fault.name: row(trial) for trial in trials}
+    counts = Counter(trial.result for trial in trials)
     missed = [line for line in rows.values() if " | caught | " not in line]
     print(f"\n{table(missed)}" if missed else "")
     print(f"mutate: of {len(trials)} faults {', '.join(f'{count} {result}' for result, count in counts.items())}")

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 import restride as rs
+from restride_bench.scale.ways import resident
 from restride_like_check.images import photograph
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "preprocess.md"
@@ -94,17 +95,17 @@ def sections(page: str) -> dict[str, str]:
 
 def shown(page: str) -> dict[str, list[str]]:
     """The Python blocks of the sections that define ``before``, by their titles."""
-    found = {title: re.findall(r"```python\n(.*?)```", text, re.DOTALL) for title, text in sections(page).items()}
-    return {title: blocks for title, blocks in found.items() if any("def before(" in block for block in blocks)}
+    blocks_of = {title: re.findall(r"```python\n(.*?)```", text, re.DOTALL) for title, text in sections(page).items()}
+    return {title: blocks for title, blocks in blocks_of.items() if any("def before(" in block for block in blocks)}
 
 
 def examples(page: str) -> Iterator[Example]:
     """Yield the sections of ``shown`` with their functions."""
     for title, blocks in shown(page).items():
-        made: dict[str, Any] = {}
+        names: dict[str, Any] = {}
         for block in blocks:
-            exec(compile(block, f"{PAGE.name}, {title}", "exec"), made)
-        yield Example(title, made["before"], made["after"])
+            exec(compile(block, f"{PAGE.name}, {title}", "exec"), names)
+        yield Example(title, names["before"], names["after"])
 
 
 def measure(example: Example, photo: Array, seconds: float = SECONDS) -> Measured:
@@ -123,25 +124,18 @@ def measure(example: Example, photo: Array, seconds: float = SECONDS) -> Measure
 
 def flow(recipe: rs.Preprocess[Any], frame: Array, device: rs.Device, frames: int = FRAMES) -> Flow:
     """Stream the same frame repeatedly, and read each result as an array."""
-    in_use, resident = [], []
-    taken = []
-    for made in recipe.stream(frame for _ in range(frames)):
-        (made[0] if isinstance(made, tuple) else made).numpy()
-        taken.append(time.perf_counter())
+    in_use, process = [], []
+    ends = []
+    for result in recipe.stream(frame for _ in range(frames)):
+        (result[0] if isinstance(result, tuple) else result).numpy()
+        ends.append(time.perf_counter())
         in_use.append(device.counters().bytes_in_use)
-        resident.append(resident_bytes())
-        del made  # otherwise it would stay alive next to the following results
-    each = np.diff(taken[SETTLED:])
+        process.append(resident("VmRSS"))
+        del result  # otherwise it would stay alive next to the following results
+    each = np.diff(ends[SETTLED:])
     slow = float(np.quantile(each, 0.95))
     most = max(in_use[SETTLED:])
-    return Flow(float(each.mean()), slow, in_use[SETTLED], most, max(resident[SETTLED:]) - resident[SETTLED])
-
-
-def resident_bytes() -> int:
-    """Resident bytes of this process on Linux; 0 on other systems."""
-    status = Path("/proc/self/status")
-    found = re.search(r"^VmRSS:\s+(\d+) kB", status.read_text(), re.MULTILINE) if status.exists() else None
-    return 1024 * int(found[1]) if found else 0
+    return Flow(float(each.mean()), slow, in_use[SETTLED], most, max(process[SETTLED:]) - process[SETTLED])
 
 
 def streams(device: rs.Device) -> dict[str, Flow]:
@@ -174,9 +168,9 @@ def tables(page: str) -> str:
             )
     lines.append(_OF_STREAMS.rstrip("\n"))
     with rs.Device() as device:
-        for title, made in streams(device).items():
-            bytes_of = " | ".join(f"{count / 1e6:.1f} MB" for count in (made.in_use, made.most, made.grown))
-            lines.append(f"| {title} | {1 / made.seconds:.0f} | {1000 * made.slow:.0f} ms | {bytes_of} |")
+        for title, stream in streams(device).items():
+            bytes_of = " | ".join(f"{count / 1e6:.1f} MB" for count in (stream.in_use, stream.most, stream.grown))
+            lines.append(f"| {title} | {1 / stream.seconds:.0f} | {1000 * stream.slow:.0f} ms | {bytes_of} |")
         named = f"{device.info.name}, {device.info.driver} {device.info.driver_version}"
     return _SECTION.format(device=named, cores=os.cpu_count()) + "\n".join(lines) + "\n"
 

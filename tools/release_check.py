@@ -68,12 +68,14 @@ def run(*command: str | Path, code: int = 0, **options: object) -> str:
     Raises:
         ReleaseError: the exit code is not ``code``.
     """
-    done = subprocess.run(  # type: ignore[call-overload]
+    process = subprocess.run(  # type: ignore[call-overload]
         list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options
     )
-    if done.returncode != code:
-        raise ReleaseError(f"{' '.join(map(str, command))}: exit code {done.returncode}, not {code}\n{done.stdout}")
-    return str(done.stdout)
+    if process.returncode != code:
+        raise ReleaseError(
+            f"{' '.join(map(str, command))}: exit code {process.returncode}, not {code}\n{process.stdout}"
+        )
+    return str(process.stdout)
 
 
 def say(text: str) -> None:
@@ -181,13 +183,13 @@ def install_tools() -> Path:
     """Install the tools that build and check, again if pyproject.toml has changed; returns their interpreter."""
     stamp = TOOLS / "stamp"
     requires = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    wanted = [*requires["build-system"]["requires"], *requires["dependency-groups"]["release"]]
-    fingerprint = json.dumps([sys.version, *wanted])
+    requirements = [*requires["build-system"]["requires"], *requires["dependency-groups"]["release"]]
+    fingerprint = json.dumps([sys.version, *requirements])
     python = TOOLS / "bin" / "python"
     if not stamp.is_file() or stamp.read_text(encoding="utf-8") != fingerprint:
         say(f"installing the release's tools into {TOOLS.relative_to(ROOT)}")
         python = environment(TOOLS)
-        pip(python, "install", *wanted)
+        pip(python, "install", *requirements)
         stamp.write_text(fingerprint, encoding="utf-8")
     return python
 
@@ -247,9 +249,9 @@ def try_without_vulkan(python: Path, folder: Path) -> None:
     without = _outside() | {"LD_LIBRARY_PATH": str(hidden), "DYLD_LIBRARY_PATH": str(hidden)}
     command = python.with_name("restride")
     for arguments in (("devices",), ("demo", "--no-photo"), ("doctor",)):
-        said = run(command, *arguments, code=4, cwd=folder, env=without)
-        if "no Vulkan loader (libvulkan) on this machine" not in said or "apt install libvulkan1" not in said:
-            raise ReleaseError(f"`restride {' '.join(arguments)}` without a Vulkan loader names no fix:\n{said}")
+        output = run(command, *arguments, code=4, cwd=folder, env=without)
+        if "no Vulkan loader (libvulkan) on this machine" not in output or "apt install libvulkan1" not in output:
+            raise ReleaseError(f"`restride {' '.join(arguments)}` without a Vulkan loader names no fix:\n{output}")
     run(python, "-c", _LIBRARY_WORKS_WITHOUT_VULKAN, cwd=folder, env=without)
     run(command, "show", "f32[2,3]", cwd=folder, env=without)
 

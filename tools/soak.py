@@ -32,8 +32,10 @@ from figures import Figure, conclude
 import restride as rs
 from restride.dtypes import DTYPES
 from restride.runtime import RUNTIMES, RuntimeName
+from restride_bench.scale.ways import resident
 from restride_conformance import Case, Outcome, Verdict, catalogue, run_case
 from restride_conformance.case import OPERATIONS
+from restride_conformance.record import Target
 
 RUNNING = Path(__file__).resolve().parent.parent / ".cache" / "soak.txt"
 """The file with the case that is running, for after a crash."""
@@ -138,14 +140,19 @@ def soak(runtime: RuntimeName, seconds: float, seed: int, part: str = "ci") -> S
             soaked.skipped += outcome.verdict is Verdict.SKIPPED
             if outcome.verdict in (Verdict.FAILED, Verdict.UNIMPLEMENTED):
                 soaked.wrong.append(outcome)
-                print(_repeated(outcome, device, soaked.operations, seed), file=sys.stderr, flush=True)
+                print(
+                    f"WRONG, operation {soaked.operations:,} of seed {seed}: {outcome.message}\n"
+                    f"again: {Target(runtime=runtime).repro(case)}",
+                    file=sys.stderr,
+                    flush=True,
+                )
             soaked.seconds = time.perf_counter() - started
             over = soaked.seconds >= seconds
             if over or soaked.seconds >= sampled:
                 sampled = soaked.seconds + _SAMPLED_SECONDS
                 counters = device.counters()
                 soaked.dispatches, soaked.pipelines = counters.dispatches, counters.pipelines
-                sizes = _resident_bytes(), counters.bytes_allocated, counters.bytes_in_use
+                sizes = resident("VmRSS"), counters.bytes_allocated, counters.bytes_in_use
                 soaked.samples.append((soaked.operations, *sizes))
             if over or soaked.seconds >= shown:
                 shown = soaked.seconds + _SHOWN_SECONDS
@@ -153,20 +160,6 @@ def soak(runtime: RuntimeName, seconds: float, seed: int, part: str = "ci") -> S
             if over:
                 break
     return soaked
-
-
-def _repeated(outcome: Outcome, device: rs.Device, number: int, seed: int) -> str:
-    runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
-    return (
-        f"WRONG, operation {number:,} of seed {seed}: {outcome.message}\n"
-        f"again: restride test --runtime {runtime} '{outcome.case}'"
-    )
-
-
-def _resident_bytes() -> int:
-    """Resident bytes of this process."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:")) << 10
 
 
 def figures(minutes: float, seed: int, runtimes: tuple[RuntimeName, ...], part: str = "ci") -> Iterator[Figure]:

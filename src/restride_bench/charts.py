@@ -12,6 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from restride.cli.files import require_places
 from restride.cli.process import UsageError
 from restride.errors import UnsupportedError
 from restride_bench.audit.roofline import Device, Prediction
@@ -52,10 +53,13 @@ def require_matplotlib() -> Any:
     return matplotlib
 
 
-def require_format(path: Path) -> None:
-    """Raise a ``UsageError`` unless the name of the file ends in one of ``FORMATS``."""
-    if path.suffix.lower() not in FORMATS:
-        raise UsageError(f"a chart is .svg or .png, not {str(path)!r}")
+def require_outputs(json: Path | None, *charts: Path | None) -> None:
+    """Raise a ``UsageError`` before the work if a file cannot be written, or a chart has none of ``FORMATS``."""
+    drawn = [path for path in charts if path is not None]
+    for path in drawn:
+        if path.suffix.lower() not in FORMATS:
+            raise UsageError(f"a chart is .svg or .png, not {str(path)!r}")
+    require_places(*drawn, *filter(None, [json]))
 
 
 def chart_file(figure: Figure, suffix: str) -> bytes:
@@ -97,10 +101,9 @@ def draw_bars(report: Report, measure: Measure) -> Figure:
     The median time and the useful bytes per second are written next to the bar.
     """
     measured = [result for result in report.results if result.median(measure) is not None]
-    rows = sum(len(result.seconds[measure]) + 2 for result in measured) + len(
-        {each.workload.group for each in measured}
-    )
-    figure = _figure(report, measure, f"medians of {report.repeat} rounds; longer is faster", 1.5 + rows * _ROW)
+    groups = {result.workload.group for result in measured}
+    rows = sum(len(result.seconds[measure]) + 2 for result in measured) + len(groups)
+    figure = _figure(report, f"{TITLES[measure]}; {rounds(report)}; longer is faster", 1.5 + rows * _ROW)
     if not measured:
         return figure
     axes = figure.add_subplot(xlim=(0, 1.35), ylim=(rows, -1))
@@ -136,7 +139,7 @@ def draw_growth(report: Report, measure: Measure) -> Figure:
     results = [result for result in report.results if result.fastest(measure)]
     plots = [groups for groups in (BY_BYTES, (BY_AXES,)) if any(each.workload.group in groups for each in results)]
     text = "one round" if report.repeat == 1 else f"the fastest of {report.repeat} rounds"
-    figure = _figure(report, measure, text, 1 + _PLOT * len(plots))
+    figure = _figure(report, f"{TITLES[measure]}; {text}", 1 + _PLOT * len(plots))
     for number, groups in enumerate(plots, 1):
         axes = figure.add_subplot(len(plots), 1, number, yscale="log")
         for group in groups:
@@ -152,17 +155,14 @@ def draw_growth(report: Report, measure: Measure) -> Figure:
             axes.set(xlabel="bytes of the result", ylabel="time of a call")
         else:
             axes.set(xlabel="axes of a tensor of some 16 MB, whose order is reversed", ylabel="time of an element")
-        axes.yaxis.set_major_formatter(require_matplotlib().ticker.EngFormatter("s"))
         axes.minorticks_off()
-        axes.grid(visible=True, color="0.9")
-        axes.legend()
+        _finish(axes, "s")
     return figure
 
 
 def draw_streams(report: Report, result: Streams) -> Figure:
     """Draw the time per line and the peak memory over the bytes of the source, for a part about growth."""
-    lines = [f"restride on {report.device_name}", report.cpu, f"{result.part.name}; {rounds(report)}"]
-    figure = _titled([*lines, *(f"warning: {warning}" for warning in report.warnings)], 1 + 2 * _PLOT)
+    figure = _figure(report, f"{result.part.name}; {rounds(report)}", 1 + 2 * _PLOT)
     ways = [way for way in result.part.ways if way.name in result.took]
     names = [way.name for way in ways]
     limits = [goal.most for goal in result.part.goals if goal.measure == "peak" and not goal.against]
@@ -177,10 +177,15 @@ def draw_streams(report: Report, result: Streams) -> Figure:
         goal = GROWS * values[0] if measure == "seconds" else most
         axes.axhline(goal, color="C7", linestyle="dotted", label="goal: at most")
         axes.set(xlabel="bytes of the source", ylabel=label, ylim=(0, None))
-        axes.yaxis.set_major_formatter(require_matplotlib().ticker.EngFormatter(unit))
-        axes.grid(visible=True, color="0.9")
-        axes.legend()
+        _finish(axes, unit)
     return figure
+
+
+def _finish(axes: Axes, unit: str) -> None:
+    """Number the vertical axis in a unit, and add grid and legend."""
+    axes.yaxis.set_major_formatter(require_matplotlib().ticker.EngFormatter(unit))
+    axes.grid(visible=True, color="0.9")
+    axes.legend()
 
 
 def _line(axes: Axes, label: str, results: Sequence[Result], measure: Measure, column: str) -> None:
@@ -239,9 +244,9 @@ def _efficiency(rows: Sequence[Row], subject: Subject, way: str) -> float | None
     return sum(count * each.fewest for count, each in traffic) / moved if moved else None
 
 
-def _figure(report: Report, measure: Measure, text: str, height: float) -> Figure:
-    """An empty figure titled with the device's name, the processor, the measure and warnings."""
-    lines = [f"restride on {report.device_name}", report.cpu, f"{TITLES[measure]}; {text}"]
+def _figure(report: Report, text: str, height: float) -> Figure:
+    """An empty figure titled with the device's name, the processor, ``text`` and warnings."""
+    lines = [f"restride on {report.device_name}", report.cpu, text]
     return _titled([*lines, *(f"warning: {warning}" for warning in report.warnings)], height)
 
 

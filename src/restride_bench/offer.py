@@ -53,6 +53,16 @@ def filling(fill: Callable[[Array], object], workload: Workload, slack: float = 
     return Offer(resident=lambda: fill(out), result=lambda: out, numpy=through, slack=slack)
 
 
+def returning(compute: Callable[[], Array]) -> Offer:
+    """The offer of a library that returns a new array at each call."""
+    last: list[Array] = []
+
+    def resident() -> None:
+        last[:] = [compute()]
+
+    return Offer(resident=resident, result=lambda: last[0], numpy=compute)
+
+
 class Peer(Protocol):
     """Another library that can do some of the workloads.
 

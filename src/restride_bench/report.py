@@ -6,7 +6,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from statistics import geometric_mean
@@ -23,8 +23,7 @@ from restride.tensor.device import Device
 from restride_bench.offer import Measure
 from restride_bench.own import COPY, OURS, has_clock
 from restride_bench.peers import open_peers
-from restride_bench.run import WARM_UP, Disagreement, Result, run, tolerance
-from restride_bench.surroundings import memory_beside, warnings
+from restride_bench.run import WARM_UP, Disagreement, Result, memory_beside, run, tolerance, warnings
 from restride_bench.workloads import MEAN_GOALS, Goal, Workload
 
 FORMAT, VERSION = "restride-benchmark", 1
@@ -77,9 +76,9 @@ class Report:
     notes: tuple[str, ...]
     repeat: int
     is_small: bool
-    peers: Mapping[str, str]
-    absent: Mapping[str, str]
-    results: tuple[Result, ...]
+    peers: Mapping[str, str] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
+    results: tuple[Result, ...] = ()
     memory_beside: int | None = None
     broken_off: str = ""
 
@@ -155,12 +154,12 @@ class Mean(NamedTuple):
 
 def means(report: Report) -> list[Mean]:
     """The means of the groups in ``MEAN_GOALS`` in which both sides were measured."""
-    found = []
+    group_means = []
     for group, goal in MEAN_GOALS.items():
         members = [result for result in report.results if result.workload.group == group]
         ratios = [ratio for result in members if (ratio := result.ratio(JUDGED, goal.against)) is not None]
-        found += [Mean(group, len(ratios), len(members), geometric_mean(ratios), goal)] if ratios else []
-    return found
+        group_means += [Mean(group, len(ratios), len(members), geometric_mean(ratios), goal)] if ratios else []
+    return group_means
 
 
 def share_of_copy(result: Result, measure: Measure) -> float | None:
@@ -194,72 +193,80 @@ def _result_record(result: Result) -> dict[str, Any]:
     }
 
 
-def measured_report(
+def new_report(device: Device, measures: Sequence[Measure], repeat: int, *, is_small: bool = False) -> Report:
+    """A report without results: the device, the machine, and warnings and notes, which are also printed on stderr.
+
+    Args:
+        device: the device for restride.
+        measures: the measures to take; "kernel" is left out if the device has no clock.
+        repeat: rounds that count.
+        is_small: the workloads have small sizes, so the times mean nothing.
+    """
+    runtime, notes = runtime_name(device), []
+    if "kernel" in measures and not has_clock(device):
+        lacks = "queue has no timestamps" if runtime == "vulkan" else f"runtime {runtime} has no clock of the device"
+        measures, notes = [measure for measure in measures if measure != "kernel"], [f"kernel is left out: the {lacks}"]
+    report = Report(
+        started=datetime.now(UTC),
+        command=shlex.join(["restride", *sys.argv[1:]]),
+        device=asdict(device.info),
+        runtime=runtime,
+        platform=platform.platform(),
+        cpu=cpu_model(),
+        versions={"restride": restride.__version__, "python": platform.python_version(), "numpy": np.__version__},
+        warnings=tuple(warnings()),
+        measures=tuple(measures),
+        notes=tuple(notes),
+        repeat=repeat,
+        is_small=is_small,
+    )
+    for line in (*(f"warning: {warning}" for warning in report.warnings), *notes):
+        print(f"restride: {line}", file=sys.stderr)
+    return report
+
+
+def measured(
+    report: Report,
     workloads: Sequence[Workload],
     device: Device,
-    measures: Sequence[Measure],
     peers: Sequence[str],
-    repeat: int,
     *,
-    is_small: bool = False,
     is_whole: bool = False,
-    say: Callable[[str], None] = lambda _: None,
     finished: Callable[[Result], None] = lambda _: None,
 ) -> tuple[Report, BaseException | None]:
     """Measure workloads.
 
     Args:
+        report: a new report, whose measures and rounds are taken.
         workloads: the workloads to measure.
         device: the device for restride.
-        measures: the measures to take; "kernel" is left out if the device has no clock.
         peers: names of the other libraries; the report lists those that are absent.
-        repeat: rounds that count.
-        is_small: the workloads have small sizes, so the times mean nothing.
         is_whole: the workloads are the whole catalogue, so also measure the extra memory of a resample.
-        say: called before the first round with each warning and note for the user.
         finished: called with each result.
 
     Returns:
         The report, and the exception that ended the run early or None; raise it once the report is written.
     """
-    started, warned, notes = datetime.now(UTC), warnings(), []
-    if "kernel" in measures and not has_clock(device):
-        runtime = runtime_name(device)
-        lacks = "queue has no timestamps" if runtime == "vulkan" else f"runtime {runtime} has no clock of the device"
-        measures, notes = [measure for measure in measures if measure != "kernel"], [f"kernel is left out: the {lacks}"]
     present, absent = open_peers(peers, device)
-    for line in (*(f"warning: {warning}" for warning in warned), *notes):
-        say(line)
     results: list[Result] = []
     broken_off: BaseException | None = None
     memory: int | None = None
     try:
-        for result in run(workloads, device, present, measures, repeat):
+        for result in run(workloads, device, present, report.measures, report.repeat):
             results.append(result)
             finished(result)
         memory = memory_beside(device) if is_whole else None
     except BaseException as error:  # noqa: BLE001 - raised once the report is written
         broken_off = error
-    report = Report(
-        started=started,
-        command=shlex.join(["restride", *sys.argv[1:]]),
-        device=asdict(device.info),
-        runtime=runtime_name(device),
-        platform=platform.platform(),
-        cpu=cpu_model(),
-        versions={"restride": restride.__version__, "python": platform.python_version(), "numpy": np.__version__},
-        warnings=tuple(warned),
-        measures=tuple(measures),
-        notes=tuple(notes),
-        repeat=repeat,
-        is_small=is_small,
+    complete = replace(
+        report,
         peers={peer.name: peer.version for peer in present},
         absent=absent,
         results=tuple(results),
         memory_beside=memory,
         broken_off=why_ended(broken_off),
     )
-    return report, broken_off
+    return complete, broken_off
 
 
 TITLES: dict[Measure, str] = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import math
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+import restride as rs
 from restride.errors import OutOfDeviceMemory
 from restride.tensor.device import Device
 from restride_bench import own
@@ -258,3 +260,36 @@ def _difference(theirs: Array, ours: Array, *, exactly: bool) -> float:
     if exactly and np.ascontiguousarray(theirs).tobytes() != np.ascontiguousarray(ours).tobytes():
         return max(largest, math.ulp(0.0))
     return 0.0 if exactly else largest
+
+
+# What distorts the figures, and the memory of an operation.
+
+BUSY = 0.5
+"""Load average per core above which other work distorts the figures."""
+
+_LAYERS = ("VK_INSTANCE_LAYERS", "VK_LOADER_LAYERS_ENABLE")
+
+
+def warnings(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """The reasons why measured times would be too high; empty on an idle machine without validation layers."""
+    lines = []
+    if hasattr(os, "getloadavg"):
+        average, cores = os.getloadavg()[0], os.cpu_count() or 1
+        if average > BUSY * cores:
+            lines.append(
+                f"load average {average:.1f} on {cores} cores: other work is running, and figures are too high"
+            )
+    lines += [
+        f"{name} is set: layers are loaded, and figures are too high" for name in _LAYERS if environment.get(name)
+    ]
+    return lines
+
+
+def memory_beside(device: Device) -> int:
+    """Bytes of device memory that a resample to f32[3,1200,2000] allocates in addition to its destination."""
+    x = rs.asarray(np.random.default_rng(0).random((3, 1080, 1920), np.float32), device=device)
+    device.wait()
+    before = device.counters().bytes_allocated
+    y = rs.resample(x, sizes=(1200, 2000))
+    device.wait()
+    return device.counters().bytes_allocated - before - y.desc.nbytes

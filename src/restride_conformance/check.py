@@ -20,7 +20,7 @@ import numpy as np
 from restride.errors import DeviceLost, DeviceTimeout, RestrideError, UnsupportedError
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
-from restride_conformance.case import Case
+from restride_conformance.case import Array, Case
 from restride_conformance.operations import is_arithmetic, makes_destination
 from restride_conformance.record import FLUSHED, Outcome, Verdict
 from restride_conformance.report import pictures
@@ -49,8 +49,6 @@ _COORDINATE_BYTES = 600
 
 _CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Files with a container's memory limit in bytes, of cgroup versions 2 and 1; ``max`` or a huge number: no limit."""
-
-Array = np.ndarray[Any, Any]
 
 
 def run_case(

@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,15 +19,15 @@ from pathlib import Path
 from restride.cli.drivers import driver_file
 from restride.cli.files import require_places
 from restride.cli.parser import Commands, add_device_options, missing_runtimes
-from restride.cli.process import EXPLAINED, Exit, UsageError, why_ended
+from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError, why_ended
 from restride.errors import DescriptorError, RestrideError
 from restride.kernel import Limits
 from restride.ops.progress import Progress
 from restride.runtime import choose_runtime
-from restride.runtime.cache_file import cache_folder, read_cached, write_cached
+from restride.runtime.file_store import cache_folder, read_cached, write_cached
 from restride_conformance.case import OPERATIONS, Case
 from restride_conformance.operations import require_valid
-from restride_conformance.record import Aftermath, Outcome, Target, Verdict, worst
+from restride_conformance.record import Outcome, Target, Verdict, add_aftermath
 from restride_conformance.report import Report, first_line, printable, speed_text, summary
 from restride_conformance.report.compare import compare
 from restride_conformance.report.file import read_json, write_json
@@ -139,8 +138,7 @@ def run_test(arguments: argparse.Namespace) -> int:
     choice = Choice(arguments)
     cases = choice.cases(Limits())
     if arguments.list or arguments.mode == "list":
-        if not cases:
-            return _report_nothing_selected("no case is selected")
+        _require_any(cases)
         print("\n".join(map(str, cases)))
         return Exit.OK
     with tempfile.TemporaryDirectory(prefix="restride-test-") as folder:
@@ -153,8 +151,7 @@ def run_test(arguments: argparse.Namespace) -> int:
             print(f"restride: {host}", file=sys.stderr)
             if host.limits != Limits():  # case files may refer to the device's limits
                 cases = choice.cases(host.limits)
-            if not cases:
-                return _report_nothing_selected("no case is selected")
+            _require_any(cases)
             started, clock = datetime.now(UTC), time.monotonic()
             try:
                 with runner:
@@ -199,9 +196,9 @@ def _target(arguments: argparse.Namespace, folder: Path) -> Target:
     )
 
 
-def _report_nothing_selected(why: str) -> int:
-    print(f"restride: {why}", file=sys.stderr)
-    return Exit.NOTHING_SELECTED
+def _require_any(cases: tuple[Case, ...]) -> None:
+    if not cases:
+        raise NothingSelected("no case is selected")
 
 
 def _run_all(runner: Runner, cases: tuple[Case, ...], arguments: argparse.Namespace, outcomes: list[Outcome]) -> None:
@@ -223,35 +220,23 @@ def _run_all(runner: Runner, cases: tuple[Case, ...], arguments: argparse.Namesp
         progress.clear()
 
 
-def add_aftermath(outcomes: list[Outcome], aftermath: Sequence[Aftermath]) -> None:
-    """Add faults that showed after a case had its verdict, such as on closing the device, to the case's outcome.
-
-    A fault of an unknown case goes to the last outcome.
-    """
-    for late in aftermath:
-        ran = [number for number, outcome in enumerate(outcomes) if outcome.case == late.case]
-        if outcomes:
-            number = ran[-1] if ran else len(outcomes) - 1
-            outcome = outcomes[number]
-            parts = [outcome.message, f"found after it had its verdict: {late.message}"]
-            verdict = worst((late.verdict, outcome.verdict))
-            outcomes[number] = replace(outcome, verdict=verdict, message="\n".join(filter(None, parts)))
-
-
 def _line(outcome: Outcome) -> str:
     """The line that the terminal shows for an outcome during the run."""
-    speed = outcome.speed
-    measured = "" if speed is None else f"{speed_text(*astuple(speed))}  "
+    measured = "" if outcome.speed is None else f"{speed_text(outcome.speed)}  "
     why = first_line(outcome.message)
     return printable(f"{outcome.verdict:<14}{measured}{outcome.case}{f'  # {why}' if why else ''}")
 
 
 def _exit(report: Report) -> int:
-    """The exit code of a run: 0 if nothing failed, and not 0 if no case was judged or all were skipped."""
+    """The exit code of a run.
+
+    Raises:
+        NothingSelected: no case was judged, or all were skipped.
+    """
     if report.worst is None:
-        return _report_nothing_selected("no case was judged")
+        raise NothingSelected("no case was judged")
     if set(report.counts) == {Verdict.SKIPPED}:
-        return _report_nothing_selected("every selected case was skipped")
+        raise NothingSelected("every selected case was skipped")
     if report.worst in (Verdict.TIMEOUT, Verdict.CRASHED):
         return Exit.DEVICE_FAILED
     return Exit.CHECK_FAILED if report.bad else Exit.OK

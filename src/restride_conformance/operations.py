@@ -812,8 +812,8 @@ class Equal(Operation):
 
     def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
         desc = _other(case)
-        held = reference.to_buffer(_other_values(case), desc, fill.poison(desc.nbytes))
-        other = rs.from_buffer(held, desc, device=source.device)
+        buffer = reference.to_buffer(_other_values(case), desc, fill.poison(desc.nbytes))
+        other = rs.from_buffer(buffer, desc, device=source.device)
         return _copied_to_destination(case, source != other if case["negated"] == "yes" else source == other, out)
 
     def moves(self, _case: Case) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import shlex
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal, Self
 
@@ -223,3 +223,18 @@ class Aftermath:
 
     def __str__(self) -> str:
         return f"after {self.case or 'the device was open'}: {self.message}"
+
+
+def add_aftermath(outcomes: list[Outcome], aftermath: Sequence[Aftermath]) -> None:
+    """Add faults that showed after a case had its verdict, such as on closing the device, to the case's outcome.
+
+    A fault of an unknown case goes to the last outcome.
+    """
+    for late in aftermath:
+        ran = [number for number, outcome in enumerate(outcomes) if outcome.case == late.case]
+        if outcomes:
+            number = ran[-1] if ran else len(outcomes) - 1
+            outcome = outcomes[number]
+            parts = [outcome.message, f"found after it had its verdict: {late.message}"]
+            verdict = worst((late.verdict, outcome.verdict))
+            outcomes[number] = replace(outcome, verdict=verdict, message="\n".join(filter(None, parts)))

@@ -21,7 +21,7 @@ from restride.layout import TensorDesc
 from restride.reference import from_buffer, to_buffer
 from restride.reference.memory import element_bytes
 from restride_conformance import fill
-from restride_conformance.case import Case
+from restride_conformance.case import Answer, Array, Case
 from restride_conformance.operations import (
     answer,
     is_in_place,
@@ -40,33 +40,26 @@ _ANOTHER = "another seed may prove more"
 _OLD_SEED = 0x01D  # added to the seed for the destination's elements before the run
 _MOST_RETRIED_ELEMENTS = 64  # elements; more than these are not mistrusted by chance, not even if they are pred
 
-Array = np.ndarray[Any, Any]
 
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """Both buffers before the run, and the answer.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Setting(Answer):
+    """Both buffers before the run, besides the answer.
 
     src, dst: descriptors whose offset includes the guard bytes before the case's buffer.
     source, destination: raw bytes with guards.
-    lowest, highest: the permitted values of each element, as in ``Answer``.
     places: the position in the destination's buffer of each byte of each element.
     padding: a mask of the bytes of that buffer that the operation must write besides its elements: the padding of a
         whole layout.
     padded: the destination's buffer with the elements and that padding as they must be.
-    flushed: the elements on a device that flushes f32 denormals to zero; None: the same elements.
     """
 
     src: TensorDesc
     dst: TensorDesc
     source: Array
     destination: Array
-    lowest: Array
-    highest: Array
     places: Array
     padding: Array
     padded: Array
-    flushed: Array | None = None
 
 
 def prepare(case: Case) -> Setting:
@@ -116,8 +109,9 @@ def _setting_of(case: Case, values: Array) -> Setting:
     padding[: dst.nbytes] = dst.is_whole and not keeps_padding(case)
     padding[places] = False
     setting = Setting(
-        src, dst, source, destination, right.lowest, right.highest, places, padding, padded, right.flushed
-    )
+        **vars(right), src=src, dst=dst, source=source, destination=destination,
+        places=places, padding=padding, padded=padded,
+    )  # fmt: skip
     if old is None:
         early = is_right(case, setting, elements_of(setting, destination))
         destination[places[early]] ^= 0xFF

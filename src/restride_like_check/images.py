@@ -10,11 +10,10 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 
+from restride.cli.demo import SHIPPED, shipped
 from restride.dtypes import as_dtype
 from restride_like_check.judges import Array
 
@@ -23,8 +22,6 @@ DIRECTIONS = ("down", "up", "both")
 
 SIZES = 56
 """Number of consecutive images of a row with different sizes."""
-
-PHOTOGRAPHS = ("astronaut.png", "coffee.png", "chelsea.png")
 
 DRAWN = ("edges", "checker", "noise", "ramps", "extremes", "flat")
 
@@ -53,15 +50,6 @@ class Image:
         return integers[dtype].astype(as_dtype(dtype).dtype) if dtype in integers else (wide / 65535).astype(np.float32)
 
 
-def photographs() -> dict[str, Path]:
-    """The paths of the installed photographs by name; none without scikit-image."""
-    package = find_spec("skimage")
-    if package is None or package.origin is None:
-        return {}
-    paths = {name: Path(package.origin).parent / "data" / name for name in PHOTOGRAPHS}
-    return {name: path for name, path in paths.items() if path.is_file()}
-
-
 def sizes_of(number: int, direction: str, largest: int, key: str) -> tuple[tuple[int, int], tuple[int, int]]:
     """Rows and columns of image ``number`` of the row ``key``, before and after the resize, each at most ``largest``.
 
@@ -88,7 +76,7 @@ def image(number: int, direction: str, channels: int, largest: int, key: str) ->
     """Image ``number``, with the sizes that ``sizes_of`` gives."""
     old, new = sizes_of(number, direction, largest, key)
     random = _random(key, direction, number, 1)
-    names = tuple(photographs())
+    names = tuple(shipped(*SHIPPED))
     # Three in four images, also among those of the same sizes, are photographs, if any are installed.
     name = str(random.choice(names if names and (number + number // SIZES) % 4 else DRAWN))
     pixels = _cropped(name, old, random) if name in names else _drawn(name, old, random)
@@ -103,12 +91,12 @@ def _random(key: str, direction: str, *numbers: int) -> np.random.Generator:
     return np.random.default_rng((zlib.crc32(key.encode()), DIRECTIONS.index(direction), *numbers))
 
 
-@lru_cache(maxsize=len(PHOTOGRAPHS))
+@lru_cache(maxsize=len(SHIPPED))
 def photograph(name: str) -> Array:
-    """The pixels of a photograph, u8[rows,columns,3]."""
+    """The pixels of a photograph that scikit-image ships, u8[rows,columns,3]."""
     from PIL import Image as Pictures
 
-    path = photographs().get(name)
+    path = shipped(name).get(name)
     if path is None:
         raise ModuleNotFoundError("scikit-image, which ships the photographs, is not installed")
     with Pictures.open(path) as picture:

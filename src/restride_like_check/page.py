@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from restride.cli.demo import Panel, draw_sheet, glowing
+from restride.cli.demo import Panel, draw_sheet, glowing, shipped
 from restride.cli.process import UsageError
 from restride.ops.resample import resample
 from restride.tensor.arrays import asarray
@@ -20,7 +20,7 @@ from restride.weights.like import LIBRARIES, pillow
 from restride.weights.like.libraries import Library, ModeName
 from restride.weights.like.profile import Mode
 from restride_like_check.comparison import Limit, Row, is_measured, measured
-from restride_like_check.images import photograph, photographs
+from restride_like_check.images import photograph
 from restride_like_check.judges import JUDGES, Array, judges_of
 
 _OWN = {"pillow": pillow.FILTERS, "opencv": ("area", "lanczos4")}
@@ -136,7 +136,7 @@ def results(device: Device) -> dict[Library, tuple[Array, Array]]:
         UsageError: a library or the photograph is not installed.
     """
     judges, missing = judges_of(None)
-    if PHOTOGRAPH not in photographs():
+    if not shipped(PHOTOGRAPH):
         missing.append("scikit-image")
     if missing:
         raise UsageError(f"the picture needs every library: pip install {' '.join(missing)}")

@@ -30,7 +30,6 @@ from random import Random
 from time import process_time
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 from figures import Figure, run_part
 
 IS_GUIDED = importlib.util.find_spec("atheris") is not None and "pytest" not in sys.modules
@@ -205,6 +204,17 @@ class Session:
         """Inputs so far."""
         return self.read + self.refused + self.failed
 
+    def summary(self) -> dict[str, Any]:
+        """The results as JSON values."""
+        return {
+            "read": self.read,
+            "refused": self.refused,
+            "failed": self.failed,
+            "failures": [f"{text}; input {data!r}" for data, text in self.failures.values()],
+            "slowest": repr(self.slowest),
+            "seconds": self.seconds,
+        }
+
     def take(self, data: bytes) -> None:
         """Have the reader read one input, and count the result."""
         started = process_time()
@@ -237,7 +247,7 @@ class Session:
             self.take(data)
 
 
-def _fuzz_one(name: str, count: int, seed: int, record: Path | None) -> int:
+def _run_reader(name: str, count: int, seed: int, record: Path | None) -> int:
     """The main function of a reader's process; return its exit code, 1 if an input failed."""
     random.seed(seed)
     warnings.simplefilter("ignore")
@@ -256,15 +266,7 @@ def _fuzz_one(name: str, count: int, seed: int, record: Path | None) -> int:
             session.take(data)
             if session.count >= count:
                 faulthandler.cancel_dump_traceback_later()
-                summary = {
-                    "read": session.read,
-                    "refused": session.refused,
-                    "failed": session.failed,
-                    "failures": [f"{text}; input {data!r}" for data, text in session.failures.values()],
-                    "slowest": repr(session.slowest),
-                    "seconds": session.seconds,
-                    "mebibytes": (_peak() - start) / 1024,
-                }
+                summary = session.summary() | {"mebibytes": (_peak() - start) / 1024}
                 print(json.dumps(summary, indent=1))
                 if record:
                     record.write_text(json.dumps(summary))
@@ -337,19 +339,21 @@ def measure(small: bool, seed: int) -> Iterator[Figure]:
             )
             goal = f"0, {SECONDS:g} s, {MEBIBYTES} MiB"
             if not record.exists():
-                said = process.stderr.decode(errors="replace")[-2000:]
+                tail = process.stderr.decode(errors="replace")[-2000:]
                 last = Path(f"{record}.last").read_bytes()
                 shown = last[8 : 8 + struct.unpack("<Q", last[:8])[0]]
-                print(f"{name}: exit code {process.returncode}, {said}; input {shown!r}", file=sys.stderr)
+                print(f"{name}: exit code {process.returncode}, {tail}; input {shown!r}", file=sys.stderr)
                 yield Figure(what, goal, f"the process ended with {process.returncode}", met=False)
                 continue
-            found = json.loads(record.read_text())
-            for failure in found["failures"][:SHOWN]:
+            summary = json.loads(record.read_text())
+            for failure in summary["failures"][:SHOWN]:
                 print(f"{name}: {failure}", file=sys.stderr)
-            met = not found["failed"] and found["seconds"] <= SECONDS and found["mebibytes"] <= MEBIBYTES
+            met = not summary["failed"] and summary["seconds"] <= SECONDS and summary["mebibytes"] <= MEBIBYTES
             if not met:
-                print(f"{name}: the slowest input {ast.literal_eval(found['slowest'])[:500]!r}", file=sys.stderr)
-            yield Figure(what, goal, f"{found['failed']}, {found['seconds']:.3f} s, {found['mebibytes']:.0f} MiB", met)
+                print(f"{name}: the slowest input {ast.literal_eval(summary['slowest'])[:500]!r}", file=sys.stderr)
+            yield Figure(
+                what, goal, f"{summary['failed']}, {summary['seconds']:.3f} s, {summary['mebibytes']:.0f} MiB", met
+            )
 
 
 def main() -> None:
@@ -362,7 +366,7 @@ def main() -> None:
     chosen, _ = parser.parse_known_args()
     if chosen.reader is None:
         run_part(measure)
-    sys.exit(_fuzz_one(chosen.reader, chosen.count, chosen.seed, chosen.record))
+    sys.exit(_run_reader(chosen.reader, chosen.count, chosen.seed, chosen.record))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 import kp_double
 import numpy as np
 import vulkan_double
@@ -107,11 +106,9 @@ class Bench:
                 instance._destroy_instance()  # noqa: SLF001 - creating it is one of the calls
             self._unraisable.clear()
             self._vulkan.misuses.clear()
-            run = _Run(self._kp if scenario.sees_kp and self._kp else self._vulkan, scenario, expected)
-            run.go(position, fault)
-            outcome = run.outcome()
+            faulty = self._kp if scenario.sees_kp and self._kp else self._vulkan
+            outcome = _Run(faulty, scenario, expected).outcome(position, fault)
         violations = outcome.violations + self._vulkan.misuses + self._unraisable
-        del run
         gc.collect()
         by_design = fault == "VK_TIMEOUT" and "close" in scenario.armed
         for double in (self._vulkan, self._kp):
@@ -141,10 +138,7 @@ class _Run:
         self._calls: list[str] = []
         self._error = ""
 
-    def outcome(self) -> Outcome:
-        return Outcome(self._double.fired, self._calls, self._error, self._violations)
-
-    def go(self, position: int, fault: str) -> None:
+    def outcome(self, position: int, fault: str) -> Outcome:
         double, armed = self._double, self._scenario.armed
         device: rs.Device | None = None
         work: Work | None = None
@@ -174,9 +168,10 @@ class _Run:
         if position == 0 and self._error:
             self._violations.append(f"{self._error} without a fault")
         if device is not None:
-            self._after(device, work)
+            self._check_afterwards(device, work)
+        return Outcome(double.fired, self._calls, self._error, self._violations)
 
-    def _after(self, device: rs.Device, work: Work | None) -> None:
+    def _check_afterwards(self, device: rs.Device, work: Work | None) -> None:
         """Check the destinations, run the work on the same device again, and close it."""
         if fault_timeout := getattr(device.runtime, "timeout", None):
             device.runtime.timeout = max(fault_timeout, TIMEOUT)  # type: ignore[attr-defined] # vulkan's has it
@@ -240,10 +235,10 @@ class Worker:
 
     def run(self, injection: Injection) -> Outcome:
         """Run an injection and return its outcome; a hang or a crash is a violation. A hang is tried a second time."""
-        outcome = self._once(injection)
-        return self._once(injection) if outcome.violations == [_HANG] else outcome
+        outcome = self._attempt(injection)
+        return self._attempt(injection) if outcome.violations == [_HANG] else outcome
 
-    def _once(self, injection: Injection) -> Outcome:
+    def _attempt(self, injection: Injection) -> Outcome:
         self.start()
         process = self._process
         assert process is not None
@@ -258,8 +253,8 @@ class Worker:
                 self.stop()
             return outcome
         hung = process.poll() is None and line is None
-        said = self.stop()
-        what = _HANG if hung else f"{_CRASH}: exit code {process.returncode}: {said[-300:]}"
+        stderr = self.stop()
+        what = _HANG if hung else f"{_CRASH}: exit code {process.returncode}: {stderr[-300:]}"
         return Outcome(injection.fault, [], "", [what])
 
     def stop(self) -> str:

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -71,7 +71,7 @@ class Interrupted:
     """Most seconds from a signal to the end of the process, and the command."""
     torn: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
     """Tracebacks, and exit codes other than 0 and 130."""
 
 
@@ -127,13 +127,13 @@ def commands(folder: Path, chosen: random.Random, names: Sequence[str], each: in
     home = folder / "commands"
     home.mkdir()
     inputs(home, report=any(name.startswith("report") for name in names))
-    kept = set(home.iterdir())
+    inputs_before = set(home.iterdir())
     seen = Interrupted()
     for name in names:
         command, pattern = COMMANDS[name]
         seconds = _untouched(command, home)
         outputs = {path.relative_to(home) for path in home.glob(pattern)} | (
-            {path.relative_to(home) for path in home.iterdir() if path not in kept}
+            {path.relative_to(home) for path in home.iterdir() if path not in inputs_before}
         )
         for number in SIGNALS * each:
             for path in outputs:
@@ -141,7 +141,7 @@ def commands(folder: Path, chosen: random.Random, names: Sequence[str], each: in
             _interrupt(f"{name}, {number.name}", command, home, number, chosen.uniform(0, 1.1 * seconds), seen)
             torn = [str(path) for path in outputs if not is_whole(home / path)]
             seen.torn += [f"{name}, {number.name}: {path}" for path in torn]
-            rest = [path for path in _under(home) if path not in outputs and home / path not in kept]
+            rest = [path for path in _under(home) if path not in outputs and home / path not in inputs_before]
             if number != signal.SIGKILL:
                 seen.left += [f"{name}, {number.name}: {path}" for path in rest]
             for path in rest:
@@ -151,7 +151,7 @@ def commands(folder: Path, chosen: random.Random, names: Sequence[str], each: in
     every = f"{seen.runs} runs of {len(names)} commands that got SIGINT, SIGTERM, SIGHUP or SIGKILL at a random moment"
     yield _none(f"files neither old nor new, in {every}", seen.torn)
     yield _none("temporary files left by them, but for SIGKILL", seen.left)
-    yield _none("tracebacks, and exit codes other than 0 and 130", seen.said)
+    yield _none("tracebacks, and exit codes other than 0 and 130", seen.complaints)
     seconds, which = seen.slowest
     yield Figure(
         "slowest end after a signal, seconds", f"<= {LONGEST:g}", f"{seconds:.1f} ({which})", seconds <= LONGEST
@@ -163,9 +163,9 @@ def _untouched(command: str, home: Path) -> float:
     process = _start(command, home)
     wait_for_handlers(process.pid)
     start = time.perf_counter()
-    _, said = process.communicate(timeout=300)
+    _, stderr = process.communicate(timeout=300)
     if process.returncode:
-        raise RuntimeError(f"restride {command} ended with {process.returncode}: {said}")
+        raise RuntimeError(f"restride {command} ended with {process.returncode}: {stderr}")
     return time.perf_counter() - start
 
 
@@ -177,15 +177,15 @@ def _interrupt(name: str, command: str, home: Path, number: signal.Signals, afte
     start = time.perf_counter()
     process.send_signal(number)
     try:
-        _, said = process.communicate(timeout=6 * LONGEST)
+        _, stderr = process.communicate(timeout=6 * LONGEST)
     except subprocess.TimeoutExpired:
         process.kill()
-        _, said = process.communicate()
+        _, stderr = process.communicate()
     seen.runs += 1
     seen.slowest = max(seen.slowest, (time.perf_counter() - start, name))
     codes = (0, -signal.SIGKILL) if number == signal.SIGKILL else (0, 130)
-    if process.returncode not in codes or "Traceback" in said or "Exception ignored" in said:
-        seen.said.append(f"{name}: exit code {process.returncode}, {said[-2000:]}")
+    if process.returncode not in codes or "Traceback" in stderr or "Exception ignored" in stderr:
+        seen.complaints.append(f"{name}: exit code {process.returncode}, {stderr[-2000:]}")
 
 
 def wait_for_handlers(pid: int) -> None:
@@ -265,7 +265,7 @@ def ring(*_):
 
 
 device = rs.Device(runtime=runtime)
-right = {name: function() for name, function in work.items()}
+expected = {name: function() for name, function in work.items()}
 signal.signal(signal.SIGALRM, ring)
 count = wrong = 0
 while count < most:
@@ -285,7 +285,7 @@ while count < most:
     for name in work:
         if name != "new size":
             try:
-                same = np.array_equal(work[name](), right[name])
+                same = np.array_equal(work[name](), expected[name])
             except Exception as error:
                 same = False
                 print(f"{name} afterwards: {error!r}", file=sys.stderr)
@@ -402,9 +402,7 @@ def two_writers(folder: Path, each: int) -> Figure:
     """Two threads write one file, and this one reads it."""
     path = folder / "both"
     path.write_bytes(b"a" * 100_000)
-    writers = [
-        threading.Thread(target=_write_many, args=(write_file, path, letter * 100_000, each)) for letter in (b"a", b"b")
-    ]
+    writers = [threading.Thread(target=_write_many, args=(path, letter * 100_000, each)) for letter in (b"a", b"b")]
     for writer in writers:
         writer.start()
     torn = reads = 0
@@ -419,9 +417,9 @@ def two_writers(folder: Path, each: int) -> Figure:
     return _none(name, ["torn"] * torn + left)
 
 
-def _write_many(write: Callable[[Path, bytes], None], path: Path, content: bytes, each: int) -> None:
+def _write_many(path: Path, content: bytes, each: int) -> None:
     for _ in range(each):
-        write(path, content)
+        write_file(path, content)
 
 
 if __name__ == "__main__":

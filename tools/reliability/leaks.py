@@ -27,16 +27,13 @@ from typing import Any, Literal
 from unittest.mock import patch
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 from figures import Figure, run_part
 
 import restride as rs
 from restride.runtime import RUNTIMES
 from restride.runtime.interface import RuntimeName
 from restride.runtime.kompute.device import KomputeDevice, load_kp
-from restride.runtime.kompute.program import MOST_PROGRAMS
-from restride.runtime.kompute.runtime import KomputeRuntime
+from restride.runtime.kompute.runtime import MOST_PROGRAMS, KomputeRuntime
 from restride.runtime.vulkan.dispatch import MOST_PREPARED
 from restride.runtime.vulkan.program import MOST_PIPELINES
 from restride.runtime.vulkan.runtime import VulkanRuntime

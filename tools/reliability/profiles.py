@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 from figures import Figure, run_part
 
 import restride as rs
@@ -20,8 +17,8 @@ def measure(small: bool, seed: int) -> Iterator[Figure]:
     """A figure for each library; the small form checks only linear floats."""
     with rs.Device() as device:
         for judge in judges_of(None)[0]:
-            asked = judge.of_rows("linear f32") if small else judge
-            rows = list(compare([asked], 1 if small else IMAGES, device, lambda _: None, seed))
+            chosen = judge.of_rows("linear f32") if small else judge
+            rows = list(compare([chosen], 1 if small else IMAGES, device, lambda _: None, seed))
             beyond = [f"; {row.mode} {row.type} {row.direction}: {row.largest:g}" for row in rows if not row.holds]
             name = f"rows of fresh images further from {judge.like} {judge.version} than docs/profiles.md states"
             if rows:

@@ -30,8 +30,8 @@ from restride.runtime import choices_file, choose, modules, specialization
 from restride.runtime.interface import DeviceInfo
 from restride.runtime.vulkan import program
 from restride.weights.rows import MOST_OF_GRADIENT
+from restride_bench.audit import commands as audit
 from restride_bench.audit.table import changes, read_record
-from restride_bench.commands import audit
 from restride_bench.selftest import table as selftest
 from restride_bench.selftest.table import table
 from restride_conformance import commands, selection, sweep
@@ -585,8 +585,8 @@ def _digest_repair(data: bytes) -> bytes:
 
 
 def _other_files(folder: Path) -> tuple[Reader, ...]:
-    kept = folder / "restride" / "last_failed.txt"
-    kept.parent.mkdir()
+    failed_cases = folder / "restride" / "last_failed.txt"
+    failed_cases.parent.mkdir()
 
     def read_cache(data: bytes) -> None:
         (folder / "pipelines.bin").write_bytes(data)
@@ -594,7 +594,7 @@ def _other_files(folder: Path) -> tuple[Reader, ...]:
         assert content in (b"", data[32:])
 
     def read_kept(data: bytes) -> None:
-        kept.write_bytes(data)
+        failed_cases.write_bytes(data)
         with _variable("XDG_CACHE_HOME", folder):
             lines = commands._last_failed_lines()  # noqa: SLF001 - the command prints beside it
         assert lines or not data.strip(), "nothing was read"

@@ -16,7 +16,6 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 from figures import Figure, table
 
 import restride as rs
@@ -41,14 +40,14 @@ PARTS: dict[str, tuple[str, ...]] = {
 
 def commit() -> str:
     """The commit of this checkout, with ``-changed`` appended if files differ from it."""
-    done = subprocess.run(
+    process = subprocess.run(
         ["git", "describe", "--always", "--dirty=-changed", "--exclude", "*"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
-    return done.stdout.strip()
+    return process.stdout.strip()
 
 
 def machine() -> str:

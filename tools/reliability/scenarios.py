@@ -136,9 +136,9 @@ def _imported(device: rs.Device) -> Work:
     x = _floats(6, 5)
 
     def run() -> Results:
-        here = rs.asarray(x, device=device, copy=False)
-        there = rs.reorder(here.permute(1, 0), "f32[5,6]{1,0}")
-        return [np.array(there.numpy(copy=False)), here.numpy()]
+        source = rs.asarray(x, device=device, copy=False)
+        result = rs.reorder(source.permute(1, 0), "f32[5,6]{1,0}")
+        return [np.array(result.numpy(copy=False)), source.numpy()]
 
     return Work(run)
 
@@ -152,10 +152,10 @@ def _shared(device: rs.Device) -> Work:
         rs.reorder(rs.asarray(x, device=device).permute(1, 0), out=out)
         fd, handle = out.export_fd()
         try:
-            there = rs.from_fd(fd, handle, device)
+            second = rs.from_fd(fd, handle, device)
         finally:
             os.close(fd)
-        return [rs.reorder(there[::-1], "AB->AB").numpy(), out.numpy()]
+        return [rs.reorder(second[::-1], "AB->AB").numpy(), out.numpy()]
 
     return Work(run)
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 from figures import Figure, run_part
 
 from restride.errors import DeviceError

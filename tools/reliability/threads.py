@@ -108,7 +108,7 @@ class Problem:
     case: Any
     setting: Any
     source: Array
-    right: Array
+    destination: Array
 
     def ran_on(self, device: Any) -> Callable[[], bool]:
         """Start the case on ``device``; return a function that reads both buffers and checks them."""
@@ -116,7 +116,7 @@ class Problem:
 
         def is_right() -> bool:
             source, destination = read()
-            return np.array_equal(source, self.source) and np.array_equal(destination, self.right)
+            return np.array_equal(source, self.source) and np.array_equal(destination, self.destination)
 
         return is_right
 
@@ -145,20 +145,20 @@ def problems(device: Any, count: int, seed: int, part: str) -> list[Problem]:
     from restride_conformance.check import judge
     from restride_conformance.setting import prepare
 
-    found: list[Problem] = []
+    judged: list[Problem] = []
     rng = random.Random(seed)
-    while len(found) < count:
+    while len(judged) < count:
         for case in islice(drawn_cases(rng.randrange(1 << 32), part), 10):  # of one stretch each
             if max(case.src.nbytes, case.dst.nbytes) > _MOST_BYTES:
                 continue
             setting = prepare(case)
-            source, right = _started(case, setting, device)()
-            outcome = judge(case, setting, setting.source if case["out"] == "same" else source, right)
+            source, destination = _started(case, setting, device)()
+            outcome = judge(case, setting, setting.source if case["out"] == "same" else source, destination)
             if outcome.verdict is Verdict.FAILED:
-                raise AssertionError(f"{outcome.message}\nagain: restride test '{case}'")
-            found.append(Problem(case, setting, source, right))
+                raise AssertionError(f"{outcome.message}\nagain: restride test --repro '{case}'")
+            judged.append(Problem(case, setting, source, destination))
     gc.freeze()  # the catalogue, which every collection would walk through
-    return found[:count]
+    return judged[:count]
 
 
 def shown(error: BaseException) -> str:
@@ -198,15 +198,22 @@ class Crew:
         for thread in self._threads:
             thread.join()
 
+    def counts(self) -> Iterator[tuple[str, int]]:
+        """Print the errors; yield how many operations and errors there were."""
+        for wrong in self.wrong:
+            print(wrong, file=sys.stderr)
+        yield "operations", self.operations
+        yield "wrong", len(self.wrong)
+
 
 class Sharing:
     """The work of a thread on devices that all threads share: problems, batches, streams, and disturbing the others."""
 
-    def __init__(self, devices: list[Any], found: list[Problem]) -> None:
+    def __init__(self, devices: list[Any], shared: list[Problem]) -> None:
         import restride as rs
 
         self.devices = devices
-        self.found = found
+        self.problems = shared
         self.dropped: deque[Any] = deque(maxlen=16)  # other threads drop what a thread leaves here
         rng = np.random.default_rng(1)
         self.images = [rng.integers(0, 256, (12 + n, 17 - n, 3), np.uint8) for n in range(6)]
@@ -223,7 +230,7 @@ class Sharing:
                 self._stream(number)
                 count += len(self.batches)
             elif kind < 4:
-                some = [rng.choice(self.found) for _ in range(rng.randint(2, 8))]
+                some = [rng.choice(self.problems) for _ in range(rng.randint(2, 8))]
                 with self.devices[number].batch():
                     checks = [self._started(problem, number) for problem in some]
                     if rng.random() < 1 / 2:
@@ -232,7 +239,7 @@ class Sharing:
                     check()
                 count += len(some)
             else:
-                self._started(rng.choice(self.found), number)()
+                self._started(rng.choice(self.problems), number)()
                 count += 1
             self._disturb(rng, number)
         return count
@@ -242,16 +249,16 @@ class Sharing:
 
         def check() -> None:
             if not is_right():
-                raise AssertionError(f"not what it gave alone: restride test '{problem.case}'")
+                raise AssertionError(f"not what it gave alone: restride test --repro '{problem.case}'")
             self.dropped.append(is_right)  # with its tensors
 
         return check
 
     def _stream(self, number: int) -> None:
-        for made, right in zip(self.recipes[number].stream(self.images, 2), self.batches, strict=True):
-            if not np.array_equal(made.numpy(), right):
+        for result, expected in zip(self.recipes[number].stream(self.images, 2), self.batches, strict=True):
+            if not np.array_equal(result.numpy(), expected):
                 raise AssertionError("a stream gave other images than it gave alone")
-            self.dropped.append(made)
+            self.dropped.append(result)
 
     def _disturb(self, rng: random.Random, number: int) -> None:
         """Do something else that a thread of a program may do meanwhile."""
@@ -294,16 +301,13 @@ def share(runtime: Any, devices: int, operations: int, seed: int, part: str) -> 
         several = [opened.enter_context(rs.Device(runtime=runtime))]
         if devices > 1:
             several.append(opened.enter_context(staging_device(runtime)))
-        found = problems(several[0], min(operations, 150), seed, part)
-        sharing = Sharing(several, found)
+        shared = problems(several[0], min(operations, 150), seed, part)
+        sharing = Sharing(several, shared)
         crew = Crew(random.Random(seed))
         for _ in range(THREADS):
             crew.start(lambda rng: sharing.work(rng, operations))
         crew.join()
-    for wrong in crew.wrong:
-        print(wrong, file=sys.stderr)
-    yield "operations", crew.operations
-    yield "wrong", len(crew.wrong)
+    yield from crew.counts()
 
 
 def close(runtime: Any, _devices: int, rounds: int, seed: int, part: str) -> Iterator[tuple[str, int]]:
@@ -312,12 +316,12 @@ def close(runtime: Any, _devices: int, rounds: int, seed: int, part: str) -> Ite
 
     rng = random.Random(seed)
     with rs.Device(runtime=runtime) as alone:
-        found = problems(alone, 6, seed, part)
+        shared = problems(alone, 6, seed, part)
     crew = Crew(rng)
     lost: list[int] = []
     for _ in range(rounds):
         device = rs.Device(runtime=runtime)
-        sharing = Sharing([device], found)
+        sharing = Sharing([device], shared)
         closing = threading.Event()
         ran: list[int] = []
 
@@ -349,10 +353,7 @@ def close(runtime: Any, _devices: int, rounds: int, seed: int, part: str) -> Ite
         closing.set()
         crew.join()
         crew.operations += sum(ran)
-    for wrong in crew.wrong:
-        print(wrong, file=sys.stderr)
-    yield "operations", crew.operations
-    yield "wrong", len(crew.wrong)
+    yield from crew.counts()
     yield "unended", rounds * (THREADS - 2) - len(lost)
 
 
@@ -385,10 +386,9 @@ def start(runtime: Any, _devices: int, rounds: int, seed: int, _part: str) -> It
         crew.start(work)
     crew.join()
     rs.default_device().close()
-    for wrong in crew.wrong:
-        print(wrong, file=sys.stderr)
-    yield "operations", crew.operations
-    yield "wrong", len(crew.wrong) + len(defaults) - 1
+    if len(defaults) > 1:
+        crew.wrong.append(f"{len(defaults)} devices are the default one")
+    yield from crew.counts()
 
 
 def leave(runtime: Any, _devices: int, count: int, seed: int, part: str) -> Iterator[tuple[str, int]]:
@@ -408,8 +408,8 @@ def leave(runtime: Any, _devices: int, count: int, seed: int, part: str) -> Iter
         crew.start(work)
     while len(ran) < count and not crew.wrong:
         time.sleep(0.002)
-    yield "operations", sum(ran)
-    yield "wrong", len(crew.wrong)
+    crew.operations = sum(ran)
+    yield from crew.counts()
 
 
 SCENARIOS = {"share": share, "close": close, "start": start, "leave": leave}
@@ -419,17 +419,17 @@ SCENARIOS = {"share": share, "close": close, "start": start, "leave": leave}
 def outcome_of(scenario: str, runtime: str, devices: int, count: int, seed: int, part: str, limit: int) -> Any:
     """Run a scenario in its own process; return its counts, or how it failed to end within ``limit`` seconds."""
     words = [scenario, runtime, *map(str, (devices, count, seed)), part, str(limit)]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, __file__, "--scenario", *words],
         capture_output=True,
         text=True,
         timeout=limit + 60,
         check=False,
     )
-    print(done.stderr, end="", file=sys.stderr)
-    if done.returncode:
-        return f"exit code {done.returncode}: {done.stderr.strip().splitlines()[-1:]}"
-    return json.loads(done.stdout)
+    print(process.stderr, end="", file=sys.stderr)
+    if process.returncode:
+        return f"exit code {process.returncode}: {process.stderr.strip().splitlines()[-1:]}"
+    return json.loads(process.stdout)
 
 
 def measure(small: bool, seed: int) -> Iterator[Figure]:

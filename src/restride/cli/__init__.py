@@ -14,14 +14,14 @@ from restride.cli.process import Exit, exit_for, line_for
 COMMANDS = (
     "restride.cli.devices",
     "restride.cli.doctor",
-    "restride_bench.commands.tune",
+    "restride_bench.tuning",
     "restride.cli.show",
     "restride.cli.view",
     "restride_conformance.commands",
-    "restride_bench.commands.bench",
-    "restride_bench.commands.audit",
-    "restride_bench.commands.selftest",
-    "restride_like_check.commands.profiles",
+    "restride_bench.commands",
+    "restride_bench.audit.commands",
+    "restride_bench.selftest.commands",
+    "restride_like_check.commands",
     "restride.cli.operate",
     "restride.cli.crop",
     "restride.cli.yuv",
@@ -97,7 +97,7 @@ def _run(argv: Sequence[str] | None) -> int:
 def _failed(error: KeyboardInterrupt | Exception) -> int:
     """Print the error and return its exit code."""
     if isinstance(error, KeyboardInterrupt):
-        process.complain("interrupted")
+        process.complain("; ".join([process.INTERRUPTED, *getattr(error, "__notes__", ())]))
         return Exit.INTERRUPTED
     if process.is_about_a_stream(error):
         if isinstance(error, BrokenPipeError):

@@ -6,12 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import numpy.typing as npt
-
 from restride import reference
 from restride.cli import options
 from restride.cli.comparison import Comparison, compare_bits, compare_limits
-from restride.cli.files import FileArray, format_of, read_array
+from restride.cli.files import Array, format_of, read_array
 from restride.cli.operate import FILES, FileContent, Operation, add_operation, layout_notes
 from restride.cli.parser import Commands, add_device_options
 from restride.cli.process import UsageError
@@ -22,8 +20,6 @@ from restride.layout.argument import axis_order, laid_out
 from restride.ops.crop_resize import FLIPS, UNITS, Images, crop_resize, normalized, read_boxes
 from restride.ops.letterbox import placed
 from restride.tensor.tensor import Tensor
-
-Array = npt.NDArray[Any]
 
 _CROP = f"""\
 Cuts boxes out of IN and resizes each to --sizes. A box may reach outside IN and gets --fill there; without a box, all
@@ -70,10 +66,9 @@ def add_commands(commands: Commands) -> None:
 
 def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
     desc, layout = file.desc, arguments.layout
-    is_image = isinstance(file, FileArray) and file.is_image
     if desc.rank < 2:
         raise UsageError(f"{arguments.input} has no rows and columns: {desc}")
-    axes = arguments.axes or ((0, 1) if is_image else None)
+    axes = arguments.axes or ((0, 1) if file.is_image else None)
     rows, columns = axes or (-2, -1)
     images = Images((desc,), (rows % desc.rank, columns % desc.rank))
     with ErrorContext(desc):
@@ -101,11 +96,11 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
         own = dict.fromkeys(options.SCALES) | expected
         with ErrorContext(desc):
             expected = normalized(normal["mean"], normal["std"], images, dtype, None, own)
-    taken = order.index(0)  # the axis of the boxes in OUT; an image has one box and no such axis
+    box_axis = order.index(0)  # the axis of the boxes in OUT; an image has one box and no such axis
     has_axis = format_of(arguments.output) not in ("PNG", "JPEG")
     if not has_axis and len(boxes) != 1:
         raise UsageError(f"an image is one box, not {len(boxes)}: give {arguments.output.stem}.npy as the output")
-    one: tuple[Any, ...] = () if has_axis else (*[slice(None)] * taken, 0)
+    one: tuple[Any, ...] = () if has_axis else (*[slice(None)] * box_axis, 0)
 
     def crop(x: Tensor) -> Tensor:
         crops: Any = crop_resize(x, boxes, arguments.sizes, layout=layout, **common, **normal, **on_device)
@@ -122,7 +117,9 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
         return compare_limits(output, answer, *(limit.transpose(order)[one] for limit in limits))
 
     sizes = tuple(result.sizes[axis] for axis in order if axis or has_axis)
-    notes = layout_notes(arguments, file) + options.alpha_notes(arguments, desc, is_image) + _places(arguments, boxes)
+    notes = (
+        layout_notes(arguments, file) + options.alpha_notes(arguments, desc, file.is_image) + _places(arguments, boxes)
+    )
     return Operation(dtype, sizes, crop, check, notes)
 
 

@@ -14,12 +14,11 @@ from textwrap import shorten
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import restride
 from restride import reference
-from restride.cli.comparison import Array, Comparison, compare_bits, compare_limits
-from restride.cli.files import read_array, write_whole
+from restride.cli.comparison import Comparison, compare_bits, compare_limits
+from restride.cli.files import Array, read_array, write_whole
 from restride.cli.parser import Commands, add_device_options, open_device, runtime_name
 from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.layout import TensorDesc
@@ -44,7 +43,9 @@ _MOST_RUNS = 15
 _LONGEST = 0.3
 """Seconds after which no further run of a step is measured."""
 
-_SHIPPED = ("astronaut.png", "coffee.png", "chelsea.png")
+SHIPPED = ("astronaut.png", "coffee.png", "chelsea.png")
+"""Photographs that scikit-image ships."""
+
 _LONGEST_SIDE = 1280
 """Most pixels of a side, because the numpy reference works in float64 and is slow with a camera's 48 megapixels."""
 _SHORTEST_SIDE = 32
@@ -169,7 +170,7 @@ def _print_fusion(tour: Tour, fused: Outcome, device: Device) -> bool:
 class Photograph:
     """A photograph. pixels: u8[height,width,3]. title: its name. note: how it was changed first, usually empty."""
 
-    pixels: npt.NDArray[Any]
+    pixels: Array
     title: str
     note: str = ""
 
@@ -206,14 +207,19 @@ def zone_plates() -> Photograph:
 
 def _shipped() -> Path:
     fix = "name a photograph (restride demo PHOTO.jpg), or pip install 'restride[demo]', or take --no-photo"
+    paths = shipped(*SHIPPED)
+    if not paths:
+        raise UsageError(f"scikit-image, which ships the demo's photographs, is not installed; {fix}")
+    return next(iter(paths.values()))
+
+
+def shipped(*names: str) -> dict[str, Path]:
+    """The paths of those pictures that scikit-image ships here, by name; none where it is not installed."""
     package = find_spec("skimage")
     if package is None or package.origin is None:
-        raise UsageError(f"scikit-image, which ships the demo's photographs, is not installed; {fix}")
+        return {}
     folder = Path(package.origin).parent / "data"
-    for name in _SHIPPED:
-        if (folder / name).is_file():
-            return folder / name
-    raise UsageError(f"scikit-image ships none of {', '.join(_SHIPPED)} in {folder}; {fix}")
+    return {name: folder / name for name in names if (folder / name).is_file()}
 
 
 # The steps: each with its source, its destination and the check against the numpy reference.
@@ -348,19 +354,19 @@ def _resize(
 ) -> Step:
     """A resample of ``src``, whose elements are ``source``, along its last two axes."""
     dst = empty(TensorDesc(src.dtype, (*src.sizes[:-2], *sizes)), src.device)
-    asked: dict[str, Any] = {"mode": mode, "antialias": antialias}
+    rules: dict[str, Any] = {"mode": mode, "antialias": antialias}
 
     def check(result: Array) -> Comparison:
-        answer = reference.resample(source, sizes, **asked)
+        answer = reference.resample(source, sizes, **rules)
         if mode == "nearest":
             return compare_bits(result, answer)
-        return compare_limits(result, answer, *reference.resample_limits(source, sizes, **asked))
+        return compare_limits(result, answer, *reference.resample_limits(source, sizes, **rules))
 
     return Step(
         f"{name}, {'antialiased' if antialias else mode}",
         src,
         dst,
-        lambda: resample(src, sizes, **asked, out=dst),
+        lambda: resample(src, sizes, **rules, out=dst),
         check,
         src.desc.numel if antialias else _TAPS[mode],
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from restride.cli.parser import Commands
 from restride.cli.process import EXPLAINED, Exit
+from restride.drawing.explain import columns
 from restride.errors import DeviceNotFound
 from restride.runtime import DeviceInfo, choose, list_devices
 
@@ -60,9 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         for info in devices
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print("\n".join(columns(rows)))
     print(f"processor: {cpu_model()}")
     return Exit.OK
 
@@ -74,9 +73,9 @@ _VECTORS = {"avx512vl": "AVX-512", "avx2": "AVX2"}
 def cpu_model() -> str:
     """The processor's model (on systems other than Linux as Python reports it), its widest vectors and its cores."""
     text = _CPU_INFO.read_text(encoding="utf-8", errors="replace") if _CPU_INFO.is_file() else ""
-    said = dict(re.findall(r"^(model name|flags)\s*: (.+)$", text, re.MULTILINE))
-    vectors = [name for flag, name in _VECTORS.items() if flag in said.get("flags", "").split()]
-    name = said.get("model name") or platform.processor() or platform.machine()
+    facts = dict(re.findall(r"^(model name|flags)\s*: (.+)$", text, re.MULTILINE))
+    vectors = [name for flag, name in _VECTORS.items() if flag in facts.get("flags", "").split()]
+    name = facts.get("model name") or platform.processor() or platform.machine()
     return ", ".join([name, *vectors[:1], f"{os.cpu_count() or 1} cores"])
 
 

@@ -54,7 +54,7 @@ _PACKAGES = (
     ("dask", "rs.dask", "pip install 'restride[dask]'"),
     ("zarr", "rs.stream of zarr arrays", "pip install 'restride[zarr]'"),
     ("h5py", "rs.stream of HDF5 files", "pip install h5py"),
-    ("xarray", "xarray.DataArray of tensors", "pip install xarray"),
+    ("xarray", "rs.xarray, and DataArrays of tensors", "pip install 'restride[xarray]'"),
     ("rich", "progress bars", "pip install 'restride[cli]'"),
     ("shtab", "restride completion", "pip install 'restride[cli]'"),
 )
@@ -95,8 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             print(f"{finding.status:<8}{finding.subject:<18}{finding.detail}", flush=True)
             if finding.fix:
-                is_repeated = any(finding.fix == earlier.fix for earlier in findings[:-1])
-                print(f"{'':<26}fix: {'as above' if is_repeated else finding.fix}", flush=True)
+                same = next(earlier.subject for earlier in findings if earlier.fix == finding.fix)
+                print(f"{'':<26}fix: {finding.fix if same == finding.subject else f'as for {same}'}", flush=True)
     if arguments.json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2), flush=True)
     verdict = f"restride: the default runtime, {default}, {'works' if works else 'does not work'}"
@@ -235,8 +235,8 @@ def _old_lavapipe(info: DeviceInfo) -> Iterator[Finding]:
         system = {}
     names = (f"{system.get('ID')} {system.get('VERSION_ID')}", system.get("ID", ""))
     fix = next((_NEWER_MESA[name] for name in names if name in _NEWER_MESA), f"install Mesa {_FAST_MESA} or newer")
-    said = f"{version[0]}: lavapipe of Mesa {_FAST_MESA}.0 is up to twice as fast, and more on CPUs without AVX-512"
-    yield Finding("old", f"driver of {info.index}", said, fix)
+    detail = f"{version[0]}: lavapipe of Mesa {_FAST_MESA}.0 is up to twice as fast, and more on CPUs without AVX-512"
+    yield Finding("old", f"driver of {info.index}", detail, fix)
 
 
 def _validation_layer() -> Finding:

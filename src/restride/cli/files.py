@@ -7,6 +7,7 @@ import math
 import os
 import re
 import stat
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +81,7 @@ class FileBuffer:
 
     data: npt.NDArray[np.uint8]
     desc: TensorDesc
+    is_image: ClassVar[bool] = False
 
     def elements(self) -> Array:
         """The elements in logical order, as the numpy reference reads them."""
@@ -189,16 +191,19 @@ def named_errors(action: str, path: Path) -> Iterator[None]:
 
 
 def read_bounded(path: Path, most_bytes: int) -> bytes:
-    """Read a file, but at most ``most_bytes + 1`` bytes; a result of that length means that the file is too long.
+    """Read a file of at most ``most_bytes`` bytes.
 
     The read asks for no more memory than the file fills, because returning MiBs of it would fragment the heap.
 
     Raises:
-        UsageError: there is no such file, or it cannot be read.
+        UsageError: there is no such file, it cannot be read, or it is longer.
     """
     require_file(path)
     with named_errors("read", path), path.open("rb") as file:
-        return file.read(min(os.fstat(file.fileno()).st_size, most_bytes) + 1)
+        content = file.read(min(os.fstat(file.fileno()).st_size, most_bytes) + 1)
+    if len(content) > most_bytes:
+        raise UsageError(f"{path} has more than {most_bytes} bytes, the most that it may have")
+    return content
 
 
 def read_array(path: Path, dtype: str | None = None) -> FileArray:
@@ -375,6 +380,12 @@ def write_whole(path: Path, content: Content) -> None:
     """
     with named_errors("write", path):
         write_file(path, content)
+
+
+def write_output(path: Path, content: Content) -> None:
+    """Write ``content`` with ``write_whole``, and say so on stderr."""
+    write_whole(path, content)
+    print(f"restride: wrote {path}", file=sys.stderr)
 
 
 def buffer_of(result: Tensor, source: Tensor) -> FileBuffer:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from restride import reference
 from restride.cli import options
 from restride.cli.comparison import Comparison, compare_bits, compare_flushed, compare_limits
 from restride.cli.files import (
+    Array,
     FileArray,
     FileBuffer,
     buffer_of,
@@ -37,8 +37,6 @@ from restride.ops.resample import about_channels, require_rows_and_columns, resa
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
 from restride.weights import DEFAULTS, POLICIES, Request, measured
-
-Array = npt.NDArray[Any]
 
 FILES = """\
 Files end in .npy, .png, .jpg or .bin. An image is u8 of sizes [height, width, channels], a gray one [height, width],
@@ -294,27 +292,27 @@ def _reorder(arguments: argparse.Namespace, file: FileContent) -> Operation:
     layout: str | None = arguments.layout
     desc = file.desc
     order = axis_order(desc, layout)
-    asked = options.elements(arguments, desc, order)
-    if layout is None and not asked.keys() & {"dtype", *options.SCALES}:
+    conversion = options.elements(arguments, desc, order)
+    if layout is None and not conversion.keys() & {"dtype", *options.SCALES}:
         raise UsageError(
             "one of these is required: --layout, --to, a scale or a zero point (see `restride reorder --help`)"
         )
     # A layout that is a descriptor's text states its own element type.
-    dtype = asked.get("dtype") or laid_out(desc, layout).dtype
+    dtype = conversion.get("dtype") or laid_out(desc, layout).dtype
     if dtype != desc.dtype:
-        asked["dtype"] = dtype
+        conversion["dtype"] = dtype
     permutation = layout if is_permutation(layout) else None  # other layouts keep the order of the axes
 
     def check(array: Array, result: Array) -> Comparison:
-        answer = reference.reorder(array, permutation, **asked)
-        if asked.keys().isdisjoint(options.SCALES):
+        answer = reference.reorder(array, permutation, **conversion)
+        if conversion.keys().isdisjoint(options.SCALES):
             return compare_bits(result, answer)
-        return compare_flushed(result, answer, reference.reorder(array, permutation, flush=True, **asked))
+        return compare_flushed(result, answer, reference.reorder(array, permutation, flush=True, **conversion))
 
     return Operation(
         dtype,
         tuple(desc.sizes[axis] for axis in order),
-        lambda x: reorder(x, layout, **asked),
+        lambda x: reorder(x, layout, **conversion),
         check,
         layout_notes(arguments, file),
     )
@@ -324,17 +322,18 @@ def _resample(arguments: argparse.Namespace, file: FileContent) -> Operation:
     layout: str | None = arguments.layout
     desc = file.desc
     order = axis_order(desc, layout)
-    is_image = isinstance(file, FileArray) and file.is_image
-    asked = _sizes_and_rules(arguments, is_image)
-    request = Request(**asked)
+    sampling = _sizes_and_rules(arguments, file.is_image)
+    request = Request(**sampling)
     with ErrorContext(desc):
         resized = measured(desc.sizes, request, desc.dtype.name)
         require_rows_and_columns(request, resized.axes, str(arguments.input), desc)
     result_desc = TensorDesc(desc.dtype, resized.sizes)
     warning = about_channels(request, desc.rank, resized.old, resized.new, arguments.input)
-    asked["axes"] = resized.axes
+    sampling["axes"] = resized.axes
     # Scales and zero points apply to the interpolated elements, whose axes are in the order of IN.
-    on_device, expected = (asked | options.elements(arguments, result_desc, axes) for axes in (order, range(desc.rank)))
+    on_device, expected = (
+        sampling | options.elements(arguments, result_desc, axes) for axes in (order, range(desc.rank))
+    )
     dtype = on_device.get("dtype") or laid_out(result_desc, layout).dtype
     if dtype != desc.dtype:
         on_device["dtype"] = expected["dtype"] = dtype
@@ -352,7 +351,7 @@ def _resample(arguments: argparse.Namespace, file: FileContent) -> Operation:
         lambda x: resample(x, layout=layout, **on_device),
         check,
         layout_notes(arguments, file)
-        + options.alpha_notes(arguments, desc, is_image)
+        + options.alpha_notes(arguments, desc, file.is_image)
         + ((in_options(warning),) if warning else ()),
     )
 
@@ -365,18 +364,18 @@ def _sizes_and_rules(arguments: argparse.Namespace, is_image: bool) -> dict[str,
     """
     if arguments.sizes is None and arguments.scales is None:
         raise UsageError("one of these is required: --sizes, --scales (see `restride resample --help`)")
-    asked = options.rules(arguments)  # first, as it replaces arguments.mode, which is also one of DEFAULTS
+    sampling = options.rules(arguments)  # first, as it replaces arguments.mode, which is also one of DEFAULTS
     names = ("sizes", "scales", "axes", "window", "extrapolation_value", *DEFAULTS)
-    asked |= {name: getattr(arguments, name) for name in names}
-    if asked["axes"] is None and is_image:
+    sampling |= {name: getattr(arguments, name) for name in names}
+    if sampling["axes"] is None and is_image:
         for name in ("sizes", "scales"):
-            if asked[name] is not None and len(asked[name]) != 2:
+            if sampling[name] is not None and len(sampling[name]) != 2:
                 raise UsageError(
-                    f"an image is resized along height and width: give 2 {name}, not {len(asked[name])}, or name "
+                    f"an image is resized along height and width: give 2 {name}, not {len(sampling[name])}, or name "
                     "others by --axes"
                 )
-        asked["axes"] = (0, 1)
-    return asked
+        sampling["axes"] = (0, 1)
+    return sampling
 
 
 def layout_notes(arguments: argparse.Namespace, file: FileContent) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,30 @@ def number(text: str) -> int | float:
         except ValueError:
             pass
     raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number")
+
+
+def whole_number(what: str, least: int, most: int) -> Callable[[str], int]:
+    """An argparse type for a whole number from ``least`` to ``most``; ``what`` names it in errors."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch("[0-9]{1,19}", text) or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text[:40]!r} is no {what} from {least} to {most}")
+        return int(text)
+
+    return parse
+
+
+def list_of(known: Collection[str]) -> Callable[[str], tuple[str, ...]]:
+    """An argparse type for ``known`` names separated by commas, returned in the order of ``known``; "none" is empty."""
+
+    def parse(words: str) -> tuple[str, ...]:
+        named = [] if words == "none" else [word.strip() for word in words.split(",")]
+        for word in named:
+            if word not in known:
+                raise argparse.ArgumentTypeError(f"{word[:40]!r} is none of {', '.join(known)}")
+        return tuple(name for name in known if name in named)
+
+    return parse
 
 
 def element_type(text: str) -> DType:
@@ -103,17 +128,17 @@ def elements(arguments: argparse.Namespace, src: TensorDesc, order: Sequence[int
     Raises:
         UsageError: not as many scales or zero points as the axis has indices.
     """
-    asked: dict[str, Any] = {"dtype": arguments.to} if arguments.to is not None else {}
+    chosen: dict[str, Any] = {"dtype": arguments.to} if arguments.to is not None else {}
     for name in SCALES:
         numbers = getattr(arguments, name)
         if numbers is not None:
             along = _broadcast_along(name, numbers, arguments.axis, src)
-            asked[name] = along.transpose(order) if name.startswith("dst") and along.ndim else along
+            chosen[name] = along.transpose(order) if name.startswith("dst") and along.ndim else along
     if arguments.rounding != ROUNDINGS[0]:
-        asked["rounding"] = arguments.rounding
+        chosen["rounding"] = arguments.rounding
     if not arguments.saturate:
-        asked["saturate"] = False
-    return asked
+        chosen["saturate"] = False
+    return chosen
 
 
 def _broadcast_along(name: str, numbers: list[int | float], axis: int, src: TensorDesc) -> npt.NDArray[Any]:

@@ -237,14 +237,19 @@ _LONGEST_TIMEOUT = 86400.0
 _LONGEST_WAIT = "longest wait for the device (default: %(default)g); kompute only warns, afterwards"
 
 
+def add_device_option(group: Any) -> None:
+    """Add ``--device``."""
+    group.add_argument(
+        "--device", metavar="DEVICE", help="index, or part of the name (default: RESTRIDE_DEVICE, else the best)"
+    )
+
+
 def add_device_options(parser: argparse.ArgumentParser, timeout_help: str = _LONGEST_WAIT) -> None:
     """Add ``--device``, ``--runtime`` and ``--timeout``."""
     from restride.runtime import DEFAULT_TIMEOUT, RUNTIMES
 
     group = parser.add_argument_group("device")
-    group.add_argument(
-        "--device", metavar="DEVICE", help="index, or part of the name (default: RESTRIDE_DEVICE, else the best)"
-    )
+    add_device_option(group)
     group.add_argument(
         "--runtime",
         choices=RUNTIMES,

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from restride.cli import options
-from restride.cli.files import format_of, read_array, require_file, require_writable, write_array
+from restride.cli.files import Array, format_of, read_array, require_file, require_writable, write_array
 from restride.cli.operate import NUMBERS, print_time
 from restride.cli.parser import Commands, Parser, add_device_options, open_device
 from restride.cli.process import EXPLAINED, Exit, UsageError
@@ -22,8 +21,6 @@ from restride.ops.preprocess import LAYOUTS, PIXELS, PRESETS, Options, Preproces
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.device import Device
 from restride.tensor.images import IMAGES
-
-Array = npt.NDArray[Any]
 
 _PREPROCESS = f"""\
 Makes one batch for a network from image files, in the order given: resized, normalized, converted and laid out by the

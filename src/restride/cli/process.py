@@ -45,9 +45,14 @@ class UsageError(RestrideError):
     """The command line, or a file that it names, is not valid."""
 
 
+class NothingSelected(RestrideError):
+    """No case, workload or row is selected, so there is nothing to do."""
+
+
 def line_for(error: BaseException) -> str:
     """The message of an error in terms of the command line: one line, except for a compiler's messages."""
     text = "\n".join(line.rstrip() for line in str(error).splitlines() if line.strip()) or type(error).__name__
+    text = "; ".join([text, *getattr(error, "__notes__", ())])
     return in_options(text.replace("open Device(timeout=...)", "use --timeout SECONDS"))
 
 
@@ -69,6 +74,8 @@ def exit_for(error: Exception) -> Exit | None:
     """The exit code for an error that a user can act on; None for an internal error."""
     if isinstance(error, UsageError | DescriptorError | UnsupportedError):
         return Exit.USAGE
+    if isinstance(error, NothingSelected):
+        return Exit.NOTHING_SELECTED
     if isinstance(error, DeviceNotFound):
         return Exit.NO_DEVICE
     if isinstance(error, DeviceError | MemoryError):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
-import sys
 from pathlib import Path
 
-from restride.cli.files import write_whole
+from restride.cli.files import write_output
 from restride.cli.parser import Commands
 from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.drawing.explain import explain
@@ -63,8 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     picture = show(arguments.layout, arguments.to)
     index = None if arguments.at is None else _index(arguments.at)
     if arguments.output is not None:
-        write_whole(arguments.output, picture.file(arguments.output))
-        print(f"restride: wrote {arguments.output}", file=sys.stderr)
+        write_output(arguments.output, picture.file(arguments.output))
     else:
         print(picture)
     if arguments.explain or index is not None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
-
-import numpy.typing as npt
 
 from restride import reference
 from restride.cli import operate
 from restride.cli.comparison import Comparison, compare_bits
-from restride.cli.files import is_raw, named_errors, require_file
+from restride.cli.files import Array, is_raw, named_errors, require_file
 from restride.cli.operate import FILES, FileContent, Operation, add_operation, layout_notes
 from restride.cli.parser import Commands, add_device_options
 from restride.cli.process import UsageError
@@ -79,7 +76,7 @@ def _yuv(arguments: argparse.Namespace, file: FileContent) -> Operation:
     rgb = TensorDesc("u8", sizes_of_rgb(file.desc))
     order = axis_order(rgb, arguments.layout)
 
-    def check(array: npt.NDArray[Any], result: npt.NDArray[Any]) -> Comparison:
+    def check(array: Array, result: Array) -> Comparison:
         return compare_bits(result, reference.yuv_to_rgb(array, *form, like=arguments.like).transpose(order))
 
     return Operation(

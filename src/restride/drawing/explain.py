@@ -37,15 +37,15 @@ def _lines(desc: TensorDesc, index: tuple[int, ...] | None) -> Iterator[str]:
         yield "  where"
         digits = [(str(atom), "{} to {}:".format(*atom.span), _meaning(atom)) for _, atom in terms]
         yield from (f"    {line}" for line in columns(digits))
-    which = "the last element, index" if index is None else "the element of index"
-    yield f"  {which} {index_text(at)}, lies at"
+    which = f"the last element, index {index_text(at)}," if index is None else f"the element of index {index_text(at)}"
+    yield f"  {which} lies at"
     rows = [
-        (f"{stride} *", f"{_value(atom, at)}", f"= {stride * _value(atom, at)}", f"for {atom}")
+        (f"{stride} *", f"{_value(atom, at)}", "=", f"{stride * _value(atom, at)}", f"for {atom}")
         for stride, atom in terms
     ]
     if desc.address.const or not terms:
-        rows.append(("", "", f"= {desc.address.const}", "in any case"))
-    yield from (f"    {line}" for line in columns(rows, range(3)))
+        rows.append(("", "", "=", f"{desc.address.const}", "in any case"))
+    yield from (f"    {line}" for line in columns(rows, range(4)))
     yield f"  offset {offset}, byte {offset * desc.dtype.itemsize}"
     yield f"  {memory_text(desc)}"
 

@@ -9,6 +9,7 @@ result. The driver reads the variable once per process, and ends the process if 
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -23,6 +24,7 @@ from restride.kernel import KernelSpec
 from restride.runtime.loader import DRIVER_VARIABLES, Functions, Handle, array, package, struct
 from restride.runtime.modules import load_module
 from restride.runtime.specialization import specialized
+from restride_conformance.shader.spirv import read_interface
 
 FAMILIES = {
     "navi21": "RX 6900 XT, RDNA 2",
@@ -104,20 +106,20 @@ def compile_kernels(family: str, keys: Sequence[Key]) -> dict[Key, Compiled]:
         raise DeviceNotFound(f"no driver compiles for AMD's GPUs here; {INSTALL}") from error
     environment = os.environ | dict.fromkeys(DRIVER_VARIABLES, str(manifest))
     environment |= {"RADV_FORCE_FAMILY": family, "VK_LOADER_LAYERS_DISABLE": "~all~"}
-    asked = json.dumps([[key.shader, key.constants, key.buffers] for key in keys])
+    request = json.dumps([[key.shader, key.constants, key.buffers] for key in keys])
     process = subprocess.run(
-        [sys.executable, "-m", __name__], input=asked, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-m", __name__], input=request, env=environment, capture_output=True, text=True, check=False
     )
     if process.returncode:
         _, marker, rest = process.stderr.rpartition(_COMPILING)
         name, _, words = rest.partition("\n")
-        said = " ".join((words if marker else rest).split()[-60:]) or f"it ended with code {process.returncode}"
+        message = " ".join((words if marker else rest).split()[-60:]) or f"it ended with code {process.returncode}"
         if marker:
-            raise DeviceNotFound(f"RADV does not compile {name} for the family {family!r}: {said}")
+            raise DeviceNotFound(f"RADV does not compile {name} for the family {family!r}: {message}")
         known = (
-            f"; restride knows of {', '.join(FAMILIES)}, and a newer Mesa of more" if "nknown family" in said else ""
+            f"; restride knows of {', '.join(FAMILIES)}, and a newer Mesa of more" if "nknown family" in message else ""
         )
-        raise DeviceNotFound(f"RADV compiles nothing for the family {family!r}: {said}{known}")
+        raise DeviceNotFound(f"RADV compiles nothing for the family {family!r}: {message}{known}")
     records = json.loads(process.stdout)
     return {
         key: Compiled(**record | {"depths": tuple(record["depths"])}) for key, record in zip(keys, records, strict=True)
@@ -295,26 +297,17 @@ def vector_instructions(code: str) -> tuple[int, ...]:
 
 
 def local_size(code: bytes, constants: Sequence[int]) -> int:
-    """Invocations in a work group, from the module's execution mode LocalSize; 1 without it.
-
-    Source: SPIR-V specification 1.6, sections 2.3 and 3.6.
-    """
-    words = memoryview(specialized(code, constants)[0]).cast("I")
-    position = 5
-    while position < len(words):
-        count, opcode = words[position] >> 16, words[position] & 0xFFFF
-        if opcode == 16 and words[position + 2] == 17:  # OpExecutionMode, LocalSize
-            return int(words[position + 3] * words[position + 4] * words[position + 5])
-        position += count
-    return 1
+    """Invocations in a work group of a module with these constants."""
+    (entry,) = read_interface(specialized(code, constants)[0]).entry_points
+    return math.prod(entry.local_size or ())
 
 
 def _main() -> None:
-    asked = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     kernels = []
     try:
         compiler = _Compiler()
-        for shader, constants, buffers in asked:
+        for shader, constants, buffers in request:
             print(_COMPILING + shader, file=sys.stderr, flush=True)
             kernels.append(vars(compiler.compiled(Key(shader, tuple(constants), buffers))))
     except Exception as error:  # noqa: BLE001 - the driver's errors have any type; the parent process reports them

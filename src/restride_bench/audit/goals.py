@@ -101,7 +101,7 @@ def _of_group(
     for subject, devices in predictions.items():
         for device, prediction in devices.items() if subject.group == group else ():
             shares.setdefault(device, []).append(prediction.share)
-    for device, found in shares.items():
-        for word, least, share in (("median", middle, median(found)), ("worst", worst, min(found))):
-            figure = f"{word} of {len(found)} {share:.2f} of copy on the {device} (model)"
+    for device, values in shares.items():
+        for word, least, share in (("median", middle, median(values)), ("worst", worst, min(values))):
+            figure = f"{word} of {len(values)} {share:.2f} of copy on the {device} (model)"
             yield Verdict(group, None, f"at least {least:.2f} (model)", figure, share >= least)

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.errors import UnsupportedError
+from restride_conformance.shader.spirv import instructions
 
 RECORD_WORDS = 3
 HEADER_WORDS = 4
@@ -161,33 +162,25 @@ class _Instrumenter:
 
     def result(self) -> tuple[bytes, list[Access]]:
         """The module and its accesses."""
-        instructions = list(self._instructions())
-        first_function = next(place for place, (opcode, _) in enumerate(instructions) if opcode == _FUNCTION)
-        for opcode, operands in instructions[:first_function]:
+        code = [(opcode, operands) for _, opcode, operands in instructions(self._words)]
+        first_function = next(place for place, (opcode, _) in enumerate(code) if opcode == _FUNCTION)
+        for opcode, operands in code[:first_function]:
             self._declare(opcode, operands)
         new_inputs = self._declare_trace()
         body = _Code(self._declared.bound)
-        for opcode, operands in instructions[first_function:]:
+        for opcode, operands in code[first_function:]:
             self._trace(body, opcode, operands)
             body.add(opcode, *operands)
         # Instrumenting the body adds constants to the declarations, so the head is assembled last.
         head = _Code(0)
         is_annotated = False
-        for opcode, operands in instructions[:first_function]:
+        for opcode, operands in code[:first_function]:
             if opcode >= _TYPE_BOOL - 1 and opcode not in (_DECORATE, _MEMBER_DECORATE) and not is_annotated:
                 head.words += self._annotations
                 is_annotated = True
             head.add(opcode, *operands, *(new_inputs if opcode == _ENTRY_POINT else ()))
         whole = [*self._words[:3], body.bound, self._words[4], *head.words, *self._declared.words, *body.words]
         return struct.pack(f"<{len(whole)}I", *whole), self._accesses
-
-    def _instructions(self) -> list[tuple[int, list[int]]]:
-        found, position = [], 5
-        while position < len(self._words):
-            count, opcode = self._words[position] >> 16, self._words[position] & 0xFFFF
-            found.append((opcode, self._words[position + 1 : position + count]))
-            position += count
-        return found
 
     def _declare(self, opcode: int, operands: list[int]) -> None:
         types = self._types

@@ -108,15 +108,15 @@ class Shared:
         most = max(int(cache / LINE * self.share), 1)
         if len(np.unique(self.line)) <= most:
             return len(np.unique(self.line * 8 + self.sector)) * SECTOR / self.share
-        held: OrderedDict[int, int] = OrderedDict()
+        cached: OrderedDict[int, int] = OrderedDict()
         missed = 0
         for line, sector in zip(self.line.tolist(), self.sector.tolist(), strict=True):
-            there = held.get(line, 0)
-            missed += not there >> sector & 1
-            held[line] = there | 1 << sector
-            held.move_to_end(line)
-            if len(held) > most:
-                held.popitem(last=False)
+            present = cached.get(line, 0)
+            missed += not present >> sector & 1
+            cached[line] = present | 1 << sector
+            cached.move_to_end(line)
+            if len(cached) > most:
+                cached.popitem(last=False)
         return missed * SECTOR / self.share
 
 
@@ -242,9 +242,10 @@ def _of_group(
     nbytes = np.array([access.nbytes for access in accesses], np.int64)
     figures: dict[Kind, npt.NDArray[np.float64]] = {}
     kinds = [Kind(access.binding, access.writes) for access in accesses]
-    which = np.array([sorted(set(kinds)).index(kind) for kind in kinds], np.int64)[records.site]
-    for number, kind in enumerate(sorted(set(kinds))):
-        chosen = which == number
+    ordered = sorted(set(kinds))
+    kind_of = np.array([ordered.index(kind) for kind in kinds], np.int64)[records.site]
+    for number, kind in enumerate(ordered):
+        chosen = kind_of == number
         if not chosen.any():
             continue
         first, width = records.byte[chosen], nbytes[records.site[chosen]]
@@ -305,16 +306,16 @@ def _through_cache(sectors: npt.NDArray[np.int64]) -> int:
     distinct = len(np.unique(sectors))
     if distinct <= most:
         return distinct
-    held: OrderedDict[int, None] = OrderedDict()
+    cached: OrderedDict[int, None] = OrderedDict()
     missed = 0
     for sector in sectors.tolist():
-        if sector in held:
-            held.move_to_end(sector)
+        if sector in cached:
+            cached.move_to_end(sector)
             continue
         missed += 1
-        held[sector] = None
-        if len(held) > most:
-            held.popitem(last=False)
+        cached[sector] = None
+        if len(cached) > most:
+            cached.popitem(last=False)
     return missed
 
 

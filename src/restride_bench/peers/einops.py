@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from restride_bench.offer import Offer, installed
+from restride_bench.offer import Offer, installed, returning
 from restride_bench.workloads import Array, Rearrange, Workload
 
 
@@ -40,9 +40,4 @@ class Einops:
                 array = self._rearrange(torch.from_numpy(x), task.pattern, **dict(task.lengths)).contiguous().numpy()
             return array
 
-        last = [source]
-
-        def resident() -> None:
-            last[0] = moved(source)
-
-        return Offer(resident, lambda: last[0], lambda: moved(source))
+        return returning(lambda: moved(source))

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from restride_bench.offer import Offer, filling, installed
+from restride_bench.offer import Offer, filling, installed, returning
 from restride_bench.workloads import MEAN, STD, Array, Boxes, Convert, Move, Normalize, Resize, Task, Workload
 
 _MOST_CHANNELS = 4
@@ -47,13 +47,7 @@ class OpenCV:
         """A blob: what its networks take; always a new one."""
         options = self._cv.dnn.Image2BlobParams()
         options.scalefactor, options.mean = [*(1 / value for value in STD), 1.0], [*MEAN, 0.0]
-        last = [x]
-
-        def through() -> Array:
-            last[0] = self._cv.dnn.blobFromImageWithParams(x[0], options)
-            return last[0]
-
-        return Offer(resident=through, result=lambda: last[0], numpy=through)
+        return returning(lambda: self._cv.dnn.blobFromImageWithParams(x[0], options))
 
     def _filler(  # noqa: PLR0911 - one for each function
         self, task: Task, x: Array, sizes: tuple[int, ...]

@@ -67,12 +67,12 @@ def candidates(src: TensorDesc, dst: TensorDesc, bindings: tuple[Binding, Bindin
         return
     problems = [_rounded(walk.problem(src.dtype.itemsize)) for walk in parts]
     for shape in _SHAPES:
-        tried: list[Dispatches] = []
+        yielded: list[Dispatches] = []
         for kernel in (_blocks, _steps, _strided):
             kernels = [kernel(problem, shape, bindings) or _strided(problem, shape, bindings) for problem in problems]
             dispatches = tuple(each for each in kernels if each is not None)
-            if len(dispatches) == len(problems) and dispatches not in tried:
-                tried.append(dispatches)
+            if len(dispatches) == len(problems) and dispatches not in yielded:
+                yielded.append(dispatches)
                 yield dispatches
     if len(problems) == 1:
         for size in LINE:

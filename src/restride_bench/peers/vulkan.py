@@ -45,9 +45,6 @@ from restride_bench.workloads import (
 _ROWS = 8
 """Rows that an invocation of ``bare_bilinear`` computes."""
 
-Shader = tuple[str, tuple[int, ...], tuple[int, int, int]]
-"""A module, its specialization constants, its work groups."""
-
 
 class ByHand:
     """The kernels and the device they run on. Of those that fit a workload, the fastest of a few calls is offered."""
@@ -65,7 +62,7 @@ class ByHand:
         device, runtime = self._device, self._device.runtime
         src, dst = workload.desc, self._result(workload)
         bindings = Binding(0, whole(src.nbytes)), Binding(0, whole(dst.nbytes), writes=True)
-        candidates = self._candidates(workload, source, dst, bindings)
+        candidates = self._candidates(workload, dst, bindings)
         if not candidates:
             return None
         middles = [max(sizes) for sizes in zip_longest(*(each.middles for each in candidates), fillvalue=0)]
@@ -95,28 +92,25 @@ class ByHand:
             return rs.reorder(rs.empty(workload.desc, self._device), workload.task.layout).desc
         return TensorDesc(workload.result_dtype, workload.result_sizes)
 
-    def _candidates(
-        self, workload: Workload, source: Array, dst: TensorDesc, bindings: tuple[Binding, Binding]
-    ) -> list[Candidate]:
-        found: list[Dispatches] = []
-        shader = _shader(workload, source)
-        if shader is not None:
-            name, constants, groups = shader
-            found.append((KernelSpec(name, constants, (), b"", groups, bindings),))
-        if isinstance(workload.task, Convert | Normalize):
-            found += _by_fours(workload, workload.task, bindings)
-        if isinstance(workload.task, Move | Relayout):
-            view = viewed(workload.task, rs.empty(workload.desc, self._device))
-            found += candidates(view.desc, dst, bindings)
-        if isinstance(workload.task, Rearrange):
-            view = _rearranged(workload.task, rs.empty(workload.desc, self._device))
-            found += candidates(view.desc, TensorDesc(view.dtype, view.sizes), bindings)
-        found_steps = [*map(Candidate.of, found)]
-        if isinstance(workload.task, Resize | Gradient):
-            found_steps += resizes(workload.task, workload.desc, dst)
-        if isinstance(workload.task, Boxes):
-            found_steps += boxes(workload.task, workload.desc)
-        return found_steps
+    def _candidates(self, workload: Workload, dst: TensorDesc, bindings: tuple[Binding, Binding]) -> list[Candidate]:
+        """The kernels that somebody would write for a workload; none if nobody did."""
+        task, src = workload.task, workload.desc
+        direct: list[Dispatches] = []
+        if isinstance(task, Resize):
+            direct += _resize(task, src, bindings)
+        if isinstance(task, Convert | Normalize):
+            direct += _by_fours(workload, task, bindings)
+        if isinstance(task, Move | Relayout):
+            direct += candidates(viewed(task, rs.empty(src, self._device)).desc, dst, bindings)
+        if isinstance(task, Rearrange):
+            view = _rearranged(task, rs.empty(src, self._device))
+            direct += candidates(view.desc, TensorDesc(view.dtype, view.sizes), bindings)
+        steps = [*map(Candidate.of, direct)]
+        if isinstance(task, Resize | Gradient):
+            steps += resizes(task, src, dst)
+        if isinstance(task, Boxes):
+            steps += boxes(task, src)
+        return steps
 
 
 def _rearranged(task: Rearrange, x: rs.Tensor) -> rs.Tensor:
@@ -177,26 +171,18 @@ def _by_fours(workload: Workload, task: Convert | Normalize, bindings: tuple[Bin
         yield (KernelSpec(name, (size, fours, *more), (), b"", (-(-fours // size), 1, 1), bindings),)
 
 
-def _shader(workload: Workload, x: Array) -> Shader | None:
-    """The kernel that somebody would write for this task alone; None: nobody did."""
-    match workload.task:
-        case Resize() as task if x.dtype == np.float32 and x.ndim == 4:
-            return _resize(task, x)
-        case _:
-            return None
-
-
-def _resize(task: Resize, x: Array) -> Shader | None:
-    planes, (height, width), (rows, columns) = math.prod(x.shape[:2]), x.shape[2:], task.sizes
-    if task.mode == "nearest":
-        if (rows, columns) != (2 * height, 2 * width) or width != 56 or height % 8:
-            return None
-        return "bare_nearest_x2", (height,), (1, height // 8, planes)
-    if task.mode != "linear" or task.antialias or rows % _ROWS:
-        return None
-    steps = np.array((height / rows, width / columns), np.float32).view(np.uint32)
-    constants = height, width, rows, columns, *steps.tolist()
-    return "bare_bilinear", constants, (-(-columns // 64), rows // _ROWS, planes)
+def _resize(task: Resize, src: TensorDesc, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:
+    """A kernel for planes of f32: nearest, twice as large, or bilinear."""
+    if src.dtype.name != "f32" or src.rank != 4:
+        return
+    planes, (height, width), (rows, columns) = math.prod(src.sizes[:2]), src.sizes[2:], task.sizes
+    if task.mode == "nearest" and (rows, columns) == (2 * height, 2 * width) and width == 56 and height % 8 == 0:
+        yield (KernelSpec("bare_nearest_x2", (height,), (), b"", (1, height // 8, planes), bindings),)
+    elif task.mode == "linear" and not task.antialias and rows % _ROWS == 0:
+        steps = np.array((height / rows, width / columns), np.float32).view(np.uint32)
+        constants = height, width, rows, columns, *steps.tolist()
+        groups = -(-columns // 64), rows // _ROWS, planes
+        yield (KernelSpec("bare_bilinear", constants, (), b"", groups, bindings),)
 
 
 _MOST_BYTES = 1 << 18
@@ -289,8 +275,8 @@ class _Prerecorded:
             session.enter()
             vk.vkBeginCommandBuffer(command, struct("VkCommandBufferBeginInfo"))
             for kernels, memories in self._submitted:
-                held = [memory for memory in memories if isinstance(memory, VulkanMemory)]
-                blocks, sizes = [memory.block for memory in held], [memory.hold.size for memory in held]
+                owned = [memory for memory in memories if isinstance(memory, VulkanMemory)]
+                blocks, sizes = [memory.block for memory in owned], [memory.hold.size for memory in owned]
                 work = session.recorder.prepare(kernels, blocks, sizes, queue.submitted + 1)
                 session.recorder.record(self._slot, work.dispatches)
             queue.end(self._slot)

@@ -32,12 +32,12 @@ class Wgpu:
             adapters = self._wgpu.gpu.enumerate_adapters_sync()
         except Exception as error:
             raise Absent(f"wgpu does not start: {error}") from error
-        wanted = device.info.name
+        device_name = device.info.name
         matching = [
-            each for each in adapters if each.info["backend_type"] == "Vulkan" and each.info["device"] == wanted
+            each for each in adapters if each.info["backend_type"] == "Vulkan" and each.info["device"] == device_name
         ]
         if not matching:
-            raise Absent(f"wgpu sees no Vulkan device {wanted!r}")
+            raise Absent(f"wgpu sees no Vulkan device {device_name!r}")
         names = ("max-buffer-size", "max-storage-buffer-binding-size")
         try:
             limits = {name: matching[0].limits[name] for name in names}

@@ -179,10 +179,10 @@ def _table(rows: Rows, each: int, *, is_aligned: bool = False) -> npt.NDArray[np
     places = (first - begin)[:, np.newaxis] + np.arange(weights.shape[1])
     wide = np.zeros((len(first), int(places.max(initial=0)) + 1 + taps), weights.dtype)
     np.put_along_axis(wide, places, weights, 1)
-    kept = np.ascontiguousarray(wide[:, :taps])
+    fitting = np.ascontiguousarray(wide[:, :taps])
     if wide[:, taps:].any():
         raise AssertionError("a row has weights behind the end of its axis")
-    return np.concatenate([begin.astype(np.uint32)[:, np.newaxis], kept.view(np.uint32)], axis=1)
+    return np.concatenate([begin.astype(np.uint32)[:, np.newaxis], fitting.view(np.uint32)], axis=1)
 
 
 def _packed(table: npt.NDArray[np.uint32]) -> bytes:

@@ -13,7 +13,7 @@ SCALE = "scale"
 """Name of the group, which is measured only on request."""
 
 
-def is_asked_for(keyword: str) -> bool:
+def is_scale(keyword: str) -> bool:
     """True if a keyword is the group's name, or names a part of it as in "scale: growth"."""
     return keyword.casefold().partition(":")[0].strip() == SCALE
 

@@ -163,15 +163,15 @@ def _measured(
         for way in part.ways:
             if way.name not in absent and way.name not in wrong:
                 job = Job(way.way, str(folder / "source"), str(folder / "destination"), way.lines, way.memory)
-                said = _run_job(job, environment)
+                answer = _run_job(job, environment)
                 _remove(folder / "destination")
-                if "absent" in said:
-                    absent[way.name] = said["absent"]
-                elif said["wrong"]:
-                    wrong[way.name] = said["wrong"]
+                if "absent" in answer:
+                    absent[way.name] = answer["absent"]
+                elif answer["wrong"]:
+                    wrong[way.name] = answer["wrong"]
                     took.pop(way.name, None)
                 else:
-                    took.setdefault(way.name, []).append(Took(said["seconds"], said["before"], said["peak"]))
+                    took.setdefault(way.name, []).append(Took(answer["seconds"], answer["before"], answer["peak"]))
             step(f"{part.name}: {way.name}")
     return Result(part, took, absent, wrong)
 
@@ -191,8 +191,8 @@ def _run_job(job: Job, environment: Mapping[str, str]) -> dict[str, Any]:
     if process.returncode:
         lines = process.stderr.strip().splitlines() or [f"it ended with {process.returncode} and no message"]
         return {"wrong": lines[-1][:_LONGEST]}
-    said: dict[str, Any] = json.loads(process.stdout.strip().splitlines()[-1])
-    return said
+    answer: dict[str, Any] = json.loads(process.stdout.strip().splitlines()[-1])
+    return answer
 
 
 def _remove(path: Path) -> None:
@@ -217,11 +217,11 @@ def versions(results: Sequence[Result]) -> dict[str, str]:
 def record(report: Report, results: Sequence[Result]) -> dict[str, Any]:
     """A run as JSON values. Times are in seconds, memory in bytes."""
     everything = report.record()
-    kept = ("started", "command", "device", "runtime", "platform", "cpu", "versions", "warnings", "repeat", "small")
+    shared = ("started", "command", "device", "runtime", "platform", "cpu", "versions", "warnings", "repeat", "small")
     return {
         "format": FORMAT,
         "version": VERSION,
-        **{name: everything[name] for name in (*kept, "broken_off")},
+        **{name: everything[name] for name in (*shared, "broken_off")},
         "packages": versions(results),
         "parts": [result.record() for result in results],
     }

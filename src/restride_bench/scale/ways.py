@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
@@ -173,17 +174,9 @@ def _dask_to_zarr(job: Job) -> Work:
 
     def work() -> None:
         result = _new(job.destination, sizes, source.chunks, write_empty_chunks=True)  # as docs/scale.md says
-        apply(source, chain, chunks=source.chunks).to_zarr(result)
+        apply(source, chain, chunks=source.chunks).store(result, lock=False)
 
     return work
-
-
-def _one_worker(job: Job) -> Work:
-    return _workers(job, 1)
-
-
-def _two_workers(job: Job) -> Work:
-    return _workers(job, 2)
 
 
 _CORES = 2
@@ -248,7 +241,7 @@ def _stream_to_file(job: Job) -> Work:
     return work
 
 
-WAYS: dict[str, Callable[[Job], Work]] = {
+PYRAMIDS: dict[str, Callable[[Job], Work]] = {
     "restride": _restride,
     "ngff-zarr": _ngff_zarr,
     "ome-zarr": _ome_zarr,
@@ -256,10 +249,14 @@ WAYS: dict[str, Callable[[Job], Work]] = {
     "xarray-multiscale": _xarray_multiscale,
     "pyvips": _pyvips,
     "tensorstore": _tensorstore,
+}
+"""The ways that write pyramids, whose last level is checked."""
+
+WAYS = PYRAMIDS | {
     "stream to zarr": _stream_to_zarr,
     "dask to zarr": _dask_to_zarr,
-    "one worker": _one_worker,
-    "two workers": _two_workers,
+    "one worker": partial(_workers, count=1),
+    "two workers": partial(_workers, count=2),
     "one call": _one_call,
     "stream in memory": _stream_in_memory,
     "stream to file": _stream_to_file,
@@ -340,10 +337,6 @@ def _rehearse(job: Job) -> None:
         source = f"{name}/source"
         _new(source, (1, 512, 512), (1, 256, 256))[:] = 1
         WAYS[job.way](Job(job.way, source, f"{name}/destination"))()
-
-
-PYRAMIDS = ("restride", "ngff-zarr", "ome-zarr", "dask-coarsen", "xarray-multiscale", "pyvips", "tensorstore")
-"""The ways that write pyramids, whose last level is checked."""
 
 
 def astronaut(path: Path, count: int, side: int, chunk: int) -> None:

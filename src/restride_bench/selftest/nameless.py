@@ -29,10 +29,10 @@ _QUOTED = re.compile(r"""(['"`])(?:~?[/\\]|[A-Za-z]:[/\\])(?:(?!\1).)*\1""")
 _ABSOLUTE = re.compile(rf"(?<![\w/\\.~])(?:~[\w.-]*(?=[/\\])|[A-Za-z]:(?=[/\\]))?(?:[/\\]+[^/\\{_END}]+)+[/\\]?")
 
 
-def nameless(value: Any, kept: Collection[str] = (), environment: Mapping[str, str] = os.environ) -> Any:
+def nameless(value: Any, unchanged: Collection[str] = (), environment: Mapping[str, str] = os.environ) -> Any:
     """A copy of a JSON value in which every path is replaced by ``<path>``, and every user or host by ``<name>``.
 
-    kept: keys whose values stay unchanged, because texts such as a device's name may happen to contain a user's name.
+    unchanged: keys whose values stay, because texts such as a device's name may happen to contain a user's name.
     """
     folders = sorted(set(_folders(environment)), key=len, reverse=True)
     names = sorted(set(_names(environment)), key=len, reverse=True)
@@ -50,7 +50,7 @@ def nameless(value: Any, kept: Collection[str] = (), environment: Mapping[str, s
         if isinstance(each, str):
             return rewritten(each)
         if isinstance(each, Mapping):
-            return {key: item if key in kept else walked(item) for key, item in each.items()}
+            return {key: item if key in unchanged else walked(item) for key, item in each.items()}
         return [walked(item) for item in each] if isinstance(each, list | tuple) else each
 
     return walked(value)

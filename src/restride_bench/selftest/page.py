@@ -9,7 +9,7 @@ from typing import Any
 
 from restride_bench.selftest.parts import NOTHING, speed_rows
 from restride_conformance.report import printable
-from restride_conformance.report.page import limit_text
+from restride_conformance.report.page import fill_template, limit_text
 
 
 def page(record: Mapping[str, Any]) -> str:
@@ -29,9 +29,7 @@ def page(record: Mapping[str, Any]) -> str:
         "KERNELS": _kernels(record["kernels"]),
         "INSTALLED": _installed(record["installed"]),
     }
-    words = (files(__package__) / "page.html").read_text(encoding="utf-8").split("@@")
-    # Replaced in one pass over the template, because inserted text may contain something like a mark.
-    return "".join(filled[word] if place % 2 else word for place, word in enumerate(words))
+    return fill_template((files(__package__) / "page.html").read_text(encoding="utf-8"), filled)
 
 
 def _text(value: Any) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import platform
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -22,10 +23,8 @@ from restride_bench import tuning
 from restride_bench.offer import Measure
 from restride_bench.own import COPY, OURS, has_clock
 from restride_bench.run import Result, run
-from restride_bench.surroundings import warnings
 from restride_bench.workloads import catalogue as workloads
-from restride_conformance.commands import add_aftermath
-from restride_conformance.record import Outcome, Target, Verdict
+from restride_conformance.record import Outcome, Target, Verdict, add_aftermath
 from restride_conformance.report import first_line
 from restride_conformance.run.runner import Runner
 from restride_conformance.sweep import catalogue
@@ -75,23 +74,23 @@ class Part:
     problems: tuple[Problem, ...] = ()
 
 
-def installed(selector: str | None, progress: Callable[[int | None], Progress]) -> Part:
+def installed(selector: str | None) -> Part:
     """The findings of ``restride doctor``; those that are BROKEN are problems."""
     default = os.environ.get("RESTRIDE_RUNTIME") or RUNTIMES[0]
-    found, bar = [], progress(None)
+    findings, bar = [], Progress(None, sys.stderr)
     for finding in look(default, selector):
-        found.append(finding)
+        findings.append(finding)
         bar.step(finding.subject)
     bar.clear()
-    broken = [finding for finding in found if finding.status == "BROKEN"]
-    counts = Counter(finding.status for finding in found)
+    broken = [finding for finding in findings if finding.status == "BROKEN"]
+    counts = Counter(finding.status for finding in findings)
     text = ", ".join(f"{count} {status}" for status, count in counts.items())
-    record = {"findings": [{key: asdict(each)[key] for key in ("status", "subject", "detail")} for each in found]}
+    record = {"findings": [{key: asdict(each)[key] for key in ("status", "subject", "detail")} for each in findings]}
     problems = (Problem(Exit.NO_DEVICE, f"{each.subject}: {each.detail}") for each in broken)
     return Part(record, f"installed: {text}", tuple(problems))
 
 
-def cases(selector: str | None, timeout: float, is_small: bool, progress: Callable[[int | None], Progress]) -> Part:
+def cases(selector: str | None, timeout: float, is_small: bool) -> Part:
     """Run the smoke cases under synchronization validation; a missing layer is a problem, and they run without it."""
     chosen = catalogue("smoke")
     chosen = chosen[:: len(chosen) // SMALL_CASES] if is_small else chosen
@@ -105,7 +104,7 @@ def cases(selector: str | None, timeout: float, is_small: bool, progress: Callab
         _ = runner.host
         problems.append(Problem(Exit.NO_DEVICE, f"{error}; the cases ran without it"))
     outcomes: list[Outcome] = []
-    bar = progress(len(chosen))
+    bar = Progress(len(chosen), sys.stderr)
     with runner:
         for case in chosen:
             outcomes.append(runner.run(case))
@@ -134,38 +133,43 @@ def cases(selector: str | None, timeout: float, is_small: bool, progress: Callab
     return Part(record, f"cases {under}: {text}", tuple(problems))
 
 
-def kernels(device: Device, is_small: bool, progress: Callable[[int | None], Progress]) -> Part:
+def kernels(device: Device, is_small: bool) -> Part:
     """Measure which kernels are faster, as ``restride tune`` does, but without storing the choices."""
-    bar = progress(sum(map(len, tuning.WORK.values())))
+    bar = Progress(sum(map(len, tuning.WORK.values())), sys.stderr)
     edge, rounds = (SMALL_EDGE, 1) if is_small else (tuning.EDGE, tuning.ROUNDS)
-    found = tuning.tune(device, edge, rounds, bar.step)
+    tuned = tuning.tune(device, edge, rounds, bar.step)
     bar.clear()
-    used, faster = device.limits.choices, found.choices
+    used, faster = device.limits.choices, tuned.choices
     record = {
-        "clock": "device" if found.by_device else "host",
+        "clock": "device" if tuned.by_device else "host",
         "rounds": rounds,
         "seconds": {
             choice: {
-                candidate: dict(zip(each, map(_figure, each.values()), strict=True)) for candidate, each in of.items()
+                candidate: dict(zip(each, map(_figure, each.values()), strict=True))
+                for candidate, each in candidates.items()
             }
-            for choice, of in found.seconds.items()
+            for choice, candidates in tuned.seconds.items()
         },
         "used": asdict(used),
-        "usual": asdict(found.usual),
+        "usual": asdict(tuned.usual),
         "faster": asdict(faster),
     }
     differ = [name for name in CANDIDATES if getattr(used, name) != getattr(faster, name)]
     changes = (f"{name} {getattr(faster, name)} (in use: {getattr(used, name)})" for name in differ)
-    said = f"faster: {', '.join(changes)}; `restride tune` measures again and keeps that" if differ else "as in use"
-    return Part(record, f"kernels: {NOTHING if is_small else said}")
+    advice = f"faster: {', '.join(changes)}; `restride tune` measures again and keeps that" if differ else "as in use"
+    return Part(record, f"kernels: {NOTHING if is_small else advice}")
 
 
-def speed(device: Device, is_small: bool, progress: Callable[[int | None], Progress]) -> Part:
-    """Run a short benchmark: restride compared with the device's own copy of as many bytes."""
+def speed(device: Device, warned: list[str], is_small: bool) -> Part:
+    """Run a short benchmark: restride compared with the device's own copy of as many bytes.
+
+    warned: what ``run.warnings`` said before the first part; later, the load is that of the parts themselves.
+    """
     chosen = [replace(each, goals=(), rivals=()) for each in workloads(is_small) if each.name in MEASURED]
     measures: tuple[Measure, ...] = ("resident", "kernel") if has_clock(device) else ("resident",)
     rounds = 1 if is_small else ROUNDS
-    warned, bar, results = warnings(), progress(len(chosen)), []
+    results: list[Result] = []
+    bar = Progress(len(chosen), sys.stderr)
     for result in run(chosen, device, (), measures, rounds):
         results.append(result)
         bar.step(result.workload.name)

@@ -49,7 +49,7 @@ def read(path: Path) -> dict[str, Any]:
     """
     content = read_bounded(path, LARGEST)
     try:
-        record: dict[str, Any] = json.loads(content) if len(content) <= LARGEST else {}
+        record: dict[str, Any] = json.loads(content)
         if (record["format"], record["version"]) != (FORMAT, VERSION):
             raise ValueError(f"its format is not {FORMAT} {VERSION}")  # noqa: TRY301 - said below
         table([record])
@@ -82,9 +82,9 @@ def _cells(record: Mapping[str, Any]) -> Iterator[str]:
 def _verdicts(cases: Mapping[str, Any]) -> str:
     counts = {str(verdict): int(count) for verdict, count in cases["counts"].items()}
     under = f"{cases['validation']} validation" if cases["validation"] else "no validation"
-    said = [f"{counts.get('PASSED', 0)} of {sum(counts.values())}", under]
+    first = [f"{counts.get('PASSED', 0)} of {sum(counts.values())}", under]
     return _cell(
-        ", ".join([*said, *(f"{count} {verdict}" for verdict, count in counts.items() if verdict != "PASSED")])
+        ", ".join([*first, *(f"{count} {verdict}" for verdict, count in counts.items() if verdict != "PASSED")])
     )
 
 

@@ -11,12 +11,12 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Self
 
 from restride.cli.process import INTERRUPTED
-from restride_conformance.record import FLUSHED, Mode, Outcome, Target, Verdict, worst
+from restride_conformance.record import FLUSHED, Mode, Outcome, Speed, Target, Verdict, worst
 
 FORMAT = "restride-test-report"
 VERSION = 1
@@ -162,11 +162,11 @@ def headline(report: Report) -> str:
     passed, skipped = (counts.get(verdict, 0) for verdict in (Verdict.PASSED, Verdict.SKIPPED))
     left_out = f", {skipped:,} {'was' if skipped == 1 else 'were'} skipped" if skipped else ""
     if report.bad:
-        which = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items() if not verdict.is_good)
+        listed = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items() if not verdict.is_good)
         ran = f"{total - skipped:,} that ran" if skipped else _cases(total)
         verb = "is" if len(report.bad) == 1 else "are"
-        said = f"{report.worst}: {len(report.bad):,} of {ran} {verb} not right ({which}){left_out}"
-        return f"{said}; {early}" if early else said
+        text = f"{report.worst}: {len(report.bad):,} of {ran} {verb} not right ({listed}){left_out}"
+        return f"{text}; {early}" if early else text
     if early:
         word = "INTERRUPTED" if report.broken_off == INTERRUPTED else "STOPPED"
         reason = f"{first_line(report.broken_off)}; " if word == "STOPPED" and report.broken_off else ""
@@ -208,16 +208,13 @@ def facts(report: Report) -> dict[str, str]:
     return {**known, **report.versions, **known}  # known again: a version may have any name, but replaces no fact
 
 
-def speed_text(seconds: float, gigabytes_per_second: float, share_of_copy: float) -> str:
+def speed_text(speed: Speed) -> str:
     """A speed as text with three significant digits: ``    0.812 ms     9.31 GB/s   87.2% of copy``."""
-    time = f"{_three_digits(seconds * 1e3):>8} ms" if seconds >= 1e-4 else f"{_three_digits(seconds * 1e6):>8} us"
-    fast = gigabytes_per_second >= 0.1
-    rate = (
-        f"{_three_digits(gigabytes_per_second):>8} GB/s"
-        if fast
-        else f"{_three_digits(gigabytes_per_second * 1e3):>8} MB/s"
-    )
-    return f"{time} {rate} {_three_digits(share_of_copy * 100):>6}% of copy"
+    milliseconds, rate = speed.seconds * 1e3, speed.gigabytes_per_second
+    time, unit = (milliseconds, "ms") if milliseconds >= 0.1 else (milliseconds * 1e3, "us")
+    rate, prefix = (rate, "G") if rate >= 0.1 else (rate * 1e3, "M")
+    share = f"{_three_digits(speed.share_of_copy * 100):>6}% of copy"
+    return f"{_three_digits(time):>8} {unit} {_three_digits(rate):>8} {prefix}B/s {share}"
 
 
 def _three_digits(value: float) -> str:
@@ -273,12 +270,8 @@ def _speeds(report: Report) -> Iterator[str]:
         speeds = large or every
         small = len(every) - len(speeds)
         left_out = f" ({small:,} that move less than 64 KiB left out)" if small else ""
-        text = speed_text(
-            statistics.median(speed.seconds for speed in speeds),
-            statistics.median(speed.gigabytes_per_second for speed in speeds),
-            statistics.median(speed.share_of_copy for speed in speeds),
-        )
-        yield f"{_cases(len(speeds)):>14}  {op:<10}{text}{left_out}"
+        median = Speed(*map(statistics.median, zip(*map(astuple, speeds), strict=True)))
+        yield f"{_cases(len(speeds)):>14}  {op:<10}{speed_text(median)}{left_out}"
 
 
 def _truncated(lines: Iterable[str], most: int, what: str) -> Iterator[str]:

@@ -35,7 +35,7 @@ def read_json(path: Path) -> Report:
     """Read a report from a file that ``write_json`` wrote.
 
     Raises:
-        UsageError: no such file.
+        UsageError: no such file, or it has more than ``MOST_BYTES``.
         DescriptorError: the file is not such a report; the message says what is wrong, and where.
         UnsupportedError: jsonschema is not installed.
     """
@@ -64,8 +64,6 @@ def report_schema() -> Mapping[str, Any]:
 
 
 def _report(data: bytes) -> Report:
-    if len(data) > MOST_BYTES:
-        raise DescriptorError(f"it is longer than {MOST_BYTES} bytes")
     record = _parsed(data)
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise DescriptorError(f'it does not begin with "format": "{FORMAT}"')

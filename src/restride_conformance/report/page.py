@@ -34,9 +34,12 @@ def write_page(report: Report, path: Path) -> None:
         "DATA": _embedded(_record(report)),
         "SCRIPT": _part("page.js"),
     }
-    # Replaced in one pass over the template, because inserted text may contain something like a mark.
-    words = _part("page.html").split("@@")
-    write_text(path, "".join(filled[word] if place % 2 else word for place, word in enumerate(words)))
+    write_text(path, fill_template(_part("page.html"), filled))
+
+
+def fill_template(template: str, texts: Mapping[str, str]) -> str:
+    """``template`` with ``@@NAME@@`` replaced by text NAME, in one pass, because a text may hold such a mark too."""
+    return "".join(texts[part] if place % 2 else part for place, part in enumerate(template.split("@@")))
 
 
 def _part(name: str) -> str:

@@ -13,11 +13,10 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from typing import Any
 
 import numpy as np
 
-from restride_conformance.case import Case
+from restride_conformance.case import Array, Case
 from restride_conformance.record import Pictures
 
 SMALL = 160
@@ -28,8 +27,6 @@ of each square of n by n pixels."""
 NAN_COLOUR = (255, 0, 255)
 
 _MOST_DOUBLINGS = 1023  # largest exponent of f64
-
-Array = np.ndarray[Any, Any]
 
 
 # Signalling NaNs, infinities and differences beyond the range of f64 must all be drawn without warnings.
@@ -49,11 +46,11 @@ def draw(case: Case, expected: Array, actual: Array) -> Pictures | None:
         expected, actual, difference = expected[..., None], actual[..., None], difference[..., None]
     else:
         expected, actual, difference = (np.moveaxis(array, channel, -1) for array in (expected, actual, difference))
-    wanted, came = expected.astype(np.float64), actual.astype(np.float64)
-    finite = wanted[np.isfinite(wanted)]
+    expected, actual = expected.astype(np.float64), actual.astype(np.float64)
+    finite = expected[np.isfinite(expected)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
     gain, levels = _magnified(difference, high / 2 - low / 2)
-    return Pictures(_file(_shades(wanted, low, high)), _file(_shades(came, low, high)), _file(levels), gain)
+    return Pictures(_file(_shades(expected, low, high)), _file(_shades(actual, low, high)), _file(levels), gain)
 
 
 def _channel_axis(case: Case) -> int | None:
@@ -79,9 +76,9 @@ def _difference(expected: Array, actual: Array) -> Array:
         # Subtracted as u64, because f64 has only 53 bits. For s64, 3 - -2 is 3 - (2^64 - 2) = 5 modulo 2^64.
         above = np.where(actual > expected, actual, expected).view(np.uint64)
         return (above - np.where(actual > expected, expected, actual).view(np.uint64)).astype(np.float64)
-    wanted, came = expected.astype(np.float64), actual.astype(np.float64)
-    alike = (wanted == came) | (np.isnan(wanted) & np.isnan(came))
-    return np.where(alike, 0.0, np.nan_to_num(np.abs(wanted - came), nan=np.inf, posinf=np.inf))
+    expected, actual = expected.astype(np.float64), actual.astype(np.float64)
+    alike = (expected == actual) | (np.isnan(expected) & np.isnan(actual))
+    return np.where(alike, 0.0, np.nan_to_num(np.abs(expected - actual), nan=np.inf, posinf=np.inf))
 
 
 def _shades(values: Array, low: float, high: float) -> Array:

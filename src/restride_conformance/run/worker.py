@@ -38,7 +38,7 @@ from restride_conformance.record import Outcome, Target, Verdict
 from restride_conformance.run.limits import open_within
 from restride_conformance.run.measure import measure_case
 from restride_conformance.shader import module_source
-from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart, put_to_test
+from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart
 
 PREPARATION = 60.0
 """Shortest limit in seconds for opening the device, for filling inputs and computing the answer, and for judging."""
@@ -102,7 +102,9 @@ def open_device(target: Target) -> Device:
         runtime = open_runtime(target.device, target.runtime, target.timeout, source)
     else:
         runtime = open_within(target.limits, target.device, target.runtime, target.timeout, source)
-    return Device.over(runtime if target.shader is None else cast(Runtime, put_to_test(runtime, target.shader)))
+    if target.shader is None:
+        return Device.over(runtime)
+    return Device.over(cast(Runtime, RuntimeUnderTest(runtime, target.shader.module)))
 
 
 def run(case: Case, device: Device, target: Target, command: dict[str, Any], answer: Answer) -> Outcome:

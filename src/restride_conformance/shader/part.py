@@ -9,7 +9,6 @@ from zlib import crc32
 
 from restride.kernel import Choices, Elements, KernelSpec, Limits, Rows, Transpose
 from restride.runtime import Memory, Runtime
-from restride_conformance.record import ShaderUnderTest
 
 
 @dataclass(frozen=True)
@@ -49,14 +48,10 @@ class TakesNoPart(Exception):
     """Raised when a problem does not use the shader under test. That is nobody's fault, so not a ``RestrideError``."""
 
 
-def put_to_test(runtime: Runtime, shader: ShaderUnderTest) -> RuntimeUnderTest:
-    """Wrap ``runtime``, which was opened with ``module_source(shader)``, to run only problems that use ``shader``."""
-    return RuntimeUnderTest(runtime, shader.module)
-
-
 class RuntimeUnderTest:
     """A ``Runtime`` that wraps another and skips problems without the module under test. Call ``begin`` before each.
 
+    The other is opened with ``module_source`` of the user's shader, which replaces ``module``.
     Submissions are held back until one uses the module, because an operation may copy its source first. If no
     submission of a problem uses it, reading the result raises ``TakesNoPart``, and nothing was dispatched.
     """

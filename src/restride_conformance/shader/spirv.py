@@ -10,6 +10,7 @@ models, storage classes and capabilities).
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -120,6 +121,17 @@ def read_interface(code: bytes) -> Declared:
             f"0x{version:08x}, {bound} and {schema}"
         )
     reader = _Reader(bound)
+    for position, opcode, operands in instructions(words):
+        reader.take(opcode, operands, position)
+    return reader.interface((version >> 16, version >> 8 & 0xFF))
+
+
+def instructions(words: list[int]) -> Iterator[tuple[int, int, list[int]]]:
+    """Yield the place, the opcode and the operands of each instruction in the words of a module.
+
+    Raises:
+        DescriptorError: an instruction has more words than are left.
+    """
     position = 5
     while position < len(words):
         count, opcode = words[position] >> 16, words[position] & 0xFFFF
@@ -127,9 +139,8 @@ def read_interface(code: bytes) -> Declared:
             raise DescriptorError(
                 f"SPIR-V instruction {opcode} at word {position} says {count} words, of {len(words) - position} left"
             )
-        reader.take(opcode, words[position + 1 : position + count], position)
+        yield position, opcode, words[position + 1 : position + count]
         position += count
-    return reader.interface((version >> 16, version >> 8 & 0xFF))
 
 
 class _Type(NamedTuple):
@@ -182,12 +193,14 @@ class _Reader:
                 kind = f"{_SCALARS[opcode]}{bits or ''}"
                 self.types[self._new(result)] = _Type(kind, bits // 8 or None, bits // 8 or 4)
             case 23, [result, element, count, *_]:  # OpTypeVector
-                of = self.types.get(element, _UNKNOWN)
-                self.types[self._new(result)] = _Type("vector", _times(of.nbytes, count), _times(of.content, count))
+                inner = self.types.get(element, _UNKNOWN)
+                self.types[self._new(result)] = _Type(
+                    "vector", _times(inner.nbytes, count), _times(inner.content, count)
+                )
             case 28, [result, element, length, *_]:  # OpTypeArray
-                of, stride = self.types.get(element, _UNKNOWN), self._decoration(result, _ARRAY_STRIDE)
-                nbytes, number = of.nbytes if stride is None else stride, self.values.get(length)
-                self.types[self._new(result)] = _Type("array", _times(nbytes, number), _times(of.content, number))
+                inner, stride = self.types.get(element, _UNKNOWN), self._decoration(result, _ARRAY_STRIDE)
+                nbytes, number = inner.nbytes if stride is None else stride, self.values.get(length)
+                self.types[self._new(result)] = _Type("array", _times(nbytes, number), _times(inner.content, number))
             case 30, [result, *members]:
                 self.types[self._new(result)] = self._structure(members, self.offsets.get(result, {}))
             case 32, [result, _, pointee, *_]:  # OpTypePointer

@@ -5,24 +5,24 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from restride.cli.files import require_places, write_whole
+from restride.cli.files import write_output
+from restride.cli.options import list_of, whole_number
 from restride.cli.parser import Commands, add_device_options, open_device, runtime_name
-from restride.cli.process import EXPLAINED, Exit, UsageError, why_ended
+from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError, why_ended
 from restride.ops.progress import Progress
 from restride.runtime import DEVICE_VARIABLE, RUNTIME_VARIABLE
 from restride_bench import charts
 from restride_bench.offer import MEASURES
 from restride_bench.peers import PEERS
-from restride_bench.report import JUDGED, Report, measured_report, table
-from restride_bench.run import Result
+from restride_bench.report import JUDGED, Report, measured, new_report, table
 from restride_bench.scale import run as scale
 from restride_bench.scale.parts import PEERS as SCALE_PEERS
-from restride_bench.scale.parts import SCALE, Part, is_asked_for, parts
+from restride_bench.scale.parts import SCALE, Part, is_scale, parts
 from restride_bench.workloads import TTC57, Workload, growth, is_named, selected
 
 _DESCRIPTION = f"""\
@@ -82,7 +82,7 @@ def add_commands(commands: Commands) -> None:
     )
     parser.add_argument(
         "--repeat",
-        type=_rounds,
+        type=whole_number("number of rounds", 1, 99_999),
         metavar="N",
         help=f"rounds to measure (default: {_ROUNDS}, for {SCALE} {_SCALE_ROUNDS})",
     )
@@ -107,38 +107,30 @@ def add_commands(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the table and write the files. A wrong peer is a failure; a missed goal is not."""
-    if is_asked_for(arguments.keyword):
+    if is_scale(arguments.keyword):
         return _run_scale(arguments)
     if arguments.whole:
         raise UsageError(f"--whole is of -k {SCALE}")
     chosen = selected(arguments.keyword, arguments.small)
     if arguments.growth is not None:
         chosen = [each for each in growth(arguments.small) if is_named(arguments.keyword, each.group, each.name)]
-    _require_files(arguments)
-    if not chosen:
-        return _nothing(arguments.keyword)
+    charts.require_outputs(arguments.json, arguments.chart, arguments.growth)
+    _require_any(chosen, arguments.keyword)
     if arguments.list:
         print("\n".join(map(_listed, chosen)))
         return Exit.OK
     if arguments.chart is not None or arguments.growth is not None:
         charts.require_matplotlib()
     progress = Progress(len(chosen), sys.stderr)
-
-    def finished(result: Result) -> None:
-        progress.step(result.workload.name)
-
     is_growth = arguments.growth is not None
     with open_device(arguments) as device:
-        report, broken_off = measured_report(
+        report, broken_off = measured(
+            new_report(device, arguments.measure, arguments.repeat or _ROUNDS, is_small=arguments.small),
             chosen,
             device,
-            arguments.measure,
             () if is_growth else [name for name in arguments.peers if name in PEERS],
-            arguments.repeat or _ROUNDS,
-            is_small=arguments.small,
             is_whole=not (arguments.keyword or arguments.small or is_growth),
-            say=_say,
-            finished=finished,
+            finished=lambda result: progress.step(result.workload.name),
         )
         progress.clear()
     print(table(report), flush=True)
@@ -155,11 +147,10 @@ def _run_scale(arguments: argparse.Namespace) -> int:
         for part in parts(is_small=arguments.small, is_whole=arguments.whole, peers=arguments.peers)
         if is_named(arguments.keyword, SCALE, part.name) and (part.is_growth or arguments.growth is None)
     ]
-    _require_files(arguments)
+    charts.require_outputs(arguments.json, arguments.chart, arguments.growth)
     if arguments.chart is not None:
         raise UsageError(f"-k {SCALE} has no bars: --growth draws its growth")
-    if not chosen:
-        return _nothing(arguments.keyword)
+    _require_any(chosen, arguments.keyword)
     if arguments.list:
         print("\n".join(f"{SCALE}: {part.name}; {part.source}\n{_goals(part)}" for part in chosen))
         return Exit.OK
@@ -167,7 +158,7 @@ def _run_scale(arguments: argparse.Namespace) -> int:
         charts.require_matplotlib()
     repeat = arguments.repeat or _SCALE_ROUNDS
     with open_device(arguments) as device:
-        report, _ = measured_report((), device, (), (), repeat, is_small=arguments.small, say=_say)
+        report = new_report(device, (), repeat, is_small=arguments.small)
         environment = {DEVICE_VARIABLE: str(device.info.index), RUNTIME_VARIABLE: runtime_name(device)}
     progress = Progress(scale.steps(chosen, repeat), sys.stderr)
     results: list[scale.Result] = []
@@ -183,7 +174,7 @@ def _run_scale(arguments: argparse.Namespace) -> int:
         _write_json(arguments.json, scale.record(report, results))
     if arguments.growth is not None and any(result.took for result in results):
         figure = charts.draw_streams(report, results[-1])
-        _write_file(arguments.growth, charts.chart_file(figure, arguments.growth.suffix))
+        write_output(arguments.growth, charts.chart_file(figure, arguments.growth.suffix))
     if broken_off is not None:
         raise broken_off
     return Exit.CHECK_FAILED if any(result.wrong for result in results) else Exit.OK
@@ -193,17 +184,12 @@ def _goals(part: Part) -> str:
     return "\n".join(f"  {goal.way}: {goal}" for goal in part.goals)
 
 
-def _nothing(keyword: str) -> int:
-    print(
-        f"restride: no workload has {keyword!r} in its name or group: `restride bench --list` has them, and --peers "
-        "names libraries",
-        file=sys.stderr,
-    )
-    return Exit.NOTHING_SELECTED
-
-
-def _say(line: str) -> None:
-    print(f"restride: {line}", file=sys.stderr)
+def _require_any(chosen: Sequence[Workload | Part], keyword: str) -> None:
+    if not chosen:
+        raise NothingSelected(
+            f"no workload has {keyword!r} in its name or group: `restride bench --list` has them, and --peers names "
+            "libraries"
+        )
 
 
 def _write(report: Report, arguments: argparse.Namespace) -> None:
@@ -212,48 +198,12 @@ def _write(report: Report, arguments: argparse.Namespace) -> None:
     for path, draw in ((arguments.chart, charts.draw_bars), (arguments.growth, charts.draw_growth)):
         if path is not None and report.measures:
             figure = draw(report, JUDGED if JUDGED in report.measures else report.measures[0])
-            _write_file(path, charts.chart_file(figure, path.suffix))
+            write_output(path, charts.chart_file(figure, path.suffix))
 
 
 def _write_json(path: Path, values: dict[str, Any]) -> None:
-    _write_file(path, (json.dumps(values, indent=1, allow_nan=False) + "\n").encode())
-
-
-def _write_file(path: Path, data: bytes) -> None:
-    write_whole(path, data)
-    print(f"restride: wrote {path}", file=sys.stderr)
-
-
-def _require_files(arguments: argparse.Namespace) -> None:
-    """Raise before the run if one of the output files cannot be written."""
-    drawn = [path for path in (arguments.chart, arguments.growth) if path is not None]
-    for path in drawn:
-        charts.require_format(path)
-    files = [*drawn, *([arguments.json] if arguments.json is not None else [])]
-    require_places(*files)
+    write_output(path, (json.dumps(values, indent=1, allow_nan=False) + "\n").encode())
 
 
 def _listed(workload: Workload) -> str:
-    goals = "; ".join(map(str, workload.goals))
-    return f"{workload.group + ':':<19} {workload.name:<42} {workload.src:<42} {goals}".rstrip()
-
-
-def list_of(known: Collection[str]) -> Callable[[str], tuple[str, ...]]:
-    """An argparse type for ``known`` names separated by commas, returned in the order of ``known``; "none" is empty."""
-
-    def parse(words: str) -> tuple[str, ...]:
-        named = [] if words == "none" else [word.strip() for word in words.split(",")]
-        for word in named:
-            if word not in known:
-                raise argparse.ArgumentTypeError(f"{word[:40]!r} is none of {', '.join(known)}")
-        return tuple(name for name in known if name in named)
-
-    return parse
-
-
-def _rounds(words: str) -> int:
-    """The value of ``--repeat``."""
-    number = int(words) if words.isascii() and words.isdecimal() and len(words) < 6 else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{words[:40]!r} is no number of rounds: 1 or more")
-    return number
+    return f"{workload!s:<105} {'; '.join(map(str, workload.goals))}".rstrip()

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 from restride.cli.files import write_whole
+from restride.cli.options import whole_number
 from restride.cli.parser import Commands, add_device_options, open_device
-from restride.cli.process import EXPLAINED, Exit, UsageError
+from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError
 from restride.ops.progress import Progress
 from restride.weights.like import LIBRARIES
 from restride_like_check import JUDGES, Row, compare, is_measured, judges_of, measured, steps_of
@@ -41,11 +42,17 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument("-k", metavar="TEXT", help="rows with this in mode and type: 'cubic u8', u16")
     parser.add_argument(
         "--images",
-        type=_count,
+        type=whole_number("number of images", 1, 100_000),
         metavar="N",
         help=f"images for each row of the table (default: {_IMAGES}; with 112 there are 336 of each mode and type)",
     )
-    parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="seed of the images and sizes (default: 0)")
+    parser.add_argument(
+        "--seed",
+        type=whole_number("number", 0, (1 << 32) - 1),
+        default=0,
+        metavar="N",
+        help="seed of the images and sizes (default: 0)",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write docs/profiles.md")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw a photograph by three libraries, as a PNG")
@@ -82,12 +89,11 @@ def _check(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--markdown needs every library: pip install {' '.join(missing)}")
     if not judges:
         if arguments.like is not None and arguments.like not in JUDGES:
-            print(f"restride: {arguments.like} cannot be run here: its profile is its formulas", file=sys.stderr)
-        return Exit.NOTHING_SELECTED
+            raise NothingSelected(f"{arguments.like} cannot be run here: its profile is its formulas")
+        raise NothingSelected("no library to compare with is installed")
     judges = [judge for judge in (each.of_rows(arguments.k or "") for each in judges) if judge.ways]
     if not judges:
-        print(f"restride: no mode and type has {arguments.k!r}", file=sys.stderr)
-        return Exit.NOTHING_SELECTED
+        raise NothingSelected(f"no mode and type has {arguments.k!r}")
     for judge in judges:
         if not is_measured(judge.like, judge.version):
             installed = f"{judge.package} {judge.version} is installed"
@@ -118,17 +124,3 @@ def _write(path: Path, text: str) -> None:
 
 def _line(row: tuple[str, ...]) -> str:
     return " ".join(cell.ljust(width) for cell, width in zip(row, _WIDTHS, strict=True)).rstrip()
-
-
-def _seed(text: str) -> int:
-    """The value of ``--seed``."""
-    if not text.isdecimal() or not int(text) < 1 << 32:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number from 0 to {(1 << 32) - 1}")
-    return int(text)
-
-
-def _count(text: str) -> int:
-    """The value of ``--images``."""
-    if not text.isdecimal() or not 0 < int(text) <= 100_000:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number of images from 1 to 100000")
-    return int(text)

@@ -12,9 +12,10 @@ from textwrap import fill
 from typing import Any, TypeAlias, TypeVar
 
 import restride
-from restride.cli.files import read_bounded, require_places, write_whole
+from restride.cli.files import read_bounded, write_output
+from restride.cli.options import list_of
 from restride.cli.parser import Commands
-from restride.cli.process import EXPLAINED, Exit, UsageError
+from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError
 from restride.errors import OutOfDeviceMemory, UnsupportedError
 from restride.ops.progress import Progress
 from restride_bench import charts
@@ -36,7 +37,6 @@ from restride_bench.audit.table import (
     workload_rows,
 )
 from restride_bench.audit.traffic import Tracer, both_ways
-from restride_bench.commands.bench import list_of
 from restride_bench.own import COPY, OURS
 from restride_bench.report import FORMAT as BENCHMARK
 from restride_bench.workloads import is_named, selected
@@ -47,8 +47,6 @@ _T = TypeVar("_T")
 _Model: TypeAlias = Mapping[Subject, Mapping[str, Prediction]]
 _Times: TypeAlias = Mapping[tuple[str, str], tuple[float, float]]
 """Seconds and share of the copy's speed, by group and workload."""
-
-_NO_TIMES: _Times = {}
 
 _DEVICES = known_devices()
 _DEFAULT_DEVICES = (goals.DEVICE, "H200")
@@ -118,6 +116,7 @@ def add_commands(commands: Commands) -> None:
         metavar="A,B",
         help=f"GPUs whose times the model predicts, or none (default: {','.join(_DEFAULT_DEVICES)})",
     )
+    parser.add_argument("--list", action="store_true", help="print the workloads, audit nothing")
     parser.add_argument("--no-traffic", action="store_true", help="compile only; no Vulkan device is needed then")
     parser.add_argument("--subgroup", type=int, choices=(32, 64), default=32, help="lanes that load together")
     parser.add_argument("--small", action="store_true", help="small sizes, to see in a moment if it works")
@@ -137,27 +136,27 @@ def add_commands(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Audit, print the tables, goals and changes, and write the files. A missed goal is no failure."""
-    device, times = "", _NO_TIMES
+    if arguments.list:
+        return _list(arguments.keyword)
+    device = ""
+    times: _Times = {}
     if arguments.measured is not None:
         device, times = _read(arguments.measured, partial(_measured, is_small=arguments.small))
     devices = _devices(arguments, device)
     rows = _rows(arguments)
     if not rows:
-        print("restride: no kernel is dispatched: no workload is meant, or a copy is all there is", file=sys.stderr)
-        return Exit.NOTHING_SELECTED
+        raise NothingSelected("no kernel is dispatched: no workload is meant, or a copy is all there is")
     settings = {"restride": restride.__version__, "subgroup": arguments.subgroup, "small": arguments.small}
     before = None if arguments.against is None else _read(arguments.against, read_record)
     if before is not None:
         _require_alike(before["settings"], settings, arguments.against)
-    _require_files(arguments)
+    charts.require_outputs(arguments.json, arguments.chart)
+    if arguments.chart is not None:
+        charts.require_matplotlib()
     families = DEFAULT_FAMILIES if arguments.family == "all" else tuple(filter(None, arguments.family.split(",")))
     if arguments.small:
         print("restride: small sizes: the figures are not those of the sizes in the names", file=sys.stderr)
-    keys = list(dict.fromkeys(Key.of(row.dispatch.kernel) for row in rows))
-    for family in dict.fromkeys([*families, *(each.family for each in devices)]):
-        compiled = compile_kernels(family, keys)
-        for row in rows:
-            row.compiled[family] = compiled[Key.of(row.dispatch.kernel)]
+    _compile(rows, [*families, *(each.family for each in devices)])
     if not arguments.no_traffic:
         _trace(rows, devices, arguments.subgroup)
     model = predictions(rows, devices)
@@ -171,10 +170,10 @@ def run(arguments: argparse.Namespace) -> int:
     print("\n\n".join(_blocks(rows, families, devices, model, measured, verdicts)), flush=True)
     audit = record(rows, settings, model)
     if arguments.json is not None:
-        _write(arguments.json, lines_of(audit).encode())
+        write_output(arguments.json, lines_of(audit).encode())
     if arguments.chart is not None:
         figure = charts.draw_audit(rows, families[0], model, devices)
-        _write(arguments.chart, charts.chart_file(figure, arguments.chart.suffix))
+        write_output(arguments.chart, charts.chart_file(figure, arguments.chart.suffix))
     if before is None:
         return Exit.OK
     lines, is_worse = changes(_chosen(before, {row.subject for row in rows}, arguments.keyword), audit)
@@ -197,6 +196,23 @@ def _rows(arguments: argparse.Namespace) -> list[Row]:
     if arguments.case is not None:
         return case_rows(Case.parse(arguments.case))
     return [row for each in selected(arguments.keyword, arguments.small) for row in workload_rows(each)]
+
+
+def _list(keyword: str) -> int:
+    """Print the workloads with a keyword."""
+    if not (chosen := selected(keyword)):
+        raise NothingSelected(f"no workload has {keyword!r} in its name or group")
+    print("\n".join(map(str, chosen)))
+    return Exit.OK
+
+
+def _compile(rows: Sequence[Row], families: Sequence[str]) -> None:
+    """Fill in what each family's compiler says about the rows."""
+    keys = list(dict.fromkeys(Key.of(row.dispatch.kernel) for row in rows))
+    for family in dict.fromkeys(families):
+        compiled = compile_kernels(family, keys)
+        for row in rows:
+            row.compiled[family] = compiled[Key.of(row.dispatch.kernel)]
 
 
 def _trace(rows: Sequence[Row], devices: Sequence[Device], subgroup: int) -> None:
@@ -249,8 +265,6 @@ def _read(path: Path, parse: Callable[[Any, str], _T]) -> _T:
     """Read a JSON file and return ``parse(content, name)``, where the name is for error messages."""
     content = read_bounded(path, _LARGEST)
     try:
-        if len(content) > _LARGEST:
-            raise UsageError(f"{path} has more than {_LARGEST} bytes, the most that it may have")
         return parse(json.loads(content), str(path))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no JSON: {error}") from error
@@ -302,16 +316,3 @@ def _require_alike(before: Mapping[str, Any], settings: Mapping[str, Any], sourc
         was, now = before.get(name), settings.get(name)
         if name in settings and was != now:
             raise UsageError(f"{source} cannot be compared with: its {name} is {was}, and here it is {now}")
-
-
-def _require_files(arguments: argparse.Namespace) -> None:
-    """Raise before the work if one of the output files cannot be written."""
-    if arguments.chart is not None:
-        charts.require_format(arguments.chart)
-        charts.require_matplotlib()
-    require_places(*filter(None, (arguments.json, arguments.chart)))
-
-
-def _write(path: Path, data: bytes) -> None:
-    write_whole(path, data)
-    print(f"restride: wrote {path}", file=sys.stderr)

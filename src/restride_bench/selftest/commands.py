@@ -19,10 +19,10 @@ import numpy as np
 import restride
 from restride.cli.devices import cpu_model
 from restride.cli.files import require_places, write_whole
-from restride.cli.parser import Commands, open_device
+from restride.cli.parser import Commands, add_device_option, open_device
 from restride.cli.process import EXPLAINED, Exit, UsageError, exit_for, line_for, why_ended
-from restride.ops.progress import Progress
 from restride.runtime import DEFAULT_TIMEOUT, DeviceInfo, choose, list_devices
+from restride_bench.run import warnings
 from restride_bench.selftest.nameless import nameless
 from restride_bench.selftest.page import page
 from restride_bench.selftest.parts import Part, cases, installed, kernels, speed, system
@@ -50,7 +50,7 @@ Result = TypeVar("Result")
 
 _WORST_FIRST = (Exit.DEVICE_FAILED, Exit.CHECK_FAILED, Exit.USAGE, Exit.NO_DEVICE)
 
-_KEPT = (
+_UNCHANGED = (
     "format", "part", "device", "processor", "system", "versions", "status", "subject", "catalogue", "validation",
     "counts", "verdict", "case", "clock", "used", "usual", "faster", "measures", "name",
 )  # fmt: skip
@@ -65,9 +65,7 @@ def add_commands(commands: Commands) -> None:
         description=_DESCRIPTION,
         epilog=_EPILOG,
     )
-    parser.add_argument(
-        "--device", metavar="DEVICE", help="index, or part of the name (default: RESTRIDE_DEVICE, else the best)"
-    )
+    add_device_option(parser)
     parser.add_argument(
         "--out",
         metavar="FILE",
@@ -130,7 +128,7 @@ class _Selftest:
 
     def run(self, arguments: argparse.Namespace) -> None:
         """Run every part that can run."""
-        selector = arguments.device
+        selector, warned = arguments.device, warnings()
         self._part("installed", "what is installed", partial(installed, selector))
         info = self._attempt("device", lambda: choose(list_devices(), selector))
         if info is None:
@@ -143,15 +141,15 @@ class _Selftest:
             return
         with device:
             self._part("kernels", "which kernels are faster", partial(kernels, device, self._is_small))
-            self._part("speed", "speed", partial(speed, device, self._is_small))
+            self._part("speed", "speed", partial(speed, device, warned, self._is_small))
 
-    def _part(self, name: str, title: str, work: Callable[[Callable[[int | None], Progress]], Part]) -> None:
+    def _part(self, name: str, title: str, work: Callable[[], Part]) -> None:
         print(f"restride: {title} ...", file=sys.stderr, flush=True)
-        found = self._attempt(name, lambda: work(lambda total: Progress(total, sys.stderr)))
-        if found is not None:
-            self._record[name] = found.record
-            print(found.text, flush=True)
-            for problem in found.problems:
+        part = self._attempt(name, work)
+        if part is not None:
+            self._record[name] = part.record
+            print(part.text, flush=True)
+            for problem in part.problems:
                 self._add(name, problem.exit_code, problem.message)
         self._write()
 
@@ -174,7 +172,7 @@ class _Selftest:
 
     def _write(self) -> None:
         self._record["seconds"] = round(time.monotonic() - self._started, 1)
-        record = nameless(self._record, _KEPT)
+        record = nameless(self._record, _UNCHANGED)
         text = json.dumps(record, indent=1, allow_nan=False) + "\n"
         for path, content in zip(self._files, (text, page(record)), strict=True):
             write_whole(path, content.encode("utf-8", "replace"))

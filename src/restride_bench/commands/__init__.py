@@ -1,1 +1,0 @@
-"""Commands of ``restride`` that this package provides."""
