@@ -90,11 +90,13 @@ def _walked(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
 
 def _strided(kernel: KernelSpec, axes: list[TwinAxis] | None, windows: list[np.ndarray], name: str) -> None:
     src_base, dst_base, _, _, lane_stride = kernel.push
-    index = pieces(kernel, 512)
+    neighbours, each = kernel.constants[:2]
+    assert each in (4, 2, 1)
+    index = pieces(kernel, 128 * each)
     if axes:
-        neighbours, together, _, is_full = kernel.constants[:4]
-        assert is_full == (np.prod(kernel.groups) * 512 == len(index))
-        assert not together or (neighbours and axes[0].size % 4 == 0)
+        together, is_full, is_reversed = kernel.constants[2:5]
+        assert is_full == (np.prod(kernel.groups) * 128 * each == len(index))
+        assert not together or (neighbours and axes[0].size % each == 0)
     src, dst, _ = (index, index, []) if axes is None else walk(index, axes)
     width = int(name.rsplit("_", 1)[1]) // 8
     wide_src, out = (window[: len(window) // width * width].view(f"V{width}") for window in windows)
@@ -108,7 +110,7 @@ def _strided(kernel: KernelSpec, axes: list[TwinAxis] | None, windows: list[np.n
         put(windows[1].view(np.uint32), places.ravel(), np.ascontiguousarray(taken).view(np.uint32))
     elif "gather" in name:
         lanes = np.arange(4) * signed(lane_stride)
-        assert not kernel.constants[2] or (signed(lane_stride) == -1 and not ((src_base + src - 3) % 4).any())
+        assert not is_reversed or (signed(lane_stride) == -1 and not ((src_base + src - 3) % 4).any())
         taken = at(windows[0].view(np.uint32), signed(src_base) + src[:, None] + lanes)
         put(out, dst_base + dst, np.ascontiguousarray(taken).view("V16")[:, 0])
     else:
@@ -201,12 +203,13 @@ def _transpose_shared(kernel: KernelSpec, outer: list[TwinAxis], windows: list[n
 
 def _pixels(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
     """pixels.comp: of the words of a row, from that of its first element on, the elements that are its own."""
-    bits, channels, whole_loads, whole_stores, is_full = kernel.constants[:5]
+    bits, channels, whole_loads, whole_stores, is_full, groups = kernel.constants[:6]
     src_base, dst_base, count, row, plane_stride = kernel.push
     assert 2 <= channels <= 4
     assert is_full == (np.prod(kernel.groups) * 128 == count)
     lanes = 32 // bits
-    chunk = 4 * lanes
+    chunk = groups * lanes
+    assert groups == 4 or (groups == 1 and not whole_loads and not whole_stores)
     src, dst, coordinates = walk(pieces(kernel, 128), axes)
     src, dst, first = (offset[:, None] for offset in (signed(src_base) + src, dst_base + dst, coordinates[0] * chunk))
     planes = np.arange(channels) * signed(plane_stride)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -272,14 +273,19 @@ def test_whole_words_of_elements_are_written_without_a_look_for_holes(src, dst, 
     ]
 
 
-def test_full_groups_fill_every_row_of_groups():
-    """2625 words are 20 groups and a part of one: three rows of six, where a row has at most eight."""
-    src, dst = TensorDesc.parse("u8[500,7,3]{strides=(21,-3,1),offset=18}"), TensorDesc.parse("u8[500,7,3]")
+@pytest.mark.parametrize(
+    ("rows", "parts"),
+    [
+        (500, [((6, 3, 1), 2304, 1), ((3, 1, 1), 321, 0)]),  # 2625 words are 20 groups and a part of one
+        (419, [((8, 2, 1), 2048, 1), ((2, 1, 1), 152, 0)]),  # 2199 words and three bytes: 17 groups and a part of one
+        (180, [((7, 1, 1), 896, 1), ((1, 1, 1), 49, 0)]),
+    ],
+)
+def test_full_groups_fill_every_row_of_groups(rows, parts):
+    """A row has at most eight groups."""
+    src, dst = TensorDesc.parse(f"u8[{rows},7,3]{{strides=(21,-3,1),offset=18}}"), TensorDesc.parse(f"u8[{rows},7,3]")
     kernels = copy_kernels(src, dst, SteeredLimits(elements_per_dispatch=1, max_group_count=(8, 65535, 2)))
-    assert [(kernel.groups, kernel.push[2], kernel.constants[3]) for kernel in kernels] == [
-        ((6, 3, 1), 2304, 1),
-        ((3, 1, 1), 321, 0),
-    ]
+    assert [(kernel.groups, kernel.push[2], kernel.constants[3]) for kernel in kernels] == parts
     source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
     result = np.full(dst.nbytes, 171, np.uint8)
     run(kernels, source, result)
@@ -403,8 +409,58 @@ def test_pieces_of_an_invocation_lie_along_one_axis(src, dst, first):
     (kernel,) = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), ROOMY)
     words = np.frombuffer(kernel.parameters, np.uint32).tolist()
     assert kernel.shader.startswith("strided_copy")
-    assert kernel.constants[1] == (first is not None)
+    assert kernel.constants[2] == (first is not None)
     assert words[8:11] == first or first is None
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "shader", "pieces", "each"),
+    [
+        # 165,888 bytes: words, an invocation each. 1.2 million: 8 bytes, because 16 would be 75,264 invocations.
+        ("u8[6,96,288]{strides=(27648,288,1)}", "u8[6,96,288]{strides=(288,1728,1)}", "strided_copy_32", 41472, 1),
+        ("u8[8,224,672]", "u8[8,224,672]{strides=(672,5376,1)}", "strided_copy_64", 150528, 1),
+        ("f32[8,197,768]", "f32[8,197,768]{strides=(768,6144,1)}", "strided_copy_128", 302592, 2),
+        ("f32[4,512,768]", "f32[4,512,768]{strides=(768,3072,1)}", "strided_copy_128", 393216, 4),
+        ("f32[64,8]{strides=(20,2)}", "f32[64,8]", "strided_gather_128", 128, 1),
+        ("f32[64,8]", "f32[64,8]{strides=(20,2)}", "strided_scatter_128", 128, 1),
+    ],
+)
+@pytest.mark.parametrize("elements", ["neighbours", "apart"])
+def test_copies_of_words_have_many_invocations_where_these_are_to_be_many(src, dst, shader, pieces, each, elements):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    choices = Choices(elements=elements, invocations="many")
+    (kernel,) = copy_kernels(src, dst, SteeredLimits(choices=choices))
+    assert (kernel.shader, kernel.push[2], kernel.constants[1]) == (shader, pieces, each)
+    assert math.prod(kernel.groups) * 128 >= pieces // each >= choices.fewest_invocations(src.numel)
+    source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
+    result = np.full(dst.nbytes, 171, np.uint8)
+    run((kernel,), source, result)
+    np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
+
+
+@pytest.mark.parametrize(
+    ("src", "dst"),
+    [
+        ("f32[1,3,224,224]{1,3,2,0}", "f32[1,3,224,224]"),
+        ("u8[1,3,224,223]{1,3,2,0}", "u8[1,3,224,223]"),
+        ("f16[4,40,33]{0,2,1}", "f16[4,40,33]"),
+        ("f16[4,40,33]", "f16[4,40,33]{0,2,1}"),
+    ],
+)
+def test_pixels_go_by_one_group_where_invocations_are_to_be_many(src, dst):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    groups = {}
+    for invocations in ("few", "many"):
+        limits = SteeredLimits(elements_per_dispatch=1 << 40, choices=Choices(invocations=invocations))
+        (kernel,) = copy_kernels(src, dst, limits)
+        assert kernel.shader in ("pixels_to_planes", "planes_to_pixels")
+        source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
+        result = np.full(dst.nbytes, 171, np.uint8)
+        run((kernel,), source, result)
+        np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
+        groups[invocations] = kernel.constants[5], kernel.push[2]
+    assert (groups["few"][0], groups["many"][0]) == (4, 1)
+    assert groups["many"][1] > 3 * groups["few"][1]
 
 
 def test_elements_of_16_bytes_have_no_transpose():

@@ -17,7 +17,7 @@ from restride.kernel import CANDIDATES
 from restride.plan import copy_kernels, crops, resample
 from restride.plan import resample as invocations
 from restride.plan.convert import ELEMENT_TYPES, FOURS_PER_INVOCATION, PAIRS_ALONG_FOUR, Conversion
-from restride.plan.copy import _SHARED_WORDS, ELEMENTS_PER_INVOCATION
+from restride.plan.copy import _SHARED_WORDS, PIECES_EACH
 from restride.plan.dispatches import GROUP_SIZE
 from restride.plan.problem import (
     AXIS_ROWS,
@@ -193,8 +193,7 @@ def test_work_groups_along_one_line(file):
 
 
 def test_work_of_an_invocation():
-    file = "copy/strided_copy.comp"
-    assert number(r"ELEMENTS_PER_INVOCATION = (\d+);", file) == ELEMENTS_PER_INVOCATION
+    assert number(r"const uint EACH = (\d+);", "copy/strided_copy.comp") == PIECES_EACH
     assert number(r"FOURS_PER_INVOCATION = (\d+);", "convert/convert.comp") == FOURS_PER_INVOCATION
     assert number(r"local_size_x = (\d+)\)", "copy/transpose.comp") == GROUP_BLOCKS
 

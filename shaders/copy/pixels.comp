@@ -1,14 +1,15 @@
 // Copy between rows of pixels, CHANNELS elements side by side, and rows of planes, of 8, 16 or 32 bits, wherever they begin.
 //
-// Four groups of pixels an invocation, a group being as many pixels as a word has elements, so that it is CHANNELS words: one
-// of each plane. Where a row of the destination begins in the middle of a word, every word of it has elements of two groups.
-// So the group before those four is loaded too, and what is stored are these words, moved up by the elements before the row.
+// A chunk of pixels an invocation: four groups, or one where a GPU would have too few invocations. A group is as many pixels as a
+// word has elements, so that it is CHANNELS words: one of each plane. Where a row of the destination begins in the middle of a
+// word, every word of it has elements of two groups. So the group before the chunk is loaded too, and what is stored are these
+// words, moved up by the elements before the row.
 // u8, three channels, a plane at offset 2: its first word is two bytes that are not its own and bytes 0 and 1 of the plane.
 //
 // TO_PLANES: a run of the source becomes a run in each of CHANNELS planes, plane_stride apart in the destination. Otherwise the
 //   other way, plane_stride apart in the source.
-// What axis 0 counts is chunks of four groups; dispatch.row_size is the pixels of a row.
-// WHOLE_LOADS, WHOLE_STORES: rows are whole chunks, and begin at a multiple of four words.
+// What axis 0 counts is chunks; dispatch.row_size is the pixels of a row.
+// WHOLE_LOADS, WHOLE_STORES: rows are whole chunks of four groups, and begin at a multiple of four words.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -25,9 +26,10 @@ layout(constant_id = 1) const uint CHANNELS = 3;  // 2 to 4
 layout(constant_id = 2) const bool WHOLE_LOADS = false;
 layout(constant_id = 3) const bool WHOLE_STORES = false;
 layout(constant_id = 4) const bool FULL = false;  // every invocation of every group has a chunk
+layout(constant_id = 5) const uint GROUPS = 4;    // of a chunk, 4 or 1: words of each plane
 
 const uint MOST_CHANNELS = 4;
-const uint GROUPS = 5;  // the first of them before those that are the invocation's own
+const uint LOADED_GROUPS = GROUPS + 1u;  // the first of them before those that are the invocation's own
 #define MOST_LOADED 24  // 4 * (5 + 1)
 #define MOST_STORED 17  // 4 * 4 + 1
 
@@ -36,7 +38,8 @@ const uint GROUPS = 5;  // the first of them before those that are the invocatio
 #include "elements.glsl"
 #include "rows.glsl"
 
-const uint FOUR = 4u * LANES;  // elements of four words, and pixels of a chunk
+const uint FOUR = 4u * LANES;        // elements of four words
+const uint CHUNK = GROUPS * LANES;  // pixels
 
 uint src_offset, dst_offset, chunk;
 
@@ -88,7 +91,7 @@ void store(uint count, uint offset, int low, int high) {
 void load(int first, int pixels, int bottom, int top) {
     int channels = int(CHANNELS);
     if (!WHOLE_LOADS) {
-        load_words(0u, GROUPS * CHANNELS, src_offset - LANES * CHANNELS, src_offset + uint(bottom * channels),
+        load_words(0u, LOADED_GROUPS * CHANNELS, src_offset - LANES * CHANNELS, src_offset + uint(bottom * channels),
             src_offset + uint(top * channels + channels - 1));
         return;
     }
@@ -108,7 +111,7 @@ void load(int first, int pixels, int bottom, int top) {
 void make(int first, int pixels) {
     [[unroll]] for (uint plane = 0u; plane < MOST_CHANNELS; ++plane) {
         if (plane < CHANNELS) {
-            [[unroll]] for (uint group = 0u; group < GROUPS; ++group) {
+            [[unroll]] for (uint group = 0u; group < LOADED_GROUPS; ++group) {
                 stored[group] = 0u;
                 [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
                     if (lane < LANES) {
@@ -119,7 +122,7 @@ void make(int first, int pixels) {
             }
             uint offset = dst_offset + plane * dispatch.plane_stride;
             int outside = int(offset % LANES);
-            store(4u, offset, max(outside - first, 0), min(pixels - first + outside, int(FOUR)));
+            store(GROUPS, offset, max(outside - first, 0), min(pixels - first + outside, int(CHUNK)));
         }
     }
 }
@@ -130,12 +133,12 @@ void load(int first, int pixels, int bottom, int top) {
     [[unroll]] for (uint plane = 0u; plane < MOST_CHANNELS; ++plane) {
         if (plane < CHANNELS) {
             uint offset = src_offset + plane * dispatch.plane_stride;
-            uint place = plane * (GROUPS + 1u);
+            uint place = plane * (LOADED_GROUPS + 1u);
             if (WHOLE_LOADS) {
                 load_four(place + 1u, offset, first >= pixels);
                 loaded[place] = src[offset / LANES - uint(chunk != 0u)];
             } else {
-                load_words(place, GROUPS, offset - LANES, offset + uint(bottom), offset + uint(top));
+                load_words(place, LOADED_GROUPS, offset - LANES, offset + uint(bottom), offset + uint(top));
             }
         }
     }
@@ -144,12 +147,12 @@ void load(int first, int pixels, int bottom, int top) {
 void make(int first, int pixels) {
     // Of the group before, the last word.
     [[unroll]] for (uint word = 0u; word < MOST_STORED; ++word) {
-        if (word <= 4u * CHANNELS) {
+        if (word <= GROUPS * CHANNELS) {
             stored[word] = 0u;
             [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
                 if (lane < LANES) {
                     uint element = (word + CHANNELS - 1u) * LANES + lane;
-                    uint bits = loaded_element(element % CHANNELS * (GROUPS + 1u), element / CHANNELS);
+                    uint bits = loaded_element(element % CHANNELS * (LOADED_GROUPS + 1u), element / CHANNELS);
                     stored[word] |= in_lane(bits, lane);
                 }
             }
@@ -157,8 +160,8 @@ void make(int first, int pixels) {
     }
     int channels = int(CHANNELS);
     int outside = int(dst_offset % LANES);
-    int high = min((pixels - first) * channels + outside, int(FOUR) * channels);
-    store(4u * CHANNELS, dst_offset, max(outside - first * channels, 0), high);
+    int high = min((pixels - first) * channels + outside, int(CHUNK) * channels);
+    store(GROUPS * CHANNELS, dst_offset, max(outside - first * channels, 0), high);
 }
 
 #endif
@@ -175,9 +178,9 @@ void main() {
     src_offset = dispatch.src_base;
     dst_offset = dispatch.dst_base;
     FOR_COORDINATES_OF_INDEX
-    int first = int(chunk * FOUR);  // pixel of the row
+    int first = int(chunk * CHUNK);  // pixel of the row
     int pixels = int(dispatch.row_size);
-    // Pixels of the row among those loaded, counted from `first` on: from -1 group to 4 groups.
-    load(first, pixels, max(-int(LANES), -first), min(int(FOUR), pixels - first) - 1);
+    // Pixels of the row among those loaded, counted from `first` on: from -1 group to the end of the chunk.
+    load(first, pixels, max(-int(LANES), -first), min(int(CHUNK), pixels - first) - 1);
     make(first, pixels);
 }

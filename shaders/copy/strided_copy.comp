@@ -48,19 +48,19 @@ layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 #include "axes.glsl"
 #endif
 
-// Enough work for one invocation to pay for its start.
-const uint ELEMENTS_PER_INVOCATION = 4;
-
-// Which four elements: neighbours where an invocation is a lane of a CPU (a fifth faster on llvmpipe), a group apart where
+// Which pieces an invocation moves: neighbours where it is a lane of a CPU (a fifth faster on llvmpipe), a group apart where
 // neighbouring invocations share a memory transaction.
 layout(constant_id = 0) const bool NEIGHBOURS = false;
 
-#ifndef RUN
-// The pieces of an invocation differ along axis 0 alone, whose size is a multiple of theirs: the axes are walked once for all four.
-// Sizes (12, 5), NEIGHBOURS: piece 16 is coordinates (4, 1), and 17 to 19 are (5, 1) to (7, 1).
-layout(constant_id = 1) const bool TOGETHER = false;
+// How many: 4, enough work to pay for its start, or 2 or 1 where a GPU would have too few invocations.
+layout(constant_id = 1) const uint EACH = 4;
 
-// Every invocation of every group has four pieces. Where one may not, llvmpipe asks for each load and store.
+#ifndef RUN
+// The pieces of an invocation differ along axis 0 alone, whose size is a multiple of theirs: the axes are walked once for all.
+// Sizes (12, 5), NEIGHBOURS, EACH 4: piece 16 is coordinates (4, 1), and 17 to 19 are (5, 1) to (7, 1).
+layout(constant_id = 2) const bool TOGETHER = false;
+
+// Every invocation of every group has all its pieces. Where one may not, llvmpipe asks for each load and store.
 layout(constant_id = 3) const bool FULL = false;
 #else
 const bool FULL = false;
@@ -68,7 +68,7 @@ const bool FULL = false;
 
 #ifdef GATHER
 // A flip, whose words are one 128-bit load, the last one first.
-layout(constant_id = 2) const bool REVERSED = false;
+layout(constant_id = 4) const bool REVERSED = false;
 #endif
 
 ELEMENT load(uint offset) {
@@ -101,11 +101,11 @@ void main() {
 #ifndef RUN
     load_axes();
 #endif
-    uint start = group_number() * gl_WorkGroupSize.x * ELEMENTS_PER_INVOCATION;
-    start += gl_LocalInvocationID.x * (NEIGHBOURS ? ELEMENTS_PER_INVOCATION : 1);
+    uint start = group_number() * gl_WorkGroupSize.x * EACH;
+    start += gl_LocalInvocationID.x * (NEIGHBOURS ? EACH : 1);
     uint step = NEIGHBOURS ? 1 : gl_WorkGroupSize.x;
     uint src_offset, dst_offset;
-    [[unroll]] for (uint n = 0; n < ELEMENTS_PER_INVOCATION; ++n) {
+    [[unroll]] for (uint n = 0; n < EACH; ++n) {
         uint piece = start + n * step;
 #ifdef RUN
         src_offset = SRC_BASE + piece;

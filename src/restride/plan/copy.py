@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from restride.kernel import Binding, KernelSpec, Limits, Run
+from restride.kernel import Binding, Choices, KernelSpec, Limits, Run
 from restride.layout import TensorDesc
 from restride.plan.dispatches import (
     GROUP_SIZE,
@@ -35,6 +35,7 @@ from restride.plan.problem import (
     Problem,
     Push,
     in_order,
+    narrow,
     simplify,
     widen,
     word,
@@ -50,8 +51,8 @@ from restride.plan.transpose import (
     transpose_shared,
 )
 
-ELEMENTS_PER_INVOCATION = 4
-"""Elements that an invocation of strided_copy.comp moves."""
+PIECES_EACH = 4
+"""Most pieces that an invocation of strided_copy.comp moves."""
 
 RUN_WIDTHS = (32, 128)
 """Bits of the elements that run_copy modules move."""
@@ -156,7 +157,7 @@ def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
     elif problem.itemsize < 4:
         yield from plan_elements(problem, limits, "element_copy")
     elif limits.shortcuts and _can_gather(problem):
-        group = 4 * GROUP_SIZE * ELEMENTS_PER_INVOCATION
+        group = 4 * GROUP_SIZE * PIECES_EACH
         yield from (_copy_words(part, limits) for part in full_groups(problem, group, limits))
     else:
         yield _copy_words(problem, limits)
@@ -234,13 +235,15 @@ def _copy_pixels(problem: Problem, pixels: _Pixels, limits: Limits) -> KernelSpe
     bound = bind(problem, limits)
     shader, along, channel, others, chunk, *whole = pixels
     lanes = 4 // problem.itemsize
+    if problem.count // (chunk * channel.size) < limits.choices.fewest_invocations(problem.count):
+        chunk, whole = lanes, [False, False]
     starts = (problem.dst_offset, *(axis.dst for axis in others), *_planes(channel.dst))
     before = lanes - 1 if any(start % lanes for start in starts) else 0
     chunks = -(-(along.size * along.dst + before) // (chunk * along.dst))
     axes = (replace(along, size=chunks, src=chunk * along.src, dst=chunk * along.dst), *others)
     (plane_stride,) = (*_planes(channel.src), *_planes(channel.dst))
     pieces = problem.count // (along.size * channel.size) * chunks
-    constants = (8 * problem.itemsize, channel.size, *map(int, (*whole, are_full(pieces, limits))))
+    constants = (8 * problem.itemsize, channel.size, *map(int, whole), int(are_full(pieces, limits)), chunk // lanes)
     push = ChunkPush(bound.src_base, bound.dst_base, pieces, along.size, word(plane_stride))
     return strided_kernel(shader, axes, constants, push, bound.windows, limits)
 
@@ -346,23 +349,44 @@ def _copy_short_rows(problem: Problem, short_rows: _ShortRows, limits: Limits) -
 
 
 def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
-    bound = bind(problem, limits)
-    bits = problem.itemsize * 8
     axes = problem.axes
-    push = Push(bound.src_base, bound.dst_base, problem.count)
-    if limits.shortcuts and bits in RUN_WIDTHS and all((axis.src, axis.dst) == (1, 1) for axis in axes):
-        neighbours = (int(limits.choices.neighbours),)
-        groups = groups_for(problem.count, limits, ELEMENTS_PER_INVOCATION)
-        return KernelSpec(f"run_copy_{bits}", neighbours, push, b"", groups, bound.windows)
-    shader, is_reversed = f"strided_copy_{bits}", False
     scattered = _scattered_axis(problem)
-    if limits.shortcuts and _can_gather(problem):
-        shader, axes, is_reversed = "strided_gather_128", _gathered(axes), _is_reversed(problem)
-        push = Push(bound.src_base, bound.dst_base // 4, problem.count // 4, 0, word(problem.axes[0].src))
-    elif limits.shortcuts and scattered is not None:
-        shader, axes = "strided_scatter_128", _scattered(axes, scattered)
-        push = Push(bound.src_base // 4, bound.dst_base, problem.count // 4, 0, problem.axes[scattered].dst)
-    return walking_kernel(shader, axes, push, bound.windows, limits, is_reversed)
+    if limits.shortcuts and _can_gather(problem) and not _is_run(problem):
+        bound = bind(problem, limits)
+        push = Push(bound.src_base, bound.dst_base // 4, problem.count // 4, 0, word(axes[0].src))
+        is_reversed = _is_reversed(problem)
+        return walking_kernel("strided_gather_128", _gathered(axes), push, bound.windows, limits, is_reversed)
+    if limits.shortcuts and scattered is not None and not _is_run(problem):
+        bound = bind(problem, limits)
+        push = Push(bound.src_base // 4, bound.dst_base, problem.count // 4, 0, axes[scattered].dst)
+        return walking_kernel("strided_scatter_128", _scattered(axes, scattered), push, bound.windows, limits)
+    problem = _spread(problem, limits.choices)
+    bound = bind(problem, limits)
+    push = Push(bound.src_base, bound.dst_base, problem.count)
+    bits = problem.itemsize * 8
+    if limits.shortcuts and bits in RUN_WIDTHS and _is_run(problem):
+        each = _pieces_each(problem.count, limits.choices)
+        constants = (int(limits.choices.neighbours), each)
+        return KernelSpec(
+            f"run_copy_{bits}", constants, push, b"", groups_for(problem.count, limits, each), bound.windows
+        )
+    return walking_kernel(f"strided_copy_{bits}", problem.axes, push, bound.windows, limits)
+
+
+def _is_run(problem: Problem) -> bool:
+    """True if both sides are contiguous, in the same order."""
+    return all((axis.src, axis.dst) == (1, 1) for axis in problem.axes)
+
+
+def _spread(problem: Problem, choices: Choices) -> Problem:
+    """The problem with narrower elements, of a word at least, while there would be too few invocations for them.
+
+    165,888 bytes, by 16, are 10,368 elements; by words they are 41,472, and one invocation each.
+    """
+    words = problem.count * problem.itemsize // 4
+    while problem.itemsize > 4 and problem.count < choices.fewest_invocations(4 * words):
+        problem = narrow(problem)
+    return problem
 
 
 def walking_kernel(
@@ -375,27 +399,38 @@ def walking_kernel(
 ) -> KernelSpec:
     """The dispatch of a strided_ module, with the axes in the order in which it walks them."""
     neighbours = limits.choices.neighbours
-    together = _together(axes) if neighbours else None
-    is_full = are_full(push[2], limits, ELEMENTS_PER_INVOCATION)
-    constants = (int(neighbours), int(together is not None), int(is_reversed), int(is_full))
-    return strided_kernel(shader, together or axes, constants, push, windows, limits, each=ELEMENTS_PER_INVOCATION)
+    each = _pieces_each(push[2], limits.choices)
+    together = _together(axes, each) if neighbours and each > 1 else None
+    is_full = are_full(push[2], limits, each)
+    constants = (int(neighbours), each, int(together is not None), int(is_full), int(is_reversed))
+    return strided_kernel(shader, together or axes, constants, push, windows, limits, each=each)
 
 
-def _together(axes: tuple[Axis, ...]) -> tuple[Axis, ...] | None:
-    """The axes in an order in which the pieces of every invocation differ along the first one alone, if there is one.
+def _pieces_each(pieces: int, choices: Choices) -> int:
+    """Pieces that an invocation moves: 4, or 2 or 1 while there would be too few invocations.
+
+    18,816 pieces have an invocation each; of 400,000 an invocation moves four, which makes 100,000.
+    """
+    each = PIECES_EACH
+    while each > 1 and pieces // each < choices.fewest_invocations(4 * pieces):
+        each //= 2
+    return each
+
+
+def _together(axes: tuple[Axis, ...], each: int) -> tuple[Axis, ...] | None:
+    """The axes in an order in which the ``each`` pieces of every invocation differ along the first one alone, if any.
 
     Of sizes (6, 6, 8) the last has fours: (4, 6, 6, 2). It is an axis whose steps are short on one side.
     """
-    near = [axis for axis in axes if axis.size % ELEMENTS_PER_INVOCATION == 0 and _step(axis) <= _NEAR]
+    near = [axis for axis in axes if axis.size % each == 0 and _step(axis) <= _NEAR]
     if not near:
         return None
     axis = min(near, key=lambda axis: (_step(axis), abs(axis.src)))
     if axis is axes[0]:
         return axes
-    fours = ELEMENTS_PER_INVOCATION
-    rest = Axis(axis.size // fours, axis.src * fours, axis.dst * fours)
+    rest = Axis(axis.size // each, axis.src * each, axis.dst * each)
     others = [rest if other is axis else other for other in axes if other is not axis or rest.size > 1]
-    return (replace(axis, size=fours), *others) if len(others) < MAX_AXES else None
+    return (replace(axis, size=each), *others) if len(others) < MAX_AXES else None
 
 
 def _step(axis: Axis) -> int:

@@ -251,6 +251,16 @@ def are_full(pieces: int, limits: Limits, each: int = 1) -> bool:
     return math.prod(groups_for(pieces, limits, each)) * GROUP_SIZE * each == pieces
 
 
+def _in_full_groups(pieces: int, limits: Limits) -> int:
+    """Most pieces, from the first on, that fill every group of their dispatch, one an invocation.
+
+    Rows of at most 8 groups: of 20 groups, in three rows, 18 can be full, and of 17 the 16 of two rows.
+    """
+    groups, columns = pieces // GROUP_SIZE, limits.max_group_count[0]
+    rows = -(-groups // columns)
+    return GROUP_SIZE * max(groups // rows * rows, columns * (rows - 1)) if rows else 0
+
+
 def _pays_for_full_groups(problem: Problem, limits: Limits) -> bool:
     """True if a large problem is to be cut where full groups end. On CPUs a guard costs each load and store."""
     return limits.choices.neighbours and limits.allow(2, problem.count * problem.itemsize // _LEAST_BYTES_FULL)
@@ -373,8 +383,7 @@ def _by_whole_words(problem: Problem, work: Work, limits: Limits, may_cut: bool)
         yield work, False
         return
     words, rest = divmod(problem.count, 4 // problem.itemsize)
-    _, rows, _ = groups_for(words, limits)
-    full = words // (GROUP_SIZE * rows) * GROUP_SIZE * rows
+    full = _in_full_groups(words, limits)
     pays = _pays_for_full_groups(problem, limits) or (rest > 0 and limits.allow(2, problem.count))
     if may_cut and pays and 0 < full < work.pieces:
         yield Work(True, full, work.first), True

@@ -194,11 +194,11 @@ def _can_widen(problem: Problem) -> bool:
     )
 
 
-def in_words(problem: Problem) -> Problem:
-    """A problem of 8-byte elements as one of 4-byte words: an inner axis of two words."""
+def narrow(problem: Problem) -> Problem:
+    """The problem with elements half as wide, of which there are twice as many."""
     pair = Axis(2, 1, 1)
-    axes = tuple(replace(axis, src=axis.src * 2, dst=axis.dst * 2) for axis in problem.axes)
-    return Problem((pair, *axes), problem.src_offset * 2, problem.dst_offset * 2, 4)
+    axes = _merge((pair, *(replace(axis, src=axis.src * 2, dst=axis.dst * 2) for axis in problem.axes)))
+    return Problem(axes, problem.src_offset * 2, problem.dst_offset * 2, problem.itemsize // 2)
 
 
 # The words of a dispatch: constants, push constants, and the storage buffer with the axes. Rows of the buffer are in

@@ -38,7 +38,7 @@ from restride.plan.problem import (
     BlockPush,
     Problem,
     Push,
-    in_words,
+    narrow,
     pack_parameters,
     table_bytes,
     table_words,
@@ -431,7 +431,7 @@ def plan_resample(
     moves = _is_move(conversion, tables)
     if moves and dst.dtype.itemsize == 8:
         for problem in _problems(src, dst, tables, conversion.places):
-            yield from plan_elements(in_words(problem), limits, "resample_nearest")
+            yield from plan_elements(narrow(problem), limits, "resample_nearest")
         return
     for work in planned(src, dst, tables, conversion.places, limits):
         if moves and work.are_elements:

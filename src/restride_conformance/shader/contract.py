@@ -56,15 +56,15 @@ _LINE = (128, 1, 1)
 _BLOCKS = (64, 1, 1)
 
 _MODULES = (
-    ("run_copy_32 run_copy_128", Interface(_LINE, 2, 5, 1, walks_axes=False)),
-    ("strided_copy_32 strided_copy_64 strided_copy_128", Interface(_LINE, 3, 5, 4)),
-    ("strided_gather_128 strided_scatter_128 strided_fill_32 strided_fill_128", Interface(_LINE, 3, 5, 4)),
+    ("run_copy_32 run_copy_128", Interface(_LINE, 2, 5, 2, walks_axes=False)),
+    ("strided_copy_32 strided_copy_64 strided_copy_128", Interface(_LINE, 3, 5, 5)),
+    ("strided_gather_128 strided_scatter_128 strided_fill_32 strided_fill_128", Interface(_LINE, 3, 5, 5)),
     ("transpose_8 transpose_16 transpose_32 transpose_64", Interface(_BLOCKS, 3, 14, 3)),
     ("transpose_8_aligned transpose_16_aligned", Interface(_BLOCKS, 3, 14, 3)),
     ("transpose_32_aligned transpose_64_aligned", Interface(_BLOCKS, 3, 14, 3)),
     ("transpose_shared_8 transpose_shared_16", Interface(_LINE, 3, 7, 2)),
     ("transpose_shared_32 transpose_shared_64", Interface(_LINE, 3, 7, 1)),
-    ("pixels_to_planes planes_to_pixels", Interface(_LINE, 3, 5, 5)),
+    ("pixels_to_planes planes_to_pixels", Interface(_LINE, 3, 5, 6)),
     ("element_copy", Interface(_LINE, 3, 5, 4)),
     ("element_rows", Interface(_LINE, 3, 5, 3)),
     ("short_rows", Interface(_LINE, 3, 5, 4)),
