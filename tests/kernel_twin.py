@@ -209,7 +209,7 @@ def _pixels(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray])
     assert is_full == (np.prod(kernel.groups) * 128 == count)
     lanes = 32 // bits
     chunk = groups * lanes
-    assert groups == 4 or (groups == 1 and not whole_loads and not whole_stores)
+    assert groups == 4 or (groups == 1 and whole_loads == whole_stores)
     src, dst, coordinates = walk(pieces(kernel, 128), axes)
     src, dst, first = (offset[:, None] for offset in (signed(src_base) + src, dst_base + dst, coordinates[0] * chunk))
     planes = np.arange(channels) * signed(plane_stride)

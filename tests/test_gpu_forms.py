@@ -11,7 +11,7 @@ from conftest import open_device
 from sampled import sample
 
 import restride as rs
-from restride.kernel import CANDIDATES, Choices
+from restride.kernel import CANDIDATES, Choices, Invocations
 from restride_conformance import Case, Verdict, catalogue, run_case
 
 
@@ -53,11 +53,17 @@ def test_no_choice_changes_a_bit_of_what_is_resized(gpu_like: rs.Device, tmp_pat
     assert differing == []
 
 
-def test_smoke_passes_with_the_kernels_of_gpus(gpu_like: rs.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("invocations", "each"), [("many", 1), ("few", 4)])
+def test_smoke_passes_with_the_kernels_of_gpus(
+    gpu_like: rs.Device, monkeypatch: pytest.MonkeyPatch, invocations: Invocations, each: int
+) -> None:
+    """The cases are small; few invocations do as much of them as of large ones."""
+    choices = replace(Choices.usual("discrete"), invocations=invocations)
+    monkeypatch.setattr(gpu_like.runtime, "limits", replace(gpu_like.runtime.limits, choices=choices))
     submit, forms, shaders = gpu_like.runtime.submit, set(), set()
 
     def submit_and_note(kernels, memories) -> None:
-        forms.update(kernel.constants[:1] for kernel in kernels if kernel.shader.startswith("strided_copy_32"))
+        forms.update(kernel.constants[:2] for kernel in kernels if kernel.shader.startswith("strided_copy_32"))
         shaders.update(kernel.shader for kernel in kernels)
         submit(kernels, memories)
 
@@ -68,5 +74,5 @@ def test_smoke_passes_with_the_kernels_of_gpus(gpu_like: rs.Device, monkeypatch:
         return "" if outcome.verdict is Verdict.PASSED else f"{outcome.verdict}: {case}: {outcome.message}"
 
     assert [text for case in catalogue("smoke") if (text := message(case))] == []
-    assert forms == {(0,)}
+    assert forms == {(0, each)}
     assert shaders >= {f"transpose_shared_{bits}" for bits in (8, 16, 32, 64)}

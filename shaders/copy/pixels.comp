@@ -9,7 +9,7 @@
 // TO_PLANES: a run of the source becomes a run in each of CHANNELS planes, plane_stride apart in the destination. Otherwise the
 //   other way, plane_stride apart in the source.
 // What axis 0 counts is chunks; dispatch.row_size is the pixels of a row.
-// WHOLE_LOADS, WHOLE_STORES: rows are whole chunks of four groups, and begin at a multiple of four words.
+// WHOLE_LOADS, WHOLE_STORES: rows are whole chunks, and begin at a multiple of so many words. With one group both or neither are.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -71,13 +71,17 @@ void move_up(uint count, uint elements) {
 void store(uint count, uint offset, int low, int high) {
     if (WHOLE_STORES) {
         [[unroll]] for (uint n = 0u; n < MOST_CHANNELS; ++n) {
-            if (4u * n < count) {
-                uint first = 4u * n + 1u;
-                uvec4 words = uvec4(stored[first], stored[first + 1u], stored[first + 2u], stored[first + 3u]);
-                [[unroll]] for (uint word = 0u; word < 4u; ++word) {
-                    words[word] = selected(words[word], offset);
+            if (GROUPS * n < count) {
+                uint first = GROUPS * n + 1u;
+                if (GROUPS == 1u) {
+                    dst[offset / LANES + n] = selected(stored[first], offset);
+                } else {
+                    uvec4 words = uvec4(stored[first], stored[first + 1u], stored[first + 2u], stored[first + 3u]);
+                    [[unroll]] for (uint word = 0u; word < 4u; ++word) {
+                        words[word] = selected(words[word], offset);
+                    }
+                    dst4[offset / FOUR + n] = words;
                 }
-                dst4[offset / FOUR + n] = words;
             }
         }
     } else {
@@ -93,6 +97,14 @@ void load(int first, int pixels, int bottom, int top) {
     if (!WHOLE_LOADS) {
         load_words(0u, LOADED_GROUPS * CHANNELS, src_offset - LANES * CHANNELS, src_offset + uint(bottom * channels),
             src_offset + uint(top * channels + channels - 1));
+        return;
+    }
+    if (GROUPS == 1u) {
+        [[unroll]] for (uint n = 0u; n < MOST_CHANNELS; ++n) {
+            if (n < CHANNELS) {
+                loaded[CHANNELS + n] = src[src_offset / LANES + n];
+            }
+        }
         return;
     }
     [[unroll]] for (uint n = 0u; n < MOST_CHANNELS; ++n) {
@@ -134,7 +146,9 @@ void load(int first, int pixels, int bottom, int top) {
         if (plane < CHANNELS) {
             uint offset = src_offset + plane * dispatch.plane_stride;
             uint place = plane * (LOADED_GROUPS + 1u);
-            if (WHOLE_LOADS) {
+            if (WHOLE_LOADS && GROUPS == 1u) {
+                loaded[place + 1u] = src[offset / LANES];
+            } else if (WHOLE_LOADS) {
                 load_four(place + 1u, offset, first >= pixels);
                 loaded[place] = src[offset / LANES - uint(chunk != 0u)];
             } else {

@@ -169,7 +169,7 @@ def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
 class _Pixels(NamedTuple):
     """Axes of a copy between pixels and planes: along a row, across the channels of a pixel, and the others.
 
-    chunk: pixels of an invocation. whole_loads, whole_stores: rows are whole chunks, and begin at 16 bytes.
+    chunk: most pixels of an invocation. whole_loads, whole_stores: rows are whole such chunks, and begin at 16 bytes.
     """
 
     shader: str
@@ -179,6 +179,13 @@ class _Pixels(NamedTuple):
     chunk: int
     whole_loads: bool
     whole_stores: bool
+
+    def whole_sides(self, problem: Problem, chunk: int) -> tuple[bool, bool]:
+        """For each side, whether its rows are whole chunks of so many pixels and begin at multiples of them."""
+        source = (problem.src_offset, *(axis.src for axis in self.others), *_planes(self.channel.src))
+        target = (problem.dst_offset, *(axis.dst for axis in self.others), *_planes(self.channel.dst))
+        loads, stores = (not any(number % chunk for number in (self.along.size, *side)) for side in (source, target))
+        return loads, stores
 
 
 def _pixels_of(problem: Problem) -> _Pixels | None:
@@ -197,10 +204,9 @@ def _pixels_of(problem: Problem) -> _Pixels | None:
         return None
     if not chunk < along.size < MAX_COUNT // MOST_CHANNELS - chunk:
         return None
-    loads = (problem.src_offset, along.size, *(axis.src for axis in others), *_planes(channel.src))
-    stores = (problem.dst_offset, along.size, *(axis.dst for axis in others), *_planes(channel.dst))
-    whole = [not any(number % chunk for number in numbers) for numbers in (loads, stores)]
-    return _Pixels(shader, along, channel, others, chunk, *whole)
+    pixels = _Pixels(shader, along, channel, others, chunk, False, False)
+    whole_loads, whole_stores = pixels.whole_sides(problem, chunk)
+    return pixels._replace(whole_loads=whole_loads, whole_stores=whole_stores)
 
 
 def _planes(stride: int) -> tuple[int, ...]:
@@ -236,7 +242,8 @@ def _copy_pixels(problem: Problem, pixels: _Pixels, limits: Limits) -> KernelSpe
     shader, along, channel, others, chunk, *whole = pixels
     lanes = 4 // problem.itemsize
     if problem.count // (chunk * channel.size) < limits.choices.fewest_invocations(problem.count):
-        chunk, whole = lanes, [False, False]
+        chunk = lanes
+        whole = [all(pixels.whole_sides(problem, chunk))] * 2
     starts = (problem.dst_offset, *(axis.dst for axis in others), *_planes(channel.dst))
     before = lanes - 1 if any(start % lanes for start in starts) else 0
     chunks = -(-(along.size * along.dst + before) // (chunk * along.dst))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
-from restride.kernel import Choices, Elements, KernelSpec, Limits, Rows, Transpose
+from restride.kernel import Choices, Elements, Invocations, KernelSpec, Limits, Rows, Transpose
 from restride.runtime import Memory, Runtime
 
 
@@ -70,7 +70,8 @@ class RuntimeUnderTest:
         """Start the problem ``line``: drop held submissions and choose a form of the kernels by the line's checksum.
 
         Half of all lines get the default choices; the others get choices for GPUs, a third of them with each number of
-        rows. A line always gets the same choices.
+        rows, and half of them with few invocations, so that these do as much as for a large problem. A line always gets
+        the same choices.
         """
         self._held_submissions.clear()
         self._uses_module = False
@@ -83,7 +84,8 @@ class RuntimeUnderTest:
             # With elements "apart", crop_pixels does not get 32-bit elements.
             elements: Elements = "neighbours" if self._module == "crop_pixels" else "apart"
             rows: tuple[Rows, ...] = ("4", "2", "1")
-            choices = Choices(elements, transpose, rows[number // 2 % len(rows)], "many")
+            invocations: Invocations = "few" if number // 6 % 2 else "many"
+            choices = Choices(elements, transpose, rows[number // 2 % len(rows)], invocations)
         self.limits = replace(self.limits, choices=choices)
 
     def __getattr__(self, name: str) -> Any:
