@@ -1,5 +1,7 @@
 """Files of the command line: what .npy, images and raw buffers hold, and hostile ones."""
 
+import errno
+import os
 import tracemalloc
 
 import numpy as np
@@ -7,8 +9,8 @@ import pytest
 
 import restride as rs
 from restride.cli import main
-from restride.cli.files import read_array, read_bounded, write_array, write_whole
-from restride.cli.process import UsageError
+from restride.cli.files import named_errors, read_array, read_bounded, write_array, write_whole
+from restride.cli.process import UsageError, line_for
 from restride.dtypes import DTYPES
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
@@ -434,3 +436,11 @@ def test_a_bounded_read_asks_for_no_memory_that_the_file_does_not_fill(tmp_path)
     for most in (7, 0):
         with pytest.raises(UsageError, match=rf"x\.json has more than {most} bytes"):
             read_bounded(path, most)
+
+
+def test_what_was_noted_about_an_error_of_the_system_is_said_with_the_file(tmp_path):
+    with pytest.raises(UsageError) as caught, named_errors("write", tmp_path / "x.zarr"):
+        error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        error.add_note("the same call continues the work")
+        raise error
+    assert line_for(caught.value).endswith("x.zarr: No space left on device; the same call continues the work")

@@ -184,7 +184,10 @@ def named_errors(action: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UsageError(f"cannot {action} {path}: {error.strerror or error}") from error
+        named = UsageError(f"cannot {action} {path}: {error.strerror or error}")
+        for note in getattr(error, "__notes__", ()):
+            named.add_note(note)
+        raise named from error
 
 
 # Reading.
