@@ -439,8 +439,8 @@ def test_a_bounded_read_asks_for_no_memory_that_the_file_does_not_fill(tmp_path)
 
 
 def test_what_was_noted_about_an_error_of_the_system_is_said_with_the_file(tmp_path):
+    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    error.add_note("the same call continues the work")
     with pytest.raises(UsageError) as caught, named_errors("write", tmp_path / "x.zarr"):
-        error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        error.add_note("the same call continues the work")
         raise error
     assert line_for(caught.value).endswith("x.zarr: No space left on device; the same call continues the work")
