@@ -31,18 +31,17 @@ FAMILIES = {
     "navi10": "RX 5700 XT, RDNA 1",
     "vega10": "RX Vega 64, GCN 5",
     "polaris10": "RX 580, GCN 4",
-    "gfx1201": "RX 9070 XT, RDNA 4 (Mesa 25)",
+    "gfx1201": "RX 9070 XT, RDNA 4, from Mesa 25 on",
 }
-"""Families of AMD GPUs, each with a card of it. RADV knows more families."""
-
-DEFAULT_FAMILIES = ("navi21", "navi10", "vega10", "polaris10")
-"""The families that Mesa 22 knows."""
+"""Families of AMD GPUs, each with a card of it. RADV knows more families, and Mesa 22's not the last of these."""
 
 INSTALL = (
     "install Mesa's RADV (Debian, Ubuntu: `apt install mesa-vulkan-drivers`; Fedora: `dnf install "
     "mesa-vulkan-drivers`; Arch: `pacman -S vulkan-radeon`)"
 )
 EXTENSION = "VK_KHR_pipeline_executable_properties"
+
+_NEWER = "install Mesa 25 or newer, or try it without installing it (docs/benchmarks/README.md#which-driver)"
 
 _COMPILING = "restride compiles "
 """Printed by the other process on standard error before the name of each kernel that it starts to compile."""
@@ -94,11 +93,16 @@ class Compiled:
     depths: tuple[int, ...]
 
 
+class UnknownFamily(DeviceNotFound):
+    """The installed RADV does not know a family."""
+
+
 def compile_kernels(family: str, keys: Sequence[Key]) -> dict[Key, Compiled]:
     """Compile every kernel for a family.
 
     Raises:
-        DeviceNotFound: RADV is not installed, does not know the family, or cannot compile one of the kernels.
+        UnknownFamily: RADV does not know the family.
+        DeviceNotFound: RADV is not installed, or cannot compile one of the kernels.
     """
     try:
         manifest = driver_file("radeon_icd")
@@ -116,10 +120,11 @@ def compile_kernels(family: str, keys: Sequence[Key]) -> dict[Key, Compiled]:
         message = " ".join((words if marker else rest).split()[-60:]) or f"it ended with code {process.returncode}"
         if marker:
             raise DeviceNotFound(f"RADV does not compile {name} for the family {family!r}: {message}")
-        known = (
-            f"; restride knows of {', '.join(FAMILIES)}, and a newer Mesa of more" if "nknown family" in message else ""
-        )
-        raise DeviceNotFound(f"RADV compiles nothing for the family {family!r}: {message}{known}")
+        if "nknown family" in message:
+            known = ", ".join(f"{name} ({card})" for name, card in FAMILIES.items())
+            why = _NEWER if family in FAMILIES else f"known ones are {known}"
+            raise UnknownFamily(f"the RADV of this Mesa does not know the family {family!r}: {why}")
+        raise DeviceNotFound(f"RADV compiles nothing for the family {family!r}: {message}")
     records = json.loads(process.stdout)
     return {
         key: Compiled(**record | {"depths": tuple(record["depths"])}) for key, record in zip(keys, records, strict=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -80,7 +80,7 @@ class Traffic:
         return self.needed / (self.sectors * SECTOR) if self.sectors else 1.0
 
 
-class Kind(NamedTuple):
+class _Kind(NamedTuple):
     """A buffer, by the number of its binding, and a direction: written or read."""
 
     binding: int
@@ -123,12 +123,13 @@ class Shared:
 class Trace(NamedTuple):
     """What a dispatch touches.
 
-    traffic: by buffer and direction.
+    traffic: of all buffers together, by "load" for those that the kernel reads, "store" for those it writes, and
+        "tables" for its parameters.
     shared: the accesses of all groups to sampled lines.
     turns: how often an invocation makes an access that is in a loop, on average; 1 if no access is in a loop.
     """
 
-    traffic: dict[Kind, Traffic]
+    traffic: dict[str, Traffic]
     shared: Shared
     turns: float
 
@@ -168,7 +169,7 @@ class Tracer:
         accesses, records = self._records(dispatch, every, thinned)
         size = local_size(load_module(kernel.shader), kernel.constants)
         traced = range(0, groups, every)
-        totals: dict[Kind, npt.NDArray[np.float64]] = {}
+        totals: dict[_Kind, npt.NDArray[np.float64]] = {}
         pairs = repeated = 0
         for group in traced:
             part = _part(records, group, size)
@@ -178,7 +179,11 @@ class Tracer:
             in_loops = np.isin(part.site, part.site[turn > 0])
             pairs += int((in_loops & (turn == 0)).sum())
             repeated += int(in_loops.sum())
-        traffic = {kind: Traffic(*(total * groups / len(traced)).tolist()) for kind, total in sorted(totals.items())}
+        named: dict[str, npt.NDArray[np.float64]] = {}
+        for kind, total in sorted(totals.items()):
+            name = "store" if kind.writes else "tables" if kind.binding >= len(kernel.bindings) else "load"
+            named[name] = named.get(name, 0) + total * groups / len(traced)
+        traffic = {name: Traffic(*total.tolist()) for name, total in named.items()}
         return Trace(traffic, _shared(accesses, records, kernel, size, thinned), repeated / pairs if pairs else 1.0)
 
     def _records(self, dispatch: Dispatch, every: int, thinned: int) -> tuple[list[Access], _Records]:
@@ -237,11 +242,11 @@ def _shared(accesses: Sequence[Access], records: _Records, kernel: KernelSpec, s
 
 def _of_group(
     accesses: Sequence[Access], records: _Records, turn: npt.NDArray[np.int64], size: int, subgroup: int
-) -> dict[Kind, npt.NDArray[np.float64]]:
+) -> dict[_Kind, npt.NDArray[np.float64]]:
     """The fields of ``Traffic`` for one work group, by buffer and direction."""
     nbytes = np.array([access.nbytes for access in accesses], np.int64)
-    figures: dict[Kind, npt.NDArray[np.float64]] = {}
-    kinds = [Kind(access.binding, access.writes) for access in accesses]
+    figures: dict[_Kind, npt.NDArray[np.float64]] = {}
+    kinds = [_Kind(access.binding, access.writes) for access in accesses]
     ordered = sorted(set(kinds))
     kind_of = np.array([ordered.index(kind) for kind in kinds], np.int64)[records.site]
     for number, kind in enumerate(ordered):
@@ -317,16 +322,3 @@ def _through_cache(sectors: npt.NDArray[np.int64]) -> int:
         if len(cached) > most:
             cached.popitem(last=False)
     return missed
-
-
-def both_ways(traffic: dict[Kind, Traffic], kernel: KernelSpec) -> dict[str, Traffic]:
-    """The traffic by name: "load" for bindings read, "store" for those written, "tables" for the parameters."""
-    named: dict[str, Traffic] = {}
-    for kind, figures in traffic.items():
-        name = "store" if kind.writes else "tables" if kind.binding >= len(kernel.bindings) else "load"
-        sums = (sum(pair) for pair in zip(astuple(named.get(name, _NONE)), astuple(figures), strict=True))
-        named[name] = Traffic(*sums)
-    return named
-
-
-_NONE = Traffic(0, 0, 0, 0, 0, 0)
