@@ -37,6 +37,7 @@ from restride_bench.audit.record import FORMAT, VERSION, changes, read_record
 from restride_bench.audit.recording import GPU, Dispatch, Recording, recorded
 from restride_bench.audit.roofline import Prediction
 from restride_bench.audit.table import Subject, workload_rows
+from restride_bench.audit.times import read_benchmark
 from restride_bench.audit.traffic import (
     CACHE_BYTES,
     MOST_GROUPS,
@@ -378,8 +379,8 @@ def test_what_was_measured_stands_beside_the_model(tmp_path, capsys):
         ("NVIDIA H200", {}, "no times of the measure kernel"),
         (
             "NVIDIA H200",
-            {"restride": {"median": 0.0}, "copy": {"median": 1.0}},
-            "is damaged: ValueError: a median of 0.0 s",
+            {"restride": {"median": -1.0}, "copy": {"median": 1.0}},
+            "is damaged: ValueError: a median of -1.0 s",
         ),
         ("NVIDIA H200", {"restride": {}, "copy": {"median": 1.0}}, "is damaged: KeyError"),
     ],
@@ -387,6 +388,15 @@ def test_what_was_measured_stands_beside_the_model(tmp_path, capsys):
 def test_a_benchmark_of_which_the_model_says_nothing_is_refused(device, kernel, words, tmp_path, capsys):
     assert main(["audit", "--small", "--measured", benchmark(tmp_path, device, kernel=kernel)]) == 2
     assert re.search(words, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("name", ["llvmpipe.json", "llvmpipe-mesa25.json"])
+def test_a_whole_benchmark_is_read_without_what_the_device_has_no_part_in(name):
+    times = read_benchmark(BENCHMARKS / name, ("llvmpipe",), is_small=False).times
+    stored = json.loads((BENCHMARKS / name).read_text(encoding="utf-8"))["results"]
+    idle = [each["name"] for each in stored if (each["group"], each["name"]) not in times]
+    assert idle == ["100 views NCHW->NHWC 1x3x8x8 by xp"]
+    assert all(seconds > 0 and share > 0 for seconds, share in times.values())
 
 
 def test_a_benchmark_of_other_sizes_is_refused(tmp_path, capsys):
@@ -624,7 +634,7 @@ def test_a_compiler_that_crashes_is_named_with_the_kernel(monkeypatch, capsys):
 def test_the_command_says_what_it_does_meanwhile(capsys):
     assert main(["audit", "--small", "-k", "nearest", "--device", "none"]) == 0
     out, err = capsys.readouterr()
-    assert "restride: compiling 1 kernels for navi21\nrestride: counting the memory traffic of 1 dispatches\n" in err
+    assert "restride: compiling the kernels for navi21 ...\nrestride: counting their memory traffic ...\n" in err
     assert "model" not in out
 
 

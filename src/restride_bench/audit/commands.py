@@ -209,7 +209,7 @@ def _compile(rows: Sequence[Row], families: Iterable[str], *, skips_unknown: boo
     keys = list(dict.fromkeys(Key.of(row.dispatch.kernel) for row in rows))
     done = []
     for family in dict.fromkeys(families):
-        complain(f"compiling {len(keys)} kernels for {family}")
+        complain(f"compiling the kernels for {family} ...")
         try:
             compiled = compile_kernels(family, keys)
         except UnknownFamily as error:
@@ -225,7 +225,7 @@ def _compile(rows: Sequence[Row], families: Iterable[str], *, skips_unknown: boo
 
 def _trace(rows: Sequence[Row], devices: Sequence[Device], subgroup: int) -> None:
     """Fill in the traffic of the rows; rows that fit no device here stay without it, and are named on stderr."""
-    complain(f"counting the memory traffic of {len(rows)} dispatches")
+    complain("counting their memory traffic ...")
     progress = Progress(len(rows), sys.stderr)
     tracer = Tracer()
     try:

@@ -83,16 +83,17 @@ def read_benchmark(path: Path, devices: Collection[str], *, is_small: bool) -> B
 
 
 def _times(result: Mapping[str, Any]) -> tuple[tuple[str, str], tuple[float, float]] | None:
-    times = result["measures"].get("kernel", {})
-    if OURS not in times or COPY not in times:
+    """The workload, and its seconds and share of copy; None if it was not measured, or the device had no part in it."""
+    medians = [_seconds(result["measures"].get("kernel", {}).get(column)) for column in (OURS, COPY)]
+    if not all(medians):
         return None
-    ours, copied = (_seconds(times[column]["median"]) for column in (OURS, COPY))
+    ours, copied = medians
     return (str(result["group"]), str(result["name"])), (ours, copied / ours)
 
 
-def _seconds(value: Any) -> float:
-    seconds = float(value)
-    if not 0 < seconds < 1e9:
+def _seconds(column: Any) -> float:
+    seconds = 0.0 if column is None else float(column["median"])
+    if not 0 <= seconds < 1e9:
         raise ValueError(f"a median of {seconds} s")
     return seconds
 

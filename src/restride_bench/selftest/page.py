@@ -12,6 +12,8 @@ from restride_bench.selftest.parts import NOTHING, speed_rows
 from restride_conformance.report import printable
 from restride_conformance.report.page import fill_template, limit_text
 
+_UNITS = {"max_buffer_range": " bytes", "offset_alignment": " bytes", "max_group_count": " work groups"}
+
 
 def page(record: Mapping[str, Any]) -> str:
     """The HTML page of a record that ``nameless`` has rewritten."""
@@ -45,7 +47,7 @@ def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "API", f"Vulkan {device['api_version']}"
         yield "memory", f"{device['heap_bytes'] / 2**30:.1f} GiB"
         for name, value in device["limits"].items():
-            yield name.replace("_", " "), limit_text(value)
+            yield name.replace("_", " "), limit_text(value) + _UNITS.get(name, "")
     yield "system", record["system"]
     yield "processor", record["processor"]
     yield "versions", ", ".join(f"{name} {version}" for name, version in record["versions"].items())

@@ -212,7 +212,8 @@ def _figure(seconds: float) -> float:
 def speed_rows(record: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     """Yield the rows of the table of speeds, the heading first; by the device's clock if it has one."""
     measure = record["measures"][-1]
-    yield (f"{measure}, {rounds_text(record['rounds'])}", "ms", "GB/s", "of copy")
+    clock = "by the device's clock" if measure == "kernel" else "by the host's clock, the call and the wait"
+    yield (f"{clock}, {rounds_text(record['rounds'])}", "ms", "GB/s", "of copy")
     for each in record["workloads"]:
         share = share_of_copy(each, measure)
         if share is not None:
