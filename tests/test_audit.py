@@ -18,6 +18,7 @@ import restride as rs
 from restride.cli import main
 from restride.cli.process import UsageError
 from restride.kernel import Binding, KernelSpec, Limits, Run
+from restride.runtime.loader import DRIVER_VARIABLES
 from restride.runtime.modules import load_module
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.runtime import VulkanRuntime
@@ -636,6 +637,26 @@ def test_the_command_says_what_it_does_meanwhile(capsys):
     out, err = capsys.readouterr()
     assert "restride: compiling the kernels for navi21 ...\nrestride: counting their memory traffic ...\n" in err
     assert "model" not in out
+
+
+def test_without_a_device_the_kernels_can_still_be_compiled(monkeypatch, capsys):
+    for variable in DRIVER_VARIABLES:
+        monkeypatch.setenv(variable, "/nowhere/none.json")
+    arguments = ["audit", "--small", "-k", "nearest"]
+    assert main(arguments) == 4
+    assert capsys.readouterr().err.endswith("; --no-traffic only compiles, which needs no device\n")
+    assert main([*arguments, "--no-traffic"]) == 0
+    assert "resample_rows" in capsys.readouterr().out
+
+
+def test_traffic_is_counted_on_a_device_that_runs_kernels(monkeypatch):
+    """RADV's null hardware, which only compiles, may be the first device of a machine."""
+    monkeypatch.setenv("RADV_FORCE_FAMILY", "navi21")
+    command = [sys.executable, "-m", "restride", "audit", "--small", "-k", "nearest"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "goals" not in done.stdout
+    assert " model " in done.stdout
 
 
 def test_counts_are_for_all_invocations_and_each_byte(capsys):

@@ -13,7 +13,7 @@ from restride.cli.files import write_output
 from restride.cli.options import list_of
 from restride.cli.parser import Commands
 from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError, complain
-from restride.errors import OutOfDeviceMemory, UnsupportedError
+from restride.errors import DeviceNotFound, OutOfDeviceMemory, UnsupportedError
 from restride.ops.progress import Progress
 from restride_bench import charts
 from restride_bench.audit import goals
@@ -227,7 +227,11 @@ def _trace(rows: Sequence[Row], devices: Sequence[Device], subgroup: int) -> Non
     """Fill in the traffic of the rows; rows that fit no device here stay without it, and are named on stderr."""
     complain("counting their memory traffic ...")
     progress = Progress(len(rows), sys.stderr)
-    tracer = Tracer()
+    try:
+        tracer = Tracer()
+    except DeviceNotFound as error:
+        error.add_note("--no-traffic only compiles, which needs no device")
+        raise
     try:
         for row in rows:
             try:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, KernelSpec
+from restride.runtime import choose, list_devices
 from restride.runtime.modules import load_module
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.runtime import VulkanRuntime
@@ -145,10 +146,16 @@ class _Records(NamedTuple):
 class Tracer:
     """Dispatches kernels that record their accesses on a device, one kernel at a time."""
 
-    def __init__(self, device: int = 0) -> None:
-        """Open the device, by its number in ``rs.devices()``."""
+    def __init__(self) -> None:
+        """Open the default device.
+
+        Raises:
+            DeviceNotFound: there is none.
+        """
         self._modules: dict[str, bytes] = {}
-        self._runtime = VulkanRuntime(device, timeout=TIMEOUT, module_source=self._modules.__getitem__)
+        self._runtime = VulkanRuntime(
+            choose(list_devices()).index, timeout=TIMEOUT, module_source=self._modules.__getitem__
+        )
         self._device = Device.over(self._runtime)
 
     def close(self) -> None:
