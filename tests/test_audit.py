@@ -559,9 +559,30 @@ def test_the_example_of_the_help_is_a_case():
 
 def test_kernels_that_come_and_go_are_named():
     row = {"workload": "w", "group": "g", "kernel": "k", "traffic": {}, "compiled": {}}
-    none, one, two = ({"rows": rows, "model": []} for rows in ([], [row], [row, row]))
+    none, one, two = ({"settings": {}, "rows": rows, "model": []} for rows in ([], [row], [row, row]))
     assert changes(one, none) == (["gone: g: w: k"], False)
     assert changes(one, two) == (["new: g: w: k 2"], False)
+
+
+def test_of_two_compilers_only_the_traffic_is_compared(tmp_path, capsys):
+    before = tmp_path / "before.json"
+    arguments = ["audit", "--small", "-k", "transpose f64", "--device", "none"]
+    assert main([*arguments, "--json", str(before)]) == 0
+    content = json.loads(before.read_text())
+    assert content["settings"]["compiler"].startswith("Mesa ")
+    content["settings"]["compiler"] = "Mesa 1.2.3"
+    (row,) = content["rows"]
+    row["compiled"]["navi21"]["vgprs"] -= 8
+    before.write_text(json.dumps(content))
+    assert main([*arguments, "--against", str(before)]) == 0
+    out = capsys.readouterr().out
+    assert re.search(
+        "\ncompiled by 'Mesa 1.2.3', now by 'Mesa .*': only the traffic is compared\nnothing changed\n$", out
+    )
+    row["traffic"]["load"]["efficiency"] = 2
+    before.write_text(json.dumps(content))
+    assert main([*arguments, "--against", str(before)]) == 1
+    assert "transpose_shared_64: efficiency of load 2 -> 1\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

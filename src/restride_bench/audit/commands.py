@@ -17,7 +17,7 @@ from restride.errors import DeviceNotFound, OutOfDeviceMemory, UnsupportedError
 from restride.ops.progress import Progress
 from restride_bench import charts
 from restride_bench.audit import goals
-from restride_bench.audit.compiler import FAMILIES, Key, UnknownFamily, compile_kernels
+from restride_bench.audit.compiler import FAMILIES, Key, UnknownFamily, compile_kernels, compiler_version
 from restride_bench.audit.record import changes, lines_of, part_of, read_record, record, require_alike
 from restride_bench.audit.roofline import Device, known_devices
 from restride_bench.audit.table import Model, Row, case_rows, text, workload_rows
@@ -129,7 +129,12 @@ def run(arguments: argparse.Namespace) -> int:
         benchmark = read_benchmark(arguments.measured, _DEVICES, is_small=arguments.small)
     devices = _devices(arguments, benchmark)
     rows = _rows(arguments)
-    settings = {"restride": restride.__version__, "subgroup": arguments.subgroup, "small": arguments.small}
+    settings = {
+        "restride": restride.__version__,
+        "compiler": compiler_version(goals.FAMILY),
+        "subgroup": arguments.subgroup,
+        "small": arguments.small,
+    }
     before = None if arguments.against is None else read_record(arguments.against)
     if before is not None:
         require_alike(before["settings"], settings, arguments.against)
@@ -156,7 +161,7 @@ def run(arguments: argparse.Namespace) -> int:
     if before is None:
         return Exit.OK
     lines, is_worse = changes(part_of(before, {row.subject for row in rows}, arguments.keyword), audit)
-    print("\n".join(["", f"against {arguments.against}", *(lines or ["nothing changed"])]))
+    print("\n".join(["", f"against {arguments.against}", *lines]))
     return Exit.CHECK_FAILED if is_worse else Exit.OK
 
 

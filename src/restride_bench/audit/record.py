@@ -124,9 +124,16 @@ def require_alike(before: Mapping[str, Any], settings: Mapping[str, Any], source
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[str], bool]:
-    """One line per difference between two records, and whether a figure got worse by more than ``WORSE``."""
-    old, new = _figures(before), _figures(after)
+    """One line per difference between two records, and whether a figure got worse by more than ``WORSE``.
+
+    Of two compilers, only the traffic is compared, and the first line says so.
+    """
+    compilers = [content["settings"].get("compiler") for content in (before, after)]
+    is_other = None not in compilers and compilers[0] != compilers[1]
+    old, new = (_figures(content, with_code=not is_other) for content in (before, after))
     lines, is_worse = [], False
+    if is_other:
+        lines.append(f"compiled by {compilers[0]!r:.60}, now by {compilers[1]!r:.60}: only the traffic is compared")
     for name in [*old, *(name for name in new if name not in old)]:
         if name not in new or name not in old:
             lines.append(f"{'gone' if name in old else 'new'}: {name}")
@@ -141,13 +148,14 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[s
             lines.append(
                 f"{'worse' if is_bad else 'better' if is_better else 'alike'}: {name}: {figure} {was:g} -> {now:g}"
             )
-    return lines, is_worse
+    return [*lines, *([] if lines[is_other:] else ["nothing changed"])], is_worse
 
 
-def _figures(content: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+def _figures(content: Mapping[str, Any], *, with_code: bool = True) -> dict[str, dict[str, float]]:
     """The figures to compare, by the name of the row: group, workload, kernel, and a number if there are several.
 
-    The model's prediction for a workload is among the figures of its first row.
+    with_code: those of the compiled code too, and the model's predictions, which are among the figures of the first
+    row of a workload.
     """
     figures: dict[str, dict[str, float]] = {}
     same: Counter[str] = Counter()
@@ -158,10 +166,10 @@ def _figures(content: Mapping[str, Any]) -> dict[str, dict[str, float]]:
         if same[name] > 1:
             name = f"{name} {same[name]}"
         figures[name] = {f"efficiency of {way}": _figure(each, "efficiency") for way, each in row["traffic"].items()}
-        for family, compiled in row["compiled"].items():
+        for family, compiled in row["compiled"].items() if with_code else ():
             figures[name] |= {f"{one}, {family}": _figure(compiled, one) for one in (*_FEWER_IS_BETTER, "waves")}
         first.setdefault((row["group"], row["workload"]), name)
-    for each in content["model"]:
+    for each in content["model"] if with_code else ():
         name = first[each["group"], each["workload"]]
         figures[name][f"share of copy on the {each['device']} (model)"] = _figure(each, "share")
     return figures
