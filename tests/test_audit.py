@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -18,13 +19,14 @@ import restride as rs
 from restride.cli import main
 from restride.cli.process import UsageError
 from restride.kernel import Binding, KernelSpec, Limits, Run
+from restride.runtime.loader import DRIVER_VARIABLES
 from restride.runtime.modules import load_module
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride_bench.audit import goals
 from restride_bench.audit.commands import _EPILOG
-from restride_bench.audit.commands import _read as read
 from restride_bench.audit.compiler import (
+    FAMILIES,
     Compiled,
     Key,
     compile_kernels,
@@ -33,24 +35,25 @@ from restride_bench.audit.compiler import (
     vector_instructions,
 )
 from restride_bench.audit.instrument import HEADER_WORDS, Sample, instrumented
+from restride_bench.audit.record import FORMAT, VERSION, changes, read_record
 from restride_bench.audit.recording import GPU, Dispatch, Recording, recorded
 from restride_bench.audit.roofline import Prediction
-from restride_bench.audit.table import FORMAT, VERSION, Subject, changes, read_record, workload_rows
+from restride_bench.audit.table import Subject, workload_rows
+from restride_bench.audit.times import read_benchmark
 from restride_bench.audit.traffic import (
     CACHE_BYTES,
     MOST_GROUPS,
     SECTOR,
-    Kind,
     Tracer,
     Traffic,
     _through_cache,
-    both_ways,
 )
 from restride_bench.workloads import TTC57, Move, Relayout, Workload, catalogue
 from restride_conformance import Case
 from restride_conformance.shader.part import SteeredLimits
 
 WORDS = SteeredLimits(**vars(GPU), widest_element=4, shortcuts=False)
+TRANSPOSED = Workload("t", "g", "f32[64,64]", Move((1, 0)))
 WORKLOADS = {workload.name: workload for workload in catalogue(is_small=True)}
 BENCHMARKS = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
 SPIRV_VAL = Path(sys.executable).with_name("spirv-val")
@@ -72,7 +75,7 @@ def every_dispatch() -> list[Dispatch]:
 
 
 def test_a_recording_has_the_choices_of_a_gpu_and_needs_no_device():
-    (transposed,) = dispatches(Workload("t", "g", "f32[64,64]", Move((1, 0))))
+    (transposed,) = dispatches(TRANSPOSED)
     assert transposed.kernel.shader == "transpose_shared_32"
     assert transposed.nbytes == (64 * 64 * 4, 64 * 64 * 4)
     assert recorded(Workload("c", "g", "f32[64,64]", Move((0, 1)))) == [Run(0, 0, 64 * 64 * 4)]
@@ -219,7 +222,7 @@ def test_traffic_is_what_the_descriptors_say(workload, shader, of_group, limits,
     else:
         read = elements[workload.task.index()].transpose(workload.task.axes)
     written = np.arange(read.size).reshape(read.shape)
-    traffic = both_ways(tracer.trace(dispatch).traffic, dispatch.kernel)
+    traffic = tracer.trace(dispatch).traffic
     for way, offsets in (("load", read), ("store", written)):
         if isinstance(of_group, int):
             parts = np.array_split(offsets.ravel(), range(of_group, offsets.size, of_group))
@@ -237,13 +240,13 @@ def test_traffic_is_what_the_descriptors_say(workload, shader, of_group, limits,
 def test_traffic_of_a_packed_copy_and_of_every_second_element(tracer):
     limits = replace(GPU, offset_alignment=16)
     (whole,) = dispatches(Workload("w", "g", "f32[2,3,1024,64]", Move((0, 2, 1, 3))), limits)
-    traffic = both_ways(tracer.trace(whole).traffic, whole.kernel)
+    traffic = tracer.trace(whole).traffic
     for way in ("load", "store"):
         assert traffic[way].efficiency == traffic[way].useful == 1
         assert traffic[way].needed == 4 * 2 * 3 * 1024 * 64
         assert traffic[way].sectors * SECTOR == traffic[way].needed
     (second,) = dispatches(Workload("w", "g", "f32[512,2048]", Move((0, 1), (1, 2))), limits)
-    traffic = both_ways(tracer.trace(second).traffic, second.kernel)
+    traffic = tracer.trace(second).traffic
     assert traffic["load"].efficiency == 1
     assert traffic["load"].useful == pytest.approx(0.5, abs=0.01)
     assert traffic["store"].useful == 1
@@ -252,8 +255,8 @@ def test_traffic_of_a_packed_copy_and_of_every_second_element(tracer):
 def test_traffic_of_a_transpose_is_that_of_a_copy(tracer):
     (dispatch,) = dispatches(Workload("w", "g", "f32[256,4096]", Move((1, 0))))
     traffic = tracer.trace(dispatch).traffic
-    assert traffic[Kind(0, False)].efficiency == traffic[Kind(1, True)].efficiency == 1
-    assert traffic[Kind(0, False)].requests == traffic[Kind(0, False)].sectors
+    assert traffic["load"].efficiency == traffic["store"].efficiency == 1
+    assert traffic["load"].requests == traffic["load"].sectors
 
 
 def test_some_lines_stand_for_all_in_a_cache_that_all_groups_share(tracer):
@@ -362,7 +365,8 @@ def test_what_was_measured_stands_beside_the_model(tmp_path, capsys):
     kernel = {"restride": {"median": 200e-6}, "copy": {"median": 150e-6}}
     file = benchmark(tmp_path, "NVIDIA GeForce RTX 4090", kernel=kernel, resident={"restride": {"median": 1.0}})
     assert main(["audit", "--small", "-k", "transpose f32 4", "--device", "none", "--measured", file]) == 0
-    _, head, *lines = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    title, head, *lines = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    assert title.endswith("; measured: on NVIDIA GeForce RTX 4090")
     assert re.search("RTX 4090 .* measured us  of copy  model / measured", head)
     measured, other = (next(line for line in lines if name in line) for name in ("4096x4096", "4091x4077"))
     seconds = float(measured.split("model")[1].split()[0])
@@ -377,8 +381,8 @@ def test_what_was_measured_stands_beside_the_model(tmp_path, capsys):
         ("NVIDIA H200", {}, "no times of the measure kernel"),
         (
             "NVIDIA H200",
-            {"restride": {"median": 0.0}, "copy": {"median": 1.0}},
-            "is damaged: ValueError: a median of 0.0 s",
+            {"restride": {"median": -1.0}, "copy": {"median": 1.0}},
+            "is damaged: ValueError: a median of -1.0 s",
         ),
         ("NVIDIA H200", {"restride": {}, "copy": {"median": 1.0}}, "is damaged: KeyError"),
     ],
@@ -386,6 +390,15 @@ def test_what_was_measured_stands_beside_the_model(tmp_path, capsys):
 def test_a_benchmark_of_which_the_model_says_nothing_is_refused(device, kernel, words, tmp_path, capsys):
     assert main(["audit", "--small", "--measured", benchmark(tmp_path, device, kernel=kernel)]) == 2
     assert re.search(words, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("name", ["llvmpipe.json", "llvmpipe-mesa25.json"])
+def test_a_whole_benchmark_is_read_without_what_the_device_has_no_part_in(name):
+    times = read_benchmark(BENCHMARKS / name, ("llvmpipe",), is_small=False).times
+    stored = json.loads((BENCHMARKS / name).read_text(encoding="utf-8"))["results"]
+    idle = [each["name"] for each in stored if (each["group"], each["name"]) not in times]
+    assert idle == ["100 views NCHW->NHWC 1x3x8x8 by xp"]
+    assert all(seconds > 0 and share > 0 for seconds, share in times.values())
 
 
 def test_a_benchmark_of_other_sizes_is_refused(tmp_path, capsys):
@@ -498,6 +511,7 @@ def test_the_chart_has_a_bar_for_each_figure(tmp_path):
     for text in (description, drawn):
         assert text.count("loads: efficiency") == text.count("H200: share of copy (model)") == 3
     assert "a model's, not measured" in drawn
+    assert "small sizes" in drawn
 
 
 def test_a_kernel_with_too_many_records_is_named_and_has_no_traffic(monkeypatch, capsys):
@@ -546,9 +560,30 @@ def test_the_example_of_the_help_is_a_case():
 
 def test_kernels_that_come_and_go_are_named():
     row = {"workload": "w", "group": "g", "kernel": "k", "traffic": {}, "compiled": {}}
-    none, one, two = ({"rows": rows, "model": []} for rows in ([], [row], [row, row]))
+    none, one, two = ({"settings": {}, "rows": rows, "model": []} for rows in ([], [row], [row, row]))
     assert changes(one, none) == (["gone: g: w: k"], False)
     assert changes(one, two) == (["new: g: w: k 2"], False)
+
+
+def test_of_two_compilers_only_the_traffic_is_compared(tmp_path, capsys):
+    before = tmp_path / "before.json"
+    arguments = ["audit", "--small", "-k", "transpose f64", "--device", "none"]
+    assert main([*arguments, "--json", str(before)]) == 0
+    content = json.loads(before.read_text())
+    assert content["settings"]["compiler"].startswith("Mesa ")
+    content["settings"]["compiler"] = "Mesa 1.2.3"
+    (row,) = content["rows"]
+    row["compiled"]["navi21"]["vgprs"] -= 8
+    before.write_text(json.dumps(content))
+    assert main([*arguments, "--against", str(before)]) == 0
+    out = capsys.readouterr().out
+    assert re.search(
+        "\ncompiled by 'Mesa 1.2.3', now by 'Mesa .*': only the traffic is compared\nnothing changed\n$", out
+    )
+    row["traffic"]["load"]["efficiency"] = 2
+    before.write_text(json.dumps(content))
+    assert main([*arguments, "--against", str(before)]) == 1
+    assert "transpose_shared_64: efficiency of load 2 -> 1\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -567,18 +602,22 @@ def test_a_damaged_audit_is_refused(tmp_path, rows):
     content = {"format": FORMAT, "version": VERSION, "settings": {}, "rows": rows, "model": []}
     (tmp_path / "before.json").write_text(json.dumps(content))
     with pytest.raises(UsageError, match=r"the audit .*before\.json is damaged: \w+"):
-        read(tmp_path / "before.json", read_record)
+        read_record(tmp_path / "before.json")
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--family", "nosuch", "--no-traffic"], 4, "family 'nosuch'.*navi21"),
+        (["--family", "nosuch", "--no-traffic"], 4, r"does not know the family 'nosuch': .*navi21 \(RX 6900 XT"),
+        (["--family", ""], 2, "--family '' is neither all nor names such as navi21,"),
+        (["--family", "all,navi10"], 2, "--family 'all,navi10' is neither all nor"),
         (["--device", "RX 6900"], 2, "'RX 6900' is none of RX 6900 XT, RX 580, .*Mali-G715"),
-        (["--device", "H200", "--no-traffic"], 2, "the model needs the traffic"),
+        (["--device", "H200", "--no-traffic"], 2, "the model and the chart need the traffic"),
+        (["--chart", "here.svg", "--no-traffic"], 2, "the model and the chart need the traffic"),
         (["--chart", "here.pdf"], 2, "a chart is .svg or .png"),
         (["--measured", "nowhere.json"], 2, "cannot read nowhere.json"),
-        (["-k", "no such workload"], 5, "no kernel is dispatched"),
+        (["-k", "no such workload"], 5, "no workload has 'no such workload' in its name.*audit --list"),
+        (["-k", "copy f32 4096"], 5, "no kernel is dispatched: the device's own copy"),
         (["-k", "", "--case", "turn f32[2]"], 2, "turn"),
         (["--against", "nowhere.json"], 2, "cannot read nowhere.json"),
         (["--against", "/dev/zero"], 2, "cannot read /dev/zero: not a file"),
@@ -593,6 +632,69 @@ def test_without_radv_the_message_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setattr("restride_bench.audit.compiler.driver_file", _no_driver)
     assert main(["audit", "--small", "-k", "nearest"]) == 4
     assert "apt install mesa-vulkan-drivers" in capsys.readouterr().err
+
+
+def test_a_family_that_only_a_newer_mesa_knows_is_left_out_of_all(monkeypatch, capsys):
+    monkeypatch.setitem(FAMILIES, "tomorrow", "a card of tomorrow")
+    arguments = ["audit", "--small", "-k", "nearest", "--no-traffic", "--family"]
+    assert main([*arguments, "tomorrow"]) == 4
+    assert "does not know the family 'tomorrow': install Mesa 25 or newer" in capsys.readouterr().err
+    assert main([*arguments, "all"]) == 0
+    out, err = capsys.readouterr()
+    assert [line.partition(" ")[0] for line in out.splitlines() if "(RX" in line][:4] == [*FAMILIES][:4]
+    assert "tomorrow is left out: the RADV of this Mesa does not know" in err
+    assert "a card of tomorrow" not in out
+
+
+def test_a_compiler_that_crashes_is_named_with_the_kernel(monkeypatch, capsys):
+    crash = "import os, sys; sys.stderr.write('restride compiles this_one\\n'); sys.stderr.flush(); os.abort()"
+    run = subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda _, **options: run([sys.executable, "-c", crash], **options))
+    assert main(["audit", "--small", "-k", "nearest"]) == 4
+    assert "RADV does not compile this_one for the family 'navi21': it ended with code -6" in capsys.readouterr().err
+
+
+def test_the_command_says_what_it_does_meanwhile(capsys):
+    assert main(["audit", "--small", "-k", "nearest", "--device", "none"]) == 0
+    out, err = capsys.readouterr()
+    assert "restride: compiling the kernels for navi21 ...\nrestride: counting their memory traffic ...\n" in err
+    assert "model" not in out
+
+
+def audit(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, whose loader has not looked for drivers yet."""
+    command = [sys.executable, "-m", "restride", "audit", "--small", "-k", "nearest", *options]
+    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+
+
+def test_without_a_device_the_kernels_can_still_be_compiled():
+    nowhere = dict.fromkeys(DRIVER_VARIABLES, "/nowhere/none.json")
+    done = audit(**nowhere)
+    assert done.returncode == 4
+    assert done.stderr.endswith("; --no-traffic only compiles, which needs no device\n")
+    done = audit("--no-traffic", **nowhere)
+    assert done.returncode == 0
+    assert "resample_rows" in done.stdout
+
+
+def test_traffic_is_counted_on_a_device_that_runs_kernels():
+    """RADV's null hardware, which only compiles, may be the first device of a machine."""
+    done = audit(RADV_FORCE_FAMILY="navi21")
+    assert done.returncode == 0, done.stderr
+    assert " model " in done.stdout
+
+
+def test_counts_are_for_all_invocations_and_each_byte(capsys):
+    assert main(["audit", "--case", "reorder f32[64,64]{1,0} -> f32[64,64]{0,1}", "--no-traffic"]) == 0
+    _, heads, row = capsys.readouterr().out.partition("\n\n")[0].splitlines()
+    ends = [match.end() for name in ("invocations", "groups", "branches/B") for match in re.finditer(f" {name}", heads)]
+    (dispatch,) = dispatches(TRANSPOSED)
+    compiled = compile_kernels("navi21", [key := Key.of(dispatch.kernel)])[key]
+    groups = math.prod(dispatch.kernel.groups)
+    invocations = groups * compiled.local_size
+    branches = compiled.branches * invocations / (4 * 64 * 64)
+    assert branches > 0
+    assert [row[:end].split()[-1] for end in ends] == [f"{invocations:,}", f"{groups:,}", f"{branches:.2f}"]
 
 
 def _no_driver(name):

@@ -229,6 +229,7 @@ def test_a_small_run_and_its_files(runtime, tmp_path, capsys):
     out, err = capsys.readouterr()
     assert name in out
     assert "NCHW->NHWC f32 1x3x8x8" in out
+    assert "restride: opening other libraries, then measuring ...\n" in err
     assert ("kernel is left out: the runtime kompute has no clock" in err) == (runtime == "kompute")
     made = json.loads(record.read_text())
     (result,) = made["results"]

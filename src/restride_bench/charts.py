@@ -6,7 +6,7 @@ matplotlib comes with the extra ``restride[charts]``, and is imported only when 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 from restride.cli.files import require_places
 from restride.cli.process import UsageError
 from restride.errors import UnsupportedError
-from restride_bench.audit.roofline import Device, Prediction
-from restride_bench.audit.table import Row, Subject
+from restride_bench.audit.roofline import Device
+from restride_bench.audit.table import Model, Row, Subject
 from restride_bench.offer import Measure
 from restride_bench.own import COPY, OURS
-from restride_bench.report import TITLES, Report, rounds
+from restride_bench.report import TITLES, Report, rounds_text
 from restride_bench.run import Result
 from restride_bench.scale.parts import GROWS
 from restride_bench.scale.parts import Measure as Measured
@@ -103,7 +103,7 @@ def draw_bars(report: Report, measure: Measure) -> Figure:
     measured = [result for result in report.results if result.median(measure) is not None]
     groups = {result.workload.group for result in measured}
     rows = sum(len(result.seconds[measure]) + 2 for result in measured) + len(groups)
-    figure = _figure(report, f"{TITLES[measure]}; {rounds(report)}; longer is faster", 1.5 + rows * _ROW)
+    figure = _figure(report, f"{TITLES[measure]}; {rounds_text(report.repeat)}; longer is faster", 1.5 + rows * _ROW)
     if not measured:
         return figure
     axes = figure.add_subplot(xlim=(0, 1.35), ylim=(rows, -1))
@@ -162,7 +162,7 @@ def draw_growth(report: Report, measure: Measure) -> Figure:
 
 def draw_streams(report: Report, result: Streams) -> Figure:
     """Draw the time per line and the peak memory over the bytes of the source, for a part about growth."""
-    figure = _figure(report, f"{result.part.name}; {rounds(report)}", 1 + 2 * _PLOT)
+    figure = _figure(report, f"{result.part.name}; {rounds_text(report.repeat)}", 1 + 2 * _PLOT)
     ways = [way for way in result.part.ways if way.name in result.took]
     names = [way.name for way in ways]
     limits = [goal.most for goal in result.part.goals if goal.measure == "peak" and not goal.against]
@@ -203,27 +203,23 @@ def _line(axes: Axes, label: str, results: Sequence[Result], measure: Measure, c
         axes.plot(*zip(*points, strict=True), marker=mark, markersize=4, label=label, **options)
 
 
-def draw_audit(
-    rows: Sequence[Row],
-    family: str,
-    model: Mapping[Subject, Mapping[str, Prediction]],
-    devices: Sequence[Device],
-) -> Figure:
+def draw_audit(rows: Sequence[Row], model: Model, devices: Sequence[Device], *, is_small: bool) -> Figure:
     """Draw bars for each workload: efficiency of loads and stores, and the model's share of each device's copy.
 
     The efficiency of a workload with several kernels is computed over all their sectors together.
     """
     subjects = list(dict.fromkeys(row.subject for row in rows))
-    colours = {f"{way}s: efficiency": f"C{7 + number}" for number, way in enumerate(("load", "store"))}
+    colours = {"loads: efficiency": "0.4", "stores: efficiency": "0.7"}
     colours |= {f"{device.name}: share of copy (model)": f"C{number}" for number, device in enumerate(devices)}
     height = len(subjects) * (len(colours) + 1) + len({subject.group for subject in subjects})
-    lines = [f"restride audit, kernels as compiled for {family}", "shares of copy are a model's, not measured"]
+    lines = ["restride audit", "shares of copy are a model's, not measured"]
+    lines += ["small sizes: the figures are not those of the sizes in the names"] if is_small else []
     figure = _titled(lines, 1.5 + height * _ROW)
     axes = figure.add_subplot(xlim=(0, 1.15), ylim=(height, -1))
     axes.set_axis_off()
     row = 0
     for group, members in groupby(subjects, lambda subject: subject.group):
-        axes.text(-0.25, row, group, fontsize="x-large", weight="bold")
+        axes.text(-0.25, row, group, fontsize="x-large", weight="bold", va="center")
         row += 1
         for subject in members:
             axes.text(-0.25, row, subject.name, weight="bold", va="center")

@@ -33,6 +33,10 @@ starts. Leave the machine alone meanwhile; the whole list takes some ten minutes
 measures: resident  the call and the wait, on tensors that are on the device
           kernel    what the device itself says it took
           numpy     numpy array in, numpy array out
+columns:  GB/s      useful bytes, those of the elements that must be read and written, each once, per second
+          of copy   that speed, as a share of the speed of the device's own copy
+          /NAME     restride's time over that of NAME: below 1 restride is faster; /own: another operation of restride \
+that moves as many bytes or does the same in f32
 peers:    {", ".join(PEERS)}
 
 -k {SCALE} measures files instead, each run in a process of its own, by its seconds and its memory: pyramids of a large
@@ -124,8 +128,10 @@ def run(arguments: argparse.Namespace) -> int:
     progress = Progress(len(chosen), sys.stderr)
     is_growth = arguments.growth is not None
     with open_device(arguments) as device:
+        report = new_report(device, arguments.measure, arguments.repeat or _ROUNDS, is_small=arguments.small)
+        progress.begin("restride: opening other libraries, then measuring ...")
         report, broken_off = measured(
-            new_report(device, arguments.measure, arguments.repeat or _ROUNDS, is_small=arguments.small),
+            report,
             chosen,
             device,
             () if is_growth else [name for name in arguments.peers if name in PEERS],
@@ -161,6 +167,7 @@ def _run_scale(arguments: argparse.Namespace) -> int:
         report = new_report(device, (), repeat, is_small=arguments.small)
         environment = {DEVICE_VARIABLE: str(device.info.index), RUNTIME_VARIABLE: runtime_name(device)}
     progress = Progress(scale.steps(chosen, repeat), sys.stderr)
+    progress.begin("restride: writing the source, then measuring ...")
     results: list[scale.Result] = []
     broken_off: BaseException | None = None
     try:

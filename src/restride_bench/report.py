@@ -295,9 +295,9 @@ def heading(report: Report) -> str:
     return "\n".join([*lines, *report.notes])
 
 
-def rounds(report: Report) -> str:
+def rounds_text(repeat: int) -> str:
     """The number of rounds, in words."""
-    return "one round" if report.repeat == 1 else f"medians of {report.repeat} rounds"
+    return "one round" if repeat == 1 else f"medians of {repeat} rounds"
 
 
 def _block(report: Report, measure: Measure) -> Iterator[str]:
@@ -306,7 +306,7 @@ def _block(report: Report, measure: Measure) -> Iterator[str]:
     Ratios are restride's time over the other column's; ``own`` is the workload's rival.
     """
     results = [result for result in report.results if result.median(measure) is not None]
-    yield f"{TITLES[measure]}; {rounds(report)}"
+    yield f"{TITLES[measure]}; {rounds_text(report.repeat)}"
     if not results:
         yield "nothing was measured"
         return

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,8 @@ from restride.runtime import choices_file, choose, modules, specialization
 from restride.runtime.interface import DeviceInfo
 from restride.runtime.vulkan import program
 from restride.weights.rows import MOST_OF_GRADIENT
-from restride_bench.audit import commands as audit
-from restride_bench.audit.table import changes, read_record
+from restride_bench.audit.record import changes, read_record
+from restride_bench.audit.times import read_benchmark
 from restride_bench.selftest import table as selftest
 from restride_bench.selftest.table import table
 from restride_conformance import commands, selection, sweep
@@ -526,16 +526,15 @@ def _json_files(folder: Path) -> tuple[Reader, ...]:
 
     def read_audit(data: bytes) -> None:
         (folder / "audit.json").write_bytes(data)
-        before = audit._read(folder / "audit.json", read_record)  # noqa: SLF001 - the command compares before it prints
+        before = read_record(folder / "audit.json")
         for lines, _ in (changes(before, json.loads(_audit())), changes(json.loads(_audit()), before)):
             "".join(lines).encode()
 
-    def read_benchmark(data: bytes) -> None:
+    def read_times(data: bytes) -> None:
         (folder / "bench.json").write_bytes(data)
-        read = partial(audit._measured, is_small=False)  # noqa: SLF001 - the command prints beside it
-        name, times = audit._read(folder / "bench.json", read)  # noqa: SLF001
-        assert name == "H200"
-        assert np.isfinite(list(times.values())).all()
+        benchmark = read_benchmark(folder / "bench.json", ("H200",), is_small=False)
+        benchmark.name.encode()
+        assert np.isfinite(list(benchmark.times.values())).all()
 
     def read_selftest(data: bytes) -> None:
         (folder / "selftest.json").write_bytes(data)
@@ -571,7 +570,7 @@ def _json_files(folder: Path) -> tuple[Reader, ...]:
         Reader("choices", read_choices, (json.dumps(choices).encode(),), is_json=True),
         Reader("module manifests", read_list, (json.dumps(listed).encode(),), is_json=True),
         Reader("audits", read_audit, (_audit(),), is_json=True),
-        Reader("benchmarks", read_benchmark, (json.dumps(run).encode(),), is_json=True),
+        Reader("benchmarks", read_times, (json.dumps(run).encode(),), is_json=True),
         Reader("selftests", read_selftest, (_selftest(),), is_json=True),
         Reader("driver manifests", read_driver, (json.dumps(icd).encode(),), is_json=True),
     )

@@ -242,7 +242,7 @@ def _old_lavapipe(info: DeviceInfo) -> Iterator[Finding]:
 def _validation_layer() -> Finding:
     vulkan = package()
     layers = {layer.layerName for layer in vulkan.vkEnumerateInstanceLayerProperties()}
-    user = "used by `restride test --validate` only"
+    user = "used by `restride test --validate` and `restride selftest` only"
     if VALIDATION_LAYER in layers:
         return Finding("ok", "validation layer", f"{VALIDATION_LAYER}, {user}")
     return Finding("missing", "validation layer", user, INSTALL_VALIDATION_LAYER)

@@ -31,18 +31,17 @@ FAMILIES = {
     "navi10": "RX 5700 XT, RDNA 1",
     "vega10": "RX Vega 64, GCN 5",
     "polaris10": "RX 580, GCN 4",
-    "gfx1201": "RX 9070 XT, RDNA 4 (Mesa 25)",
+    "gfx1201": "RX 9070 XT, RDNA 4, from Mesa 25 on",
 }
-"""Families of AMD GPUs, each with a card of it. RADV knows more families."""
-
-DEFAULT_FAMILIES = ("navi21", "navi10", "vega10", "polaris10")
-"""The families that Mesa 22 knows."""
+"""Families of AMD GPUs, each with a card of it. RADV knows more families, and Mesa 22's not the last of these."""
 
 INSTALL = (
     "install Mesa's RADV (Debian, Ubuntu: `apt install mesa-vulkan-drivers`; Fedora: `dnf install "
     "mesa-vulkan-drivers`; Arch: `pacman -S vulkan-radeon`)"
 )
 EXTENSION = "VK_KHR_pipeline_executable_properties"
+
+_NEWER = "install Mesa 25 or newer, or try it without installing it (docs/benchmarks/README.md#which-driver)"
 
 _COMPILING = "restride compiles "
 """Printed by the other process on standard error before the name of each kernel that it starts to compile."""
@@ -94,12 +93,35 @@ class Compiled:
     depths: tuple[int, ...]
 
 
+class UnknownFamily(DeviceNotFound):
+    """The installed RADV does not know a family."""
+
+
 def compile_kernels(family: str, keys: Sequence[Key]) -> dict[Key, Compiled]:
     """Compile every kernel for a family.
 
     Raises:
-        DeviceNotFound: RADV is not installed, does not know the family, or cannot compile one of the kernels.
+        UnknownFamily: RADV does not know the family.
+        DeviceNotFound: RADV is not installed, or cannot compile one of the kernels.
     """
+    records = _run(family, keys)["kernels"]
+    return {
+        key: Compiled(**record | {"depths": tuple(record["depths"])}) for key, record in zip(keys, records, strict=True)
+    }
+
+
+def compiler_version(family: str) -> str:
+    """The version of the compiler for a family, as the driver says it: ``"Mesa 22.3.6"``.
+
+    Raises:
+        UnknownFamily, DeviceNotFound: as for ``compile_kernels``.
+    """
+    version: str = _run(family, ())["version"]
+    return version
+
+
+def _run(family: str, keys: Sequence[Key]) -> dict[str, Any]:
+    """What the other process answers: ``version`` and ``kernels``."""
     try:
         manifest = driver_file("radeon_icd")
     except DeviceNotFound as error:
@@ -111,26 +133,30 @@ def compile_kernels(family: str, keys: Sequence[Key]) -> dict[Key, Compiled]:
         [sys.executable, "-m", __name__], input=request, env=environment, capture_output=True, text=True, check=False
     )
     if process.returncode:
-        _, marker, rest = process.stderr.rpartition(_COMPILING)
-        name, _, words = rest.partition("\n")
-        message = " ".join((words if marker else rest).split()[-60:]) or f"it ended with code {process.returncode}"
-        if marker:
-            raise DeviceNotFound(f"RADV does not compile {name} for the family {family!r}: {message}")
-        known = (
-            f"; restride knows of {', '.join(FAMILIES)}, and a newer Mesa of more" if "nknown family" in message else ""
-        )
-        raise DeviceNotFound(f"RADV compiles nothing for the family {family!r}: {message}{known}")
-    records = json.loads(process.stdout)
-    return {
-        key: Compiled(**record | {"depths": tuple(record["depths"])}) for key, record in zip(keys, records, strict=True)
-    }
+        raise _failure(family, process)
+    answer: dict[str, Any] = json.loads(process.stdout)
+    return answer
+
+
+def _failure(family: str, process: subprocess.CompletedProcess[str]) -> DeviceNotFound:
+    """The error of the other process, with the kernel that it began to compile last."""
+    _, marker, rest = process.stderr.rpartition(_COMPILING)
+    name, _, words = rest.partition("\n")
+    message = " ".join((words if marker else rest).split()[-60:]) or f"it ended with code {process.returncode}"
+    if marker:
+        return DeviceNotFound(f"RADV does not compile {name} for the family {family!r}: {message}")
+    if "nknown family" in message:
+        known = ", ".join(f"{name} ({card})" for name, card in FAMILIES.items())
+        why = _NEWER if family in FAMILIES else f"known ones are {known}"
+        return UnknownFamily(f"the RADV of this Mesa does not know the family {family!r}: {why}")
+    return DeviceNotFound(f"RADV compiles nothing for the family {family!r}: {message}")
 
 
 # The other process: reads kernels from standard input and writes the statistics of each to standard output.
 
 
 class _Compiler:
-    """The first device of RADV, the only driver that the environment names."""
+    """The first device of RADV, the only driver that the environment names. version: of Mesa."""
 
     def __init__(self) -> None:
         vulkan = package()
@@ -158,6 +184,9 @@ class _Compiler:
             enabledExtensionCount=1,
             ppEnabledExtensionNames=array("char *", [name]),
         )
+        driver = struct("VkPhysicalDeviceDriverProperties")
+        vk.vkGetPhysicalDeviceProperties2(physical[0], struct("VkPhysicalDeviceProperties2", pNext=driver))
+        self.version = self.ffi.string(driver.driverInfo).decode()
         device = self.ffi.new("VkDevice *")
         vk.vkCreateDevice(physical[0], create, null, device)
         self.device = device[0]
@@ -312,7 +341,7 @@ def _main() -> None:
             kernels.append(vars(compiler.compiled(Key(shader, tuple(constants), buffers))))
     except Exception as error:  # noqa: BLE001 - the driver's errors have any type; the parent process reports them
         sys.exit(f"{type(error).__name__}: {error}"[:500])
-    json.dump(kernels, sys.stdout)
+    json.dump({"version": compiler.version, "kernels": kernels}, sys.stdout)
 
 
 if __name__ == "__main__":

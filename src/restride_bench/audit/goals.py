@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from restride_bench.audit.roofline import Prediction
-from restride_bench.audit.table import Row, Subject
+from restride_bench.audit.table import Model, Row, Subject
 from restride_bench.workloads import TTC57
 
 FAMILY, SUBGROUP, DEVICE = "navi21", 32, "RX 6900 XT"
@@ -57,12 +57,12 @@ class Verdict:
         return f"{self.name}: {kernel}{self.figure}, goal {self.goal}"
 
 
-def verdicts(rows: Sequence[Row], predictions: Mapping[Subject, Mapping[str, Prediction]]) -> list[Verdict]:
+def verdicts(rows: Sequence[Row], model: Model) -> list[Verdict]:
     """The verdict on every goal whose figures are known."""
     return [
         *(verdict for row in rows for verdict in _of_row(row)),
-        *(verdict for subject, devices in predictions.items() for verdict in _of_subject(subject, devices)),
-        *(verdict for group, least in SHARES.items() for verdict in _of_group(group, *least, predictions)),
+        *(verdict for subject, devices in model.items() for verdict in _of_subject(subject, devices)),
+        *(verdict for group, least in SHARES.items() for verdict in _of_group(group, *least, model)),
     ]
 
 
@@ -94,11 +94,9 @@ def _of_subject(subject: Subject, devices: Mapping[str, Prediction]) -> Iterator
         yield Verdict(subject.name, None, f"at least {least:.2f} (model)", figure, prediction.share >= least)
 
 
-def _of_group(
-    group: str, middle: float, worst: float, predictions: Mapping[Subject, Mapping[str, Prediction]]
-) -> Iterator[Verdict]:
+def _of_group(group: str, middle: float, worst: float, model: Model) -> Iterator[Verdict]:
     shares: dict[str, list[float]] = {}
-    for subject, devices in predictions.items():
+    for subject, devices in model.items():
         for device, prediction in devices.items() if subject.group == group else ():
             shares.setdefault(device, []).append(prediction.share)
     for device, values in shares.items():

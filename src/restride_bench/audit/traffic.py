@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, KernelSpec
+from restride.runtime import choose, list_devices
 from restride.runtime.modules import load_module
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.runtime import VulkanRuntime
@@ -80,7 +81,7 @@ class Traffic:
         return self.needed / (self.sectors * SECTOR) if self.sectors else 1.0
 
 
-class Kind(NamedTuple):
+class _Kind(NamedTuple):
     """A buffer, by the number of its binding, and a direction: written or read."""
 
     binding: int
@@ -123,12 +124,13 @@ class Shared:
 class Trace(NamedTuple):
     """What a dispatch touches.
 
-    traffic: by buffer and direction.
+    traffic: of all buffers together, by "load" for those that the kernel reads, "store" for those it writes, and
+        "tables" for its parameters.
     shared: the accesses of all groups to sampled lines.
     turns: how often an invocation makes an access that is in a loop, on average; 1 if no access is in a loop.
     """
 
-    traffic: dict[Kind, Traffic]
+    traffic: dict[str, Traffic]
     shared: Shared
     turns: float
 
@@ -144,10 +146,16 @@ class _Records(NamedTuple):
 class Tracer:
     """Dispatches kernels that record their accesses on a device, one kernel at a time."""
 
-    def __init__(self, device: int = 0) -> None:
-        """Open the device, by its number in ``rs.devices()``."""
+    def __init__(self) -> None:
+        """Open the default device.
+
+        Raises:
+            DeviceNotFound: there is none.
+        """
         self._modules: dict[str, bytes] = {}
-        self._runtime = VulkanRuntime(device, timeout=TIMEOUT, module_source=self._modules.__getitem__)
+        self._runtime = VulkanRuntime(
+            choose(list_devices()).index, timeout=TIMEOUT, module_source=self._modules.__getitem__
+        )
         self._device = Device.over(self._runtime)
 
     def close(self) -> None:
@@ -168,7 +176,7 @@ class Tracer:
         accesses, records = self._records(dispatch, every, thinned)
         size = local_size(load_module(kernel.shader), kernel.constants)
         traced = range(0, groups, every)
-        totals: dict[Kind, npt.NDArray[np.float64]] = {}
+        totals: dict[_Kind, npt.NDArray[np.float64]] = {}
         pairs = repeated = 0
         for group in traced:
             part = _part(records, group, size)
@@ -178,7 +186,11 @@ class Tracer:
             in_loops = np.isin(part.site, part.site[turn > 0])
             pairs += int((in_loops & (turn == 0)).sum())
             repeated += int(in_loops.sum())
-        traffic = {kind: Traffic(*(total * groups / len(traced)).tolist()) for kind, total in sorted(totals.items())}
+        named: dict[str, npt.NDArray[np.float64]] = {}
+        for kind, total in sorted(totals.items()):
+            name = "store" if kind.writes else "tables" if kind.binding >= len(kernel.bindings) else "load"
+            named[name] = named.get(name, 0) + total * groups / len(traced)
+        traffic = {name: Traffic(*total.tolist()) for name, total in named.items()}
         return Trace(traffic, _shared(accesses, records, kernel, size, thinned), repeated / pairs if pairs else 1.0)
 
     def _records(self, dispatch: Dispatch, every: int, thinned: int) -> tuple[list[Access], _Records]:
@@ -237,11 +249,11 @@ def _shared(accesses: Sequence[Access], records: _Records, kernel: KernelSpec, s
 
 def _of_group(
     accesses: Sequence[Access], records: _Records, turn: npt.NDArray[np.int64], size: int, subgroup: int
-) -> dict[Kind, npt.NDArray[np.float64]]:
+) -> dict[_Kind, npt.NDArray[np.float64]]:
     """The fields of ``Traffic`` for one work group, by buffer and direction."""
     nbytes = np.array([access.nbytes for access in accesses], np.int64)
-    figures: dict[Kind, npt.NDArray[np.float64]] = {}
-    kinds = [Kind(access.binding, access.writes) for access in accesses]
+    figures: dict[_Kind, npt.NDArray[np.float64]] = {}
+    kinds = [_Kind(access.binding, access.writes) for access in accesses]
     ordered = sorted(set(kinds))
     kind_of = np.array([ordered.index(kind) for kind in kinds], np.int64)[records.site]
     for number, kind in enumerate(ordered):
@@ -317,16 +329,3 @@ def _through_cache(sectors: npt.NDArray[np.int64]) -> int:
         if len(cached) > most:
             cached.popitem(last=False)
     return missed
-
-
-def both_ways(traffic: dict[Kind, Traffic], kernel: KernelSpec) -> dict[str, Traffic]:
-    """The traffic by name: "load" for bindings read, "store" for those written, "tables" for the parameters."""
-    named: dict[str, Traffic] = {}
-    for kind, figures in traffic.items():
-        name = "store" if kind.writes else "tables" if kind.binding >= len(kernel.bindings) else "load"
-        sums = (sum(pair) for pair in zip(astuple(named.get(name, _NONE)), astuple(figures), strict=True))
-        named[name] = Traffic(*sums)
-    return named
-
-
-_NONE = Traffic(0, 0, 0, 0, 0, 0)

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from restride.drawing.explain import columns
-from restride_bench.report import Report, heading, rounds
+from restride_bench.report import Report, heading, rounds_text
 from restride_bench.scale.parts import SCALE, Goal, Measure, Part, Source, Way
 from restride_bench.scale.ways import Job
 
@@ -238,7 +238,7 @@ def table(report: Report, results: Sequence[Result]) -> str:
 
 def _block(report: Report, result: Result) -> Iterator[str]:
     part = result.part
-    yield f"{SCALE}: {part.name}; {part.source}; {rounds(report)}, each in a process of its own"
+    yield f"{SCALE}: {part.name}; {part.source}; {rounds_text(report.repeat)}, each in a process of its own"
     if not result.took:
         yield f"nothing was measured{result.skipped and ': '}{result.skipped}"
         return

@@ -7,9 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from restride_bench.report import rounds_text
 from restride_bench.selftest.parts import NOTHING, speed_rows
 from restride_conformance.report import printable
 from restride_conformance.report.page import fill_template, limit_text
+
+_UNITS = {"max_buffer_range": " bytes", "offset_alignment": " bytes", "max_group_count": " work groups"}
 
 
 def page(record: Mapping[str, Any]) -> str:
@@ -44,7 +47,7 @@ def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "API", f"Vulkan {device['api_version']}"
         yield "memory", f"{device['heap_bytes'] / 2**30:.1f} GiB"
         for name, value in device["limits"].items():
-            yield name.replace("_", " "), limit_text(value)
+            yield name.replace("_", " "), limit_text(value) + _UNITS.get(name, "")
     yield "system", record["system"]
     yield "processor", record["processor"]
     yield "versions", ", ".join(f"{name} {version}" for name, version in record["versions"].items())
@@ -90,7 +93,9 @@ def _speed(record: Mapping[str, Any]) -> str:
 def _cases(cases: Mapping[str, Any] | None) -> str:
     if cases is None:
         return "<p>not run</p>"
-    under = f"under the Khronos validation layer ({cases['validation']})" if cases["validation"] else "not validated"
+    under = (
+        f"under the Khronos validation layer ({cases['validation']})" if cases["validation"] else "without validation"
+    )
     counts = ", ".join(f"{count} {verdict}" for verdict, count in cases["counts"].items())
     bad = _list(
         "bad",
@@ -111,8 +116,11 @@ def _kernels(kernels: Mapping[str, Any] | None) -> str:
             words = [word for word in ("used", "usual", "faster") if str(kernels[word][choice]) == str(candidate)]
             total = f"{1e3 * sum(seconds.values()):.3g}"
             rows.append([_text(choice), _text(candidate), total, _text(", ".join(words))])
-    clock = f"by the clock of the {kernels['clock']}, medians of {kernels['rounds']} rounds"
-    return _table("kernels", f"{clock}; nothing is stored: `restride tune` keeps what it finds", rows)
+    caption = (
+        f"by the clock of the {kernels['clock']}, {rounds_text(kernels['rounds'])}; used: in use on this machine; "
+    )
+    caption += "usual: for devices of this kind; faster: what `restride tune` would store (this run stored nothing)"
+    return _table("kernels", caption, rows)
 
 
 def _installed(installed: Mapping[str, Any] | None) -> str:

@@ -6,7 +6,6 @@ import gc
 import os
 import platform
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -22,6 +21,7 @@ from restride.tensor.device import Device
 from restride_bench import tuning
 from restride_bench.offer import Measure
 from restride_bench.own import COPY, OURS, has_clock
+from restride_bench.report import rounds_text
 from restride_bench.run import Result, run
 from restride_bench.workloads import catalogue as workloads
 from restride_conformance.record import Outcome, Target, Verdict, add_aftermath
@@ -83,18 +83,24 @@ def installed(selector: str | None) -> Part:
         bar.step(finding.subject)
     bar.clear()
     broken = [finding for finding in findings if finding.status == "BROKEN"]
-    counts = Counter(finding.status for finding in findings)
-    text = ", ".join(f"{count} {status}" for status, count in counts.items())
+    subjects: dict[str, list[str]] = {}
+    for finding in findings:
+        subjects.setdefault(finding.status, []).append(finding.subject)
+    counts = [
+        f"{len(subjects.pop('ok', []))} ok",
+        *(f"{status}: {', '.join(each)}" for status, each in subjects.items()),
+    ]
+    text = "; ".join(counts) + (" (`restride doctor` says what to do)" if subjects else "")
     record = {"findings": [{key: asdict(each)[key] for key in ("status", "subject", "detail")} for each in findings]}
     problems = (Problem(Exit.NO_DEVICE, f"{each.subject}: {each.detail}") for each in broken)
     return Part(record, f"installed: {text}", tuple(problems))
 
 
 def cases(selector: str | None, timeout: float, is_small: bool) -> Part:
-    """Run the smoke cases under synchronization validation; a missing layer is a problem, and they run without it."""
+    """Run the smoke cases, under synchronization validation where the Khronos layer is installed."""
     chosen = catalogue("smoke")
     chosen = chosen[:: len(chosen) // SMALL_CASES] if is_small else chosen
-    target, problems = Target(device=selector, timeout=timeout, validate="sync"), []
+    target, without, problems = Target(device=selector, timeout=timeout, validate="sync"), "", []
     runner = Runner(target)
     try:
         _ = runner.host
@@ -102,7 +108,7 @@ def cases(selector: str | None, timeout: float, is_small: bool) -> Part:
         # If the device rather than the layer is missing, the next attempt raises the same error.
         runner = Runner(replace(target, validate=None))
         _ = runner.host
-        problems.append(Problem(Exit.NO_DEVICE, f"{error}; the cases ran without it"))
+        without = f"without validation: {error}"
     outcomes: list[Outcome] = []
     bar = Progress(len(chosen), sys.stderr)
     with runner:
@@ -128,9 +134,8 @@ def cases(selector: str | None, timeout: float, is_small: bool) -> Part:
             for each in bad[:_SHOWN]
         ],
     }
-    under = f"under the validation layer ({runner.target.validate})" if runner.target.validate else "without validation"
     text = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    return Part(record, f"cases {under}: {text}", tuple(problems))
+    return Part(record, f"cases: {text}; {without or 'under the Khronos validation layer'}", tuple(problems))
 
 
 def kernels(device: Device, is_small: bool) -> Part:
@@ -207,7 +212,8 @@ def _figure(seconds: float) -> float:
 def speed_rows(record: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     """Yield the rows of the table of speeds, the heading first; by the device's clock if it has one."""
     measure = record["measures"][-1]
-    yield (f"{measure}, medians of {record['rounds']} rounds", "ms", "GB/s", "of copy")
+    clock = "by the device's clock" if measure == "kernel" else "by the host's clock, the call and the wait"
+    yield (f"{clock}, {rounds_text(record['rounds'])}", "ms", "GB/s", "of copy")
     for each in record["workloads"]:
         share = share_of_copy(each, measure)
         if share is not None:
