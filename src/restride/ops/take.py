@@ -68,11 +68,11 @@ def pad_plan(src: TensorDesc, out: Out | None, limits: Limits, pad_width: Any, m
         if mode != "constant" and number != 0:
             raise DescriptorError(f"constant_values {number} goes with mode 'constant', not with {mode!r}")
     widths = _pairs(pad_width, src)
+    sizes = [size + before + behind for size, (before, behind) in zip(src.sizes, widths, strict=True)]
+    require_room(sizes, src.dtype, limits)
     if mode != "constant" and any(map(any, widths)):
         indices = {axis: _pad_indices(src, axis, pair, mode) for axis, pair in enumerate(widths) if any(pair)}
         return take_plan(src, out, limits, tuple(indices), tuple(indices.values()))
-    sizes = [size + before + behind for size, (before, behind) in zip(src.sizes, widths, strict=True)]
-    require_room(sizes, src.dtype, limits)
     dst, site = destination(TensorDesc(src.dtype, sizes), None, src, out)
     steps = Steps(limits)
     if dst.numel == src.numel:

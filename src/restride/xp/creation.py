@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
@@ -22,9 +21,6 @@ from restride.xp.data_types import BOOL
 
 FLOAT, INTEGER = DTYPES["f64"], DTYPES["s64"]
 """The default types, the same as numpy's."""
-
-_MOST_NUMBERS = 1 << 48
-"""Limit of ``num``: more numbers than any host has room for."""
 
 Shape = SupportsIndex | Iterable[SupportsIndex]
 
@@ -135,11 +131,14 @@ def arange(
     is_whole = all(isinstance(number, int) for number in (start, stop, step))
     element = (INTEGER if is_whole else FLOAT) if dtype is None else as_dtype(dtype)
     try:
-        count = max(math.ceil((stop - start) / step), 0)
-        numbers = np.asarray(range(start, stop, step) if is_whole else start + np.arange(count) * float(step))
+        if is_whole:
+            numbers = _whole_numbers(range(start, stop, step))
+        else:
+            numbers = np.arange(float(start), float(stop), float(step))
         array = numbers.astype(element.dtype)
-    except (OverflowError, TypeError, ValueError, MemoryError) as error:  # beyond 64 bits, inf, nan
-        raise DescriptorError(f"arange({start}, {stop}, {step}) has too many or too large numbers: {error}") from None
+    except (OverflowError, ValueError, MemoryError) as error:  # beyond 64 bits, inf, nan
+        call = f"arange({shown(start)}, {shown(stop)}, {shown(step)})"
+        raise DescriptorError(f"{call} has too many or too large numbers: {error}") from None
     return arrays.asarray(array, device=device)
 
 
@@ -156,13 +155,14 @@ def linspace(
     """``num`` numbers from ``start`` to ``stop``, evenly spaced; computed by numpy, infinite ones too, and uploaded."""
     start, stop = as_number("start", start), as_number("stop", stop)
     count = integer("num", num)
-    if not 0 <= count < _MOST_NUMBERS:
-        raise DescriptorError(f"num {count} must be 0 or more, and below 2^48")
+    if count < 0:
+        raise DescriptorError(f"num {count} must be 0 or more")
     element = FLOAT if dtype is None else as_dtype(dtype)
     try:
         numbers = np.linspace(float(start), float(stop), count, endpoint=endpoint)
-    except OverflowError as error:  # an integer of 1.8e308 or more; a float is infinite there
-        raise DescriptorError(f"start {shown(start)} and stop {shown(stop)} must be numbers of f64: {error}") from None
+    except (OverflowError, ValueError, MemoryError) as error:  # an integer of 1.8e308 or more, too many
+        call = f"linspace({shown(start)}, {shown(stop)}, {shown(count)})"
+        raise DescriptorError(f"{call} has too many or too large numbers: {error}") from None
     return arrays.asarray(numbers.astype(element.dtype), device=device)
 
 
@@ -195,6 +195,22 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     sizes = tuple(arrays[place].sizes[0] for place in order)
     keys = [tuple(slice(None) if other == place else None for other in order) for place in range(len(arrays))]
     return [x[key].broadcast_to(sizes) for x, key in zip(arrays, keys, strict=True)]
+
+
+def _whole_numbers(numbers: range) -> npt.NDArray[Any]:
+    """The numbers as s64, or as u64 where they reach 2^63; computed in their low 64 bits, whatever ``step`` is.
+
+    Raises:
+        OverflowError: neither type holds them all.
+    """
+    if not numbers:
+        return np.empty(0, np.int64)
+    low, high = sorted((numbers[0], numbers[-1]))
+    kind = np.int64 if high < 1 << 63 else np.uint64
+    if low < np.iinfo(kind).min or high > np.iinfo(kind).max:
+        raise OverflowError(f"{kind.__name__} ends before {shown(low)} or {shown(high)}")
+    multiples = np.arange(len(numbers), dtype=np.uint64) * np.uint64(numbers.step % (1 << 64))
+    return (multiples + np.uint64(numbers.start % (1 << 64))).view(kind)
 
 
 def _converted(obj: Any, element: DType) -> npt.NDArray[Any]:
