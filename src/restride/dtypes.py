@@ -49,6 +49,11 @@ class DType:
         """True for the floating types, the narrow ones included."""
         return self.name[0] == "f" or self.name == "bf16"
 
+    @property
+    def kind(self) -> str:
+        """The letter of the numpy type's kind, which xarray and others ask for: "b", "i", "u", "f", or "V"."""
+        return self.dtype.kind
+
     def __str__(self) -> str:
         return self.name
 
@@ -103,7 +108,7 @@ def as_dtype(value: Any) -> DType:
     except Exception:  # noqa: BLE001 - numpy raises six types of errors: TypeError, SyntaxError, ...
         numpy_type = None
     if numpy_type is None:
-        raise DescriptorError(f"unknown element type {value!r}; {known}")
+        raise DescriptorError(f"unknown element type {value!r:.60}; {known}")
     if not numpy_type.isnative:
         raise DescriptorError(
             f"element type {numpy_type.str!r} is byte-swapped; elements must be in this machine's byte order: "
