@@ -305,6 +305,10 @@ def test_arithmetic_is_refused_with_a_way_out(device):
         "<": lambda: x < 3,
         ">": lambda: x > 3,
         "@": lambda: x @ x,
+        r"\+": lambda: +x,
+        "divmod": lambda: divmod(x, 2),
+        "<<": lambda: x << 1,
+        ">>": lambda: 8 >> x,
     }.items():
         with pytest.raises(TypeError, match=f"has no {sign}"):
             call()

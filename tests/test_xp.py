@@ -473,7 +473,11 @@ REFUSED = [
         )
         for value in ("a", np.str_("a"), 1j, np.complex64(1), np.datetime64("2020-01-01"), None)
     ),
-    (lambda t: xp.pad(t, 1, constant_values=1 << 64), rs.DescriptorError, "has more bits than a number of the host"),
+    (
+        lambda t: xp.pad(t, 1, constant_values=1 << 64),
+        rs.DescriptorError,
+        r"constant_values cannot become s16, got 1844.*, for s16",
+    ),
     (lambda t: xp.pad(t, 1.5), rs.DescriptorError, r"pad_width 1\.5 must be integers"),
     (lambda t: xp.pad(t, 1 << 20), rs.OutOfDeviceMemory, r"no room for \d+ bytes: .* asked for s16\[2097154,"),
     (lambda t: xp.tile(t, (1, 1, 1 << 50)), rs.OutOfDeviceMemory, r"no room for \d+ bytes: .* asked for s16\[2,3,"),
@@ -512,7 +516,7 @@ REFUSED = [
     (lambda t: xp.arange(0, 1, t), rs.DescriptorError, "step must be a number, got <restride.Tensor"),
     (lambda t: xp.arange(10**30), rs.DescriptorError, r"arange\(0, 10+, 1\) has too many or too large numbers"),
     (lambda t: xp.arange(float("inf")), rs.DescriptorError, r"arange\(0, inf, 1\) has too many"),
-    (lambda t: xp.full(2, 10**30), rs.DescriptorError, r"value 10+ has more bits than a number of the host, for s64"),
+    (lambda t: xp.full(2, 10**30), rs.DescriptorError, r"fill_value cannot become s64, got 10+: Python int too large"),
     (lambda t: xp.linspace("a", 1, 3), rs.DescriptorError, "start must be a number, got 'a'"),
     (
         lambda t: xp.linspace(0, 1, 10**30),

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import ml_dtypes  # noqa: F401 - the import makes its types' names known to numpy
 import numpy as np
+import numpy.typing as npt
 
 from restride.errors import DescriptorError
 
@@ -135,6 +136,23 @@ def as_number(argument: str, value: Any) -> int | float:
     elif isinstance(value, int | float):
         return int(value) if isinstance(value, bool) else value
     raise DescriptorError(f"{argument} must be a number, got {value!r}")
+
+
+def cast(argument: str, numbers: npt.NDArray[Any], dtype: DType) -> npt.NDArray[Any]:
+    """Numbers as numpy casts them to an element type: integers keep their low bits.
+
+    Integers of more than 64 bits, which numpy holds as objects, become floats only.
+
+    Raises:
+        DescriptorError: objects that are no numbers, or integers of more than 64 bits as integers.
+    """
+    try:
+        if dtype.is_float and numbers.dtype.hasobject:  # which ml_dtypes' types refuse
+            numbers = numbers.astype(np.float64)
+        with np.errstate(all="ignore"):
+            return numbers.astype(dtype.dtype)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise DescriptorError(f"{argument} cannot become {dtype}, got {numbers.tolist()!r:.60}: {error}") from None
 
 
 def _short_name(text: str, element: DType) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import require_word
-from restride.dtypes import as_number
+from restride.dtypes import as_number, cast
 from restride.errors import DescriptorError, ErrorContext
 from restride.kernel import Limits
 from restride.layout import TensorDesc
@@ -20,8 +20,7 @@ from restride.ops.plan import Plan, perform
 from restride.ops.resample import plan_of
 from restride.ops.target import Out, destination, require_room
 from restride.plan.steps import SOURCE, Site, Steps
-from restride.tensor.device import Device
-from restride.tensor.tensor import Tensor, empty
+from restride.tensor.tensor import Tensor
 from restride.weights import Resizing, indexed_rows
 
 Indices = npt.NDArray[np.int64]
@@ -65,6 +64,7 @@ def pad_plan(src: TensorDesc, out: Out | None, limits: Limits, pad_width: Any, m
     require_word("mode", mode, PAD_MODES)
     with ErrorContext(src):
         number = as_number("constant_values", value)
+        element = cast("constant_values", np.asarray(number), src.dtype).tobytes()
         if mode != "constant" and number != 0:
             raise DescriptorError(f"constant_values {number} goes with mode 'constant', not with {mode!r}")
     widths = _pairs(pad_width, src)
@@ -78,7 +78,7 @@ def pad_plan(src: TensorDesc, out: Out | None, limits: Limits, pad_width: Any, m
     if dst.numel == src.numel:
         steps.copy(Site(SOURCE, src), site, dst)
     else:
-        steps.pad(Site(SOURCE, src), site, [before for before, _ in widths], _element(number, dst))
+        steps.pad(Site(SOURCE, src), site, [before for before, _ in widths], element)
     return Plan(src, dst, steps)
 
 
@@ -108,24 +108,3 @@ def _pad_indices(src: TensorDesc, axis: int, widths: list[int], mode: str) -> In
     period = max(2 * size - 2, 1)  # 0 1 2 3 2 1 0 1 ...
     index %= period
     return np.where(index < size, index, period - index)
-
-
-def filled(desc: TensorDesc, number: float, device: Device) -> Tensor:
-    """A tensor of one number, written in one dispatch."""
-    element = np.frombuffer(_element(number, desc), desc.dtype.dtype)
-    result = empty(desc, device)
-    if desc.numel:
-        result[...] = element
-    return result
-
-
-def _element(number: float, desc: TensorDesc) -> bytes:
-    """A number as numpy makes it one of the type of ``desc``."""
-    try:
-        array = np.asarray(number)
-        if desc.dtype.is_float and array.dtype.hasobject:  # an int of more than 64 bits, which ml_dtypes' types refuse
-            array = np.asarray(float(number))
-        with np.errstate(all="ignore"):
-            return array.astype(desc.dtype.dtype).tobytes()
-    except OverflowError:
-        raise DescriptorError(f"value {number} has more bits than a number of the host, for {desc}") from None

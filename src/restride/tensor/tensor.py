@@ -541,17 +541,20 @@ def _without_arithmetic(sign: str) -> Callable[..., Any]:
 
 
 for _names, _sign in (
-    ("add radd", "+"),
+    ("add radd pos", "+"),
     ("sub rsub neg", "-"),
     ("mul rmul", "*"),
     ("truediv rtruediv", "/"),
     ("floordiv rfloordiv", "//"),
     ("mod rmod", "%"),
+    ("divmod rdivmod", "divmod()"),
     ("pow rpow", "**"),
     ("matmul rmatmul", "@"),
     ("and rand", "&"),
     ("or ror", "|"),
     ("xor rxor", "^"),
+    ("lshift rlshift", "<<"),
+    ("rshift rrshift", ">>"),
     ("invert", "~"),
     ("abs", "abs()"),
     ("lt", "<"),

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import counts, integer, shown
-from restride.dtypes import DTYPES, DType, as_dtype, as_number
+from restride.dtypes import DTYPES, DType, as_dtype, as_number, cast
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc
-from restride.ops.take import filled
 from restride.tensor import arrays
 from restride.tensor import tensor as tensors
 from restride.tensor.device import Device
@@ -77,17 +76,17 @@ def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: Device | N
     if dtype is None:
         is_bool = isinstance(fill_value, bool | np.bool_)
         dtype = BOOL if is_bool else INTEGER if isinstance(value, int) else FLOAT
-    return filled(_desc(shape, dtype), value, as_device(device))
+    return _filled(_desc(shape, dtype), value, as_device(device))
 
 
 def zeros(shape: Shape, *, dtype: Any = None, device: Device | None = None) -> Tensor:
     """A tensor of zeros."""
-    return filled(_desc(shape, dtype), 0, as_device(device))
+    return _filled(_desc(shape, dtype), 0, as_device(device))
 
 
 def ones(shape: Shape, *, dtype: Any = None, device: Device | None = None) -> Tensor:
     """A tensor of ones."""
-    return filled(_desc(shape, dtype), 1, as_device(device))
+    return _filled(_desc(shape, dtype), 1, as_device(device))
 
 
 def empty_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None) -> Tensor:
@@ -98,13 +97,13 @@ def empty_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None)
 def zeros_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None) -> Tensor:
     """``zeros`` with the sizes of ``x``, and by default its type and device."""
     desc, where = _like(x, dtype, device)
-    return filled(desc, 0, where)
+    return _filled(desc, 0, where)
 
 
 def ones_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None) -> Tensor:
     """``ones`` with the sizes of ``x``, and by default its type and device."""
     desc, where = _like(x, dtype, device)
-    return filled(desc, 1, where)
+    return _filled(desc, 1, where)
 
 
 def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: Device | None = None) -> Tensor:
@@ -214,17 +213,18 @@ def _whole_numbers(numbers: range) -> npt.NDArray[Any]:
 
 
 def _converted(obj: Any, element: DType) -> npt.NDArray[Any]:
-    """A number, or nested sequences of numbers, as an array of the type; integers keep their low bits."""
+    """A number, or nested sequences of numbers, as an array of the type."""
     array = arrays.host_array(obj)
     if not array.dtype.hasobject:  # as integers of more than 64 bits are
         as_dtype(array.dtype)
-    try:
-        if element.is_float and array.dtype.hasobject:  # which ml_dtypes' types refuse
-            array = array.astype(np.float64)
-        with np.errstate(all="ignore"):
-            return array.astype(element.dtype)
-    except (OverflowError, TypeError, ValueError) as error:
-        raise DescriptorError(f"obj cannot become {element}, got {shown(obj)}: {error}") from None
+    return cast("obj", array, element)
+
+
+def _filled(desc: TensorDesc, number: float, device: Device) -> Tensor:
+    """A tensor of one number, written in one dispatch."""
+    result = tensors.empty(desc, device)
+    result[...] = cast("fill_value", np.asarray(number), desc.dtype)
+    return result
 
 
 def _desc(shape: Shape, dtype: Any) -> TensorDesc:
