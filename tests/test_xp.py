@@ -83,6 +83,21 @@ COPIES = {
     "take": (lambda t: xp.take(t, [2, 0, 0, -1], axis=1), lambda a: a.take([2, 0, 0, -1], axis=1), 1),
     "take of a view": (lambda t: xp.take(t.T[::-1], [3, 0], axis=0), lambda a: a.T[::-1].take([3, 0], axis=0), 1),
     "take none": (lambda t: xp.take(t, [], axis=0), lambda a: a.take([], axis=0), 0),
+    "take_along_axis": (
+        lambda t: xp.take_along_axis(t.T[::-1], np.array([[[1], [0]], [[0], [-1]]]).reshape(1, 2, 2), axis=1),
+        lambda a: np.take_along_axis(a.T[::-1], np.array([[[1], [0]], [[0], [-1]]]).reshape(1, 2, 2), axis=1),
+        1,
+    ),
+    "take_along_axis of one row": (
+        lambda t: xp.take_along_axis(t[:1, 1:], np.array([[[3, 0, 3, 1, 2]]] * 5)),
+        lambda a: np.take_along_axis(a[:1, 1:], np.array([[[3, 0, 3, 1, 2]]] * 5), -1),
+        1,
+    ),
+    "take_along_axis of none": (
+        lambda t: xp.take_along_axis(t[:, :0], np.zeros((1, 0, 3), int), axis=2),
+        lambda a: np.take_along_axis(a[:, :0], np.zeros((1, 0, 3), int), axis=2),
+        0,
+    ),
     "pad constant": (
         lambda t: xp.pad(t[:, ::-1], ((1, 0), (0, 2), (3, 1)), constant_values=-7),
         lambda a: np.pad(a[:, ::-1], ((1, 0), (0, 2), (3, 1)), constant_values=-7),
@@ -497,6 +512,18 @@ REFUSED = [
     (lambda t: xp.take(t, [0.0], axis=0), rs.DescriptorError, "indices must be integers, got float64"),
     (lambda t: xp.take(t, t == 0, axis=0), rs.DescriptorError, r"indices must be integers, got pred\[2,3,4\]"),
     (lambda t: xp.take(t, [[0]], axis=0), rs.DescriptorError, r"indices must have one axis, got sizes \(1, 1\)"),
+    (
+        lambda t: xp.take_along_axis(t, [[[4]]]),
+        rs.DescriptorError,
+        "index 4 is out of range for axis 2 of size 4, for s16",
+    ),
+    (
+        lambda t: xp.take_along_axis(t, [0], axis=0),
+        rs.DescriptorError,
+        r"indices must have sizes that broadcast with those of x, but for axis 0, got \(1,\), for s16\[2,3,4\]",
+    ),
+    (lambda t: xp.take_along_axis(t, [[[0], [0]]]), rs.DescriptorError, r"but for axis 2, got \(1, 2, 1\), for s16"),
+    (lambda t: xp.take_along_axis(t, [[[0.5]]]), rs.DescriptorError, "indices must be integers, got float64"),
     (lambda t: xp.take(t, [0], axis=9), rs.DescriptorError, r"axis 9 is outside \[-3, 3\)"),
     (lambda t: xp.zeros(-1), rs.DescriptorError, r"shape \(-1,\) must each be 0 or more"),
     (lambda t: xp.zeros((1,) * 9), rs.DescriptorError, r"rank 9 exceeds 8: sizes \(1, 1"),
@@ -610,6 +637,7 @@ FOREIGN = {
     "squeeze": lambda x, _t: xp.squeeze(x, 0),
     "stack": lambda x, t: xp.stack([t, x]),
     "take": lambda x, _t: xp.take(x, [0], axis=0),
+    "take_along_axis": lambda x, _t: xp.take_along_axis(x, [[[0]]]),
     "tile": lambda x, _t: xp.tile(x, (2,)),
     "unstack": lambda x, _t: xp.unstack(x),
     "zeros_like": lambda x, _t: xp.zeros_like(x),

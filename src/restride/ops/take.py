@@ -42,13 +42,45 @@ def take_plan(
     rows = []
     with ErrorContext(src):
         for axis, listed in zip(axes, indices, strict=True):
-            size = src.sizes[axis]
-            outside = listed[(listed < -size) | (listed >= size)]
-            if outside.size:
-                raise DescriptorError(f"index {int(outside[0])} is out of range for axis {axis} of size {size}")
-            rows.append(indexed_rows(size, np.where(listed < 0, listed + size, listed)))
+            rows.append(indexed_rows(src.sizes[axis], _from_0(listed, axis, src.sizes[axis])))
     resized = Resizing(axes, tuple(rows), tuple(range(each.size) for each in rows), src.sizes)
     return plan_of(src, resized, None, None, out, 0.0, {}, limits)
+
+
+def _from_0(indices: Indices, axis: int, size: int) -> Indices:
+    """Indices of an axis, of which negative ones count from its end, as indices from 0 on."""
+    outside = indices[(indices < -size) | (indices >= size)]
+    if outside.size:
+        raise DescriptorError(f"index {int(outside[0])} is out of range for axis {axis} of size {size}")
+    return np.where(indices < 0, indices + size, indices)
+
+
+def taken_along(x: Tensor, indices: Indices, axis: int) -> Tensor:
+    """The tensor whose element at place p is that of ``x`` at p, but at ``indices[p]`` along ``axis``, bit for bit.
+
+    A take from the buffer as one axis: of f32[2,3]{1,0}, [[2], [0]] along axis 1 are elements 2 and 3 of the buffer.
+
+    Args:
+        x: a tensor; one of tiles or blocks is copied first.
+        indices: of the sizes of ``x``, but along ``axis``; negative ones count from the end.
+        axis: from 0 on.
+
+    Raises:
+        DescriptorError: an index is outside the axis.
+        OutOfDeviceMemory: the device has no room for the result.
+    """
+    require_room(indices.shape, x.dtype, x.device.limits)
+    with ErrorContext(x.desc):
+        along_axis = _from_0(indices, axis, x.sizes[axis])
+    desc = x.desc
+    if desc.strides is None:
+        x = x.copy()
+        desc = x.desc
+    places = np.full(indices.shape, desc.offset, np.int64)
+    for k, (size, stride) in enumerate(zip(desc.sizes, desc.strides or (), strict=True)):
+        places += stride * (along_axis if k == axis else np.arange(size).reshape(-1, *(1,) * (desc.rank - 1 - k)))
+    buffer = Tensor(x.memory, TensorDesc(desc.dtype, (desc.highest + 1,)), x.device)
+    return taken(buffer, {0: places.reshape(-1)}).reshape(indices.shape)
 
 
 PAD_MODES = ("constant", "edge", "reflect", "wrap")

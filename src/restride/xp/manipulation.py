@@ -11,7 +11,7 @@ from restride.arguments import MAX_RANK, counts, integer, integers, shown
 from restride.dtypes import DType
 from restride.errors import DescriptorError
 from restride.ops.pieces import concatenated, repeated, reshaped, rolled, tiled
-from restride.ops.take import Indices, padded, taken
+from restride.ops.take import Indices, padded, taken, taken_along
 from restride.ops.target import require_room
 from restride.tensor.tensor import Tensor, require_tensor, require_tensors
 from restride.xp.data_types import of_kind, result_type
@@ -198,6 +198,30 @@ def take(x: Tensor, indices: Any, /, *, axis: SupportsIndex | None = None) -> Te
     if index.ndim != 1:
         raise DescriptorError(f"indices must have one axis, got sizes {index.shape}, for {x.desc}")
     return taken(x, {place: index})
+
+
+def take_along_axis(x: Tensor, indices: Any, /, *, axis: SupportsIndex = -1) -> Tensor:
+    """Elements of an axis at indices that differ from place to place, in one dispatch; see ``np.take_along_axis``.
+
+    indices: as many axes as ``x``; but for ``axis``, their sizes broadcast. Those in a tensor are read back first.
+
+    Raises:
+        DescriptorError: an index is outside the axis, or the sizes do not broadcast.
+    """
+    place = _axis("axis", axis, require_tensor(x).ndim, x)
+    index = _indices("indices", indices)
+    sizes, of_index = ((*each[:place], 1, *each[place + 1 :]) for each in (x.sizes, index.shape))
+    try:
+        others = np.broadcast_shapes(sizes, of_index)
+    except ValueError:
+        others = ()
+    if len(index.shape) != x.ndim or len(others) != x.ndim:
+        raise DescriptorError(
+            f"indices must have sizes that broadcast with those of x, but for axis {place}, got {index.shape}, for "
+            f"{x.desc}"
+        )
+    wide = x.broadcast_to((*others[:place], x.sizes[place], *others[place + 1 :]))
+    return taken_along(wide, np.broadcast_to(index, (*others[:place], index.shape[place], *others[place + 1 :])), place)
 
 
 def _pieces(function: str, arrays: Iterable[Tensor]) -> list[Tensor]:
