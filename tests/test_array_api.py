@@ -19,7 +19,6 @@ FIELD += ("inspection_functions",)
 
 FAIL = {
     "test_reshape": "some examples ask for 9 axes, and a tensor has 8 at most",
-    "test_take_along_axis": "restride.xp has no take_along_axis",
     "test_dunder_dlpack": "copy=False without max_version: a read-only tensor needs a consumer of DLPack 1.0",
 }
 

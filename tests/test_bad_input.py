@@ -489,7 +489,7 @@ ROWS = [
     Row("asarray: complex", lambda t: rs.asarray(np.zeros(3, complex), device=t.device),
         ("array of shape (3,)", "unknown element type 'complex128'", "bf16")),
     Row("asarray: objects", lambda t: rs.asarray([1, None], device=t.device),
-        ("array of shape (2,)", "unknown element type 'object'")),
+        ("array of shape (2,)", "it holds Python objects (", "not numbers of at most 64 bits")),
     Row("asarray: text", lambda t: rs.asarray("abc", device=t.device), ("the text abc", "PIL.Image.open")),
     Row("asarray: dates", lambda t: rs.asarray(np.zeros(2, "M8[s]"), device=t.device),
         ("array of shape (2,)", "'datetime64[s]'")),

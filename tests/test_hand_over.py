@@ -41,6 +41,8 @@ def test_onnxruntime(reversed_x, device):
     assert np.array_equal(rs.asarray(value.numpy(), device=device).numpy(), expected)
 
 
+# Its telemetry may fork, at which a jax that was imported warns.
+@pytest.mark.filterwarnings(r"ignore:os\.fork\(\) was called:RuntimeWarning")
 def test_openvino(reversed_x, device):
     openvino = judge("openvino")
     tensor, expected = reversed_x
@@ -50,14 +52,14 @@ def test_openvino(reversed_x, device):
 
 
 def test_scikit_learn(device):
-    """Images in rows. Of a tensor itself an estimator does not know the element type, and computes in f64."""
+    """Images in rows. An estimator takes a tensor itself too, and computes in its element type."""
     preprocessing = judge("sklearn.preprocessing")
     images = np.random.default_rng(1).standard_normal((20, 6, 4)).astype(np.float32)
     rows = rs.asarray(images, device=device).reshape(20, 24)
-    for x, dtype in ((rows.numpy(), np.float32), (rows, np.float64)):
+    expected = preprocessing.MaxAbsScaler().fit_transform(images.reshape(20, 24))
+    for x in (rows.numpy(), rows):
         scaled = preprocessing.MaxAbsScaler().fit_transform(x)
-        assert scaled.dtype == dtype
-        expected = preprocessing.MaxAbsScaler().fit_transform(images.reshape(20, 24).astype(dtype))
+        assert scaled.dtype == np.float32
         assert np.array_equal(rs.asarray(scaled, device=device).numpy(), expected)
 
 

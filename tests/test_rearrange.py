@@ -319,6 +319,7 @@ raise SystemExit("restride" not in names)
     [
         ("import einops, restride", True),
         ("import restride, einops, restride.interop.einops", True),
+        ("import restride; restride.interop.einops.Rearrange", True),
         ("import restride, einops", False),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 
 import ml_dtypes
@@ -114,6 +115,21 @@ def test_a_copy_has_memory_of_its_own(device):
     tensor[...] = 0
     assert copied.desc == rs.TensorDesc("s32", (2, 3, 4))
     assert_equal(copied.numpy(), X[:, ::-1])
+
+
+def test_the_module_copy_copies(device):
+    tensor = rs.asarray(X, device=device)
+    for copied in (copy.copy(tensor[:, ::-1]), copy.deepcopy([tensor[:, ::-1]])[0]):
+        assert copied.memory is not tensor.memory
+        assert_equal(copied.numpy(), X[:, ::-1])
+
+
+def test_what_a_tensor_does_not_have_is_said(vulkan_device):
+    tensor = rs.asarray(X, device=vulkan_device)
+    for name in ("sum", "transpose", "cpu", "__array_interface__"):
+        assert not hasattr(tensor, name)
+        with pytest.raises(AttributeError, match=rf"restride\.Tensor has no {name}: x\.numpy\(\) is .*restride\.xp"):
+            getattr(tensor, name)
 
 
 def test_to_another_device(device):
@@ -289,6 +305,10 @@ def test_arithmetic_is_refused_with_a_way_out(device):
         "<": lambda: x < 3,
         ">": lambda: x > 3,
         "@": lambda: x @ x,
+        r"\+": lambda: +x,
+        "divmod": lambda: divmod(x, 2),
+        "<<": lambda: x << 1,
+        ">>": lambda: 8 >> x,
     }.items():
         with pytest.raises(TypeError, match=f"has no {sign}"):
             call()

@@ -39,6 +39,10 @@ KEPT = {
     "construct": (lambda x: x.coarsen(w=2).construct(w=("w", "q")), 0),
     "roll": (lambda x: x.roll(w=1), 2),
     "concat": (lambda x: xr.concat([x, x], dim="b"), 2),
+    "copy": (lambda x: x.copy(), 1),
+    "pad": (lambda x: x.pad(w=(1, 2), mode="edge"), 1),
+    "pad by a value": (lambda x: x.pad(w=(1, 2), constant_values=7), 1),
+    "shift": (lambda x: x.shift(w=1, fill_value=7), 2),
     "==": (lambda x: x == x.isel(b=0), 1),
     "apply_ufunc": (lambda x: xr.apply_ufunc(lambda each: each[..., ::-1], x), 0),
 }
@@ -267,7 +271,18 @@ def test_errors_say_what_is_wrong(named, message):
         rs.xarray.resample(photo(), **named)
 
 
+@pytest.mark.usefixtures("vulkan_device")
+def test_means_come_home():
+    """xarray asks the element type for its kind, and numpy for the rest."""
+    assert_equal(labelled(rs.asarray(X)).mean("h").values, X.mean(1))
+
+
 def test_other_arrays_are_refused():
+    with pytest.raises(
+        rs.DescriptorError, match=r"data must be a DataArray or a Dataset, got ndarray; rs\.resample takes"
+    ):
+        rs.xarray.resample(X, {"y": 2})
+
     class Other(np.lib.mixins.NDArrayOperatorsMixin):
         shape, dtype, ndim = (4,), np.dtype("f4"), 1
 

@@ -64,6 +64,13 @@ COPIES = {
     "roll by all": (lambda t: xp.roll(t, 3, axis=1), lambda a: np.roll(a, 3, axis=1), 1),
     "repeat": (lambda t: xp.repeat(t, 3, axis=1), lambda a: a.repeat(3, axis=1), 1),
     "repeat flat": (lambda t: xp.repeat(t, 2), lambda a: a.repeat(2), 1),
+    "repeat by an array of one": (lambda t: xp.repeat(t, np.array([3]), axis=1), lambda a: a.repeat([3], axis=1), 1),
+    "repeat by a tensor": (lambda t: xp.repeat(t, t[0, 0, 2], axis=1), lambda a: a.repeat(2, axis=1), 1),
+    "repeat of eight axes": (
+        lambda t: xp.repeat(t[None, None, None, None, None], 2, axis=-1),
+        lambda a: a[None, None, None, None, None].repeat(2, axis=-1),
+        1,
+    ),
     "repeat each": (lambda t: xp.repeat(t, [2, 0, 3], axis=-2), lambda a: a.repeat([2, 0, 3], axis=-2), 1),
     "tile": (lambda t: xp.tile(t, (2, 1, 3)), lambda a: np.tile(a, (2, 1, 3)), 1),
     "tile of more axes": (lambda t: xp.tile(t, (2, 1, 1, 2)), lambda a: np.tile(a, (2, 1, 1, 2)), 1),
@@ -76,6 +83,21 @@ COPIES = {
     "take": (lambda t: xp.take(t, [2, 0, 0, -1], axis=1), lambda a: a.take([2, 0, 0, -1], axis=1), 1),
     "take of a view": (lambda t: xp.take(t.T[::-1], [3, 0], axis=0), lambda a: a.T[::-1].take([3, 0], axis=0), 1),
     "take none": (lambda t: xp.take(t, [], axis=0), lambda a: a.take([], axis=0), 0),
+    "take_along_axis": (
+        lambda t: xp.take_along_axis(t.T[::-1], np.array([[[1], [0]], [[0], [-1]]]).reshape(1, 2, 2), axis=1),
+        lambda a: np.take_along_axis(a.T[::-1], np.array([[[1], [0]], [[0], [-1]]]).reshape(1, 2, 2), axis=1),
+        1,
+    ),
+    "take_along_axis of one row": (
+        lambda t: xp.take_along_axis(t[:1, 1:], np.array([[[3, 0, 3, 1, 2]]] * 5)),
+        lambda a: np.take_along_axis(a[:1, 1:], np.array([[[3, 0, 3, 1, 2]]] * 5), -1),
+        1,
+    ),
+    "take_along_axis of none": (
+        lambda t: xp.take_along_axis(t[:, :0], np.zeros((1, 0, 3), int), axis=2),
+        lambda a: np.take_along_axis(a[:, :0], np.zeros((1, 0, 3), int), axis=2),
+        0,
+    ),
     "pad constant": (
         lambda t: xp.pad(t[:, ::-1], ((1, 0), (0, 2), (3, 1)), constant_values=-7),
         lambda a: np.pad(a[:, ::-1], ((1, 0), (0, 2), (3, 1)), constant_values=-7),
@@ -206,6 +228,13 @@ CREATED = {
     "arange of numpy's integers": (lambda d: xp.arange(np.int64(2), np.uint8(5), device=d), np.arange(2, 5)),
     "arange of floats": (lambda d: xp.arange(1, 2.5, 0.25, device=d), np.arange(1, 2.5, 0.25)),
     "arange backwards": (lambda d: xp.arange(5, -5, -3, dtype=xp.float32, device=d), np.arange(5, -5, -3, np.float32)),
+    "arange of floats as numpy rounds them": (lambda d: xp.arange(1, 3, 0.1, device=d), np.arange(1, 3, 0.1)),
+    "arange beyond 63 bits": (
+        lambda d: xp.arange(2**63 - 2, 2**63 + 1, dtype=xp.uint64, device=d),
+        np.uint64([2**63 - 2, 2**63 - 1, 2**63]),
+    ),
+    "arange by far": (lambda d: xp.arange(2**62, -(2**63), -(2**62), device=d), 2**62 * np.array([1, 0, -1])),
+    "arange of one": (lambda d: xp.arange(3, 5, 10**30, device=d), np.array([3])),
     "arange of nothing": (lambda d: xp.arange(5, 1, device=d), np.arange(5, 1)),
     "linspace": (lambda d: xp.linspace(0, 1, 7, endpoint=False, device=d), np.linspace(0, 1, 7, endpoint=False)),
     "eye": (lambda d: xp.eye(3, 5, k=1, device=d), np.eye(3, 5, k=1)),
@@ -263,6 +292,8 @@ def test_types_promote_as_numpys():
             assert xp.can_cast(*pair) == np.can_cast(one, other)
     assert xp.result_type(xp.float32, 1) == xp.float32
     assert xp.result_type(rs.asarray(A), 1.5) == np.result_type(A, 1.5)
+    assert xp.result_type(xp.bfloat16, 1.5, xp.int8) == xp.bfloat16
+    assert xp.result_type(xp.float8_e4m3fn, 2) == xp.float8_e4m3fn
     assert xp.isdtype(xp.int8, "signed integer")
     assert xp.isdtype(xp.uint8, ("real floating", "integral"))
     assert not xp.isdtype(xp.bool, "numeric")
@@ -414,11 +445,24 @@ REFUSED = [
         r"shift \(1, 2\) must be one number where no axis is named, for s16",
     ),
     (lambda t: xp.roll(t, 1, axis=4), rs.DescriptorError, r"axis 4 is outside \[-3, 3\)"),
-    (lambda t: xp.repeat(t, -1, axis=0), rs.DescriptorError, r"repeats \(-1,\) must each be 0 or more"),
+    (lambda t: xp.repeat(t, -1, axis=0), rs.DescriptorError, "repeats must be 0 or more, got -1, for s16"),
+    (lambda t: xp.repeat(t, True), rs.DescriptorError, "repeats must be integers, got bool"),
+    (lambda t: xp.repeat(t, [1 << 40] * 2, axis=0), rs.OutOfDeviceMemory, r"no room for \d+ bytes: .* asked for s16\["),
+    (
+        lambda t: xp.repeat(t[None, None, None, None, None], 1 << 40, axis=0),
+        rs.OutOfDeviceMemory,
+        r"no room for \d+ bytes: .* asked for s16\[",
+    ),
+    (lambda t: xp.pad(t, 1 << 40, "edge"), rs.OutOfDeviceMemory, r"no room for \d+ bytes: .* asked for s16\["),
+    (
+        lambda t: xp.take(t, np.uint64([2**64 - 1]), axis=0),
+        rs.DescriptorError,
+        r"indices must be below 2\^63, got 18446",
+    ),
     (
         lambda t: xp.repeat(t, [1, 2, 3], axis=0),
         rs.DescriptorError,
-        "repeats must be 2 numbers of 0 or more, one for each",
+        r"repeats must be one number, or one for each of the 2 elements of axis 0, got sizes \(3,\)",
     ),
     (lambda t: xp.repeat(t, [1.5, 2.0], axis=0), rs.DescriptorError, "repeats must be integers, got float64"),
     (lambda t: xp.tile(t, 2), rs.DescriptorError, "repetitions must be a sequence of integers, got 2"),
@@ -444,7 +488,11 @@ REFUSED = [
         )
         for value in ("a", np.str_("a"), 1j, np.complex64(1), np.datetime64("2020-01-01"), None)
     ),
-    (lambda t: xp.pad(t, 1, constant_values=1 << 64), rs.DescriptorError, "has more bits than a number of the host"),
+    (
+        lambda t: xp.pad(t, 1, constant_values=1 << 64),
+        rs.DescriptorError,
+        r"constant_values cannot become s16, got 1844.*, for s16",
+    ),
     (lambda t: xp.pad(t, 1.5), rs.DescriptorError, r"pad_width 1\.5 must be integers"),
     (lambda t: xp.pad(t, 1 << 20), rs.OutOfDeviceMemory, r"no room for \d+ bytes: .* asked for s16\[2097154,"),
     (lambda t: xp.tile(t, (1, 1, 1 << 50)), rs.OutOfDeviceMemory, r"no room for \d+ bytes: .* asked for s16\[2,3,"),
@@ -464,6 +512,18 @@ REFUSED = [
     (lambda t: xp.take(t, [0.0], axis=0), rs.DescriptorError, "indices must be integers, got float64"),
     (lambda t: xp.take(t, t == 0, axis=0), rs.DescriptorError, r"indices must be integers, got pred\[2,3,4\]"),
     (lambda t: xp.take(t, [[0]], axis=0), rs.DescriptorError, r"indices must have one axis, got sizes \(1, 1\)"),
+    (
+        lambda t: xp.take_along_axis(t, [[[4]]]),
+        rs.DescriptorError,
+        "index 4 is out of range for axis 2 of size 4, for s16",
+    ),
+    (
+        lambda t: xp.take_along_axis(t, [0], axis=0),
+        rs.DescriptorError,
+        r"indices must have sizes that broadcast with those of x, but for axis 0, got \(1,\), for s16\[2,3,4\]",
+    ),
+    (lambda t: xp.take_along_axis(t, [[[0], [0]]]), rs.DescriptorError, r"but for axis 2, got \(1, 2, 1\), for s16"),
+    (lambda t: xp.take_along_axis(t, [[[0.5]]]), rs.DescriptorError, "indices must be integers, got float64"),
     (lambda t: xp.take(t, [0], axis=9), rs.DescriptorError, r"axis 9 is outside \[-3, 3\)"),
     (lambda t: xp.zeros(-1), rs.DescriptorError, r"shape \(-1,\) must each be 0 or more"),
     (lambda t: xp.zeros((1,) * 9), rs.DescriptorError, r"rank 9 exceeds 8: sizes \(1, 1"),
@@ -483,10 +543,23 @@ REFUSED = [
     (lambda t: xp.arange(0, 1, t), rs.DescriptorError, "step must be a number, got <restride.Tensor"),
     (lambda t: xp.arange(10**30), rs.DescriptorError, r"arange\(0, 10+, 1\) has too many or too large numbers"),
     (lambda t: xp.arange(float("inf")), rs.DescriptorError, r"arange\(0, inf, 1\) has too many"),
-    (lambda t: xp.full(2, 10**30), rs.DescriptorError, r"value 10+ has more bits than a number of the host, for s64"),
+    (lambda t: xp.full(2, 10**30), rs.DescriptorError, r"fill_value cannot become s64, got 10+: Python int too large"),
     (lambda t: xp.linspace("a", 1, 3), rs.DescriptorError, "start must be a number, got 'a'"),
-    (lambda t: xp.linspace(0, 1, 10**30), rs.DescriptorError, "must be 0 or more, and below 2"),
-    (lambda t: xp.linspace(0, 10**309, 3), rs.DescriptorError, r"start 0 and stop 1000+\.\.\. must be numbers of f64"),
+    (
+        lambda t: xp.linspace(0, 1, 10**30),
+        rs.DescriptorError,
+        r"linspace\(0, 1, 10+\) has too many or too large numbers",
+    ),
+    (
+        lambda t: xp.linspace(0, 1, 1 << 46),
+        rs.DescriptorError,
+        r"linspace\(0, 1, \d+\) has too many .*: Unable to alloc",
+    ),
+    (
+        lambda t: xp.linspace(0, 10**309, 3),
+        rs.DescriptorError,
+        r"linspace\(0, 1000+\.\.\., 3\) has too many or too large",
+    ),
     (lambda t: xp.eye(2, k=0.5), rs.DescriptorError, r"k must be an integer, got 0\.5"),
     (lambda t: xp.equal(t, "a"), rs.DescriptorError, "is compared with a tensor, an array or a number, got 'a'"),
     (lambda t: xp.ones(2, dtype="complex64"), rs.DescriptorError, "unknown element type 'complex64'"),
@@ -515,6 +588,11 @@ REFUSED = [
     (lambda t: xp.isdtype(xp.int8, "whole"), rs.DescriptorError, "unknown element type 'whole'"),
     (lambda t: xp.finfo(xp.int8), rs.DescriptorError, "finfo is for floating types, not s8; iinfo is for integers"),
     (lambda t: xp.iinfo(xp.float32), rs.DescriptorError, "iinfo is for integer types, not f32; finfo is for floats"),
+    (
+        lambda t: xp.result_type(xp.bfloat16, xp.float16),
+        rs.DescriptorError,
+        "no type holds all of bf16, f16; astype converts them$",
+    ),
     (lambda t: xp.result_type(1, 2.0), rs.DescriptorError, "result_type needs a tensor or a type"),
     (lambda t: xp.equal(t, t[:, :2]), rs.DescriptorError, r"sizes \(2, 3, 4\) and \(2, 2, 4\) do not broadcast"),
     (lambda t: xp.__array_namespace_info__().dtypes(kind="whole"), rs.DescriptorError, "kind must be a type or one of"),
@@ -559,6 +637,7 @@ FOREIGN = {
     "squeeze": lambda x, _t: xp.squeeze(x, 0),
     "stack": lambda x, t: xp.stack([t, x]),
     "take": lambda x, _t: xp.take(x, [0], axis=0),
+    "take_along_axis": lambda x, _t: xp.take_along_axis(x, [[[0]]]),
     "tile": lambda x, _t: xp.tile(x, (2,)),
     "unstack": lambda x, _t: xp.unstack(x),
     "zeros_like": lambda x, _t: xp.zeros_like(x),

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import ml_dtypes  # noqa: F401 - the import makes its types' names known to numpy
 import numpy as np
+import numpy.typing as npt
 
 from restride.errors import DescriptorError
 
@@ -48,6 +49,11 @@ class DType:
     def is_float(self) -> bool:
         """True for the floating types, the narrow ones included."""
         return self.name[0] == "f" or self.name == "bf16"
+
+    @property
+    def kind(self) -> str:
+        """The letter of the numpy type's kind, which xarray and others ask for: "b", "i", "u", "f", or "V"."""
+        return self.dtype.kind
 
     def __str__(self) -> str:
         return self.name
@@ -103,7 +109,7 @@ def as_dtype(value: Any) -> DType:
     except Exception:  # noqa: BLE001 - numpy raises six types of errors: TypeError, SyntaxError, ...
         numpy_type = None
     if numpy_type is None:
-        raise DescriptorError(f"unknown element type {value!r}; {known}")
+        raise DescriptorError(f"unknown element type {value!r:.60}; {known}")
     if not numpy_type.isnative:
         raise DescriptorError(
             f"element type {numpy_type.str!r} is byte-swapped; elements must be in this machine's byte order: "
@@ -130,6 +136,23 @@ def as_number(argument: str, value: Any) -> int | float:
     elif isinstance(value, int | float):
         return int(value) if isinstance(value, bool) else value
     raise DescriptorError(f"{argument} must be a number, got {value!r}")
+
+
+def cast(argument: str, numbers: npt.NDArray[Any], dtype: DType) -> npt.NDArray[Any]:
+    """Numbers as numpy casts them to an element type: integers keep their low bits.
+
+    Integers of more than 64 bits, which numpy holds as objects, become floats only.
+
+    Raises:
+        DescriptorError: objects that are no numbers, or integers of more than 64 bits as integers.
+    """
+    try:
+        if dtype.is_float and numbers.dtype.hasobject:  # which ml_dtypes' types refuse
+            numbers = numbers.astype(np.float64)
+        with np.errstate(all="ignore"):
+            return numbers.astype(dtype.dtype)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise DescriptorError(f"{argument} cannot become {dtype}, got {numbers.tolist()!r:.60}: {error}") from None
 
 
 def _short_name(text: str, element: DType) -> str:

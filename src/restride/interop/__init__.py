@@ -3,9 +3,11 @@
 from importlib import import_module
 from types import ModuleType
 
+_MODULES = frozenset(("dask", "einops", "jax", "ome", "torch", "video", "xarray"))
+
 
 def __getattr__(name: str) -> ModuleType:
-    """``rs.interop.jax`` and ``rs.interop.torch``, without an import statement."""
-    if name in ("jax", "torch"):
+    """``rs.interop.jax`` and the others, without an import statement."""
+    if name in _MODULES:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -58,6 +58,10 @@ def resample(
         >>> rs.xarray.resample(image, {"x": 2}, mode="area").x.values.tolist()
         [15.0, 35.0]
     """
+    if not isinstance(data, xr.DataArray | xr.Dataset):
+        raise DescriptorError(
+            f"data must be a DataArray or a Dataset, got {type(data).__name__}; rs.resample takes arrays"
+        )
     if (sizes is None) == (scales is None):
         raise DescriptorError(f"resample needs sizes or scales, and not both: {sizes!r} and {scales!r}")
     argument, asked = ("sizes", sizes) if sizes is not None else ("scales", scales)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import require_word
-from restride.dtypes import as_number
+from restride.dtypes import as_number, cast
 from restride.errors import DescriptorError, ErrorContext
 from restride.kernel import Limits
 from restride.layout import TensorDesc
@@ -20,8 +20,7 @@ from restride.ops.plan import Plan, perform
 from restride.ops.resample import plan_of
 from restride.ops.target import Out, destination, require_room
 from restride.plan.steps import SOURCE, Site, Steps
-from restride.tensor.device import Device
-from restride.tensor.tensor import Tensor, empty
+from restride.tensor.tensor import Tensor
 from restride.weights import Resizing, indexed_rows
 
 Indices = npt.NDArray[np.int64]
@@ -43,13 +42,45 @@ def take_plan(
     rows = []
     with ErrorContext(src):
         for axis, listed in zip(axes, indices, strict=True):
-            size = src.sizes[axis]
-            outside = listed[(listed < -size) | (listed >= size)]
-            if outside.size:
-                raise DescriptorError(f"index {int(outside[0])} is out of range for axis {axis} of size {size}")
-            rows.append(indexed_rows(size, np.where(listed < 0, listed + size, listed)))
+            rows.append(indexed_rows(src.sizes[axis], _from_0(listed, axis, src.sizes[axis])))
     resized = Resizing(axes, tuple(rows), tuple(range(each.size) for each in rows), src.sizes)
     return plan_of(src, resized, None, None, out, 0.0, {}, limits)
+
+
+def _from_0(indices: Indices, axis: int, size: int) -> Indices:
+    """Indices of an axis, of which negative ones count from its end, as indices from 0 on."""
+    outside = indices[(indices < -size) | (indices >= size)]
+    if outside.size:
+        raise DescriptorError(f"index {int(outside[0])} is out of range for axis {axis} of size {size}")
+    return np.where(indices < 0, indices + size, indices)
+
+
+def taken_along(x: Tensor, indices: Indices, axis: int) -> Tensor:
+    """The tensor whose element at place p is that of ``x`` at p, but at ``indices[p]`` along ``axis``, bit for bit.
+
+    A take from the buffer as one axis: of f32[2,3]{1,0}, [[2], [0]] along axis 1 are elements 2 and 3 of the buffer.
+
+    Args:
+        x: a tensor; one of tiles or blocks is copied first.
+        indices: of the sizes of ``x``, but along ``axis``; negative ones count from the end.
+        axis: from 0 on.
+
+    Raises:
+        DescriptorError: an index is outside the axis.
+        OutOfDeviceMemory: the device has no room for the result.
+    """
+    require_room(indices.shape, x.dtype, x.device.limits)
+    with ErrorContext(x.desc):
+        along_axis = _from_0(indices, axis, x.sizes[axis])
+    desc = x.desc
+    if desc.strides is None:
+        x = x.copy()
+        desc = x.desc
+    places = np.full(indices.shape, desc.offset, np.int64)
+    for k, (size, stride) in enumerate(zip(desc.sizes, desc.strides or (), strict=True)):
+        places += stride * (along_axis if k == axis else np.arange(size).reshape(-1, *(1,) * (desc.rank - 1 - k)))
+    buffer = Tensor(x.memory, TensorDesc(desc.dtype, (desc.highest + 1,)), x.device)
+    return taken(buffer, {0: places.reshape(-1)}).reshape(indices.shape)
 
 
 PAD_MODES = ("constant", "edge", "reflect", "wrap")
@@ -65,20 +96,21 @@ def pad_plan(src: TensorDesc, out: Out | None, limits: Limits, pad_width: Any, m
     require_word("mode", mode, PAD_MODES)
     with ErrorContext(src):
         number = as_number("constant_values", value)
+        element = cast("constant_values", np.asarray(number), src.dtype).tobytes()
         if mode != "constant" and number != 0:
             raise DescriptorError(f"constant_values {number} goes with mode 'constant', not with {mode!r}")
     widths = _pairs(pad_width, src)
+    sizes = [size + before + behind for size, (before, behind) in zip(src.sizes, widths, strict=True)]
+    require_room(sizes, src.dtype, limits)
     if mode != "constant" and any(map(any, widths)):
         indices = {axis: _pad_indices(src, axis, pair, mode) for axis, pair in enumerate(widths) if any(pair)}
         return take_plan(src, out, limits, tuple(indices), tuple(indices.values()))
-    sizes = [size + before + behind for size, (before, behind) in zip(src.sizes, widths, strict=True)]
-    require_room(sizes, src.dtype, limits)
     dst, site = destination(TensorDesc(src.dtype, sizes), None, src, out)
     steps = Steps(limits)
     if dst.numel == src.numel:
         steps.copy(Site(SOURCE, src), site, dst)
     else:
-        steps.pad(Site(SOURCE, src), site, [before for before, _ in widths], _element(number, dst))
+        steps.pad(Site(SOURCE, src), site, [before for before, _ in widths], element)
     return Plan(src, dst, steps)
 
 
@@ -108,24 +140,3 @@ def _pad_indices(src: TensorDesc, axis: int, widths: list[int], mode: str) -> In
     period = max(2 * size - 2, 1)  # 0 1 2 3 2 1 0 1 ...
     index %= period
     return np.where(index < size, index, period - index)
-
-
-def filled(desc: TensorDesc, number: float, device: Device) -> Tensor:
-    """A tensor of one number, written in one dispatch."""
-    element = np.frombuffer(_element(number, desc), desc.dtype.dtype)
-    result = empty(desc, device)
-    if desc.numel:
-        result[...] = element
-    return result
-
-
-def _element(number: float, desc: TensorDesc) -> bytes:
-    """A number as numpy makes it one of the type of ``desc``."""
-    try:
-        array = np.asarray(number)
-        if desc.dtype.is_float and array.dtype.hasobject:  # an int of more than 64 bits, which ml_dtypes' types refuse
-            array = np.asarray(float(number))
-        with np.errstate(all="ignore"):
-            return array.astype(desc.dtype.dtype).tobytes()
-    except OverflowError:
-        raise DescriptorError(f"value {number} has more bits than a number of the host, for {desc}") from None

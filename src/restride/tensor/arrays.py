@@ -28,6 +28,9 @@ from restride.tensor.device import Device, device_over_manager
 from restride.tensor.dlpack import CUDA, array_from_dlpack, device_type
 from restride.tensor.tensor import Tensor, as_device, copy_elements, empty
 
+_MOST_NAMED = 100
+"""Most elements of an array of objects whose types an error names."""
+
 _WIDEST_GAP = 16
 """Widest gap in bytes between two runs that is uploaded too; starting another run costs numpy less than a wider gap."""
 
@@ -178,6 +181,12 @@ def _from_kp(kp_tensor: Any, desc: TensorDesc | str | None, device: Device) -> T
 
 
 def _packed(array: npt.NDArray[Any]) -> TensorDesc:
+    if array.dtype == object:
+        kinds = ", ".join(sorted({type(each).__name__ for each in array.reshape(-1)[:_MOST_NAMED].tolist()}))
+        raise DescriptorError(
+            f"array of shape {array.shape} cannot become a tensor: it holds Python objects ({kinds or 'none'}), not "
+            f"numbers of at most 64 bits"
+        )
     try:
         return TensorDesc(array.dtype, array.shape)
     except DescriptorError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, SupportsIndex
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -284,7 +284,7 @@ class Tensor:
         (2, 12)
 
         Raises:
-            DescriptorError: the strides do not allow a view; ``rs.reorder`` makes a packed copy first.
+            DescriptorError: the strides do not allow a view; ``rs.xp.reshape`` copies then.
         """
         return self._view(views.reshape(self.desc, _unpacked(sizes)))
 
@@ -397,11 +397,12 @@ class Tensor:
             max_version: the newest DLPack version that the consumer supports.
             dl_device: type and number of a device; default: that of ``__dlpack_device__``.
             copy: True: always copy. False: never. None: on the host always; on CUDA's device only a tensor that is not
-                shareable or has no strides, which is copied on the device.
+                shareable or has no strides or negative ones, which is copied on the device.
 
         Raises:
-            BufferError: another device is requested, or ``copy`` is False and a copy is needed or the consumer does not
-                declare DLPack 1.0, the first version that can mark memory as read-only.
+            BufferError: another device is requested, or ``copy`` is False and a stride is negative (torch ends the
+                process at these), a copy is needed, or the consumer does not declare DLPack 1.0, the first version that
+                can mark memory as read-only.
             OutOfDeviceMemory, DeviceError: CUDA refuses the memory.
         """
         home = self.__dlpack_device__()
@@ -409,6 +410,10 @@ class Tensor:
         is_known = kind == CUDA or (kind, number) == (CPU, 0)
         if not is_known or (stream is not None and CUDA not in (kind, home[0])):
             raise BufferError(f"{self!r} hands out memory of the host, without a stream, or of CUDA")
+        if kind == CPU and copy is False and self._is_reversed():
+            raise BufferError(
+                f"copy=False: torch ends the process at negative strides; numpy(copy=False) has them, for {self.desc}"
+            )
         try:
             if kind == CUDA:
                 return self._cuda_capsule(number, stream, copy)
@@ -426,10 +431,10 @@ class Tensor:
         if stream == 0:
             raise UnsupportedError("stream 0 may be either default stream of CUDA: 1 and 2 say which")
         tensor = self
-        if copy or not self.memory.is_shareable or self.desc.strides is None:
+        if copy or not self.memory.is_shareable or self.desc.strides is None or self._is_reversed():
             if copy is False:
                 raise UnsupportedError(
-                    "copy=False: the memory is not shareable, or the layout has no strides; "
+                    "copy=False: the memory is not shareable, or the layout has no strides or negative ones; "
                     "rs.empty(desc, shareable=True) makes such a tensor, to be an out"
                 )
             tensor = empty(TensorDesc(self.dtype, self.sizes), self.device, shareable=True)
@@ -438,6 +443,10 @@ class Tensor:
             self.device.wait()
         # An unversioned capsule, as above.
         return capsule_over(_elements(cuda_bytes(tensor.device, tensor.memory), tensor.desc), (CUDA, own))
+
+    def _is_reversed(self) -> bool:
+        """True if an axis of several elements has a negative stride."""
+        return any(stride < 0 and size > 1 for size, stride in zip(self.sizes, self.desc.strides or (), strict=False))
 
     def __dlpack_device__(self) -> tuple[int, int]:
         if self.memory.is_shareable:
@@ -478,8 +487,25 @@ class Tensor:
             f"{self!r} cannot be searched for {value!r}: its elements lie on a device; .numpy() brings them here"
         )
 
+    def __copy__(self) -> Tensor:
+        return self.copy()
+
+    def __deepcopy__(self, _memo: object) -> Tensor:
+        return self.copy()
+
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{self!r} lies on a device and is neither copied nor pickled; .numpy() copies its elements")
+        raise TypeError(f"{self!r} lies on a device and is not pickled; .numpy() copies its elements")
+
+    if not TYPE_CHECKING:  # or type checkers would accept every name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise for a method of numpy's or torch's that is not here, such as ``sum``."""
+            raise AttributeError(
+                f"restride.Tensor has no {name}: x.numpy() is an array of numpy, and functions of restride.xp, such as "
+                f"xp.reshape(x, shape), take tensors",
+                name=name,
+                obj=self,
+            )
 
     def __repr__(self) -> str:
         return f"<restride.Tensor {self.desc} on {self.device.info.name}>"
@@ -515,17 +541,20 @@ def _without_arithmetic(sign: str) -> Callable[..., Any]:
 
 
 for _names, _sign in (
-    ("add radd", "+"),
+    ("add radd pos", "+"),
     ("sub rsub neg", "-"),
     ("mul rmul", "*"),
     ("truediv rtruediv", "/"),
     ("floordiv rfloordiv", "//"),
     ("mod rmod", "%"),
+    ("divmod rdivmod", "divmod()"),
     ("pow rpow", "**"),
     ("matmul rmatmul", "@"),
     ("and rand", "&"),
     ("or ror", "|"),
     ("xor rxor", "^"),
+    ("lshift rlshift", "<<"),
+    ("rshift rrshift", ">>"),
     ("invert", "~"),
     ("abs", "abs()"),
     ("lt", "<"),

@@ -166,8 +166,10 @@ class Rows:
         """The lowest and the highest source index that these rows read, counted from ``origin``."""
         # Rows read ever higher, or ever lower, but for the parts of rows, and indices in any order.
         index = self.index() if self.compute in (_part_of_row, _indexed) else np.array(self.ends, np.int64)
-        first = self.at(index, weighs=False).first.tolist()
-        return min(first) - self.origin, max(first) + self.taps - 1 - self.origin
+        first = self.at(index, weighs=False).first
+        # Python is faster for two numbers, numpy for a million.
+        ends = first.tolist() if len(first) <= 2 else [int(first.min()), int(first.max())]
+        return min(ends) - self.origin, max(ends) + self.taps - 1 - self.origin
 
     @property
     def span(self) -> range:

@@ -46,6 +46,7 @@ from restride.xp.manipulation import (
     squeeze,
     stack,
     take,
+    take_along_axis,
     tile,
     unstack,
 )
@@ -180,6 +181,7 @@ __all__ = [
     "squeeze",
     "stack",
     "take",
+    "take_along_axis",
     "tile",
     "uint8",
     "uint16",

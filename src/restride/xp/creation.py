@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
@@ -10,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import counts, integer, shown
-from restride.dtypes import DTYPES, DType, as_dtype, as_number
+from restride.dtypes import DTYPES, DType, as_dtype, as_number, cast
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc
-from restride.ops.take import filled
 from restride.tensor import arrays
 from restride.tensor import tensor as tensors
 from restride.tensor.device import Device
@@ -22,9 +20,6 @@ from restride.xp.data_types import BOOL
 
 FLOAT, INTEGER = DTYPES["f64"], DTYPES["s64"]
 """The default types, the same as numpy's."""
-
-_MOST_NUMBERS = 1 << 48
-"""Limit of ``num``: more numbers than any host has room for."""
 
 Shape = SupportsIndex | Iterable[SupportsIndex]
 
@@ -81,17 +76,17 @@ def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: Device | N
     if dtype is None:
         is_bool = isinstance(fill_value, bool | np.bool_)
         dtype = BOOL if is_bool else INTEGER if isinstance(value, int) else FLOAT
-    return filled(_desc(shape, dtype), value, as_device(device))
+    return _filled(_desc(shape, dtype), value, as_device(device))
 
 
 def zeros(shape: Shape, *, dtype: Any = None, device: Device | None = None) -> Tensor:
     """A tensor of zeros."""
-    return filled(_desc(shape, dtype), 0, as_device(device))
+    return _filled(_desc(shape, dtype), 0, as_device(device))
 
 
 def ones(shape: Shape, *, dtype: Any = None, device: Device | None = None) -> Tensor:
     """A tensor of ones."""
-    return filled(_desc(shape, dtype), 1, as_device(device))
+    return _filled(_desc(shape, dtype), 1, as_device(device))
 
 
 def empty_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None) -> Tensor:
@@ -102,13 +97,13 @@ def empty_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None)
 def zeros_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None) -> Tensor:
     """``zeros`` with the sizes of ``x``, and by default its type and device."""
     desc, where = _like(x, dtype, device)
-    return filled(desc, 0, where)
+    return _filled(desc, 0, where)
 
 
 def ones_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None) -> Tensor:
     """``ones`` with the sizes of ``x``, and by default its type and device."""
     desc, where = _like(x, dtype, device)
-    return filled(desc, 1, where)
+    return _filled(desc, 1, where)
 
 
 def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: Device | None = None) -> Tensor:
@@ -135,11 +130,14 @@ def arange(
     is_whole = all(isinstance(number, int) for number in (start, stop, step))
     element = (INTEGER if is_whole else FLOAT) if dtype is None else as_dtype(dtype)
     try:
-        count = max(math.ceil((stop - start) / step), 0)
-        numbers = np.asarray(range(start, stop, step) if is_whole else start + np.arange(count) * float(step))
+        if is_whole:
+            numbers = _whole_numbers(range(start, stop, step))
+        else:
+            numbers = np.arange(float(start), float(stop), float(step))
         array = numbers.astype(element.dtype)
-    except (OverflowError, TypeError, ValueError, MemoryError) as error:  # beyond 64 bits, inf, nan
-        raise DescriptorError(f"arange({start}, {stop}, {step}) has too many or too large numbers: {error}") from None
+    except (OverflowError, ValueError, MemoryError) as error:  # beyond 64 bits, inf, nan
+        call = f"arange({shown(start)}, {shown(stop)}, {shown(step)})"
+        raise DescriptorError(f"{call} has too many or too large numbers: {error}") from None
     return arrays.asarray(array, device=device)
 
 
@@ -156,13 +154,14 @@ def linspace(
     """``num`` numbers from ``start`` to ``stop``, evenly spaced; computed by numpy, infinite ones too, and uploaded."""
     start, stop = as_number("start", start), as_number("stop", stop)
     count = integer("num", num)
-    if not 0 <= count < _MOST_NUMBERS:
-        raise DescriptorError(f"num {count} must be 0 or more, and below 2^48")
+    if count < 0:
+        raise DescriptorError(f"num {count} must be 0 or more")
     element = FLOAT if dtype is None else as_dtype(dtype)
     try:
         numbers = np.linspace(float(start), float(stop), count, endpoint=endpoint)
-    except OverflowError as error:  # an integer of 1.8e308 or more; a float is infinite there
-        raise DescriptorError(f"start {shown(start)} and stop {shown(stop)} must be numbers of f64: {error}") from None
+    except (OverflowError, ValueError, MemoryError) as error:  # an integer of 1.8e308 or more, too many
+        call = f"linspace({shown(start)}, {shown(stop)}, {shown(count)})"
+        raise DescriptorError(f"{call} has too many or too large numbers: {error}") from None
     return arrays.asarray(numbers.astype(element.dtype), device=device)
 
 
@@ -197,18 +196,35 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     return [x[key].broadcast_to(sizes) for x, key in zip(arrays, keys, strict=True)]
 
 
+def _whole_numbers(numbers: range) -> npt.NDArray[Any]:
+    """The numbers as s64, or as u64 where they reach 2^63; computed in their low 64 bits, whatever ``step`` is.
+
+    Raises:
+        OverflowError: neither type holds them all.
+    """
+    if not numbers:
+        return np.empty(0, np.int64)
+    low, high = sorted((numbers[0], numbers[-1]))
+    kind = np.int64 if high < 1 << 63 else np.uint64
+    if low < np.iinfo(kind).min or high > np.iinfo(kind).max:
+        raise OverflowError(f"{kind.__name__} ends before {shown(low)} or {shown(high)}")
+    multiples = np.arange(len(numbers), dtype=np.uint64) * np.uint64(numbers.step % (1 << 64))
+    return (multiples + np.uint64(numbers.start % (1 << 64))).view(kind)
+
+
 def _converted(obj: Any, element: DType) -> npt.NDArray[Any]:
-    """A number, or nested sequences of numbers, as an array of the type; integers keep their low bits."""
+    """A number, or nested sequences of numbers, as an array of the type."""
     array = arrays.host_array(obj)
     if not array.dtype.hasobject:  # as integers of more than 64 bits are
         as_dtype(array.dtype)
-    try:
-        if element.is_float and array.dtype.hasobject:  # which ml_dtypes' types refuse
-            array = array.astype(np.float64)
-        with np.errstate(all="ignore"):
-            return array.astype(element.dtype)
-    except (OverflowError, TypeError, ValueError) as error:
-        raise DescriptorError(f"obj cannot become {element}, got {shown(obj)}: {error}") from None
+    return cast("obj", array, element)
+
+
+def _filled(desc: TensorDesc, number: float, device: Device) -> Tensor:
+    """A tensor of one number, written in one dispatch."""
+    result = tensors.empty(desc, device)
+    result[...] = cast("fill_value", np.asarray(number), desc.dtype)
+    return result
 
 
 def _desc(shape: Shape, dtype: Any) -> TensorDesc:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
+from restride.arguments import shown
 from restride.dtypes import DTYPES, DType, as_dtype
 from restride.errors import DescriptorError
 from restride.tensor.device import Device
@@ -50,13 +51,15 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     Raises:
         DescriptorError: nothing to promote, or no type holds them all.
     """
-    numpy_types = [each if isinstance(each, int | float) else _element_type(each).dtype for each in arrays_and_dtypes]
-    if all(isinstance(each, int | float) for each in numpy_types):
-        raise DescriptorError(f"result_type needs a tensor or a type, got {arrays_and_dtypes}")
+    numbers = [each for each in arrays_and_dtypes if isinstance(each, int | float)]
+    elements = [_element_type(each) for each in arrays_and_dtypes if not isinstance(each, int | float)]
+    if not elements:
+        raise DescriptorError(f"result_type needs a tensor or a type, got {shown(arrays_and_dtypes)}")
     try:
-        return as_dtype(np.result_type(*numpy_types))
-    except TypeError as error:
-        raise DescriptorError(f"no type holds all of {', '.join(map(str, numpy_types))}: {error}") from None
+        common = as_dtype(np.result_type(*(element.dtype for element in elements)))
+    except TypeError:
+        raise DescriptorError(f"no type holds all of {', '.join(map(str, elements))}; astype converts them") from None
+    return common if common.is_float else as_dtype(np.result_type(common.dtype, *numbers))
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:

@@ -7,11 +7,12 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import MAX_RANK, counts, integer, integers
+from restride.arguments import MAX_RANK, counts, integer, integers, shown
 from restride.dtypes import DType
 from restride.errors import DescriptorError
 from restride.ops.pieces import concatenated, repeated, reshaped, rolled, tiled
-from restride.ops.take import Indices, padded, taken
+from restride.ops.take import Indices, padded, taken, taken_along
+from restride.ops.target import require_room
 from restride.tensor.tensor import Tensor, require_tensor, require_tensors
 from restride.xp.data_types import of_kind, result_type
 
@@ -140,22 +141,28 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: SupportsIndex | None = None) -> 
     """Repeat each element of an axis, in one dispatch.
 
     repeats: one number, or one for each element. axis None: as if flat.
+
+    Raises:
+        DescriptorError: ``repeats`` are not integers of 0 or more, or more or fewer than the elements of the axis.
+        OutOfDeviceMemory: the device has no room for the result.
     """
     if axis is None:
         x, axis = reshaped(require_tensor(x), (-1,)), 0
     place = _axis("axis", axis, require_tensor(x).ndim, x)
-    if isinstance(repeats, int | np.integer) or (isinstance(repeats, Tensor) and repeats.size == 1):
-        (times,) = counts("repeats", (repeats if not isinstance(repeats, Tensor) else repeats.item(),))
-        if x.ndim < MAX_RANK:
-            return repeated(x, place, times)
-        return taken(x, {place: np.repeat(np.arange(x.sizes[place]), times)})
     each = _indices("repeats", repeats)
-    if each.shape != (x.sizes[place],) or each.min(initial=0) < 0:
+    size = x.sizes[place]
+    if each.size != 1 and each.shape != (size,):
         raise DescriptorError(
-            f"repeats must be {x.sizes[place]} numbers of 0 or more, one for each element of axis {place}, got sizes "
+            f"repeats must be one number, or one for each of the {size} elements of axis {place}, got sizes "
             f"{each.shape}, for {x.desc}"
         )
-    return taken(x, {place: np.repeat(np.arange(len(each)), each)})
+    if each.min(initial=0) < 0:
+        raise DescriptorError(f"repeats must be 0 or more, got {shown(repeats)}, for {x.desc}")
+    if each.size == 1 and x.ndim < MAX_RANK:
+        return repeated(x, place, each.item())
+    each = np.broadcast_to(each.reshape(-1), size)
+    require_room((*x.sizes[:place], sum(each.tolist()), *x.sizes[place + 1 :]), x.dtype, x.device.limits)
+    return taken(x, {place: np.repeat(np.arange(size), each)})
 
 
 def tile(x: Tensor, repetitions: Iterable[SupportsIndex], /) -> Tensor:
@@ -193,6 +200,30 @@ def take(x: Tensor, indices: Any, /, *, axis: SupportsIndex | None = None) -> Te
     return taken(x, {place: index})
 
 
+def take_along_axis(x: Tensor, indices: Any, /, *, axis: SupportsIndex = -1) -> Tensor:
+    """Elements of an axis at indices that differ from place to place, in one dispatch; see ``np.take_along_axis``.
+
+    indices: as many axes as ``x``; but for ``axis``, their sizes broadcast. Those in a tensor are read back first.
+
+    Raises:
+        DescriptorError: an index is outside the axis, or the sizes do not broadcast.
+    """
+    place = _axis("axis", axis, require_tensor(x).ndim, x)
+    index = _indices("indices", indices)
+    sizes, of_index = ((*each[:place], 1, *each[place + 1 :]) for each in (x.sizes, index.shape))
+    try:
+        others = np.broadcast_shapes(sizes, of_index)
+    except ValueError:
+        others = ()
+    if len(index.shape) != x.ndim or len(others) != x.ndim:
+        raise DescriptorError(
+            f"indices must have sizes that broadcast with those of x, but for axis {place}, got {index.shape}, for "
+            f"{x.desc}"
+        )
+    wide = x.broadcast_to((*others[:place], x.sizes[place], *others[place + 1 :]))
+    return taken_along(wide, np.broadcast_to(index, (*others[:place], index.shape[place], *others[place + 1 :])), place)
+
+
 def _pieces(function: str, arrays: Iterable[Tensor]) -> list[Tensor]:
     pieces = require_tensors(arrays, "arrays")
     if not pieces:
@@ -225,7 +256,9 @@ def _indices(argument: str, values: Any) -> Indices:
     """Integers as a numpy array of int64."""
     if isinstance(values, Tensor) and values.dtype not in of_kind("integral"):
         raise DescriptorError(f"{argument} must be integers, got {values.desc}")
-    array = values.numpy() if isinstance(values, Tensor) else np.asarray(values)
+    array = np.asarray(values)
     if array.dtype.kind not in "iu" and array.size:
         raise DescriptorError(f"{argument} must be integers, got {array.dtype}")
+    if array.dtype.kind == "u" and array.max(initial=0) >= 1 << 63:  # as s64 it would count from the end
+        raise DescriptorError(f"{argument} must be below 2^63, got {array.max()}")
     return array.astype(np.int64)
