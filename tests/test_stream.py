@@ -157,6 +157,9 @@ def test_a_lazy_array_is_a_source():
     assert np.array_equal(result, half().transpose(2, 1, 0))
     assert np.array_equal(lazy[2, ::-3, 4:], half()[2, ::-3, 4:])
     assert np.array_equal(np.asarray(lazy), half())
+    assert np.array_equal(list(lazy), half())
+    with pytest.raises(TypeError, match="iteration over a LazyArray without axes"):
+        iter(rs.LazyArray(VOLUME, rs.Chain()[0, 0, 0]))
 
 
 def test_a_stream_of_lazy_arrays_is_one_chain_within_the_memory():
@@ -515,6 +518,17 @@ REFUSED = {
     r"chunks \(1, 2\) must be 1 or more for each of the 3 axes": lambda: rs.stream(
         VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, chunks=(1, 2)
     ),
+    r"chunks \(-1, 2, 2\) must be 1 or more for each of the 3 axes": lambda: rs.stream(
+        VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, chunks=(-1, 2, 2)
+    ),
+    r"destination is only read: open it for writing": lambda: rs.stream(
+        VOLUME, np.broadcast_to(np.uint8(0), (6, 12, 16)), HALF
+    ),
+    r"a chain begins empty, as in rs.Chain\(\).resample\(\(2, 3\)\), got 'resample'": lambda: rs.Chain("resample"),
+    r"raw must be 4 bytes, as uint8, for u8\[4\]\{0\}, got list": lambda: rs.LaidOut([0] * 4, "u8[4]{0}"),
+    r"raw must be 4 bytes, as uint8, for u8\[4\]\{0\}, got uint8\[2, 2\]": lambda: rs.LaidOut(
+        np.zeros((2, 2), np.uint8), "u8[4]{0}"
+    ),
     r"devices must be a list of one or more, such as .*, got \[\]": lambda: rs.stream(
         VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, devices=[]
     ),
@@ -649,7 +663,7 @@ def test_a_destination_that_shares_memory_with_the_source_is_refused(tmp_path: P
         (stored,) * 2,
     ]
     for source, destination in (*aliased, (rs.LazyArray(x, rs.Chain()), x), (Chunked(x),) * 2):
-        with pytest.raises(rs.DescriptorError, match="destination shares memory with the source"):
+        with pytest.raises(rs.DescriptorError, match="destination shares elements with the source"):
             rs.stream(source, destination)
     rs.stream(x[:2], x[2:])
     assert np.array_equal(x[:2], x[2:])
