@@ -261,9 +261,17 @@ def test_processes_give_one_call(tmp_path):
 @pytest.fixture(scope="module")
 def client():
     distributed = judge("distributed")
-    with dask.config.set({"distributed.worker.multiprocessing-method": "spawn"}):
-        cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0", silence_logs=50)
-    with cluster, distributed.Client(cluster) as client:
+    settings = {
+        "distributed.worker.multiprocessing-method": "spawn",
+        # A cluster closes a worker for good that is absent this long after a death, although it may have come back and
+        # died again meanwhile.
+        "distributed.deploy.lost-worker-timeout": "1 hour",
+    }
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0", silence_logs=50) as cluster,
+        distributed.Client(cluster) as client,
+    ):
         client.register_plugin(rs.dask.DevicePlugin([None, 0]))
         yield client
 
