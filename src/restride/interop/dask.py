@@ -333,15 +333,13 @@ def _window(ends: tuple[tuple[int, int], ...]) -> Window:
 
 
 def _chunks_like(work: WindowedChain, source_chunks: tuple[int, ...] | None, memory: int) -> tuple[int, ...]:
-    """The chunks of the source along the result's axes, halved until a task fits ``memory``."""
-    if source_chunks is None:
-        chunks = default_chunks(work, memory)
-        require_larger_chunks(work, chunks, memory)
-        return chunks
-    first = []
-    for axis, size in enumerate(work.sizes):
-        source = work.along(axis, range(min(size, 1)))[0]
-        first.append(min(size, size if source is None else source_chunks[source[0]]) or 1)
+    """The chunks of the source along the result's axes, or default ones, halved until a task fits ``memory``."""
+    first = None
+    if source_chunks is not None:
+        first = []
+        for axis, size in enumerate(work.sizes):
+            source = work.along(axis, range(min(size, 1)))[0]
+            first.append(min(size, size if source is None else source_chunks[source[0]]) or 1)
     chunks = default_chunks(work, memory, first)
     require_larger_chunks(work, chunks, memory, first)
     return chunks
