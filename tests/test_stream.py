@@ -17,7 +17,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from stream_cases import Case, cases
+from stream_cases import Case, cases, interrupted
 
 import restride as rs
 from restride.cli import main
@@ -87,7 +87,7 @@ def test_a_stream_is_one_call_on_one_device_and_on_two(two_devices, case: Case):
 def test_a_stream_in_little_memory_is_one_call(two_devices, case: Case):
     """Chunks of the destination that do not fit are computed in pieces."""
     whole = case.whole(two_devices[0])
-    work = case.chain.of(case.sizes, case.dtype)
+    work = case.work
     one = tuple(range(min(size, 1)) for size in work.sizes)
     memory = whole.nbytes + 2 * work.nbytes(one) + 64
     result = np.zeros_like(whole)
@@ -714,9 +714,6 @@ def test_a_journal_is_of_one_stream_at_a_time(tmp_path: Path):
     assert rs.stream(VOLUME, result, HALF, journal=journal).skipped == 1
 
 
-KILLED = cases(max(len(cases()) // 10, 3), "killed")
-
-
 @pytest.mark.parametrize("line", ["abc", "-1", "48", "", "1 2", "9" * 5000])
 def test_a_line_that_is_no_chunk_is_refused(tmp_path: Path, line: str):
     journal = tmp_path / "journal"
@@ -787,9 +784,9 @@ RESUMED = """
 import json, sys, time
 import numpy as np
 import restride as rs
-from stream_cases import cases
+from stream_cases import interrupted
 
-case = cases(int(sys.argv[1]), "killed")[-1]
+case = interrupted("killed")[int(sys.argv[1])]
 chain, folder = case.chain, sys.argv[2]
 result = np.load(folder + "/result.npy", mmap_mode="r+")
 
@@ -808,9 +805,9 @@ print(json.dumps([done.chunks, done.skipped]))
 
 
 @pytest.mark.filterwarnings("ignore:no axes are named")
-@pytest.mark.parametrize("number", [at for at, case in enumerate(KILLED, 1) if 0 not in case.sizes])
+@pytest.mark.parametrize("number", range(len(interrupted("killed"))))
 def test_a_stream_that_was_killed_goes_on(tmp_path: Path, number: int):
-    case = cases(number, "killed")[-1]
+    case = interrupted("killed")[number]
     whole = case.whole()
     bits = whole if whole.dtype.type.__module__ == "numpy" else whole.view(f"u{whole.itemsize}")
     np.save(tmp_path / "result.npy", np.zeros_like(bits))
@@ -819,7 +816,7 @@ def test_a_stream_that_was_killed_goes_on(tmp_path: Path, number: int):
     with subprocess.Popen([*command, "0.6"], stdout=subprocess.PIPE, text=True, env=environment) as process:
         for _ in range(3):
             if "written" not in process.stdout.readline():
-                break
+                break  # it had fewer chunks
             with pytest.raises(rs.DescriptorError, match="is in use by another stream"):
                 rs.stream(VOLUME, np.zeros_like(VOLUME), journal=tmp_path / "journal")
         process.send_signal(signal.SIGKILL)
