@@ -40,6 +40,11 @@ class Case:
     chunks: tuple[int, ...]
     source_chunks: tuple[int, ...]
 
+    @property
+    def work(self) -> rs.WindowedChain:
+        """The chain for the source."""
+        return self.chain.of(self.sizes, self.dtype)
+
     def __str__(self) -> str:
         return f"{self.seed}: {self.dtype}{list(self.sizes)} {self.chain} in {self.chunks}"
 
@@ -75,6 +80,13 @@ def windows(sizes, chunks):
 def cases(count: int = COUNT, salt: str = "") -> list[Case]:
     """The first cases of the catalogue; another salt has others."""
     return [_case(f"{SEED}{salt}-{place}") for place in range(count)]
+
+
+def interrupted(salt: str) -> list[Case]:
+    """A tenth as many other cases, at least 3, that have elements to read and to write."""
+    count = max(COUNT // 10, 3)
+    some = (case for case in cases(2 * count, salt) if 0 not in (*case.sizes, *case.work.sizes))
+    return list(itertools.islice(some, count))
 
 
 def _case(seed: str) -> Case:

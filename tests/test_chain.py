@@ -16,7 +16,7 @@ import restride as rs
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_chunks_are_the_whole(vulkan_device: rs.Device, case: Case):
     whole = case.whole(vulkan_device)
-    work = pickle.loads(pickle.dumps(case.chain.of(case.sizes, case.dtype)))
+    work = pickle.loads(pickle.dumps(case.work))
     assert (work.sizes, work.dtype.dtype) == (whole.shape, whole.dtype)
     joined = np.empty_like(whole)
     for window in windows(work.sizes, case.chunks):

@@ -7,7 +7,9 @@ import pickle
 import signal
 import sys
 import time
+import tracemalloc
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from multiprocessing import get_context
 from types import SimpleNamespace
@@ -15,7 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from judges import judge
-from stream_cases import Case, cases, windows
+from stream_cases import Case, cases, interrupted, windows
 
 import restride as rs
 from restride.stream.files import by_name
@@ -66,39 +68,42 @@ def test_the_operations_have_functions():
 
 
 def test_a_pyramid_is_made_from_levels_or_from_the_source():
-    levels = rs.dask.pyramid(da.from_array(PHOTO, chunks=(30, 30, 3)), 3, axes=(0, 1))
-    assert [level.shape for level in levels] == [(48, 40, 3), (24, 20, 3), (12, 10, 3)]
-    made = PHOTO
-    for level in levels:
-        made = rs.resample(made, (made.shape[0] // 2, made.shape[1] // 2), axes=(0, 1), mode="area").numpy()
-        assert np.array_equal(level.compute(), made)
-    last = rs.dask.pyramid(PHOTO, 3, axes=(0, 1), from_source=True)[-1].compute()
-    assert np.array_equal(last, rs.resample(PHOTO, (12, 10), axes=(0, 1), mode="area").numpy())
-    assert not np.array_equal(last, made)
-    with pytest.raises(rs.DescriptorError, match="level 7 of 9 has no elements"):
-        rs.dask.pyramid(PHOTO, 9, axes=(0, 1))
+    x = da.from_array(PHOTO, chunks=(30, 30, 3))
+    levels = rs.dask.pyramid(x, 4, axes=(0, 1))
+    assert levels[0] is x
+    assert [level.shape for level in levels] == [(96, 80, 3), (48, 40, 3), (24, 20, 3), (12, 10, 3)]
+    before = PHOTO
+    for level in levels[1:]:
+        before = rs.resample(before, level.shape[:2], axes=(0, 1), mode="area").numpy()
+        assert np.array_equal(level.compute(), before)
+    first, *_, last = rs.dask.pyramid(PHOTO, 4, axes=(0, 1), from_source=True)
+    assert np.array_equal(first.compute(), PHOTO)
+    assert np.array_equal(last.compute(), rs.resample(PHOTO, (12, 10), axes=(0, 1), mode="area").numpy())
+    assert not np.array_equal(last.compute(), before)
     for refused, message in (
+        ({"levels": 9}, r"level 7 has no elements: levels must be at most 7, for u8\[96,80,3\]"),
+        ({"levels": 0}, "levels must be 1 or more, got 0"),
         ({"levels": "2"}, "levels must be an integer, got '2'"),
         ({"axes": (0, 5)}, r"axis 5 of axes \(0, 5\) is outside"),
         ({"axes": None}, "axes must be"),
-        ({"x": "photo.npy"}, "source must have shape, and str has none"),
+        ({"x": "photo.npy"}, r"source must have shape, and str has none: open .* mmap_mode='r'\)"),
     ):
         with pytest.raises(rs.DescriptorError, match=message):
-            rs.dask.pyramid(**{"x": PHOTO, "levels": 2, **refused})
+            rs.dask.pyramid(**{"x": PHOTO, "levels": 2, "axes": (0, 1), **refused})
 
 
 def test_a_pyramid_has_the_mode_of_the_library_that_it_is_like():
-    level = rs.dask.pyramid(PHOTO, 1, axes=(0, 1), like="pillow")[0].compute()
+    level = rs.dask.pyramid(PHOTO, 2, axes=(0, 1), like="pillow")[1].compute()
     assert np.array_equal(level, rs.resample(PHOTO, level.shape[:2], axes=(0, 1), like="pillow").numpy())
 
 
 def test_levels_of_a_pyramid_have_the_sizes_of_scales():
     for factor in (0.29, Fraction(29, 100)):
-        level = rs.dask.pyramid(np.zeros((100, 100), np.uint8), 1, factor=factor)[0]
+        level = rs.dask.pyramid(np.zeros((100, 100), np.uint8), 2, factor=factor)[1]
         assert level.shape == rs.resample(np.zeros((100, 100), np.uint8), scales=(factor, factor)).sizes
     for refused in (1, 1.5, 0, -0.5, float("nan"), "half"):
         with pytest.raises(rs.DescriptorError, match="factor must be"):
-            rs.dask.pyramid(PHOTO, 1, axes=(0, 1), factor=refused)
+            rs.dask.pyramid(PHOTO, 2, axes=(0, 1), factor=refused)
 
 
 def test_a_chain_is_a_chain():
@@ -138,7 +143,10 @@ class Huge:
 
 
 def test_a_graph_has_one_task_for_each_chunk():
+    tracemalloc.start()
     lazy = rs.dask.resample(Huge(), scales=(0.5, 0.5), axes=(0, 1), mode="area", chunks=(2873, 2873))
+    assert tracemalloc.get_traced_memory()[1] < 16 << 20, "5 kB for each chunk"
+    tracemalloc.stop()
     assert lazy.npartitions == 55 * 55
     assert len(dict(lazy.dask)) <= lazy.npartitions + 10
     assert len(pickle.dumps(dict(lazy.dask))) < 4 << 20
@@ -179,6 +187,13 @@ def test_blocks_that_differ_from_their_metadata_are_refused(change: str):
     other = x.map_blocks(OTHER_BLOCKS[change], dtype="u1", meta=np.empty((0, 0), "u1"))
     with pytest.raises(rs.DescriptorError, match=r"block at \[0:4, 0:4\].* metadata say uint8\[4, 4\]"):
         rs.dask.reorder(other, dtype="f32", chunks=(8, 8)).compute(scheduler="sync")
+
+
+def test_what_is_persisted_is_no_view_of_the_source():
+    photo = PHOTO.copy()
+    kept = rs.dask.apply(photo, rs.Chain()).persist()
+    photo[:] = 0
+    assert np.array_equal(kept.compute(), PHOTO)
 
 
 def test_changes_in_memory_of_a_mapping_are_read(tmp_path):
@@ -247,9 +262,17 @@ def test_processes_give_one_call(tmp_path):
 @pytest.fixture(scope="module")
 def client():
     distributed = judge("distributed")
-    with dask.config.set({"distributed.worker.multiprocessing-method": "spawn"}):
-        cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0", silence_logs=50)
-    with cluster, distributed.Client(cluster) as client:
+    settings = {
+        "distributed.worker.multiprocessing-method": "spawn",
+        # A cluster closes a worker for good that is absent this long after a death, although it may have come back and
+        # died again meanwhile.
+        "distributed.deploy.lost-worker-timeout": "1 hour",
+    }
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0", silence_logs=50) as cluster,
+        distributed.Client(cluster) as client,
+    ):
         client.register_plugin(rs.dask.DevicePlugin([None, 0]))
         yield client
 
@@ -301,7 +324,7 @@ class Slow:
 
     def __init__(self, case: Case):
         self.array, self.shape, self.dtype, self.chunks = case.source, case.sizes, case.source.dtype, case.source_chunks
-        count = len(list(windows(case.chain.of(case.sizes, case.dtype).sizes, case.chunks)))
+        count = len(list(windows(case.work.sizes, case.chunks)))
         self.delay = 2 / -(-count // 4)
 
     def __getitem__(self, key):
@@ -309,17 +332,25 @@ class Slow:
         return self.array[key]
 
 
-KILLED = [case for case in cases(max(len(cases()) // 10, 3), "dead worker") if 0 not in case.sizes]
-
-
-@pytest.mark.parametrize("case", [case for case in KILLED if not str(case.chain).endswith("'f8e5m2')")], ids=str)
+@pytest.mark.parametrize("case", interrupted("dead worker"), ids=str)
 def test_a_worker_that_is_killed_changes_no_bit(client, case: Case):
     expected = case.whole()
+    if expected.dtype.name == "float8_e5m2":
+        expected, case = expected.astype(np.float16), replace(case, chain=case.chain.reorder(dtype="f16"))
     workers = client.run(os.getpid)
     future = client.compute(rs.dask.apply(Slow(case), case.chain, chunks=chunks_of(case)))
     time.sleep(0.7)
     os.kill(next(iter(workers.values())), signal.SIGKILL)
     assert future.result(timeout=120).tobytes() == expected.tobytes()
-    client.wait_for_workers(2, timeout=60)
-    assert set(client.run(os.getpid).values()) != set(workers.values())
+    wait_for_others(client, set(workers.values()))
     assert list(client.run(opened).values()) == [1, 1]
+
+
+def wait_for_others(client, before: set[int]) -> None:
+    """Until one of the two processes is a new one; the scheduler may not know yet that the old one is dead."""
+    for _ in range(600):
+        now = client.run(os.getpid, on_error="ignore")
+        if len(now) == 2 and set(now.values()) != before:
+            return
+        time.sleep(0.1)
+    raise AssertionError("no worker took the place of the one that was killed")

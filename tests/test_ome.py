@@ -270,7 +270,7 @@ def test_a_pyramid_that_was_killed_goes_on(tmp_path: Path, whole: Path, writes: 
     (out / "0" / "c" / "0.0123.partial").write_bytes(b"a file that zarr was writing")
     image, labels = np.load(tmp_path / "image.npy", mmap_mode="r"), {"cells": np.load(tmp_path / "cells.npy", "r")}
     for other in ({"labels": {}}, {"mode": "nearest"}, {"unit": "meter"}, {"chunks": (1, 5, 9, 9)}):
-        with pytest.raises(rs.DescriptorError, match="is an interrupted pyramid of another source or with other arg"):
+        with pytest.raises(rs.DescriptorError, match=r"other arguments, as .*work\.json says: give these,"):
             rs.ome.pyramid(image, out, 3, **{"labels": labels, **other})
     done = rs.ome.pyramid(image, out, 3, labels=labels, memory="1 MB")
     skipped = [streamed.skipped for streamed in done.values()]
@@ -325,7 +325,8 @@ def test_what_exists_is_left_alone(tmp_path: Path):
 # What is refused.
 
 REFUSED = {
-    r"level 6 has no elements with axes 'czyx': levels must be at most 6, for u16\[2,5,45,70\]": {"levels": 7},
+    r"level 6 has no elements: levels must be at most 6, for u16\[2,5,45,70\]": {"levels": 7},
+    r"source must have 2 to 5 axes, got 1, for u16\[70\]": {"source": IMAGE[0, 0, 0]},
     r"levels must be 1 or more, got 0": {"levels": 0},
     r"axes must be y, x and others of 'tczyx', each once, got 'czyq' for 4 axes": {"axes": "czyq"},
     r"axes must be .*, each once, got 'yyyx'": {"axes": "yyyx"},
@@ -368,7 +369,7 @@ REFUSED = {
 @pytest.mark.parametrize("message", REFUSED)
 def test_what_does_not_fit_is_refused(tmp_path: Path, message: str):
     with pytest.raises((rs.DescriptorError, rs.UnsupportedError), match=message):
-        rs.ome.pyramid(IMAGE, tmp_path / "x.zarr", **REFUSED[message])
+        rs.ome.pyramid(**{"source": IMAGE, "path": tmp_path / "x.zarr", **REFUSED[message]})
     assert not (tmp_path / "x.zarr").exists()
 
 

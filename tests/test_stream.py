@@ -17,7 +17,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from stream_cases import Case, cases
+from stream_cases import Case, cases, interrupted
 
 import restride as rs
 from restride.cli import main
@@ -87,7 +87,7 @@ def test_a_stream_is_one_call_on_one_device_and_on_two(two_devices, case: Case):
 def test_a_stream_in_little_memory_is_one_call(two_devices, case: Case):
     """Chunks of the destination that do not fit are computed in pieces."""
     whole = case.whole(two_devices[0])
-    work = case.chain.of(case.sizes, case.dtype)
+    work = case.work
     one = tuple(range(min(size, 1)) for size in work.sizes)
     memory = whole.nbytes + 2 * work.nbytes(one) + 64
     result = np.zeros_like(whole)
@@ -157,6 +157,9 @@ def test_a_lazy_array_is_a_source():
     assert np.array_equal(result, half().transpose(2, 1, 0))
     assert np.array_equal(lazy[2, ::-3, 4:], half()[2, ::-3, 4:])
     assert np.array_equal(np.asarray(lazy), half())
+    assert np.array_equal(list(lazy), half())
+    with pytest.raises(TypeError, match="iteration over a LazyArray without axes"):
+        iter(rs.LazyArray(VOLUME, rs.Chain()[0, 0, 0]))
 
 
 def test_a_stream_of_lazy_arrays_is_one_chain_within_the_memory():
@@ -515,6 +518,17 @@ REFUSED = {
     r"chunks \(1, 2\) must be 1 or more for each of the 3 axes": lambda: rs.stream(
         VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, chunks=(1, 2)
     ),
+    r"chunks \(-1, 2, 2\) must be 1 or more for each of the 3 axes": lambda: rs.stream(
+        VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, chunks=(-1, 2, 2)
+    ),
+    r"destination is only read: open it for writing": lambda: rs.stream(
+        VOLUME, np.broadcast_to(np.uint8(0), (6, 12, 16)), HALF
+    ),
+    r"a chain begins empty, as in rs.Chain\(\).resample\(\(2, 3\)\), got 'resample'": lambda: rs.Chain("resample"),
+    r"raw must be 4 bytes, as uint8, for u8\[4\]\{0\}, got list": lambda: rs.LaidOut([0] * 4, "u8[4]{0}"),
+    r"raw must be 4 bytes, as uint8, for u8\[4\]\{0\}, got uint8\[2, 2\]": lambda: rs.LaidOut(
+        np.zeros((2, 2), np.uint8), "u8[4]{0}"
+    ),
     r"devices must be a list of one or more, such as .*, got \[\]": lambda: rs.stream(
         VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, devices=[]
     ),
@@ -649,7 +663,7 @@ def test_a_destination_that_shares_memory_with_the_source_is_refused(tmp_path: P
         (stored,) * 2,
     ]
     for source, destination in (*aliased, (rs.LazyArray(x, rs.Chain()), x), (Chunked(x),) * 2):
-        with pytest.raises(rs.DescriptorError, match="destination shares memory with the source"):
+        with pytest.raises(rs.DescriptorError, match="destination shares elements with the source"):
             rs.stream(source, destination)
     rs.stream(x[:2], x[2:])
     assert np.array_equal(x[:2], x[2:])
@@ -698,9 +712,6 @@ def test_a_journal_is_of_one_stream_at_a_time(tmp_path: Path):
 
     rs.stream(Meanwhile(VOLUME), result, HALF, journal=journal)
     assert rs.stream(VOLUME, result, HALF, journal=journal).skipped == 1
-
-
-KILLED = cases(max(len(cases()) // 10, 3), "killed")
 
 
 @pytest.mark.parametrize("line", ["abc", "-1", "48", "", "1 2", "9" * 5000])
@@ -773,9 +784,9 @@ RESUMED = """
 import json, sys, time
 import numpy as np
 import restride as rs
-from stream_cases import cases
+from stream_cases import interrupted
 
-case = cases(int(sys.argv[1]), "killed")[-1]
+case = interrupted("killed")[int(sys.argv[1])]
 chain, folder = case.chain, sys.argv[2]
 result = np.load(folder + "/result.npy", mmap_mode="r+")
 
@@ -794,9 +805,9 @@ print(json.dumps([done.chunks, done.skipped]))
 
 
 @pytest.mark.filterwarnings("ignore:no axes are named")
-@pytest.mark.parametrize("number", [at for at, case in enumerate(KILLED, 1) if 0 not in case.sizes])
+@pytest.mark.parametrize("number", range(len(interrupted("killed"))))
 def test_a_stream_that_was_killed_goes_on(tmp_path: Path, number: int):
-    case = cases(number, "killed")[-1]
+    case = interrupted("killed")[number]
     whole = case.whole()
     bits = whole if whole.dtype.type.__module__ == "numpy" else whole.view(f"u{whole.itemsize}")
     np.save(tmp_path / "result.npy", np.zeros_like(bits))
@@ -805,7 +816,7 @@ def test_a_stream_that_was_killed_goes_on(tmp_path: Path, number: int):
     with subprocess.Popen([*command, "0.6"], stdout=subprocess.PIPE, text=True, env=environment) as process:
         for _ in range(3):
             if "written" not in process.stdout.readline():
-                break
+                break  # it had fewer chunks
             with pytest.raises(rs.DescriptorError, match="is in use by another stream"):
                 rs.stream(VOLUME, np.zeros_like(VOLUME), journal=tmp_path / "journal")
         process.send_signal(signal.SIGKILL)

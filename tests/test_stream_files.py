@@ -230,6 +230,50 @@ def test_hdf5_is_read_and_written(tmp_path):
         assert np.array_equal(result[:], moved())
 
 
+def test_a_stored_array_that_was_opened_twice_is_refused(tmp_path, monkeypatch):
+    """In place, chunks would be read after they were written."""
+    zarr, h5py = judge("zarr", "3"), judge("h5py")
+    group = zarr.open_group(tmp_path / "image.zarr", mode="w")
+    first = group.create_array("0", data=VOLUME)
+    other = group.create_array("1", data=VOLUME)
+    memory = zarr.create_array({}, data=VOLUME)
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("in.h5", "w") as file:
+        file["a"], file["b"] = VOLUME, VOLUME
+        for source, destination in (
+            (first, zarr.open_array(tmp_path / "image.zarr" / "0")),
+            (zarr.open_array("image.zarr/0"), first),
+            (memory, zarr.open_array(memory.store)),
+            (rs.LazyArray(first, rs.Chain()), zarr.open_array("image.zarr/0")),
+            (file["a"], file["/a"]),
+        ):
+            with pytest.raises(rs.DescriptorError, match="destination shares elements with the source"):
+                rs.stream(source, destination, rs.Chain()[::-1])
+        for source, destination in ((first, other), (first, memory), (file["a"], file["b"]), (first, file["b"])):
+            rs.stream(source, destination, rs.Chain()[::-1])
+            assert np.array_equal(destination[:], VOLUME[::-1])
+
+
+def test_a_destination_that_is_only_read_is_refused_before_anything_is_read(tmp_path):
+    zarr, h5py, tensorstore = judge("zarr", "3"), judge("h5py"), judge("tensorstore")
+    zarr.create_array(tmp_path / "a.zarr", data=VOLUME)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["a"] = VOLUME
+    spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": str(tmp_path / "a.zarr")}}
+    with h5py.File(tmp_path / "a.h5", "r") as file:
+        stored = tensorstore.open(spec, read=True, write=False).result()
+        for destination in (zarr.open_array(tmp_path / "a.zarr", mode="r"), file["a"], stored):
+            with pytest.raises(rs.DescriptorError, match="destination is only read: open it for writing, by mode"):
+                rs.stream(VOLUME, destination, journal=tmp_path / "journal")
+    assert not (tmp_path / "journal").exists()
+
+
+def test_a_dask_array_is_no_destination():
+    da = judge("dask.array")
+    with pytest.raises(rs.DescriptorError, match=r"destination is a dask array, .* rs\.dask\.apply makes one"):
+        rs.stream(VOLUME, da.zeros(VOLUME.shape, dtype="f4"))
+
+
 def test_zarr_to_npy_in_little_memory(tmp_path):
     zarr = judge("zarr", "3")
     source = zarr.create_array(tmp_path / "in.zarr", shape=VOLUME.shape, chunks=(7, 7, 7), dtype="float32")

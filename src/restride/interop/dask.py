@@ -22,18 +22,19 @@ import numpy.typing as npt
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
-from restride.arguments import integer, integers
+from restride.arguments import integers
 from restride.dtypes import DType, DTypeLike
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError
+from restride.layout import TensorDesc
 from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
 from restride.stream.lazy import unwrapped
+from restride.stream.levels import level_factor, level_rules, level_sizes
 from restride.stream.reads import default_chunks, require_larger_chunks
 from restride.stream.run import as_bytes
 from restride.tensor.device import Device, default_device
 from restride.weights import resized_axes
-from restride.weights.request import fraction, scaled_sizes
 
 try:
     from distributed import WorkerPlugin as _WorkerPlugin
@@ -125,49 +126,42 @@ def crop(x: Any, key: Any, *, chunks: Any = None) -> da.Array:
 
 def pyramid(
     x: Any,
-    levels: int,
+    levels: int = 5,
     *,
     axes: Sequence[int] = (-2, -1),
     factor: float = 0.5,
     from_source: bool = False,
     chunks: Any = None,
-    **named: Any,
+    **rules: Any,
 ) -> list[da.Array]:
-    """``levels`` smaller versions of ``x``, each ``factor`` of the one before along ``axes``; sizes are rounded down.
+    """The levels of a pyramid, lazily: level 0 is ``x``, each other has ``factor`` of the one before along ``axes``.
 
     Args:
         x: as in ``apply``.
-        levels: the number of levels, not counting ``x`` itself.
-        axes: axes that shrink.
-        factor: between 0 and 1, both exclusive. Sizes are computed as those of ``rs.resample`` from ``scales``.
+        levels: the number of levels, including level 0, as in ``rs.ome.pyramid``.
+        axes: axes that shrink; sizes are rounded down.
+        factor: above 0 and below 1.
         from_source: compute each level from ``x`` instead of the level before it. That costs more, and rounds once:
             with mode "area" and integers, a level from the one before it is the mean of rounded means.
-        chunks: as in ``apply``.
-        named: arguments of ``rs.Chain.resample``, such as ``mode`` and ``like``; default: mode "area", or that of
-            ``like``.
+        chunks: as in ``apply``, for every level but a dask array ``x`` itself.
+        rules: arguments of ``rs.Chain.resample``, such as ``mode`` (default: "area", or that of ``like``).
 
     Raises:
         DescriptorError: ``levels`` is below 1, ``factor`` is not between 0 and 1, there are no such axes, or a level
             has no elements.
     """
-    levels = integer("levels", levels)
-    if levels < 1:
-        raise DescriptorError(f"levels must be 1 or more, got {levels}")
-    if not 0 < fraction("factor", factor) < 1:
-        raise DescriptorError(f"factor must be above 0 and below 1, got {factor}")
-    source, smaller, whole = x, [], Source(x).sizes
-    axes = resized_axes(integers("axes", axes), {}, len(whole))
-    if "like" not in named:
-        named = {"mode": "area", **named}
-    sizes = tuple(whole[axis] for axis in axes)
-    for level in range(1, levels + 1):
-        sizes = scaled_sizes(sizes, [factor] * len(sizes))
-        if 0 in sizes:
-            raise DescriptorError(f"level {level} has no elements, for sizes {whole}")
-        chain = Chain().resample(sizes, axes=axes, **named)
-        smaller.append(apply(source, chain, chunks=chunks))
-        source = x if from_source else smaller[-1]
-    return smaller
+    reader = Source(x)
+    with ErrorContext(TensorDesc(reader.dtype, reader.sizes)):
+        shrunk = resized_axes(integers("axes", axes), {}, len(reader.sizes))
+        smaller = level_factor("factor", factor)
+        factors = [smaller if axis in shrunk else 1 for axis in range(len(reader.sizes))]
+        sizes = level_sizes(reader.sizes, factors, levels)
+    whole = x if isinstance(x, da.Array) else apply(x, Chain(), chunks=chunks)
+    each = [whole]
+    for level in range(1, len(sizes)):
+        chain = Chain().resample([sizes[level][axis] for axis in shrunk], axes=shrunk, **level_rules(rules))
+        each.append(apply(x if from_source or level == 1 else each[-1], chain, chunks=chunks))
+    return each
 
 
 class DevicePlugin(_WorkerPlugin):  # type: ignore[misc] # distributed's types are not read
@@ -268,6 +262,8 @@ _pool = _Pool()
 
 def _compute(work: WindowedChain, part: npt.NDArray[Any], window: Window) -> npt.NDArray[Any]:
     _require_sendable(work.dtype)
+    if not work.stages:
+        return np.array(part)  # not the memory of a source
     with _pool.one() as device:
         return work.run(part, window, device).numpy()
 
@@ -337,15 +333,13 @@ def _window(ends: tuple[tuple[int, int], ...]) -> Window:
 
 
 def _chunks_like(work: WindowedChain, source_chunks: tuple[int, ...] | None, memory: int) -> tuple[int, ...]:
-    """The chunks of the source along the result's axes, halved until a task fits ``memory``."""
-    if source_chunks is None:
-        chunks = default_chunks(work, memory)
-        require_larger_chunks(work, chunks, memory)
-        return chunks
-    first = []
-    for axis, size in enumerate(work.sizes):
-        source = work.along(axis, range(min(size, 1)))[0]
-        first.append(min(size, size if source is None else source_chunks[source[0]]) or 1)
+    """The chunks of the source along the result's axes, or default ones, halved until a task fits ``memory``."""
+    first = None
+    if source_chunks is not None:
+        first = []
+        for axis, size in enumerate(work.sizes):
+            source = work.along(axis, range(min(size, 1)))[0]
+            first.append(min(size, size if source is None else source_chunks[source[0]]) or 1)
     chunks = default_chunks(work, memory, first)
     require_larger_chunks(work, chunks, memory, first)
     return chunks

@@ -22,7 +22,7 @@ from typing import Any
 
 import zarr
 
-from restride.arguments import counts, integer
+from restride.arguments import counts
 from restride.errors import DescriptorError, ErrorContext, StreamError, UnsupportedError
 from restride.layout import TensorDesc
 from restride.runtime.file_store import write_file
@@ -30,11 +30,12 @@ from restride.stream.chain import Chain, WindowedChain
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
 from restride.stream.lazy import unwrapped
+from restride.stream.levels import level_factor, level_rules, level_sizes
 from restride.stream.run import Streamed, as_bytes, open_devices, plan_stream, stream
 from restride.tensor.device import Device
 from restride.weights import Request
 from restride.weights.coordinates import Ends, line
-from restride.weights.request import fraction, members, scaled_sizes
+from restride.weights.request import fraction, members
 
 AXES = "tczyx"
 """Names of axes, in the order of OME-Zarr."""
@@ -132,10 +133,9 @@ def pyramid(
     """
     if unknown := sorted(set(rules) - set(_RULES)):
         raise DescriptorError(f"a pyramid takes the rules {', '.join(_RULES)} of rs.resample, got {unknown[0]}")
-    rules = {name: value for name, value in rules.items() if value is not None}
-    if "mode" not in rules and "like" not in rules:
-        rules["mode"] = "area"
-    factors = dict.fromkeys("yx", _factor("factor", factor)) | {"z": _factor("z_factor", z_factor, may_keep=True)}
+    rules = level_rules(rules)
+    factors = dict.fromkeys("yx", level_factor("factor", factor))
+    factors["z"] = level_factor("z_factor", z_factor, may_keep=True)
     described = TensorDesc(Source(source).dtype, Source(source).sizes)
     with ErrorContext(described):
         axes = _axes(axes, described.rank)
@@ -227,18 +227,11 @@ class _Image:
         with ErrorContext(desc):
             if desc.dtype.name not in _TYPES:
                 raise UnsupportedError(f"Zarr has no elements of type {desc.dtype}, but {', '.join(_TYPES)}")
-            levels = integer("levels", levels)
-            if levels < 1:
-                raise DescriptorError(f"levels must be 1 or more, got {levels}")
-            sizes = [tuple(desc.sizes[axes.index(letter)] for letter in _sorted(axes))]
-            for level in range(levels):
-                if 0 in sizes[-1]:
-                    raise DescriptorError(
-                        f"level {level} has no elements with axes {axes!r}: levels must be at most {level}"
-                    )
-                sizes.append(scaled_sizes(sizes[-1], [factors.get(letter, 1) for letter in _sorted(axes)]))
-        image = cls(folder, source, desc, axes, tuple(sizes[:-1]), rules, from_source)
-        for level in range(levels):  # check every operation before anything is written
+            ordered = _sorted(axes)
+            first = [desc.sizes[axes.index(letter)] for letter in ordered]
+            sizes = level_sizes(first, [factors.get(letter, 1) for letter in ordered], levels)
+        image = cls(folder, source, desc, axes, sizes, rules, from_source)
+        for level in range(len(sizes)):  # check every operation before anything is written
             image.work(level)
         return image
 
@@ -417,8 +410,8 @@ def _begin(path: Path, state: Path, work: dict[str, Any]) -> bool:
     if file.is_file():
         if file.read_text(encoding="utf-8") != text:
             raise DescriptorError(
-                f"path {os.fspath(path)!r} is an interrupted pyramid of another source or with other arguments: give "
-                f"these, or delete it"
+                f"path {os.fspath(path)!r} is an interrupted pyramid of another source or with other arguments, as "
+                f"{file} says: give these, or delete the path"
             )
         return True
     if os.path.lexists(path) and not (path.is_dir() and {entry.name for entry in path.iterdir()} <= {state.name}):
@@ -442,19 +435,14 @@ def _sorted(axes: str) -> str:
 
 
 def _axes(named: str | None, rank: int) -> str:
-    axes = _AXES_OF_RANK.get(rank, "") if named is None else str(named)
+    if rank not in _AXES_OF_RANK:
+        raise DescriptorError(f"source must have 2 to 5 axes, got {rank}")
+    axes = _AXES_OF_RANK[rank] if named is None else str(named)
     if not {"y", "x"} <= set(axes) <= set(AXES) or len(set(axes)) != len(axes):
         raise DescriptorError(f"axes must be y, x and others of {AXES!r}, each once, got {axes!r} for {rank} axes")
     if len(axes) != rank:
         raise DescriptorError(f"axes {axes!r} must be as many as the {rank} axes of the source")
     return axes
-
-
-def _factor(argument: str, value: float, *, may_keep: bool = False) -> float:
-    number = fraction(argument, value)
-    if not 0 < number < 1 and not (may_keep and number == 1):
-        raise DescriptorError(f"{argument} must be above 0 and {'at most' if may_keep else 'below'} 1, got {value}")
-    return value
 
 
 def _unit(argument: str, kind: str, unit: str | None) -> str | None:

@@ -81,6 +81,12 @@ class Chain:
 
     operations: tuple[Operation, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not all(isinstance(each, Operation) for each in self.operations):
+            raise DescriptorError(
+                f"a chain begins empty, as in rs.Chain().resample((2, 3)), got {shown(self.operations)}"
+            )
+
     def resample(self, *arguments: Any, **named: Any) -> Chain:
         """``rs.resample``, without ``sum_scale``, ``window`` and ``source_sizes``; ``layout`` only as "A->B"."""
         return self._with("resample", resample, arguments, named)

@@ -17,7 +17,7 @@ from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, RestrideError
 from restride.layout import TensorDesc
 from restride.stream.chain import Window, lengths, slices, spelled
-from restride.stream.files import arrays_in
+from restride.stream.files import arrays_in, library_of
 
 _BITS = {"bf16": np.dtype(np.uint16), "f8e4m3fn": np.dtype(np.uint8), "f8e5m2": np.dtype(np.uint8)}
 """Types that file formats lack, and the integer types that store their bits there."""
@@ -79,12 +79,17 @@ class Destination:
         dtype: type of the result; if the array cannot have that type, its bits are written.
 
     Raises:
-        DescriptorError: the array has other sizes or another type, or is read-only.
+        DescriptorError: the array has other sizes or another type, is read-only, or is dask's, which would keep all
+            that is written in its graph.
     """
 
     def __init__(self, array: Any, sizes: tuple[int, ...], dtype: DType) -> None:
         if not hasattr(array, "__setitem__"):
             raise _lacks("destination", "__setitem__", array)
+        if library_of(array) == "dask":
+            raise DescriptorError(
+                "destination is a dask array, which is no place in memory or a file: rs.dask.apply makes one"
+            )
         self.array = array
         own, self._stored = _sizes_and_type("destination", array)
         is_bits = self._stored == _BITS.get(dtype.name)
@@ -92,8 +97,8 @@ class Destination:
             raise DescriptorError(
                 f"destination is {self._stored}{list(own)}, and the result of the chain is {TensorDesc(dtype, sizes)}"
             )
-        if isinstance(array, np.ndarray) and not array.flags.writeable:
-            raise DescriptorError("destination is only read: open it for writing, as np.load(..., mmap_mode='r+') does")
+        if _is_read_only(array):
+            raise DescriptorError("destination is only read: open it for writing, by mode 'r+'")
         self.chunks = _chunks_of(array, "shards") or _chunks_of(array, "chunks")
         self._filled = _filled(array)
 
@@ -178,19 +183,29 @@ def stored_copies(source: Any, destination: Any, chunks: tuple[int, ...]) -> Cal
 
 
 def require_apart(source: Any, destination: Any) -> None:
-    """Check that the two are not one array, or numpy arrays that share memory or bytes of a file mapped twice.
+    """Check that the two share no elements: one array, one of zarr or h5py opened twice, numpy's memory or mappings.
 
     Raises:
         DescriptorError: writing the destination would change the source.
     """
     shared = source is destination
+    if _is_zarr(source) and _is_zarr(destination):
+        shared |= _zarr_place(source) == _zarr_place(destination)
+    if library_of(source) == library_of(destination) == "h5py":
+        shared |= source == destination  # h5py compares what the two refer to
     if isinstance(source, np.ndarray) and isinstance(destination, np.ndarray):
         shared = np.may_share_memory(source, destination)
         read, written = _mapped_bytes(source), _mapped_bytes(destination)
         if read is not None and written is not None and written[0].mode != "c" and _is_same_file(read[0], written[0]):
             shared |= max(read[1].start, written[1].start) < min(read[1].stop, written[1].stop)
     if shared:
-        raise DescriptorError("destination shares memory with the source, which a stream reads while it writes")
+        raise DescriptorError("destination shares elements with the source, which a stream reads while it writes")
+
+
+def _zarr_place(array: Any) -> Any:
+    """Where an array of zarr is stored: its folder, or its store and the path inside."""
+    root = getattr(array.store, "root", None)
+    return (root / array.path).resolve() if isinstance(root, Path) else (array.store, array.path)
 
 
 def _mapped_bytes(array: npt.NDArray[Any]) -> tuple[np.memmap[Any, Any], range] | None:
@@ -217,7 +232,8 @@ def _is_same_file(first: np.memmap[Any, Any], second: np.memmap[Any, Any]) -> bo
 def _lacks(argument: str, name: str, array: Any) -> DescriptorError:
     text = f"{argument} must have {name}, and {type(array).__name__} has none"
     if isinstance(array, str | os.PathLike):
-        text += ": open the file first, as np.load(path, mmap_mode='r+') does"
+        mode = "r" if argument == "source" else "r+"
+        text += f": open the file first, as np.load(path, mmap_mode={mode!r}) does"
     elif names := arrays_in(array):
         rest = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         text += f": take an array of it, such as group[{names[0]!r}]; it has {', '.join(names[:_MOST_NAMED])}{rest}"
@@ -264,11 +280,19 @@ _FOR_THREADS = {"numpy", "zarr", "tensorstore"}
 
 
 def _is_zarr(array: Any) -> bool:
-    return type(array).__module__.partition(".")[0] == "zarr" and hasattr(array, "metadata")
+    return library_of(array) == "zarr" and hasattr(array, "metadata")
 
 
 def _is_for_threads(array: Any) -> bool:
-    return type(array).__module__.partition(".")[0] in _FOR_THREADS
+    return library_of(array) in _FOR_THREADS
+
+
+def _is_read_only(array: Any) -> bool:
+    """True if the array says so: numpy's flags, zarr's ``read_only``, tensorstore's ``writable``, h5py's file."""
+    if isinstance(array, np.ndarray):
+        return not array.flags.writeable
+    is_readable_only = getattr(array, "read_only", False) is True or getattr(array, "writable", True) is False
+    return is_readable_only or getattr(getattr(array, "file", None), "mode", None) == "r"
 
 
 def _filled(array: Any) -> Any:

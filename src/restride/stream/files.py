@@ -64,10 +64,15 @@ def by_name(source: Any) -> Any:
     return source
 
 
+def library_of(array: Any) -> str:
+    """The package that defines the array's class."""
+    return type(array).__module__.partition(".")[0]
+
+
 def arrays_in(group: Any) -> list[str]:
     """Names of the arrays in a group of zarr, or in a group or file of h5py; none in anything else."""
     names: list[str] = []
-    library = type(group).__module__.partition(".")[0]
+    library = library_of(group)
     if library == "zarr" and hasattr(group, "members"):
         names += [name for name, item in group.members(max_depth=None) if hasattr(item, "shape")]
     elif library == "h5py" and hasattr(group, "visititems"):

@@ -49,10 +49,10 @@ class LaidOut:
         self.raw = raw
         self.desc = as_desc(desc)
         self.device = as_device(device)
-        if raw.dtype != np.uint8 or tuple(raw.shape) != (self.desc.nbytes,):
-            raise DescriptorError(
-                f"raw must be {self.desc.nbytes} bytes, as uint8, for {self.desc}, got {raw.dtype}{list(raw.shape)}"
-            )
+        dtype, shape = getattr(raw, "dtype", None), list(getattr(raw, "shape", ()))
+        if dtype != np.uint8 or shape != [self.desc.nbytes]:
+            kind = type(raw).__name__ if dtype is None else f"{dtype}{shape}"
+            raise DescriptorError(f"raw must be {self.desc.nbytes} bytes, as uint8, for {self.desc}, got {kind}")
         self._axis, self._block, self._nbytes = _outermost(self.desc)
         blocks = max(_CHUNK // max(self._nbytes, 1), 1)
         self.chunks = tuple(

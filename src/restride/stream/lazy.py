@@ -5,6 +5,7 @@ A stream from a LazyArray joins both chains and reads the LazyArray's own source
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,11 @@ class LazyArray:
         work = self.chain[key].of(self._source.sizes, self._source.dtype)
         window = tuple(range(size) for size in work.sizes)
         return work.run(self._source.read(work.windows(window)[0]), window, self._device).numpy()
+
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        if not self.shape:
+            raise TypeError("iteration over a LazyArray without axes")
+        return map(self.__getitem__, range(self.shape[0]))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is False:

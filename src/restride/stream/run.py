@@ -23,7 +23,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import counts, integer
+from restride.arguments import integer, integers
 from restride.dtypes import DTypeLike
 from restride.errors import DescriptorError, StreamError
 from restride.ops.progress import Progress
@@ -215,8 +215,8 @@ def _chunks(chunks: Sequence[int] | None, work: WindowedChain, writer: Destinati
             f"chunks must be elements along each of the {rank} axes of the result, such as {(4,) * rank}, got "
             f"{chunks!r}; None lets restride choose"
         )
-    each = counts("chunks", chunks)
-    if len(each) != len(work.sizes) or 0 in each:
+    each = integers("chunks", chunks)
+    if len(each) != len(work.sizes) or min(each, default=1) < 1:
         raise DescriptorError(f"chunks {each} must be 1 or more for each of the {len(work.sizes)} axes of the result")
     return each
 
