@@ -242,6 +242,10 @@ CREATED = {
     "eye beside": (lambda d: xp.eye(3, k=5, device=d), np.eye(3, k=5)),
     "asarray": (lambda d: xp.asarray([[1, 2], [3, 4]], dtype=xp.float32, device=d), np.float32([[1, 2], [3, 4]])),
     "asarray of low bits": (lambda d: xp.asarray([300, -1], dtype=xp.uint8, device=d), np.uint8([44, 255])),
+    "asarray of large integers with others": (
+        lambda d: xp.asarray([[2**64 - 1, -1], [2**53 + 1, -2.5]], dtype=xp.uint64, device=d),
+        np.array([[2**64 - 1, 2**64 - 1], [2**53 + 1, 2**64 - 2]], np.uint64),
+    ),
     "asarray of what is too large": (
         lambda d: xp.asarray([1e300, 10**30], dtype=xp.float32, device=d),
         np.float32([np.inf, 1e30]),
@@ -580,6 +584,11 @@ REFUSED = [
         lambda t: xp.asarray([10**30], dtype="s64"),
         rs.DescriptorError,
         r"obj cannot become s64, got \[10+\]: Python int",
+    ),
+    (
+        lambda t: xp.asarray([float("nan"), 1], dtype="s8"),
+        rs.DescriptorError,
+        r"obj cannot become s8, got \[nan, 1\]: cannot convert",
     ),
     (lambda t: xp.asarray({}, dtype="f32"), rs.DescriptorError, r"obj cannot become f32, got \{\}: float\(\) argument"),
     (lambda t: xp.asarray(["5"], dtype="f32"), rs.DescriptorError, "unknown element type 'str32'"),

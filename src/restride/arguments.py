@@ -122,5 +122,8 @@ def require_word(argument: str, value: Any, known: Sequence[str | bool | None]) 
 
 def shown(value: Any) -> str:
     """``repr`` of a refused value on one line, cut where an array or a long text would flood the message."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python prints no integer of more than 4300 digits
+        text = f"{type(value).__name__} with too many digits"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -9,6 +9,7 @@ import ml_dtypes  # noqa: F401 - the import makes its types' names known to nump
 import numpy as np
 import numpy.typing as npt
 
+from restride.arguments import shown
 from restride.errors import DescriptorError
 
 DTypeName = Literal[
@@ -135,7 +136,7 @@ def as_number(argument: str, value: Any) -> int | float:
             return float(value) if element.is_float else int(value)
     elif isinstance(value, int | float):
         return int(value) if isinstance(value, bool) else value
-    raise DescriptorError(f"{argument} must be a number, got {value!r}")
+    raise DescriptorError(f"{argument} must be a number, got {shown(value)}")
 
 
 def cast(argument: str, numbers: npt.NDArray[Any], dtype: DType) -> npt.NDArray[Any]:
@@ -152,7 +153,7 @@ def cast(argument: str, numbers: npt.NDArray[Any], dtype: DType) -> npt.NDArray[
         with np.errstate(all="ignore"):
             return numbers.astype(dtype.dtype)
     except (OverflowError, TypeError, ValueError) as error:
-        raise DescriptorError(f"{argument} cannot become {dtype}, got {numbers.tolist()!r:.60}: {error}") from None
+        raise DescriptorError(f"{argument} cannot become {dtype}, got {shown(numbers.tolist())}: {error}") from None
 
 
 def _short_name(text: str, element: DType) -> str:
