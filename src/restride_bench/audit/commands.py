@@ -270,6 +270,6 @@ def _blocks(
     if verdicts:
         about = f"{goals.FAMILY}, subgroups of {goals.SUBGROUP}"
         summary = f"goals: {len(verdicts) - len(missed)} of {len(verdicts)} met ({about})"
-        of_groups = [verdict for verdict in verdicts if verdict.name in goals.SHARES and verdict.row is None]
+        of_groups = [verdict for verdict in verdicts if verdict.name in goals.SHARES_OF_GROUPS and verdict.row is None]
         met = (f"met: {verdict}" for verdict in of_groups if verdict.is_met)
         yield "\n".join([summary, *met, *(f"missed: {verdict}" for verdict in missed)])

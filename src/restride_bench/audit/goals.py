@@ -28,7 +28,7 @@ EFFICIENCY = {
 SHARE = {"permutations": 0.9, "tiles and blocks": 0.85, "types and scales": 0.85}
 """Lowest speed that the model predicts, as a share of the device's copy, by group of workloads."""
 
-SHARES = {TTC57: (0.8, 0.55)}
+SHARES_OF_GROUPS = {TTC57: (0.8, 0.55)}
 """The lowest shares for the median and the worst workload of a group, on every device of the predictions."""
 
 WAVES = 8
@@ -62,7 +62,7 @@ def verdicts(rows: Sequence[Row], model: Model) -> list[Verdict]:
     return [
         *(verdict for row in rows for verdict in _of_row(row)),
         *(verdict for subject, devices in model.items() for verdict in _of_subject(subject, devices)),
-        *(verdict for group, least in SHARES.items() for verdict in _of_group(group, *least, model)),
+        *(verdict for group, least in SHARES_OF_GROUPS.items() for verdict in _of_group(group, *least, model)),
     ]
 
 
