@@ -166,7 +166,10 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: SupportsIndex | None = None) -> 
 
 
 def tile(x: Tensor, repetitions: Iterable[SupportsIndex], /) -> Tensor:
-    """Repeat ``x`` as a whole along each axis, as ``np.tile``, in one dispatch."""
+    """Repeat ``x`` as a whole along each axis, as ``np.tile``, in one dispatch.
+
+    If the sizes and repetitions other than 1 are more than 8, a few dispatches.
+    """
     times = counts("repetitions", repetitions)
     missing = max(len(times) - require_tensor(x).ndim, 0)
     wide = x[(None,) * missing] if missing else x
