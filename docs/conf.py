@@ -45,7 +45,7 @@ nb_execution_timeout = 120
 nb_execution_show_tb = True
 
 autodoc_member_order = "bysource"
-autodoc_mock_imports = ["av", "jax", "torch", "xarray"]
+autodoc_mock_imports = ["av", "dask", "distributed", "jax", "torch", "xarray", "zarr"]
 autodoc_typehints = "none"  # the signature of a function says its defaults, and "Args" what it takes
 maximum_signature_line_length = 100
 napoleon_numpy_docstring = False
