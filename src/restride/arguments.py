@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, shown
 
 LIMIT = 1 << 512
 """Sizes, strides and offsets stay below this in magnitude, as do those of 8 axes of 2^62 packed in any order."""
@@ -118,12 +118,3 @@ def require_word(argument: str, value: Any, known: Sequence[str | bool | None]) 
     is_word = value is None or isinstance(value, str | bool | np.bool_)
     if not is_word or value not in known:
         raise DescriptorError(f"{argument} must be one of {', '.join(map(repr, known))}, not {value!r}")
-
-
-def shown(value: Any) -> str:
-    """``repr`` of a refused value on one line, cut where an array or a long text would flood the message."""
-    try:
-        text = " ".join(repr(value).split())
-    except ValueError:  # Python prints no integer of more than 4300 digits
-        text = f"{type(value).__name__} with too many digits"
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -17,9 +17,9 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import integers, require_word, shown
+from restride.arguments import integers, require_word
 from restride.dtypes import DType
-from restride.errors import DescriptorError, ErrorContext
+from restride.errors import DescriptorError, ErrorContext, shown
 from restride.layout import TensorDesc
 
 Rounding: TypeAlias = Literal["nearest_even", "truncate", "half_away"]

@@ -9,8 +9,7 @@ import ml_dtypes  # noqa: F401 - the import makes its types' names known to nump
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import shown
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, shown
 
 DTypeName = Literal[
     "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "f8e4m3fn", "f8e5m2"

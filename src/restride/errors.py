@@ -1,4 +1,4 @@
-"""The errors restride raises, as one tree, and how it warns.
+"""The errors restride raises, as one tree, how it warns, and how a message shows a value.
 
 RestrideError
 ├── DescriptorError          an argument breaks a rule (also ValueError)
@@ -115,3 +115,12 @@ def warn_caller(message: str) -> None:
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, UserWarning, stacklevel=level)
+
+
+def shown(value: object) -> str:
+    """``repr`` of a refused value on one line, cut where an array or a long text would flood the message."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python prints no integer of more than 4300 digits
+        text = f"{type(value).__name__} with too many digits"
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -11,9 +11,9 @@ from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import MAX_RANK, integer, integers, one_per_axis, permutation, shown
+from restride.arguments import MAX_RANK, integer, integers, one_per_axis, permutation
 from restride.dtypes import DType, DTypeLike, as_dtype, as_number
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
 from restride.layout.blocking import Blocking, blocked, tiled
 from restride.layout.digits import Linear, affine
 from restride.layout.dml import checked_dml

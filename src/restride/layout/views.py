@@ -13,8 +13,8 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import MAX_RANK, counts, integer, integers, one_per_axis, permutation, shown
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError
+from restride.arguments import MAX_RANK, counts, integer, integers, one_per_axis, permutation
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
 from restride.layout import TensorDesc
 
 Step = tuple[int, ...]

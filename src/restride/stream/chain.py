@@ -23,10 +23,10 @@ from typing import Any, NoReturn, SupportsIndex, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import MOST_MEMBERS, counts, integer, shown
+from restride.arguments import MOST_MEMBERS, counts, integer
 from restride.arithmetic import Arithmetic
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, warn_caller
+from restride.errors import DescriptorError, ErrorContext, shown, warn_caller
 from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order, family, is_permutation

@@ -19,8 +19,8 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, get_args
 
 import numpy as np
 
-from restride.arguments import LIMIT, integers, shown
-from restride.errors import DescriptorError, UnsupportedError
+from restride.arguments import LIMIT, integers
+from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.weights.coordinates import COORDINATES, Ends, Line, line, line_of_offsets
 from restride.weights.filters import MODES, NEAREST_RULES, Filter, filter_rows
 from restride.weights.like.libraries import LIBRARIES, OTHER_NAMES

@@ -8,9 +8,9 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import counts, integer, shown
+from restride.arguments import counts, integer
 from restride.dtypes import DTYPES, DType, as_dtype, as_number, cast
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.layout import TensorDesc
 from restride.tensor import arrays
 from restride.tensor import tensor as tensors

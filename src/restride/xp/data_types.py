@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from restride.arguments import shown
 from restride.dtypes import DTYPES, DType, as_dtype
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, shown
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, require_tensor
 

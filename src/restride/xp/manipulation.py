@@ -7,9 +7,9 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import MAX_RANK, counts, integer, integers, shown
+from restride.arguments import MAX_RANK, counts, integer, integers
 from restride.dtypes import DType
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, shown
 from restride.ops.pieces import concatenated, repeated, reshaped, rolled, tiled
 from restride.ops.take import Indices, padded, taken, taken_along
 from restride.ops.target import require_room
