@@ -297,9 +297,9 @@ def test_an_interrupt_says_that_the_same_command_continues(tmp_path: Path, whole
     monkeypatch.setattr(Destination, "write", failing)
     assert main(words) == 130
     said = capsys.readouterr().err
-    assert said.endswith("restride: interrupted; called again with the same arguments, it continues\n")
+    assert said.endswith("restride: interrupted; the same command or call continues the work\n")
     assert main(words) == 2
-    assert capsys.readouterr().err.endswith("No space left; called again with the same arguments, it continues\n")
+    assert capsys.readouterr().err.endswith("No space left; the same command or call continues the work\n")
     assert main(words) == 0
     said = capsys.readouterr().err
     assert re.match(r"level 0 \(of 3\): 63 KB in 10 chunks of \[1, 1, 45, 70\], 10 of them written before\n", said)
@@ -376,6 +376,15 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, message: str):
 def test_devices_may_come_from_an_iterator(tmp_path: Path):
     rs.ome.pyramid(IMAGE[0, 0], tmp_path / "x.zarr", 2, devices=iter([rs.default_device()]))
     assert np.array_equal(levels_of(tmp_path / "x.zarr")[0], IMAGE[0, 0])
+
+
+def test_the_device_of_a_lazy_array_has_to_have_room(tmp_path: Path):
+    image = np.random.default_rng(5).random((600, 600), np.float32)
+    with rs.Device(runtime="vulkan", memory_limit=1 << 16) as device:
+        lazy = rs.LazyArray(image, rs.Chain().resample((1, 1), mode="area"), device=device)
+        with pytest.raises(rs.DescriptorError, match="with 65536 on the device, is too little"):
+            rs.ome.pyramid(lazy, tmp_path / "x.zarr", 1)
+    assert not (tmp_path / "x.zarr").exists()
 
 
 def test_types_that_zarr_lacks_are_refused(tmp_path: Path):
@@ -498,5 +507,5 @@ def test_a_source_that_cannot_be_read_ends_in_a_line(tmp_path: Path, capsys):
     assert main(["pyramid", source, str(tmp_path / "out.zarr"), "--axes", "zyx"]) == 2
     printed = capsys.readouterr()
     assert "failed for chunk" in printed.err
-    assert "same arguments, it continues" in printed.err
+    assert "continues the work" in printed.err
     assert "Traceback" not in printed.err

@@ -370,16 +370,37 @@ def test_a_mapped_file_that_the_disk_has_no_room_for_is_refused(tmp_path: Path, 
         raise failure
 
     monkeypatch.setattr(os, "posix_fallocate", allocate, raising=False)
-    result = np.lib.format.open_memmap(tmp_path / "half.npy", "w+", np.uint8, (6, 12, 16))
-    raw = np.memmap(tmp_path / "raw", np.uint8, "w+", shape=(VOLUME.nbytes,))
-    with pytest.raises(OSError, match=r"No space left on device: '.*half\.npy'"):
-        rs.stream(VOLUME, result, HALF, journal=tmp_path / "journal")
+    source = np.ones((600, 600), np.uint8)  # many blocks, of which a new file has the first at most
+    result = np.lib.format.open_memmap(tmp_path / "copy.npy", "w+", np.uint8, source.shape)
+    raw = np.memmap(tmp_path / "raw", np.uint8, "w+", shape=(source.nbytes,))
+    with pytest.raises(OSError, match=r"No space left on device: '.*copy\.npy'"):
+        rs.stream(source, result, journal=tmp_path / "journal")
     with pytest.raises(OSError, match=r"No space left on device: '.*raw'"):
-        rs.stream(VOLUME, rs.LaidOut(raw, "u8[6,24,32]"), journal=tmp_path / "journal")
+        rs.stream(source, rs.LaidOut(raw, "u8[600,600]"))
     assert allocated == [(128, result.nbytes), (0, raw.nbytes)]
     assert not result.any()
-    assert not (tmp_path / "journal").exists()
     failure = OSError(95, "Operation not supported")
+    rs.stream(source, result, journal=tmp_path / "journal")
+    assert result.all()
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="this system cannot allocate a file in advance")
+def test_a_journal_that_is_refused_leaves_a_mapped_file_as_it_is(tmp_path: Path):
+    result = np.lib.format.open_memmap(tmp_path / "half.npy", "w+", np.uint8, (600, 600))
+    (tmp_path / "journal").write_text("something else\n")
+    before = (tmp_path / "half.npy").stat().st_blocks
+    with pytest.raises(rs.DescriptorError, match="is of other work, or no journal"):
+        rs.stream(np.ones((600, 600), np.uint8), result, journal=tmp_path / "journal")
+    assert (tmp_path / "half.npy").stat().st_blocks == before
+
+
+def test_a_mapped_file_with_all_its_blocks_is_not_allocated_again(tmp_path: Path, monkeypatch):
+    path = tmp_path / "half.npy"
+    np.save(path, np.ones((6, 12, 16), np.uint8))
+    if 512 * path.stat().st_blocks < path.stat().st_size:
+        pytest.skip("this file system counts no blocks of a small file")
+    monkeypatch.setattr(os, "posix_fallocate", lambda *_: pytest.fail("allocated again"), raising=False)
+    result = np.load(path, mmap_mode="r+")
     rs.stream(VOLUME, result, HALF)
     assert np.array_equal(result, half())
 
@@ -436,6 +457,15 @@ def test_a_device_that_fails_names_the_chunk():
 
 
 # Beyond the device, and beyond 2^32 elements.
+
+
+def test_a_pass_in_f32_along_one_axis_is_counted_for_the_device():
+    """Rows of 751 bytes begin inside words, so the sums are f32 first, four times as large as the result."""
+    source = np.random.default_rng(5).integers(0, 256, (13, 520, 501), np.uint8)
+    chain, result = rs.Chain().resample((751,), axes=(2,)), np.empty((13, 520, 751), np.uint8)
+    with rs.Device(runtime="vulkan", memory_limit=4 << 20) as device:
+        rs.stream(source, result, chain, chunks=(13, 100, 751), devices=[device])
+    assert np.array_equal(result, rs.resample(source, (751,), axes=(2,)).numpy())
 
 
 def test_a_chunk_may_be_larger_than_the_device():

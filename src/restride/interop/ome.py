@@ -157,7 +157,7 @@ def pyramid(
     if labels:
         attributes["labels"] = {"version": _VERSION, "labels": list(labels)}
     devices = None if devices is None else open_devices(devices)
-    _require_memory(images, grid, as_bytes("memory", memory), open_devices(devices))
+    _require_memory(images, grid, as_bytes("memory", memory), devices)
     options = {"memory": memory, "devices": devices, "progress": progress}
     return _write(Path(path), images, attributes, grid, options)
 
@@ -336,8 +336,8 @@ def _labels_of(image: _Image, name: Any, array: Any, factors: Mapping[str, float
     return _Image.of(f"labels/{name}", array, axes, len(image.sizes), factors, rules, from_source=image.from_source)
 
 
-def _require_memory(images: list[_Image], grid: _Grid, memory: int, devices: list[Device]) -> None:
-    """Check that ``memory`` is enough for every level.
+def _require_memory(images: list[_Image], grid: _Grid, memory: int, devices: list[Device] | None) -> None:
+    """Check that ``memory`` is enough for every level, on the devices that will compute it.
 
     Raises:
         DescriptorError: it is too little.
@@ -345,8 +345,12 @@ def _require_memory(images: list[_Image], grid: _Grid, memory: int, devices: lis
     for image in images:
         stored = [grid.along(_sorted(image.axes), sizes) for sizes in image.sizes]
         for level, each in enumerate(stored):
-            source_chunks = stored[image.before(level)]["chunks"] if level else Source(image.source).chunks
-            plan_stream(image.work(level), each["shards"] or each["chunks"], source_chunks, memory, devices)
+            if level:
+                source_chunks, several = stored[image.before(level)]["chunks"], open_devices(devices)
+            else:
+                source_chunks = unwrapped(image.source, image.chain(0), None)[0].chunks
+                several = open_devices(devices, image.source)
+            plan_stream(image.work(level), each["shards"] or each["chunks"], source_chunks, memory, several)
 
 
 def _write(
@@ -371,7 +375,7 @@ def _write(
         for image in images:
             done |= _write_levels(group, image, arrays, state, options)
     except (KeyboardInterrupt, StreamError, OSError) as error:
-        error.add_note("called again with the same arguments, it continues")
+        error.add_note("the same command or call continues the work")
         raise
     for folder in sorted(attributes, reverse=True):  # the image last: only then is the group an image
         (group[folder] if folder else group).attrs["ome"] = attributes[folder]

@@ -561,7 +561,9 @@ class _Resampled(Stage):
         return zip(self.resized.axes, self.resized.rows, strict=True)
 
     def between(self, lengths: Sequence[int]) -> int:
-        return 4 * math.prod(lengths) if len(self.resized.axes) > 1 else 0
+        # One axis too, where results are narrower than a word: in f32 they may be faster, and are converted then.
+        has_sums = len(self.resized.axes) > 1 or self.dtype.itemsize < 4
+        return 4 * math.prod(lengths) if has_sums else 0
 
 
 def _resample_part(

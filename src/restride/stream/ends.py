@@ -114,7 +114,8 @@ class Destination:
             return
         try:
             with Path(array.filename).open("r+b") as file:
-                if os.fstat(file.fileno()).st_size >= array.offset + array.nbytes:  # else it is another file by now
+                status, end = os.fstat(file.fileno()), array.offset + array.nbytes
+                if status.st_size >= end and 512 * status.st_blocks < end:  # else it is another file by now, or has all
                     os.posix_fallocate(file.fileno(), array.offset, array.nbytes)
         except OSError as error:
             # Others: the file was deleted or moved, or its file system cannot allocate in advance.

@@ -75,7 +75,7 @@ def arrays_in(group: Any) -> list[str]:
     library = library_of(group)
     if library == "zarr" and hasattr(group, "members"):
         names += [name for name, item in group.members(max_depth=None) if hasattr(item, "shape")]
-    elif library == "h5py" and hasattr(group, "visititems"):
+    elif library == "h5py" and hasattr(group, "visititems") and group:  # a closed file is False
         group.visititems(lambda name, item: names.append(name) if hasattr(item, "shape") else None)
     return sorted(names)
 

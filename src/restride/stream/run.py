@@ -45,7 +45,12 @@ from restride.stream.reads import (
 )
 from restride.tensor.device import Device, default_device
 
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
+    "KIB": 1 << 10,
+    "MIB": 1 << 20,
+    "GIB": 1 << 30,
+    "TIB": 1 << 40,
+}
 
 
 @dataclass(frozen=True)
@@ -132,17 +137,15 @@ def stream(
     writer = Destination(destination, work.sizes, work.dtype)
     require_apart(reader.array, destination)
     most = as_bytes("memory", memory)
-    if devices is None and isinstance(source, LazyArray) and source.device is not None:
-        devices = [source.device]
-    several = open_devices(devices)
+    several = open_devices(devices, source)
     plan = plan_stream(work, _chunks(chunks, work, writer, most), reader.chunks, most, several)
     grid = plan.grid
     if chunks is None and not writer.chunks:
         require_larger_chunks(work, grid.chunks, most)
-    writer.reserve()
     name = f"{work.text} in chunks of {list(grid.chunks)}"
     title = f"{progress}: " if isinstance(progress, str) else ""
     with Journal(journal, name, writer.flush, len(grid)) as record:
+        writer.reserve()
         shown = Progress(len(grid) - len(record.written), sys.stderr if progress else None)
         run = _Run(work, reader, writer, plan, most, several, record, shown, title)
         return run()
@@ -184,17 +187,19 @@ def as_bytes(argument: str, value: str | float) -> int:
 
 
 def _in_bytes(number: int) -> str:
-    unit = next((unit for unit in ("GB", "MB", "KB") if number >= _UNITS[unit]), "B")
+    unit = next((unit for unit in ("TB", "GB", "MB", "KB") if number >= 0.9995 * _UNITS[unit]), "B")
     return f"{number / _UNITS[unit]:.3g} {unit}"
 
 
-def open_devices(devices: Sequence[Device] | None) -> list[Device]:
-    """The devices; None: the default device.
+def open_devices(devices: Sequence[Device] | None, source: object = None) -> list[Device]:
+    """The devices; None: that of ``source``, if it is a ``LazyArray`` with one, else the default device.
 
     Raises:
         DescriptorError: there are none, or they are something else.
         DeviceLost: one is lost or closed.
     """
+    if devices is None and isinstance(source, LazyArray) and source.device is not None:
+        devices = [source.device]
     try:
         several = [default_device()] if devices is None else list(devices)
     except TypeError:
