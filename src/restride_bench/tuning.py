@@ -264,14 +264,17 @@ def _text(info: DeviceInfo, tuning: Tuning) -> str:
     rows = [("choice", "candidate", "ms", "", "")]
     for choice, candidates in CANDIDATES.items():
         for candidate in candidates:
-            each = ", ".join(f"{name} {_ms(seconds)}" for name, seconds in tuning.seconds[choice][candidate].items())
+            each = ", ".join(
+                f"{name} {milliseconds(seconds)}" for name, seconds in tuning.seconds[choice][candidate].items()
+            )
             is_chosen = getattr(tuning.choices, choice) == candidate
             words = ["chosen"] * is_chosen + ["usual"] * (getattr(tuning.usual, choice) == candidate)
-            rows.append((choice, candidate, _ms(tuning.total(choice, candidate)), ", ".join(words), each))
+            rows.append((choice, candidate, milliseconds(tuning.total(choice, candidate)), ", ".join(words), each))
     clock = "the device's own clock" if tuning.by_device else "the host's clock"
     heading = f"{info.name}, {info.driver} {info.driver_version}; {clock}, medians of {ROUNDS} rounds"
     return "\n".join([heading, *columns(rows, right=(2,))])
 
 
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g}"
+def milliseconds(seconds: float) -> str:
+    """Three digits, or all before the point: 0.0123 s is "12.3", 1.8149 s "1815"."""
+    return f"{seconds * 1e3:.3g}" if seconds < 0.9995 else f"{seconds * 1e3:.0f}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from restride_bench.report import rounds_text
 from restride_bench.selftest.parts import NOTHING, speed_rows
+from restride_bench.tuning import milliseconds
 from restride_conformance.report import printable
 from restride_conformance.report.page import fill_template, limit_text
 
@@ -114,7 +115,7 @@ def _kernels(kernels: Mapping[str, Any] | None) -> str:
     for choice, candidates in kernels["seconds"].items():
         for candidate, seconds in candidates.items():
             words = [word for word in ("used", "usual", "faster") if str(kernels[word][choice]) == str(candidate)]
-            total = f"{1e3 * sum(seconds.values()):.3g}"
+            total = milliseconds(sum(seconds.values()))
             rows.append([_text(choice), _text(candidate), total, _text(", ".join(words))])
     caption = (
         f"by the clock of the {kernels['clock']}, {rounds_text(kernels['rounds'])}; used: in use on this machine; "
