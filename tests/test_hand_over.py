@@ -28,7 +28,11 @@ def test_jax(reversed_x, device):
     assert np.array_equal(array, expected)
     back = rs.asarray(jnp.flip(array, 0), device=device)
     assert np.array_equal(back.numpy(), expected[::-1])
+    assert np.array_equal(jnp.asarray(tensor), expected)
+    assert np.array_equal(array + tensor, expected + expected)
+    assert np.array_equal(tensor + array, expected + expected)
     narrow = jnp.asarray(X, jnp.bfloat16)
+    assert jnp.asarray(rs.asarray(narrow, device=device)).dtype == jnp.bfloat16
     assert rs.asarray(narrow, device=device).dtype == "bf16"
     assert rs.asarray(narrow, device=device).numpy().tobytes() == np.asarray(narrow).tobytes()
 

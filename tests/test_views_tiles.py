@@ -218,7 +218,10 @@ def test_reshapes_that_are_refused(desc, sizes, message):
     [
         (lambda: views.index(ROWS, 8), "index 8 is out of range for axis 0 of size 8, for f32[8,6]{1,0:T(4,4)}"),
         (lambda: views.index(ROWS, (0, 0, 0)), "3 indices are too many for 2 axes, for f32[8,6]{1,0:T(4,4)}"),
-        (lambda: views.index(ROWS, ([1],)), "arrays, lists and booleans would copy: got [1], for f32[8,6]{1,0:T(4,4)}"),
+        (
+            lambda: views.index(ROWS, ([1],)),
+            "arrays, lists and booleans would copy, as rs.xp.take does: got [1], for f32[8,6]{1,0:T(4,4)}",
+        ),
         (
             lambda: views.permute(ROWS, (0, 0)),
             "axes (0, 0) must name each of the 2 axes once, for f32[8,6]{1,0:T(4,4)}",

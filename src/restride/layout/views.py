@@ -293,7 +293,8 @@ def _refuse_copying(item: Any) -> None:
         else:
             return
     raise DescriptorError(
-        f"an index is an integer, a slice, '...' or None; arrays, lists and booleans would copy: got {shown(item)}"
+        f"an index is an integer, a slice, '...' or None; arrays, lists and booleans would copy, as rs.xp.take does: "
+        f"got {shown(item)}"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
@@ -372,6 +373,10 @@ class Tensor:
             return self.numpy(copy=False)
         except UnsupportedError as error:
             raise ValueError(f"{error}") from error
+
+    def __jax_array__(self) -> Any:
+        """A copy as an array of jax, which ``jax.numpy.asarray`` and the operators of jax's arrays ask for."""
+        return import_module("jax.numpy").asarray(self.numpy())
 
     def __dlpack__(
         self,
