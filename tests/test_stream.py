@@ -773,9 +773,9 @@ def test_progress_counts_the_chunks_that_are_left(tmp_path: Path, monkeypatch):
     totals = []
 
     class Counted(Progress):
-        def __init__(self, total, stream):
+        def __init__(self, total, stream, title):
             totals.append(total)
-            super().__init__(total, stream)
+            super().__init__(total, stream, title)
 
     monkeypatch.setattr(sys.modules[rs.stream.__module__], "Progress", Counted)
     rs.stream(VOLUME, result, HALF, chunks=(1, 12, 2), journal=journal, progress=True)

@@ -22,10 +22,12 @@ class Progress:
     Args:
         total: how many steps there will be; None: unknown.
         stream: where it is shown; None, as ``sys.stderr`` is once closed: nowhere.
+        title: what is in front of every text.
     """
 
-    def __init__(self, total: int | None, stream: TextIO | None) -> None:
+    def __init__(self, total: int | None, stream: TextIO | None, title: str = "") -> None:
         self._total = total
+        self._title = title
         self._stream = stream
         self._bar = _bar(total, stream) if stream is not None and stream.isatty() and find_spec("rich") else None
         self._started = time.monotonic()
@@ -37,7 +39,7 @@ class Progress:
         if self._bar is not None:
             self._draw(text)
         elif self._stream is not None:
-            print(text, file=self._stream, flush=True)
+            print(f"{self._title}{text}", file=self._stream, flush=True)
 
     def step(self, text: str) -> None:
         """Count one step; ``text`` is the state after it."""
@@ -51,10 +53,10 @@ class Progress:
             self._shown = now
             elapsed = now - self._started
             if self._total is None:
-                line = f"{self._steps}  {text}  {_clock(elapsed)}"
+                line = f"{self._steps}  {self._title}{text}  {_clock(elapsed)}"
             else:
                 left = elapsed / self._steps * (self._total - self._steps)
-                line = f"{self._steps}/{self._total}  {text}  {_clock(left)} left"
+                line = f"{self._steps}/{self._total}  {self._title}{text}  {_clock(left)} left"
             print(line, file=self._stream, flush=True)
 
     def clear(self) -> None:
@@ -64,7 +66,7 @@ class Progress:
 
     def _draw(self, text: str) -> None:
         if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=self._steps, description=text)
+            self._bar.update(self._bar.task_ids[0], completed=self._steps, description=f"{self._title}{text}")
             self._bar.start()
             self._bar.refresh()
 

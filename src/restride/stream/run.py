@@ -146,8 +146,8 @@ def stream(
     title = f"{progress}: " if isinstance(progress, str) else ""
     with Journal(journal, name, writer.flush, len(grid)) as record:
         writer.reserve()
-        shown = Progress(len(grid) - len(record.written), sys.stderr if progress else None)
-        run = _Run(work, reader, writer, plan, most, several, record, shown, title)
+        shown = Progress(len(grid) - len(record.written), sys.stderr if progress else None, title)
+        run = _Run(work, reader, writer, plan, most, several, record, shown)
         return run()
 
 
@@ -327,11 +327,10 @@ class _Run:
         devices: list[Device],
         journal: Journal,
         progress: Progress,
-        title: str,
     ) -> None:
         self._work, self._source, self._destination, self._plan = work, source, destination, plan
         self._memory, self._room = memory, _room(work, devices)
-        self._journal, self._progress, self._title = journal, progress, title
+        self._journal, self._progress = journal, progress
         self._devices: queue.SimpleQueue[Device] = queue.SimpleQueue()
         for device in devices:
             self._devices.put(device)
@@ -351,7 +350,7 @@ class _Run:
         grid = self._plan.grid
         before = f", {self._skipped} of them written before" if self._skipped else ""
         amount = _in_bytes(math.prod(grid.sizes) * self._work.dtype.itemsize)
-        self._progress.begin(f"{self._title}{amount} in {len(grid)} chunks of {list(grid.chunks)}{before}")
+        self._progress.begin(f"{amount} in {len(grid)} chunks of {list(grid.chunks)}{before}")
         threads = [threading.Thread(target=self._take_jobs, daemon=True) for _ in range(self._threads)]
         for thread in threads:
             thread.start()
@@ -444,7 +443,7 @@ class _Run:
             with self._count_lock:
                 self._bytes_read += nbytes if self._copy is not None else 0
                 self._bytes_written += nbytes
-                self._progress.step(f"{self._title}read {self._plan.amplification:.2f} times")
+                self._progress.step(f"read {self._plan.amplification:.2f} times")
 
 
 @contextmanager
