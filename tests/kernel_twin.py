@@ -93,7 +93,7 @@ def _strided(kernel: KernelSpec, axes: list[TwinAxis] | None, windows: list[np.n
     neighbours, each = kernel.constants[:2]
     assert each in (4, 2, 1)
     index = pieces(kernel, 128 * each)
-    if axes:
+    if axes is not None:
         together, is_full, is_reversed = kernel.constants[2:5]
         assert is_full == (np.prod(kernel.groups) * 128 * each == len(index))
         assert not together or (neighbours and axes[0].size % each == 0)

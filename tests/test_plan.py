@@ -540,7 +540,7 @@ def test_axes_are_told_by_the_storage_buffer_and_their_number_by_a_constant():
     src = TensorDesc("f32", (2, 3, 5), (20, 1, 4))
     (kernel,) = copy_kernels(src, TensorDesc("f32", (2, 3, 5)), ROOMY)
     words = np.frombuffer(kernel.parameters, np.uint32).tolist()
-    assert kernel.constants == (1, *[0] * 14, 3)
+    assert kernel.constants == (1, 4, *[0] * 13, 3)
     assert words[0] == 3
     assert [words[row : row + 3] for row in (8, 20, 32)] == [[5, 4, 1], [3, 1, 5], [2, 20, 15]]
 
