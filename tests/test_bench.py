@@ -17,6 +17,7 @@ from restride.cli.devices import cpu_model
 from restride.errors import UnsupportedError
 from restride.runtime import RUNTIMES
 from restride_bench import peers
+from restride_bench import run as bench_run
 from restride_bench.charts import chart_file, draw_bars, require_matplotlib
 from restride_bench.offer import Absent, Offer
 from restride_bench.report import FORMAT, Report, table
@@ -190,10 +191,31 @@ def test_every_round_runs_all_columns_and_warm_up_does_not_count():
 
     columns = Columns({"a": offer("a"), "b": offer("b"), "c": Offer(numpy=lambda: np.zeros(1))})
     found = timed_rounds(columns, ("resident", "kernel", "numpy"), repeat=2)
-    assert order == ["a", "b"] * (WARM_UP + 2)
+    rounds = [order[start : start + 2] for start in range(0, len(order), 2)]
+    assert len(rounds) == WARM_UP + 2
+    assert all(sorted(names) == ["a", "b"] for names in rounds)
+    assert len(set(map(tuple, rounds))) == 2, "neither is always first"
     assert found["kernel"] == {"a": (7.0, 7.0), "b": (8.0, 8.0)}
     assert {name: len(times) for name, times in found["resident"].items()} == {"a": 2, "b": 2}
     assert list(found["numpy"]) == ["c"]
+
+
+@pytest.mark.parametrize(("used", "sleeps"), [([0.0], 1), ([0.02, 0.02, 0.0005], 3), ([0.02] * 60, 50)])
+def test_after_a_library_whose_threads_spin_the_next_column_waits_until_they_sleep(monkeypatch, used, sleeps):
+    """Processor seconds of each 10 ms: 50 of these are the longest pause."""
+    slept, left = [], iter(used)
+
+    def sleep(seconds):
+        slept.append(seconds)
+        clock["process"] += next(left)
+
+    clock = {"process": 0.0}
+    monkeypatch.setattr(bench_run.time, "sleep", sleep)
+    monkeypatch.setattr(bench_run.time, "process_time", lambda: clock["process"])
+    monkeypatch.setattr(bench_run.time, "perf_counter", lambda: sum(slept) * (1 + 1e-9))
+    spins = Offer(resident=lambda: None)
+    timed_rounds(Columns({"spins": spins}, {"spins"}), ("resident",), repeat=1, warm_up=0)
+    assert len(slept) == sleeps
 
 
 @pytest.mark.parametrize(("average", "warns"), [(0.9, False), (1.1, True)])

@@ -28,8 +28,14 @@ from restride_bench.workloads import STD, Array, Boxes, Gradient, Normalize, Rel
 WARM_UP = 3
 """Rounds that are not counted, because the first dispatches compile kernels."""
 
-PAUSE = 0.002
-"""Seconds to wait after a library whose threads linger."""
+QUIET = 0.01
+"""Seconds without work of the process, after which the threads of a library are taken to be asleep.
+
+The system may count processor time in steps of 4 ms.
+"""
+
+MOST_PAUSE = 0.5
+"""Seconds to wait for that at most."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,10 @@ def columns_of(workload: Workload, device: Device, peers: Sequence[Peer], *, clo
 def timed_rounds(
     columns: Columns, measures: Sequence[Measure], repeat: int, warm_up: int = WARM_UP
 ) -> dict[Measure, dict[str, tuple[float, ...]]]:
-    """Seconds by measure and column. Every round runs all columns, so that other work disturbs them all equally."""
+    """Seconds by measure and column. Every round runs all columns, so that other work disturbs them all equally.
+
+    Each in another order, so that no column always runs behind one that leaves its code in the caches, or does not.
+    """
     steps = [
         (measure, column, step)
         for measure in measures
@@ -135,13 +144,24 @@ def timed_rounds(
     ]
     times: dict[Measure, dict[str, tuple[float, ...]]] = {measure: {} for measure in measures}
     for number in range(warm_up + repeat):
-        for measure, column, step in steps:
+        for place in np.random.default_rng(number).permutation(len(steps)):
+            measure, column, step = steps[place]
             seconds = step()
             if number >= warm_up:
                 times[measure][column] = (*times[measure].get(column, ()), seconds)
             if column in columns.lingering:
-                time.sleep(PAUSE)
+                wait_until_idle()
     return times
+
+
+def wait_until_idle() -> None:
+    """Wait until no thread of the process works: those of ONNX Runtime spin for 45 ms after a call."""
+    end = time.perf_counter() + MOST_PAUSE
+    while time.perf_counter() < end:
+        used = time.process_time()
+        time.sleep(QUIET)
+        if time.process_time() - used < QUIET / 10:
+            return
 
 
 def _timer(offer: Offer, measure: Measure) -> Callable[[], float] | None:
