@@ -143,12 +143,14 @@ def timed_rounds(
         if (step := _timer(offer, measure)) is not None
     ]
     times: dict[Measure, dict[str, tuple[float, ...]]] = {measure: {} for measure in measures}
+    for measure, column, _ in steps:
+        times[measure][column] = ()
     for number in range(warm_up + repeat):
         for place in np.random.default_rng(number).permutation(len(steps)):
             measure, column, step = steps[place]
             seconds = step()
             if number >= warm_up:
-                times[measure][column] = (*times[measure].get(column, ()), seconds)
+                times[measure][column] += (seconds,)
             if column in columns.lingering:
                 wait_until_idle()
     return times
