@@ -30,6 +30,9 @@ from twin_axes import (
 
 from restride.kernel import KernelSpec
 
+APART, BACKWARDS, IN_A_ROW = range(3)
+"""Constant 4 of strided_gather_128 and strided_scatter_128: ``WORDS_LIE`` in shaders/copy/strided_copy.comp."""
+
 
 def run(kernels: tuple[KernelSpec, ...], src: np.ndarray, dst: np.ndarray) -> None:
     """Run the kernels on byte arrays; ``dst`` is written in place."""
@@ -94,9 +97,13 @@ def _strided(kernel: KernelSpec, axes: list[TwinAxis] | None, windows: list[np.n
     assert each in (4, 2, 1)
     index = pieces(kernel, 128 * each)
     if axes is not None:
-        together, is_full, is_reversed = kernel.constants[2:5]
+        together, is_full, words_lie = kernel.constants[2:5]
         assert is_full == (np.prod(kernel.groups) * 128 * each == len(index))
         assert not together or (neighbours and axes[0].size % each == 0)
+        if words_lie == IN_A_ROW:
+            steps = axes[0].src, axes[0].dst, signed(lane_stride)
+            assert (together, each) == (1, 4)
+            assert steps == ((4, 1, 1) if "gather" in name else (1, 4, 1))
     src, dst, _ = (index, index, []) if axes is None else walk(index, axes)
     width = int(name.rsplit("_", 1)[1]) // 8
     wide_src, out = (window[: len(window) // width * width].view(f"V{width}") for window in windows)
@@ -110,7 +117,7 @@ def _strided(kernel: KernelSpec, axes: list[TwinAxis] | None, windows: list[np.n
         put(windows[1].view(np.uint32), places.ravel(), np.ascontiguousarray(taken).view(np.uint32))
     elif "gather" in name:
         lanes = np.arange(4) * signed(lane_stride)
-        assert not is_reversed or (signed(lane_stride) == -1 and not ((src_base + src - 3) % 4).any())
+        assert words_lie != BACKWARDS or (signed(lane_stride) == -1 and not ((src_base + src - 3) % 4).any())
         taken = at(windows[0].view(np.uint32), signed(src_base) + src[:, None] + lanes)
         put(out, dst_base + dst, np.ascontiguousarray(taken).view("V16")[:, 0])
     else:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_twin import run
+from kernel_twin import APART, IN_A_ROW, run
 
 from restride.arithmetic import NO_ARITHMETIC
 from restride.errors import UnsupportedError
@@ -432,6 +432,31 @@ def test_copies_of_words_have_many_invocations_where_these_are_to_be_many(src, d
     (kernel,) = copy_kernels(src, dst, SteeredLimits(choices=choices))
     assert (kernel.shader, kernel.push[2], kernel.constants[1]) == (shader, pieces, each)
     assert math.prod(kernel.groups) * 128 >= pieces // each >= choices.fewest_invocations(src.numel)
+    source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
+    result = np.full(dst.nbytes, 171, np.uint8)
+    run((kernel,), source, result)
+    np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "words_lie"),
+    [
+        ("f32[8,64]{strides=(67,1),offset=3}", "f32[8,64]", IN_A_ROW),
+        ("f32[8,64]", "f32[8,64]{strides=(67,1),offset=3}", IN_A_ROW),
+        (
+            "f32[8,72]{strides=(75,1),offset=3}",
+            "f32[8,72]",
+            APART,
+        ),  # 18 fours a row: of an invocation, two begin the next
+        ("f32[8,64]{strides=(131,2)}", "f32[8,64]", APART),
+        ("f32[16,4,4]{strides=(1,31,1)}", "f32[16,4,4]", APART),  # pieces one word apart
+    ],
+)
+def test_fours_of_rows_that_begin_anywhere_go_together(src, dst, words_lie):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    (kernel,) = copy_kernels(src, dst, ROOMY)
+    assert kernel.shader in ("strided_gather_128", "strided_scatter_128")
+    assert kernel.constants[4] == words_lie
     source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
     result = np.full(dst.nbytes, 171, np.uint8)
     run((kernel,), source, result)

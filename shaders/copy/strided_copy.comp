@@ -30,6 +30,7 @@ layout(std430, binding = 0) readonly buffer Src { ELEMENT src[]; };
 #endif
 #ifdef SCATTER
 layout(std430, binding = 1) writeonly buffer Dst { uint dst[]; };
+layout(std430, binding = 1) writeonly buffer Dst4 { uvec4 dst4[]; };
 #else
 layout(std430, binding = 1) writeonly buffer Dst { ELEMENT dst[]; };
 #endif
@@ -66,9 +67,12 @@ layout(constant_id = 3) const bool FULL = false;
 const bool FULL = false;
 #endif
 
-#ifdef GATHER
-// A flip, whose words are one 128-bit load, the last one first.
-layout(constant_id = 4) const bool REVERSED = false;
+#if defined(GATHER) || defined(SCATTER)
+// How the four words of a piece lie, on the side of single words.
+const uint APART = 0;      // lane_stride apart
+const uint BACKWARDS = 1;  // GATHER: a flip, whose words are one 128-bit load, the last one first
+const uint IN_A_ROW = 2;   // TOGETHER, EACH 4: the 16 words of the invocation's pieces lie side by side, and begin anywhere
+layout(constant_id = 4) const uint WORDS_LIE = APART;
 #endif
 
 ELEMENT load(uint offset) {
@@ -77,7 +81,7 @@ ELEMENT load(uint offset) {
 #elif defined(FILL)
     return dispatch.low;
 #elif defined(GATHER)
-    if (REVERSED) {
+    if (WORDS_LIE == BACKWARDS) {
         return src4[offset / 4].wzyx;
     }
     uint stride = dispatch.lane_stride;
@@ -96,6 +100,53 @@ void store(uint offset, ELEMENT element) {
     dst[offset] = element;
 #endif
 }
+
+#if defined(GATHER) || defined(SCATTER)
+// Of 16 words of a row, three aligned fours are loaded or stored at once, and the four words around these one by one.
+// Words 3 to 18 of a buffer: the fours are words 4 to 7, 8 to 11 and 12 to 15, and around them lie 16, 17, 18 and 3.
+
+// Word n around the fours, where the 16 begin at `start`.
+uint around(uint start, uint n) {
+    uint first = (start + 3) / 4 * 4;
+    return first + 12 + n < start + 16 ? first + 12 + n : first + n - 4;
+}
+
+// Words n to n + 3 of eight, n 0 to 3.
+uvec4 four_from(uint n, uvec4 low, uvec4 high) {
+    bool is_odd = (n & 1) != 0;
+    uvec4 one = is_odd ? uvec4(low.yzw, high.x) : low;
+    uvec4 next = is_odd ? high.yzww : high;
+    return (n & 2) != 0 ? uvec4(one.zw, next.xy) : one;
+}
+
+void move_row(uint src_offset, uint dst_offset) {
+    uvec4 fours[4];
+#ifdef GATHER
+    [[unroll]] for (uint n = 0; n < 4; ++n) {
+        fours[3][n] = src[around(src_offset, n)];
+    }
+    [[unroll]] for (uint n = 0; n < 3; ++n) {
+        fours[n] = src4[(src_offset + 3) / 4 + n];
+    }
+    uint first = src_offset % 4;
+    [[unroll]] for (uint n = 0; n < 4; ++n) {
+        dst[dst_offset + n] = first == 0 ? fours[n] : four_from(first, fours[(n + 3) % 4], fours[n]);
+    }
+#else
+    [[unroll]] for (uint n = 0; n < 4; ++n) {
+        fours[n] = src[src_offset + n];
+    }
+    uint first = -dst_offset % 4;
+    [[unroll]] for (uint n = 0; n < 3; ++n) {
+        dst4[(dst_offset + 3) / 4 + n] = four_from(first, fours[n], fours[n + 1]);
+    }
+    uvec4 rest = four_from(first, fours[3], fours[0]);
+    [[unroll]] for (uint n = 0; n < 4; ++n) {
+        dst[around(dst_offset, n)] = rest[n];
+    }
+#endif
+}
+#endif
 
 void main() {
 #ifndef RUN
@@ -116,6 +167,14 @@ void main() {
             src_offset = SRC_BASE;
             dst_offset = dispatch.dst_base;
             FOR_COORDINATES_OF_INDEX
+#if defined(GATHER) || defined(SCATTER)
+            if (WORDS_LIE == IN_A_ROW) {
+                if (FULL || piece < dispatch.pieces) {
+                    move_row(src_offset, dst_offset);
+                }
+                return;
+            }
+#endif
         } else {
             src_offset += SRC(0);
             dst_offset += DST(0);

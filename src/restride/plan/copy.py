@@ -57,6 +57,9 @@ PIECES_EACH = 4
 RUN_WIDTHS = (32, 128)
 """Bits of the elements that run_copy modules move."""
 
+_APART, _BACKWARDS, _IN_A_ROW = range(3)
+"""How single words lie that are loaded or stored by fours (``WORDS_LIE`` in shaders/copy/strided_copy.comp)."""
+
 _NEAR = 64
 """Most elements from piece to piece of an invocation, on one side. Where both are further apart llvmpipe takes twice as
 long."""
@@ -408,9 +411,18 @@ def walking_kernel(
     neighbours = limits.choices.neighbours
     each = _pieces_each(push[2], limits.choices)
     together = _together(axes, each) if neighbours and each > 1 else None
+    words_lie = _BACKWARDS if is_reversed else _APART
+    if together and each == PIECES_EACH and _is_row(shader, together[0], push[4]):
+        words_lie = _IN_A_ROW
     is_full = are_full(push[2], limits, each)
-    constants = (int(neighbours), each, int(together is not None), int(is_full), int(is_reversed))
+    constants = (int(neighbours), each, int(together is not None), int(is_full), words_lie)
     return strided_kernel(shader, together or axes, constants, push, windows, limits, each=each)
+
+
+def _is_row(shader: str, piece: Axis, lane_stride: int) -> bool:
+    """True if the words of a piece, and of the next ones, lie side by side: one side has words, the other fours."""
+    steps = {"strided_gather_128": (4, 1), "strided_scatter_128": (1, 4)}.get(shader)
+    return lane_stride == 1 and (piece.src, piece.dst) == steps
 
 
 def _pieces_each(pieces: int, choices: Choices) -> int:
