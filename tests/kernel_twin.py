@@ -187,7 +187,9 @@ def _transpose_shared(kernel: KernelSpec, outer: list[TwinAxis], windows: list[n
     assert edge_b * bits // 8 >= 32
     assert signed(b_src) == 1 or (lanes == 1 and signed(b_src) == -1)
     outer_src, outer_dst, _ = walk(np.arange(kernel.groups[2], dtype=np.int64), outer)
-    begins_anywhere = lanes > 1 and kernel.constants[1]
+    begins_anywhere = lanes > 1 and kernel.constants[2]
+    inside = kernel.constants[1] or a_size
+    assert inside == a_size or (0 < inside < a_size and not begins_anywhere)
     steps = [a_size, b_size, a_src, b_dst, src_base, dst_base, *outer_src, *outer_dst]
     assert begins_anywhere or not any(int(step) % lanes for step in steps)
     source, target = (window[: len(window) // (bits // 8) * (bits // 8)].view(f"u{bits // 8}") for window in windows)
@@ -198,14 +200,16 @@ def _transpose_shared(kernel: KernelSpec, outer: list[TwinAxis], windows: list[n
         )
         assert min(len(a), len(b)) > 0
         a, b = np.meshgrid(a, b)
-        src = (src_base + outer_src[:, None, None] + a * a_src + b * signed(b_src)) % (1 << 32)
+        along_a = np.minimum(a, inside - 1) * a_src
+        src = (src_base + outer_src[:, None, None] + along_a + b * signed(b_src)) % (1 << 32)
         dst = dst_base + outer_dst[:, None, None] + a + b * b_dst
         if begins_anywhere:
             row = dst - a
             taken = (dst - dst % lanes >= row) & (dst - dst % lanes + lanes <= row + a_size)
             # A tile begins at its first whole word, and ends in the one that begins before the next tile.
             a, dst, src = (np.broadcast_to(each, dst.shape)[taken] for each in (a, dst, src))
-        put(target, dst.ravel(), at(source, src.ravel()))
+        values = at(source, src.ravel())
+        put(target, dst.ravel(), np.where(np.broadcast_to(a < inside, dst.shape).ravel(), values, values.dtype.type(0)))
 
 
 def _pixels(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:

@@ -12,9 +12,11 @@ from kernel_twin import run
 from random_layouts import random_layout, random_pair
 
 from restride.errors import UnsupportedError
-from restride.kernel import Limits
+from restride.kernel import Choices, Limits
 from restride.layout import TensorDesc, views
-from restride.plan import copy_kernels, copy_problems, padding_kernels
+from restride.plan import copy_kernels, copy_problems, padding_copy_kernels, padding_kernels
+from restride.plan.copy import plan_copy
+from restride.plan.problem import Axis, Problem
 from restride.reference.memory import from_buffer, to_buffer
 from restride_conformance.shader.part import SteeredLimits
 
@@ -29,7 +31,8 @@ CRAMPED_GENERAL = replace(CRAMPED, elements_per_dispatch=1 << 40)
 
 def reordered(src: TensorDesc, dst: TensorDesc, source: np.ndarray, limits: Limits) -> np.ndarray:
     result = np.full(dst.nbytes, 0xCD, np.uint8)
-    run((*padding_kernels(dst, limits), *copy_kernels(src, dst, limits)), source, result)
+    both = padding_copy_kernels(src, dst, limits)
+    run(both or (*padding_kernels(dst, limits), *copy_kernels(src, dst, limits)), source, result)
     return result
 
 
@@ -121,11 +124,83 @@ def test_views_of_any_layout_to_views_of_any_other(seed, limits):
     assert done > 10
 
 
+PADS_AS_IT_COPIES = [
+    *((f"{dtype}[2,{channels},8,8]", ":nChw16c") for dtype in ("u8", "f16", "f32", "f64") for channels in (2, 13, 60)),
+    ("u8[2,61,8,8]{strides=(8000,-64,8,1),offset=7000}", ":nChw16c"),
+    ("f32[1,27,8,8]{strides=(2000,-70,-8,-1),offset=1999}", ":nChw8c"),
+    ("f32[2,28,64]", ":aBc4b4b"),  # the last block has 3 whole blocks of 4
+    ("f32[40,60]{0,1}", "{1,0:T(8,32)}"),
+    ("f32[40,60]{0,1}", "{1,0:T(8,32)pad(40,62)=0}"),
+    ("f32[40,33]{0,1}", "{1,0:T(32)}"),  # 64, of which 33 have a source
+    ("f32[1,6,8,8]{strides=(9000,1500,8,1)}", ":nChw16c"),  # windows cut it along the channels first
+    ("f32[64,60]{0,1:T(1,32)}", "{1,0:T(16)}"),
+]
+DOES_NOT = [
+    ("f32[2,19,64]", ":aBc4b4b"),  # of the last block 3 of the first 4
+    ("f32[2,27,64]", ":aBc4b4b"),  # 2 whole blocks of 4, and 3 of the next
+    ("f32[2,17,8,8]", ":nChw16c"),  # of the last block one
+    ("f32[2,24,7,9]", ":NChw16n16c"),  # padding along another axis too
+    ("f32[41,60]{0,1}", "{1,0:T(8,32)}"),
+    ("f32[40,60]{0,1}", "{1,0:T(8,32)pad(40,62)=7}"),
+    ("f32[40,60]{0,1}", "{1,0:T(8,32)pad(48,60)=0}"),  # a row of tiles that is all padding
+    ("f32[40,60]{0,1}", "{1,0:T(8,32)(3,1)}"),
+    ("f32[40,61]{0,1}", "{1,0:T(*,32)(8)}"),
+    ("f32[2,12,8,8]", "{at=(a,b,c,d),in=[2,13,8,8]:nChw16c}"),
+    ("f32[2,60,8,8]{1,3,2,0}", ":nChw16c"),  # no transpose
+    ("f32[2,60,8,8]:nChw8c", ":nChw16c"),
+    ("f16[64,100]{strides=(1,65)}", "{1,0:T(64,128)}"),  # rows that are not whole words
+    ("f32[2,60,3,3]", ":nChw16c"),  # tiles that are hardly filled
+    ("f32[2,0,8,8]", ":nChw16c"),
+]
+ALL_SHARED = SteeredLimits(choices=Choices.usual("discrete"), elements_per_dispatch=0)
+
+
+def layouts(src: str, layout: str) -> tuple[TensorDesc, TensorDesc]:
+    return TensorDesc.parse(src), TensorDesc.parse(f"{src.partition(']')[0]}]{layout}")
+
+
+@pytest.mark.parametrize("most_bytes", [1 << 20, 1 << 14, 3072, 512])
+@pytest.mark.parametrize(("src", "layout"), [*PADS_AS_IT_COPIES, *DOES_NOT])
+def test_padding_with_the_elements_changes_no_byte(src, layout, most_bytes):
+    """Small windows cut the padded axis too, into parts that are all padding."""
+    src, dst = layouts(src, layout)
+    limits = replace(ALL_SHARED, max_buffer_range=most_bytes)
+    source = np.random.default_rng(3).integers(0, 256, src.nbytes, np.uint8)
+    np.testing.assert_array_equal(reordered(src, dst, source, limits), by_reference(src, dst, source))
+
+
 # --- what a plan is
 
 
 def shaders(src: str, dst: str, limits: Limits = ROOMY) -> list[str]:
     return [kernel.shader for kernel in copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), limits)]
+
+
+@pytest.mark.parametrize(("src", "layout"), PADS_AS_IT_COPIES)
+def test_a_transpose_through_shared_memory_writes_the_padding_too(src, layout):
+    src, dst = layouts(src, layout)
+    kernels = padding_copy_kernels(src, dst, ALL_SHARED)
+    assert {kernel.shader for kernel in kernels} == {f"transpose_shared_{8 * src.dtype.itemsize}"}
+    assert len(kernels) < len(padding_kernels(dst, ALL_SHARED)) + len(copy_kernels(src, dst, ALL_SHARED))
+    assert padding_copy_kernels(src, dst, ROOMY) == ()  # not a choice of CPUs
+
+
+@pytest.mark.parametrize(("src", "layout"), DOES_NOT)
+def test_padding_that_no_such_transpose_writes_is_filled_first(src, layout):
+    assert padding_copy_kernels(*layouts(src, layout), ALL_SHARED) == ()
+
+
+def test_a_padded_part_that_no_transpose_takes_goes_by_elements():
+    """Three of four channels: pixels have no padding, and the tiles of a transpose would be filled to an eighth."""
+    problem = Problem((Axis(4, 64, 1, inside=range(3)), Axis(64, 1, 4)), 0, 0, 4)
+    (kernel,) = plan_copy(problem, ALL_SHARED)
+    assert kernel.shader == "element_pad"
+
+
+def test_padding_with_the_elements_takes_no_more_dispatches_than_a_copy_may():
+    limits = Limits(choices=ALL_SHARED.choices)
+    few, more = (padding_copy_kernels(*layouts(f"f32[1,{n},8,8]", ":nChw16c"), limits) for n in (28, 44))
+    assert (few, len(more)) == ((), 2)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@
 // go in words of LANES elements, a square of LANES words being turned in registers on the way into the tile; then sizes, strides
 // and bases are multiples of LANES. ANYWHERE: they are not. Then a word is cut from two words of the source, and of each row of the
 // destination the whole words are written, from LANES more rows of the source; what is left at its ends, bytes of words that it
-// shares with its neighbours, is another kernel's. The axes left over are the axes of axes.glsl, one box of them along z.
+// shares with its neighbours, is another kernel's. INSIDE: elements at the end of axis a are padding, and get 0. The axes left over
+// are the axes of axes.glsl, one box of them along z.
 //   f32, group (2, 1), invocation 35: reads src[a_src * (64 + 1 + 4n) + 32 + 3] for n = 0..7, writes dst[b_dst * (32 + 1 + 4n) + 64 + 3].
 //   u8, group (0, 0), invocation 35: reads the words at src[a_src * (4 * 2 + 0..3) + 4 * 3] (and 32 rows further), for 35 = 2 * 16 + 3.
 //   u8 of 4095 x 4093, ANYWHERE, row b = 1: dst[4095] is the last byte of word 1023, so word 1024 has elements a = 1..4.
@@ -45,8 +46,11 @@ layout(push_constant) uniform Dispatch {
 // Elements of a tile along b: EDGE, or less, of 32 bytes or more, so that there are more tiles.
 layout(constant_id = 0) const uint B_EDGE = 32;
 
+// Elements along a that the source has, where it has not all of them; else 0.
+layout(constant_id = 1) const uint INSIDE = 0;
+
 #if WIDTH < 32
-layout(constant_id = 1) const bool ANYWHERE = false;
+layout(constant_id = 2) const bool ANYWHERE = false;
 #else
 const bool ANYWHERE = false;
 #endif
@@ -127,7 +131,13 @@ void main() {
             CELL cells[LANES];
             [[unroll]] for (uint lane = 0u; lane < LANES; ++lane) {
                 uint row = ANYWHERE ? min(a + lane, dispatch.a_size - 1u) : a + lane;
+                if (INSIDE > 0u) {
+                    row = min(row, INSIDE - 1u);
+                }
                 cells[lane] = read_cell(src_offset + row * dispatch.a_src, b);
+                if (INSIDE > 0u) {
+                    cells[lane] = a + lane < INSIDE ? cells[lane] : CELL(0u);
+                }
             }
             [[unroll]] for (uint lane = 0u; lane < LANES; ++lane) {
                 tile[across * LANES + lane][down] = column(cells, lane);

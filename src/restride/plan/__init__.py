@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from restride.plan.convert import convert_kernels
 from restride.plan.copy import byte_copy_kernels, copy_kernels, copy_problems, run_copied
-from restride.plan.fill import pad_kernels, padding_kernels
+from restride.plan.fill import pad_kernels, padding_copy_kernels, padding_kernels
 from restride.plan.problem import Axis
 from restride.plan.resample import (
     Tables,
@@ -28,6 +28,7 @@ __all__ = [
     "is_made_by_elements",
     "is_resampled_by_walks",
     "pad_kernels",
+    "padding_copy_kernels",
     "padding_kernels",
     "passes",
     "reads_frames",

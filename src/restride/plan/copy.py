@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from restride.kernel import Binding, Choices, KernelSpec, Limits, Run
@@ -32,6 +32,7 @@ from restride.plan.problem import (
     MOST_CHANNELS,
     Axis,
     ChunkPush,
+    PadPush,
     Problem,
     Push,
     in_order,
@@ -125,7 +126,7 @@ def byte_copy_kernels(axes: tuple[Axis, ...], src_offset: int, limits: Limits) -
 
 
 def plan_copy(problem: Problem, limits: Limits) -> tuple[KernelSpec, ...]:
-    """Dispatches that copy ``problem``, every element bit for bit, from memory 0 to memory 1."""
+    """Dispatches that copy ``problem``, bit for bit, from memory 0 to memory 1, with 0 where it is padded."""
     problem = widen(problem, limits.widest_element)
     return tuple(
         kernel
@@ -143,7 +144,8 @@ def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
 
 
 def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
-    pixels = _pixels_of(problem) if limits.shortcuts else None
+    is_padded = any(axis.inside is not None for axis in problem.axes)
+    pixels = _pixels_of(problem) if limits.shortcuts and not is_padded else None
     shared = shared_exchange(problem, limits)
     transposed = _transposed(problem, limits)
     short_rows = _short_rows_of(problem) if limits.shortcuts else None
@@ -151,6 +153,8 @@ def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
         yield _copy_pixels(problem, pixels, limits)
     elif shared is not None:
         yield from transpose_shared(problem, shared, limits)
+    elif is_padded:
+        yield from plan_elements(problem, limits, "element_pad", partial(PadPush, low=0, high=0))
     elif transposed is not None:
         yield from transpose(problem, transposed, limits)
     elif limits.shortcuts and _are_rows(problem):

@@ -11,11 +11,12 @@ from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.layout.blocking import Blocking
 from restride.layout.tensor_desc import element_bits
-from restride.plan.copy import walking_kernel
+from restride.plan.copy import plan_copy, walking_kernel
 from restride.plan.dispatches import bind, parts, plan_elements
 from restride.plan.general import UNREAD, general_kernels
 from restride.plan.problem import Axis, FillPush, PadPush, Problem, simplify, widen
 from restride.plan.tiles import Place, Region, Walk, complement, walks
+from restride.plan.transpose import shared_exchange
 
 _THIN = 8
 """Padding is written box by box while it is at most one element in so many; else the whole buffer is, at full width."""
@@ -58,6 +59,49 @@ def _padding(desc: TensorDesc, blocking: Blocking, limits: Limits) -> Iterator[K
     yield from _fill_whole(desc, 0, limits)
     for bits, region in valued:
         yield from general_kernels(region, itemsize, limits, bits)
+
+
+@lru_cache(maxsize=1024)
+def padding_copy_kernels(src: TensorDesc, dst: TensorDesc, limits: Limits) -> tuple[KernelSpec, ...]:
+    """Dispatches that copy ``src`` and write the padding of a whole layout too; none where transposes do not do both.
+
+    f32[8,60,56,56] to nChw16c: a transpose of 48 channels, and one of 16 of which the last 4 have no source. Cached as
+    copies are.
+    """
+    if limits.choices.transpose != "shared" or not dst.is_padded:
+        return ()
+    problems = _padded_problems(src, dst)
+    if not limits.allow(len(problems), src.numel) or not all(shared_exchange(each, limits) for each in problems):
+        return ()
+    return tuple(kernel for problem in problems for kernel in plan_copy(problem, limits))
+
+
+def _padded_problems(src: TensorDesc, dst: TensorDesc) -> list[Problem]:
+    """The walks of a copy, each over the padding behind it too; none where padding lies elsewhere, or is not 0.
+
+    60 channels in blocks of 16 have walks of 48 and of 12; the latter becomes one of 16, of which 12 are inside.
+    """
+    blocking = dst.blocking
+    if blocking is None or blocking.weights is None or not dst.is_whole:
+        return []
+    weights = blocking.weights[: dst.rank]
+    padded = prod(-(-size // ascending[-1]) * ascending[-1] for size, ascending in zip(dst.sizes, weights, strict=True))
+    if padded != dst.extent or (dst.padded_sizes and element_bits(dst.padding_value, dst.dtype)):
+        return []
+    problems = []
+    for walk in walks(Region.of(src, dst)) or ():
+        axes = list(walk.axes)
+        for number, ascending in enumerate(weights):
+            *inner, last = (place for place, axis in enumerate(walk.cut_from) if axis == number)
+            weight, count = prod(axes[place].size for place in inner), axes[last].size
+            rest = -weight * count % ascending[-1]
+            if rest:
+                # A stride goes on to the end of a block where it is that of the block's largest part.
+                if count == 1 or weight != ascending[-2]:
+                    return []
+                axes[last] = replace(axes[last], size=count + rest // weight, inside=range(count))
+        problems.append(replace(walk, axes=tuple(axes)).problem(dst.dtype.itemsize))
+    return problems
 
 
 def _region(place: Place, box: _Box) -> Region:

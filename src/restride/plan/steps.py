@@ -11,7 +11,14 @@ from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.kernel import KernelSpec, Limits, Run
 from restride.layout import TensorDesc
 from restride.layout.views import broadcast_to
-from restride.plan import convert_kernels, copy_kernels, pad_kernels, padding_kernels, run_copied
+from restride.plan import (
+    convert_kernels,
+    copy_kernels,
+    pad_kernels,
+    padding_copy_kernels,
+    padding_kernels,
+    run_copied,
+)
 
 SOURCE = 0
 RESULT = 1
@@ -111,6 +118,10 @@ class Steps:
         copies_run = run is not None and self.limits.copies_runs
 
         def make() -> Iterable[KernelSpec]:
+            if is_copy and not copies_run and padded == dst.desc:
+                both = padding_copy_kernels(src.desc, dst.desc, self.limits)
+                if both:
+                    return both
             padding = () if keeps_padding else padding_kernels(padded, self.limits)
             if copies_run:
                 return padding

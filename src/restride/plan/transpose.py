@@ -398,7 +398,9 @@ def shared_exchange(problem: Problem, limits: Limits) -> Exchange | None:
     if limits.choices.transpose != "shared" or not limits.shortcuts:
         return None
     exchange = exchange_of(problem)
-    if exchange is None or not (_in_whole_words(problem, exchange) or _can_cut_words(problem, exchange, limits)):
+    if exchange is None or not _can_pad(*problem.axes):
+        return None
+    if not (_in_whole_words(problem, exchange) or _can_cut_words(problem, exchange, limits)):
         return None
     sizes = exchange.a.size, exchange.b.size
     edge = shared_edge(problem.itemsize)
@@ -414,10 +416,11 @@ def transpose_shared(problem: Problem, exchange: Exchange, limits: Limits) -> It
     bound = bind(problem, limits)
     (a,), (b,) = exchange.a.axes, exchange.b.axes
     tile = _tile(problem, exchange, limits)
+    inside = 0 if a.inside is None else min(a.inside.stop, a.size)
     begins_anywhere = (int(not _in_whole_words(problem, exchange)),) if problem.itemsize < 4 else ()
     yield KernelSpec(
         shader=f"transpose_shared_{8 * problem.itemsize}",
-        constants=constants_for(exchange.outer, (tile[1], *begins_anywhere)),
+        constants=constants_for(exchange.outer, (tile[1], inside, *begins_anywhere)),
         push=SharedPush(bound.src_base, bound.dst_base, a.size, b.size, word(a.src), word(b.src), b.dst),
         parameters=pack_parameters(exchange.outer),
         groups=_groups(exchange, tile),
@@ -463,6 +466,13 @@ def _in_whole_words(problem: Problem, exchange: Exchange) -> bool:
     return exchange.b.axes[0].src == 1 and not any(value % lanes for value in values)
 
 
+def _can_pad(a: Axis, *others: Axis) -> bool:
+    """True where only elements at the end of axis a have no source, and not all of them: the kernel writes zeros."""
+    is_end = a.inside is None or a.inside.start <= 0 < a.inside.stop
+    return is_end and all(axis.inside is None for axis in others)
+
+
 def _can_cut_words(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
     """True where the kernel may cut narrow elements from two words of a row each, and rows have few ends."""
-    return problem.itemsize < 4 and exchange.b.axes[0].src == 1 and _can_end(problem, exchange, limits)
+    (a,), (b,) = exchange.a.axes, exchange.b.axes
+    return problem.itemsize < 4 and b.src == 1 and a.inside is None and _can_end(problem, exchange, limits)
