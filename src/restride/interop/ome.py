@@ -127,8 +127,8 @@ def pyramid(
         >>> import tempfile, restride.interop.ome as rs_ome
         >>> image = np.arange(64, dtype=np.uint8).reshape(8, 8)
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     done = rs_ome.pyramid(image, folder + "/image.ome.zarr", 3, pixel_sizes=(0.5, 0.5))
-        ...     {level: streamed.plan.grid.sizes for level, streamed in done.items()}
+        ...     levels = rs_ome.pyramid(image, folder + "/image.ome.zarr", 3, pixel_sizes=(0.5, 0.5))
+        ...     {level: streamed.plan.grid.sizes for level, streamed in levels.items()}
         {'0': (8, 8), '1': (4, 4), '2': (2, 2)}
     """
     if unknown := sorted(set(rules) - set(_RULES)):
@@ -370,10 +370,10 @@ def _write(
     state = path / ".restride"
     is_resumed = _begin(path, state, {"attributes": attributes, "arrays": arrays, "sources": sources})
     group = zarr.open_group(path, mode="a", zarr_format=3)
-    done: dict[str, Streamed] = {}
+    levels: dict[str, Streamed] = {}
     try:
         for image in images:
-            done |= _write_levels(group, image, arrays, state, options)
+            levels |= _write_levels(group, image, arrays, state, options)
     except (KeyboardInterrupt, StreamError, OSError) as error:
         error.add_note("the same command or call continues the work")
         raise
@@ -383,7 +383,7 @@ def _write(
         for part in path.rglob("*.partial"):  # zarr was killed while it wrote them
             part.unlink()
     shutil.rmtree(state)
-    return done
+    return levels
 
 
 def _write_levels(
@@ -392,15 +392,15 @@ def _write_levels(
     """Write the levels of one image that are not complete yet."""
     inner = group.require_group(image.folder) if image.folder else group
     opened: list[Any] = []
-    done = {}
+    levels = {}
     for level in range(len(image.sizes)):
         name = f"{image.folder}/{level}".lstrip("/")
         opened.append(inner[str(level)] if str(level) in inner else group.create_array(name, **arrays[name]))
         source = opened[image.before(level)] if level else image.source
         title = f"{f'{image.folder}, ' if image.folder else ''}level {level} (of {len(image.sizes)})"
         named = {**options, "journal": state / name.replace("/", "."), "progress": options["progress"] and title}
-        done[name] = stream(source, opened[-1], image.chain(level), **named)
-    return done
+        levels[name] = stream(source, opened[-1], image.chain(level), **named)
+    return levels
 
 
 def _begin(path: Path, state: Path, work: dict[str, Any]) -> bool:

@@ -524,14 +524,14 @@ class _Resampled(Stage):
     def of(cls, src: TensorDesc, layout: Layout = None, dtype: Any = None, **arguments: Any) -> _Resampled:
         request = Request(**{name: arguments.pop(name) for name in Request._fields if name in arguments})
         with ErrorContext(src):
-            asked = measured(src.sizes, request, src.dtype.name)
-            resized = asked.resizing()
+            sized = measured(src.sizes, request, src.dtype.name)
+            resized = sized.resizing()
             require_rows_and_columns(request, resized.axes, "x", src)
             sums = sums_of(src, resized)
             result = family(src, resized.sizes, element_type(family(src, resized.sizes), layout, dtype, None))
         moves = all(rows.moves for rows in resized.rows)
         target = target_of_sums(src, sums, result, layout, None, arguments, moves=moves)
-        if warning := about_channels(request, src.rank, asked.old, asked.new, "x"):
+        if warning := about_channels(request, src.rank, sized.old, sized.new, "x"):
             warn_caller(warning)
         order = axis_order(result, layout)
         return cls(target.whole.sizes, result.dtype, order, resized, target.arithmetic, layout)

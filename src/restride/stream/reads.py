@@ -218,12 +218,12 @@ class _Axis:
         each = [work.along(axis, range(at * chunk, min((at + 1) * chunk, size))) for at in range(count)]
         spans: list[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]] | None] = []
         for of_array in zip(*each, strict=True):
-            found = [span for span in of_array if span is not None]
-            if not found:
+            reads = [span for span in of_array if span is not None]
+            if not reads:
                 spans.append(None)
                 continue
-            starts, stops = (np.array(ends) for ends in zip(*((p.start, p.stop) for _, p in found), strict=True))
-            spans.append((found[0][0], starts, stops))
+            starts, stops = (np.array(ends) for ends in zip(*((p.start, p.stop) for _, p in reads), strict=True))
+            spans.append((reads[0][0], starts, stops))
         source = spans[0]
         return cls(spans, count, 1 if source is None or source_chunks is None else source_chunks[source[0]])
 
@@ -300,9 +300,7 @@ def plan_reads(
 
     def nbytes(multiples: Sequence[int]) -> int:
         for each, multiple in zip(long, multiples, strict=True):
-            for shape, found in zip(shapes, each[multiple], strict=True):
-                if found is not None:
-                    shape[found[0]] = found[1]
+            _lengthen(shapes, each[multiple])
         return work.nbytes_of(shapes)
 
     whole = work.nbytes(tuple(range(size) for size in grid.sizes))
@@ -332,11 +330,16 @@ def one_element(work: WindowedChain) -> int:
     single = Grid(work.sizes, (1,) * len(work.sizes))
     shapes = [list(lengths(window)) for window in work.windows(tuple(range(1) for _ in work.sizes))]
     for axis in range(len(work.sizes)):
-        longest = _Axis.of(work, single, axis, None).lengths(1)
-        for shape, found in zip(shapes, longest, strict=True):
-            if found is not None:
-                shape[found[0]] = found[1]
+        _lengthen(shapes, _Axis.of(work, single, axis, None).lengths(1))
     return work.nbytes_of(shapes)
+
+
+def _lengthen(shapes: Sequence[list[int]], longest: Sequence[tuple[int, int] | None]) -> None:
+    """Give each shape its length along one axis, if it has one: (axis, length)."""
+    for shape, along in zip(shapes, longest, strict=True):
+        if along is not None:
+            axis, length = along
+            shape[axis] = length
 
 
 def pieces(work: WindowedChain, window: Window, most: int, room: float = math.inf) -> Iterator[Window]:

@@ -129,8 +129,8 @@ def stream(
     Example:
         >>> image = np.arange(64, dtype=np.float32).reshape(8, 8)
         >>> half = np.empty((4, 4), np.float32)
-        >>> done = rs.stream(image, half, rs.Chain().resample((4, 4), mode="area"), chunks=(2, 4))
-        >>> done.chunks, half[0].tolist()
+        >>> streamed = rs.stream(image, half, rs.Chain().resample((4, 4), mode="area"), chunks=(2, 4))
+        >>> streamed.chunks, half[0].tolist()
         (2, [4.5, 6.5, 8.5, 10.5])
     """
     reader, work = unwrapped(source, Chain() if chain is None else chain, source_dtype)
