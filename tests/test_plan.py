@@ -573,6 +573,7 @@ def test_axes_are_told_by_the_storage_buffer_and_their_number_by_a_constant():
 
 
 def test_a_divisor_is_exact_up_to_two_to_the_31():
+    assert multiply_shift(1) == (0, 0)  # nothing but 0 is divided by 1
     edges = [0, 1, (1 << 31) - 1]
     for divisor in [*range(2, 300), *(1 << k for k in range(2, 31)), 641, 65535, 65537, (1 << 31) - 1]:
         factor, shift = multiply_shift(divisor)

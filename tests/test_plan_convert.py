@@ -19,7 +19,8 @@ from restride.errors import UnsupportedError
 from restride.kernel import Choices, KernelSpec, Limits
 from restride.layout import TensorDesc, views
 from restride.plan import convert_kernels
-from restride.plan.dispatches import MOST_PAIR_BYTES, PAIR_BYTES
+from restride.plan.dispatches import MOST_PAIR_BYTES
+from restride.plan.problem import PAIR_BYTES
 from restride.reference import from_buffer, reorder, to_buffer
 from restride_conformance.shader.part import SteeredLimits
 

@@ -281,3 +281,13 @@ def test_reshape_fills_in_what_remains():
     assert views.reshape(TensorDesc("f32", (1, 1)), ()).sizes == ()
     assert views.reshape(TensorDesc("f32", (0, 3)), (-1, 3)).sizes == (0, 3)
     assert views.reshape(TensorDesc("u8", (1 << 62, 4)), (4, 1 << 62)).strides == (1 << 62, 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["u8[6,8]", "u8[6,8]{0,1}", "u8[6,8]{strides=(-20,2),offset=120}", "u8[6,8]{1,0:T(4,4)}"]
+)
+def test_a_part_is_the_index_by_slices(text):
+    desc = TensorDesc.parse(text)
+    for ranges in ((range(6), range(8)), (range(6), range(2, 5)), (range(1, 6), range(8)), (range(3, 3), range(8))):
+        slices = tuple(slice(each.start, each.stop) for each in ranges)
+        assert str(views.part(desc, ranges)) == str(views.index(desc, slices))

@@ -197,7 +197,7 @@ def arithmetic(
 
 def _canonical(src: DType, dst: DType, full: Arithmetic) -> Arithmetic:
     """``full`` with the default for every setting that makes no difference for these element types."""
-    to_integer = not dst.is_float and dst != "pred"
+    to_integer = not dst.is_float and dst.name != "pred"
     # Zero points of integers are integers, and integers stay integers in float32, however large.
     scaled = any(side is not None and side.has_scale for side in (full.src, full.dst))
     is_integral = not (src.is_float or scaled or full.sum_scale is not None or full.post_ops)
@@ -207,22 +207,19 @@ def _canonical(src: DType, dst: DType, full: Arithmetic) -> Arithmetic:
         and not (to_integer and (full.dst is None or not full.dst.has_zero_point))  # the result is rounded anyway
     )
     rounds = rounds_first or (to_integer and not is_integral)
-    overflows = dst not in ("pred", "bf16", "f32", "f64") and not (full.is_conversion and _holds(dst, src))
-    return replace(
-        full,
-        rounding=full.rounding if rounds else "nearest_even",
-        saturate=full.saturate or not overflows,
-        rounds_first=rounds_first,
-    )
+    overflows = dst.name not in ("pred", "bf16", "f32", "f64") and not (full.is_conversion and _holds(dst, src))
+    rounding, saturate = full.rounding if rounds else "nearest_even", full.saturate or not overflows
+    return Arithmetic(full.src, full.dst, full.sum_scale, rounding, saturate, rounds_first, full.post_ops)
 
 
 def _holds(dst: DType, src: DType) -> bool:
     """True if no element of ``src`` is outside the range of ``dst``, or both are one type, whose bits are copied."""
     if src == dst:
         return True
-    has_infinities = src.is_float and src != "f8e4m3fn"
+    if src.is_float and src.name != "f8e4m3fn":  # which has no infinities
+        return False
     (low, high), (lowest, highest) = value_range(src), value_range(dst)
-    return not has_infinities and lowest <= low and high <= highest
+    return lowest <= low and high <= highest
 
 
 def _group_sizes(group_sizes: Any, rank: int) -> tuple[int, ...]:
@@ -242,6 +239,8 @@ def _sum_scale(value: Any) -> float | None:
 
 
 def _scaling(side: str, desc: TensorDesc, groups: tuple[int, ...], scale: Any, zero_point: Any) -> Scaling | None:
+    if scale is None and zero_point is None:
+        return None
     with ErrorContext(desc):
         scales = None if scale is None else _scales(f"{side}_scale", scale, desc.sizes, groups)
         zero_points = None if zero_point is None else _zero_points(f"{side}_zero_point", zero_point, desc, groups)

@@ -318,8 +318,9 @@ class TensorDesc:
         return TensorDesc.view_of(self.inner or self, sizes, starts, ((0,) * len(starts),) * extra + steps)
 
     def _fill(self, fields: dict[str, Any]) -> None:
+        assign = object.__setattr__
         for name, value in fields.items():
-            object.__setattr__(self, name, value)
+            assign(self, name, value)
 
     @classmethod
     def _of(cls, fields: dict[str, Any]) -> TensorDesc:
@@ -434,7 +435,7 @@ class TensorDesc:
         the descriptor itself.
         """
         if self.strides is not None:
-            return (self.offset,), tuple((stride,) for stride in self.strides)
+            return (self.offset,), tuple(zip(self.strides, strict=True))
         return self.coordinate_walk
 
     @property
@@ -624,8 +625,10 @@ def _by_strides(
         DescriptorError: an element below the buffer's start.
     """
     numel, below, above = 1, 0, 0
+    moves = []
     for size, stride in zip(sizes, strides, strict=True):
         numel *= size
+        moves.append(stride if size > 1 else 0)
         reach = (size - 1) * stride
         if reach < 0:
             below += reach
@@ -640,7 +643,7 @@ def _by_strides(
         )
     key: tuple[object, ...] = (dtype.name, sizes)
     if numel:
-        key += (tuple(s if size > 1 else 0 for s, size in zip(strides, sizes, strict=True)), offset)
+        key += (tuple(moves), offset)
     return {
         "dtype": dtype,
         "sizes": sizes,
@@ -798,7 +801,7 @@ def _checked_padding(
 ) -> tuple[tuple[int, ...] | None, int | float]:
     """The padded sizes, one per axis and none below its size, and the padding value, which requires them."""
     padded = None if padded_sizes is None else one_per_axis("padded_sizes", padded_sizes, len(sizes))
-    for axis, (size, wide) in enumerate(zip(sizes, padded or sizes, strict=True)):
+    for axis, (size, wide) in enumerate(zip(sizes, padded, strict=True) if padded else ()):
         if wide < size:
             raise DescriptorError(f"padded size {wide} of axis {axis} is below its size {size}")
     number = padding_number(value, dtype)

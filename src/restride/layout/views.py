@@ -69,6 +69,15 @@ def index(desc: TensorDesc, key: Any) -> TensorDesc:
         return _view(desc, sizes, starts, steps)
 
 
+def part(desc: TensorDesc, ranges: Sequence[range]) -> TensorDesc:
+    """The part of ``desc`` that has these indices of each axis, which ascend by 1 and all exist."""
+    starts, steps = desc.walk
+    for step, indices in zip(steps, ranges, strict=True):
+        if indices.start:
+            starts = _moved(starts, step, indices.start)
+    return _view(desc, [indices.stop - indices.start for indices in ranges], starts, steps)
+
+
 def permute(desc: TensorDesc, axes: Iterable[SupportsIndex]) -> TensorDesc:
     """Axis ``k`` of the result is axis ``axes[k]`` of ``desc``, as numpy's transpose; negative axes count from the end.
 
@@ -244,7 +253,7 @@ def _view(desc: TensorDesc, sizes: Sequence[int], starts: Step, steps: Sequence[
         view = TensorDesc.view_of(desc.inner or desc, sizes, starts, steps)
         return view if view.strides is None else TensorDesc(desc.dtype, sizes, view.strides, view.offset)
     view = TensorDesc(desc.dtype, sizes, [stride for (stride,) in steps], *starts)
-    if desc.is_written_by_order and view.is_row_major and not view.offset:
+    if desc.is_written_by_order and not view.offset and view.is_row_major:
         return TensorDesc(desc.dtype, sizes)
     return view
 

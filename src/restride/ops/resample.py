@@ -9,7 +9,7 @@ from enum import Enum
 from itertools import pairwise
 from typing import Any, SupportsIndex
 
-from restride.arguments import counts, integers
+from restride.arguments import counts
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic, Rounding, arithmetic, value_range
 from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
@@ -18,7 +18,7 @@ from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, family
 from restride.layout.tensor_desc import element_bits
 from restride.ops.plan import DoubtfulPlan, Plan, perform, plan_call
-from restride.ops.target import Out, Target, element_type, require_out_of_sum, require_room, target_of_sums
+from restride.ops.target import Out, Target, element_type, element_with_room, require_out_of_sum, target_of_sums
 from restride.plan import (
     Tables,
     is_index,
@@ -299,11 +299,11 @@ def source_window(
     )
     with ErrorContext(f"source_sizes {whole_sizes}"):
         sized = measured(whole_sizes, request, as_dtype(source_dtype).name)
-        part = part_read(sized.resizing())
+        ranges = sized.resizing().part_read
     warning = about_channels(request, len(whole_sizes), sized.old, sized.new, "source_sizes")
     if warning:
         warn_caller(warning)
-    return part
+    return tuple(slice(part.start, part.stop) for part in ranges)
 
 
 def plan_resample(
@@ -355,7 +355,7 @@ def resample_plan(
     with ErrorContext(src):
         part = request.source_sizes
         sized = measured(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
-        _require_room(src, sized.sizes, layout, dtype, out, limits)
+        element = element_with_room(src, sized.sizes, layout, dtype, out, limits)
         resized = sized.resizing()
         require_rows_and_columns(request, resized.axes, "x", src)
         if part is not None and src.sizes != resized.read_sizes:
@@ -364,7 +364,7 @@ def resample_plan(
                 f"source_sizes {resized.source_sizes}"
             )
     warning = about_channels(request, src.rank, sized.old, sized.new, "x")
-    return plan_of(src, resized, layout, dtype, out, resized.outside, numbers, limits, warning)
+    return plan_of(src, resized, layout, element, out, resized.outside, numbers, limits, warning)
 
 
 def backward_plan(
@@ -372,20 +372,19 @@ def backward_plan(
 ) -> Plan:
     """The plan of ``resample_backward``: ``request.sizes`` are those of the source along the axes."""
     with ErrorContext(src):
-        input_sizes = integers("input_sizes", request.sizes)
+        input_sizes = counts("input_sizes", request.sizes)
         axes = resized_axes(request.axes, {"input_sizes": input_sizes}, src.rank)
         sizes = list(src.sizes)
         for axis, size in zip(axes, input_sizes, strict=True):
             sizes[axis] = size
-        _require_room(src, sizes, layout, dtype, out, limits)
+        element = element_with_room(src, sizes, layout, dtype, out, limits)
         forward = resizing(sizes, request._replace(sizes=[src.sizes[axis] for axis in axes], axes=axes), src.dtype.name)
         require_rows_and_columns(request, forward.axes, "grad", src)
-        result = family(src, forward.source_sizes)
-        for type_, argument in ((src.dtype, "grad"), (element_type(result, layout, dtype, out), "dtype")):
+        for type_, argument in ((src.dtype, "grad"), (element, "dtype")):
             if type_.name not in GRADIENT_TYPES:
                 raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}")
     warning = about_channels(request, src.rank, [src.sizes[axis] for axis in axes], input_sizes, "grad")
-    return plan_of(src, forward.transposed(), layout, dtype, out, 0.0, {"saturate": False}, limits, warning)
+    return plan_of(src, forward.transposed(), layout, element, out, 0.0, {"saturate": False}, limits, warning)
 
 
 def library_plan(
@@ -399,7 +398,7 @@ def library_plan(
 ) -> Plan:
     """The plan of a resampling along ``axes`` to ``sizes`` by rows that are already known."""
     resized = Resizing(axes, rows.rows, tuple(map(range, sizes)), src.sizes, *rows[1:], rounds=True)
-    return plan_of(src, resized, None, None, out, 0.0, {}, limits)
+    return plan_of(src, resized, None, element_type(src, None, None, out), out, 0.0, {}, limits)
 
 
 def require_rows_and_columns(request: Request, axes: tuple[int, ...], argument: str, src: TensorDesc) -> None:
@@ -412,13 +411,6 @@ def require_rows_and_columns(request: Request, axes: tuple[int, ...], argument: 
             f"like {request.like!r} resizes rows and columns; the last axes of {argument} {src} look like columns and "
             f"channels: say axes=({rows}, {rows + 1}), or axes=({rows + 1}, {rows + 2}) if they are not"
         )
-
-
-def _require_room(
-    src: TensorDesc, sizes: Sequence[int], layout: Layout, dtype: Any, out: Out | None, limits: Limits
-) -> None:
-    like = src if layout is None else TensorDesc(src.dtype, sizes)  # a layout is for the sizes of the result
-    require_room(sizes, element_type(like, layout, dtype, out), limits)
 
 
 def about_channels(request: Request, rank: int, old: Sequence[int], new: Sequence[int], argument: str) -> str:
@@ -472,19 +464,11 @@ _FEW_TAPS = 4
 """Most elements that an output reads where nothing is averaged: such axes of any length are computed in parts."""
 
 
-def part_read(resized: Resizing) -> tuple[slice, ...]:
-    """The part of the source that is read, a slice for each of its axes."""
-    slices = [slice(0, size) for size in resized.source_sizes]
-    for axis, part in zip(resized.axes, resized.read, strict=True):
-        slices[axis] = slice(part.start, part.stop)
-    return tuple(slices)
-
-
 def plan_of(
     src: TensorDesc,
     resized: Resizing,
     layout: Layout,
-    dtype: Any,
+    element: DType,
     out: Out | None,
     extrapolation_value: float,
     numbers: dict[str, Any],
@@ -493,7 +477,8 @@ def plan_of(
 ) -> Plan:
     """The plan of the resampling ``resized`` on ``src``, the whole source or the part of it that is read.
 
-    numbers: the arguments of ``restride.arithmetic.arithmetic``. warning: that of a ``DoubtfulPlan``; empty: none.
+    element: type of the result. numbers: the arguments of ``restride.arithmetic.arithmetic``. warning: that of a
+    ``DoubtfulPlan``; empty: none.
 
     Raises:
         UnsupportedError: elements are not interpolated, or too many weights are needed.
@@ -503,7 +488,6 @@ def plan_of(
     sum_scale = numbers.get("sum_scale")
     require_out_of_sum(sum_scale, src, out)
     sums = sums_of(src, resized)
-    element = element_type(family(src, resized.sizes), layout, dtype, out)
     result = family(src, resized.sizes, element)
     moves = all(rows.moves for rows in resized.rows)
     target = target_of_sums(src, sums, result, layout, out, numbers, moves=moves)
@@ -539,7 +523,7 @@ def steps_to(
 ) -> Steps:
     """The steps of a resampling that computes ``sums`` and writes them to ``target``."""
     dst = target.whole
-    source = Site(SOURCE, src if src.sizes == resized.read_sizes else views.index(src, part_read(resized)))
+    source = Site(SOURCE, src if src.sizes == resized.read_sizes else views.part(src, resized.part_read))
     steps = Steps(limits)
     if not dst.numel:
         steps.copy(target.site, target.site, dst, target.arithmetic)  # no elements, but there may be padding
@@ -625,7 +609,7 @@ def _add_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> N
         element, last = (dtype, rounded) if is_whole else (between, NO_ARITHMETIC)
         src = _add_one_pass(steps, src, these, None, element, last)
     for these in tables[-1:]:
-        element = dtype if resized.keeps_type and between == "f32" else between
+        element = dtype if resized.keeps_type and between.name == "f32" else between
         src = _add_one_pass(steps, src, these, None if is_copied else target, element, rounded)
     if resized.scale is not None:
         sums, src = src, steps.new(TensorDesc.xla(dtype, src.desc.sizes, src.desc.minor_to_major))
@@ -693,7 +677,7 @@ def _add_copy(steps: Steps, src: Site, desc: TensorDesc) -> Site:
 
 def _add_pass(steps: Steps, src: Site, dst: Site, tables: Tables, last: Arithmetic, whole: TensorDesc) -> None:
     def make() -> Iterable[KernelSpec]:
-        padding = padding_kernels(whole, steps.limits) if whole.is_padded and last.sum_scale is None else ()
+        padding = padding_kernels(whole, steps.limits) if whole.is_whole and last.sum_scale is None else ()
         return together(padding, resample_kernels(src.desc, dst.desc, tables, last, steps.limits))
 
     steps.add(src, dst, make)

@@ -95,6 +95,20 @@ def require_room(sizes: Sequence[int], dtype: DType, limits: Limits) -> None:
         )
 
 
+def element_with_room(
+    src: TensorDesc, sizes: Sequence[int], layout: Layout, dtype: Any, out: Out | None, limits: Limits
+) -> DType:
+    """The ``element_type`` of a result of these sizes, for which the device is to have room.
+
+    Raises:
+        OutOfDeviceMemory: it has not.
+    """
+    like = src if layout is None else TensorDesc(src.dtype, sizes)  # a layout is for the sizes of the result
+    element = element_type(like, layout, dtype, out)
+    require_room(sizes, element, limits)
+    return element
+
+
 class Target(NamedTuple):
     """The destination of sums.
 

@@ -19,8 +19,6 @@ from restride.dtypes import DType
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.dispatches import (
-    PAIR_BYTES,
-    Span,
     axis_with_too_many_pairs,
     bind,
     pair_ranges,
@@ -30,7 +28,18 @@ from restride.plan.dispatches import (
     work_of,
 )
 from restride.plan.general import digit_dispatches
-from restride.plan.problem import MOST_CHANNELS, ROW_WORDS, Axis, Problem, Push, moved, pack_parameters, word
+from restride.plan.problem import (
+    MOST_CHANNELS,
+    PAIR_BYTES,
+    ROW_WORDS,
+    Axis,
+    Problem,
+    Push,
+    Span,
+    moved,
+    pack_parameters,
+    word,
+)
 from restride.plan.tiles import Pairs, Region, SharedPlace, walks
 from restride.weights import Shifts
 
@@ -149,7 +158,7 @@ class Conversion:
         sides = (self.arithmetic.src, self.arithmetic.dst)
         return sum(len(side.pairs) for side in sides if side is not None) <= _MOST_KEPT_PAIR_BYTES
 
-    @cached_property
+    @property
     def constants(self) -> tuple[int, int, int, int]:
         """Specialization constants 2 to 5: both types, how to round, which steps apply."""
         arithmetic, src, dst = self.arithmetic, self.arithmetic.src, self.arithmetic.dst
@@ -217,7 +226,7 @@ class Conversion:
                 pairs = side.pairs[part.lowest * PAIR_BYTES : (part.highest + 1) * PAIR_BYTES]
                 parts.append(pairs + bytes(-len(pairs) % (4 * ROW_WORDS)))
                 nbytes += len(parts[-1])
-        ops = np.array([op[1:] for op in self.arithmetic.post_ops], np.float32).tobytes()
+        ops = b"".join(struct.pack("2f", op.first, op.second) for op in self.arithmetic.post_ops)
         parts.append(ops + bytes(-len(ops) % (4 * ROW_WORDS)))
         return b"".join(parts), (starts[0], starts[1], nbytes // PAIR_BYTES)
 
@@ -244,7 +253,7 @@ def _place(scaling: Scaling | None) -> SharedPlace | None:
 def _first_pair(scaling: Scaling | None) -> tuple[float, float]:
     if scaling is None:
         return 1.0, 0.0
-    scale, zero_point = np.frombuffer(scaling.pairs, np.float32, 2)
+    scale, zero_point = struct.unpack_from("2f", scaling.pairs)
     return scale, zero_point
 
 

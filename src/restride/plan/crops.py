@@ -33,7 +33,6 @@ from restride.plan.dispatches import (
     MAX_TABLE_BYTES,
     MOST_PAIR_BYTES,
     Bound,
-    Span,
     Work,
     require_windows,
     rows_each,
@@ -48,9 +47,10 @@ from restride.plan.problem import (
     Axis,
     Problem,
     Push,
+    Span,
     constants_for,
-    divisions,
     in_order,
+    multiply_shift,
     word,
 )
 from restride.plan.resample import ELEMENT_COST, FEW_TAPS, LONG, PRODUCT_COST, SHORT_SUM
@@ -204,9 +204,8 @@ def _add_pass(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
     if crops.fill.size >= MOST:
         raise UnsupportedError(f"an image has {crops.fill.size} channels, more than {MOST - 1}: {src.desc}")
     _pair_ranges(whole)
-    for _ in _parts(whole):  # a box that is too large is refused now, not when kernels are made
-        pass
-    steps.add(src, dst, lambda: tuple(_kernel(part) for part in _parts(whole)))
+    parts = tuple(_parts(whole))  # a box that is too large is refused now, not when kernels are made
+    steps.add(src, dst, lambda: tuple(map(_kernel, parts)))
 
 
 def _is_one_pass(crops: Crops) -> bool:
@@ -288,9 +287,8 @@ class _Part(NamedTuple):
     @property
     def fits(self) -> bool:
         """True if one dispatch can make the boxes."""
-        if self.crops.nbytes > MAX_TABLE_BYTES and self.crops.count > 1:
-            return False
-        if self.crops.nbytes > self.limits.max_buffer_range:
+        nbytes = self.crops.nbytes
+        if nbytes > self.limits.max_buffer_range or (nbytes > MAX_TABLE_BYTES and self.crops.count > 1):
             return False
         for span, desc in ((self.src_span, self.src), (self.dst_span, self.dst)):
             nbytes = span.window(desc.dtype.itemsize, self.limits).nbytes
@@ -460,18 +458,16 @@ def _walked_axes(part: _Part) -> tuple[list[_CropAxis], int | None]:
     rows, columns = crops.rows.first.shape[1], crops.columns.first.shape[1]
     pairs = [(0,) * dst.rank if place is None else place.strides for place in conversion.places]
     axes = [_CropAxis(crops.count, 0, dst_strides[0], steps=(columns, rows), pairs=(pairs[0][0], pairs[1][0]))]
-    channel = None
     front = dst.rank - src.rank
+    channel = max((place for place in range(1, dst.rank) if place - front not in crops.axes), default=None)
     for place in range(1, dst.rank):
         axis, of_axis = place - front, (pairs[0][place], pairs[1][place])
         if axis in crops.axes:
             steps = (0, 1) if axis == crops.axes[0] else (1, 0)
             axes.append(_CropAxis(dst.sizes[place], 0, dst_strides[place], steps=steps, pairs=of_axis, row=steps[1]))
         else:
-            channel = place
-            axes.append(_CropAxis(dst.sizes[place], src_strides[axis], dst_strides[place], pairs=of_axis))
-    if channel is not None:
-        axes[channel] = replace(axes[channel], channel=1)
+            walk = dst.sizes[place], src_strides[axis], dst_strides[place]
+            axes.append(_CropAxis(*walk, pairs=of_axis, channel=int(place == channel)))
     return axes, channel
 
 
@@ -552,7 +548,8 @@ def _packed(walk: Sequence[_CropAxis], crops: Crops, src: TensorDesc, make: tupl
     end = begin_of_rows + tables[1].size
     head = [len(walk), end, crops.columns.taps, crops.rows.taps, begin, word(to_column), begin_of_rows, word(to_row)]
     for axis in walk:
-        head += [axis.size, word(axis.src), word(axis.dst), axis.steps[0], *divisions(axis.size), *divisions(axis.dst)]
+        head += [axis.size, word(axis.src), word(axis.dst), axis.steps[0]]
+        head += [*multiply_shift(axis.size), *multiply_shift(axis.dst)]
         head += [axis.steps[1], *map(word, axis.pairs), axis.channel + (axis.row << 16)]
     fill = crops.fill.view(f"u{min(crops.fill.dtype.itemsize, 4)}").astype(np.uint32)
     padding = np.zeros(-(end + fill.size) % ROW_WORDS, np.uint32)
@@ -573,7 +570,7 @@ def table(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
     words = np.zeros((*rows.first.shape, _row_words(rows)), np.uint32)
     if rows.weights is not None:
         words[:, :, :taps] = rows.weights.view(np.uint32)
-    words[:, :, taps] = rows.first * stride + bases[:, np.newaxis] & 0xFFFFFFFF
+    words[:, :, taps] = rows.first * stride + bases[:, np.newaxis]  # modulo 2^32
     words[:, :, taps + 1] = np.where(rows.is_fill, ALL_FILL, rows.inside | rows.end << 16)
     return words
 
@@ -590,14 +587,14 @@ def table_of_pixels(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) ->
     words[:, :, :2] = rows.weights.view(np.uint32)
     words[:, :, 3] = HAS_FIRST + HAS_SECOND
     near = rows.first
-    if rows.inside.any() or (rows.end < 2).any():
+    if rows.inside.any() or rows.end.min() < 2:
         near = np.clip(rows.first, 0, rows.extent - 2)
         has_first, has_second = (rows.inside == 0) & (rows.end > 0), (rows.inside <= 1) & (rows.end == 2)
         words[:, :, 3] = HAS_FIRST * has_first + HAS_SECOND * has_second
         changes = near != rows.first
         words[changes, :2] = words[changes, 1::-1]
         words[changes, 3] = (HAS_FIRST * has_second + HAS_SECOND * has_first)[changes]
-    words[:, :, 2] = near * stride + bases[:, np.newaxis] & 0xFFFFFFFF
+    words[:, :, 2] = near * stride + bases[:, np.newaxis]  # modulo 2^32
     if rows.is_fill.any():
         words[rows.is_fill, 3] = ALL_FILL
     return words

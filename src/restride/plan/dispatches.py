@@ -22,6 +22,7 @@ from restride.plan.problem import (
     Axis,
     Problem,
     Push,
+    Span,
     constants_for,
     in_order,
     moved,
@@ -42,12 +43,6 @@ MAX_TABLE_BYTES = 1 << 20
 MOST_PAIR_BYTES = 1 << 20
 """Most bytes of the pairs of scale and zero point of one dispatch."""
 
-PAIR_BYTES = 8
-"""Bytes of a scale and a zero point, both f32."""
-
-WINDOW_ALIGNMENT = 16
-"""Bytes of the widest element: a window starts at a multiple of them."""
-
 AxisToCut = Callable[[Problem, Limits], int | None]
 """Returns the position of the axis at which to cut a problem; None: it fits."""
 
@@ -65,25 +60,6 @@ _MOST_HOLES = 4
 """Invocations own whole words while these hold at most this many places for each element that is written."""
 
 
-class Span(NamedTuple):
-    """The lowest and the highest offset, both inclusive, of the elements, or pairs, that one side of a problem has."""
-
-    lowest: int
-    highest: int
-
-    @property
-    def pair_bytes(self) -> int:
-        """Bytes of the pairs at these offsets."""
-        return (self.highest + 1 - self.lowest) * PAIR_BYTES
-
-    def window(self, itemsize: int, limits: Limits, writes: bool = False) -> Binding:
-        """The binding that covers the span, in bytes, for elements of ``itemsize`` bytes."""
-        alignment = max(limits.offset_alignment, WINDOW_ALIGNMENT)
-        start = self.lowest * itemsize // alignment * alignment if limits.offset_alignment else 0
-        end = -(-(self.highest + 1) * itemsize // 4) * 4
-        return Binding(start, end - start, writes)
-
-
 class Bound(NamedTuple):
     """A problem's windows of memories 0 and 1, source and destination, and the element offset of index 0 in each."""
 
@@ -94,30 +70,13 @@ class Bound(NamedTuple):
 
 def bind(problem: Problem, limits: Limits) -> Bound:
     """The windows and offsets of a problem that fits one dispatch."""
-    src = src_span(problem).window(problem.src_itemsize, limits)
-    dst = dst_span(problem).window(problem.itemsize, limits, writes=True)
+    src = problem.src_span.window(problem.src_itemsize, limits)
+    dst = problem.dst_span.window(problem.itemsize, limits, writes=True)
     return Bound(
         (src, dst),
         word(problem.src_offset - src.offset // problem.src_itemsize),
         problem.dst_offset - dst.offset // problem.itemsize,
     )
-
-
-def src_span(problem: Problem) -> Span:
-    """The source elements that the problem reads."""
-    lowest = highest = problem.src_offset
-    for axis in problem.axes:
-        near, far = axis.reads()
-        if axis.src < 0:
-            near, far = far, near
-        lowest += near * axis.src
-        highest += far * axis.src
-    return Span(lowest, highest)
-
-
-def dst_span(problem: Problem) -> Span:
-    """The destination elements that the problem writes; destination strides are positive."""
-    return Span(problem.dst_offset, problem.dst_offset + sum(_dst_reach(axis) for axis in problem.axes))
 
 
 def _src_reach(axis: Axis) -> int:
@@ -139,8 +98,8 @@ def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
     Raises:
         UnsupportedError: a window is too wide, and the runtime binds whole buffers only.
     """
-    dst = dst_span(problem)
-    sides = ((src_span(problem), problem.src_itemsize, _src_reach), (dst, problem.itemsize, _dst_reach))
+    dst = problem.dst_span
+    sides = ((problem.src_span, problem.src_itemsize, _src_reach), (dst, problem.itemsize, _dst_reach))
     for span, itemsize, reach in sides:
         nbytes = span.window(itemsize, limits).nbytes
         if nbytes > limits.max_buffer_range:
@@ -337,7 +296,7 @@ def work_of(problem: Problem, bound: Bound) -> Work:
     if problem.itemsize >= 4:
         return Work(False, problem.count, 0)
     lanes = 4 // problem.itemsize
-    dst = dst_span(problem)
+    dst = problem.dst_span
     first_word = bound.dst_base // lanes
     words = (bound.dst_base + dst.highest - dst.lowest) // lanes - first_word + 1
     if words * lanes <= problem.count * _MOST_HOLES + lanes and _is_nested(problem):

@@ -100,7 +100,7 @@ def _padded_problems(src: TensorDesc, dst: TensorDesc) -> list[Problem]:
                 if count == 1 or weight != ascending[-2]:
                     return []
                 axes[last] = replace(axes[last], size=count + rest // weight, inside=range(count))
-        problems.append(replace(walk, axes=tuple(axes)).problem(dst.dtype.itemsize))
+        problems.append(walk._replace(axes=tuple(axes)).problem(dst.dtype.itemsize))
     return problems
 
 
@@ -112,7 +112,7 @@ def _region(place: Place, box: _Box) -> Region:
 def _problem(walk: Walk, itemsize: int) -> Problem:
     # The source walks along: it is not read, and what moves together merges and widens.
     axes = tuple(replace(axis, src=axis.dst) for axis in walk.axes)
-    return replace(walk, axes=axes, src_offset=walk.dst_offset).problem(itemsize)
+    return walk._replace(axes=axes, src_offset=walk.dst_offset).problem(itemsize)
 
 
 def _fill_whole(desc: TensorDesc, bits: int, limits: Limits) -> Iterator[KernelSpec]:

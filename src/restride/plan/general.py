@@ -18,8 +18,8 @@ import numpy as np
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, KernelSpec, Limits
 from restride.layout.digits import Digit, Index, Linear, affine
-from restride.plan.dispatches import MAX_COUNT, MOST_PAIR_BYTES, Span, groups_for, require_windows
-from restride.plan.problem import FillPush, Push, divisions, word
+from restride.plan.dispatches import MAX_COUNT, MOST_PAIR_BYTES, groups_for, require_windows
+from restride.plan.problem import FillPush, Push, Span, multiply_shift, word
 from restride.plan.tiles import Region
 
 _NUMBERS = (16, 32, 64, 192)
@@ -160,7 +160,7 @@ class _Program:
                 raise UnsupportedError(f"a coordinate of {atom.of.span[1]} is past the 2^31 - 1 of the general kernel")
             terms = self.terms_of(atom.of)
             head = [len(terms), word(atom.of.const), atom.modulus, atom.divisor]
-            self._rows += [head, [*divisions(atom.modulus), *divisions(atom.divisor)], *terms]
+            self._rows += [head, [*multiply_shift(atom.modulus), *multiply_shift(atom.divisor)], *terms]
             self._number_of[atom] = self.numbers
         return self._number_of[atom]
 
@@ -168,7 +168,7 @@ class _Program:
         """The storage buffer that shaders/copy/digit_copy.comp reads; for a conversion, the terms of pairs follow."""
         head = [len(self._axes), len(self._number_of), len(src_terms), len(dst_terms)]
         # Innermost first, the order in which the kernel splits an index.
-        axes = [[axis, size, *divisions(size)] for axis, size in reversed(list(enumerate(self._axes)))]
+        axes = [[axis, size, *multiply_shift(size)] for axis, size in reversed(list(enumerate(self._axes)))]
         rows = [head, *axes, *self._rows, *src_terms, *dst_terms]
         if pair_terms:
             rows += [[*map(len, pair_terms), 0, 0], *(row for terms in pair_terms for row in terms)]

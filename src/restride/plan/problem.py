@@ -13,11 +13,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from restride.kernel import Binding, Limits
 from restride.weights import Rows
 
 MOST_CHANNELS = 4
@@ -26,21 +29,29 @@ MOST_CHANNELS = 4
 MAX_AXES = 12
 """Most axes that a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
 
+PAIR_BYTES = 8
+"""Bytes of a scale and a zero point, both f32."""
+
+WINDOW_ALIGNMENT = 16
+"""Bytes of the widest element: a window starts at a multiple of them."""
+
 
 @dataclass(frozen=True)
 class Axis:
     """One axis: ``size`` steps, each of which moves the source by ``src`` and the destination by ``dst`` elements.
 
-    With a ``table`` the source index comes from the table instead of the step number; ``slot`` then is the axis's
-    number among the resampled axes, counted from the last logical one. ``pairs``: by how many pairs of scale and zero
-    point a step moves, in the source's list and in the destination's. ``inside``, of a padded axis: the steps that
-    have a source element; in one part of a split problem it may begin before or end after the part. None: all.
+    With a ``table`` the source index comes from the table instead of the step number, out of ``extent`` of them;
+    ``slot`` then is the axis's number among the resampled axes, counted from the last logical one. ``pairs``: by how
+    many pairs of scale and zero point a step moves, in the source's list and in the destination's. ``inside``, of a
+    padded axis: the steps that have a source element; in one part of a split problem it may begin before or end after
+    the part. None: all.
     """
 
     size: int
     src: int
     dst: int
     table: Rows | None = None
+    extent: int = 0
     slot: int = 0
     pairs: tuple[int, int] = (0, 0)
     inside: range | None = None
@@ -63,6 +74,25 @@ class Axis:
             return 0, self.size - 1
         first, last = self.inside[0], self.inside[-1]
         return min(max(first, 0), last), max(min(last, self.size - 1), first)
+
+
+class Span(NamedTuple):
+    """The lowest and the highest offset, both inclusive, of the elements, or pairs, that one side of a problem has."""
+
+    lowest: int
+    highest: int
+
+    @property
+    def pair_bytes(self) -> int:
+        """Bytes of the pairs at these offsets."""
+        return (self.highest + 1 - self.lowest) * PAIR_BYTES
+
+    def window(self, itemsize: int, limits: Limits, writes: bool = False) -> Binding:
+        """The binding that covers the span, in bytes, for elements of ``itemsize`` bytes."""
+        alignment = max(limits.offset_alignment, WINDOW_ALIGNMENT)
+        start = self.lowest * itemsize // alignment * alignment if limits.offset_alignment else 0
+        end = -(-(self.highest + 1) * itemsize // 4) * 4
+        return Binding(start, end - start, writes)
 
 
 AnyAxis = TypeVar("AnyAxis", bound=Axis)
@@ -95,6 +125,26 @@ class Problem:
             count *= axis.size
         return count
 
+    @cached_property
+    def src_span(self) -> Span:
+        """The source elements that are read."""
+        lowest = highest = self.src_offset
+        for axis in self.axes:
+            near, far = axis.reads()
+            if axis.src < 0:
+                near, far = far, near
+            lowest += near * axis.src
+            highest += far * axis.src
+        return Span(lowest, highest)
+
+    @cached_property
+    def dst_span(self) -> Span:
+        """The destination elements that are written; destination strides are positive."""
+        highest = self.dst_offset
+        for axis in self.axes:
+            highest += (axis.size - 1) * axis.dst
+        return Span(self.dst_offset, highest)
+
 
 def simplify(
     axes: Sequence[Axis],
@@ -108,8 +158,7 @@ def simplify(
 
     The destination must be injective: a zero destination stride on an axis of more than one step has no meaning here.
     """
-    moving = [_all_inside(axis) for axis in axes]
-    moving = [axis for axis in moving if axis.size > 1 or not axis.is_plain]
+    moving = [axis for axis in map(_all_inside, axes) if axis.size > 1 or not axis.is_plain]
     for position, axis in enumerate(moving):
         if axis.dst < 0:
             # Walk both sides from the other end: dst[9 - i] = src[i] is dst[i] = src[9 - i].
@@ -140,7 +189,9 @@ def in_order(axes: Sequence[AnyAxis]) -> tuple[AnyAxis, ...]:
     An axis of one step never moves the destination, so its destination stride is free. A stride past the reach of the
     other axes keeps the strides nested, and makes division by it, like division by the size, give 0.
     """
-    walked = sorted((axis for axis in axes if axis.size > 1), key=lambda axis: axis.dst)
+    walked = sorted([axis for axis in axes if axis.size > 1], key=attrgetter("dst"))
+    if len(walked) == len(axes):
+        return tuple(walked)
     beyond = sum((axis.size - 1) * axis.dst for axis in walked) + 1
     return (*walked, *(replace(axis, dst=beyond) for axis in axes if axis.size == 1))
 
@@ -282,12 +333,14 @@ def word(value: int) -> int:
 
 
 def multiply_shift(divisor: int) -> tuple[int, int]:
-    """Multiplier m and shift s with ``n // divisor == (n * m >> 32) >> s`` for every n below 2^31; divisor >= 2.
+    """Multiplier m and shift s with ``n // divisor == (n * m >> 32) >> s`` for every n below 2^31.
 
     With l = ceil(log2(divisor)), m = ceil(2^(31 + l) / divisor) exceeds the true quotient by less than 2^l / 2^(31 + l)
     relative, too little to reach the next integer while n < 2^31 (Granlund and Montgomery, 1994).
-    divisor 5: l = 3, m = ceil(2^34 / 5) = 3435973837, s = 2.
+    divisor 5: l = 3, m = ceil(2^34 / 5) = 3435973837, s = 2. For 1 both are 0: kernels divide nothing but 0 by it.
     """
+    if divisor < 2:
+        return 0, 0
     bits = (divisor - 1).bit_length()
     return -(-(1 << (31 + bits)) // divisor), bits - 1
 
@@ -298,11 +351,6 @@ def constants_for(axes: Sequence[Axis], kernel: Sequence[int]) -> tuple[int, ...
         raise AssertionError(f"a kernel walks at most {MAX_AXES} axes, not {len(axes)}")
     padding = [0] * (KERNEL_CONSTANTS - len(kernel))
     return (*kernel[:KERNEL_CONSTANTS], *padding, len(axes), *kernel[KERNEL_CONSTANTS:])
-
-
-def divisions(divisor: int) -> tuple[int, int]:
-    """The multiplier and shift of a divisor of 1 or more; (0, 0) for 1, by which kernels divide nothing but 0."""
-    return multiply_shift(divisor) if divisor > 1 else (0, 0)
 
 
 def slot_word(axis: Axis) -> int:
@@ -317,7 +365,7 @@ def axis_rows(axis: Axis, table: int) -> list[int]:
     """
     walk = [axis.size, word(axis.src), word(axis.dst), table]
     more = axis.pairs if axis.inside is None else (axis.inside.start, len(axis.inside))
-    return [*walk, *divisions(axis.size), *divisions(axis.dst), slot_word(axis), *map(word, more), 0]
+    return [*walk, *multiply_shift(axis.size), *multiply_shift(axis.dst), slot_word(axis), *map(word, more), 0]
 
 
 def table_bytes(rows: Rows) -> int:
@@ -332,14 +380,14 @@ def table_words(rows: Rows, stride: int) -> npt.NDArray[np.uint32]:
     alone. Linear, half_pixel, 2 -> 3, source stride 4: three rows of two weights, an offset and a word of padding,
     (1, 0, 0, -), (1/2, 1/2, 0, -), (0, 1, 0, -); the second tap of a row is one stride past the first.
     """
-    first, weights = (rows.first(), None) if rows.moves else rows.first_and_weights()
+    factor = stride % (1 << 32)
     # 64 bits may wrap here: a product modulo 2^64 is still right modulo 2^32, which is what the cast keeps.
-    offsets = (first * (stride % (1 << 32))).astype(np.uint32)
-    if weights is None:
-        return offsets[:, np.newaxis]
+    if rows.moves:
+        return (rows.first() * factor).astype(np.uint32)[:, np.newaxis]
+    first, weights = rows.first_and_weights()
     words = np.zeros((rows.count, _row_words(rows.taps)), np.uint32)
     words[:, : rows.taps] = weights.view(np.uint32)
-    words[:, rows.taps] = offsets
+    words[:, rows.taps] = first * factor
     return words
 
 
@@ -354,7 +402,7 @@ def pack_parameters(axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes
     divisors: at most two numbers by which the kernel divides; their multipliers are the second row of the header.
     """
     row = HEADER_ROWS + AXIS_ROWS * len(axes)
-    multipliers = [number for divisor in divisors for number in divisions(divisor)]
+    multipliers = [number for divisor in divisors for number in multiply_shift(divisor)]
     head = [len(axes), *[0] * (ROW_WORDS - 1), *multipliers, *[0] * (ROW_WORDS - len(multipliers))]
     parts: list[bytes] = []
     for axis in axes:

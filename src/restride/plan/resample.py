@@ -43,7 +43,7 @@ from restride.plan.problem import (
     table_bytes,
     table_words,
 )
-from restride.plan.tiles import Pairs, Place, Region, Walk, walks
+from restride.plan.tiles import Pairs, Region, walks
 from restride.weights import MOST_TAPS, Resizing, Rows, Shifts, in_fours, with_edges
 
 # Invocations: each computes cells or rows, or loads four taps or four neighbours at once, or computes one element. All
@@ -203,11 +203,12 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
     rows = [place for place, other in enumerate(problem.axes) if other.is_plain and place not in pixel.axes]
     if axis.table is None or not rows:
         return None
-    aligned = axis.table.extent % 4 == 0 and _reads_fours(problem, pixel.axes)
-    padded_axis = replace(axis, table=in_fours(axis.table, aligned))
-    if padded_axis.table is None or padded_axis.table.taps > axis.table.extent:
+    aligned = axis.extent % 4 == 0 and _reads_fours(problem, pixel.axes)
+    table = in_fours(axis.table, axis.extent, aligned)
+    if table.taps > axis.extent:
         return None
-    padded = replace(problem, axes=(*problem.axes[:position], padded_axis, *problem.axes[position + 1 :]))
+    axes_in_fours = (*problem.axes[:position], replace(axis, table=table), *problem.axes[position + 1 :])
+    padded = replace(problem, axes=axes_in_fours)
     if bind(padded, limits).windows[0].nbytes > limits.max_buffer_range:
         return None
     row = max(rows, key=lambda place: problem.axes[place].size)
@@ -441,12 +442,16 @@ def plan_resample(
 
 
 def _problems(src: TensorDesc, dst: TensorDesc, tables: Tables, pairs: Pairs) -> Iterator[Problem]:
-    region = Region((0,) * dst.rank, dst.sizes, Place.of(src), Place.of(dst), pairs)
-    cut_walks = walks(region, {axis: src.sizes[axis] for axis, _ in tables})
+    cut_walks = walks(Region.of(src, dst, pairs), {axis: src.sizes[axis] for axis, _ in tables})
     if cut_walks is None:
         raise AssertionError(f"resampling {src} to {dst} along {[axis for axis, _ in tables]} is not strided")
     for walk in cut_walks:
-        yield _with_tables(walk, tables, src.sizes).problem(dst.dtype.itemsize, src.dtype.itemsize)
+        axes = list(walk.axes)
+        for slot, (axis, table) in enumerate(tables):
+            position = walk.cut_from.index(axis)
+            along = axes[position]
+            axes[position] = Axis(along.size, along.src, along.dst, table, src.sizes[axis], slot, along.pairs)
+        yield walk._replace(axes=tuple(axes)).problem(dst.dtype.itemsize, src.dtype.itemsize)
 
 
 def _is_move(conversion: Conversion, tables: Tables) -> bool:
@@ -457,15 +462,6 @@ def _is_move(conversion: Conversion, tables: Tables) -> bool:
 def is_index(tables: Tables) -> bool:
     """True when every output element is one of the source's."""
     return all(table.moves for _, table in tables)
-
-
-def _with_tables(walk: Walk, tables: Tables, extents: tuple[int, ...]) -> Walk:
-    axes = list(walk.axes)
-    for slot, (axis, table) in enumerate(tables):
-        position = walk.cut_from.index(axis)
-        along = axes[position]
-        axes[position] = Axis(along.size, along.src, along.dst, replace(table, extent=extents[axis]), slot, along.pairs)
-    return replace(walk, axes=tuple(axes))
 
 
 def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits: Limits) -> KernelSpec:
@@ -514,7 +510,7 @@ def passes(resized: Resizing) -> tuple[Tables, ...]:
     for place in order:
         rows, inside, read = resized.rows[place], resized.inside[place], resized.read[place]
         if not rows.is_identity:
-            part = replace(rows.part(inside.start, inside.stop - inside.start), origin=read.start)
+            part = rows.part(inside.start, inside.stop - inside.start, read.start)
             stepped += [(resized.axes[place], each) for each in _steps(part)]
     if not stepped:
         return ()
@@ -582,8 +578,7 @@ def is_resampled_by_walks(src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...
     """False where tiles or blocks lie along resampled axes: then a copy without them is to be resampled."""
     if src.strides is not None and dst.strides is not None:
         return True
-    region = Region((0,) * dst.rank, dst.sizes, Place.of(src), Place.of(dst))
-    return not axes or not dst.numel or walks(region, {axis: src.sizes[axis] for axis in axes}) is not None
+    return not axes or not dst.numel or walks(Region.of(src, dst), {axis: src.sizes[axis] for axis in axes}) is not None
 
 
 def taps_fit(src: TensorDesc, tables: Tables, limits: Limits) -> bool:

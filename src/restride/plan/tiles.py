@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import pairwise, product
 from operator import mul
 from types import MappingProxyType
+from typing import NamedTuple
 
 from restride.layout import TensorDesc
 from restride.layout.blocking import Blocking
@@ -53,7 +54,7 @@ class Place:
     @property
     def strides(self) -> tuple[int, ...] | None:
         """Elements that a step along each axis moves; None where blocks or tiles lie between."""
-        return tuple(step[0] for step in self.steps) if self.blocking is None else None
+        return tuple([step for (step,) in self.steps]) if self.blocking is None else None
 
     def address(self, index: Sequence[Linear]) -> Linear:
         """The element offset of an index, whose numbers may be expressions in other axes."""
@@ -192,8 +193,8 @@ class Region:
 
     @classmethod
     def of(cls, src: TensorDesc, dst: TensorDesc, pairs: Pairs = (None, None)) -> Region:
-        """All elements of two descriptors of equal sizes."""
-        return cls((0,) * src.rank, src.sizes, Place.of(src), Place.of(dst), pairs)
+        """All elements of ``dst``; ``src`` has equal sizes, but along axes that are resampled."""
+        return cls((0,) * dst.rank, dst.sizes, Place.of(src), Place.of(dst), pairs)
 
     @property
     def places(self) -> tuple[Place | SharedPlace, ...]:
@@ -201,8 +202,7 @@ class Region:
         return (self.src, self.dst, *(place for place in self.pairs if place is not None))
 
 
-@dataclass(frozen=True)
-class Walk:
+class Walk(NamedTuple):
     """A strided copy: its axes, the region's axis that each is cut from, and where both sides and their pairs begin."""
 
     axes: tuple[Axis, ...]
@@ -250,18 +250,20 @@ def _cut_walks(region: Region, resampled_axes: tuple[tuple[int, int], ...]) -> t
 
 def _strided(region: Region, resampled: Mapping[int, int]) -> Walk | None:
     """The one walk of strides on both sides, where nothing is cut: also no neighbours share a scale."""
-    if any(place.strides is None for place in (region.src, region.dst)):
+    of_src, of_dst = region.src.strides, region.dst.strides
+    if of_src is None or of_dst is None:
         return None
     if any(place is not None and max(place.groups, default=1) > 1 for place in region.pairs):
         return None
     still = (0,) * len(region.sizes)
-    sides = [still if place is None else place.strides or still for place in (region.src, *region.pairs, region.dst)]
+    of_pairs = [still if place is None else place.strides for place in region.pairs]
+    sides = (of_src, *of_pairs, of_dst)
     begins = [sum(map(mul, strides, region.starts)) for strides in sides]
     axes = []
-    for axis, (size, src, of_src, of_dst, dst) in enumerate(zip(region.sizes, *sides, strict=True)):
+    for axis, (size, src, src_pair, dst_pair, dst) in enumerate(zip(region.sizes, *sides, strict=True)):
         moves = size > 1
         src_moves = resampled.get(axis, size) > 1
-        axes.append(Axis(size, src * src_moves, dst * moves, pairs=(of_src * moves, of_dst * moves)))
+        axes.append(Axis(size, src * src_moves, dst * moves, pairs=(src_pair * moves, dst_pair * moves)))
     src_offset, dst_offset = region.src.starts[0] + begins[0], region.dst.starts[0] + begins[3]
     return Walk(tuple(axes), tuple(range(len(axes))), src_offset, dst_offset, (begins[1], begins[2]))
 

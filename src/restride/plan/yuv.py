@@ -14,8 +14,8 @@ from restride.arguments import require_word
 from restride.errors import DescriptorError, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
-from restride.plan.dispatches import GROUP_SIZE, WINDOW_ALIGNMENT, Span, require_windows, rows_of_groups
-from restride.plan.problem import Axis, constants_for, pack_parameters, word
+from restride.plan.dispatches import GROUP_SIZE, require_windows, rows_of_groups
+from restride.plan.problem import WINDOW_ALIGNMENT, Axis, Span, constants_for, pack_parameters, word
 
 FRACTION_BITS = 20
 """Bits of a factor's fraction: sums stay below 2^30, and a factor is off by at most 2^-21."""

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +21,7 @@ import numpy.typing as npt
 HALF = Fraction(1, 2)
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """Output index o reads at ``(step * o + start) / denominator``; the denominator is positive."""
 
     step: int
@@ -34,8 +32,8 @@ class Line:
     def through(cls, slope: Fraction, intercept: Fraction) -> Line:
         """The line of a slope and an intercept, over their common denominator."""
         denominator = math.lcm(slope.denominator, intercept.denominator)
-        step, start = (each.numerator * (denominator // each.denominator) for each in (slope, intercept))
-        return cls(step, start, denominator)
+        step = slope.numerator * (denominator // slope.denominator)
+        return cls(step, intercept.numerator * (denominator // intercept.denominator), denominator)
 
     @property
     def is_identity(self) -> bool:
@@ -53,8 +51,7 @@ class Line:
         return wide * self.step + self.start
 
 
-@dataclass(frozen=True)
-class Ends:
+class Ends(NamedTuple):
     """The arguments of a rule: the sizes of an axis, its scale, and the part that tf_crop_and_resize crops."""
 
     source_size: int
@@ -63,42 +60,40 @@ class Ends:
     roi: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
 
 
-_Rule = Callable[[Ends], tuple[Fraction, Fraction]]
-
-
-def _half_pixel(ends: Ends) -> tuple[Fraction, Fraction]:
-    # 1 / f and 1 / 2f - 1/2, computed directly: arithmetic of fractions is slow.
+def _half_pixel(ends: Ends) -> Line:
+    # Slope 1 / f and intercept 1 / 2f - 1/2 in integers: arithmetic of fractions is slow.
     up, down = ends.scale.numerator, ends.scale.denominator
-    return Fraction(down, up), Fraction(down - up, 2 * up)
+    common = math.gcd(2 * up, down - up, 2 * down)
+    return Line(2 * down // common, (down - up) // common, 2 * up // common)
 
 
-def _half_pixel_symmetric(ends: Ends) -> tuple[Fraction, Fraction]:
+def _half_pixel_symmetric(ends: Ends) -> Line:
     # The centre of the source is read at the centre of the output, also where the size is not source size * scale.
-    slope, intercept = _half_pixel(ends)
-    return slope, intercept + HALF * ends.source_size - HALF * ends.size / ends.scale
+    shift = HALF * ends.source_size - HALF * ends.size / ends.scale
+    return Line.through(1 / ends.scale, _half_pixel(ends).at(0) + shift)
 
 
-def _pytorch_half_pixel(ends: Ends) -> tuple[Fraction, Fraction]:
-    return _half_pixel(ends) if ends.size > 1 else (Fraction(0), Fraction(0))
+def _pytorch_half_pixel(ends: Ends) -> Line:
+    return _half_pixel(ends) if ends.size > 1 else Line(0, 0, 1)
 
 
-def _align_corners(ends: Ends) -> tuple[Fraction, Fraction]:
+def _align_corners(ends: Ends) -> Line:
     steps = ends.scale * ends.source_size - 1  # O - 1 where the scale is O / I
-    return (Fraction(ends.source_size - 1) / steps if steps else Fraction(0)), Fraction(0)
+    return Line.through(Fraction(ends.source_size - 1) / steps if steps else Fraction(0), Fraction(0))
 
 
-def _asymmetric(ends: Ends) -> tuple[Fraction, Fraction]:
-    return 1 / ends.scale, Fraction(0)
+def _asymmetric(ends: Ends) -> Line:
+    return Line.through(1 / ends.scale, Fraction(0))
 
 
-def _tf_half_pixel_for_nn(ends: Ends) -> tuple[Fraction, Fraction]:
-    return 1 / ends.scale, HALF / ends.scale
+def _tf_half_pixel_for_nn(ends: Ends) -> Line:
+    return Line.through(1 / ends.scale, HALF / ends.scale)
 
 
-def _tf_crop_and_resize(ends: Ends) -> tuple[Fraction, Fraction]:
+def _tf_crop_and_resize(ends: Ends) -> Line:
     start, end = (edge * (ends.source_size - 1) for edge in ends.roi)
     steps = ends.scale * ends.source_size - 1
-    return ((end - start) / steps, start) if steps else (Fraction(0), HALF * (start + end))
+    return Line.through((end - start) / steps, start) if steps else Line.through(Fraction(0), HALF * (start + end))
 
 
 CoordinatesRule: TypeAlias = Literal[
@@ -106,7 +101,7 @@ CoordinatesRule: TypeAlias = Literal[
     "tf_crop_and_resize",
 ]  # fmt: skip
 
-_RULES: dict[str, _Rule] = {
+_RULES: dict[str, Callable[[Ends], Line]] = {
     "half_pixel": _half_pixel,
     "half_pixel_symmetric": _half_pixel_symmetric,
     "pytorch_half_pixel": _pytorch_half_pixel,
@@ -122,7 +117,7 @@ COORDINATES = tuple(_RULES)
 
 def line(rule: str, ends: Ends) -> Line:
     """The line of a rule for one axis."""
-    return Line.through(*_RULES[rule](ends))
+    return _RULES[rule](ends)
 
 
 def line_of_offsets(scale: Fraction, input_offset: Fraction, output_offset: Fraction) -> Line:

@@ -46,6 +46,8 @@ DEFAULTS: dict[str, Any] = {
 """Our defaults for the arguments for which libraries have their own."""
 
 
+_ZERO, _ONE = Fraction(0), Fraction(1)
+
 _MOST_OF_AXIS = 1 << 63
 """A resampled axis has fewer elements than this: their indices are s64."""
 
@@ -84,7 +86,7 @@ class Request(NamedTuple):
             DescriptorError: an argument contradicts the library or another argument, or would have no effect.
             UnsupportedError: an unknown library, mode or other word; the message lists those known.
         """
-        present = {name: getattr(self, name) for name in DEFAULTS if getattr(self, name) is not None}
+        present = {name: value for name, value in self._asdict().items() if value is not None and name in DEFAULTS}
         if self.like is None:
             plain, rules = self._replace(**(DEFAULTS | present)), None
         else:
@@ -155,7 +157,7 @@ class Resizing:
     rounds: bool = False
     outside: float = 0.0
 
-    @cached_property
+    @property
     def keeps_type(self) -> bool:
         """True if sums are rounded to the source's type before they are converted."""
         return self.rounds and not all(rows.moves for rows in self.rows)
@@ -186,6 +188,14 @@ class Resizing:
         """All sizes of the part of the source that is read."""
         return self._sizes_with(self.read)
 
+    @property
+    def part_read(self) -> tuple[range, ...]:
+        """The part of the source that is read, along all of its axes."""
+        ranges = [range(size) for size in self.source_sizes]
+        for axis, part in zip(self.axes, self.read, strict=True):
+            ranges[axis] = part
+        return tuple(ranges)
+
     def transposed(self) -> Resizing:
         """The resampling of the gradient, from all sizes of the result to those of the source."""
         rows = tuple(each.transposed() for each in self.rows)
@@ -208,8 +218,7 @@ def _common(a: range, b: range) -> range:
     return range(start, max(min(a.stop, b.stop), start))
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """A checked request with all sizes known, before any rows are made.
 
     choice, rules: those of ``Request.settled``. old, new: sizes of ``axes`` before and after. window: the outputs that
@@ -267,7 +276,7 @@ class Measured:
         if self.factors is not None and not self.choice.recompute_scale_factor:
             return self.scales, self.factors
         each = zip(self.new, self.old, strict=True)
-        return None, tuple(Fraction(size, before) if before else Fraction(1) for size, before in each)
+        return None, tuple(Fraction(size, before) if before else _ONE for size, before in each)
 
 
 def measured(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Measured:
@@ -348,7 +357,7 @@ def _rows(choice: Request, before: int, size: int, coordinates: Line, factor: Fr
             coordinates,
             choice.nearest,
             float(choice.cubic_a),
-            min(factor, Fraction(1)) if choice.antialias and factor else Fraction(1),
+            min(factor, _ONE) if choice.antialias and factor else _ONE,
             choice.exclude_outside,
             choice.coordinates == "tf_crop_and_resize",
         )
@@ -419,12 +428,13 @@ def _lines(
             line_of_offsets(factor, *both) if factor else Line(1, 0, 1)
             for factor, *both in zip(factors, *offsets, strict=True)
         )
-    roi = _per_axis("roi", choice.roi, (Fraction(0),) * count + (Fraction(1),) * count)
+    roi = _per_axis("roi", choice.roi, (_ZERO,) * count + (_ONE,) * count)
+    edges = zip(roi[:count], roi[count:], strict=True)
     return tuple(
-        line(choice.coordinates, Ends(before, size, factor, (roi[place], roi[place + count])))
+        line(choice.coordinates, Ends(before, size, factor, both))
         if factor and before
         else Line(1, 0, 1)  # an axis without elements
-        for place, (before, size, factor) in enumerate(zip(old, sizes, factors, strict=True))
+        for before, size, factor, both in zip(old, sizes, factors, edges, strict=True)
     )
 
 
@@ -607,6 +617,9 @@ def _mode(like: str, profile: Profile, mode: Any) -> tuple[str, Mode]:
 
 # Numbers, as exact fractions where an output index follows from them.
 
+_BOOLEANS = bool, np.bool_
+_REAL_NUMBERS = float, numbers.Real, np.floating
+
 
 def members(argument: str, values: Any) -> tuple[Any, ...]:
     """``values`` as a tuple.
@@ -702,7 +715,7 @@ def real(argument: str, value: Any) -> float:
     Raises:
         DescriptorError: not a number.
     """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.floating):
+    if isinstance(value, _BOOLEANS) or not isinstance(value, _REAL_NUMBERS):
         raise DescriptorError(f"{argument} must be a number, got {shown(value)} ({type(value).__name__})")
     try:
         return float(value)

@@ -104,8 +104,7 @@ class Rows:
     repeats_edges: the rows read the axis with its first and last element repeated before and after it.
     inside: the outputs that read source elements, if the others take an extrapolation value; None: all.
     at_once: all rows of the axis are computed together, and cached.
-    descending: output indices go down from ``start``. origin: the source index that counts as 0. extent: how many
-        source indices there are from it.
+    descending: output indices go down from ``start``. origin: the source index that counts as 0.
     """
 
     compute: Callable[..., Taps]
@@ -125,7 +124,6 @@ class Rows:
     count: int = -1
     descending: bool = False
     origin: int = 0
-    extent: int = 0
 
     def __post_init__(self) -> None:
         """Count all rows, unless a count is given."""
@@ -138,11 +136,11 @@ class Rows:
 
     def first(self) -> Index:
         """The lowest source index of each row, counted from ``origin``."""
-        return self.at(self.index(), weighs=False).first - self.origin
+        return self.at(self._these, weighs=False).first - self.origin
 
     def first_and_weights(self) -> tuple[Index, npt.NDArray[Any]]:
-        """``first()``, and the weights of each row, (count, taps); 1 where elements are moved."""
-        first, weights, _ = self.at(self.index())
+        """``first()``, and the weights of each row, (count, taps), not to be written; 1 where elements are moved."""
+        first, weights, _ = self.at(self._these)
         return first - self.origin, np.ones((len(first), 1), np.float32) if weights is None else weights
 
     def index(self) -> Index:
@@ -150,7 +148,14 @@ class Rows:
         step = -1 if self.descending else 1
         return np.arange(self.start, self.start + step * self.count, step, dtype=np.int64)
 
-    def at(self, index: Index, *, weighs: bool = True) -> Taps:
+    @property
+    def _these(self) -> Index | slice:
+        """``index()``; a slice where all rows of the axis are cached and these ascend, so that no row is copied."""
+        if self.at_once and not self.descending:
+            return slice(self.start, self.start + self.count)
+        return self.index()
+
+    def at(self, index: Index | slice, *, weighs: bool = True) -> Taps:
         """The rows of some output indices of the whole axis, with or without their weights."""
         if not self.at_once:
             return self.compute(*self.arguments, index, weighs)
@@ -164,12 +169,12 @@ class Rows:
 
     def reads(self) -> tuple[int, int]:
         """The lowest and the highest source index that these rows read, counted from ``origin``."""
-        # Rows read ever higher, or ever lower, but for the parts of rows, and indices in any order.
-        index = self.index() if self.compute in (_part_of_row, _indexed) else np.array(self.ends, np.int64)
-        first = self.at(index, weighs=False).first
-        # Python is faster for two numbers, numpy for a million.
-        ends = first.tolist() if len(first) <= 2 else [int(first.min()), int(first.max())]
-        return min(ends) - self.origin, max(ends) + self.taps - 1 - self.origin
+        if self.compute in (_part_of_row, _indexed):  # parts of rows, and indices in any order
+            first = self.first()
+            return int(first.min()), int(first.max()) + self.taps - 1
+        # Other rows read ever higher, or ever lower.
+        low, high = sorted(self.at(np.array(self.ends, np.int64), weighs=False).first.tolist())
+        return low - self.origin, high + self.taps - 1 - self.origin
 
     @property
     def span(self) -> range:
@@ -183,9 +188,12 @@ class Rows:
             low, high = max(low - 1, 0), min(high - 1, self.source_size - 1)
         return range(low + self.origin, high + 1 + self.origin)
 
-    def part(self, start: int, count: int) -> Rows:
-        """Rows ``start`` to ``start + count`` of these."""
-        return replace(self, start=self.start + (-start if self.descending else start), count=count)
+    def part(self, start: int, count: int, origin: int | None = None) -> Rows:
+        """Rows ``start`` to ``start + count`` of these. origin: as of the class; None: that of these rows."""
+        origin = self.origin if origin is None else origin
+        if (count, origin) == (self.count, self.origin):
+            return self
+        return replace(self, start=self.start + (-start if self.descending else start), count=count, origin=origin)
 
     def reversed(self) -> Rows:
         """The same rows from the last to the first."""
@@ -282,7 +290,7 @@ def with_edges(rows: Rows) -> Rows:
     """Rows that move what ``rows``, which repeat edges, read of the source: for an axis of 3, some of 0, 0, 1, 2, 2."""
     low, high = rows.reads()
     whole = picked_rows(_with_edges, rows.source_size, rows.source_size + 2)
-    return replace(whole.part(low + rows.origin, high + 1 - low), origin=rows.span.start)
+    return whole.part(low + rows.origin, high + 1 - low, rows.span.start)
 
 
 def _with_edges(source_size: int, _size: int, index: Index, _weighs: bool) -> Taps:
@@ -334,8 +342,8 @@ def _transposed(forward: Rows, taps: int, index: Index, weighs: bool) -> Taps:
     low, high = int(first.min(initial=forward.size)), int(first.max(initial=0)) + taps
     of_forward, weights = forward.part(low, max(high - low, 0)).first_and_weights()
     if forward.inside is not None:
-        read = np.arange(low, high)
-        weights[(read < forward.inside.start) | (read >= forward.inside.stop)] = 0
+        read = np.arange(low, high)[:, np.newaxis]
+        weights = np.where((read < forward.inside.start) | (read >= forward.inside.stop), np.float32(0), weights)
     place = outputs - low
     tap = index[:, np.newaxis] - of_forward[place]
     reads = (tap >= 0) & (tap < forward.taps)
@@ -387,11 +395,11 @@ def _cached_rows(compute: Callable[..., Taps], arguments: tuple[Any, ...], size:
     return taps
 
 
-def in_fours(rows: Rows, aligned: bool) -> Rows:
+def in_fours(rows: Rows, extent: int, aligned: bool) -> Rows:
     """The rows with whole fours of taps, as few as the widest needs, which begin at a multiple of four if ``aligned``.
 
-    ``extent`` is a multiple of four then. Taps 6, 7, 8 of 12 become 4 to 7 and 8 to 11, with weights 0, 0, w, w, w, 0,
-    0, 0, or 6 to 9 with w, w, w, 0: a tap without weight adds nothing.
+    ``extent``, the number of source indices, is a multiple of four then. Taps 6, 7, 8 of 12 become 4 to 7 and 8 to 11,
+    with weights 0, 0, w, w, w, 0, 0, 0, or 6 to 9 with w, w, w, 0: a tap without weight adds nothing.
     """
     first, weights = rows.first_and_weights()
     needed = rows.taps - np.argmax((weights != 0)[:, ::-1], axis=1)
@@ -399,15 +407,21 @@ def in_fours(rows: Rows, aligned: bool) -> Rows:
         needed += first % 4
     taps = -(-int(needed.max()) // 4) * 4
     return replace(
-        rows, compute=_fours, arguments=(rows, taps, aligned), taps=taps, origin=0, at_once=False, is_identity=False
+        rows,
+        compute=_fours,
+        arguments=(rows, taps, extent, aligned),
+        taps=taps,
+        origin=0,
+        at_once=False,
+        is_identity=False,
     )
 
 
-def _fours(rows: Rows, taps: int, aligned: bool, index: Index, weighs: bool) -> Taps:
+def _fours(rows: Rows, taps: int, extent: int, aligned: bool, index: Index, weighs: bool) -> Taps:
     first, weights, _ = rows.at(index, weighs=weighs)
     first = first - rows.origin
     early = first % 4 if aligned else np.zeros_like(first)
-    begin = np.minimum(first - early, rows.extent - taps)
+    begin = np.minimum(first - early, extent - taps)
     if weights is None:
         return Taps(begin)
     # Rows of fours begin earlier, and what does not fit behind has no weight.
