@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -251,3 +252,30 @@ def test_a_plan_that_is_forgotten_is_noticed(vulkan_device: rs.Device) -> None:
     small = rs.resample(x, (4, 4))
     plans._plans.clear()
     assert instructions(lambda: rs.resample(x, (4, 4), out=small)) > 2 * MOST_INSTRUCTIONS["resample"]
+
+
+MOST_PLANNED = {"resample": 22_600, "crop_resize": 22_800}
+"""Instructions of a call with new sizes, which plans it; set as ``MOST_INSTRUCTIONS``."""
+
+
+@pytest.mark.parametrize("name", MOST_PLANNED)
+def test_a_call_with_new_sizes_executes_at_most_so_many_instructions(name: str, vulkan_device: rs.Device) -> None:
+    x = source(vulkan_device, PIXELS)
+    pixels, planes = (source(vulkan_device, text) for text in ("u8[64,64,3]", "f32[1,64,64,3]"))
+    how: dict[str, Any] = {"axes": (0, 1), "mean": (0.5, 0.5, 0.5), "std": (0.25, 0.25, 0.25)}
+    calls: dict[str, Callable[[rs.Tensor], object]] = {
+        "resample": lambda image: rs.resample(image, (64, 64), axes=(0, 1), out=pixels),
+        "crop_resize": lambda image: rs.crop_resize(image, [(0, 0, *image.sizes[:2])], (64, 64), out=planes, **how),
+    }
+    counts = []
+    gc.disable()
+    try:
+        for less in range(5):
+            image = rs.Tensor(x.memory, rs.TensorDesc("u8", (270 - less, 480 - less, 3)), vulkan_device)
+            counts.append(instructions(partial(calls[name], image)))
+            vulkan_device.wait()
+    finally:
+        gc.enable()
+    print(f"{name} of new sizes: {min(counts)} instructions")
+    assert min(counts) <= MOST_PLANNED[name]
+    assert min(counts) > MOST_PLANNED[name] / 2, "the bound is too far above to hold anything"

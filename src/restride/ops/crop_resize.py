@@ -31,7 +31,7 @@ from restride.ops.plan import cached, source_beside
 from restride.ops.quantize import in_axes_of_result, normalizing
 from restride.ops.reorder import reorder
 from restride.ops.resample import INTERPOLATED_TYPES, resample
-from restride.ops.target import Out, Target, element_type, require_room, target_of_sums
+from restride.ops.target import Out, Target, element_type, element_with_room, target_of_sums
 from restride.plan.crops import MOST_TAPS, Crops, Way, add_crops, boxes_of
 from restride.plan.problem import MOST_CHANNELS
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
@@ -319,12 +319,14 @@ class Images(NamedTuple):
     @property
     def channel(self) -> int | None:
         """The axis of the channels, the one beside rows and columns; None: there is none, or there are more."""
-        return self.others[0] if len(self.others) == 1 else None
+        others = self.others
+        return others[0] if len(others) == 1 else None
 
     @property
     def last_other(self) -> int:
         """Elements along the last axis beside rows and columns; 1 if there is none."""
-        return self.desc.sizes[self.others[-1]] if self.others else 1
+        others = self.others
+        return self.desc.sizes[others[-1]] if others else 1
 
     def extents(self, desc: TensorDesc) -> tuple[int, int]:
         """Rows and columns of an image in one of the tensors."""
@@ -546,7 +548,7 @@ def _read_flips(flip: Any, boxes: int) -> npt.NDArray[np.bool_]:
     """Whether rows and columns of each box go backwards, (boxes, 2), by one word or one for each box."""
     if flip is None or isinstance(flip, str) or not isinstance(flip, Iterable):
         require_word("flip", flip, (None, *FLIPS))
-        return np.tile(np.array(FLIPS[flip or "none"], np.bool_), (boxes, 1))
+        return np.full((boxes, 2), FLIPS[flip or "none"], np.bool_)
     words = list(flip)
     if len(words) != boxes:
         raise DescriptorError(f"flip must be a word, or one for each of {boxes} boxes, got {len(words)}")
@@ -563,7 +565,7 @@ def _read_places(
         return np.array(places, np.int64)
     require_word("letterbox", letterbox, (None, *PLACES))
     if letterbox is None:
-        return np.tile(np.array((0, 0, *sizes), np.int64), (len(edges), 1))
+        return np.full((len(edges), 4), (0, 0, *sizes), np.int64)
     if edges.dtype.kind != "i":
         _refuse_floats("letterbox", units)
     box_sizes = (edges[:, 2:] - edges[:, :2]).tolist()
@@ -658,11 +660,10 @@ def _by_filters(
     few_taps = 0 if request.antialias else {"linear": 2, "cubic": 4}.get(request.mode, 0)
     rows = _rows_of_boxes(boxes, extents, request)
     sides = [boxes.sides(rows, axis) for axis in (0, 1)]
-    for of_axis in sides:
-        most = max(side.rows.taps for side in of_axis)
-        if most > MOST_TAPS:
-            raise UnsupportedError(f"a box has {most} taps along one axis, more than {MOST_TAPS}")
-    _require_few_weights(len(rows), sizes, [max(side.rows.taps for side in of_axis) for of_axis in sides])
+    most = [max(side.rows.taps for side in of_axis) for of_axis in sides]
+    if max(most) > MOST_TAPS:
+        raise UnsupportedError(f"a box has {max(most)} taps along one axis, more than {MOST_TAPS}")
+    _require_few_weights(len(rows), sizes, most)
     each = [[extent[axis] for extent in extents] for axis in (0, 1)]
     if few_taps and sizes[0] == sizes[1]:  # both axes at once: arrays so small cost by their number
         both = box_rows(sides[0] + sides[1], sizes[0], each[0] + each[1], least=few_taps)
@@ -891,7 +892,7 @@ def _crop_plan(
     request, rules = _settled_request(Request(like=like, **options), cut, src)
     elements = _read_fill(fill, source)
     result_sizes = source.result_sizes(count, size)
-    require_room(result_sizes, element_type(TensorDesc(src.dtype, result_sizes), layout, dtype, out), limits)
+    element_with_room(src, result_sizes, layout, dtype, out, limits)
     _require_few_weights(count, size)
     library = None if rules is None else _by_library(cut, source, rules, is_moved=request.mode == "nearest")
     cropped_dtype = _resized_dtype(src, request, None if library is None and count else rules)
@@ -916,7 +917,7 @@ def _crop_plan(
         )
     runs = list(source.runs(of_images))
     extents = [source.extents(run.desc) for run in runs for _ in range(run.boxes.start, run.boxes.stop)]
-    fills = np.ascontiguousarray(np.broadcast_to(elements.ravel(), (source.last_other,)))
+    fills = np.full(source.last_other, elements.ravel(), elements.dtype)
     if library is None:
         parts = [(slice(0, count), _by_filters(cut, source, extents, size, request, fills))]
     else:
@@ -977,7 +978,7 @@ def _parts_of_run(parts: Sequence[tuple[slice, Crops]], run: _Run) -> Iterator[t
             images = None if run.images is None else run.images[start - run.boxes.start : stop - run.boxes.start]
             is_whole = (start, stop) == (boxes.start, boxes.stop)
             part = crops if is_whole else crops.part(slice(start - boxes.start, stop - boxes.start))
-            yield slice(start, stop), replace(part, images=images)
+            yield slice(start, stop), part if images is None else replace(part, images=images)
 
 
 def _copy_steps(cropped: Site, target: Target, limits: Limits) -> Steps:

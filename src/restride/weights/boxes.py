@@ -91,8 +91,8 @@ def _clipped(
 ) -> BoxRows:
     """The rows, with [inside, end) those of their ``taps`` taps that lie in [0, ``extent``)."""
     if first.min() >= 0 and not (first > extent - taps).any():
-        inside, end = np.zeros_like(first), np.broadcast_to(taps, first.shape)
-        return BoxRows(first, inside, end, is_fill, weights, extent, is_held)
+        inside = np.zeros_like(first)
+        return BoxRows(first, inside, inside + taps, is_fill, weights, extent, is_held)
     inside, end = np.clip(-first, 0, taps), np.clip(extent - first, 0, taps)
     return BoxRows(first, inside, np.maximum(inside, end), is_fill, weights, extent, is_held)
 
