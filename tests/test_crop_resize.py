@@ -292,6 +292,24 @@ def test_images_of_a_list_are_one_submission(vulkan_device):
     assert made.sizes == (12, 4, 4, 3)
 
 
+@pytest.mark.parametrize("dtype", ["u8", "f16", "f32"])
+@pytest.mark.parametrize("key", [np.s_[1:3], np.s_[1:3, 1:6, 2:7], np.s_[:2, :, ::2]], ids=str)
+def test_boxes_are_written_straight_into_part_of_a_tensor(vulkan_device, dtype, key):
+    """A slice of a batch, a window, and pixels with gaps: one dispatch, and the elements around keep their bits."""
+    rng = np.random.default_rng(3)
+    x = rs.asarray(rng.integers(0, 256, (20, 30, 3), np.uint8), device=vulkan_device)
+    boxes = [(1, 2, 18, 25), (0, 0, 20, 30)]
+    whole = rs.reorder(rs.asarray(rng.integers(0, 256, (4, 7, 9, 3), np.uint8), device=vulkan_device), dtype=dtype)
+    expected, part = whole.numpy(), whole[key]
+    sizes = part.sizes[1:3]
+    expected[key] = rs.crop_resize(x, boxes, sizes, axes=(0, 1), dtype=dtype).numpy()
+    vulkan_device.wait()
+    before = vulkan_device.counters().dispatches
+    rs.crop_resize(x, boxes, sizes, axes=(0, 1), out=part)
+    assert vulkan_device.counters().dispatches - before == 1
+    np.testing.assert_array_equal(whole.numpy(), expected)
+
+
 def test_no_boxes_and_boxes_of_a_tensor(vulkan_device):
     x = rs.asarray(np.arange(60, dtype=np.uint8).reshape(5, 4, 3), device=vulkan_device)
     assert rs.crop_resize(x, np.zeros((0, 4), np.int64), (2, 2), axes=(0, 1)).sizes == (0, 2, 2, 3)

@@ -942,7 +942,8 @@ def _by_kernels(
 ) -> _CropPlan:
     """``plan`` with steps into the result if kernels can write it, else into a packed tensor that is copied there.
 
-    Integer sums for a result of less or more than 32 bits are s32 first, and that copy converts them.
+    That copy also writes the padding of a whole layout, and converts integer sums, which are s32 first where a result
+    has less or more than 32 bits.
     """
     desc = target.site.desc
     is_strided = desc.strides is not None and all(
@@ -952,7 +953,7 @@ def _by_kernels(
     if desc.dtype.itemsize != 4 and any(crops.way.shifts for _, crops in parts):
         cropped, arithmetic = TensorDesc(as_dtype("s32"), desc.sizes), NO_ARITHMETIC
         last = _copy_steps(Site(SOURCE, cropped), target, limits)
-    elif not is_strided or target.whole.is_padded:
+    elif not is_strided or (target.whole.is_whole and target.whole.is_padded):
         cropped = TensorDesc(desc.dtype, desc.sizes)
         last = _copy_steps(Site(SOURCE, cropped), target._replace(arithmetic=NO_ARITHMETIC), limits)
     starts = []
