@@ -190,13 +190,13 @@ def test_every_round_runs_all_columns_and_warm_up_does_not_count():
         return Offer(resident=lambda: order.append(name), kernel=lambda: 7.0 if name == "a" else 8.0)
 
     columns = Columns({"a": offer("a"), "b": offer("b"), "c": Offer(numpy=lambda: np.zeros(1))})
-    found = timed_rounds(columns, ("resident", "kernel", "numpy"), repeat=2)
+    found = timed_rounds(columns, ("resident", "kernel", "numpy"), repeat=8)
     rounds = [order[start : start + 2] for start in range(0, len(order), 2)]
-    assert len(rounds) == WARM_UP + 2
+    assert len(rounds) == WARM_UP + 8
     assert all(sorted(names) == ["a", "b"] for names in rounds)
-    assert len(set(map(tuple, rounds))) == 2, "neither is always first"
-    assert found["kernel"] == {"a": (7.0, 7.0), "b": (8.0, 8.0)}
-    assert {name: len(times) for name, times in found["resident"].items()} == {"a": 2, "b": 2}
+    assert 2 <= [names[0] for names in rounds[WARM_UP:]].count("a") <= 6, "neither is always first"
+    assert found["kernel"] == {"a": (7.0,) * 8, "b": (8.0,) * 8}
+    assert {name: len(times) for name, times in found["resident"].items()} == {"a": 8, "b": 8}
     assert list(found["numpy"]) == ["c"]
 
 
@@ -212,7 +212,9 @@ def test_after_a_library_whose_threads_spin_the_next_column_waits_until_they_sle
     clock = {"process": 0.0}
     monkeypatch.setattr(bench_run.time, "sleep", sleep)
     monkeypatch.setattr(bench_run.time, "process_time", lambda: clock["process"])
-    monkeypatch.setattr(bench_run.time, "perf_counter", lambda: sum(slept) * (1 + 1e-9))
+    monkeypatch.setattr(
+        bench_run.time, "perf_counter", lambda: sum(slept) * (1 + 1e-9)
+    )  # 50 * 0.01 may be just below 0.5
     spins = Offer(resident=lambda: None)
     timed_rounds(Columns({"spins": spins}, {"spins"}), ("resident",), repeat=1, warm_up=0)
     assert len(slept) == sleeps

@@ -449,7 +449,7 @@ def test_copies_of_words_have_many_invocations_where_these_are_to_be_many(src, d
             "f32[8,72]{strides=(75,1),offset=3}",
             "f32[8,72]",
             APART,
-        ),  # 18 fours a row: of an invocation, two begin the next
+        ),  # 18 fours a row, not a multiple of 4
         ("f32[8,64]{strides=(131,2)}", "f32[8,64]", APART),
         ("f32[16,4,4]{strides=(1,31,1)}", "f32[16,4,4]", APART),  # pieces one word apart
     ],

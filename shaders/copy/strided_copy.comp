@@ -6,8 +6,8 @@
 // FILL: the source is not read; a word is dispatch.low, 128 bits are it and dispatch.high in turn, twice.
 // GATHER: the source stays in single words; four of them, lane_stride apart, make one 128-bit store. A slice [::2]
 // has lane_stride 2, a flip -1, a broadcast 0.
-// SCATTER: the other way about: one 128-bit load makes four words of the destination, lane_stride apart. A tile's row into
-// packed rows of odd length has lane_stride 1, channels out of a block the size of a channel.
+// SCATTER: the other way about: one 128-bit load makes four words of the destination, lane_stride apart. Channels out of
+// a block have the size of a channel. With lane_stride 1, as of a tile's row into packed rows of odd length, see IN_A_ROW.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -168,7 +168,7 @@ void main() {
             dst_offset = dispatch.dst_base;
             FOR_COORDINATES_OF_INDEX
 #if defined(GATHER) || defined(SCATTER)
-            if (WORDS_LIE == IN_A_ROW) {
+            if (WORDS_LIE == IN_A_ROW) {  // n is 0: moves the pieces of all n
                 if (FULL || piece < dispatch.pieces) {
                     move_row(src_offset, dst_offset);
                 }

@@ -46,7 +46,7 @@ layout(push_constant) uniform Dispatch {
 // Elements of a tile along b: EDGE, or less, of 32 bytes or more, so that there are more tiles.
 layout(constant_id = 0) const uint B_EDGE = 32;
 
-// Elements along a that the source has, where it has not all of them; else 0.
+// How many elements along a, from the first, have a source, if not all have; else 0. Not together with ANYWHERE.
 layout(constant_id = 1) const uint INSIDE = 0;
 
 #if WIDTH < 32

@@ -29,13 +29,13 @@ WARM_UP = 3
 """Rounds that are not counted, because the first dispatches compile kernels."""
 
 QUIET = 0.01
-"""Seconds without work of the process, after which the threads of a library are taken to be asleep.
+"""Seconds over which the process must use less than a tenth of a core to count as idle.
 
 The system may count processor time in steps of 4 ms.
 """
 
 MOST_PAUSE = 0.5
-"""Seconds to wait for that at most."""
+"""Longest wait for an idle process, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Result:
 
 @dataclass
 class Columns:
-    """The columns of one workload: offers by name, in the order in which they run."""
+    """The columns of one workload: offers by name."""
 
     offers: dict[str, Offer] = field(default_factory=dict)
     lingering: set[str] = field(default_factory=set)
@@ -134,7 +134,7 @@ def timed_rounds(
 ) -> dict[Measure, dict[str, tuple[float, ...]]]:
     """Seconds by measure and column. Every round runs all columns, so that other work disturbs them all equally.
 
-    Each in another order, so that no column always runs behind one that leaves its code in the caches, or does not.
+    The order is drawn anew for each, so that no column always follows the same one.
     """
     steps = [
         (measure, column, step)
@@ -145,8 +145,9 @@ def timed_rounds(
     times: dict[Measure, dict[str, tuple[float, ...]]] = {measure: {} for measure in measures}
     for measure, column, _ in steps:
         times[measure][column] = ()
+    order = np.random.default_rng(len(steps))
     for number in range(warm_up + repeat):
-        for place in np.random.default_rng(number).permutation(len(steps)):
+        for place in order.permutation(len(steps)):
             measure, column, step = steps[place]
             seconds = step()
             if number >= warm_up:

@@ -21,6 +21,9 @@ from restride.plan.transpose import shared_exchange
 _THIN = 8
 """Padding is written box by box while it is at most one element in so many; else the whole buffer is, at full width."""
 
+_LONGEST_BLOCK = 32
+"""Most elements along the axis of a transpose that writes padding too."""
+
 _WIDEST_PADDED = 8
 """Bytes of the widest elements of element_pad."""
 
@@ -63,10 +66,10 @@ def _padding(desc: TensorDesc, blocking: Blocking, limits: Limits) -> Iterator[K
 
 @lru_cache(maxsize=1024)
 def padding_copy_kernels(src: TensorDesc, dst: TensorDesc, limits: Limits) -> tuple[KernelSpec, ...]:
-    """Dispatches that copy ``src`` and write the padding of a whole layout too; none where transposes do not do both.
+    """Dispatches that copy ``src`` and write the padding too; empty unless all are transposes through shared memory.
 
     f32[8,60,56,56] to nChw16c: a transpose of 48 channels, and one of 16 of which the last 4 have no source. Cached as
-    copies are.
+    ``copy_kernels`` are.
     """
     if limits.choices.transpose != "shared" or not dst.is_padded:
         return ()
@@ -77,7 +80,7 @@ def padding_copy_kernels(src: TensorDesc, dst: TensorDesc, limits: Limits) -> tu
 
 
 def _padded_problems(src: TensorDesc, dst: TensorDesc) -> list[Problem]:
-    """The walks of a copy, each over the padding behind it too; none where padding lies elsewhere, or is not 0.
+    """The walks of a copy, each extended over the zero padding that follows it; empty if any is elsewhere or not 0.
 
     60 channels in blocks of 16 have walks of 48 and of 12; the latter becomes one of 16, of which 12 are inside.
     """
@@ -96,8 +99,9 @@ def _padded_problems(src: TensorDesc, dst: TensorDesc) -> list[Problem]:
             weight, count = prod(axes[place].size for place in inner), axes[last].size
             rest = -weight * count % ascending[-1]
             if rest:
-                # A stride goes on to the end of a block where it is that of the block's largest part.
-                if count == 1 or weight != ascending[-2]:
+                # Only a block's outermost digit reaches its end by one stride: 12 channels in 4b4b are 3 x 4, and the 3
+                # becomes 4. Long ones are filled: how many elements are inside is compiled into the kernel.
+                if count == 1 or weight != ascending[-2] or count + rest // weight > _LONGEST_BLOCK:
                     return []
                 axes[last] = replace(axes[last], size=count + rest // weight, inside=range(count))
         problems.append(walk._replace(axes=tuple(axes)).problem(dst.dtype.itemsize))
