@@ -128,19 +128,19 @@ void move_row(uint src_offset, uint dst_offset) {
     [[unroll]] for (uint n = 0; n < 3; ++n) {
         fours[n] = src4[(src_offset + 3) / 4 + n];
     }
-    uint first = src_offset % 4;
+    uint shift = src_offset % 4;
     [[unroll]] for (uint n = 0; n < 4; ++n) {
-        dst[dst_offset + n] = first == 0 ? fours[n] : four_from(first, fours[(n + 3) % 4], fours[n]);
+        dst[dst_offset + n] = shift == 0 ? fours[n] : four_from(shift, fours[(n + 3) % 4], fours[n]);
     }
 #else
     [[unroll]] for (uint n = 0; n < 4; ++n) {
         fours[n] = src[src_offset + n];
     }
-    uint first = -dst_offset % 4;
+    uint shift = -dst_offset % 4;
     [[unroll]] for (uint n = 0; n < 3; ++n) {
-        dst4[(dst_offset + 3) / 4 + n] = four_from(first, fours[n], fours[n + 1]);
+        dst4[(dst_offset + 3) / 4 + n] = four_from(shift, fours[n], fours[n + 1]);
     }
-    uvec4 rest = four_from(first, fours[3], fours[0]);
+    uvec4 rest = four_from(shift, fours[3], fours[0]);
     [[unroll]] for (uint n = 0; n < 4; ++n) {
         dst[around(dst_offset, n)] = rest[n];
     }
