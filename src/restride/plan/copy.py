@@ -1,7 +1,7 @@
 """Plan of a copy: which kernel moves the elements of one layout into another bit for bit, and in how many dispatches.
 
-Kernels in the order in which they are chosen: pixels to planes, transposes, rows of narrow elements, single elements,
-words; and the general one, by digits, where no strided walks describe the layouts.
+Kernels in the order in which they are chosen: pixels to planes, transposes, padded elements, rows of narrow elements,
+single elements, words; and the general one, by digits, where no strided walks describe the layouts.
 """
 
 from __future__ import annotations
@@ -368,8 +368,8 @@ def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
     if limits.shortcuts and _can_gather(problem) and not _is_run(problem):
         bound = bind(problem, limits)
         push = Push(bound.src_base, bound.dst_base // 4, problem.count // 4, 0, word(axes[0].src))
-        is_reversed = _is_reversed(problem)
-        return walking_kernel("strided_gather_128", _gathered(axes), push, bound.windows, limits, is_reversed)
+        words_lie = _BACKWARDS if _is_reversed(problem) else _APART
+        return walking_kernel("strided_gather_128", _gathered(axes), push, bound.windows, limits, words_lie)
     if limits.shortcuts and scattered is not None and not _is_run(problem):
         bound = bind(problem, limits)
         push = Push(bound.src_base // 4, bound.dst_base, problem.count // 4, 0, axes[scattered].dst)
@@ -409,24 +409,23 @@ def walking_kernel(
     push: tuple[int, ...],
     windows: tuple[Binding, ...],
     limits: Limits,
-    is_reversed: bool = False,
+    words_lie: int = _APART,
 ) -> KernelSpec:
     """The dispatch of a strided_ module, with the axes in the order in which it walks them."""
     neighbours = limits.choices.neighbours
     each = _pieces_each(push[2], limits.choices)
     together = _together(axes, each) if neighbours and each > 1 else None
-    words_lie = _BACKWARDS if is_reversed else _APART
-    if together and each == PIECES_EACH and _is_row(shader, together[0], push[4]):
+    if together and each == PIECES_EACH and _lie_in_a_row(shader, together[0], lane_stride=push[4]):
         words_lie = _IN_A_ROW
     is_full = are_full(push[2], limits, each)
     constants = (int(neighbours), each, int(together is not None), int(is_full), words_lie)
     return strided_kernel(shader, together or axes, constants, push, windows, limits, each=each)
 
 
-def _is_row(shader: str, piece: Axis, lane_stride: int) -> bool:
-    """True if the words of a piece, and of the next ones, lie side by side: one side has words, the other fours."""
-    steps = {"strided_gather_128": (4, 1), "strided_scatter_128": (1, 4)}.get(shader)
-    return lane_stride == 1 and (piece.src, piece.dst) == steps
+def _lie_in_a_row(shader: str, pieces: Axis, lane_stride: int) -> bool:
+    """True if single words lie side by side, in a piece of four and from one piece to the next along ``pieces``."""
+    fours_and_words = {"strided_gather_128": (4, 1), "strided_scatter_128": (1, 4)}
+    return lane_stride == 1 and (pieces.src, pieces.dst) == fours_and_words.get(shader)
 
 
 def _pieces_each(pieces: int, choices: Choices) -> int:

@@ -82,7 +82,8 @@ def padding_copy_kernels(src: TensorDesc, dst: TensorDesc, limits: Limits) -> tu
 def _padded_problems(src: TensorDesc, dst: TensorDesc) -> list[Problem]:
     """The walks of a copy, each extended over the zero padding that follows it; empty if any is elsewhere or not 0.
 
-    60 channels in blocks of 16 have walks of 48 and of 12; the latter becomes one of 16, of which 12 are inside.
+    60 channels in blocks of 16 have walks of 48 and of 12; the latter becomes one of 16, of which 12 are inside. A walk
+    that ends in an incomplete block is the last one of its axis, so no other walk writes what it is extended over.
     """
     blocking = dst.blocking
     if blocking is None or blocking.weights is None or not dst.is_whole:
