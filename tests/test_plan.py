@@ -240,11 +240,11 @@ def test_no_choice_changes_a_byte(src, dst, limits):
     ("src", "choice", "groups_of"),
     [
         ("f32[4096,4096]", "registers", (16, 4, 1)),
-        ("f32[4096,4096]", "narrow", (2, 32, 1)),
-        ("u8[4096,4096]", "narrow", (2, 32, 1)),
+        ("f32[4096,4096]", "narrow", (4, 16, 1)),
+        ("u8[4096,4096]", "narrow", (4, 16, 1)),
         ("u8[4096,512]", "registers", (2, 32, 1)),  # 8 and 16 bits with long rows
         ("u16[4096,240]", "registers", (16, 4, 1)),
-        ("f32[3001,4097]", "narrow", (2, 32, 1)),
+        ("f32[3001,4097]", "narrow", (4, 16, 1)),
         ("f32[3136,16]", "narrow", (16, 4, 1)),  # 4 blocks along 16 channels: wide, or groups would not be full
     ],
 )

@@ -107,15 +107,20 @@ _RUN = 256
 """Bytes along a that a group writes, where the axis is long enough; on Mesa 22.3's llvmpipe half as many take twice as
 long."""
 
-_RUN_NARROW = 32
-"""The same in narrow groups, which read whole lines of a cache.
+_RUN_NARROW = 64
+"""The same with the choice ``narrow``: a line of a cache, so that groups read and write whole lines.
 
-Mesa 25.0's llvmpipe then takes 0.5 to 0.7 of the time. 22.3's takes 0.6 to 0.8 with 8 and 16 bits on AVX-512 (on AVX2
-as long as wide ones), with 32 bits 0.9 to 2.3.
+Mesa 25.0's llvmpipe takes 0.6 to 0.95 of the time of 256 bytes, and 0.75 to 1.05 of that of 32.
+"""
+
+_RUN_SHORT = 32
+"""The same of elements of 8 and 16 bits without that choice.
+
+Mesa 22.3's llvmpipe takes 0.6 to 0.8 of the time on AVX-512 (on AVX2 as long); with 32 bits it would take 0.9 to 2.3.
 """
 
 _LONG = 512
-"""Bytes along b that fill a narrow group of aligned blocks: 32 of 16 bytes."""
+"""Bytes along b that fill a group of ``_RUN_SHORT`` in aligned blocks: 32 of 16 bytes."""
 
 _LINE = 64
 """Bytes along b of which a group reads all, where the axis is long enough: what a cache loads at once."""
@@ -239,8 +244,8 @@ def shape_of(problem: Problem, exchange: Exchange, choices: Choices) -> Shape:
     is_aligned = _is_aligned(problem, exchange, 16 // problem.itemsize)
     # Where rows begin anywhere, narrow elements go by two words along a (A_WORDS in shaders/copy/transpose.comp).
     along_a = (16 if is_aligned or problem.itemsize >= 4 else 8) // problem.itemsize
-    is_narrow = problem.itemsize < 4 and exchange.b.size * problem.itemsize >= _LONG
-    run = _RUN_NARROW if is_narrow or choices.transpose == "narrow" else _RUN
+    is_short = problem.itemsize < 4 and exchange.b.size * problem.itemsize >= _LONG
+    run = _RUN_NARROW if choices.transpose == "narrow" else _RUN_SHORT if is_short else _RUN
     wide = _shape_of_blocks(problem, exchange, is_aligned, (along_a, 16 // problem.itemsize), run)
     invocations = GROUP_BLOCKS * math.prod(wide.groups(exchange))
     if is_aligned or invocations >= choices.fewest_invocations(problem.count):
