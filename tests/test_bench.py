@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+import time
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -198,6 +199,18 @@ def test_every_round_runs_all_columns_and_warm_up_does_not_count():
     assert found["kernel"] == {"a": (7.0,) * 8, "b": (8.0,) * 8}
     assert {name: len(times) for name, times in found["resident"].items()} == {"a": 8, "b": 8}
     assert list(found["numpy"]) == ["c"]
+
+
+def test_processor_time_counts_work_and_not_sleep():
+    def work():
+        end = time.process_time() + 0.02
+        while time.process_time() < end:
+            pass
+
+    columns = Columns({"work": Offer(resident=work), "sleep": Offer(resident=lambda: time.sleep(0.02))})
+    found = timed_rounds(columns, ("processor", "resident"), repeat=3, warm_up=0)
+    assert min(found["processor"]["work"]) >= 0.02 > 0.01 > max(found["processor"]["sleep"])
+    assert min(found["resident"]["sleep"]) >= 0.02
 
 
 @pytest.mark.parametrize(("used", "sleeps"), [([0.0], 1), ([0.02, 0.02, 0.0005], 3), ([0.02] * 60, 50)])

@@ -33,6 +33,7 @@ starts. Leave the machine alone meanwhile; the whole list takes some ten minutes
 measures: resident  the call and the wait, on tensors that are on the device
           kernel    what the device itself says it took
           numpy     numpy array in, numpy array out
+          processor of a resident call, the processor time of all threads: on a CPU driver steadier than resident
 columns:  GB/s      useful bytes, those of the elements that must be read and written, each once, per second
           of copy   that speed, as a share of the speed of the device's own copy
           /NAME     restride's time over that of NAME: below 1 restride is faster; /own: another operation of restride \
@@ -79,7 +80,7 @@ def add_commands(commands: Commands) -> None:
         type=list_of(MEASURES),
         default=MEASURES[:2],
         metavar="A,B",
-        help="resident, kernel, numpy (default: the first two)",
+        help=f"{', '.join(MEASURES)} (default: the first two)",
     )
     parser.add_argument(
         "--peers", type=list_of(_PEERS), default=_PEERS, metavar="A,B", help="other libraries, or none (default: all)"

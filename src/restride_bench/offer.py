@@ -1,4 +1,4 @@
-"""Offers, the functions by which a library does one workload in each of three measures; and peers, the libraries."""
+"""Offers, the functions by which a library does one workload for each measure; and peers, the libraries."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 from restride.errors import RestrideError
 from restride_bench.workloads import Array, Workload
 
-Measure: TypeAlias = Literal["kernel", "resident", "numpy"]
-MEASURES: tuple[Measure, ...] = ("resident", "kernel", "numpy")
+Measure: TypeAlias = Literal["resident", "kernel", "numpy", "processor"]
+MEASURES: tuple[Measure, ...] = ("resident", "kernel", "numpy", "processor")
 """resident: the call and the wait, with the tensors already on the device. kernel: the device's own time. numpy: from
-numpy array to numpy array."""
+numpy array to numpy array. processor: of a resident call, the processor time of all threads of the process."""
 
 
 class Absent(RestrideError):

@@ -273,6 +273,7 @@ TITLES: dict[Measure, str] = {
     "kernel": "kernel: what the device itself says it took",
     "resident": "resident: the call and the wait, tensors on the device, destination there",
     "numpy": "numpy: numpy array in, numpy array out",
+    "processor": "processor: of a resident call, the processor time of all threads",
 }
 
 

@@ -171,14 +171,15 @@ def _timer(offer: Offer, measure: Measure) -> Callable[[], float] | None:
     """A function that does the work once and returns its seconds; None if the offer lacks this measure."""
     if measure == "kernel":
         return offer.kernel
-    call = offer.resident if measure == "resident" else offer.numpy
+    call = offer.numpy if measure == "numpy" else offer.resident
     if call is None:
         return None
+    clock = time.process_time if measure == "processor" else time.perf_counter
 
     def timed() -> float:
-        start = time.perf_counter()
+        start = clock()
         call()
-        return time.perf_counter() - start
+        return clock() - start
 
     return timed
 
