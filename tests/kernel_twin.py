@@ -172,7 +172,8 @@ def _blocks_once(
     box = row * parts[1] >> 16
     places = np.stack([box, row - box * group[1], lane - row * group[0]])[:, box < group[2]]
     assert places.T.tolist() == [list(place) for place in product(*map(range, reversed(group)))]
-    for size, along, blocks, groups in zip(sizes, block, group, kernel.groups, strict=True):
+    along_b, along_a, deep = kernel.groups
+    for size, along, blocks, groups in zip(sizes, block, group, (along_a, along_b, deep), strict=True):
         surplus = groups * blocks * along - size
         assert surplus in range(blocks * along)
 

@@ -239,7 +239,9 @@ def test_no_choice_changes_a_byte(src, dst, limits):
 @pytest.mark.parametrize(
     ("src", "choice", "groups_of"),
     [
-        ("f32[4096,4096]", "registers", (16, 4, 1)),
+        ("f32[4096,4096]", "registers", (64, 1, 1)),
+        ("f32[4096,64]", "registers", (16, 4, 1)),  # short rows of the source: 256 bytes
+        ("f32[160,4096]", "registers", (20, 3, 1)),  # 40 blocks would leave 24 of 64 without work
         ("f32[4096,4096]", "narrow", (4, 16, 1)),
         ("u8[4096,4096]", "narrow", (4, 16, 1)),
         ("u8[4096,512]", "registers", (2, 32, 1)),  # 8 and 16 bits with long rows
@@ -248,7 +250,7 @@ def test_no_choice_changes_a_byte(src, dst, limits):
         ("f32[3136,16]", "narrow", (16, 4, 1)),  # 4 blocks along 16 channels: wide, or groups would not be full
     ],
 )
-def test_groups_of_a_narrow_transpose_write_short_rows(src, choice, groups_of):
+def test_bytes_that_a_group_of_a_transpose_writes_along_a_row(src, choice, groups_of):
     desc = TensorDesc.parse(src)
     chosen = replace(ROOMY, choices=Choices(transpose=choice))
     push = copy_kernels(desc, TensorDesc.parse(src + "{0,1}"), chosen)[0].push

@@ -88,10 +88,9 @@ def _exchange(problem: Problem, a: tuple[Axis, ...], b: tuple[Axis, ...]) -> Exc
 
 
 def longest_of(
-    problem: Problem, exchange: Exchange, groups: tuple[int, int, int], most: tuple[int, int, int]
+    problem: Problem, sides: tuple[tuple[Axis, ...], ...], groups: tuple[int, int, int], most: tuple[int, int, int]
 ) -> int | None:
-    """Position of the axis to cut where there are too many groups along a, b or the outer axes; None: there are not."""
-    sides = (exchange.a.axes, exchange.b.axes, exchange.outer)
+    """Position of the axis to cut where there are too many groups along one of three sides; None: there are not."""
     for count, limit, axes in zip(groups, most, sides, strict=True):
         if count > limit:
             return problem.axes.index(max(axes, key=lambda axis: axis.size))
@@ -107,6 +106,13 @@ _RUN = 256
 """Bytes along a that a group writes, where the axis is long enough; on Mesa 22.3's llvmpipe half as many take twice as
 long."""
 
+_RUN_LONG = 1024
+"""The same through registers where rows of b are long, if groups are as full.
+
+A group reads 16 bytes of each row, and the groups after it go on there. Mesa 22.3's llvmpipe takes 0.65 to 0.9 of the
+time with 32 and 64 bits.
+"""
+
 _RUN_NARROW = 64
 """The same with the choice ``narrow``: a line of a cache, so that groups read and write whole lines.
 
@@ -120,7 +126,7 @@ Mesa 22.3's llvmpipe takes 0.6 to 0.8 of the time on AVX-512 (on AVX2 as long); 
 """
 
 _LONG = 512
-"""Bytes along b that fill a group of ``_RUN_SHORT`` in aligned blocks: 32 of 16 bytes."""
+"""Bytes along b from which its rows are long: those of a group of ``_RUN_SHORT`` in aligned blocks, 32 of 16 bytes."""
 
 _LINE = 64
 """Bytes along b of which a group reads all, where the axis is long enough: what a cache loads at once."""
@@ -156,10 +162,10 @@ class Shape(NamedTuple):
     filled: float
 
     def groups(self, exchange: Exchange) -> tuple[int, int, int]:
-        """Work groups along a, along b and along the outer axes."""
+        """Work groups along b, along a and along the outer axes."""
         return (
-            -(-exchange.a.size // (self.block[0] * self.across)),
             -(-exchange.b.size // (self.block[1] * self.along)),
+            -(-exchange.a.size // (self.block[0] * self.across)),
             -(-exchange.indices // self.deep),
         )
 
@@ -244,27 +250,40 @@ def shape_of(problem: Problem, exchange: Exchange, choices: Choices) -> Shape:
     is_aligned = _is_aligned(problem, exchange, 16 // problem.itemsize)
     # Where rows begin anywhere, narrow elements go by two words along a (A_WORDS in shaders/copy/transpose.comp).
     along_a = (16 if is_aligned or problem.itemsize >= 4 else 8) // problem.itemsize
-    is_short = problem.itemsize < 4 and exchange.b.size * problem.itemsize >= _LONG
-    run = _RUN_NARROW if choices.transpose == "narrow" else _RUN_SHORT if is_short else _RUN
-    wide = _shape_of_blocks(problem, exchange, is_aligned, (along_a, 16 // problem.itemsize), run)
+    runs = _runs(problem, exchange, choices)
+    wide = _shape_of_blocks(problem, exchange, is_aligned, (along_a, 16 // problem.itemsize), runs)
     invocations = GROUP_BLOCKS * math.prod(wide.groups(exchange))
     if is_aligned or invocations >= choices.fewest_invocations(problem.count):
         return wide
-    return _shape_of_blocks(problem, exchange, is_aligned, (along_a, max(4 // problem.itemsize, 1)), run)
+    return _shape_of_blocks(problem, exchange, is_aligned, (along_a, max(4 // problem.itemsize, 1)), runs)
 
 
-def _shape_of_blocks(problem: Problem, exchange: Exchange, is_aligned: bool, block: tuple[int, int], run: int) -> Shape:
-    """Groups of such blocks, each of ``run`` bytes along a at least, with as few as can be that have no work."""
+def _runs(problem: Problem, exchange: Exchange, choices: Choices) -> tuple[int, ...]:
+    """Bytes along a that a group should write, the fastest first."""
+    is_long = exchange.b.size * problem.itemsize >= _LONG
+    if choices.transpose == "narrow":
+        return (_RUN_NARROW,)
+    if is_long and problem.itemsize < 4:
+        return (_RUN_SHORT,)
+    return (_RUN_LONG, _RUN) if is_long and choices.transpose == "registers" else (_RUN,)
+
+
+def _shape_of_blocks(
+    problem: Problem, exchange: Exchange, is_aligned: bool, block: tuple[int, int], runs: tuple[int, ...]
+) -> Shape:
+    """Groups of such blocks, as few as can be without work; each of one of ``runs`` bytes along a at least."""
     blocks = -(-exchange.a.size // block[0]), -(-exchange.b.size // block[1])
-    # A narrow group that is not full along b is wider: 4 blocks of 16 channels, and 16 along a.
-    filling = min(GROUP_BLOCKS // blocks[1], _RUN // (block[0] * problem.itemsize))
-    least = min(max(run // (block[0] * problem.itemsize), filling), blocks[0])
-    # 9 blocks in one row of 9; 24 in one of 24; 25 in two of 13; 1024 in 64 of 16.
-    widths = {least, *(-(-blocks[0] // rows) for rows in range(1, 5))}
-    wide = sorted(width for width in widths if least <= width <= GROUP_BLOCKS)
     # Words one by one are no faster than other kernels, where there are few blocks along a and b.
     indices = exchange.indices if is_aligned or problem.itemsize < 4 else 1
-    shapes = [_shape(exchange, is_aligned, block, blocks, width, indices) for width in wide]
+    # A narrow group that is not full along b is wider: 4 blocks of 16 channels, and 16 along a.
+    filling = min(GROUP_BLOCKS // blocks[1], _RUN // (block[0] * problem.itemsize))
+    shapes = []
+    for run in runs:
+        least = min(max(run // (block[0] * problem.itemsize), filling), blocks[0], GROUP_BLOCKS)
+        # 9 blocks in one row of 9; 24 in one of 24; 25 in two of 13; 1024 in 64 of 16.
+        widths = {least, *(-(-blocks[0] // rows) for rows in range(1, 5))}
+        wide = sorted(width for width in widths if least <= width <= GROUP_BLOCKS)
+        shapes += [_shape(exchange, is_aligned, block, blocks, width, indices) for width in wide]
     return max(shapes, key=lambda shape: shape.filled)
 
 
@@ -354,7 +373,9 @@ def axis_with_too_many_groups(problem: Problem, limits: Limits) -> int | None:
     chosen = transpose_of(problem, limits)
     if chosen is None:
         return None
-    return longest_of(problem, chosen.exchange, chosen.shape.groups(chosen.exchange), limits.max_group_count)
+    a, b, outer = chosen.exchange
+    sides = (b.axes, a.axes, outer)
+    return longest_of(problem, sides, chosen.shape.groups(chosen.exchange), limits.max_group_count)
 
 
 def _ends(problem: Problem, exchange: Exchange) -> tuple[int, int]:
@@ -443,7 +464,9 @@ def transpose_shared(problem: Problem, exchange: Exchange, limits: Limits) -> It
 
 def axis_with_too_many_tiles(problem: Problem, exchange: Exchange, limits: Limits) -> int | None:
     """The axis at which such a transpose is cut that has too many tiles."""
-    return longest_of(problem, exchange, _groups(exchange, _tile(problem, exchange, limits)), limits.max_group_count)
+    a, b, outer = exchange
+    sides = (a.axes, b.axes, outer)
+    return longest_of(problem, sides, _groups(exchange, _tile(problem, exchange, limits)), limits.max_group_count)
 
 
 def _groups(exchange: Exchange, tile: tuple[int, int]) -> tuple[int, int, int]:
