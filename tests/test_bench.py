@@ -20,7 +20,7 @@ from restride.runtime import RUNTIMES
 from restride_bench import peers
 from restride_bench import run as bench_run
 from restride_bench.charts import chart_file, draw_bars, require_matplotlib
-from restride_bench.offer import Absent, Offer
+from restride_bench.offer import MEASURES, Absent, Offer
 from restride_bench.report import FORMAT, Report, table
 from restride_bench.run import WARM_UP, Columns, Disagreement, Result, timed_rounds, warnings
 from restride_bench.workloads import TTC57, Goal, Move, Rival, Workload
@@ -262,7 +262,16 @@ def test_a_small_run_and_its_files(runtime, tmp_path, capsys):
         name = device.info.name
     record, chart = tmp_path / "here.json", tmp_path / "here.svg"
     options = ("--small", "--repeat", "1", "-k", "NCHW->NHWC f32 1x3x8x8", "--peers", "by-hand,numpy")
-    files = ("--json", str(record), "--chart", str(chart), "--measure", "kernel,resident,numpy", "--runtime", runtime)
+    files = (
+        "--json",
+        str(record),
+        "--chart",
+        str(chart),
+        "--measure",
+        "kernel,resident,numpy,processor",
+        "--runtime",
+        runtime,
+    )
     assert main(["bench", *options, *files]) == 0
     out, err = capsys.readouterr()
     assert name in out
@@ -271,8 +280,9 @@ def test_a_small_run_and_its_files(runtime, tmp_path, capsys):
     assert ("kernel is left out: the runtime kompute has no clock" in err) == (runtime == "kompute")
     made = json.loads(record.read_text())
     (result,) = made["results"]
-    measures = ["resident", "numpy"] if runtime == "kompute" else ["resident", "kernel", "numpy"]
+    measures = ["resident", "numpy", "processor"] if runtime == "kompute" else list(MEASURES)
     assert made["measures"] == measures
+    assert set(result["measures"]["processor"]) == set(result["measures"]["resident"])
     assert set(result["measures"]["resident"]) == {"restride", "copy", "by-hand", "numpy"}
     assert set(result["measures"]["numpy"]) == {"restride", "by-hand", "numpy"}
     assert all(len(column["seconds"]) == 1 for column in result["measures"]["resident"].values())
@@ -343,7 +353,7 @@ def test_the_list_needs_no_device(capsys, monkeypatch):
         (("-k", "no such"), 5, "no workload has 'no such'"),
         (("-k", "onnxruntime"), 5, "`restride bench --list` has them, and --peers names libraries"),
         (("--peers", "numpy,abacus"), 2, "'abacus' is none of by-hand, raw, numpy"),
-        (("--measure", "speed"), 2, "'speed' is none of resident, kernel, numpy"),
+        (("--measure", "speed"), 2, "'speed' is none of resident, kernel, numpy, processor"),
         (("--repeat", "0"), 2, "'0' is no number of rounds"),
         (("--chart", "here.pdf"), 2, "a chart is .svg or .png"),
         (("--growth", "here"), 2, "a chart is .svg or .png"),

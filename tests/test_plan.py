@@ -241,12 +241,15 @@ def test_no_choice_changes_a_byte(src, dst, limits):
     [
         ("f32[4096,4096]", "registers", (64, 1, 1)),
         ("f32[4096,64]", "registers", (16, 4, 1)),  # short rows of the source: 256 bytes
-        ("f32[160,4096]", "registers", (20, 3, 1)),  # 40 blocks would leave 24 of 64 without work
+        ("f32[1920,4096]", "registers", (64, 1, 1)),  # 480 blocks of 512
+        ("f32[640,480]", "registers", (16, 4, 1)),  # 160 blocks would be too few for three groups of 64
         ("f32[4096,4096]", "narrow", (4, 16, 1)),
         ("u8[4096,4096]", "narrow", (4, 16, 1)),
         ("u8[4096,512]", "registers", (2, 32, 1)),  # 8 and 16 bits with long rows
         ("u16[4096,240]", "registers", (16, 4, 1)),
         ("f32[3001,4097]", "narrow", (4, 16, 1)),
+        ("f32[4091,4077]", "registers", (64, 1, 1)),
+        ("f64[2048,4096]", "registers", (64, 1, 1)),
         ("f32[3136,16]", "narrow", (16, 4, 1)),  # 4 blocks along 16 channels: wide, or groups would not be full
     ],
 )
@@ -347,12 +350,20 @@ def test_short_rows_go_by_blocks_of_a_group(src, dst, across, deep, limits):
 
 
 @pytest.mark.parametrize("most", [(1, 3, 3), (3, 1, 3), (3, 3, 1)])
-def test_tiles_are_no_more_than_groups_may_be(most):
+@pytest.mark.parametrize(
+    ("transpose", "shader"), [("shared", "transpose_shared_32"), ("narrow", "transpose_32_aligned")]
+)
+def test_groups_of_a_transpose_are_no_more_than_there_may_be(transpose, shader, most):
     src, dst = TensorDesc.parse("f32[3,96,96]{2,1,0}"), TensorDesc.parse("f32[3,96,96]{1,2,0}")
-    kernels = copy_kernels(src, dst, Limits(max_group_count=most, choices=Choices("apart", "shared")))
-    assert {kernel.shader for kernel in kernels} == {"transpose_shared_32"}
-    assert len(kernels) >= 3
+    limits = Limits(max_group_count=most, choices=Choices("apart", transpose))
+    kernels = copy_kernels(src, dst, limits)
+    assert {kernel.shader for kernel in kernels} == {shader}
+    assert len(kernels) >= 3 - (transpose == "narrow" and most[0] < 3)  # two groups along b
     assert all(count <= limit for kernel in kernels for count, limit in zip(kernel.groups, most, strict=True))
+    source = np.random.default_rng(3).integers(0, 256, src.nbytes, np.uint8)
+    result = np.zeros(dst.nbytes, np.uint8)
+    run(kernels, source, result)
+    np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
 
 
 @pytest.mark.parametrize(

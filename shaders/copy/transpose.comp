@@ -15,8 +15,7 @@
 #extension GL_EXT_control_flow_attributes : require
 
 // `across` blocks along a, `along` of them along b, and `deep` of these. The next group is the next along b: where a group reads
-// 16 bytes of a row, the next one finds the rest of the cache line. Runs of 256 bytes along a are twice as fast as of 64 on
-// llvmpipe (Mesa 22.3) wherever rows of the destination begin inside cache lines.
+// 16 bytes of a row, the next one finds the rest of the cache line.
 layout(local_size_x = 64) in;
 
 #ifdef ALIGNED

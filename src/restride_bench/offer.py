@@ -26,7 +26,7 @@ class Absent(RestrideError):
 class Offer:
     """Functions that do a workload once per call; None: that measure is not taken.
 
-    resident: reads and writes the library's own memory; the result is complete when it returns.
+    resident: reads and writes the library's own memory; the result is complete when it returns. For "processor" too.
     result: the last result of ``resident``, in logical order.
     numpy: computes a new array from the workload's array.
     kernel: does the work and returns the seconds that the device took.
