@@ -570,3 +570,6 @@ def test_comparisons():
     report = compare_limits(np.array([11, 22], np.uint8), answer, answer, answer + np.uint8(1))
     assert (report.wrong, report.count, report.difference, report.allowed) == (1, 2, 2.0, 1.0)
     assert compare_limits(np.array([1, np.nan]), np.ones(2), np.ones(2), np.ones(2)).difference == np.inf
+    # A sum that may overflow to NaN: NaN and all from the lowest value up are right.
+    one, overflows = np.ones(3, np.float32), np.full(3, np.nan, np.float32)
+    assert compare_limits(np.array([0.5, 2, np.nan], np.float32), one, one, overflows).wrong == 1

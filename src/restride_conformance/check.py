@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from restride.cli.comparison import bits_of
 from restride.errors import DeviceLost, DeviceTimeout, RestrideError, UnsupportedError
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
@@ -26,7 +27,6 @@ from restride_conformance.record import FLUSHED, Outcome, Verdict
 from restride_conformance.report import pictures
 from restride_conformance.setting import (
     Setting,
-    bits_of,
     buffer_bytes,
     elements_of,
     guards,

@@ -17,6 +17,7 @@ import numpy as np
 import restride as rs
 from restride import reference, xp
 from restride.arithmetic import ROUNDINGS, arithmetic
+from restride.cli.comparison import flush_limits
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc, views
@@ -287,9 +288,7 @@ def _converted(case: Case, source: Array, old: Array | None, **named: Any) -> An
     if not is_arithmetic(case):
         return Answer(right, right)
     flushed = reference.reorder(source, **named, flush=True)
-    with np.errstate(invalid="ignore"):  # bf16 and the 8-bit floats warn when NaN is compared
-        is_lower = flushed < right
-    return Answer(np.where(is_lower, flushed, right), np.where(is_lower, right, flushed), flushed)
+    return Answer(*flush_limits(right, flushed), flushed)
 
 
 class Slice(Operation):

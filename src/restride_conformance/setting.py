@@ -13,10 +13,10 @@ shows. A destination that ``sum_scale`` adds to the result holds numbers, and it
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from restride.cli.comparison import bits_of, within
 from restride.layout import TensorDesc
 from restride.reference import from_buffer, to_buffer
 from restride.reference.memory import element_bytes
@@ -156,12 +156,7 @@ def is_right(case: Case, setting: Setting, elements: Array) -> Array:
     if case.operation.is_exact(case):
         equal: Array = bits_of(elements) == bits_of(lowest)
         return equal
-    with np.errstate(invalid="ignore"):  # poison may hold a signalling NaN
-        values, low, high = (array.astype(np.float64) for array in (elements, lowest, highest))
-    not_a_number = np.isnan(values) & (np.isnan(low) | np.isnan(high))
-    within = (low <= values) & ((values <= high) | np.isnan(high)) | not_a_number
-    one = (bits_of(lowest) == bits_of(highest)) & ~np.isnan(low)  # one permitted value, including the sign of a zero
-    return np.where(one, bits_of(elements) == bits_of(lowest), within)
+    return within(elements, lowest, highest)
 
 
 def mistrusted(case: Case, setting: Setting) -> str:
@@ -190,8 +185,3 @@ def _axes_alike(array: Array) -> set[int]:
     """The axes longer than 1 along which every element equals the one at index 0."""
     axes = (axis for axis, size in enumerate(array.shape) if size > 1)
     return {axis for axis in axes if (array == array.take([0], axis)).all()}
-
-
-def bits_of(elements: Any) -> Array:
-    """The bits of elements as unsigned integers of the same size."""
-    return np.asarray(elements).view(f"u{elements.dtype.itemsize}")

@@ -35,31 +35,56 @@ class Comparison:
 def compare_bits(actual: Array, expected: Array) -> Comparison:
     """Compare results whose bits must all be equal: copies, conversions and nearest resampling."""
     _require_alike(actual, expected)
-    wrong = int(np.count_nonzero(_bits(actual) != _bits(expected)))
-    return Comparison(wrong, actual.size, _distance(actual, expected) if wrong else 0.0, 0.0)
+    wrong = int(np.count_nonzero(bits_of(actual) != bits_of(expected)))
+    return Comparison(wrong, actual.size, _largest_distance(actual, expected) if wrong else 0.0, 0.0)
 
 
 def compare_limits(actual: Array, answer: Array, lowest: Array, highest: Array) -> Comparison:
-    """Compare elements, each with its own interval around ``answer``; NaN is right where ``lowest`` is NaN."""
+    """Compare elements, each ``within`` limits of its own around ``answer``."""
     _require_alike(actual, answer)
-    values, low, high = (array.astype(np.float64) for array in (actual, lowest, highest))
-    right = ((low <= values) & (values <= high)) | (np.isnan(low) & np.isnan(values))
-    allowed = max(_distance(lowest, answer), _distance(highest, answer))
-    return Comparison(int(np.count_nonzero(~right)), actual.size, _distance(actual, answer), allowed)
+    wrong = actual.size - int(np.count_nonzero(within(actual, lowest, highest)))
+    allowed = max(_largest_distance(lowest, answer), _largest_distance(highest, answer))
+    return Comparison(wrong, actual.size, _largest_distance(actual, answer), allowed)
 
 
-def compare_flushed(actual: Array, answer: Array, flushed: Array) -> Comparison:
-    """Compare elements whose bits must be those of ``answer``, where any NaN is right for a NaN.
+def flush_limits(answer: Array, flushed: Array) -> tuple[Array, Array]:
+    """The lowest and the highest elements that are right if a device may flush f32 denormals in any of its steps.
 
-    A device may flush f32 denormals to zero in some or all of its steps: where that makes a difference, ``flushed`` and
-    every value between the two is also right.
+    flushed: the elements as a device computes them that flushes in all steps.
     """
-    _require_alike(actual, answer)
-    values, one, other = (array.astype(np.float64) for array in (actual, answer, flushed))
-    is_between = (np.minimum(one, other) <= values) & (values <= np.maximum(one, other))
-    right = (_bits(actual) == _bits(answer)) | (np.isnan(values) & np.isnan(one))
-    right |= is_between & (_bits(answer) != _bits(flushed))
-    return Comparison(int(np.count_nonzero(~right)), actual.size, _distance(actual, answer), _distance(answer, flushed))
+    with np.errstate(invalid="ignore"):  # bf16 and the 8-bit floats warn when NaN is compared
+        is_lower = flushed < answer
+    return np.where(is_lower, flushed, answer), np.where(is_lower, answer, flushed)
+
+
+def within(elements: Array, lowest: Array, highest: Array) -> Array:
+    """True for each element from ``lowest`` to ``highest``, both inclusive.
+
+    Where both limits have the same bits, the element must have them too; but where they are NaN, any NaN is right.
+    Where ``highest`` alone is NaN, NaN and every value from ``lowest`` up are right.
+    """
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        values, low, high = (array.astype(np.float64) for array in (elements, lowest, highest))
+    not_a_number = np.isnan(values) & (np.isnan(low) | np.isnan(high))
+    inside = (low <= values) & ((values <= high) | np.isnan(high)) | not_a_number
+    one = (bits_of(lowest) == bits_of(highest)) & ~np.isnan(low)  # the sign of a zero, all bits of 64-bit integers
+    return np.where(one, bits_of(elements) == bits_of(lowest), inside)
+
+
+def bits_of(elements: Array) -> Array:
+    """The bits of elements as unsigned integers of the same size."""
+    return np.asarray(elements).view(f"u{elements.dtype.itemsize}")
+
+
+def distances(a: Array, b: Array) -> Array:
+    """|a - b| of each pair, as f64; infinite where they differ and at least one of them is not finite."""
+    if a.dtype.kind in "iu" and a.dtype.itemsize == 8:
+        # Subtracted as u64, because f64 has only 53 bits. For s64, 3 - -2 is 3 - (2^64 - 2) = 5 modulo 2^64.
+        return (np.maximum(a, b).view(np.uint64) - np.minimum(a, b).view(np.uint64)).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        left, right = a.astype(np.float64), b.astype(np.float64)
+        alike = (left == right) | (np.isnan(left) & np.isnan(right))
+        return np.where(alike, 0.0, np.nan_to_num(np.abs(left - right), nan=np.inf, posinf=np.inf))
 
 
 def _require_alike(actual: Array, expected: Array) -> None:
@@ -67,15 +92,5 @@ def _require_alike(actual: Array, expected: Array) -> None:
         raise AssertionError(f"result {actual.dtype}{actual.shape}, reference {expected.dtype}{expected.shape}")
 
 
-def _distance(a: Array, b: Array) -> float:
-    """The largest |a - b|; infinity if in some pair only one side is finite."""
-    if not a.size:
-        return 0.0
-    with np.errstate(invalid="ignore"):
-        left, right = a.astype(np.float64), b.astype(np.float64)
-        apart = np.where((left == right) | (np.isnan(left) & np.isnan(right)), 0.0, np.abs(left - right))
-    return float(np.nan_to_num(apart, nan=np.inf, posinf=np.inf).max())
-
-
-def _bits(array: Array) -> Array:
-    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+def _largest_distance(a: Array, b: Array) -> float:
+    return float(distances(a, b).max(initial=0.0))

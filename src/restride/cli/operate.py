@@ -14,7 +14,7 @@ import numpy as np
 
 from restride import reference
 from restride.cli import options
-from restride.cli.comparison import Comparison, compare_bits, compare_flushed, compare_limits
+from restride.cli.comparison import Comparison, compare_bits, compare_limits, flush_limits
 from restride.cli.files import (
     Array,
     FileArray,
@@ -307,7 +307,8 @@ def _reorder(arguments: argparse.Namespace, file: FileContent) -> Operation:
         answer = reference.reorder(array, permutation, **conversion)
         if conversion.keys().isdisjoint(options.SCALES):
             return compare_bits(result, answer)
-        return compare_flushed(result, answer, reference.reorder(array, permutation, flush=True, **conversion))
+        flushed = reference.reorder(array, permutation, flush=True, **conversion)
+        return compare_limits(result, answer, *flush_limits(answer, flushed))
 
     return Operation(
         dtype,

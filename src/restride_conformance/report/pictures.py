@@ -16,6 +16,7 @@ import zlib
 
 import numpy as np
 
+from restride.cli.comparison import distances
 from restride_conformance.case import Array, Case
 from restride_conformance.record import Pictures
 
@@ -36,7 +37,7 @@ def draw(case: Case, expected: Array, actual: Array) -> Pictures | None:
     channel = _channel_axis(case) if case.op == "resample" else None
     if channel is None:
         return None
-    difference = _difference(expected, actual)
+    difference = distances(expected, actual)
     if len(case.dst.sizes) == 4:
         worst = int(difference.reshape(difference.shape[0], -1).max(axis=1).argmax())
         expected, actual, difference = expected[worst], actual[worst], difference[worst]
@@ -68,17 +69,6 @@ def _channel_axis(case: Case) -> int | None:
         if sizes[axis] in (1, 3, 4) and min(sizes[other] for other in range(first, last + 1) if other != axis) >= 2
     ]
     return min(fitting, key=lambda axis: axis in resampled, default=None)
-
-
-def _difference(expected: Array, actual: Array) -> Array:
-    """|expected - actual| as f64; infinite where they differ and at least one of them is not finite."""
-    if expected.dtype.kind in "iu" and expected.dtype.itemsize == 8:
-        # Subtracted as u64, because f64 has only 53 bits. For s64, 3 - -2 is 3 - (2^64 - 2) = 5 modulo 2^64.
-        above = np.where(actual > expected, actual, expected).view(np.uint64)
-        return (above - np.where(actual > expected, expected, actual).view(np.uint64)).astype(np.float64)
-    expected, actual = expected.astype(np.float64), actual.astype(np.float64)
-    alike = (expected == actual) | (np.isnan(expected) & np.isnan(actual))
-    return np.where(alike, 0.0, np.nan_to_num(np.abs(expected - actual), nan=np.inf, posinf=np.inf))
 
 
 def _shades(values: Array, low: float, high: float) -> Array:
