@@ -1,7 +1,8 @@
 """Plan of a copy: which kernel moves the elements of one layout into another bit for bit, and in how many dispatches.
 
-Kernels in the order in which they are chosen: pixels to planes, transposes, padded elements, rows of narrow elements,
-single elements, words; and the general one, by digits, where no strided walks describe the layouts.
+Kernels in the order in which they are chosen: pixels and planes, transposes through shared memory, padded elements,
+transposes through registers, rows of narrow elements, short rows, single elements, words; and the general one, by
+digits, where no strided walks describe the layouts.
 """
 
 from __future__ import annotations
@@ -45,7 +46,6 @@ from restride.plan.tiles import Region, walks
 from restride.plan.transpose import (
     Transpose,
     axis_with_too_many_groups,
-    axis_with_too_many_tiles,
     shared_exchange,
     transpose,
     transpose_of,
@@ -130,36 +130,25 @@ def plan_copy(problem: Problem, limits: Limits) -> tuple[KernelSpec, ...]:
     problem = widen(problem, limits.widest_element)
     return tuple(
         kernel
-        for part in parts(problem, limits, _axis_to_cut)
+        for part in parts(problem, limits, axis_with_too_many_groups)
         for whole in _whole_chunks(part, limits)
         for kernel in _copy_part(whole, limits)
     )
 
 
-def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
-    shared = shared_exchange(problem, limits)
-    if shared is not None:
-        return axis_with_too_many_tiles(problem, shared, limits)
-    return axis_with_too_many_groups(problem, limits)
-
-
 def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
     is_padded = any(axis.inside is not None for axis in problem.axes)
-    pixels = _pixels_of(problem) if limits.shortcuts and not is_padded else None
-    shared = shared_exchange(problem, limits)
-    transposed = _transposed(problem, limits)
-    short_rows = _short_rows_of(problem) if limits.shortcuts else None
-    if pixels is not None:
+    if limits.shortcuts and not is_padded and (pixels := _pixels_of(problem)):
         yield _copy_pixels(problem, pixels, limits)
-    elif shared is not None:
+    elif shared := shared_exchange(problem, limits):
         yield from transpose_shared(problem, shared, limits)
     elif is_padded:
         yield from plan_elements(problem, limits, "element_pad", partial(PadPush, low=0, high=0))
-    elif transposed is not None:
+    elif transposed := _transposed(problem, limits):
         yield from transpose(problem, transposed, limits)
     elif limits.shortcuts and _are_rows(problem):
         yield _copy_rows(problem, limits)
-    elif short_rows is not None:
+    elif limits.shortcuts and (short_rows := _short_rows_of(problem)):
         yield _copy_short_rows(problem, short_rows, limits)
     elif problem.itemsize < 4:
         yield from plan_elements(problem, limits, "element_copy")
@@ -176,7 +165,7 @@ def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
 class _Pixels(NamedTuple):
     """Axes of a copy between pixels and planes: along a row, across the channels of a pixel, and the others.
 
-    chunk: most pixels of an invocation. whole_loads, whole_stores: rows are whole such chunks, and begin at 16 bytes.
+    chunk: most pixels of an invocation.
     """
 
     shader: str
@@ -184,8 +173,6 @@ class _Pixels(NamedTuple):
     channel: Axis
     others: tuple[Axis, ...]
     chunk: int
-    whole_loads: bool
-    whole_stores: bool
 
     def whole_sides(self, problem: Problem, chunk: int) -> tuple[bool, bool]:
         """For each side, whether its rows are whole chunks of so many pixels and begin at multiples of them."""
@@ -211,9 +198,7 @@ def _pixels_of(problem: Problem) -> _Pixels | None:
         return None
     if not chunk < along.size < MAX_COUNT // MOST_CHANNELS - chunk:
         return None
-    pixels = _Pixels(shader, along, channel, others, chunk, False, False)
-    whole_loads, whole_stores = pixels.whole_sides(problem, chunk)
-    return pixels._replace(whole_loads=whole_loads, whole_stores=whole_stores)
+    return _Pixels(shader, along, channel, others, chunk)
 
 
 def _planes(stride: int) -> tuple[int, ...]:
@@ -233,7 +218,7 @@ def _whole_chunks(problem: Problem, limits: Limits) -> Iterator[Problem]:
         rest = size % pixels.chunk
         whole = part_of(problem, position, 0, size - rest)
         cut = _pixels_of(whole)
-        if rest and cut is not None and (cut.whole_loads or cut.whole_stores):
+        if rest and cut is not None and any(cut.whole_sides(whole, cut.chunk)):
             yield from (whole, part_of(problem, position, size - rest, rest))
             return
     yield problem
@@ -246,11 +231,12 @@ def _copy_pixels(problem: Problem, pixels: _Pixels, limits: Limits) -> KernelSpe
     tenth, so there are three chunks of four words: (size 3, src 48, dst 16).
     """
     bound = bind(problem, limits)
-    shader, along, channel, others, chunk, *whole = pixels
+    shader, along, channel, others, chunk = pixels
     lanes = 4 // problem.itemsize
+    whole = pixels.whole_sides(problem, chunk)
     if problem.count // (chunk * channel.size) < limits.choices.fewest_invocations(problem.count):
         chunk = lanes
-        whole = [all(pixels.whole_sides(problem, chunk))] * 2
+        whole = (all(pixels.whole_sides(problem, chunk)),) * 2
     starts = (problem.dst_offset, *(axis.dst for axis in others), *_planes(channel.dst))
     before = lanes - 1 if any(start % lanes for start in starts) else 0
     chunks = -(-(along.size * along.dst + before) // (chunk * along.dst))
@@ -467,7 +453,7 @@ def _transposed(problem: Problem, limits: Limits) -> Transpose | None:
     f32[4091,4096]: a load has four words of a row. f32[2048,4095]: a store has four of a column.
     """
     chosen = transpose_of(problem, limits)
-    if chosen is None or chosen.shape.is_aligned or not limits.choices.neighbours:
+    if chosen is None or chosen.is_aligned or not limits.choices.neighbours:
         return chosen
     by_fours = _can_gather(problem) and problem.axes[0].size <= _MOST_ROWS
     return None if by_fours or _scattered_axis(problem) is not None else chosen

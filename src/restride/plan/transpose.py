@@ -40,7 +40,7 @@ class Exchange(NamedTuple):
 
     @property
     def indices(self) -> int:
-        """Of the outer axes."""
+        """Number of indices of the outer axes together."""
         return math.prod(axis.size for axis in self.outer)
 
     @property
@@ -87,16 +87,6 @@ def _exchange(problem: Problem, a: tuple[Axis, ...], b: tuple[Axis, ...]) -> Exc
     return Exchange(Side(a), Side(b), tuple(axis for axis in problem.axes if axis not in (*a, *b)))
 
 
-def longest_of(
-    problem: Problem, sides: tuple[tuple[Axis, ...], ...], groups: tuple[int, int, int], most: tuple[int, int, int]
-) -> int | None:
-    """Position of the axis to cut where there are too many groups along one of three sides; None: there are not."""
-    for count, limit, axes in zip(groups, most, sides, strict=True):
-        if count > limit:
-            return problem.axes.index(max(axes, key=lambda axis: axis.size))
-    return None
-
-
 # Through registers: blocks that are contiguous on both sides.
 
 GROUP_BLOCKS = 64
@@ -106,20 +96,20 @@ _RUN = 256
 """Bytes along a that a group writes, where the axis is long enough, and none of the following is better."""
 
 _RUN_LONG = 1024
-"""Of elements of 32 and 64 bits, with the choice ``registers``, where rows of b are long and groups nearly full.
+"""The same for elements of 32 and 64 bits, with the choice ``registers``: where rows of b are long, groups nearly full.
 
 A group reads 16 bytes of each row, and the groups after it go on there. Mesa 22.3's llvmpipe takes 0.65 to 0.9 of the
 time.
 """
 
 _RUN_NARROW = 64
-"""With the choice ``narrow``: a line of a cache, so that groups read and write whole lines.
+"""The same with the choice ``narrow``: a line of a cache, so that groups read and write whole lines.
 
 Mesa 25.0's llvmpipe takes 0.6 to 0.95 of the time of 256 bytes, and 0.75 to 1.05 of that of 32.
 """
 
 _RUN_SHORT = 32
-"""Of elements of 8 and 16 bits, without the choice ``narrow``, where rows of b are long.
+"""The same for elements of 8 and 16 bits, without the choice ``narrow``, where rows of b are long.
 
 Mesa 22.3's llvmpipe takes 0.6 to 1.0 of the time.
 """
@@ -131,14 +121,13 @@ _LINE = 64
 """Bytes along b of which a group reads all, where the axis is long enough: what a cache loads at once."""
 
 _LONGER = 0.75
-"""What a second axis on either side must at least gain, for every row is then divided by the length of the first."""
+"""Factor on the gain for each second axis: every row is then divided by the length of the first."""
 
 _MOST_ENDS = 1 / 8
-"""Of a row, that may go element by element."""
+"""Largest share of a row that may be copied element by element."""
 
 _LEAST_GAIN = 4
-"""A dispatch for the ends of rows costs as much as going element by element does, on this many times the elements of a
-dispatch of a tiled copy."""
+"""A dispatch for the ends of rows pays from this many times ``elements_per_dispatch`` elements on."""
 
 _LEAST_FILLED = 0.5
 """Share of a transpose's groups that must have work: a batch of 3 x 3 is better copied element by element."""
@@ -152,33 +141,39 @@ _NEARLY_FULL = 0.9
 and take 0.87 of the time of those of 64, which are full; 640, which fill 0.83, take 1.07."""
 
 
-class Shape(NamedTuple):
-    """How blocks and groups lie. across, along, deep: blocks of a group along a, along b, and such boxes of them.
+class Transpose(NamedTuple):
+    """What a transpose kernel exchanges, in which blocks and groups.
 
-    filled: share of what all groups could move that is there.
+    across, along: blocks of a group along a and along b. deep: indices of the outer axes in a group.
     """
 
+    exchange: Exchange
     is_aligned: bool
     block: tuple[int, int]
     across: int
     along: int
     deep: int
-    filled: float
 
-    def groups(self, exchange: Exchange) -> tuple[int, int, int]:
+    @property
+    def groups(self) -> tuple[int, int, int]:
         """Work groups along b, along a and along the outer axes."""
+        a, b, _ = self.exchange
         return (
-            -(-exchange.b.size // (self.block[1] * self.along)),
-            -(-exchange.a.size // (self.block[0] * self.across)),
-            -(-exchange.indices // self.deep),
+            -(-b.size // (self.block[1] * self.along)),
+            -(-a.size // (self.block[0] * self.across)),
+            -(-self.exchange.indices // self.deep),
         )
 
-    def is_whole(self, exchange: Exchange) -> bool:
+    @property
+    def filled(self) -> float:
+        """The share of what all groups could move that is there."""
+        room = math.prod(self.block) * GROUP_BLOCKS * math.prod(self.groups)
+        return self.exchange.a.size * self.exchange.b.size * self.exchange.indices / room
+
+    @property
+    def is_whole(self) -> bool:
         """True where every invocation of every group has a block."""
-        sizes = exchange.a.size, exchange.b.size, exchange.indices
-        group = self.block[0] * self.across, self.block[1] * self.along, self.deep
-        is_full = self.across * self.along * self.deep == GROUP_BLOCKS
-        return is_full and not any(size % each for size, each in zip(sizes, group, strict=True))
+        return self.filled == 1
 
 
 class TransposePush(NamedTuple):
@@ -200,13 +195,6 @@ class TransposePush(NamedTuple):
     indices: int
 
 
-class Transpose(NamedTuple):
-    """What a transpose kernel exchanges, and in which groups."""
-
-    exchange: Exchange
-    shape: Shape
-
-
 @lru_cache(maxsize=16)
 def transpose_of(problem: Problem, limits: Limits) -> Transpose | None:
     """The transpose that a problem is, where the kernel pays; of several the one with whole blocks in full groups.
@@ -218,9 +206,9 @@ def transpose_of(problem: Problem, limits: Limits) -> Transpose | None:
         return None
     least_filled = _LEAST_FILLED if problem.itemsize >= 4 else _LEAST_FILLED_NARROW
     exchanges = (single, *longer(problem, single))
-    chosen = [Transpose(exchange, shape_of(problem, exchange, limits.choices)) for exchange in exchanges]
-    paying = [each for each in chosen if each.shape.filled >= least_filled and _can_end(problem, each.exchange, limits)]
-    return max(paying, key=lambda each: (each.shape.is_aligned, _gain(problem, each)), default=None)
+    chosen = [_in_blocks(problem, exchange, limits.choices) for exchange in exchanges]
+    paying = [each for each in chosen if each.filled >= least_filled and _can_end(problem, each.exchange, limits)]
+    return max(paying, key=lambda each: (each.is_aligned, _gain(problem, each)), default=None)
 
 
 def _gain(problem: Problem, chosen: Transpose) -> float:
@@ -230,7 +218,7 @@ def _gain(problem: Problem, chosen: Transpose) -> float:
     """
     a, b, _ = chosen.exchange
     reach = min(a.size * problem.itemsize / _RUN, 1) * min(b.size * problem.itemsize / _LINE, 1)
-    return chosen.shape.filled * reach * _LONGER ** (len(a.axes) + len(b.axes) - 2)
+    return chosen.filled * reach * _LONGER ** (len(a.axes) + len(b.axes) - 2)
 
 
 def _can_end(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
@@ -246,8 +234,8 @@ def _can_end(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
     )
 
 
-def shape_of(problem: Problem, exchange: Exchange, choices: Choices) -> Shape:
-    """The blocks of a transpose; where rows begin anywhere, narrow ones along b if wide ones are too few.
+def _in_blocks(problem: Problem, exchange: Exchange, choices: Choices) -> Transpose:
+    """The transpose in its blocks; where rows begin anywhere, narrow ones along b if wide ones are too few.
 
     s8[64,9] to its columns, 4096 of them: blocks of 8 x 16 make 32,768 invocations, those of 8 x 4 four times as many.
     """
@@ -255,11 +243,11 @@ def shape_of(problem: Problem, exchange: Exchange, choices: Choices) -> Shape:
     # Where rows begin anywhere, narrow elements go by two words along a (A_WORDS in shaders/copy/transpose.comp).
     along_a = (16 if is_aligned or problem.itemsize >= 4 else 8) // problem.itemsize
     runs = _runs(problem, exchange, choices)
-    wide = _shape_of_blocks(problem, exchange, is_aligned, (along_a, 16 // problem.itemsize), runs)
-    invocations = GROUP_BLOCKS * math.prod(wide.groups(exchange))
+    wide = _in_groups(problem, exchange, is_aligned, (along_a, 16 // problem.itemsize), runs)
+    invocations = GROUP_BLOCKS * math.prod(wide.groups)
     if is_aligned or invocations >= choices.fewest_invocations(problem.count):
         return wide
-    return _shape_of_blocks(problem, exchange, is_aligned, (along_a, max(4 // problem.itemsize, 1)), runs)
+    return _in_groups(problem, exchange, is_aligned, (along_a, max(4 // problem.itemsize, 1)), runs)
 
 
 def _runs(problem: Problem, exchange: Exchange, choices: Choices) -> tuple[int, ...]:
@@ -272,35 +260,28 @@ def _runs(problem: Problem, exchange: Exchange, choices: Choices) -> tuple[int, 
     return (_RUN_LONG, _RUN) if is_long and choices.transpose == "registers" else (_RUN,)
 
 
-def _shape_of_blocks(
+def _in_groups(
     problem: Problem, exchange: Exchange, is_aligned: bool, block: tuple[int, int], runs: tuple[int, ...]
-) -> Shape:
-    """Groups of such blocks, each of the first of ``runs`` bytes along a that leaves few blocks without work."""
+) -> Transpose:
+    """The transpose in groups of such blocks, of the first of ``runs`` bytes along a that leaves few without work."""
     blocks = -(-exchange.a.size // block[0]), -(-exchange.b.size // block[1])
     # Words one by one are no faster than other kernels, where there are few blocks along a and b.
     indices = exchange.indices if is_aligned or problem.itemsize < 4 else 1
     # A narrow group that is not full along b is wider: 4 blocks of 16 channels, and 16 along a.
     filling = min(GROUP_BLOCKS // blocks[1], _RUN // (block[0] * problem.itemsize))
-    shapes = []
+    fullest = []
     for run in runs:
         least = min(max(run // (block[0] * problem.itemsize), filling), blocks[0])
         # 9 blocks in one row of 9; 24 in one of 24; 25 in two of 13; 1024 in 64 of 16.
         widths = {least, *(-(-blocks[0] // rows) for rows in range(1, 5))}
-        wide = sorted(width for width in widths if least <= width <= GROUP_BLOCKS)
-        each = [_shape(exchange, is_aligned, block, blocks, width, indices) for width in wide]
-        shapes.append(max(each, key=lambda shape: shape.filled))
-    fullest = max(shapes, key=lambda shape: shape.filled)
-    return next((shape for shape in shapes if shape.filled >= _NEARLY_FULL), fullest)
-
-
-def _shape(
-    exchange: Exchange, is_aligned: bool, block: tuple[int, int], blocks: tuple[int, int], across: int, indices: int
-) -> Shape:
-    along = min(GROUP_BLOCKS // across, blocks[1])
-    deep = min(GROUP_BLOCKS // (across * along), indices)
-    shape = Shape(is_aligned, block, across, along, deep, 0.0)
-    elements = math.prod(block) * GROUP_BLOCKS * math.prod(shape.groups(exchange))
-    return shape._replace(filled=exchange.a.size * exchange.b.size * exchange.indices / elements)
+        each = []
+        for across in sorted(width for width in widths if least <= width <= GROUP_BLOCKS):
+            along = min(GROUP_BLOCKS // across, blocks[1])
+            deep = min(GROUP_BLOCKS // (across * along), indices)
+            each.append(Transpose(exchange, is_aligned, block, across, along, deep))
+        fullest.append(max(each, key=lambda chosen: chosen.filled))
+    nearly_full = (chosen for chosen in fullest if chosen.filled >= _NEARLY_FULL)
+    return next(nearly_full, None) or max(fullest, key=lambda chosen: chosen.filled)
 
 
 def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[KernelSpec]:
@@ -309,7 +290,7 @@ def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[K
     The kernel writes whole words of every row; elements at the ends of rows that share words go one by one.
     """
     bound = bind(problem, limits)
-    (a, b, outer), shape = chosen
+    a, b, outer = chosen.exchange
     b_strides = [axis.dst for axis in b.axes]
     src_base, dst_base = bound.src_base, bound.dst_base
     if b.axes[0].src < 0:
@@ -318,9 +299,9 @@ def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[K
         dst_base += sum((axis.size - 1) * axis.dst for axis in b.axes)
         b_strides = [-stride for stride in b_strides]
     a_strides = [axis.src for axis in a.axes]
-    of_form = int(shape.is_whole(chosen.exchange)) if shape.is_aligned else shape.block[1] * problem.itemsize // 4
+    of_form = int(chosen.is_whole) if chosen.is_aligned else chosen.block[1] * problem.itemsize // 4
     yield KernelSpec(
-        shader=f"transpose_{8 * problem.itemsize}" + "_aligned" * shape.is_aligned,
+        shader=f"transpose_{8 * problem.itemsize}" + "_aligned" * chosen.is_aligned,
         constants=constants_for(outer, (*(int(len(side.axes) > 1) for side in (a, b)), of_form)),
         push=TransposePush(
             src_base=word(src_base),
@@ -331,15 +312,15 @@ def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[K
             b_dst=word(b_strides[0]),
             a_jump=_jump(a, a_strides),
             b_jump=_jump(b, b_strides),
-            across=shape.across,
-            along=shape.along,
-            deep=shape.deep,
-            per_across=_reciprocal(shape.across),
-            per_along=_reciprocal(shape.along),
+            across=chosen.across,
+            along=chosen.along,
+            deep=chosen.deep,
+            per_across=_reciprocal(chosen.across),
+            per_along=_reciprocal(chosen.along),
             indices=chosen.exchange.indices,
         ),
         parameters=pack_parameters(outer, (a.run, b.run)),
-        groups=shape.groups(chosen.exchange),
+        groups=chosen.groups,
         bindings=bound.windows,
     )
     yield from _end_kernels(problem, chosen.exchange, limits)
@@ -372,16 +353,6 @@ def _jump(side: Side, strides: list[int]) -> int:
 def _reciprocal(divisor: int) -> int:
     """2^16 / divisor, rounded up: the product with n below 64, shifted right by 16, is n / divisor."""
     return -(-(1 << 16) // divisor)
-
-
-def axis_with_too_many_groups(problem: Problem, limits: Limits) -> int | None:
-    """The axis at which a transpose is cut that has too many groups."""
-    chosen = transpose_of(problem, limits)
-    if chosen is None:
-        return None
-    a, b, outer = chosen.exchange
-    sides = (b.axes, a.axes, outer)
-    return longest_of(problem, sides, chosen.shape.groups(chosen.exchange), limits.max_group_count)
 
 
 def _ends(problem: Problem, exchange: Exchange) -> tuple[int, int]:
@@ -468,13 +439,6 @@ def transpose_shared(problem: Problem, exchange: Exchange, limits: Limits) -> It
     yield from _end_kernels(problem, exchange, limits)
 
 
-def axis_with_too_many_tiles(problem: Problem, exchange: Exchange, limits: Limits) -> int | None:
-    """The axis at which such a transpose is cut that has too many tiles."""
-    a, b, outer = exchange
-    sides = (a.axes, b.axes, outer)
-    return longest_of(problem, sides, _groups(exchange, _tile(problem, exchange, limits)), limits.max_group_count)
-
-
 def _groups(exchange: Exchange, tile: tuple[int, int]) -> tuple[int, int, int]:
     """Tiles along a and along b, and indices of the other axes."""
     return -(-exchange.a.size // tile[0]), -(-exchange.b.size // tile[1]), exchange.indices
@@ -500,11 +464,7 @@ def _in_whole_words(problem: Problem, exchange: Exchange) -> bool:
     u8[64,128] to columns has a row of 128 bytes along b and one of 64 along a; u8[64,127] has none of whole words.
     """
     lanes = 4 // problem.itemsize
-    if lanes <= 1:
-        return True
-    strides = (*exchange.src_strides, *exchange.dst_strides)
-    values = (*strides, problem.src_offset, problem.dst_offset, exchange.a.size, exchange.b.size)
-    return exchange.b.axes[0].src == 1 and not any(value % lanes for value in values)
+    return lanes <= 1 or (exchange.b.axes[0].src == 1 and _is_aligned(problem, exchange, lanes))
 
 
 def _can_pad(a: Axis, *others: Axis) -> bool:
@@ -517,3 +477,24 @@ def _can_cut_words(problem: Problem, exchange: Exchange, limits: Limits) -> bool
     """True where the kernel may cut narrow elements from two words of a row each, and rows have few ends."""
     (a,), (b,) = exchange.a.axes, exchange.b.axes
     return problem.itemsize < 4 and b.src == 1 and a.inside is None and _can_end(problem, exchange, limits)
+
+
+# Either way.
+
+
+def axis_with_too_many_groups(problem: Problem, limits: Limits) -> int | None:
+    """The axis at which a transpose is cut that has too many work groups along one of its sides."""
+    shared = shared_exchange(problem, limits)
+    chosen = transpose_of(problem, limits) if shared is None else None
+    if shared is not None:
+        a, b, outer = shared
+        sides, groups = (a.axes, b.axes, outer), _groups(shared, _tile(problem, shared, limits))
+    elif chosen is not None:
+        a, b, outer = chosen.exchange
+        sides, groups = (b.axes, a.axes, outer), chosen.groups
+    else:
+        return None
+    for count, most, axes in zip(groups, limits.max_group_count, sides, strict=True):
+        if count > most:
+            return problem.axes.index(max(axes, key=lambda axis: axis.size))
+    return None
