@@ -21,7 +21,7 @@ from restride.layout import TensorDesc
 from restride.plan.dispatches import (
     axis_with_too_many_pairs,
     bind,
-    pair_ranges,
+    pair_spans,
     part_of,
     parts,
     strided_kernel,
@@ -43,28 +43,11 @@ from restride.plan.problem import (
 from restride.plan.tiles import Pairs, Region, SharedPlace, walks
 from restride.weights import Shifts
 
-ELEMENT_TYPES = {
-    name: number
-    for number, name in enumerate(
-        (
-            "f32",
-            "f16",
-            "bf16",
-            "u8",
-            "s8",
-            "s32",
-            "pred",
-            "s16",
-            "u16",
-            "u32",
-            "s64",
-            "u64",
-            "f64",
-            "f8e4m3fn",
-            "f8e5m2",
-        )
-    )
-}
+_TYPES = (
+    "f32", "f16", "bf16", "u8", "s8", "s32", "pred", "s16", "u16", "u32", "s64", "u64", "f64", "f8e4m3fn", "f8e5m2",
+)  # fmt: skip
+
+ELEMENT_TYPES = {name: number for number, name in enumerate(_TYPES)}
 """The number of each element type in shaders/include/types.glsl."""
 
 _SATURATES, _ROUNDS_FIRST, _NORMAL_QUOTIENTS, _SHORT_QUOTIENTS = 4, 8, 16, 32
@@ -196,39 +179,36 @@ class Conversion:
             return self.constants_of_elements
         return src, dst, rounding + _SHORT_QUOTIENTS * _are_short(self.arithmetic.dst.pairs), steps
 
-    def push(
+    def with_scales(
         self,
         head: tuple[int, ...],
-        tables: tuple[int, int, int],
+        parameters: bytes,
         offsets: tuple[int, int],
+        spans: tuple[Span, Span],
         lanes: Planes | Channels | None = None,
         shifts: Shifts | None = None,
-    ) -> tuple[int, ...]:
-        """Push constants of a kernel that converts: ``head``, ``Scales``, ``lanes`` and ``Last``.
+    ) -> tuple[tuple[int, ...], bytes]:
+        """The push constants of a kernel that converts, and ``parameters`` with the pairs that it reads behind them.
 
-        tables: where the pairs of the source, of the destination and of post-ops begin, in pairs.
-        offsets: the pair of index 0 in the source's and in the destination's pairs.
+        Push constants: ``head``, ``Scales``, ``lanes`` and ``Last``. Behind ``parameters`` lie the pairs of the source,
+        of the destination and of the post-ops.
+
+        offsets: the pair of index 0 in the source's and in the destination's list. spans: the pairs that are read.
         """
-        sum_scale = self.arithmetic.sum_scale or 0.0
-        scalars = [_first_pair(side) for side in (self.arithmetic.src, self.arithmetic.dst)]
-        values = struct.unpack("5I", struct.pack("5f", *scalars[0], *scalars[1], sum_scale))
-        src, dst, ops = tables
-        scales = Scales(word(src + offsets[0]), word(dst + offsets[1]), *values)
-        return (*head, *scales, *(lanes or Planes()), *Last(ops, shifts.word if shifts else 0))
-
-    def with_pairs(self, parameters: bytes, ranges: tuple[Span, Span]) -> tuple[bytes, tuple[int, int, int]]:
-        """``parameters`` followed by the pairs of both sides and of post-ops, and where each of the three begins."""
-        parts, starts = [parameters], []
-        nbytes = len(parameters)
-        for side, place, part in zip((self.arithmetic.src, self.arithmetic.dst), self.places, ranges, strict=True):
-            starts.append(nbytes // PAIR_BYTES)
+        sides = self.arithmetic.src, self.arithmetic.dst
+        parts, nbytes, first = [parameters], len(parameters), []
+        for side, place, offset, span in zip(sides, self.places, offsets, spans, strict=True):
+            first.append(word(nbytes // PAIR_BYTES + offset - span.lowest))
             if side is not None and place is not None:
-                pairs = side.pairs[part.lowest * PAIR_BYTES : (part.highest + 1) * PAIR_BYTES]
+                pairs = side.pairs[span.lowest * PAIR_BYTES : (span.highest + 1) * PAIR_BYTES]
                 parts.append(pairs + bytes(-len(pairs) % (4 * ROW_WORDS)))
                 nbytes += len(parts[-1])
         ops = b"".join(struct.pack("2f", op.first, op.second) for op in self.arithmetic.post_ops)
         parts.append(ops + bytes(-len(ops) % (4 * ROW_WORDS)))
-        return b"".join(parts), (starts[0], starts[1], nbytes // PAIR_BYTES)
+        numbers = (*_first_pair(sides[0]), *_first_pair(sides[1]), self.arithmetic.sum_scale or 0.0)
+        scales = Scales(first[0], first[1], *struct.unpack("5I", struct.pack("5f", *numbers)))
+        last = Last(nbytes // PAIR_BYTES, shifts.word if shifts else 0)
+        return (*head, *scales, *(lanes or Planes()), *last), b"".join(parts)
 
 
 def _are_short(pairs: bytes) -> bool:
@@ -287,11 +267,10 @@ def _by_digits(region: Region, conversion: Conversion, limits: Limits) -> Iterat
     itemsizes = conversion.src.itemsize, conversion.dst.itemsize
     for part in digit_dispatches(region, itemsizes, limits, has_pairs=True):
         src, dst = part.pairs
-        ranges = (Span(*src.span), Span(*dst.span))
-        program, tables = conversion.with_pairs(part.program, ranges)
-        push = conversion.push(part.push, tables, (src.const - ranges[0].lowest, dst.const - ranges[1].lowest))
+        offsets, spans = (src.const, dst.const), (Span(*src.span), Span(*dst.span))
+        push, program = conversion.with_scales(part.push, part.program, offsets, spans)
         constants = (8 * conversion.dst.itemsize, 0, *conversion.constants)
-        yield part.kernel("digit_convert", constants, push, limits, program)
+        yield part._replace(program=program).kernel("digit_convert", constants, push, limits)
 
 
 def _whole_fours(problem: Problem, limits: Limits) -> Iterator[Problem]:
@@ -308,11 +287,8 @@ def _whole_fours(problem: Problem, limits: Limits) -> Iterator[Problem]:
 
 def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> KernelSpec:
     bound = bind(problem, limits)
-    ranges = pair_ranges(problem)
-    src_pairs, dst_pairs = (offset - part.lowest for offset, part in zip(problem.pair_offsets, ranges, strict=True))
     fours = _fours(problem)
     axes = problem.axes if fours is None else fours.axes
-    parameters, tables = conversion.with_pairs(pack_parameters(axes), ranges)
     bits = 8 * problem.itemsize
     if fours is None:
         work = work_of(problem, bound)
@@ -325,7 +301,8 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> Kernel
         constants = (bits, *fours.constants(conversion, limits.choices.neighbours))
         head = Push(bound.src_base, bound.dst_base, problem.count // (4 * plane.size), 0, word(lane.src))
         lanes = Planes(word(lane.pairs[0]), word(lane.pairs[1]), plane.dst, word(plane.pairs[0]), word(plane.pairs[1]))
-    push = conversion.push(head, tables, (src_pairs, dst_pairs), lanes)
+    spans = pair_spans(problem)
+    push, parameters = conversion.with_scales(head, pack_parameters(axes), problem.pair_offsets, spans, lanes)
     return strided_kernel(shader, axes, constants, push, bound.windows, limits, each=each, parameters=parameters)
 
 

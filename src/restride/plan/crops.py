@@ -28,7 +28,6 @@ from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.convert import Channels, Conversion
 from restride.plan.dispatches import (
-    GROUP_SIZE,
     MAX_COUNT,
     MAX_TABLE_BYTES,
     MOST_PAIR_BYTES,
@@ -36,7 +35,7 @@ from restride.plan.dispatches import (
     Work,
     require_windows,
     rows_each,
-    rows_of_groups,
+    strided_kernel,
     work_of,
 )
 from restride.plan.problem import (
@@ -48,7 +47,6 @@ from restride.plan.problem import (
     Problem,
     Push,
     Span,
-    constants_for,
     in_order,
     multiply_shift,
     word,
@@ -203,7 +201,7 @@ def _add_pass(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
     )
     if crops.fill.size >= MOST:
         raise UnsupportedError(f"an image has {crops.fill.size} channels, more than {MOST - 1}: {src.desc}")
-    _pair_ranges(whole)
+    _pair_spans(whole)
     parts = tuple(_parts(whole))  # a box that is too large is refused now, not when kernels are made
     steps.add(src, dst, lambda: tuple(map(_kernel, parts)))
 
@@ -319,7 +317,7 @@ def _parts(whole: _Part) -> Iterator[_Part]:
         yield from _parts(whole._replace(dst=dst, crops=crops.part(boxes), first=whole.first + boxes.start))
 
 
-def _pair_ranges(part: _Part) -> tuple[Span, Span]:
+def _pair_spans(part: _Part) -> tuple[Span, Span]:
     """The spans of all pairs of scale and zero point, for source and destination."""
     sides = (part.conversion.arithmetic.src, part.conversion.arithmetic.dst)
     ranges = [Span(0, 0 if side is None else side.count - 1) for side in sides]
@@ -422,18 +420,14 @@ def _kernel(part: _Part) -> KernelSpec:
         many_rows,
         *([int(kernel.backwards)] if kernel.shader == "crop_resize_fixed" else []),
     )
-    parameters, starts = conversion.with_pairs(_packed(walk, crops, src, kernel.tables), _pair_ranges(part))
     push = Push(bound.src_base, bound.dst_base, work.pieces, work.first, word(lane.src))
     offsets = [0 if place is None else place.strides[0] * part.first for place in conversion.places]
     lanes = Channels(word(lane.pairs[0]), word(lane.pairs[1]), lane.dst, row.size, row.dst)
-    return KernelSpec(
-        shader=kernel.shader,
-        constants=constants_for(walk, constants),
-        push=conversion.push(push, starts, (offsets[0], offsets[1]), lanes, crops.way.shifts),
-        parameters=parameters,
-        groups=rows_of_groups(-(-work.pieces // GROUP_SIZE), part.limits),
-        bindings=windows,
+    packed = _packed(walk, crops, src, kernel.tables)
+    scaled, parameters = conversion.with_scales(
+        push, packed, (offsets[0], offsets[1]), _pair_spans(part), lanes, crops.way.shifts
     )
+    return strided_kernel(kernel.shader, walk, constants, scaled, windows, part.limits, parameters=parameters)
 
 
 def _slots(crops: Crops) -> int:

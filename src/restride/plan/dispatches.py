@@ -114,9 +114,9 @@ def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
     return None
 
 
-def pair_ranges(problem: Problem) -> tuple[Span, Span]:
+def pair_spans(problem: Problem) -> tuple[Span, Span]:
     """The spans of the pairs that a problem reads, for the source and for the destination."""
-    ranges = []
+    spans = []
     for side, offset in enumerate(problem.pair_offsets):
         lowest = highest = offset
         for axis in problem.axes:
@@ -125,13 +125,13 @@ def pair_ranges(problem: Problem) -> tuple[Span, Span]:
                 lowest += reach
             else:
                 highest += reach
-        ranges.append(Span(lowest, highest))
-    return ranges[0], ranges[1]
+        spans.append(Span(lowest, highest))
+    return spans[0], spans[1]
 
 
 def axis_with_too_many_pairs(problem: Problem, _limits: Limits) -> int | None:
     """The axis at which to cut a problem that reads more pairs than one dispatch may have; None: it does not."""
-    if sum(part.pair_bytes for part in pair_ranges(problem)) <= MOST_PAIR_BYTES:
+    if sum(span.pair_bytes for span in pair_spans(problem)) <= MOST_PAIR_BYTES:
         return None
     return longest(problem, lambda axis: (axis.size - 1) * sum(map(abs, axis.pairs)))
 

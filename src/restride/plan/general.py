@@ -44,12 +44,10 @@ class DigitDispatch(NamedTuple):
     windows: tuple[Binding, Binding]
     pairs: tuple[Linear, Linear]
 
-    def kernel(
-        self, shader: str, constants: tuple[int, ...], push: tuple[int, ...], limits: Limits, program: bytes = b""
-    ) -> KernelSpec:
-        """The dispatch of ``shader``. program: replaces the dispatch's own, unless empty."""
+    def kernel(self, shader: str, constants: tuple[int, ...], push: tuple[int, ...], limits: Limits) -> KernelSpec:
+        """The dispatch of ``shader``."""
         groups = groups_for(self.push.pieces, limits)
-        return KernelSpec(shader, (*constants, self.room), push, program or self.program, groups, self.windows)
+        return KernelSpec(shader, (*constants, self.room), push, self.program, groups, self.windows)
 
 
 def general_kernels(region: Region, itemsize: int, limits: Limits, fill: int | None = None) -> Iterator[KernelSpec]:

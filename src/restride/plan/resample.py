@@ -25,7 +25,7 @@ from restride.plan.dispatches import (
     MAX_TABLE_BYTES,
     axis_with_too_many_pairs,
     bind,
-    pair_ranges,
+    pair_spans,
     parts,
     plan_elements,
     rows_each,
@@ -468,13 +468,16 @@ def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits:
     problem = work.problem
     bound = bind(problem, limits)
     divisors = (work.first, work.lane_stride) if work.lane_stride else ()
-    ranges = pair_ranges(problem)
-    parameters, pair_starts = conversion.with_pairs(pack_parameters(problem.axes, divisors), ranges)
-    offsets = tuple(offset - part.lowest for offset, part in zip(problem.pair_offsets, ranges, strict=True))
     rows = (work.rows,) if work.rows else ()
     constants = (8 * problem.itemsize, work.owned, *conversion.constants, _slots(tables), *work.axes, *rows)
     push = (BlockPush if divisors else Push)(bound.src_base, bound.dst_base, work.total, work.first, work.lane_stride)
-    scaled = conversion.push(push, pair_starts, (offsets[0], offsets[1]), shifts=tables[-1][1].shifts)
+    scaled, parameters = conversion.with_scales(
+        push,
+        pack_parameters(problem.axes, divisors),
+        problem.pair_offsets,
+        pair_spans(problem),
+        shifts=tables[-1][1].shifts,
+    )
     return strided_kernel(work.shader, problem.axes, constants, scaled, bound.windows, limits, parameters=parameters)
 
 

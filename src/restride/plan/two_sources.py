@@ -15,7 +15,7 @@ import numpy as np
 from restride.kernel import Binding, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.convert import ELEMENT_TYPES
-from restride.plan.dispatches import bind, longest, pair_ranges, parts, require_windows, strided_kernel, work_of
+from restride.plan.dispatches import bind, longest, pair_spans, parts, require_windows, strided_kernel, work_of
 from restride.plan.problem import Axis, Problem, pack_parameters, simplify, word
 
 
@@ -59,7 +59,7 @@ def _parts(src: TensorDesc, other: TensorDesc, dst: TensorDesc, limits: Limits) 
 
 def _other_window(problem: Problem, itemsize: int, limits: Limits) -> Binding:
     """The window of the second source that the problem reads."""
-    return pair_ranges(problem)[0].window(itemsize, limits)
+    return pair_spans(problem)[0].window(itemsize, limits)
 
 
 def _axis_to_cut(itemsize: int, problem: Problem, limits: Limits) -> int | None:

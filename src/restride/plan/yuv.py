@@ -14,8 +14,8 @@ from restride.arguments import require_word
 from restride.errors import DescriptorError, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
-from restride.plan.dispatches import GROUP_SIZE, require_windows, rows_of_groups
-from restride.plan.problem import WINDOW_ALIGNMENT, Axis, Span, constants_for, pack_parameters, word
+from restride.plan.dispatches import require_windows, strided_kernel
+from restride.plan.problem import WINDOW_ALIGNMENT, Axis, Span, word
 
 FRACTION_BITS = 20
 """Bits of a factor's fraction: sums stay below 2^30, and a factor is off by at most 2^-21."""
@@ -208,7 +208,7 @@ def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, 
             Axis(rows // _ROWS, _ROWS * frames.row, _ROWS * rgb.row, pairs=(chroma_row, 0)),
             Axis(number, frames.stride, rgb.stride, pairs=(frames.stride, 0)),
         ]
-        walked = [axis for axis in axes if axis.size > 1]
+        walked = tuple(axis for axis in axes if axis.size > 1)
         spans = frames.span(first, number), rgb.span(first, number)
         windows = (spans[0].window(1, limits), spans[1].window(1, limits, writes=True))
         src_base, dst_base = (span.lowest - window.offset for span, window in zip(spans, windows, strict=True))
@@ -217,25 +217,10 @@ def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, 
         u, v = (other, chroma) if form.v_first else (chroma, other)
         aligned = not any(place % 4 for place in (src_base, frames.row, *(axis.src for axis in walked)))
         pieces = chunks * (rows // _ROWS) * number
-        yield KernelSpec(
-            shader="yuv_to_rgb",
-            constants=constants_for(walked, (int(aligned), int(to_channel == 1), chroma_step)),
-            push=YuvPush(
-                src_base,
-                dst_base,
-                pieces,
-                u,
-                v,
-                frames.row,
-                rgb.row,
-                to_channel,
-                chunks - 1 if columns % COLUMNS else _NO_CHUNK,
-                *map(word, colors),
-            ),
-            parameters=pack_parameters(walked),
-            groups=rows_of_groups(-(-pieces // GROUP_SIZE), limits),
-            bindings=windows,
-        )
+        last = chunks - 1 if columns % COLUMNS else _NO_CHUNK
+        push = YuvPush(src_base, dst_base, pieces, u, v, frames.row, rgb.row, to_channel, last, *map(word, colors))
+        constants = (int(aligned), int(to_channel == 1), chroma_step)
+        yield strided_kernel("yuv_to_rgb", walked, constants, push, windows, limits)
 
 
 def _parts(frames: _Frames, rgb: _Frames, limits: Limits) -> Iterator[tuple[int, int]]:
