@@ -40,9 +40,13 @@ class Plan:
         [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
     """
 
-    __slots__ = ("_call", "_dst", "_reads_result", "_src", "_steps")
+    __slots__ = ("_call", "_dst", "_reads_result", "_src", "_steps", "warning")
 
-    def __init__(self, src: TensorDesc, dst: TensorDesc, steps: Steps, *, reads_result: bool = False) -> None:
+    def __init__(
+        self, src: TensorDesc, dst: TensorDesc, steps: Steps, *, reads_result: bool = False, warning: str = ""
+    ) -> None:
+        """reads_result: the steps add to the result. warning: what the operation warns of; calls of the plan do not."""
+        self.warning = warning
         self._src = src
         self._dst = dst
         self._steps = steps
@@ -77,7 +81,7 @@ class Plan:
             raise DescriptorError(f"out is {out.desc}, but the plan makes {self._dst}")
         if out is not None and out.memory is src.memory:
             raise DescriptorError(f"out {out.desc} must have another buffer than x {src.desc}, for a plan")
-        return Plan.run(self, src, out)  # not self.run: a DoubtfulPlan warned when it was made
+        return self.run(src, out)
 
     def run(self, src: Tensor, out: Tensor | None) -> Tensor:
         """Run the plan without checks, on tensors that it was made for."""
@@ -93,21 +97,6 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"<restride.Plan {self._src} to {self._dst}, {len(self._steps.steps)} steps>"
-
-
-class DoubtfulPlan(Plan):
-    """A plan whose caller may have meant something else: the operation warns, a call of the plan does not."""
-
-    __slots__ = ("warning",)
-
-    def __init__(self, warning: str, src: TensorDesc, dst: TensorDesc, steps: Steps, *, reads_result: bool) -> None:
-        super().__init__(src, dst, steps, reads_result=reads_result)
-        self.warning = warning
-
-    def run(self, src: Tensor, out: Tensor | None) -> Tensor:
-        """Warn, and run the plan."""
-        warn_caller(self.warning)
-        return super().run(src, out)
 
 
 class ViewPlan(Plan):
@@ -161,7 +150,10 @@ def perform(planner: Planner, x: Any, out: Tensor | None, **arguments: Any) -> T
     arguments["src"] = src.desc
     arguments["out"] = None if out is None else Out(out.desc, out.memory is src.memory)
     arguments["limits"] = src.device.limits
-    return cached(planner, arguments).run(src, out)
+    plan = cached(planner, arguments)
+    if plan.warning:
+        warn_caller(plan.warning)
+    return plan.run(src, out)
 
 
 def plan_call(
@@ -175,7 +167,7 @@ def plan_call(
     """The plan of ``operation(x, *arguments, **named)`` for an ``x`` laid out as ``src`` and a result as ``dst``."""
     out = None if dst is None else Out(as_desc(dst), is_shared=False)
     plan = _planned(operation, Unplaced(as_desc(src), out, as_device(device).limits), arguments, named)
-    if isinstance(plan, DoubtfulPlan):
+    if plan.warning:
         warn_caller(plan.warning)
     return plan
 

@@ -17,7 +17,7 @@ from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, family
 from restride.layout.tensor_desc import element_bits
-from restride.ops.plan import DoubtfulPlan, Plan, perform, plan_call
+from restride.ops.plan import Plan, perform, plan_call
 from restride.ops.target import Out, Target, element_type, element_with_room, require_out_of_sum, target_of_sums
 from restride.plan import (
     Tables,
@@ -364,7 +364,7 @@ def resample_plan(
                 f"source_sizes {resized.source_sizes}"
             )
     warning = about_channels(request, src.rank, sized.old, sized.new, "x")
-    return plan_of(src, resized, layout, element, out, resized.outside, numbers, limits, warning)
+    return plan_of(src, resized, out, limits, layout, element, numbers, warning)
 
 
 def backward_plan(
@@ -384,7 +384,7 @@ def backward_plan(
             if type_.name not in GRADIENT_TYPES:
                 raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}")
     warning = about_channels(request, src.rank, [src.sizes[axis] for axis in axes], input_sizes, "grad")
-    return plan_of(src, forward.transposed(), layout, element, out, 0.0, {"saturate": False}, limits, warning)
+    return plan_of(src, forward.transposed(), out, limits, layout, element, {"saturate": False}, warning)
 
 
 def library_plan(
@@ -398,7 +398,7 @@ def library_plan(
 ) -> Plan:
     """The plan of a resampling along ``axes`` to ``sizes`` by rows that are already known."""
     resized = Resizing(axes, rows.rows, tuple(map(range, sizes)), src.sizes, *rows[1:], rounds=True)
-    return plan_of(src, resized, None, element_type(src, None, None, out), out, 0.0, {}, limits)
+    return plan_of(src, resized, out, limits)
 
 
 def require_rows_and_columns(request: Request, axes: tuple[int, ...], argument: str, src: TensorDesc) -> None:
@@ -467,35 +467,31 @@ _FEW_TAPS = 4
 def plan_of(
     src: TensorDesc,
     resized: Resizing,
-    layout: Layout,
-    element: DType,
     out: Out | None,
-    extrapolation_value: float,
-    numbers: dict[str, Any],
     limits: Limits,
+    layout: Layout = None,
+    element: DType | None = None,
+    numbers: dict[str, Any] | None = None,
     warning: str = "",
 ) -> Plan:
     """The plan of the resampling ``resized`` on ``src``, the whole source or the part of it that is read.
 
-    element: type of the result. numbers: the arguments of ``restride.arithmetic.arithmetic``. warning: that of a
-    ``DoubtfulPlan``; empty: none.
+    element: type of the result; None: that of the source or of ``out``. numbers: arguments of
+    ``restride.arithmetic.arithmetic``. warning: that of the plan.
 
     Raises:
         UnsupportedError: elements are not interpolated, or too many weights are needed.
     """
     with ErrorContext(src):
         _require_few_weights(resized)
+    numbers = numbers or {}
     sum_scale = numbers.get("sum_scale")
     require_out_of_sum(sum_scale, src, out)
     sums = sums_of(src, resized)
-    result = family(src, resized.sizes, element)
-    moves = all(rows.moves for rows in resized.rows)
-    target = target_of_sums(src, sums, result, layout, out, numbers, moves=moves)
-    steps = steps_to(src, resized, sums, target, extrapolation_value, limits)
-    reads_result = sum_scale is not None
-    if warning:
-        return DoubtfulPlan(warning, src, target.whole, steps, reads_result=reads_result)
-    return Plan(src, target.whole, steps, reads_result=reads_result)
+    result = family(src, resized.sizes, element or element_type(src, layout, None, out))
+    target = target_of_sums(src, sums, result, layout, out, numbers, moves=resized.moves)
+    steps = steps_to(src, resized, sums, target, limits)
+    return Plan(src, target.whole, steps, reads_result=sum_scale is not None, warning=warning)
 
 
 def sums_of(src: TensorDesc, resized: Resizing) -> TensorDesc:
@@ -504,13 +500,12 @@ def sums_of(src: TensorDesc, resized: Resizing) -> TensorDesc:
     Raises:
         UnsupportedError: elements of the type cannot be interpolated.
     """
-    moves = all(rows.moves for rows in resized.rows)
-    if not moves and src.dtype.name not in INTERPOLATED_TYPES:
+    if not resized.moves and src.dtype.name not in INTERPOLATED_TYPES:
         raise UnsupportedError(
             f"elements of type {src.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} are, for "
             f"{src}; rs.reorder converts: dtype='f32', and nearest modes take every type"
         )
-    return TensorDesc(src.dtype if moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
+    return TensorDesc(src.dtype if resized.moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
 
 
 def steps_to(
@@ -518,7 +513,6 @@ def steps_to(
     resized: Resizing,
     sums: TensorDesc,
     target: Target,
-    extrapolation_value: float,
     limits: Limits,
 ) -> Steps:
     """The steps of a resampling that computes ``sums`` and writes them to ``target``."""
@@ -528,7 +522,7 @@ def steps_to(
     if not dst.numel:
         steps.copy(target.site, target.site, dst, target.arithmetic)  # no elements, but there may be padding
     elif resized.inside != resized.window or not source.desc.numel:
-        _add_extrapolated(steps, source, resized, sums, target, extrapolation_value)
+        _add_extrapolated(steps, source, resized, sums, target)
     else:
         _add_passes(steps, source, resized, target)
     return steps
@@ -550,9 +544,7 @@ def _require_few_weights(resized: Resizing) -> None:
             )
 
 
-def _add_extrapolated(
-    steps: Steps, src: Site, resized: Resizing, whole: TensorDesc, target: Target, value: float
-) -> None:
+def _add_extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorDesc, target: Target) -> None:
     """Add steps where outputs read beyond the source: one value around the box of the other outputs.
 
     If no source element is read, all outputs have that value: a crop beside the source, a gradient of nothing.
@@ -571,7 +563,7 @@ def _add_extrapolated(
         target.arithmetic.is_conversion and dst.dtype == whole.dtype and dst.is_packed and dst.strides is not None
     )
     plain = target.site if is_direct else steps.new(whole)
-    steps.pad(inner, plain, starts, _saturated(value, whole.dtype))
+    steps.pad(inner, plain, starts, _saturated(resized.outside, whole.dtype))
     if not is_direct:
         steps.copy(plain, target.site, target.whole, target.arithmetic)
 

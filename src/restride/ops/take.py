@@ -18,7 +18,7 @@ from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.ops.plan import Plan, perform
 from restride.ops.resample import plan_of
-from restride.ops.target import Out, destination, element_type, require_room
+from restride.ops.target import Out, destination, require_room
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.tensor import Tensor
 from restride.weights import Resizing, indexed_rows
@@ -44,7 +44,7 @@ def take_plan(
         for axis, listed in zip(axes, indices, strict=True):
             rows.append(indexed_rows(src.sizes[axis], _from_0(listed, axis, src.sizes[axis])))
     resized = Resizing(axes, tuple(rows), tuple(range(each.size) for each in rows), src.sizes)
-    return plan_of(src, resized, None, element_type(src, None, None, out), out, 0.0, {}, limits)
+    return plan_of(src, resized, out, limits)
 
 
 def _from_0(indices: Indices, axis: int, size: int) -> Indices:

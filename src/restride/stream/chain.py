@@ -578,7 +578,7 @@ def _resample_part(
     require_room(resized.sizes, dtype, limits)
     result = family(src, resized.sizes, dtype)
     whole, site = destination(result, layout, src, out, result, dtype)
-    steps = steps_to(src, resized, sums_of(src, resized), Target(site, whole, full), resized.outside, limits)
+    steps = steps_to(src, resized, sums_of(src, resized), Target(site, whole, full), limits)
     return Plan(src, whole, steps)
 
 

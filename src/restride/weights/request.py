@@ -160,7 +160,12 @@ class Resizing:
     @property
     def keeps_type(self) -> bool:
         """True if sums are rounded to the source's type before they are converted."""
-        return self.rounds and not all(rows.moves for rows in self.rows)
+        return self.rounds and not self.moves
+
+    @property
+    def moves(self) -> bool:
+        """True if every output is one of the source's elements."""
+        return all(rows.moves for rows in self.rows)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
