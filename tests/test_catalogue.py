@@ -23,8 +23,9 @@ from restride.layout.views import broadcast_to, index, permute, reshape
 from restride.ops.crop_resize import CROPPED_TYPES, FLIPS, UNITS
 from restride.ops.letterbox import PLACES
 from restride.ops.take import PAD_MODES
-from restride.plan import copy_kernels, copy_problems, is_resampled_by_walks
 from restride.plan.convert import ELEMENT_TYPES
+from restride.plan.copy import copy_kernels, copy_problems
+from restride.plan.resample import is_resampled_by_walks
 from restride.reference.gradient import GRADIENT_TYPES
 from restride.reference.resample import INTERPOLATED_TYPES
 from restride.weights import COORDINATES, MODES, NEAREST_RULES, POLICIES

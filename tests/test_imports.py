@@ -166,7 +166,8 @@ import numpy as np
 import restride as rs
 from restride.kernel import Limits
 from restride.arithmetic import NO_ARITHMETIC
-from restride.plan import copy_kernels, passes, resample_kernels
+from restride.plan.copy import copy_kernels
+from restride.plan.resample import passes, resample_kernels
 from restride.weights import Request, resizing
 
 desc = rs.TensorDesc.parse("u8[3,5]{0,1}")

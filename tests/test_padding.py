@@ -17,7 +17,7 @@ from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
 from restride.layout.tensor_desc import element_bits, padding_number
-from restride.plan import pad_kernels, padding_kernels
+from restride.plan.fill import pad_kernels, padding_kernels
 from restride.reference.memory import from_buffer, to_buffer
 from restride_conformance.shader.part import SteeredLimits
 

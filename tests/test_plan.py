@@ -18,8 +18,9 @@ from restride.errors import UnsupportedError
 from restride.kernel import CANDIDATES, Choices, Limits
 from restride.layout import TensorDesc
 from restride.layout.equation import shared_offset
-from restride.plan import Tables, copy_kernels, resample_kernels, taps_fit
+from restride.plan.copy import copy_kernels
 from restride.plan.problem import Axis, multiply_shift, simplify, table_words, widen
+from restride.plan.resample import Tables, resample_kernels, taps_fit
 from restride.reference import resample_limits
 from restride.weights import Request, Rows, resizing
 from restride_conformance.shader.part import SteeredLimits

@@ -18,7 +18,7 @@ from restride.dtypes import DTYPES
 from restride.errors import UnsupportedError
 from restride.kernel import Choices, KernelSpec, Limits
 from restride.layout import TensorDesc, views
-from restride.plan import convert_kernels
+from restride.plan.convert import convert_kernels
 from restride.plan.dispatches import MOST_PAIR_BYTES
 from restride.plan.problem import PAIR_BYTES
 from restride.reference import from_buffer, reorder, to_buffer

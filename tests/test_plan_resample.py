@@ -16,12 +16,12 @@ from kernel_twin import run
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.kernel import CANDIDATES, Choices, KernelSpec, Limits
 from restride.layout import TensorDesc
-from restride.plan import Tables, taps_fit
 from restride.plan.convert import Conversion
 from restride.plan.dispatches import bind
 from restride.plan.problem import Axis, Problem, simplify, table_bytes, table_words
 from restride.plan.resample import (
     Invocations,
+    Tables,
     by_cells,
     by_elements,
     by_neighbours,
@@ -30,6 +30,7 @@ from restride.plan.resample import (
     invocations,
     passes,
     plan_resample,
+    taps_fit,
 )
 from restride.reference import from_buffer
 from restride.weights import Request, Rows, in_fours, library_rows, resizing
@@ -73,7 +74,7 @@ def chosen(src: str, dst: str, choice: Request = WIDENED, axes: tuple[int, ...] 
 
 def test_cells_are_the_worked_example():
     made = by_cells(problem("u8[8,1080,1920]", "u8[8,540,960]", AREA), ROOMY)
-    assert (made.shader, made.total, made.first, made.lane_stride) == ("resample_cells", 130_560, 240, 68)
+    assert (made.shader, made.total, made.row_pieces, made.blocks) == ("resample_cells", 130_560, 240, 68)
     # The rows are axis 1, of two taps like axis 0, whose cells are two apart; no slot between.
     assert (made.axes, made.rows) == ((1, 0, 2, 2, 1, 2), 8)
 
@@ -123,7 +124,7 @@ def test_what_has_no_cells(src, dst, choice):
 
 def test_rows_are_the_worked_example():
     made = by_rows(problem("u8[3,224,224]", "u8[3,1080,1920]", LINEAR), ROOMY)
-    assert (made.shader, made.total, made.first, made.lane_stride, made.owned) == (
+    assert (made.shader, made.total, made.row_pieces, made.blocks, made.owned) == (
         "resample_runs",
         97_200,
         240,
@@ -140,10 +141,10 @@ def test_taps_are_the_worked_example():
     made = by_taps(asked, ROOMY)
     assert made.problem.axes[0].table.taps == 20
     # Planes and rows are one axis, of 405 blocks.
-    assert (made.shader, made.total, made.first, made.lane_stride) == ("resample_along", 90_720, 224, 405)
+    assert (made.shader, made.total, made.row_pieces, made.blocks) == ("resample_along", 90_720, 224, 405)
     assert made.axes == (0, 1, 1, 1, 0)
     apart = by_taps(problem("u8[3,1080,1920]{strides=(2073604,1920,1)}", "f32[3,1080,224]", WIDENED), ROOMY)
-    assert (apart.total, apart.first, apart.lane_stride) == (90_720, 224, 135)
+    assert (apart.total, apart.row_pieces, apart.blocks) == (90_720, 224, 135)
 
 
 def test_neighbours_are_the_worked_example():
@@ -157,7 +158,7 @@ def test_channels_side_by_side_are_one_pixel(channels):
     if channels == 5:
         assert made.shader == "resample_across"
         return
-    assert (made.shader, made.total, made.lane_stride) == ("resample_along", 12 * 3, 3)
+    assert (made.shader, made.total, made.blocks) == ("resample_along", 12 * 3, 3)
     assert made.axes == (int(channels > 1), 1, 2 if channels > 1 else 1, channels, 0)
 
 
@@ -252,7 +253,7 @@ def test_what_is_not_made_by_neighbours(src, dst, choice, axes):
 )
 def test_neighbours_that_are_not_whole_fours_are_put_together(src, dst, pieces):
     made = by_neighbours(problem(src, dst, WIDENED))
-    assert (made.shader, made.first, made.axes[1]) == ("resample_across", pieces, 0)
+    assert (made.shader, made.row_pieces, made.axes[1]) == ("resample_across", pieces, 0)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +289,7 @@ def test_a_gpu_has_as_many_rows_of_pixels_as_a_cache_keeps_and_invocations_allow
     asked = problem(src, dst, Request(mode="cubic", antialias=True), axes=(1,) if src.endswith(",3]") else None)
     for choices, rows in ((Choices("apart"), few), (Choices("apart", invocations="many"), many), (Choices(), 8)):
         made = by_taps(asked, replace(ROOMY, choices=choices))
-        assert (made.rows, made.lane_stride) == (rows, -(-asked.axes[made.axes[2]].size // rows))
+        assert (made.rows, made.blocks) == (rows, -(-asked.axes[made.axes[2]].size // rows))
 
 
 BY_ROWS = ("u8[8,8]", "u8[12,12]", LINEAR)

@@ -14,8 +14,8 @@ from random_layouts import random_layout, random_pair
 from restride.errors import UnsupportedError
 from restride.kernel import Choices, Limits
 from restride.layout import TensorDesc, views
-from restride.plan import copy_kernels, copy_problems, padding_copy_kernels, padding_kernels
-from restride.plan.copy import plan_copy
+from restride.plan.copy import copy_kernels, copy_problems, plan_copy
+from restride.plan.fill import padding_copy_kernels, padding_kernels
 from restride.plan.problem import Axis, Problem
 from restride.reference.memory import from_buffer, to_buffer
 from restride_conformance.shader.part import SteeredLimits

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from restride.errors import DescriptorError
-from restride.plan import passes
+from restride.plan.resample import passes
 from restride.weights import COORDINATES, MOST_TAPS, NEAREST_RULES, Request, Rows, filter_of, resizing
 from restride.weights.coordinates import Line
 

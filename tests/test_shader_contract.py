@@ -14,10 +14,10 @@ from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
 from restride.kernel import CANDIDATES
-from restride.plan import copy_kernels, crops, resample
+from restride.plan import crops, resample
 from restride.plan import resample as invocations
 from restride.plan.convert import ELEMENT_TYPES, FOURS_PER_INVOCATION, PAIRS_ALONG_FOUR, Conversion
-from restride.plan.copy import _SHARED_WORDS, PIECES_EACH
+from restride.plan.copy import _SHARED_WORDS, PIECES_EACH, copy_kernels
 from restride.plan.dispatches import GROUP_SIZE
 from restride.plan.problem import (
     AXIS_ROWS,

@@ -25,7 +25,8 @@ from restride.drawing.terminal import CROSSINGS
 from restride.errors import DescriptorError, UnsupportedError
 from restride.kernel import Limits
 from restride.layout import TensorDesc
-from restride.plan import copy_kernels, padding_kernels
+from restride.plan.copy import copy_kernels
+from restride.plan.fill import padding_kernels
 from restride.reference import memory
 
 FIGURE_1 = "f32[3,5]{1,0:T(2,2)}"

@@ -11,8 +11,7 @@ from judges import judge
 
 import restride as rs
 from restride.kernel import Limits
-from restride.plan import yuv_kernels
-from restride.plan.yuv import FORMATS, colors
+from restride.plan.yuv import FORMATS, colors, yuv_kernels
 
 RNG = np.random.default_rng(7)
 

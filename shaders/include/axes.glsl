@@ -1,7 +1,7 @@
 // The axes of a strided problem, from the innermost (axis 0) to the outermost, each with its size and both strides.
 //
 // SIZE(k), SRC(k), DST(k): size, source stride and destination stride, in elements. Strides are two's complement; destination
-//   strides are positive and, except for axis 0 of strided_copy.comp, ascend with k.
+//   strides are positive and, except for axis 0 of strided_copy.comp and short_rows.comp, ascend with k.
 // An axis of size 1 exists only if it has a table or padding. It is outermost, and its destination stride exceeds every offset
 //   that the other axes reach, so both divisions give 0, as they must.
 // TABLE(k): the row of `parameters` where the table of the axis starts; 0 if it has none.

@@ -3,7 +3,7 @@
 // Little-endian, as in numpy: u8 element 6 is bits 16..23 of word 1 (6 / 4 = 1, 8 * (6 % 4) = 16).
 // This file depends on the global declarations of `src` and `dst` (uint[]).
 
-layout(constant_id = 0) const uint BITS = 32;  // bits of one element: 8, 16 or 32, and 64 in kernels that convert
+layout(constant_id = 0) const uint BITS = 32;  // bits of one element: 8, 16 or 32, and 64 in element_pad and kernels that convert
 const uint LANES = BITS > 32 ? 1 : 32 / BITS;  // elements in a word
 const uint ELEMENT_MASK = BITS > 32 ? 0xFFFFFFFFu : 0xFFFFFFFFu >> (32 - BITS);
 

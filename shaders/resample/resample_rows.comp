@@ -5,7 +5,8 @@
 // but for the sign of a NaN, which a compiler may choose.
 // Weights along the inner axes are loaded once, those along the rows once a row: on llvmpipe a load costs what ten sums do.
 // Invocations go along a row, then to the next block of rows: what rows read of their table is the same for most neighbours.
-// An invocation makes ELEMENTS of a row, which lie side by side: whole words of the destination, four if they fit, of RUNS eight.
+// An invocation makes ELEMENTS of a row, which lie side by side: whole words of the destination, four if they fit, of RUNS eight,
+// or two where four would read far apart.
 // Without slots, elements are moved: TAPS is 1. Enlarged twice, four neighbours are two of the source: one load of a GROUP.
 // RUNS: what the elements of a piece read along axis 0 is a run of the source, loaded once for all of them.
 // FIXED: sums of integers, see taps.glsl; with slots, and without RUNS.
@@ -177,7 +178,6 @@ void keep_row(uint offset) {
 #else
 
 // What an element of a piece reads, tap by tap; or the elements of four neighbours, moved out of one group.
-//
 
 layout(constant_id = 14) const uint GROUP = 0;  // the four of a piece are of one aligned group of so many, if not 0
 

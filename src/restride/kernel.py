@@ -96,8 +96,8 @@ class Limits:
     max_memory: bytes of the largest memory, by its heap or its largest allocation. Plans do not depend on it, so
         limits that differ only in it are equal.
 
-    The properties are choices as well, the same on every device, that change no result; ``SteeredLimits`` overrides
-    them. They are not fields, because reports list the fields as facts of the device.
+    The properties are choices as well, which change no result; ``SteeredLimits`` overrides them. They are not fields,
+    because reports list the fields as facts of the device.
     """
 
     max_buffer_range: int = 128 << 20
@@ -117,10 +117,7 @@ class Limits:
 
     @property
     def shortcuts(self) -> bool:
-        """True if a copy of words may go through ``run_copy``, ``strided_gather``, ``strided_scatter``, ``transpose``.
-
-        ``strided_copy`` can do the same, but slower.
-        """
+        """True if copies may use other kernels than ``strided_copy`` and ``element_copy``, which are slower."""
         return True
 
     @property

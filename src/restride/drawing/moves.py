@@ -14,7 +14,8 @@ from restride.drawing.explain import counted
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.layout.overlap import require_injective, require_like
-from restride.plan import copy_kernels, copy_problems, padding_kernels
+from restride.plan.copy import copy_kernels, copy_problems
+from restride.plan.fill import padding_kernels
 
 MOST_COUNTED = 1 << 18
 """Most elements whose runs are counted one by one, in 0.1 s and 12 MiB; 0.5 s and 24 MiB if offsets exceed 64 bits."""

@@ -19,17 +19,17 @@ from restride.layout.argument import Layout, family
 from restride.layout.tensor_desc import element_bits
 from restride.ops.plan import Plan, perform, plan_call
 from restride.ops.target import Out, Target, element_type, element_with_room, require_out_of_sum, target_of_sums
-from restride.plan import (
+from restride.plan.fill import padding_kernels
+from restride.plan.problem import MOST_CHANNELS
+from restride.plan.resample import (
     Tables,
     is_index,
     is_made_by_elements,
     is_resampled_by_walks,
-    padding_kernels,
     passes,
     resample_kernels,
     taps_fit,
 )
-from restride.plan.problem import MOST_CHANNELS
 from restride.plan.steps import SOURCE, Site, Steps, together
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor

@@ -14,9 +14,8 @@ from restride.layout.views import index
 from restride.ops.plan import Plan, perform
 from restride.ops.reorder import reorder
 from restride.ops.target import Out, destination
-from restride.plan import reads_frames, writes_frames, yuv_kernels
 from restride.plan.steps import SOURCE, Site, Steps
-from restride.plan.yuv import CHANNELS, COLUMNS, Colors, Format, checked
+from restride.plan.yuv import CHANNELS, COLUMNS, Colors, Format, checked, reads_frames, writes_frames, yuv_kernels
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor, empty
 

@@ -50,8 +50,7 @@ _CUT = 64
 """Halves are rounded to multiples of this, which keeps wide elements and blocks of 16 bytes whole."""
 
 _LEAST_BYTES_FULL = 512
-"""A dispatch for what is behind full groups costs as much as the guard of all groups, on this many bytes of the result
-for each element of a dispatch of a tiled copy: 1 MiB."""
+"""Full groups get a dispatch of their own in results of ``elements_per_dispatch`` times this many bytes: 1 MiB."""
 
 _MOST_REST = 1 / 8
 """Most of a problem that may be left to that dispatch."""
@@ -313,7 +312,7 @@ def plan_elements(
 ) -> Iterator[KernelSpec]:
     """Dispatches of ``shader``, which writes elements by shaders/include/destination.glsl.
 
-    They have 8 to 32 bits, or 64 in ``element_pad``, whose axes have all their steps inside where they are not told.
+    Elements have 8 to 32 bits, or up to 64 in ``element_pad``; there an axis without ``inside`` counts as all inside.
 
     pushed: makes the push constants from the first four of ``Push``.
     """

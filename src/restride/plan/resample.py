@@ -68,20 +68,22 @@ _CACHED_BYTES = 20 << 10
 class Invocations(NamedTuple):
     """What ``total`` invocations of a shader make of a problem.
 
-    owned: specialization constant 1: whether words are owned, by elements; elements of a piece, by rows; else 0.
+    row_pieces, blocks: pieces in a row, and blocks of rows; 0 by elements.
+    owned: specialization constant 1: elements of a piece, by rows; whether words are owned, by elements; else 0.
     axes: constants from 7 on, what the kernel knows of the axes.
     rows: the constant behind those: rows of an invocation, by cells, by rows and by taps.
-    first, lane_stride: push constants; by cells, by rows and by taps, the pieces of a row and the blocks of rows.
+    first_word: that of the push constants, by elements.
     """
 
     shader: str
     problem: Problem
     total: int
-    first: int
-    lane_stride: int
-    owned: int
+    row_pieces: int = 0
+    blocks: int = 0
+    owned: int = 0
     axes: tuple[int, ...] = ()
     rows: int = 0
+    first_word: int = 0
 
     @property
     def are_elements(self) -> bool:
@@ -107,7 +109,7 @@ def invocations(problem: Problem, limits: Limits) -> Invocations:
 def by_elements(problem: Problem, limits: Limits) -> Invocations:
     """One element or word of the destination each: fits every problem of one dispatch."""
     work = work_of(problem, bind(problem, limits))
-    return Invocations("resample", problem, work.pieces, work.first, 0, int(work.own_words))
+    return Invocations("resample", problem, work.pieces, owned=int(work.own_words), first_word=work.first)
 
 
 def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
@@ -399,7 +401,7 @@ MOST_SLOTS = 3
 _GRADIENT = 4
 
 LONG = 8
-"""That sums along slot 0 are long; shifted by 1 and 2 of the others (``LONG`` in shaders/include/taps.glsl)."""
+"""The bit for long sums along slot 0; slots 1 and 2 have the next two (``LONG`` in shaders/include/taps.glsl)."""
 
 SHORT_SUM = 32
 """Taps with weight up to which what additions lose is left out (``SHORT_SUM`` in shaders/include/taps.glsl).
@@ -467,10 +469,11 @@ def is_index(tables: Tables) -> bool:
 def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits: Limits) -> KernelSpec:
     problem = work.problem
     bound = bind(problem, limits)
-    divisors = (work.first, work.lane_stride) if work.lane_stride else ()
+    divisors = (work.row_pieces, work.blocks) if work.blocks else ()
     rows = (work.rows,) if work.rows else ()
     constants = (8 * problem.itemsize, work.owned, *conversion.constants, _slots(tables), *work.axes, *rows)
-    push = (BlockPush if divisors else Push)(bound.src_base, bound.dst_base, work.total, work.first, work.lane_stride)
+    first = bound.src_base, bound.dst_base, work.total
+    push = BlockPush(*first, *divisors) if divisors else Push(*first, work.first_word)
     scaled, parameters = conversion.with_scales(
         push,
         pack_parameters(problem.axes, divisors),

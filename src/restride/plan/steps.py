@@ -11,14 +11,9 @@ from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.kernel import KernelSpec, Limits, Run
 from restride.layout import TensorDesc
 from restride.layout.views import broadcast_to
-from restride.plan import (
-    convert_kernels,
-    copy_kernels,
-    pad_kernels,
-    padding_copy_kernels,
-    padding_kernels,
-    run_copied,
-)
+from restride.plan.convert import convert_kernels
+from restride.plan.copy import copy_kernels, run_copied
+from restride.plan.fill import pad_kernels, padding_copy_kernels, padding_kernels
 
 SOURCE = 0
 RESULT = 1

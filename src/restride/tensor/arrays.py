@@ -19,7 +19,8 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc, as_desc
 from restride.layout.overlap import require_injective, require_like
 from restride.layout.tensor_desc import packed_strides
-from restride.plan import Axis, byte_copy_kernels
+from restride.plan.copy import byte_copy_kernels
+from restride.plan.problem import Axis
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.runtime import import_kp_tensor, is_kp_tensor
 from restride.runtime.cuda_driver import LEGACY_STREAM

@@ -232,16 +232,26 @@ class Rows:
             of_parts = Shifts(self.shifts.element, self.shifts.product)
             of_sums = Shifts(total=self.shifts.total, bits=self.shifts.bits)
         whole = replace(self, start=0, count=self.size, origin=0)
-        parts = replace(
-            Rows(_part_of_row, (whole, many), self.source_size, self.size * many, MOST_TAPS, shifts=of_parts),
+        parts = Rows(
+            _part_of_row,
+            (whole, many),
+            self.source_size,
+            self.size * many,
+            MOST_TAPS,
+            shifts=of_parts,
             is_transposed=self.is_transposed,
             in_order=self.in_order,
             start=self.start * many,
             count=self.count * many,
             origin=self.origin,
         )
-        sums = replace(
-            Rows(_sum_of_parts, (many, of_sums is None), parts.size, self.size, many, shifts=of_sums),
+        sums = Rows(
+            _sum_of_parts,
+            (many, of_sums is None),
+            parts.size,
+            self.size,
+            many,
+            shifts=of_sums,
             is_transposed=self.is_transposed,
             in_order=self.in_order,
             start=self.start,
@@ -256,9 +266,7 @@ def are_few(size: int, taps: int) -> bool:
     return size * taps <= _MOST_AT_ONCE
 
 
-def library_rows(
-    rule: Rule, source_size: int, size: int, *others: Any, is_identity: bool = False, repeats_edges: bool = False
-) -> Rows:
+def library_rows(rule: Rule, source_size: int, size: int, *others: Any, is_identity: bool = False) -> Rows:
     """The rows ``rule(source_size, size, *others)`` of an axis; ``is_identity``: the library copies the axis as it is.
 
     Raises:
@@ -272,18 +280,7 @@ def library_rows(
     arguments = rule, source_size, size, others, is_identity
     _, weights, shifts = _cached_rows(_compute_library, arguments, size)
     moves, taps = weights is None, 1 if weights is None else weights.shape[1]
-    return Rows(
-        _compute_library,
-        arguments,
-        source_size,
-        size,
-        taps,
-        moves,
-        shifts,
-        is_identity,
-        repeats_edges=repeats_edges,
-        at_once=True,
-    )
+    return Rows(_compute_library, arguments, source_size, size, taps, moves, shifts, is_identity, at_once=True)
 
 
 def with_edges(rows: Rows) -> Rows:

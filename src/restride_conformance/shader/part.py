@@ -16,7 +16,7 @@ class SteeredLimits(Limits):
     """Limits that steer more problems to one kernel; they do not change results.
 
     widest_element: bytes of the widest load and store.
-    shortcuts: copies of words may use ``run_copy``, ``strided_gather``, ``strided_scatter`` and ``transpose``.
+    shortcuts: copies may use other kernels than ``strided_copy`` and ``element_copy``.
     elements_per_dispatch: fewest elements that justify an extra dispatch of a tiled copy.
     copies_runs: a run of bytes may use the device's own copy.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from restride.weights.like import opencv, pillow, scikit_image, torch
-from restride.weights.like.profile import Mode, Profile, mode_of
+from restride.weights.like.profile import Profile, mode_of
 
 _PILLOW_CUBIC = -0.5
 
@@ -19,19 +19,10 @@ _TORCH_CUBIC = mode_of(
     antialiased={"exclude_outside": True, "cubic_a": _PILLOW_CUBIC},
 )
 
-_ONNX = (
-    "coordinates",
-    "roi",
-    "keep_aspect_ratio_policy",
-    "recompute_scale_factor",
-)
+_ONNX = ("coordinates", "roi", "keep_aspect_ratio_policy", "recompute_scale_factor")
 
 _FILTER = mode_of(mode="linear", antialias=True, exclude_outside=True)
 _PILLOW_BICUBIC = mode_of(mode="cubic", cubic_a=_PILLOW_CUBIC, antialias=True, exclude_outside=True)
-
-
-def _plain(word: str) -> Mode:
-    return mode_of(mode=word)
 
 
 Library: TypeAlias = Literal[
@@ -99,13 +90,13 @@ LIBRARIES: dict[str, Profile] = {
             "bicubic": mode_of(
                 mode="cubic", cubic_a=_PILLOW_CUBIC, exclude_outside=True, antialiased={"exclude_outside": True}
             ),
-            "area": _plain("area"),
+            "area": mode_of(mode="area"),
         },
     ),
     "pillow": Profile(
         "Pillow 13.0.0, Image.resize",
         "bicubic",
-        {"nearest": _plain("nearest")} | dict.fromkeys(pillow.FILTERS, _FILTER) | {"bicubic": _PILLOW_BICUBIC},
+        {"nearest": mode_of(mode="nearest")} | dict.fromkeys(pillow.FILTERS, _FILTER) | {"bicubic": _PILLOW_BICUBIC},
         ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"),
         pillow.rules,
         is_flat=True,
@@ -114,9 +105,9 @@ LIBRARIES: dict[str, Profile] = {
     "opencv": Profile(
         "OpenCV 5.0.0, cv2.resize",
         "linear",
-        dict.fromkeys(("nearest", "nearest_exact"), _plain("nearest"))
-        | {"cubic": _plain("cubic")}
-        | dict.fromkeys(("linear", "linear_exact", "area", "lanczos4"), _plain("linear")),
+        dict.fromkeys(("nearest", "nearest_exact"), mode_of(mode="nearest"))
+        | {"cubic": mode_of(mode="cubic")}
+        | dict.fromkeys(("linear", "linear_exact", "area", "lanczos4"), mode_of(mode="linear")),
         ("nearest", "linear", "cubic", "area", "lanczos4", "linear_exact", "nearest_exact"),
         opencv.rules,
         is_flat=True,
@@ -126,7 +117,7 @@ LIBRARIES: dict[str, Profile] = {
     "scikit-image": Profile(
         "scikit-image 0.26.0, skimage.transform.resize",
         "bilinear",
-        {"nearest": _plain("nearest"), "bilinear": mode_of(mode="linear", antialias=True, antialiased={})},
+        {"nearest": mode_of(mode="nearest"), "bilinear": mode_of(mode="linear", antialias=True, antialiased={})},
         rules=scikit_image.rules,
     ),
 }

@@ -40,13 +40,10 @@ def rules(request: LibraryRequest) -> LibraryRows:
     if mode in _PICKS or request.old == request.new:
         picks = _PICKS.get(mode, nearest)
         return _rows_of_axes(request, picks, [(step,) for step in steps], is_identity=request.old == request.new)
-    if mode == "linear_exact":
-        arithmetic = BYTES if request.dtype == "u8" else FLOATS
-        return _rows_of_axes(request, linear_exact, list(zip(steps, along, [arithmetic] * 2, strict=True)))
     if mode == "area" and min(steps) >= 1.0:
         return _shrunk(request, steps, along)
     arithmetic = BYTES if request.dtype == "u8" and mode != "cubic" else FLOATS
-    rule = {"linear": linear, "area": area_enlarged, "cubic": cubic, "lanczos4": lanczos4}[mode]
+    rule = _SUMS[mode]
     others = [(step, axis, arithmetic) for step, axis in zip(steps, along, strict=True)]
     library = _rows_of_axes(request, rule, others)
     if arithmetic == FLOATS or mode not in ("linear", "area"):
@@ -169,6 +166,15 @@ def linear_exact(source_size: int, size: int, step: float, along: str, arithmeti
         return at_edges(index, weights.astype(_F) / _F(1 << places), source_size)
     shifts = Shifts(total=16, bits=8) if along == ROWS else Shifts()
     return at_edges(index, weights, source_size, shifts)
+
+
+_SUMS = {
+    "linear": linear,
+    "area": area_enlarged,
+    "cubic": cubic,
+    "lanczos4": lanczos4,
+    "linear_exact": linear_exact,
+}
 
 
 def cells(source_size: int, size: int, factor: int, places: int, bits: int, along: str) -> Taps:

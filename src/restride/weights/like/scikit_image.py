@@ -14,16 +14,9 @@ _WIDEST = 4.0
 
 def rules(request: LibraryRequest) -> LibraryRows:
     """Rows of order 0 or 1."""
-    if request.mode == "nearest":
-        return LibraryRows(
-            tuple(library_rows(nearest, old, new) for old, new in zip(request.old, request.new, strict=True))
-        )
-    return LibraryRows(
-        tuple(
-            library_rows(bilinear, old, new, request.antialias)
-            for old, new in zip(request.old, request.new, strict=True)
-        )
-    )
+    rule, more = (nearest, ()) if request.mode == "nearest" else (bilinear, (request.antialias,))
+    axes = zip(request.old, request.new, strict=True)
+    return LibraryRows(tuple(library_rows(rule, old, new, *more) for old, new in axes))
 
 
 def nearest(source_size: int, size: int) -> Taps:
