@@ -11,7 +11,7 @@ from conftest import open_device
 from sampled import sample
 
 import restride as rs
-from restride.kernel import CANDIDATES, Choices, Invocations
+from restride.kernel import CANDIDATES, Choices, InvocationsChoice
 from restride_conformance import Case, Verdict, catalogue, run_case
 
 
@@ -55,7 +55,7 @@ def test_no_choice_changes_a_bit_of_what_is_resized(gpu_like: rs.Device, tmp_pat
 
 @pytest.mark.parametrize(("invocations", "each"), [("many", 1), ("few", 4)])
 def test_smoke_passes_with_the_kernels_of_gpus(
-    gpu_like: rs.Device, monkeypatch: pytest.MonkeyPatch, invocations: Invocations, each: int
+    gpu_like: rs.Device, monkeypatch: pytest.MonkeyPatch, invocations: InvocationsChoice, each: int
 ) -> None:
     """The cases are small; few invocations do as much of them as of large ones."""
     choices = replace(Choices.usual("discrete"), invocations=invocations)

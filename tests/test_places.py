@@ -14,7 +14,7 @@ from random_layouts import random_layout, random_pair
 
 from restride.layout import TensorDesc, views
 from restride.layout.digits import Index, Linear, affine
-from restride.plan.tiles import MOST_WALKS, Cuts, Place, Region, Run, Walk, complement, walks
+from restride.plan.tiles import MOST_WALKS, Cuts, Place, Region, Stretch, Walk, complement, walks
 
 
 def parsed(src: str, dst: str, *keys: object) -> tuple[TensorDesc, TensorDesc]:
@@ -55,17 +55,17 @@ def check(src: TensorDesc, dst: TensorDesc) -> int:
 
 
 def test_a_run_begins_and_ends_on_the_coarsest_digits_it_can():
-    assert Cuts((1,), 0).runs(5) == [Run(0, ((5, 1),))]
-    assert Cuts((1, 2, 8), 0).runs(13) == [
-        Run(0, ((2, 1), (4, 2), (1, 8))),
-        Run(8, ((2, 1), (2, 2))),
-        Run(12, ((1, 1),)),
+    assert Cuts((1,), 0).stretches(5) == [Stretch(0, ((5, 1),))]
+    assert Cuts((1, 2, 8), 0).stretches(13) == [
+        Stretch(0, ((2, 1), (4, 2), (1, 8))),
+        Stretch(8, ((2, 1), (2, 2))),
+        Stretch(12, ((1, 1),)),
     ]
-    assert Cuts((1, 8), 3).runs(13) == [Run(0, ((5, 1),)), Run(5, ((8, 1), (1, 8)))]
-    assert Cuts((1, 8), 3).runs(4) == [Run(0, ((4, 1),))]
-    assert Cuts((1, 8), 3).runs(6) == [Run(0, ((5, 1),)), Run(5, ((1, 1),))]
-    assert Cuts((1, 8), 0).runs(0) == []
-    assert Cuts((1, 8), 5).runs(0) == []
+    assert Cuts((1, 8), 3).stretches(13) == [Stretch(0, ((5, 1),)), Stretch(5, ((8, 1), (1, 8)))]
+    assert Cuts((1, 8), 3).stretches(4) == [Stretch(0, ((4, 1),))]
+    assert Cuts((1, 8), 3).stretches(6) == [Stretch(0, ((5, 1),)), Stretch(5, ((1, 1),))]
+    assert Cuts((1, 8), 0).stretches(0) == []
+    assert Cuts((1, 8), 5).stretches(0) == []
 
 
 @st.composite
@@ -79,7 +79,7 @@ def cuts(draw: st.DrawFn) -> Cuts:
 @given(cuts(), st.integers(0, 200))
 def test_runs_cover_every_index_once_and_never_cross_a_digit(cut: Cuts, size: int):
     seen: list[int] = []
-    for run in cut.runs(size):
+    for run in cut.stretches(size):
         seen += [
             run.start + sum(n * weight for n, (_, weight) in zip(digits, run.digits, strict=True))
             for digits in product(*(range(count) for count, _ in run.digits))
@@ -90,7 +90,7 @@ def test_runs_cover_every_index_once_and_never_cross_a_digit(cut: Cuts, size: in
         for (count, weight), (_, coarser) in pairwise(run.digits):
             assert count * weight == coarser
     assert sorted(seen) == list(range(size))
-    assert len(cut.runs(size)) <= 2 * len(cut.weights) - 1
+    assert len(cut.stretches(size)) <= 2 * len(cut.weights) - 1
 
 
 @given(cuts(), cuts())

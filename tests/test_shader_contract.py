@@ -218,8 +218,8 @@ def test_work_of_an_invocation_that_resamples():
     most_rows = max(map(int, CANDIDATES["rows"]))
     assert number(r"const uint MOST_ROWS = (\d+);", "resample/resample_fours.comp") == most_rows
     assert number(r"const uint MOST_ROWS = (\d+);", "crop/crop_resize_fixed.comp") == crops.ROWS
-    assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MOST_TAPS
-    assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MOST_TAPS
+    assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MOST_TAPS_OF_ROWS
+    assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MOST_TAPS_OF_ROWS
     assert number(r"const uint MOST_IN_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MOST_IN_RUN
     assert number(r"const uint MOST_CHANNELS = (\d+);", "resample/resample_fours.comp") == MOST_CHANNELS
     assert number(r"const uint MOST_CHANNELS = (\d+);", "copy/pixels.comp") == MOST_CHANNELS
@@ -310,7 +310,7 @@ def test_rows_of_boxes():
     )
     page = (SHADERS / "README.md").read_text(encoding="utf-8")
     assert f"begins a pixel before its image: the rows {rows}." in page
-    assert f"A row has 1 to {crops.MOST_TAPS} taps, and so has the product" in page
+    assert f"A row has 1 to {crops.MOST_TAPS_OF_BOX} taps, and so has the product" in page
     text = "".join((SHADERS / "crop" / name).read_text(encoding="utf-8") for name in ("crop_resize.comp", "crops.glsl"))
     assert f"const uint ALL_FILL = 0x{crops.ALL_FILL:X}u;" in text
     assert "return SLOTS == 0 ? 2u : count + 5u & ~3u;" in text

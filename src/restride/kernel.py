@@ -9,10 +9,10 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args, get_type
 
 from restride.errors import DescriptorError
 
-Elements: TypeAlias = Literal["neighbours", "apart"]
-Transpose: TypeAlias = Literal["registers", "narrow", "shared"]
-Rows: TypeAlias = Literal["8", "4", "2", "1"]
-Invocations: TypeAlias = Literal["few", "many"]
+ElementsChoice: TypeAlias = Literal["neighbours", "apart"]
+TransposeChoice: TypeAlias = Literal["registers", "narrow", "shared"]
+RowsChoice: TypeAlias = Literal["8", "4", "2", "1"]
+InvocationsChoice: TypeAlias = Literal["few", "many"]
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Choices:
     invocations: in a dispatch: few, as follows from the other choices, or many: see ``fewest_invocations``.
     """
 
-    elements: Elements = "neighbours"
-    transpose: Transpose = "registers"
-    rows: Rows = "8"
-    invocations: Invocations = "few"
+    elements: ElementsChoice = "neighbours"
+    transpose: TransposeChoice = "registers"
+    rows: RowsChoice = "8"
+    invocations: InvocationsChoice = "few"
 
     @classmethod
     def usual(cls, kind: str, driver_version: str = "") -> Self:

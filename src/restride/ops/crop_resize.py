@@ -32,7 +32,7 @@ from restride.ops.quantize import in_axes_of_result, normalizing
 from restride.ops.reorder import reorder
 from restride.ops.resample import INTERPOLATED_TYPES, resample
 from restride.ops.target import Out, Target, element_type, element_with_room, target_of_sums
-from restride.plan.crops import MOST_TAPS, Crops, Way, add_crops, boxes_of
+from restride.plan.crops import MOST_TAPS_OF_BOX, Crops, Sums, add_crops, boxes_of
 from restride.plan.problem import MOST_CHANNELS
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.arrays import asarray
@@ -661,8 +661,8 @@ def _by_filters(
     rows = _rows_of_boxes(boxes, extents, request)
     sides = [boxes.sides(rows, axis) for axis in (0, 1)]
     most = [max(side.rows.taps for side in of_axis) for of_axis in sides]
-    if max(most) > MOST_TAPS:
-        raise UnsupportedError(f"a box has {max(most)} taps along one axis, more than {MOST_TAPS}")
+    if max(most) > MOST_TAPS_OF_BOX:
+        raise UnsupportedError(f"a box has {max(most)} taps along one axis, more than {MOST_TAPS_OF_BOX}")
     _require_few_weights(len(rows), sizes, most)
     each = [[extent[axis] for extent in extents] for axis in (0, 1)]
     if few_taps and sizes[0] == sizes[1]:  # both axes at once: arrays so small cost by their number
@@ -691,33 +691,33 @@ def _require_few_weights(boxes: int, sizes: tuple[int, int], taps: Sequence[int]
 
 
 class _LibraryBoxes(NamedTuple):
-    """Boxes with rows by a library's rules. ways: how kernels sum each box; None: single operations resize them."""
+    """Boxes with rows by a library's rules. sums: how kernels sum each box; None: single operations resize them."""
 
     libraries: list[LibraryRows]
-    ways: list[Way] | None
+    sums: list[Sums] | None
 
     def parts(
         self, boxes: Boxes, extents: list[tuple[int, int]], sizes: tuple[int, int], axes: tuple[int, int], fill: Any
     ) -> Iterator[tuple[slice, Crops]]:
-        """Yield neighbouring boxes that are summed in one way, and their crops without the ``images``.
+        """Yield neighbouring boxes that are summed alike, and their crops without the ``images``.
 
         Raises:
             UnsupportedError: they have too many weights.
         """
         both = zip(*(library_rows.rows for library_rows in self.libraries), strict=True)
         _require_few_weights(len(self.libraries), sizes, [max(rows.taps for rows in of_axis) for of_axis in both])
-        for way, members in groupby(enumerate(self.ways or ()), lambda place: place[1]):
+        for summed, members in groupby(enumerate(self.sums or ()), lambda place: place[1]):
             together = [box for box, _ in members]
             part = slice(together[0], together[-1] + 1)
-            rows, columns = (self._rows(axis, way, part, boxes, extents, sizes[axis]) for axis in (0, 1))
-            is_fused = way.shifts is not None and max(rows.taps, columns.taps) <= 2 and not way.rounds
-            yield part, Crops(rows, columns, axes, None, fill, 2 if is_fused else 0, way)
+            rows, columns = (self._rows(axis, summed, part, boxes, extents, sizes[axis]) for axis in (0, 1))
+            is_fused = summed.shifts is not None and max(rows.taps, columns.taps) <= 2 and not summed.rounds
+            yield part, Crops(rows, columns, axes, None, fill, 2 if is_fused else 0, summed)
 
     def _rows(
-        self, axis: int, way: Way, part: slice, boxes: Boxes, extents: list[tuple[int, int]], size: int
+        self, axis: int, sums: Sums, part: slice, boxes: Boxes, extents: list[tuple[int, int]], size: int
     ) -> BoxRows:
         sides = boxes.sides([library_rows.rows for library_rows in self.libraries[part]], axis, part)
-        least, places = 1 if way.shifts is None else 2, _PLACES_OF_WEIGHTS if way.rounds else None
+        least, places = 1 if sums.shifts is None else 2, _PLACES_OF_WEIGHTS if sums.rounds else None
         return box_rows(sides, size, [extent[axis] for extent in extents[part]], least=least, places=places)
 
 
@@ -727,7 +727,7 @@ def _by_library(boxes: Boxes, source: Images, rules: Rules, *, is_moved: bool) -
     is_moved: elements are moved, not summed.
     """
     axes = (source.axes[0] - source.first, source.axes[1] - source.first)
-    known: dict[tuple[tuple[int, int], tuple[int, int]], tuple[LibraryRows | None, Way | None]] = {}
+    known: dict[tuple[tuple[int, int], tuple[int, int]], tuple[LibraryRows | None, Sums | None]] = {}
     pairs = list(zip(boxes.sizes, boxes.resized, strict=True))
     different = dict.fromkeys(pairs)
     total = sum(sum(old) + sum(new) for old, new in different)
@@ -743,31 +743,31 @@ def _by_library(boxes: Boxes, source: Images, rules: Rules, *, is_moved: bool) -
     libraries = [library_rows for library_rows, _ in map(known.__getitem__, pairs) if library_rows is not None]
     if not pairs or (not libraries and (is_moved or not rules.keeps_type)):
         return None
-    ways = [way for _, way in map(known.__getitem__, pairs) if way is not None]
-    return _LibraryBoxes(libraries, ways if len(ways) == len(pairs) else None)
+    sums = [summed for _, summed in map(known.__getitem__, pairs) if summed is not None]
+    return _LibraryBoxes(libraries, sums if len(sums) == len(pairs) else None)
 
 
-def _summing_of(library_rows: LibraryRows, keeps_type: bool) -> Way | None:
-    """The way in which kernels of crops sum a box as a library does; None: they cannot.
+def _summing_of(library_rows: LibraryRows, keeps_type: bool) -> Sums | None:
+    """How kernels of crops sum a box as a library does; None: they cannot.
 
     Bytes are summed in integers in one of two ways. In OpenCV's, sums along columns are exact and those along rows are
     shifted. In that of Pillow and torch, sums along one axis are rounded to bytes before those along the other.
     """
     rows, columns = library_rows.rows
     if rows.moves and columns.moves:
-        return Way(moves=True)
+        return Sums(moves=True)
     rows_first = library_rows.order == (0, 1)
     is_one_kind = rows.moves == columns.moves and (rows.shifts is None) == (columns.shifts is None)
     has_more = library_rows.scale is not None or library_rows.rounding is not None
-    if not is_one_kind or has_more or max(rows.taps, columns.taps) > MOST_TAPS:
+    if not is_one_kind or has_more or max(rows.taps, columns.taps) > MOST_TAPS_OF_BOX:
         return None
     if rows.shifts is None or columns.shifts is None:
-        return None if keeps_type or rows_first else Way(in_order=rows.in_order)
+        return None if keeps_type or rows_first else Sums(in_order=rows.in_order)
     if columns.shifts == Shifts():
-        return None if rows_first else Way(shifts=rows.shifts)
+        return None if rows_first else Sums(shifts=rows.shifts)
     if any(side != Shifts(total=side.total, bits=8) for side in (rows.shifts, columns.shifts)):
         return None
-    return Way(shifts=Shifts(total=_PLACES_OF_WEIGHTS, bits=8), rounds=True, rows_first=rows_first)
+    return Sums(shifts=Shifts(total=_PLACES_OF_WEIGHTS, bits=8), rounds=True, rows_first=rows_first)
 
 
 # The target: where the result is written, and with which arithmetic.
@@ -910,7 +910,7 @@ def _crop_plan(
     target: Target = cached(_target, of_target)
     if not target.whole.numel:
         return _CropPlan(cut, target.whole, last=_copy_steps(target.site, target, limits))
-    if library is not None and library.ways is None:
+    if library is not None and library.sums is None:
         chain = _Chain(source, cut, of_images, elements, like, options)
         return _CropPlan(
             cut, target.whole, cropped=cropped, last=_copy_steps(Site(SOURCE, cropped), target, limits), chain=chain
@@ -950,7 +950,7 @@ def _by_kernels(
         stride > 0 for stride, size in zip(desc.strides, desc.sizes, strict=True) if size > 1
     )
     last, cropped, arithmetic = None, desc, target.arithmetic
-    if desc.dtype.itemsize != 4 and any(crops.way.shifts for _, crops in parts):
+    if desc.dtype.itemsize != 4 and any(crops.sums.shifts for _, crops in parts):
         cropped, arithmetic = TensorDesc(as_dtype("s32"), desc.sizes), NO_ARITHMETIC
         last = _copy_steps(Site(SOURCE, cropped), target, limits)
     elif not is_strided or (target.whole.is_whole and target.whole.is_padded):

@@ -55,7 +55,7 @@ from restride.plan.resample import ELEMENT_COST, FEW_TAPS, LONG, PRODUCT_COST, S
 from restride.plan.steps import Site, Steps
 from restride.weights import BoxRows, Shifts, ones
 
-MOST_TAPS = 2048
+MOST_TAPS_OF_BOX = 2048
 """Most taps of a row, and most products of row taps and column taps: 8,192 of an invocation, which has four rows."""
 
 MOST_BETWEEN = 1 << 26
@@ -80,8 +80,8 @@ ANYWHERE, BYTES, RUN, WORD = range(4)
 """Arrangements of the channels of a source pixel in memory (``PIXELS`` in shaders/crop/crop_resize_fixed.comp)."""
 
 
-class Way(NamedTuple):
-    """The way in which boxes are summed.
+class Sums(NamedTuple):
+    """How boxes are summed.
 
     moves: elements are copied, not summed. shifts: those of integer sums; None: sums are f32. rounds: sums along the
     first axis are rounded to bytes before the second. rows_first: rows are summed before columns. in_order: as in
@@ -95,7 +95,7 @@ class Way(NamedTuple):
     in_order: bool = False
 
 
-_IN_F32 = Way()
+_IN_F32 = Sums()
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Crops:
     images: npt.NDArray[np.int64] | None
     fill: npt.NDArray[Any]
     few_taps: int = 0
-    way: Way = _IN_F32
+    sums: Sums = _IN_F32
 
     @property
     def count(self) -> int:
@@ -161,15 +161,16 @@ def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
     if _is_one_pass(crops):
         _add_pass(steps, src, dst, crops, arithmetic, first)
         return
-    way, count, front = crops.way, crops.count, dst.desc.rank - src.desc.rank  # front: 1 where the source is one image
+    sums, count = crops.sums, crops.count
+    front = dst.desc.rank - src.desc.rank  # 1 where the source is one image
     along, across = crops.axes[1] + front, crops.axes[0] + front
     summed, other = crops.columns, crops.rows
-    if way.rows_first:
+    if sums.rows_first:
         along, across, summed, other = across, along, other, summed
     low, many = other.span
     sizes = list(dst.desc.sizes)
     sizes[across] = many
-    between = _layout_between(tuple(sizes), way, (along, across))
+    between = _layout_between(tuple(sizes), sums, (along, across))
     if between.nbytes > MOST_BETWEEN and count > 1:
         for part in (slice(0, count // 2), slice(count // 2, count)):
             of_part = Site(dst.buffer, boxes_of(dst.desc, part))
@@ -178,18 +179,18 @@ def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
     if between.nbytes > steps.limits.max_buffer_range:
         raise UnsupportedError(f"one box needs {between.nbytes} bytes between its two axes, for {src.desc}")
     as_read = ones(low[:, np.newaxis] + np.arange(many), np.zeros((count, many), np.bool_), other.extent)
-    shifts = way.shifts if way.shifts is None or way.rounds else Shifts()
+    shifts = sums.shifts if sums.shifts is None or sums.rounds else Shifts()
     one = replace(
         crops, few_taps=0, rows=as_read, columns=summed, axes=(across - front, along - front),
-        way=way._replace(shifts=shifts),
+        sums=sums._replace(shifts=shifts),
     )  # fmt: skip
     size = summed.first.shape[1]
     as_made = ones(np.tile(np.arange(size), (count, 1)), summed.is_fill, np.full((count, 1), size))
     axes, rows, columns = (across, along), other.within(low, many), as_made
-    if way.shifts is not None:  # sums of integers are along the columns of a kernel
+    if sums.shifts is not None:  # sums of integers are along the columns of a kernel
         axes, rows, columns = (along, across), columns, rows
     fill = crops.fill.astype(between.dtype.dtype)
-    two = replace(one, rows=rows, columns=columns, axes=axes, images=np.arange(count), fill=fill, way=way)
+    two = replace(one, rows=rows, columns=columns, axes=axes, images=np.arange(count), fill=fill, sums=sums)
     site = steps.new(between)
     _add_pass(steps, src, site, one, NO_ARITHMETIC, first)
     _add_pass(steps, site, dst, two, arithmetic, first)
@@ -207,7 +208,7 @@ def _add_pass(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
 
 
 def _is_one_pass(crops: Crops) -> bool:
-    if crops.way.shifts is not None:
+    if crops.sums.shifts is not None:
         return crops.few_taps > 0
     rows, columns = crops.rows, crops.columns
     both = rows.taps * columns.taps
@@ -216,17 +217,17 @@ def _is_one_pass(crops: Crops) -> bool:
     size = rows.first.shape[1]
     _, height = rows.span
     in_two = height * (columns.taps + ELEMENT_COST) + size * (rows.taps + ELEMENT_COST)
-    return both <= MOST_TAPS and size * (PRODUCT_COST * both + ELEMENT_COST) <= in_two
+    return both <= MOST_TAPS_OF_BOX and size * (PRODUCT_COST * both + ELEMENT_COST) <= in_two
 
 
-def _layout_between(sizes: tuple[int, ...], way: Way, axes: tuple[int, int]) -> TensorDesc:
+def _layout_between(sizes: tuple[int, ...], sums: Sums, axes: tuple[int, int]) -> TensorDesc:
     """The layout between two passes: f32, s32, or bytes where sums are rounded after the first axis.
 
     The channels of a pixel of bytes share a word if there are two to four, else each byte has its own word: u8[2,5,3],
     channels last, has strides 20, 4, 1.
     """
-    if not way.rounds:
-        return TensorDesc("f32" if way.shifts is None else "s32", sizes)
+    if not sums.rounds:
+        return TensorDesc("f32" if sums.shifts is None else "s32", sizes)
     channel = max((axis for axis in range(1, len(sizes)) if axis not in axes), default=None)
     strides, apart = [0] * len(sizes), 4
     if channel is not None:
@@ -378,7 +379,7 @@ class _Kernel(NamedTuple):
 def _kernel(part: _Part) -> KernelSpec:
     """The dispatch that makes the boxes of a part."""
     src, crops, conversion = part.src, part.crops, part.conversion
-    if crops.way.shifts is not None:
+    if crops.sums.shifts is not None:
         part = part._replace(dst=_dst_in_words(part.dst))
     dst, front = part.dst, part.dst.rank - src.rank
     itemsize = dst.dtype.itemsize
@@ -408,7 +409,7 @@ def _kernel(part: _Part) -> KernelSpec:
     if kernel.shader == "crop_resize":
         work = work_of(Problem(walk, 0, dst.offset, itemsize), bound)
     # Integer sums, and elements that are only moved, are integers where the source's elements are.
-    are_elements = crops.way.shifts is not None or crops.rows.weights is None
+    are_elements = crops.sums.shifts is not None or crops.rows.weights is None
     constants = (
         8 * itemsize,
         int(work.own_words),
@@ -425,7 +426,7 @@ def _kernel(part: _Part) -> KernelSpec:
     lanes = Channels(word(lane.pairs[0]), word(lane.pairs[1]), lane.dst, row.size, row.dst)
     packed = _packed(walk, crops, src, kernel.tables)
     scaled, parameters = conversion.with_scales(
-        push, packed, (offsets[0], offsets[1]), _pair_spans(part), lanes, crops.way.shifts
+        push, packed, (offsets[0], offsets[1]), _pair_spans(part), lanes, crops.sums.shifts
     )
     return strided_kernel(kernel.shader, walk, constants, scaled, windows, part.limits, parameters=parameters)
 
@@ -434,7 +435,7 @@ def _slots(crops: Crops) -> int:
     """Specialization constant 6: two slots, columns then rows, with a bit for a long sum; 0 if elements only move."""
     if crops.rows.weights is None:
         return 0
-    are_long = [not crops.way.in_order and side.taps > SHORT_SUM for side in (crops.columns, crops.rows)]
+    are_long = [not crops.sums.in_order and side.taps > SHORT_SUM for side in (crops.columns, crops.rows)]
     return 2 + sum(LONG << slot for slot, is_long in enumerate(are_long) if is_long)
 
 
@@ -468,7 +469,7 @@ def _walked_axes(part: _Part) -> tuple[list[_CropAxis], int | None]:
 def _choose_kernel(part: _Part, axes: list[_CropAxis], channel: int | None) -> _Kernel:
     """The kernel for boxes that are walked along ``axes``."""
     lane = _NO_LANE if channel is None else axes[channel]
-    if part.crops.way.shifts is not None:
+    if part.crops.sums.shifts is not None:
         return _integer_kernel(part, lane, channel)
     by_pixels = _by_pixels(part, axes, lane, channel)
     if by_pixels is not None:

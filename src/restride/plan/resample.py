@@ -49,7 +49,7 @@ from restride.weights import MOST_TAPS, Resizing, Rows, Shifts, in_fours, with_e
 # Invocations: each computes cells or rows, or loads four taps or four neighbours at once, or computes one element. All
 # write the same bits, but for the sign of a NaN. The first that fits a problem is the fastest.
 
-_MOST_TAPS = 4
+_MOST_TAPS_OF_ROWS = 4
 """Most taps along each axis of a sum by rows or by cells (``MOST_TAPS`` in their shaders)."""
 
 _MOST_IN_RUN = 8
@@ -142,10 +142,10 @@ def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
 def _cell_step(axis: Axis) -> int:
     """Source elements from one output to the next, 1 to 4, if all outputs have the same nonzero weights; else 0."""
     table = axis.table
-    if table is None or table.moves or table.taps > _MOST_TAPS or table.source_size % table.size:
+    if table is None or table.moves or table.taps > _MOST_TAPS_OF_ROWS or table.source_size % table.size:
         return 0
     step = table.source_size // table.size
-    if not 0 < step <= _MOST_TAPS:
+    if not 0 < step <= _MOST_TAPS_OF_ROWS:
         return 0
     first, weights = table.first_and_weights()
     are_alike = (np.diff(first) == step).all() and (weights == weights[0]).all() and weights[0].all()
@@ -162,7 +162,8 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
     position = max(slots, key=lambda place: (slots[place], place))
     row = problem.axes[position]
     inner, outer = problem.axes[:position], problem.axes[position + 1 :]
-    if max(problem.itemsize, problem.src_itemsize) > 4 or any(_taps(axis) > _MOST_TAPS for axis in problem.axes):
+    taps = max(map(_taps, problem.axes))
+    if max(problem.itemsize, problem.src_itemsize) > 4 or taps > _MOST_TAPS_OF_ROWS:
         return None
     elements, shared = _neighbours(problem, position, limits)
     if not elements or row.size < 2 or row.table is None:

@@ -135,32 +135,33 @@ class Cuts:
             return None
         return Cuts(ascending, coarse.phase) if coarse.phase % fine.weights[-1] == fine.phase else None
 
-    def runs(self, size: int) -> list[Run]:
+    def stretches(self, size: int) -> list[Stretch]:
         """Indices 0 to ``size - 1`` in stretches of whole digits: 13 under weights 1, 2, 8 are 8, then 4, then 1."""
-        return [Run(run.start - self.phase, run.digits) for run in _runs(self.phase, self.phase + size, self.weights)]
+        stretches = _stretches(self.phase, self.phase + size, self.weights)
+        return [Stretch(each.start - self.phase, each.digits) for each in stretches]
 
 
 @dataclass(frozen=True)
-class Run:
+class Stretch:
     """A stretch of an axis: it begins at ``start`` and has these digits, (count, weight), the fastest first."""
 
     start: int
     digits: tuple[tuple[int, int], ...]
 
 
-def _runs(low: int, high: int, weights: tuple[int, ...]) -> list[Run]:
+def _stretches(low: int, high: int, weights: tuple[int, ...]) -> list[Stretch]:
     """[low, high) in stretches that begin and end on the coarsest digits they can."""
     if low >= high:
         return []
     if len(weights) == 1:
-        return [Run(low, ((high - low, 1),))]
+        return [Stretch(low, ((high - low, 1),))]
     finer, weight = weights[:-1], weights[-1]
     first, last = -(-low // weight) * weight, high // weight * weight
     if first > last:
-        return _runs(low, high, finer)
+        return _stretches(low, high, finer)
     full = tuple((outer // inner, inner) for inner, outer in pairwise(weights))
-    middle = [Run(first, (*full, ((last - first) // weight, weight)))] if first < last else []
-    return [*_runs(low, first, finer), *middle, *_runs(last, high, finer)]
+    middle = [Stretch(first, (*full, ((last - first) // weight, weight)))] if first < last else []
+    return [*_stretches(low, first, finer), *middle, *_stretches(last, high, finer)]
 
 
 # Both sides: the regions into which the cuts divide a copy, and the walk of each.
@@ -235,15 +236,15 @@ def _cut_walks(region: Region, resampled_axes: tuple[tuple[int, int], ...]) -> t
     T(8,128) takes 900 us, a cached answer 6 us.
     """
     resampled = dict(resampled_axes)
-    runs: list[list[Run]] = []
+    stretches: list[list[Stretch]] = []
     for axis, size in enumerate(region.sizes):
         cuts = _cuts(region, axis)
         if cuts is None or (axis in resampled and len(cuts.weights) > 1):
             return None
-        runs.append(cuts.runs(size))
-    if math.prod(map(len, runs)) > MOST_WALKS:
+        stretches.append(cuts.stretches(size))
+    if math.prod(map(len, stretches)) > MOST_WALKS:
         return None
-    cut_walks = [_walk(region, chosen, resampled) for chosen in product(*runs)]
+    cut_walks = [_walk(region, chosen, resampled) for chosen in product(*stretches)]
     certain = tuple(walk for walk in cut_walks if walk is not None)
     return certain if len(certain) == len(cut_walks) else None
 
@@ -291,17 +292,17 @@ def _cuts(region: Region, axis: int) -> Cuts | None:
     return joined and Cuts(joined.weights, (joined.phase + region.starts[axis]) % joined.weights[-1])
 
 
-def _walk(region: Region, runs: Sequence[Run], resampled: Mapping[int, int]) -> Walk | None:
+def _walk(region: Region, stretches: Sequence[Stretch], resampled: Mapping[int, int]) -> Walk | None:
     src_index: list[Linear] = []
     dst_index: list[Linear] = []
     sizes: list[tuple[int, int]] = []  # region axis and size of each axis of the walk
-    for axis, (start, run) in enumerate(zip(region.starts, runs, strict=True)):
+    for axis, (start, stretch) in enumerate(zip(region.starts, stretches, strict=True)):
         first = len(sizes)
-        sizes += [(axis, count) for count, _ in run.digits]
+        sizes += [(axis, count) for count, _ in stretch.digits]
         for index, others in ((src_index, resampled), (dst_index, {})):
-            sizes_of_digits = [(weight, others.get(axis, count)) for count, weight in run.digits]
+            sizes_of_digits = [(weight, others.get(axis, count)) for count, weight in stretch.digits]
             terms = [(weight, Index(n, size)) for n, (weight, size) in enumerate(sizes_of_digits, first) if size > 1]
-            index.append(Linear(start + run.start, tuple(reversed(terms))))
+            index.append(Linear(start + stretch.start, tuple(reversed(terms))))
     addresses = region.src.address(src_index), region.dst.address(dst_index)
     # Scales of a resampling are those of what it makes, on both sides.
     pairs = [Linear(0) if place is None else place.address(dst_index) for place in region.pairs]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
-from restride.kernel import Choices, Elements, Invocations, KernelSpec, Limits, Rows, Transpose
+from restride.kernel import Choices, ElementsChoice, InvocationsChoice, KernelSpec, Limits, RowsChoice, TransposeChoice
 from restride.runtime import Memory, Runtime
 
 
@@ -61,7 +61,7 @@ class RuntimeUnderTest:
         self._module = module
         widest_element, shortcuts = _STEERED.get(module, (16, True))
         limits = SteeredLimits(**vars(runtime.limits), widest_element=widest_element, shortcuts=shortcuts)
-        transpose: Transpose = "shared" if module.startswith("transpose_shared") else "registers"
+        transpose: TransposeChoice = "shared" if module.startswith("transpose_shared") else "registers"
         self.limits = replace(limits, choices=replace(limits.choices, transpose=transpose))
         self._uses_module = False
         self._held_submissions: list[tuple[Sequence[KernelSpec], Sequence[Memory]]] = []
@@ -82,9 +82,9 @@ class RuntimeUnderTest:
             if self._module == "short_rows":
                 transpose = "shared"
             # With elements "apart", crop_pixels does not get 32-bit elements.
-            elements: Elements = "neighbours" if self._module == "crop_pixels" else "apart"
-            rows: tuple[Rows, ...] = ("4", "2", "1")
-            invocations: Invocations = "few" if number // 6 % 2 else "many"
+            elements: ElementsChoice = "neighbours" if self._module == "crop_pixels" else "apart"
+            rows: tuple[RowsChoice, ...] = ("4", "2", "1")
+            invocations: InvocationsChoice = "few" if number // 6 % 2 else "many"
             choices = Choices(elements, transpose, rows[number // 2 % len(rows)], invocations)
         self.limits = replace(self.limits, choices=choices)
 
