@@ -961,8 +961,7 @@ def _by_kernels(
         steps = Steps(limits, _MOST_KEPT_BYTES)
         src = Site(SOURCE, run.desc)
         if run.desc.strides is None:
-            src = steps.new(TensorDesc(run.desc.dtype, run.desc.sizes))
-            steps.copy(Site(SOURCE, run.desc), src)
+            src = steps.copied(src)
         for boxes, crops in _parts_of_run(parts, run):
             dst = cropped if boxes == slice(0, desc.sizes[0]) else boxes_of(cropped, boxes)
             add_crops(steps, src, Site(RESULT, dst), crops, arithmetic, boxes.start)

@@ -618,13 +618,13 @@ def _add_one_pass(
     axes = tuple(axis for axis, _ in tables)
     result = target.site.desc if target is not None else _pass_layout(src.desc, tables, dtype)
     if not is_resampled_by_walks(src.desc, result, axes):
-        src = src if src.desc.strides is not None else _add_copy(steps, src, TensorDesc(src.desc.dtype, src.desc.sizes))
+        src = src if src.desc.strides is not None else steps.copied(src)
         if result.strides is None:
             result = _pass_layout(src.desc, tables, dtype)
     if not taps_fit(src.desc, tables, steps.limits):
         # A copy whose fastest axes are the resampled ones, small ones first, so that neighbours are near each other.
         inward = sorted(range(src.desc.rank), key=lambda axis: (axis not in axes, src.desc.sizes[axis]))
-        src = _add_copy(steps, src, TensorDesc.xla(src.desc.dtype, src.desc.sizes, inward))
+        src = steps.copied(src, TensorDesc.xla(src.desc.dtype, src.desc.sizes, inward))
     if (
         result.dtype.itemsize < dtype.itemsize <= 4
         and result.numel >= _MANY
@@ -659,12 +659,6 @@ def _pass_layout(src: TensorDesc, tables: Tables, dtype: DType) -> TensorDesc:
     for axis, table in tables:
         sizes[axis] = table.count
     return TensorDesc.xla(dtype, sizes, src.minor_to_major)
-
-
-def _add_copy(steps: Steps, src: Site, desc: TensorDesc) -> Site:
-    copy = steps.new(desc)
-    steps.copy(src, copy)
-    return copy
 
 
 def _add_pass(steps: Steps, src: Site, dst: Site, tables: Tables, last: Arithmetic, whole: TensorDesc) -> None:

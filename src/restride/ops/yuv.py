@@ -74,8 +74,7 @@ def yuv_plan(src: TensorDesc, out: Out | None, limits: Limits, *, form: Format, 
         return Plan(src, dst, steps)
     source = Site(SOURCE, src)
     if not reads_frames(src, form):
-        source = steps.new(TensorDesc(src.dtype, src.sizes))
-        steps.copy(Site(SOURCE, src), source)
+        source = steps.copied(source)
     if writes_frames(site.desc):
         steps.add(source, site, lambda: tuple(yuv_kernels(source.desc, site.desc, form, colors, limits)))
         return Plan(src, dst, steps)

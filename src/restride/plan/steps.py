@@ -126,6 +126,12 @@ class Steps:
 
         self.steps.append(Step(src, dst, make, run if copies_run else None, self._most_kept))
 
+    def copied(self, src: Site, desc: TensorDesc | None = None) -> Site:
+        """Append a copy of ``src`` into a new buffer that is laid out as ``desc``; None: packed."""
+        copy = self.new(desc or TensorDesc(src.desc.dtype, src.desc.sizes))
+        self.copy(src, copy)
+        return copy
+
     def pad(self, src: Site, dst: Site, starts: Sequence[int], element: bytes) -> None:
         """Bring ``src`` to the place of ``dst`` where it starts, and ``element``, of the same type, everywhere else.
 
@@ -136,9 +142,7 @@ class Steps:
             self.copy(Site(value.buffer, broadcast_to(value.desc, dst.desc.sizes)), dst)
             return
         if src.desc.strides is None:
-            packed = self.new(TensorDesc(src.desc.dtype, src.desc.sizes))
-            self.copy(src, packed)
-            src = packed
+            src = self.copied(src)
         bits = int.from_bytes(element, "little")
         self.add(src, dst, partial(pad_kernels, src.desc, dst.desc, tuple(starts), bits, self.limits))
 
