@@ -126,9 +126,8 @@ def run(arguments: argparse.Namespace) -> int:
         return Exit.OK
     if arguments.chart is not None or arguments.growth is not None:
         charts.require_matplotlib()
-    progress = Progress(len(chosen), sys.stderr)
     is_growth = arguments.growth is not None
-    with open_device(arguments) as device:
+    with open_device(arguments) as device, Progress(len(chosen), sys.stderr) as progress:
         report = new_report(device, arguments.measure, arguments.repeat or _ROUNDS, is_small=arguments.small)
         progress.begin("restride: opening other libraries, then measuring ...")
         report, broken_off = measured(
@@ -139,7 +138,6 @@ def run(arguments: argparse.Namespace) -> int:
             is_whole=not (arguments.keyword or arguments.small or is_growth),
             finished=lambda result: progress.step(result.workload.name),
         )
-        progress.clear()
     print(table(report), flush=True)
     _write(report, arguments)
     if broken_off is not None:
@@ -167,15 +165,14 @@ def _run_scale(arguments: argparse.Namespace) -> int:
     with open_device(arguments) as device:
         report = new_report(device, (), repeat, is_small=arguments.small)
         environment = {DEVICE_VARIABLE: str(device.info.index), RUNTIME_VARIABLE: runtime_name(device)}
-    progress = Progress(scale.steps(chosen, repeat), sys.stderr)
-    progress.begin("restride: writing the source, then measuring ...")
     results: list[scale.Result] = []
     broken_off: BaseException | None = None
     try:
-        results.extend(scale.run(chosen, environment, repeat, progress.step))
+        with Progress(scale.steps(chosen, repeat), sys.stderr) as progress:
+            progress.begin("restride: writing the source, then measuring ...")
+            results.extend(scale.run(chosen, environment, repeat, progress.step))
     except BaseException as error:  # noqa: BLE001 - raised once the report is written
         broken_off = error
-    progress.clear()
     report = replace(report, broken_off=why_ended(broken_off))
     print(scale.table(report, results), flush=True)
     if arguments.json is not None:

@@ -219,14 +219,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Measure, print the times and the choices, and store them."""
     for warning in warnings():
         print(f"restride: warning: {warning}", file=sys.stderr)
-    progress = Progress(sum(map(len, WORK.values())), sys.stderr)
     with open_device(arguments) as device:
         info = device.info
         print(f"restride: measuring on {info.name}, some seconds for each kind of kernel", file=sys.stderr)
-        try:
+        with Progress(sum(map(len, WORK.values())), sys.stderr) as progress:
             tuning = tune(device, measured=progress.step)
-        finally:
-            progress.clear()
     path = _store(info, tuning)
     print(json.dumps(_record(info, tuning, path), indent=2) if arguments.json else _text(info, tuning))
     where = f"wrote {path}" if path else f"nothing is kept: {FOLDER_VARIABLE} is empty, or there is no home"

@@ -203,9 +203,8 @@ def _require_any(cases: tuple[Case, ...]) -> None:
 
 def _run_all(runner: Runner, cases: tuple[Case, ...], arguments: argparse.Namespace, outcomes: list[Outcome]) -> None:
     """Run the cases and append each outcome to ``outcomes``, where they remain if an exception ends the run."""
-    progress = Progress(len(cases), sys.stderr)
     bad = 0
-    try:
+    with Progress(len(cases), sys.stderr) as progress:
         for case in cases:
             outcome = runner.run_bitwise(case) if arguments.mode == "bitwise" else runner.run(case, arguments.mode)
             outcomes.append(outcome)
@@ -216,8 +215,6 @@ def _run_all(runner: Runner, cases: tuple[Case, ...], arguments: argparse.Namesp
             progress.step(f"{bad} bad" if bad else "all good")
             if (bad or runner.aftermath) and arguments.exitfirst:
                 break
-    finally:
-        progress.clear()
 
 
 def _line(outcome: Outcome) -> str:

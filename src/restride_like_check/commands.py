@@ -99,8 +99,7 @@ def _check(arguments: argparse.Namespace) -> int:
             installed = f"{judge.package} {judge.version} is installed"
             print(f"{installed}; what is stated was measured with {measured(judge.like)}")
     rows: list[Row] = []
-    progress = Progress(steps_of(judges, images), sys.stderr)
-    with open_device(arguments) as device:
+    with open_device(arguments) as device, Progress(steps_of(judges, images), sys.stderr) as progress:
         print(_line(("library", "version", "mode", "type", "sizes", "images", "pixels", "differ", "largest", "stated")))
         for row in compare(judges, images, device, progress.step, arguments.seed):
             rows.append(row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from textwrap import fill
 
@@ -231,13 +232,12 @@ def _compile(rows: Sequence[Row], families: Iterable[str], *, skips_unknown: boo
 def _trace(rows: Sequence[Row], devices: Sequence[Device], subgroup: int) -> None:
     """Fill in the traffic of the rows; rows that fit no device here stay without it, and are named on stderr."""
     complain("counting their memory traffic ...")
-    progress = Progress(len(rows), sys.stderr)
     try:
         tracer = Tracer()
     except DeviceNotFound as error:
         error.add_note("--no-traffic only compiles, which needs no device")
         raise
-    try:
+    with closing(tracer), Progress(len(rows), sys.stderr) as progress:
         for row in rows:
             try:
                 trace = tracer.trace(row.dispatch, subgroup)
@@ -247,9 +247,6 @@ def _trace(rows: Sequence[Row], devices: Sequence[Device], subgroup: int) -> Non
                 progress.clear()
                 complain(f"{row.subject.name} is not traced: {error}")
             progress.step(row.subject.name)
-    finally:
-        progress.clear()
-        tracer.close()
 
 
 def _blocks(
