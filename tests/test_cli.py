@@ -530,6 +530,15 @@ def test_closed_and_full_streams_leave_the_exit_code(command, code):
 
 
 @pytest.mark.usefixtures("vulkan_device")
+def test_a_full_stderr_keeps_no_result_back(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("in.npy", np.arange(6, dtype=np.uint8).reshape(2, 3))
+    code, out, _ = in_a_shell("$restride reorder in.npy out.npy --layout 'HW->WH' 2>/dev/full")
+    assert (code, out) == (0, "out.npy: u8[3,2]{1,0} from u8[2,3]{1,0}\n")
+    assert np.load("out.npy").tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+@pytest.mark.usefixtures("vulkan_device")
 def test_what_belongs_on_a_closed_stderr_is_not_put_on_stdout():
     assert in_a_shell("$restride slice 2>&-") == (2, "", "")
     code, out, _ = in_a_shell("$restride test --repro 'reorder u8[2,3]{1,0} -> u8[2,3]{0,1}' 2>&-")

@@ -19,7 +19,7 @@ import numpy as np
 
 import restride as rs
 from restride.cli.parser import Commands, add_device_option, open_device
-from restride.cli.process import EXPLAINED, Exit, UsageError
+from restride.cli.process import EXPLAINED, Exit, UsageError, tell
 from restride.drawing.explain import columns
 from restride.dtypes import as_dtype
 from restride.errors import DeviceError, UnsupportedError
@@ -218,16 +218,16 @@ def add_commands(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the times and the choices, and store them."""
     for warning in warnings():
-        print(f"restride: warning: {warning}", file=sys.stderr)
+        tell(f"warning: {warning}")
     with open_device(arguments) as device:
         info = device.info
-        print(f"restride: measuring on {info.name}, some seconds for each kind of kernel", file=sys.stderr)
+        tell(f"measuring on {info.name}, some seconds for each kind of kernel")
         with Progress(sum(map(len, WORK.values())), sys.stderr) as progress:
             tuning = tune(device, measured=progress.step)
     path = _store(info, tuning)
     print(json.dumps(_record(info, tuning, path), indent=2) if arguments.json else _text(info, tuning))
     where = f"wrote {path}" if path else f"nothing is kept: {FOLDER_VARIABLE} is empty, or there is no home"
-    print(f"restride: {where}", file=sys.stderr)
+    tell(where)
     return Exit.OK
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from restride.cli.drivers import driver_file
 from restride.cli.files import require_places
 from restride.cli.parser import Commands, add_device_options, missing_runtimes
-from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError, why_ended
+from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError, tell, why_ended
 from restride.errors import DescriptorError, RestrideError
 from restride.kernel import Limits
 from restride.ops.progress import Progress
@@ -148,7 +148,7 @@ def run_test(arguments: argparse.Namespace) -> int:
         with Runner(target) as runner:
             with missing_runtimes():
                 host = runner.host
-            print(f"restride: {host}", file=sys.stderr)
+            tell(str(host))
             if host.limits != Limits():  # case files may refer to the device's limits
                 cases = choice.cases(host.limits)
             _require_any(cases)
@@ -256,7 +256,7 @@ class Choice:
         self._shard = _shard(arguments.shard)
         self._failed = _read_last_failed() if arguments.lf else ()
         if arguments.lf and not self._failed:
-            print("restride: nothing failed last time: all cases run", file=sys.stderr)
+            tell("nothing failed last time: all cases run")
         self._repro = tuple(map(Case.parse, arguments.repro or ()))
         self._is_named = bool(arguments.cases or arguments.repro)
         usual = "perf" if arguments.mode == "perf" else "ci"
@@ -362,9 +362,7 @@ def _read_last_failed() -> tuple[Case, ...]:
     lines = _last_failed_lines()
     cases = tuple(case for case in lines.values() if case is not None)
     if dropped := len(lines) - len(cases):
-        print(
-            f"restride: {last_failed_file()}: lines that are no cases any more are left out: {dropped}", file=sys.stderr
-        )
+        tell(f"{last_failed_file()}: lines that are no cases any more are left out: {dropped}")
     return cases
 
 
@@ -424,7 +422,7 @@ def _publish(report: Report, text: str, files: Sequence[ReportFile]) -> Exceptio
 
 def _write(report: Report, write: Callable[[Report, Path], None], path: Path) -> None:
     write(report, path)
-    print(f"restride: wrote {path}", file=sys.stderr)
+    tell(f"wrote {path}")
 
 
 # restride report.

@@ -10,7 +10,7 @@ from pathlib import Path
 from restride.cli.files import write_whole
 from restride.cli.options import whole_number
 from restride.cli.parser import Commands, add_device_options, open_device
-from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError
+from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError, tell
 from restride.ops.progress import Progress
 from restride.weights.like import LIBRARIES
 from restride_like_check import JUDGES, Row, compare, is_measured, judges_of, measured, steps_of
@@ -84,7 +84,7 @@ def _check(arguments: argparse.Namespace) -> int:
     images = arguments.images or _IMAGES
     judges, missing = judges_of(arguments.like)
     for package in missing:
-        print(f"restride: {package} is not installed, so nothing is said of it", file=sys.stderr)
+        tell(f"{package} is not installed, so nothing is said of it")
     if arguments.markdown is not None and missing:
         raise UsageError(f"--markdown needs every library: pip install {' '.join(missing)}")
     if not judges:

@@ -97,17 +97,17 @@ def _run(argv: Sequence[str] | None) -> int:
 def _failed(error: KeyboardInterrupt | Exception) -> int:
     """Print the error and return its exit code."""
     if isinstance(error, KeyboardInterrupt):
-        process.complain("; ".join([process.INTERRUPTED, *getattr(error, "__notes__", ())]))
+        process.tell("; ".join([process.INTERRUPTED, *getattr(error, "__notes__", ())]))
         return Exit.INTERRUPTED
     if process.is_about_a_stream(error):
         if isinstance(error, BrokenPipeError):
             return Exit.PIPE_CLOSED
-        process.complain(f"cannot write to a standard stream: {error.strerror}")
+        process.tell(f"cannot write to a standard stream: {error.strerror}")
         return Exit.USAGE
     known = exit_for(error)
     if known is None:
-        process.complain("".join(traceback.format_exception(error)), begin="")
-        process.complain("this is a mistake in restride; please report the lines above")
+        process.tell("".join(traceback.format_exception(error)), begin="")
+        process.tell("this is a mistake in restride; please report the lines above")
         return Exit.INTERNAL
-    process.complain(line_for(error))
+    process.tell(line_for(error))
     return known

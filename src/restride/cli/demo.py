@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from restride import reference
 from restride.cli.comparison import Comparison, compare_bits, compare_limits
 from restride.cli.files import Array, read_array, write_whole
 from restride.cli.parser import Commands, add_device_options, open_device, runtime_name
-from restride.cli.process import EXPLAINED, Exit, UsageError
+from restride.cli.process import EXPLAINED, Exit, UsageError, tell
 from restride.layout import TensorDesc
 from restride.ops.reorder import reorder, strided_slice
 from restride.ops.resample import resample
@@ -80,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
             photo = load_photograph(arguments.photo)
             sheet = _sheet_path(arguments.out or Path("demo_out"))
         if photo.note:
-            print(f"restride: {photo.title}: {photo.note}", file=sys.stderr)
+            tell(f"{photo.title}: {photo.note}")
         tour = make_tour(photo.pixels, device)
         _print_header(photo.title, photo.pixels, tour)
         outcomes = [_print_outcome(number, step, device) for number, step in enumerate(tour.steps, 1)]

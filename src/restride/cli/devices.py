@@ -7,12 +7,11 @@ import json
 import os
 import platform
 import re
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
 from restride.cli.parser import Commands
-from restride.cli.process import EXPLAINED, Exit
+from restride.cli.process import EXPLAINED, Exit, tell
 from restride.drawing.explain import columns
 from restride.errors import DeviceNotFound
 from restride.runtime import DeviceInfo, choose, list_devices
@@ -83,5 +82,5 @@ def _default_index(devices: list[DeviceInfo]) -> int | None:
     try:
         return choose(devices).index
     except DeviceNotFound as error:
-        print(f"restride: {error}", file=sys.stderr)
+        tell(str(error))
         return None

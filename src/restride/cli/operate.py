@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from restride.cli.files import (
     require_writable,
 )
 from restride.cli.parser import Commands, Parser, add_device_options, open_device, parse_index, runtime_name
-from restride.cli.process import EXPLAINED, Exit, UsageError, in_options
+from restride.cli.process import EXPLAINED, Exit, UsageError, in_options, tell
 from restride.dtypes import DType
 from restride.errors import ErrorContext
 from restride.layout import TensorDesc, views
@@ -226,9 +225,9 @@ def run(arguments: argparse.Namespace) -> int:
         output = buffer_of(result, source) if is_raw(arguments.output) else FileArray(result.numpy())
         print_time(start, device, "kernels prepared and result read back")
     for note in operation.notes:
-        print(f"restride: {note}", file=sys.stderr)
+        tell(note)
     if arguments.check and not _is_right(operation, file, output):
-        print(f"restride: {arguments.output} is not written", file=sys.stderr)
+        tell(f"{arguments.output} is not written")
         return Exit.CHECK_FAILED
     output.write(arguments.output)
     print(f"{arguments.output}: {output}" + (f" from {source.desc}" if isinstance(output, FileArray) else ""))
@@ -238,7 +237,7 @@ def run(arguments: argparse.Namespace) -> int:
 def print_time(start: float, device: Device, text: str) -> None:
     """Print on stderr the time since ``start``, from ``time.perf_counter``, and ``text`` about what it includes."""
     milliseconds = 1000 * (time.perf_counter() - start)
-    print(f"restride: {milliseconds:.1f} ms on {device.info.name} ({runtime_name(device)}), {text}", file=sys.stderr)
+    tell(f"{milliseconds:.1f} ms on {device.info.name} ({runtime_name(device)}), {text}")
 
 
 def _read(arguments: argparse.Namespace) -> FileContent:

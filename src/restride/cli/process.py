@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn, TypeGuard
+from typing import NoReturn, TextIO, TypeGuard
 
 from restride.errors import DescriptorError, DeviceError, DeviceNotFound, RestrideError, StreamError, UnsupportedError
 
@@ -178,15 +178,20 @@ def flush() -> OSError | None:
             stream.flush()
         except OSError as error:
             failure = error
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream.fileno())
-            os.close(nowhere)
+            _drop(stream)
     return failure
 
 
-def complain(text: str, begin: str = "restride: ") -> None:
-    """Print text on stderr, if that can be written."""
+def tell(text: str, begin: str = "restride: ") -> None:
+    """Print a message on stderr; if stderr cannot be written, this and all later messages are dropped."""
     try:
         print(f"{begin}{text.rstrip()}", file=sys.stderr, flush=True)
     except OSError:
-        flush()
+        _drop(sys.stderr)
+
+
+def _drop(stream: TextIO) -> None:
+    """Send what the stream still holds, and all that follows, to devnull."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

@@ -14,7 +14,7 @@ import numpy as np
 
 from restride.cli.files import named_errors, read_array, write_whole
 from restride.cli.parser import Commands, parse_index
-from restride.cli.process import EXPLAINED, Exit, UsageError
+from restride.cli.process import EXPLAINED, Exit, UsageError, tell
 from restride.drawing import pixels
 from restride.drawing.picture import takes_colour
 from restride.errors import DescriptorError
@@ -95,6 +95,6 @@ def _write(bytes_shown: pixels.Bytes, facts: str, output: Path | None, *, opens:
     else:
         with named_errors("write", output):
             imwrite(output, bytes_shown)
-    print(f"restride: wrote {output}", file=sys.stderr)
+    tell(f"wrote {output}")
     if opens:
         webbrowser.open(output.resolve().as_uri())

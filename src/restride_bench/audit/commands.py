@@ -13,7 +13,7 @@ import restride
 from restride.cli.files import write_output
 from restride.cli.options import list_of
 from restride.cli.parser import Commands
-from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError, complain
+from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError, tell
 from restride.errors import DeviceNotFound, OutOfDeviceMemory, UnsupportedError
 from restride.ops.progress import Progress
 from restride_bench import charts
@@ -143,7 +143,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.chart is not None:
         charts.require_matplotlib()
     if arguments.small:
-        complain("small sizes: the figures are not those of the sizes in the names")
+        tell("small sizes: the figures are not those of the sizes in the names")
     is_all = arguments.family == _ALL
     families = _compile(rows, FAMILIES if is_all else _families(arguments.family), skips_unknown=is_all)
     _compile(rows, [device.family for device in devices if device.family not in families])
@@ -215,13 +215,13 @@ def _compile(rows: Sequence[Row], families: Iterable[str], *, skips_unknown: boo
     keys = list(dict.fromkeys(Key.of(row.dispatch.kernel) for row in rows))
     done = []
     for family in dict.fromkeys(families):
-        complain(f"compiling the kernels for {family} ...")
+        tell(f"compiling the kernels for {family} ...")
         try:
             compiled = compile_kernels(family, keys)
         except UnknownFamily as error:
             if not skips_unknown:
                 raise
-            complain(f"{family} is left out: {error}")
+            tell(f"{family} is left out: {error}")
             continue
         for row in rows:
             row.compiled[family] = compiled[Key.of(row.dispatch.kernel)]
@@ -231,7 +231,7 @@ def _compile(rows: Sequence[Row], families: Iterable[str], *, skips_unknown: boo
 
 def _trace(rows: Sequence[Row], devices: Sequence[Device], subgroup: int) -> None:
     """Fill in the traffic of the rows; rows that fit no device here stay without it, and are named on stderr."""
-    complain("counting their memory traffic ...")
+    tell("counting their memory traffic ...")
     try:
         tracer = Tracer()
     except DeviceNotFound as error:
@@ -245,7 +245,7 @@ def _trace(rows: Sequence[Row], devices: Sequence[Device], subgroup: int) -> Non
                 row.moved = {device.name: trace.shared.moved(device.cache) for device in devices}
             except (OutOfDeviceMemory, UnsupportedError) as error:
                 progress.clear()
-                complain(f"{row.subject.name} is not traced: {error}")
+                tell(f"{row.subject.name} is not traced: {error}")
             progress.step(row.subject.name)
 
 

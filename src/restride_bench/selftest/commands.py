@@ -19,7 +19,7 @@ import restride
 from restride.cli.devices import cpu_model
 from restride.cli.files import require_places, write_whole
 from restride.cli.parser import Commands, add_device_option, open_device
-from restride.cli.process import EXPLAINED, Exit, UsageError, complain, exit_for, line_for, why_ended
+from restride.cli.process import EXPLAINED, Exit, UsageError, exit_for, line_for, tell, why_ended
 from restride.runtime import DEFAULT_TIMEOUT, DeviceInfo, choose, list_devices
 from restride_bench.run import warnings
 from restride_bench.selftest.nameless import nameless
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     selftest = _Selftest(files, arguments.small)
     selftest.run(arguments)
     for each in files:
-        complain(f"wrote {each}")
+        tell(f"wrote {each}")
     return next((code for code in _WORST_FIRST if code in selftest.codes), Exit.OK)
 
 
@@ -131,7 +131,7 @@ class _Selftest:
         """Run every part that can run."""
         selector, warned = arguments.device, warnings()
         for warning in warned:
-            complain(f"warning: {warning}")
+            tell(f"warning: {warning}")
         self._part("installed", "what is installed", partial(installed, selector))
         info = self._attempt("device", lambda: choose(list_devices(), selector))
         if info is None:
@@ -147,7 +147,7 @@ class _Selftest:
             self._part("speed", "speed", partial(speed, device, warned, self._is_small))
 
     def _part(self, name: str, title: str, work: Callable[[], Part]) -> None:
-        complain(f"part {_PARTS.index(name) + 1} of {len(_PARTS)}, {title} ...")
+        tell(f"part {_PARTS.index(name) + 1} of {len(_PARTS)}, {title} ...")
         part = self._attempt(name, work)
         if part is not None:
             self._record[name] = part.record
