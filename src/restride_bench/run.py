@@ -94,7 +94,7 @@ def run(
     """
     for workload in workloads:
         try:
-            columns = columns_of(workload, device, peers, clock="kernel" in measures)
+            columns = columns_of(workload, device, peers)
             result = Result(workload, timed_rounds(columns, measures, repeat), tuple(columns.disagreements))
             del columns
         except OutOfDeviceMemory as error:
@@ -103,18 +103,18 @@ def run(
         yield result
 
 
-def columns_of(workload: Workload, device: Device, peers: Sequence[Peer], *, clock: bool) -> Columns:
+def columns_of(workload: Workload, device: Device, peers: Sequence[Peer]) -> Columns:
     """Prepare every column of a workload and check each peer once against restride's result."""
     source = workload.source()
     columns = Columns()
-    columns.offers[OURS] = ours = own.offer(workload, source, device, clock=clock)
+    columns.offers[OURS] = ours = own.offer(workload, source, device)
     expected = next(_results(ours))
     if isinstance(workload.task, Relayout):
         wrong = compare(workload, OURS, expected, source)
         columns.disagreements += [wrong] if wrong else []
-    columns.offers[COPY] = own.copy_offer(workload.nbytes, device, clock=clock)
+    columns.offers[COPY] = own.copy_offer(workload.nbytes, device)
     for rival in workload.rivals:
-        columns.offers[rival.name] = own.offer(rival, None, device, clock=clock)
+        columns.offers[rival.name] = own.offer(rival, None, device)
     for peer in peers:
         try:
             offer = peer.offer(workload, source)

@@ -198,8 +198,7 @@ def _columns(
         runtime.limits = candidates[candidate]
         operation(x, outs[candidate])
 
-    clock = has_clock(device)
-    return Columns({name: dispatched(device, partial(start, name), clock=clock) for name in candidates})
+    return Columns({name: dispatched(device, partial(start, name)) for name in candidates})
 
 
 # The command.

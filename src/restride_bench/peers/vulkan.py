@@ -22,7 +22,7 @@ from restride.runtime.vulkan.runtime import VulkanMemory, VulkanRuntime
 from restride.tensor.device import Device
 from restride_bench import own
 from restride_bench.offer import Absent, Offer
-from restride_bench.own import dispatched, has_clock, viewed
+from restride_bench.own import dispatched, viewed
 from restride_bench.peers.shapes import LINE, Candidate, Dispatches, candidates, whole
 from restride_bench.peers.weighed import boxes, resizes
 from restride_bench.workloads import (
@@ -55,7 +55,6 @@ class ByHand:
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._has_clock = has_clock(device)
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         """See ``Peer.offer``."""
@@ -85,7 +84,7 @@ class ByHand:
         rs.reorder(rs.asarray(source, device=device), out=rs.Tensor(memories[0], src, device))
         chosen = _fastest(device, candidates, memories)
         is_array = not isinstance(workload.task, Relayout)
-        return dispatched(device, start, clock=self._has_clock, result=result, numpy=through if is_array else None)
+        return dispatched(device, start, result, through if is_array else None)
 
     def _result(self, workload: Workload) -> TensorDesc:
         if isinstance(workload.task, Relayout):
@@ -211,7 +210,7 @@ class Raw:
         if workload.nbytes > _MOST_BYTES or isinstance(workload.task, NewShapes | NewImages | NewPhotos | Page):
             return None
         noting = _Noting(self._runtime)
-        ours = own.offer(workload, source, Device.over(cast(Runtime, noting)), clock=False)
+        ours = own.offer(workload, source, Device.over(cast(Runtime, noting)))
         noting.submitted.clear()
         if ours.resident is None:
             return None
