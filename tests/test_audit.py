@@ -24,7 +24,7 @@ from restride.runtime.modules import load_module
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride_bench.audit import goals
-from restride_bench.audit.commands import _EPILOG
+from restride_bench.audit.commands import _DESCRIPTION
 from restride_bench.audit.compiler import (
     FAMILIES,
     Compiled,
@@ -547,7 +547,7 @@ def test_a_case_that_no_gpu_has_room_for_is_refused(capsys):
 
 
 def test_the_example_of_the_help_is_a_case():
-    text = " ".join(_EPILOG.split())
+    text = " ".join(_DESCRIPTION.split())
     (line,) = re.findall(r"--case '(.*?)'", text)
     assert str(Case.parse(line)) == line
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from restride.cli.files import write_output
 from restride.cli.options import list_of, whole_number
-from restride.cli.parser import Commands, add_device_options, open_device, runtime_name
-from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError, why_ended
+from restride.cli.parser import Commands, add_command, add_device_options, open_device, runtime_name
+from restride.cli.process import Exit, NothingSelected, UsageError, why_ended
 from restride.ops.progress import Progress
 from restride.runtime import DEVICE_VARIABLE, RUNTIME_VARIABLE
 from restride_bench import charts
@@ -41,9 +41,8 @@ that moves as many bytes or does the same in f32
 peers:    {", ".join(PEERS)}
 
 -k {SCALE} measures files instead, each run in a process of its own, by its seconds and its memory: pyramids of a large
-image, streams, Dask, and how both grow. Its peers: {", ".join(SCALE_PEERS)}."""
+image, streams, Dask, and how both grow. Its peers: {", ".join(SCALE_PEERS)}.
 
-_EPILOG = f"""\
 examples:
   restride bench                                        everything, against everybody
   restride bench -k transpose --peers numpy,torch
@@ -52,9 +51,7 @@ examples:
   restride bench --small --repeat 1                     does it all work? (times mean nothing)
   restride bench --growth here.svg --json here.json     how time grows with bytes and with axes
   restride bench -k scale --json here.json              pyramids and streams of files; half an hour on a CPU
-  restride bench -k "scale: growth" --growth here.svg   how time and memory of a stream grow with bytes
-
-{EXPLAINED}"""
+  restride bench -k "scale: growth" --growth here.svg   how time and memory of a stream grow with bytes"""
 
 
 _PEERS = (*PEERS, *SCALE_PEERS)
@@ -63,9 +60,7 @@ _ROUNDS, _SCALE_ROUNDS = 15, 3
 
 def add_commands(commands: Commands) -> None:
     """Add ``bench``."""
-    parser = commands.add_parser(
-        "bench", help="measure speed, beside other libraries", description=_DESCRIPTION, epilog=_EPILOG
-    )
+    parser = add_command(commands, "bench", _DESCRIPTION)
     parser.add_argument(
         "-k",
         dest="keyword",

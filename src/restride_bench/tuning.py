@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 import restride as rs
-from restride.cli.parser import Commands, add_device_option, open_device
-from restride.cli.process import EXPLAINED, Exit, UsageError, tell
+from restride.cli.parser import Commands, add_command, add_device_option, open_device
+from restride.cli.process import Exit, UsageError, tell
 from restride.drawing.explain import columns
 from restride.dtypes import as_dtype
 from restride.errors import DeviceError, UnsupportedError
@@ -206,9 +206,7 @@ def _columns(
 
 def add_commands(commands: Commands) -> None:
     """Add ``tune``."""
-    parser = commands.add_parser(
-        "tune", help="choose the faster kernels for a device", description=_DESCRIPTION, epilog=EXPLAINED
-    )
+    parser = add_command(commands, "tune", _DESCRIPTION)
     add_device_option(parser)
     parser.add_argument("--json", action="store_true", help="a JSON object instead of the table")
     parser.set_defaults(run=run, runtime="vulkan", timeout=DEFAULT_TIMEOUT)

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from restride.cli.drivers import driver_file
 from restride.cli.files import require_places
-from restride.cli.parser import Commands, add_device_options, missing_runtimes
-from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError, tell, why_ended
+from restride.cli.parser import Commands, add_command, add_device_options, missing_runtimes
+from restride.cli.process import Exit, NothingSelected, UsageError, tell, why_ended
 from restride.errors import DescriptorError, RestrideError
 from restride.kernel import Limits
 from restride.ops.progress import Progress
@@ -45,18 +45,15 @@ Runs conformance cases on a Vulkan device and compares each with numpy. Verdicts
 reason), UNIMPLEMENTED, MISTRUSTED (right, but the data prove nothing), TIMEOUT and CRASHED. Cases run in a process of
 their own, so that a driver that crashes or hangs costs one case.
 
-CASES are catalogues ({", ".join(CATALOGUES)}) or files with a case on each line."""
+CASES are catalogues ({", ".join(CATALOGUES)}) or files with a case on each line.
 
-_EPILOG = f"""\
 examples:
   restride test                                        the catalogue ci on the best device
   restride test smoke --op resample --dtype u8 -x      stop at the first that does not pass
   restride test --repro 'reorder u8[2,3]{{1,0}} -> u8[2,3]{{0,1}}'
   restride test ci --driver swiftshader --html report.html
   restride test smoke --validate sync                  under the Khronos validation layer
-  restride test --shader my.comp --as strided_copy     your own kernel in the place of ours
-
-{EXPLAINED}"""
+  restride test --shader my.comp --as strided_copy     your own kernel in the place of ours"""
 
 _TIMEOUT_HELP = "longest time for one case on the device (default: %(default)g)"
 
@@ -71,9 +68,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _add_test(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "test", help="run conformance cases on a device", description=_DESCRIPTION, epilog=_EPILOG
-    )
+    parser = add_command(commands, "test", _DESCRIPTION)
     parser.add_argument(
         "cases", nargs="*", metavar="CASES", help="catalogues or case files (default: ci; perf with --mode perf)"
     )
@@ -441,20 +436,16 @@ fault to a graver one. Speeds, and cases that only one report has, do not count.
 
 
 def _add_report(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "report", help="compare and convert test reports", description=_REPORT_DESCRIPTION, epilog=EXPLAINED
-    )
+    parser = add_command(commands, "report", _REPORT_DESCRIPTION)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
 
-    two = actions.add_parser(
-        "compare", help="say what differs between two", description=_COMPARE_DESCRIPTION, epilog=EXPLAINED
-    )
+    two = actions.add_parser("compare", help="say what differs between two", description=_COMPARE_DESCRIPTION)
     two.add_argument("before", type=Path, metavar="A.json", help="the report before")
     two.add_argument("after", type=Path, metavar="B.json", help="the report after")
     two.add_argument("--json", action="store_true", help="one JSON object instead of text")
     two.set_defaults(run=_run_compare)
 
-    show = actions.add_parser("show", help="print the summary, as `restride test` does", epilog=EXPLAINED)
+    show = actions.add_parser("show", help="print the summary, as `restride test` does")
     show.add_argument("report", type=Path, metavar="REPORT.json", help="the report to read")
     show.set_defaults(run=_run_show)
 
@@ -462,7 +453,7 @@ def _add_report(commands: Commands) -> None:
         ("html", write_page, "write a page to look at"),
         ("junit", write_junit, "write JUnit XML"),
     ):
-        convert = actions.add_parser(name, help=what, epilog=EXPLAINED)
+        convert = actions.add_parser(name, help=what)
         convert.add_argument("report", type=Path, metavar="REPORT.json", help="the report to read")
         convert.add_argument("output", type=Path, metavar="OUTPUT", help="the file to write")
         convert.set_defaults(run=_run_convert, write=write)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from restride.cli.files import write_whole
 from restride.cli.options import whole_number
-from restride.cli.parser import Commands, add_device_options, open_device
-from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError, tell
+from restride.cli.parser import Commands, add_command, add_device_options, open_device
+from restride.cli.process import Exit, NothingSelected, UsageError, tell
 from restride.ops.progress import Progress
 from restride.weights.like import LIBRARIES
 from restride_like_check import JUDGES, Row, compare, is_measured, judges_of, measured, steps_of
@@ -31,12 +31,7 @@ _IMAGES = 12
 
 def add_commands(commands: Commands) -> None:
     """Add ``profiles``."""
-    parser = commands.add_parser(
-        "profiles",
-        help="list the libraries that --like knows, and how close it is",
-        description=_DESCRIPTION,
-        epilog=EXPLAINED,
-    )
+    parser = add_command(commands, "profiles", _DESCRIPTION)
     parser.add_argument("--check", action="store_true", help="run each library, and count what differs")
     parser.add_argument("--like", choices=LIBRARIES, metavar="NAME", help=f"one of {', '.join(LIBRARIES)}")
     parser.add_argument("-k", metavar="TEXT", help="rows with this in mode and type: 'cubic u8', u16")

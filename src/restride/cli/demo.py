@@ -18,8 +18,8 @@ import restride
 from restride import reference
 from restride.cli.comparison import Comparison, compare_bits, compare_limits
 from restride.cli.files import Array, read_array, write_whole
-from restride.cli.parser import Commands, add_device_options, open_device, runtime_name
-from restride.cli.process import EXPLAINED, Exit, UsageError, tell
+from restride.cli.parser import Commands, add_command, add_device_options, open_device, runtime_name
+from restride.cli.process import Exit, UsageError, tell
 from restride.layout import TensorDesc
 from restride.ops.reorder import reorder, strided_slice
 from restride.ops.resample import resample
@@ -52,9 +52,7 @@ _SHORTEST_SIDE = 32
 
 def add_commands(commands: Commands) -> None:
     """Add ``demo``."""
-    parser = commands.add_parser(
-        "demo", help="run every operation on a photograph, checked", description=_DESCRIPTION, epilog=EXPLAINED
-    )
+    parser = add_command(commands, "demo", _DESCRIPTION)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("photo", metavar="PHOTO", nargs="?", type=Path, help="a .png or .jpg of yours")
     source.add_argument("--no-photo", action="store_true", help="take a computed picture, and draw no contact sheet")

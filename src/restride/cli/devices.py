@@ -10,8 +10,8 @@ import re
 from dataclasses import asdict
 from pathlib import Path
 
-from restride.cli.parser import Commands
-from restride.cli.process import EXPLAINED, Exit, tell
+from restride.cli.parser import Commands, add_command
+from restride.cli.process import Exit, tell
 from restride.drawing.explain import columns
 from restride.errors import DeviceNotFound
 from restride.runtime import DeviceInfo, choose, list_devices
@@ -32,7 +32,7 @@ _CPU_INFO = Path("/proc/cpuinfo")
 
 def add_commands(commands: Commands) -> None:
     """Add ``devices``."""
-    parser = commands.add_parser("devices", help="list the Vulkan devices", description=_DESCRIPTION, epilog=EXPLAINED)
+    parser = add_command(commands, "devices", _DESCRIPTION)
     parser.add_argument("--json", action="store_true", help="a JSON list with limits, instead of a table")
     parser.set_defaults(run=run)
 

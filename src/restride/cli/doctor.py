@@ -21,8 +21,8 @@ import restride
 from restride import reference
 from restride.cli.devices import cpu_model
 from restride.cli.drivers import manifests
-from restride.cli.parser import Commands
-from restride.cli.process import EXPLAINED, Exit
+from restride.cli.parser import Commands, add_command
+from restride.cli.process import Exit
 from restride.errors import DeviceError, DeviceNotFound, RestrideError, UnsupportedError
 from restride.ops.reorder import reorder
 from restride.runtime import RUNTIMES, DeviceInfo, choose_runtime, list_devices
@@ -76,9 +76,7 @@ class Finding:
 
 def add_commands(commands: Commands) -> None:
     """Add ``doctor``."""
-    parser = commands.add_parser(
-        "doctor", help="say what is missing, and the fix", description=_DESCRIPTION, epilog=EXPLAINED
-    )
+    parser = add_command(commands, "doctor", _DESCRIPTION)
     parser.add_argument("--device", metavar="DEVICE", help="index, or part of the name, for the runtimes to open")
     parser.add_argument("--json", action="store_true", help="a JSON list instead of text")
     parser.set_defaults(run=run)

@@ -25,8 +25,16 @@ from restride.cli.files import (
     require_room,
     require_writable,
 )
-from restride.cli.parser import Commands, Parser, add_device_options, open_device, parse_index, runtime_name
-from restride.cli.process import EXPLAINED, Exit, UsageError, in_options, tell
+from restride.cli.parser import (
+    Commands,
+    Parser,
+    add_command,
+    add_device_options,
+    open_device,
+    parse_index,
+    runtime_name,
+)
+from restride.cli.process import Exit, UsageError, in_options, tell
 from restride.dtypes import DType
 from restride.errors import ErrorContext
 from restride.layout import TensorDesc, views
@@ -118,7 +126,7 @@ class Operation:
 
 def add_commands(commands: Commands) -> None:
     """Add ``slice``, ``reorder`` and ``resample``."""
-    parser = add_operation(commands, "slice", "cut a window out of a file, with strides and flips", _SLICE, _slice)
+    parser = add_operation(commands, "slice", _SLICE, _slice)
     parser.add_argument("index", metavar="INDEX", nargs="?", help="numpy's slice syntax: '[..., ::2, ::-1]'")
     for name, text in (
         ("--offsets", "first element of the window"),
@@ -128,14 +136,14 @@ def add_commands(commands: Commands) -> None:
     ):
         options.add_numbers(parser, name, f"{text}, for each axis")
     add_device_options(parser)
-    parser = add_operation(commands, "reorder", "change the layout or the element type of a file", _REORDER, _reorder)
+    parser = add_operation(commands, "reorder", _REORDER, _reorder)
     parser.add_argument(
         "--layout",
         help="'NCHW->NHWC', a name such as NHWC, a oneDNN tag such as nChw16c, a descriptor, or any",
     )
     options.add_elements(parser)
     add_device_options(parser)
-    parser = add_operation(commands, "resample", "resize a file", _RESAMPLE, _resample)
+    parser = add_operation(commands, "resample", _RESAMPLE, _resample)
     _add_sizes(parser)
     options.add_elements(parser, "OUT, before --layout permutes it,")
     add_device_options(parser)
@@ -197,12 +205,11 @@ def _part(text: str) -> slice:
 def add_operation(
     commands: Commands,
     name: str,
-    summary: str,
     description: str,
     operation: Callable[[argparse.Namespace, FileContent], Operation],
 ) -> Parser:
     """Add a command from IN to OUT that ``run`` executes; the caller adds further options, those of the device last."""
-    parser: Parser = commands.add_parser(name, help=summary, description=description, epilog=EXPLAINED)
+    parser = add_command(commands, name, description)
     parser.add_argument("input", metavar="IN", type=Path, help="file to read")
     parser.add_argument("output", metavar="OUT", type=Path, help="file to write, in one step once all went well")
     parser.add_argument("--check", action="store_true", help="compare with the numpy reference before OUT is written")

@@ -12,8 +12,8 @@ from textwrap import fill
 import restride
 from restride.cli.files import write_output
 from restride.cli.options import list_of
-from restride.cli.parser import Commands
-from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError, tell
+from restride.cli.parser import Commands, add_command
+from restride.cli.process import Exit, NothingSelected, UsageError, tell
 from restride.errors import DeviceNotFound, OutOfDeviceMemory, UnsupportedError
 from restride.ops.progress import Progress
 from restride_bench import charts
@@ -66,25 +66,20 @@ model:    us, of copy    microseconds of a workload, and its speed as a share of
 arithmetic, waiting for loads, or launches
 
 In the JSON, traffic has the bytes needed, the fewest sectors, the sectors moved, and the sectors ("requests") and lines
-of 128 bytes that all instructions of all subgroups touch, cached or not; "partial" requests are for part of one."""
+of 128 bytes that all instructions of all subgroups touch, cached or not; "partial" requests are for part of one.
 
-_EPILOG = f"""\
 examples:
   restride audit -k transpose
   restride audit --family all --json now.json            every family above that the installed RADV knows
   restride audit --json now.json --against before.json   exit code 1 if a kernel got worse
   restride audit --case 'reorder f32[64,48]{{1,0}} -> f16[64,48]{{0,1}}'
   restride audit --device 'RX 580,Mali-G715' --chart here.svg
-  restride audit --measured bench.json                   what `restride bench --json` measured, beside the model
-
-{EXPLAINED}"""
+  restride audit --measured bench.json                   what `restride bench --json` measured, beside the model"""
 
 
 def add_commands(commands: Commands) -> None:
     """Add ``audit``."""
-    parser = commands.add_parser(
-        "audit", help="say what a GPU would make of the kernels, without one", description=_DESCRIPTION, epilog=_EPILOG
-    )
+    parser = add_command(commands, "audit", _DESCRIPTION)
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "-k", dest="keyword", metavar="TEXT", default="", help="workloads with this in their name or group"

@@ -18,8 +18,8 @@ import numpy as np
 import restride
 from restride.cli.devices import cpu_model
 from restride.cli.files import require_places, write_whole
-from restride.cli.parser import Commands, add_device_option, open_device
-from restride.cli.process import EXPLAINED, Exit, UsageError, exit_for, line_for, tell, why_ended
+from restride.cli.parser import Commands, add_command, add_device_option, open_device
+from restride.cli.process import Exit, UsageError, exit_for, line_for, tell, why_ended
 from restride.runtime import DEFAULT_TIMEOUT, DeviceInfo, choose, list_devices
 from restride_bench.run import warnings
 from restride_bench.selftest.nameless import nameless
@@ -34,16 +34,13 @@ machine alone meanwhile. If a part fails, the files and the exit code say so.
 
 It writes FILE.json and FILE.html for others to see. They name the device, the driver, the processor and versions, but
 no user, host, path or environment variable. Nothing else is stored: only `restride tune` keeps faster kernels.
-docs/devices.md is the table of the files that were sent, and says how to send yours."""
+docs/devices.md is the table of the files that were sent, and says how to send yours.
 
-_EPILOG = f"""\
 examples:
   restride selftest                                   into restride-selftest.json and .html
   restride selftest --device radeon --out rx6900.json
   restride selftest --small                           does it all work? (the times mean nothing)
-  restride selftest --table docs/devices/*.json       the table of several files, as Markdown
-
-{EXPLAINED}"""
+  restride selftest --table docs/devices/*.json       the table of several files, as Markdown"""
 
 Result = TypeVar("Result")
 
@@ -60,12 +57,7 @@ _UNCHANGED = (
 
 def add_commands(commands: Commands) -> None:
     """Add ``selftest``."""
-    parser = commands.add_parser(
-        "selftest",
-        help="check and measure your device, and write a report to share",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+    parser = add_command(commands, "selftest", _DESCRIPTION)
     add_device_option(parser)
     parser.add_argument(
         "--out",
