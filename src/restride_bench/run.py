@@ -203,7 +203,7 @@ def _disagreement(workload: Workload, name: str, offer: Offer, expected: Array) 
 
 HALF_UNIT = 2.0**-24
 
-_MOST_WORDS = 300
+_MOST_CHARACTERS = 300
 """Most characters to show of another library's message."""
 
 _SLOPES = {"linear": 1.0, "cubic": 4.0}
@@ -239,7 +239,7 @@ def compare(workload: Workload, peer: str, theirs: Array, ours: Array, slack: fl
 def failed(workload: Workload, peer: str, error: Exception) -> Disagreement:
     """The disagreement of a peer that raises an exception."""
     words = " ".join(str(error).split())
-    return Disagreement(workload.name, peer, math.inf, 0.0, f"{type(error).__name__}: {words[:_MOST_WORDS]}")
+    return Disagreement(workload.name, peer, math.inf, 0.0, f"{type(error).__name__}: {words[:_MOST_CHARACTERS]}")
 
 
 def tolerance(workload: Workload) -> float:

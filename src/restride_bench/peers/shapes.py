@@ -46,7 +46,7 @@ _SHAPES = ((256, 1), (64, 4), (16, 4), (4, 16), (2, 32))
 """Work groups that are tried, along axes 0 and 1."""
 
 BUFFER_MULTIPLE = 16
-"""Buffers hold a multiple of so many bytes."""
+"""Buffers have a multiple of this many bytes."""
 
 _SIDES = {8: 8, 16: 4, 32: 4, 64: 2}
 """Elements along a side of a block, by their bits (``SIDE`` in shaders/bare/block.comp)."""
@@ -56,7 +56,7 @@ LINE = (64, 128, 256)
 
 
 def whole(nbytes: int) -> int:
-    """Bytes of a buffer that holds so many."""
+    """``nbytes`` rounded up to ``BUFFER_MULTIPLE``."""
     return -(-nbytes // BUFFER_MULTIPLE) * BUFFER_MULTIPLE
 
 

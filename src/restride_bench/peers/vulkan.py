@@ -57,7 +57,6 @@ class ByHand:
         self._device = device
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """See ``Peer.offer``."""
         device, runtime = self._device, self._device.runtime
         src, dst = workload.desc, self._result(workload)
         bindings = Binding(0, whole(src.nbytes)), Binding(0, whole(dst.nbytes), writes=True)
@@ -185,7 +184,7 @@ def _resize(task: Resize, src: TensorDesc, bindings: tuple[Binding, Binding]) ->
 
 
 _MOST_BYTES = 1 << 18
-"""Useful bytes. Of what does more, the call is a small part, and the kernels are restride's own."""
+"""Most useful bytes of a workload; in larger ones the cost of a call is small, and the kernels are restride's own."""
 
 _LONGEST_WAIT = 10**10
 """Nanoseconds: ten seconds, for what takes milliseconds."""
@@ -206,7 +205,7 @@ class Raw:
         self._runtime = device.runtime
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """See ``Peer.offer``. The device's own copy has a column already."""
+        """None also for what the device copies, which has a column already."""
         if workload.nbytes > _MOST_BYTES or isinstance(workload.task, NewShapes | NewImages | NewPhotos | Page):
             return None
         noting = _Noting(self._runtime)
@@ -221,7 +220,7 @@ class Raw:
 
 
 class _Noting:
-    """A runtime that notes what it is given and does it."""
+    """Records what is submitted and passes it on."""
 
     def __init__(self, runtime: VulkanRuntime) -> None:
         self._runtime = runtime

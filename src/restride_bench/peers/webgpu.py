@@ -16,17 +16,10 @@ from restride_bench.workloads import Array, Move, Resize, Task, Workload
 
 
 class Wgpu:
-    """The adapter that is the device under test."""
-
     name = "wgpu"
     lingers = False
 
     def __init__(self, device: Device) -> None:
-        """Open it.
-
-        Raises:
-            Absent: wgpu is not installed, or does not see this device through Vulkan.
-        """
         self._wgpu = installed("wgpu", "wgpu")
         try:
             adapters = self._wgpu.gpu.enumerate_adapters_sync()
@@ -47,7 +40,6 @@ class Wgpu:
         self.version = f"{self._wgpu.__version__}, {matching[0].info['description']}"
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """See ``Peer.offer``."""
         sizes = workload.result_sizes
         kernel = _kernel(workload.task, source, sizes)
         if kernel is None:
