@@ -88,7 +88,7 @@ def _run(
         source = rs.from_buffer(setting.source, setting.src, device=device)
         out = destination_tensor(case, setting, source)
         before = device.counters().dispatches
-        viewed = source if case.view is None else case.view.of_tensor(source)
+        viewed = case.viewed_tensor(source)
         dispatched = device.counters().dispatches - before
         result = case.operation.call(case, viewed, out)
         source_after, after = source.buffer(), (result if out is None else out).buffer()

@@ -146,5 +146,5 @@ def recorded_case(case: Case, limits: Limits = GPU) -> list[Dispatch | Run]:
     source = rs.Tensor(runtime.allocate(case.src.nbytes), case.src, device)
     memory = source.memory if case["out"] == "same" else runtime.allocate(case.dst.nbytes)
     out = None if makes_destination(case) else rs.Tensor(memory, case.dst, device)
-    case.operation.call(case, source if case.view is None else case.view.of_tensor(source), out)
+    case.operation.call(case, case.viewed_tensor(source), out)
     return runtime.submitted

@@ -66,7 +66,7 @@ def measure_case(case: Case, device: Device, started: Callable[[], None] = lambd
     setting = prepare(case)
     started()
     source = rs.from_buffer(setting.source, setting.src, device=device)
-    viewed = source if case.view is None else case.view.of_tensor(source)
+    viewed = case.viewed_tensor(source)
     out = rs.from_buffer(setting.destination, setting.dst, device=device)
     moved = useful_bytes(case)
     copied = min(max(_LEAST_COPIED, 1 << (moved - 1).bit_length()), _MOST_COPIED)
