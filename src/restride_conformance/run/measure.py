@@ -8,6 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
+import restride as rs
 from restride.tensor.device import Device
 from restride_conformance.case import Case
 from restride_conformance.fill import poison
@@ -61,8 +62,6 @@ def measure_case(case: Case, device: Device, started: Callable[[], None] = lambd
     Raises:
         RestrideError: the operation refused the case, the device has too little memory, or the device failed.
     """
-    import restride as rs
-
     setting = prepare(case)
     started()
     source = rs.from_buffer(setting.source, setting.src, device=device)
