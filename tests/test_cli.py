@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from importlib import import_module
@@ -17,7 +18,7 @@ from restride.cli.comparison import compare_bits, compare_limits
 from restride.cli.devices import cpu_model
 from restride.cli.doctor import Attempt
 from restride.cli.parser import parse, parse_index
-from restride.cli.process import UsageError
+from restride.cli.process import UsageError, ending
 from restride.runtime import RUNTIMES, DeviceInfo
 from restride.runtime.kompute.device import INSTALL_KP
 
@@ -568,6 +569,12 @@ def test_index_text(text, key):
 def test_index_text_that_is_none(text):
     with pytest.raises(UsageError, match="index"):
         parse_index(text)
+
+
+def test_how_a_process_ended_is_said_for_every_signal():
+    assert ending(3) == "ended with exit code 3"
+    assert ending(-signal.SIGSEGV) == "died of SIGSEGV"
+    assert ending(-signal.SIGRTMIN - 3) == f"died of signal {signal.SIGRTMIN + 3}"
 
 
 def test_comparisons():

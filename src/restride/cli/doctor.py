@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -22,7 +21,7 @@ from restride import reference
 from restride.cli.devices import cpu_model
 from restride.cli.drivers import manifests
 from restride.cli.parser import Commands, add_command
-from restride.cli.process import Exit
+from restride.cli.process import Exit, ending
 from restride.errors import DeviceError, DeviceNotFound, RestrideError, UnsupportedError
 from restride.ops.reorder import reorder
 from restride.runtime import RUNTIMES, DeviceInfo, choose_runtime, list_devices
@@ -270,10 +269,9 @@ def try_runtime(runtime: str, selector: str | None = None) -> Attempt:
     lines = process.stdout.splitlines()
     if process.returncode == 0 and lines:
         return Attempt(**json.loads(lines[-1]))
-    if process.returncode < 0:
-        return Attempt(False, f"the process died of {signal.Signals(-process.returncode).name}: the driver crashes")
     last = [line for line in process.stderr.splitlines() if line.strip()][-1:] or ["no message"]
-    return Attempt(False, f"the process ended with exit code {process.returncode}: {last[0]}")
+    why = "the driver crashes" if process.returncode < 0 else last[0]
+    return Attempt(False, f"the process {ending(process.returncode)}: {why}")
 
 
 def _attempt(runtime: str, selector: str | None) -> Attempt:

@@ -85,6 +85,14 @@ def exit_for(error: Exception) -> Exit | None:
     return None
 
 
+def ending(code: int) -> str:
+    """How another process ended, from its ``returncode``: ``"ended with exit code 3"``, ``"died of SIGSEGV"``."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    names = {number.value: number.name for number in signal.Signals}  # without most of the real-time signals
+    return f"died of {names.get(-code, f'signal {-code}')}"
+
+
 # Signals that end a program raise KeyboardInterrupt as Ctrl-C does, so that the same code cleans up after all of them.
 
 

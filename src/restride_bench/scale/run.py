@@ -17,6 +17,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from restride.cli.process import ending
 from restride.drawing.explain import columns
 from restride_bench.report import Report, heading, rounds_text
 from restride_bench.scale.parts import SCALE, Goal, Measure, Part, Source, Way
@@ -189,7 +190,7 @@ def _run_job(job: Job, environment: Mapping[str, str]) -> dict[str, Any]:
         command, env={**os.environ, **environment}, capture_output=True, encoding="utf-8", errors="replace", check=False
     )
     if process.returncode:
-        lines = process.stderr.strip().splitlines() or [f"it ended with {process.returncode} and no message"]
+        lines = process.stderr.strip().splitlines() or [f"it {ending(process.returncode)}, without a message"]
         return {"wrong": lines[-1][:_LONGEST]}
     answer: dict[str, Any] = json.loads(process.stdout.strip().splitlines()[-1])
     return answer
