@@ -299,10 +299,9 @@ class Crop:
 
 @dataclass(frozen=True, eq=False)
 class Tour:
-    """All steps of the demo; ``unfused`` computes the same as ``fused``, one operation at a time."""
+    """All steps of the demo; ``unfused`` computes the same as the last of them, one operation at a time."""
 
     steps: tuple[Step, ...]
-    fused: Step
     unfused: tuple[Step, ...]
     crop: Crop
 
@@ -318,7 +317,7 @@ def make_tour(pixels: Array, device: Device) -> Tour:
     planes_answer = reference.reorder(reference.strided_slice(scaled, *crop.window), "HWC->CHW")
     fused = _resize("crop + flip + HWC->CHW + resize", crop.view(photo), planes_answer, FUSED_SIZES)
     unfused = (as_f32[0], as_f32[1], _resize("resize", as_f32[1].dst, planes_answer, FUSED_SIZES))
-    return Tour((*as_u8, *as_f32, fused), fused, unfused, crop)
+    return Tour((*as_u8, *as_f32, fused), unfused, crop)
 
 
 def _steps(pixels: Array, photo: Tensor, crop: Crop) -> list[Step]:

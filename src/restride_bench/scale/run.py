@@ -73,7 +73,7 @@ class Result:
             ours = self.value(goal.way, goal.measure)
             theirs = self.value(goal.against, goal.measure) if goal.against else 1.0
             if ours is not None and theirs is not None:
-                yield Verdict(self.part, goal, ours / theirs)
+                yield Verdict(goal, ours / theirs)
 
     def record(self) -> dict[str, Any]:
         """The result as JSON values."""
@@ -99,7 +99,6 @@ class Result:
 class Verdict:
     """A goal and its outcome. measured: the ratio to the other way; bytes if the goal names none."""
 
-    part: Part
     goal: Goal
     measured: float
 
