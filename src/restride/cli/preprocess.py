@@ -55,7 +55,7 @@ def add_commands(commands: Commands) -> None:
     group.add_argument(
         "--shorter", type=int, metavar="N", help="first resize the shorter side to N, then crop the middle"
     )
-    options.add_normalization(group)
+    options.add_normalization(group, "0, or the preset's")
     options.add_rules(group, ("mode", "antialias", "like"))
     group.add_argument(
         "--input",
