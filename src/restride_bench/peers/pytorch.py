@@ -149,14 +149,13 @@ class Torch:
 
         if not self._is_cuda:
             return Offer(resident, result, through)
-        cuda = backend
 
         def seconds() -> float:
-            before, after = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+            before, after = backend.Event(enable_timing=True), backend.Event(enable_timing=True)
             before.record()
             start()
             after.record()
-            cuda.synchronize()
+            backend.synchronize()
             return float(before.elapsed_time(after)) / 1000
 
         return Offer(resident, result, through, seconds)
