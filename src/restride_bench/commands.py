@@ -21,8 +21,7 @@ from restride_bench.offer import MEASURES
 from restride_bench.peers import PEERS
 from restride_bench.report import JUDGED, Report, measured, new_report, table
 from restride_bench.scale import run as scale
-from restride_bench.scale.parts import PEERS as SCALE_PEERS
-from restride_bench.scale.parts import SCALE, Part, is_scale, parts
+from restride_bench.scale.parts import SCALE, WAYS_OF_PEERS, Part, is_scale, parts
 from restride_bench.workloads import TTC57, Workload, growth, is_named, selected
 
 _DESCRIPTION = f"""\
@@ -41,7 +40,7 @@ that moves as many bytes or does the same in f32
 peers:    {", ".join(PEERS)}
 
 -k {SCALE} measures files instead, each run in a process of its own, by its seconds and its memory: pyramids of a large
-image, streams, Dask, and how both grow. Its peers: {", ".join(SCALE_PEERS)}.
+image, streams, Dask, and how both grow. Its peers: {", ".join(WAYS_OF_PEERS)}.
 
 examples:
   restride bench                                        everything, against everybody
@@ -54,7 +53,7 @@ examples:
   restride bench -k "scale: growth" --growth here.svg   how time and memory of a stream grow with bytes"""
 
 
-_PEERS = (*PEERS, *SCALE_PEERS)
+_PEERS = (*PEERS, *WAYS_OF_PEERS)
 _ROUNDS, _SCALE_ROUNDS = 15, 3
 
 
@@ -160,7 +159,7 @@ def _run_scale(arguments: argparse.Namespace) -> int:
     with open_device(arguments) as device:
         report = new_report(device, (), repeat, is_small=arguments.small)
         environment = {DEVICE_VARIABLE: str(device.info.index), RUNTIME_VARIABLE: runtime_name(device)}
-    results: list[scale.Result] = []
+    results: list[scale.PartResult] = []
     broken_off: BaseException | None = None
     try:
         with Progress(scale.steps(chosen, repeat), sys.stderr) as progress:
