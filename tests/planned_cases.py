@@ -70,8 +70,7 @@ def plan(case: Case, runtime: Runtime) -> None:
     source = rs.Tensor(runtime.allocate(max(src_bytes, dst_bytes)), src, device)
     memory = source.memory if case["out"] == "same" else runtime.allocate(dst_bytes)
     out = None if makes_destination(case) else rs.Tensor(memory, dst, device)
-    viewed = source if case.view is None else case.view.of_tensor(source)
-    case.operation.call(case, viewed, out)
+    case.operation.call(case, case.viewed_tensor(source), out)
 
 
 def kernels_of(case: Case, limits: Limits | None = None) -> Iterator[KernelSpec]:

@@ -16,8 +16,8 @@ from test_bench import cells, report
 from restride.cli import main
 from restride_bench.charts import draw_streams
 from restride_bench.scale import run as scale
-from restride_bench.scale.parts import PEERS, PYRAMID_PEERS, Goal, Part, Source, Way, is_scale, parts
-from restride_bench.scale.run import Result, Took, record, steps, table
+from restride_bench.scale.parts import PYRAMID_PEERS, WAYS_OF_PEERS, Goal, Part, Source, Way, is_scale, parts
+from restride_bench.scale.run import PartResult, Took, record, steps, table
 from restride_bench.scale.ways import WAYS, Job, astronaut, wrong
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))  # no package
@@ -39,7 +39,7 @@ def pyramid():
         "slow": [Took(4, 2, 3)],
         "fast": [Took(0.5, 2, 3)],
     }
-    return Result(PYRAMID, took, {"gone": "not installed: pip install gone"}, {})
+    return PartResult(PYRAMID, took, {"gone": "not installed: pip install gone"}, {})
 
 
 def grown(*seconds):
@@ -47,7 +47,7 @@ def grown(*seconds):
     part = parts(is_small=True)[-1]
     ways = zip(part.ways, seconds, strict=False)
     took = {way.name: [Took(taken, 0, 100_000_000 + number)] for number, (way, taken) in enumerate(ways)}
-    return Result(part, took, {}, {})
+    return PartResult(part, took, {}, {})
 
 
 def test_the_table_has_medians_peaks_ratios_and_goals():
@@ -119,7 +119,7 @@ def test_the_list_needs_no_device(capsys, monkeypatch):
 def test_peers_and_ways_are_named_alike():
     assert {way.way for part in parts() for way in part.ways} == set(WAYS)
     assert [way.way for way in parts(peers=())[0].ways] == ["restride"]
-    assert len(PEERS) == len(PYRAMID_PEERS) == len(set(PEERS))
+    assert len(WAYS_OF_PEERS) == len(PYRAMID_PEERS) == len(set(WAYS_OF_PEERS))
     assert parts(is_whole=True)[0].source.nbytes == 8 * parts()[0].source.nbytes == 30 * 15360**2
 
 

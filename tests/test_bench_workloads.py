@@ -101,7 +101,7 @@ def test_one_workload_fits_two_gibibytes():
 @pytest.mark.parametrize("name", NAMES)
 def test_everybody_agrees(name, vulkan_device, peers):
     (workload,) = (each for each in SMALL if each.name == name)
-    columns = columns_of(workload, vulkan_device, peers, clock=True)
+    columns = columns_of(workload, vulkan_device, peers)
     assert list(map(str, columns.disagreements)) == []
     made = timed_rounds(columns, ("resident", "kernel", "numpy"), repeat=1, warm_up=0)
     assert {"restride", "copy", *(rival.name for rival in workload.rivals)} <= set(made["resident"])
@@ -114,7 +114,7 @@ def test_everybody_agrees(name, vulkan_device, peers):
 def test_numpy_has_the_same_bits_in_all_57_transpositions(device, peers):
     numpy = [peer for peer in peers if peer.name == "numpy"]
     for workload in ttc57(is_small=True):
-        columns = columns_of(workload, device, numpy, clock=False)
+        columns = columns_of(workload, device, numpy)
         assert list(map(str, columns.disagreements)) == []
         assert set(columns.offers) == {"restride", "copy", "numpy"}
 
@@ -125,7 +125,7 @@ def test_a_peer_that_is_a_judge_agrees(name, vulkan_device):
     judge(name)
     peers, absent = open_peers((name,), vulkan_device)
     assert not absent
-    columns = [columns_of(workload, vulkan_device, peers, clock=False) for workload in SMALL]
+    columns = [columns_of(workload, vulkan_device, peers) for workload in SMALL]
     assert [str(each) for column in columns for each in column.disagreements] == []
     assert sum(name in column.offers for column in columns) >= 5
 
@@ -135,7 +135,7 @@ def test_einops_does_every_pattern(backend, vulkan_device):
     judge(backend)
     peers, _ = open_peers((f"einops-{backend}",), vulkan_device)
     for workload in SMALL:
-        columns = columns_of(workload, vulkan_device, peers, clock=False)
+        columns = columns_of(workload, vulkan_device, peers)
         assert list(map(str, columns.disagreements)) == []
         assert (f"einops-{backend}" in columns.offers) == isinstance(workload.task, Rearrange)
 
@@ -152,7 +152,7 @@ def test_a_goal_over_another_column_is_a_difference():
 def test_restride_agrees_with_its_reference(name, vulkan_device):
     (workload,) = (each for each in SMALL if each.name == name)
     source, task = workload.source(), workload.task
-    made = own.offer(workload, source, vulkan_device, clock=False)
+    made = own.offer(workload, source, vulkan_device)
     made.resident()
     match task:
         case Resize(sizes, mode, antialias):
@@ -198,10 +198,10 @@ class Spy:
 def test_what_is_like_a_library_has_its_very_bytes(like, vulkan_device, peers):
     judge({"pillow": "PIL", "opencv": "cv2"}[like])
     (workload,) = (each for each in SMALL if each.name.endswith(f", like {like}"))
-    columns = columns_of(workload, vulkan_device, [peer for peer in peers if peer.name == like], clock=False)
+    columns = columns_of(workload, vulkan_device, [peer for peer in peers if peer.name == like])
     assert np.array_equal(columns.offers[like].result(), columns.offers["restride"].result())
     plain = replace(workload, task=replace(workload.task, like=None))
-    offer = own.offer(plain, workload.source(), vulkan_device, clock=False)
+    offer = own.offer(plain, workload.source(), vulkan_device)
     offer.resident()
     assert not np.array_equal(offer.result(), columns.offers[like].result()), "in f32 it differs"
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from importlib import import_module
@@ -17,7 +18,7 @@ from restride.cli.comparison import compare_bits, compare_limits
 from restride.cli.devices import cpu_model
 from restride.cli.doctor import Attempt
 from restride.cli.parser import parse, parse_index
-from restride.cli.process import UsageError
+from restride.cli.process import UsageError, ending
 from restride.runtime import RUNTIMES, DeviceInfo
 from restride.runtime.kompute.device import INSTALL_KP
 
@@ -530,6 +531,15 @@ def test_closed_and_full_streams_leave_the_exit_code(command, code):
 
 
 @pytest.mark.usefixtures("vulkan_device")
+def test_a_full_stderr_keeps_no_result_back(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("in.npy", np.arange(6, dtype=np.uint8).reshape(2, 3))
+    code, out, _ = in_a_shell("$restride reorder in.npy out.npy --layout 'HW->WH' 2>/dev/full")
+    assert (code, out) == (0, "out.npy: u8[3,2]{1,0} from u8[2,3]{1,0}\n")
+    assert np.load("out.npy").tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+@pytest.mark.usefixtures("vulkan_device")
 def test_what_belongs_on_a_closed_stderr_is_not_put_on_stdout():
     assert in_a_shell("$restride slice 2>&-") == (2, "", "")
     code, out, _ = in_a_shell("$restride test --repro 'reorder u8[2,3]{1,0} -> u8[2,3]{0,1}' 2>&-")
@@ -559,6 +569,12 @@ def test_index_text(text, key):
 def test_index_text_that_is_none(text):
     with pytest.raises(UsageError, match="index"):
         parse_index(text)
+
+
+def test_how_a_process_ended_is_said_for_every_signal():
+    assert ending(3) == "ended with exit code 3"
+    assert ending(-signal.SIGSEGV) == "died of SIGSEGV"
+    assert ending(-signal.SIGRTMIN - 3) == f"died of signal {signal.SIGRTMIN + 3}"
 
 
 def test_comparisons():

@@ -22,19 +22,20 @@ def _at_once(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
 
 
-def shown_on_a_terminal(columns, monkeypatch, texts=("all good", "1 [bad]"), total=4):
+def shown_on_a_terminal(columns, monkeypatch, texts=("all good", "1 [bad]"), total=4, fails=False):
     """The lines that the steps, and the end, write to a terminal of so many columns, and the bytes themselves."""
     termios = pytest.importorskip("termios")
     monkeypatch.setenv("COLUMNS", str(columns))
     ours, theirs = os.openpty()
     termios.tcsetwinsize(theirs, (24, columns))
     with open(ours, "rb", buffering=0) as screen:  # noqa: PTH123
-        with open(theirs, "w", encoding="utf-8") as terminal:  # noqa: PTH123
-            bar = Progress(total, terminal)
+        terminal = open(theirs, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+        with terminal, suppress(KeyError), Progress(total, terminal) as bar:
             bar.begin("9 GB")
             for text in texts:
                 bar.step(text)
-            bar.clear()
+            if fails:
+                raise KeyError
             bar.clear()
         shown = b""
         with suppress(OSError):  # a terminal whose other end is closed, once all is read
@@ -44,8 +45,9 @@ def shown_on_a_terminal(columns, monkeypatch, texts=("all good", "1 [bad]"), tot
     return [line for line in lines if line], shown
 
 
-def test_a_terminal_shows_a_bar_that_is_taken_off_again(monkeypatch):
-    lines, shown = shown_on_a_terminal(100, monkeypatch)
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_terminal_shows_a_bar_that_is_taken_off_again(monkeypatch, fails):
+    lines, shown = shown_on_a_terminal(100, monkeypatch, fails=fails)
     assert "0/4 9 GB" in lines[0]
     assert any(re.search(r"1/4 all good", line) for line in lines)
     assert any(re.search(r"2/4 1 \[bad\]", line) for line in lines)  # brackets are no markup of rich

@@ -9,6 +9,7 @@ import warnings
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pytest
@@ -260,11 +261,14 @@ def test_the_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
         def __init__(self, total: int, _stream: object) -> None:
             self.total = total
 
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            seen.append((self.total, "cleared"))
+
         def step(self, text: str) -> None:
             seen.append((self.total, text))
-
-        def clear(self) -> None:
-            seen.append((self.total, "cleared"))
 
     monkeypatch.setattr("restride_bench.tuning.Progress", Seen)
     assert main(["tune"]) == 0

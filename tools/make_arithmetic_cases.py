@@ -13,30 +13,25 @@ cases of ci share few choices; in full every case has its own.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
-from make_layout_cases import ROOT, layout_or_view, proves_something
+from make_layout_cases import CATALOGUE, case_files, layout_or_view, proves_something
 from random_layouts import random_sizes
 
 from restride.arithmetic import ROUNDINGS
 from restride.dtypes import DTYPES, DType
 from restride_conformance.case import Case
-from restride_conformance.operations import SCALES, arguments, require_valid
+from restride_conformance.operations import SCALES, arguments
 from restride_conformance.spelling import Value
-
-CATALOGUE = ROOT / "src" / "restride_conformance" / "catalogue"
 
 FILES = {
     CATALOGUE / "ci" / "arithmetic_random.txt": (1200, 15),
     CATALOGUE / "full" / "arithmetic_random.txt": (800, 800),
 }
 """For each file the number of cases, and of different kinds (types and steps) among them."""
-
-K = TypeVar("K")
 
 _SEED = 5
 _MOST_ELEMENTS = (60, 600, 600, 2000)
@@ -65,34 +60,6 @@ def texts(is_taken: Callable[[Case], bool] = proves_something) -> dict[Path, str
     """The files by path, with different random cases for which ``is_taken`` is true."""
     head = f"# Written by tools/{Path(__file__).name}: random reorders with scales, zero points and sums."
     return case_files(FILES, random.Random(_SEED), random_kinds, _of_kind, head, is_taken)
-
-
-def case_files(
-    files: Mapping[Path, tuple[int, int]],
-    rng: random.Random,
-    kinds: Callable[[random.Random], Iterator[K]],
-    draw: Callable[[random.Random, K], Case | None],
-    head: str,
-    is_taken: Callable[[Case], bool],
-) -> dict[Path, str]:
-    """The texts of case files by path; ``files`` gives the number of cases in each, and of kinds, which take turns.
-
-    kinds: yields random kinds for ever. draw: a random case of a kind, or None if it turned out to be of another kind.
-    """
-    every = kinds(rng)
-    taken: set[Case] = set()
-    texts = {}
-    for file, (count, choices) in files.items():
-        chosen = [next(every) for _ in range(choices)]
-        cases: list[Case] = []
-        while len(cases) < count:
-            case = draw(rng, chosen[len(cases) % choices])
-            if case is not None and case not in taken and is_taken(case):
-                require_valid(case)
-                taken.add(case)
-                cases.append(case)
-        texts[file] = "\n".join([head, *map(str, cases), ""])
-    return texts
 
 
 def random_kinds(rng: random.Random) -> Iterator[Kind]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
+from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -23,11 +25,15 @@ from restride.dtypes import DTYPES  # noqa: E402 - as above
 from restride.errors import DescriptorError  # noqa: E402 - as above
 from restride.layout import TensorDesc  # noqa: E402 - as above
 from restride_conformance.case import Case  # noqa: E402 - as above
+from restride_conformance.operations import require_valid  # noqa: E402 - as above
 from restride_conformance.setting import mistrusted, prepare  # noqa: E402 - as above
 
-FILE = ROOT / "src" / "restride_conformance" / "catalogue" / "ci" / "layout_random.txt"
+CATALOGUE = ROOT / "src" / "restride_conformance" / "catalogue"
 
-CASES = 2000
+FILES = {CATALOGUE / "ci" / "layout_random.txt": (2000, len(DTYPES))}
+"""For each file the number of cases, and of element types among them."""
+
+K = TypeVar("K")
 
 _SEED = 4
 _MOST_ELEMENTS = (60, 600, 600, 600, 5000)
@@ -42,21 +48,38 @@ def proves_something(case: Case) -> bool:
     return not mistrusted(case, prepare(case))
 
 
-def text(count: int = CASES, is_taken: Callable[[Case], bool] = proves_something) -> str:
-    """The text of the file: ``count`` different random cases for which ``is_taken`` is true."""
-    rng = random.Random(_SEED)
-    cases: dict[Case, None] = {}
-    while len(cases) < count:
-        case = random_case(rng, list(DTYPES)[len(cases) % len(DTYPES)])
-        if is_taken(case):
-            cases.setdefault(case)
-    return "\n".join(
-        [
-            "# Written by tools/make_layout_cases.py: random pairs of layouts of all families, of every element type.",
-            *map(str, cases),
-            "",
-        ]
-    )
+def texts(is_taken: Callable[[Case], bool] = proves_something) -> dict[Path, str]:
+    """The file by its path, with different random cases for which ``is_taken`` is true."""
+    head = "# Written by tools/make_layout_cases.py: random pairs of layouts of all families, of every element type."
+    return case_files(FILES, random.Random(_SEED), lambda _: cycle(DTYPES), random_case, head, is_taken)
+
+
+def case_files(
+    files: Mapping[Path, tuple[int, int]],
+    rng: random.Random,
+    kinds: Callable[[random.Random], Iterator[K]],
+    draw: Callable[[random.Random, K], Case | None],
+    head: str,
+    is_taken: Callable[[Case], bool],
+) -> dict[Path, str]:
+    """The texts of case files by path; ``files`` gives the number of cases in each, and of kinds, which take turns.
+
+    kinds: yields random kinds for ever. draw: a random case of a kind, or None if it turned out to be of another kind.
+    """
+    every = kinds(rng)
+    taken: set[Case] = set()
+    texts = {}
+    for file, (count, choices) in files.items():
+        chosen = [next(every) for _ in range(choices)]
+        cases: list[Case] = []
+        while len(cases) < count:
+            case = draw(rng, chosen[len(cases) % choices])
+            if case is not None and case not in taken and is_taken(case):
+                require_valid(case)
+                taken.add(case)
+                cases.append(case)
+        texts[file] = "\n".join([head, *map(str, cases), ""])
+    return texts
 
 
 def random_case(rng: random.Random, dtype: str) -> Case:
@@ -109,4 +132,5 @@ def _view(rng: random.Random, dtype: str, sizes: Sequence[int], most: int, repea
 
 
 if __name__ == "__main__":
-    FILE.write_text(text(), encoding="utf-8")
+    for file, text in texts().items():
+        file.write_text(text, encoding="utf-8")

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from make_arithmetic_cases import CATALOGUE, case_files, drawn_number
-from make_layout_cases import layout_or_view, proves_something
+from make_arithmetic_cases import drawn_number
+from make_layout_cases import CATALOGUE, case_files, layout_or_view, proves_something
 from random_layouts import random_sizes
 
 from restride.arithmetic import ROUNDINGS

@@ -26,7 +26,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from faults import ROOT, Fault, FaultError, read_faults
@@ -158,37 +158,32 @@ def run_cases(fault: Fault, cases: Sequence[str], root: Path, folder: Path) -> R
     options = [shaders.get(word, word) for word in fault.options.split()]
     command = [sys.executable, "-m", "restride", "test", *selection, *options, "-x", "--json", str(report)]
     # A cache of its own, because the list of the cases that failed last is kept there.
-    environment = os.environ | {"PYTHONPATH": str(root / "src"), "XDG_CACHE_HOME": str(folder / "cache")}
-    try:
-        process = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LONGEST_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return Run(-1, [], f"still running after {LONGEST_SECONDS} s")
-    tail = (process.stderr or process.stdout).strip().splitlines()[-1:]
+    ran, _ = _run(command, folder, PYTHONPATH=str(root / "src"), XDG_CACHE_HOME=str(folder / "cache"))
     outcomes = json.loads(report.read_text(encoding="utf-8"))["outcomes"] if report.is_file() else []
-    return Run(
-        process.returncode, outcomes, f"exit code {process.returncode}: {' '.join(tail)}" if process.returncode else ""
-    )
+    return replace(ran, outcomes=outcomes)
 
 
 def _run_tests(selection: Sequence[str], root: Path) -> Run:
     """Run tests of this repository until one fails; its name without parameters is the case of the outcome."""
     options = ["-x", "-q", "-rf", "--tb=no", "-p", "no:cacheprovider"]
-    environment = os.environ | {"PYTHONPATH": str(root / "src")}
+    ran, text = _run([sys.executable, "-m", "pytest", *options, *selection], ROOT, PYTHONPATH=str(root / "src"))
+    failed = re.search(r"^FAILED ([^\s\[]+)(?:.* - (.*))?", text, re.MULTILINE)
+    outcomes = [] if failed is None else [{"case": failed[1], "verdict": "FAILED", "message": failed[2] or ""}]
+    return replace(ran, outcomes=outcomes)
+
+
+def _run(command: Sequence[str], folder: Path, **environment: str) -> tuple[Run, str]:
+    """Run a command in ``folder``; returns the run, still without outcomes, and its stdout."""
     try:
         process = subprocess.run(
-            [sys.executable, "-m", "pytest", *options, *selection],
-            cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LONGEST_SECONDS, check=False,
+            command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=LONGEST_SECONDS,
+            check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return Run(-1, [], f"still running after {LONGEST_SECONDS} s")
-    failed = re.search(r"^FAILED ([^\s\[]+)(?:.* - (.*))?", process.stdout, re.MULTILINE)
-    outcomes = [] if failed is None else [{"case": failed[1], "verdict": "FAILED", "message": failed[2] or ""}]
-    tail = (process.stdout or process.stderr).strip().splitlines()[-1:]
-    return Run(
-        process.returncode, outcomes, f"exit code {process.returncode}: {' '.join(tail)}" if process.returncode else ""
-    )
+        return Run(-1, [], f"still running after {LONGEST_SECONDS} s"), ""
+    tail = (process.stderr or process.stdout).strip().splitlines()[-1:]
+    reason = f"exit code {process.returncode}: {' '.join(tail)}" if process.returncode else ""
+    return Run(process.returncode, [], reason), process.stdout
 
 
 def try_all(faults: Sequence[Fault], cases: Mapping[str, str], jobs: int) -> list[Trial]:

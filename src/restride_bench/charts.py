@@ -21,9 +21,8 @@ from restride_bench.offer import Measure
 from restride_bench.own import COPY, OURS
 from restride_bench.report import TITLES, Report, rounds_text
 from restride_bench.run import Result
-from restride_bench.scale.parts import GROWS
-from restride_bench.scale.parts import Measure as Measured
-from restride_bench.scale.run import Result as Streams
+from restride_bench.scale.parts import GROWS, Cost
+from restride_bench.scale.run import PartResult
 from restride_bench.workloads import BY_AXES, BY_BYTES, bytes_text, result_bytes, result_elements
 
 Figure: TypeAlias = Any
@@ -160,13 +159,13 @@ def draw_growth(report: Report, measure: Measure) -> Figure:
     return figure
 
 
-def draw_streams(report: Report, result: Streams) -> Figure:
+def draw_streams(report: Report, result: PartResult) -> Figure:
     """Draw the time per line and the peak memory over the bytes of the source, for a part about growth."""
     figure = _figure(report, f"{result.part.name}; {rounds_text(report.repeat)}", 1 + 2 * _PLOT)
     ways = [way for way in result.part.ways if way.name in result.took]
     names = [way.name for way in ways]
     limits = [goal.most for goal in result.part.goals if goal.measure == "peak" and not goal.against]
-    plots: tuple[tuple[Measured, str, float, str], ...] = (
+    plots: tuple[tuple[Cost, str, float, str], ...] = (
         ("seconds", "time of a line", 1.0, "s"),
         ("peak", "most memory of the process", limits[0], "B"),
     )

@@ -12,8 +12,8 @@ from typing import Any
 
 from restride.cli.files import write_output
 from restride.cli.options import list_of, whole_number
-from restride.cli.parser import Commands, add_device_options, open_device, runtime_name
-from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError, why_ended
+from restride.cli.parser import Commands, add_command, add_device_options, open_device, runtime_name
+from restride.cli.process import Exit, NothingSelected, UsageError, why_ended
 from restride.ops.progress import Progress
 from restride.runtime import DEVICE_VARIABLE, RUNTIME_VARIABLE
 from restride_bench import charts
@@ -21,8 +21,7 @@ from restride_bench.offer import MEASURES
 from restride_bench.peers import PEERS
 from restride_bench.report import JUDGED, Report, measured, new_report, table
 from restride_bench.scale import run as scale
-from restride_bench.scale.parts import PEERS as SCALE_PEERS
-from restride_bench.scale.parts import SCALE, Part, is_scale, parts
+from restride_bench.scale.parts import SCALE, WAYS_OF_PEERS, Part, is_scale, parts
 from restride_bench.workloads import TTC57, Workload, growth, is_named, selected
 
 _DESCRIPTION = f"""\
@@ -41,9 +40,8 @@ that moves as many bytes or does the same in f32
 peers:    {", ".join(PEERS)}
 
 -k {SCALE} measures files instead, each run in a process of its own, by its seconds and its memory: pyramids of a large
-image, streams, Dask, and how both grow. Its peers: {", ".join(SCALE_PEERS)}."""
+image, streams, Dask, and how both grow. Its peers: {", ".join(WAYS_OF_PEERS)}.
 
-_EPILOG = f"""\
 examples:
   restride bench                                        everything, against everybody
   restride bench -k transpose --peers numpy,torch
@@ -52,20 +50,16 @@ examples:
   restride bench --small --repeat 1                     does it all work? (times mean nothing)
   restride bench --growth here.svg --json here.json     how time grows with bytes and with axes
   restride bench -k scale --json here.json              pyramids and streams of files; half an hour on a CPU
-  restride bench -k "scale: growth" --growth here.svg   how time and memory of a stream grow with bytes
-
-{EXPLAINED}"""
+  restride bench -k "scale: growth" --growth here.svg   how time and memory of a stream grow with bytes"""
 
 
-_PEERS = (*PEERS, *SCALE_PEERS)
+_PEERS = (*PEERS, *WAYS_OF_PEERS)
 _ROUNDS, _SCALE_ROUNDS = 15, 3
 
 
 def add_commands(commands: Commands) -> None:
     """Add ``bench``."""
-    parser = commands.add_parser(
-        "bench", help="measure speed, beside other libraries", description=_DESCRIPTION, epilog=_EPILOG
-    )
+    parser = add_command(commands, "bench", _DESCRIPTION)
     parser.add_argument(
         "-k",
         dest="keyword",
@@ -126,9 +120,8 @@ def run(arguments: argparse.Namespace) -> int:
         return Exit.OK
     if arguments.chart is not None or arguments.growth is not None:
         charts.require_matplotlib()
-    progress = Progress(len(chosen), sys.stderr)
     is_growth = arguments.growth is not None
-    with open_device(arguments) as device:
+    with open_device(arguments) as device, Progress(len(chosen), sys.stderr) as progress:
         report = new_report(device, arguments.measure, arguments.repeat or _ROUNDS, is_small=arguments.small)
         progress.begin("restride: opening other libraries, then measuring ...")
         report, broken_off = measured(
@@ -139,7 +132,6 @@ def run(arguments: argparse.Namespace) -> int:
             is_whole=not (arguments.keyword or arguments.small or is_growth),
             finished=lambda result: progress.step(result.workload.name),
         )
-        progress.clear()
     print(table(report), flush=True)
     _write(report, arguments)
     if broken_off is not None:
@@ -167,15 +159,14 @@ def _run_scale(arguments: argparse.Namespace) -> int:
     with open_device(arguments) as device:
         report = new_report(device, (), repeat, is_small=arguments.small)
         environment = {DEVICE_VARIABLE: str(device.info.index), RUNTIME_VARIABLE: runtime_name(device)}
-    progress = Progress(scale.steps(chosen, repeat), sys.stderr)
-    progress.begin("restride: writing the source, then measuring ...")
-    results: list[scale.Result] = []
+    results: list[scale.PartResult] = []
     broken_off: BaseException | None = None
     try:
-        results.extend(scale.run(chosen, environment, repeat, progress.step))
+        with Progress(scale.steps(chosen, repeat), sys.stderr) as progress:
+            progress.begin("restride: writing the source, then measuring ...")
+            results.extend(scale.run(chosen, environment, repeat, progress.step))
     except BaseException as error:  # noqa: BLE001 - raised once the report is written
         broken_off = error
-    progress.clear()
     report = replace(report, broken_off=why_ended(broken_off))
     print(scale.table(report, results), flush=True)
     if arguments.json is not None:

@@ -79,21 +79,23 @@ def device_seconds(device: Device, call: Callable[[], object]) -> Callable[[], f
 def dispatched(
     device: Device,
     start: Callable[[], object],
-    *,
-    clock: bool,
     result: Callable[[], Array] | None = None,
     numpy: Callable[[], Array] | None = None,
 ) -> Offer:
-    """The offer for work that ``start`` submits; ``resident`` also waits for it, and ``clock`` adds ``kernel``."""
+    """The offer for work that ``start`` submits; ``resident`` also waits for it.
+
+    ``kernel`` raises UnsupportedError if the device has no clock.
+    """
 
     def resident() -> None:
         start()
         device.wait()
 
-    return Offer(resident, result, numpy, device_seconds(device, start) if clock else None)
+    kernel = device_seconds(device, start) if isinstance(device.runtime, VulkanRuntime) else None
+    return Offer(resident, result, numpy, kernel)
 
 
-def offer(workload: Workload | Rival, source: Array | None, device: Device, *, clock: bool) -> Offer:
+def offer(workload: Workload | Rival, source: Array | None, device: Device) -> Offer:
     """The offer of restride for a workload with the elements ``source``; None for a rival, which gets random ones."""
     desc = rs.TensorDesc.parse(workload.src)
     elements = random_elements(desc, workload.name) if source is None else source
@@ -115,10 +117,10 @@ def offer(workload: Workload | Rival, source: Array | None, device: Device, *, c
         return last[0].numpy()
 
     is_array = not isinstance(workload.task, Relayout) and source is not None
-    return dispatched(device, start, clock=clock, result=result, numpy=through if is_array else None)
+    return dispatched(device, start, result, through if is_array else None)
 
 
-def copy_offer(nbytes: int, device: Device, *, clock: bool) -> Offer:
+def copy_offer(nbytes: int, device: Device) -> Offer:
     """The offer of the device's own copy, which reads and writes ``nbytes`` bytes in total: the speed of memory.
 
     With the runtime kompute the copy also runs on the host.
@@ -129,7 +131,7 @@ def copy_offer(nbytes: int, device: Device, *, clock: bool) -> Offer:
     # Not zeros, which a driver may recognise and treat specially.
     runtime.write(src, 0, np.random.default_rng(0).integers(0, 256, half, np.uint8).data)
 
-    return dispatched(device, lambda: runtime.copy(src, dst, half), clock=clock)
+    return dispatched(device, lambda: runtime.copy(src, dst, half))
 
 
 def viewed(task: Task, x: rs.Tensor) -> rs.Tensor:

@@ -17,7 +17,7 @@ import numpy as np
 import restride
 from restride.cli.devices import cpu_model
 from restride.cli.parser import runtime_name
-from restride.cli.process import why_ended
+from restride.cli.process import tell, why_ended
 from restride.drawing.explain import columns
 from restride.tensor.device import Device
 from restride_bench.offer import Measure
@@ -221,7 +221,7 @@ def new_report(device: Device, measures: Sequence[Measure], repeat: int, *, is_s
         is_small=is_small,
     )
     for line in (*(f"warning: {warning}" for warning in report.warnings), *notes):
-        print(f"restride: {line}", file=sys.stderr)
+        tell(line)
     return report
 
 

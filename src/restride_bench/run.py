@@ -94,7 +94,7 @@ def run(
     """
     for workload in workloads:
         try:
-            columns = columns_of(workload, device, peers, clock="kernel" in measures)
+            columns = columns_of(workload, device, peers)
             result = Result(workload, timed_rounds(columns, measures, repeat), tuple(columns.disagreements))
             del columns
         except OutOfDeviceMemory as error:
@@ -103,18 +103,18 @@ def run(
         yield result
 
 
-def columns_of(workload: Workload, device: Device, peers: Sequence[Peer], *, clock: bool) -> Columns:
+def columns_of(workload: Workload, device: Device, peers: Sequence[Peer]) -> Columns:
     """Prepare every column of a workload and check each peer once against restride's result."""
     source = workload.source()
     columns = Columns()
-    columns.offers[OURS] = ours = own.offer(workload, source, device, clock=clock)
+    columns.offers[OURS] = ours = own.offer(workload, source, device)
     expected = next(_results(ours))
     if isinstance(workload.task, Relayout):
         wrong = compare(workload, OURS, expected, source)
         columns.disagreements += [wrong] if wrong else []
-    columns.offers[COPY] = own.copy_offer(workload.nbytes, device, clock=clock)
+    columns.offers[COPY] = own.copy_offer(workload.nbytes, device)
     for rival in workload.rivals:
-        columns.offers[rival.name] = own.offer(rival, None, device, clock=clock)
+        columns.offers[rival.name] = own.offer(rival, None, device)
     for peer in peers:
         try:
             offer = peer.offer(workload, source)
@@ -203,7 +203,7 @@ def _disagreement(workload: Workload, name: str, offer: Offer, expected: Array) 
 
 HALF_UNIT = 2.0**-24
 
-_MOST_WORDS = 300
+_MOST_CHARACTERS = 300
 """Most characters to show of another library's message."""
 
 _SLOPES = {"linear": 1.0, "cubic": 4.0}
@@ -239,7 +239,7 @@ def compare(workload: Workload, peer: str, theirs: Array, ours: Array, slack: fl
 def failed(workload: Workload, peer: str, error: Exception) -> Disagreement:
     """The disagreement of a peer that raises an exception."""
     words = " ".join(str(error).split())
-    return Disagreement(workload.name, peer, math.inf, 0.0, f"{type(error).__name__}: {words[:_MOST_WORDS]}")
+    return Disagreement(workload.name, peer, math.inf, 0.0, f"{type(error).__name__}: {words[:_MOST_CHARACTERS]}")
 
 
 def tolerance(workload: Workload) -> float:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 import restride as rs
-from restride.cli.parser import Commands, add_device_option, open_device
-from restride.cli.process import EXPLAINED, Exit, UsageError
+from restride.cli.parser import Commands, add_command, add_device_option, open_device
+from restride.cli.process import Exit, UsageError, tell
 from restride.drawing.explain import columns
 from restride.dtypes import as_dtype
 from restride.errors import DeviceError, UnsupportedError
@@ -198,8 +198,7 @@ def _columns(
         runtime.limits = candidates[candidate]
         operation(x, outs[candidate])
 
-    clock = has_clock(device)
-    return Columns({name: dispatched(device, partial(start, name), clock=clock) for name in candidates})
+    return Columns({name: dispatched(device, partial(start, name)) for name in candidates})
 
 
 # The command.
@@ -207,9 +206,7 @@ def _columns(
 
 def add_commands(commands: Commands) -> None:
     """Add ``tune``."""
-    parser = commands.add_parser(
-        "tune", help="choose the faster kernels for a device", description=_DESCRIPTION, epilog=EXPLAINED
-    )
+    parser = add_command(commands, "tune", _DESCRIPTION)
     add_device_option(parser)
     parser.add_argument("--json", action="store_true", help="a JSON object instead of the table")
     parser.set_defaults(run=run, runtime="vulkan", timeout=DEFAULT_TIMEOUT)
@@ -218,19 +215,16 @@ def add_commands(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the times and the choices, and store them."""
     for warning in warnings():
-        print(f"restride: warning: {warning}", file=sys.stderr)
-    progress = Progress(sum(map(len, WORK.values())), sys.stderr)
+        tell(f"warning: {warning}")
     with open_device(arguments) as device:
         info = device.info
-        print(f"restride: measuring on {info.name}, some seconds for each kind of kernel", file=sys.stderr)
-        try:
+        tell(f"measuring on {info.name}, some seconds for each kind of kernel")
+        with Progress(sum(map(len, WORK.values())), sys.stderr) as progress:
             tuning = tune(device, measured=progress.step)
-        finally:
-            progress.clear()
     path = _store(info, tuning)
     print(json.dumps(_record(info, tuning, path), indent=2) if arguments.json else _text(info, tuning))
     where = f"wrote {path}" if path else f"nothing is kept: {FOLDER_VARIABLE} is empty, or there is no home"
-    print(f"restride: {where}", file=sys.stderr)
+    tell(where)
     return Exit.OK
 
 

@@ -161,6 +161,20 @@ class Case:
         value = self["view"]
         return value if isinstance(value, View) else None
 
+    def viewed_tensor(self, source: Tensor) -> Tensor:
+        """What the operation reads of the source, by the public methods of ``Tensor``.
+
+        Raises:
+            DescriptorError: the tensor has no such view.
+        """
+        view = self.view
+        return source if view is None else view.of_tensor(source)
+
+    def viewed_array(self, source: Array) -> Array:
+        """What the operation reads of the source; numpy may copy where the view reshapes."""
+        view = self.view
+        return source if view is None else view.of_array(source)
+
     @property
     def layout(self) -> Layout:
         """The ``layout`` argument of a call that allocates its destination."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+import restride as rs
 from restride.cli.comparison import bits_of
 from restride.errors import DeviceLost, DeviceTimeout, RestrideError, UnsupportedError
 from restride.tensor.device import Device
@@ -80,15 +81,13 @@ def run_case(
 def _run(
     case: Case, device: Device, started: Callable[[], None], judging: Callable[[], None], keep: Path | None
 ) -> Outcome:
-    import restride as rs
-
     try:
         setting = prepare(case)
         started()
         source = rs.from_buffer(setting.source, setting.src, device=device)
         out = destination_tensor(case, setting, source)
         before = device.counters().dispatches
-        viewed = source if case.view is None else case.view.of_tensor(source)
+        viewed = case.viewed_tensor(source)
         dispatched = device.counters().dispatches - before
         result = case.operation.call(case, viewed, out)
         source_after, after = source.buffer(), (result if out is None else out).buffer()
@@ -114,8 +113,6 @@ def _run(
 
 def destination_tensor(case: Case, setting: Setting, source: Tensor) -> Tensor | None:
     """The tensor to pass as ``out``; None where the operation allocates its destination."""
-    import restride as rs
-
     device = source.device
     if makes_destination(case):
         # An allocation reuses the memory freed last: it gets poison, not the right answer of an earlier case.

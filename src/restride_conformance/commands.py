@@ -18,8 +18,8 @@ from pathlib import Path
 
 from restride.cli.drivers import driver_file
 from restride.cli.files import require_places
-from restride.cli.parser import Commands, add_device_options, missing_runtimes
-from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError, why_ended
+from restride.cli.parser import Commands, add_command, add_device_options, missing_runtimes
+from restride.cli.process import Exit, NothingSelected, UsageError, tell, why_ended
 from restride.errors import DescriptorError, RestrideError
 from restride.kernel import Limits
 from restride.ops.progress import Progress
@@ -45,18 +45,15 @@ Runs conformance cases on a Vulkan device and compares each with numpy. Verdicts
 reason), UNIMPLEMENTED, MISTRUSTED (right, but the data prove nothing), TIMEOUT and CRASHED. Cases run in a process of
 their own, so that a driver that crashes or hangs costs one case.
 
-CASES are catalogues ({", ".join(CATALOGUES)}) or files with a case on each line."""
+CASES are catalogues ({", ".join(CATALOGUES)}) or files with a case on each line.
 
-_EPILOG = f"""\
 examples:
   restride test                                        the catalogue ci on the best device
   restride test smoke --op resample --dtype u8 -x      stop at the first that does not pass
   restride test --repro 'reorder u8[2,3]{{1,0}} -> u8[2,3]{{0,1}}'
   restride test ci --driver swiftshader --html report.html
   restride test smoke --validate sync                  under the Khronos validation layer
-  restride test --shader my.comp --as strided_copy     your own kernel in the place of ours
-
-{EXPLAINED}"""
+  restride test --shader my.comp --as strided_copy     your own kernel in the place of ours"""
 
 _TIMEOUT_HELP = "longest time for one case on the device (default: %(default)g)"
 
@@ -71,9 +68,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _add_test(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "test", help="run conformance cases on a device", description=_DESCRIPTION, epilog=_EPILOG
-    )
+    parser = add_command(commands, "test", _DESCRIPTION)
     parser.add_argument(
         "cases", nargs="*", metavar="CASES", help="catalogues or case files (default: ci; perf with --mode perf)"
     )
@@ -148,7 +143,7 @@ def run_test(arguments: argparse.Namespace) -> int:
         with Runner(target) as runner:
             with missing_runtimes():
                 host = runner.host
-            print(f"restride: {host}", file=sys.stderr)
+            tell(str(host))
             if host.limits != Limits():  # case files may refer to the device's limits
                 cases = choice.cases(host.limits)
             _require_any(cases)
@@ -203,9 +198,8 @@ def _require_any(cases: tuple[Case, ...]) -> None:
 
 def _run_all(runner: Runner, cases: tuple[Case, ...], arguments: argparse.Namespace, outcomes: list[Outcome]) -> None:
     """Run the cases and append each outcome to ``outcomes``, where they remain if an exception ends the run."""
-    progress = Progress(len(cases), sys.stderr)
     bad = 0
-    try:
+    with Progress(len(cases), sys.stderr) as progress:
         for case in cases:
             outcome = runner.run_bitwise(case) if arguments.mode == "bitwise" else runner.run(case, arguments.mode)
             outcomes.append(outcome)
@@ -216,8 +210,6 @@ def _run_all(runner: Runner, cases: tuple[Case, ...], arguments: argparse.Namesp
             progress.step(f"{bad} bad" if bad else "all good")
             if (bad or runner.aftermath) and arguments.exitfirst:
                 break
-    finally:
-        progress.clear()
 
 
 def _line(outcome: Outcome) -> str:
@@ -259,7 +251,7 @@ class Choice:
         self._shard = _shard(arguments.shard)
         self._failed = _read_last_failed() if arguments.lf else ()
         if arguments.lf and not self._failed:
-            print("restride: nothing failed last time: all cases run", file=sys.stderr)
+            tell("nothing failed last time: all cases run")
         self._repro = tuple(map(Case.parse, arguments.repro or ()))
         self._is_named = bool(arguments.cases or arguments.repro)
         usual = "perf" if arguments.mode == "perf" else "ci"
@@ -365,9 +357,7 @@ def _read_last_failed() -> tuple[Case, ...]:
     lines = _last_failed_lines()
     cases = tuple(case for case in lines.values() if case is not None)
     if dropped := len(lines) - len(cases):
-        print(
-            f"restride: {last_failed_file()}: lines that are no cases any more are left out: {dropped}", file=sys.stderr
-        )
+        tell(f"{last_failed_file()}: lines that are no cases any more are left out: {dropped}")
     return cases
 
 
@@ -427,7 +417,7 @@ def _publish(report: Report, text: str, files: Sequence[ReportFile]) -> Exceptio
 
 def _write(report: Report, write: Callable[[Report, Path], None], path: Path) -> None:
     write(report, path)
-    print(f"restride: wrote {path}", file=sys.stderr)
+    tell(f"wrote {path}")
 
 
 # restride report.
@@ -446,20 +436,16 @@ fault to a graver one. Speeds, and cases that only one report has, do not count.
 
 
 def _add_report(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "report", help="compare and convert test reports", description=_REPORT_DESCRIPTION, epilog=EXPLAINED
-    )
+    parser = add_command(commands, "report", _REPORT_DESCRIPTION)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
 
-    two = actions.add_parser(
-        "compare", help="say what differs between two", description=_COMPARE_DESCRIPTION, epilog=EXPLAINED
-    )
+    two = actions.add_parser("compare", help="say what differs between two", description=_COMPARE_DESCRIPTION)
     two.add_argument("before", type=Path, metavar="A.json", help="the report before")
     two.add_argument("after", type=Path, metavar="B.json", help="the report after")
     two.add_argument("--json", action="store_true", help="one JSON object instead of text")
     two.set_defaults(run=_run_compare)
 
-    show = actions.add_parser("show", help="print the summary, as `restride test` does", epilog=EXPLAINED)
+    show = actions.add_parser("show", help="print the summary, as `restride test` does")
     show.add_argument("report", type=Path, metavar="REPORT.json", help="the report to read")
     show.set_defaults(run=_run_show)
 
@@ -467,7 +453,7 @@ def _add_report(commands: Commands) -> None:
         ("html", write_page, "write a page to look at"),
         ("junit", write_junit, "write JUnit XML"),
     ):
-        convert = actions.add_parser(name, help=what, epilog=EXPLAINED)
+        convert = actions.add_parser(name, help=what)
         convert.add_argument("report", type=Path, metavar="REPORT.json", help="the report to read")
         convert.add_argument("output", type=Path, metavar="OUTPUT", help="the file to write")
         convert.set_defaults(run=_run_convert, write=write)

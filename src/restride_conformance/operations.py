@@ -97,14 +97,14 @@ def answer(case: Case, source: Array, old: Array | None = None) -> Answer:
         DescriptorError: the parameters do not fit, or the destination has other sizes than the result.
     """
     _require_sizes(case, case.operation.sizes(case))
-    right = case.operation.answer(case, _viewed(case, source), old)
+    right = case.operation.answer(case, case.viewed_array(source), old)
     _require_sizes(case, right.lowest.shape)
     return right
 
 
 def origins(case: Case, places: Array) -> Array:
     """For each element of the destination, the entry of ``places`` (of the source's sizes) that it comes from."""
-    return case.operation.origins(case, _viewed(case, places))
+    return case.operation.origins(case, case.viewed_array(places))
 
 
 def source_values(case: Case) -> Array:
@@ -129,11 +129,6 @@ def source_values(case: Case) -> Array:
     copies = case["data"] == "bits" or case.operation.is_exact(case)
     values = fill.comparable if compares else fill.bits if copies else fill.numbers
     return values(src, count, case.seed).reshape(sizes)
-
-
-def _viewed(case: Case, source: Array) -> Array:
-    """The source after the case's view, which is what the operation reads."""
-    return source if case.view is None else case.view.of_array(source)
 
 
 def makes_destination(case: Case) -> bool:
@@ -839,7 +834,7 @@ def _other_values(case: Case) -> Array:
     desc = _other(case)
     if not case.dst.numel:
         return np.zeros(desc.sizes, desc.dtype.dtype)
-    wide = np.broadcast_to(_viewed(case, source_values(case)), case.dst.sizes)
+    wide = np.broadcast_to(case.viewed_array(source_values(case)), case.dst.sizes)
     behind = len(wide.shape) - desc.rank
     index = [
         slice(None) if own == size else slice(0, 1) for own, size in zip(desc.sizes, wide.shape[behind:], strict=True)

@@ -36,6 +36,7 @@ from restride.layout import TensorDesc
 from restride.layout.argument import AXIS_NAMES
 from restride.layout.pattern import Pattern
 from restride.layout.tags import parse_tag
+from restride.tensor.tensor import Tensor
 
 MOST_STEPS = 16
 _MOST_AXES = 8
@@ -162,7 +163,7 @@ class View:
                 array = array.reshape(step.numbers)
             yield array
 
-    def of_tensor(self, tensor: Any) -> Any:
+    def of_tensor(self, tensor: Tensor) -> Tensor:
         """The view of a ``restride.Tensor``, by its public methods.
 
         Raises:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from restride.cli.files import write_whole
 from restride.cli.options import whole_number
-from restride.cli.parser import Commands, add_device_options, open_device
-from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError
+from restride.cli.parser import Commands, add_command, add_device_options, open_device
+from restride.cli.process import Exit, NothingSelected, UsageError, tell
 from restride.ops.progress import Progress
 from restride.weights.like import LIBRARIES
 from restride_like_check import JUDGES, Row, compare, is_measured, judges_of, measured, steps_of
@@ -31,12 +31,7 @@ _IMAGES = 12
 
 def add_commands(commands: Commands) -> None:
     """Add ``profiles``."""
-    parser = commands.add_parser(
-        "profiles",
-        help="list the libraries that --like knows, and how close it is",
-        description=_DESCRIPTION,
-        epilog=EXPLAINED,
-    )
+    parser = add_command(commands, "profiles", _DESCRIPTION)
     parser.add_argument("--check", action="store_true", help="run each library, and count what differs")
     parser.add_argument("--like", choices=LIBRARIES, metavar="NAME", help=f"one of {', '.join(LIBRARIES)}")
     parser.add_argument("-k", metavar="TEXT", help="rows with this in mode and type: 'cubic u8', u16")
@@ -84,7 +79,7 @@ def _check(arguments: argparse.Namespace) -> int:
     images = arguments.images or _IMAGES
     judges, missing = judges_of(arguments.like)
     for package in missing:
-        print(f"restride: {package} is not installed, so nothing is said of it", file=sys.stderr)
+        tell(f"{package} is not installed, so nothing is said of it")
     if arguments.markdown is not None and missing:
         raise UsageError(f"--markdown needs every library: pip install {' '.join(missing)}")
     if not judges:
@@ -99,8 +94,7 @@ def _check(arguments: argparse.Namespace) -> int:
             installed = f"{judge.package} {judge.version} is installed"
             print(f"{installed}; what is stated was measured with {measured(judge.like)}")
     rows: list[Row] = []
-    progress = Progress(steps_of(judges, images), sys.stderr)
-    with open_device(arguments) as device:
+    with open_device(arguments) as device, Progress(steps_of(judges, images), sys.stderr) as progress:
         print(_line(("library", "version", "mode", "type", "sizes", "images", "pixels", "differ", "largest", "stated")))
         for row in compare(judges, images, device, progress.step, arguments.seed):
             rows.append(row)

@@ -40,26 +40,28 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 LONGEST = 10.0
 """Most seconds that a command may run on after a signal."""
 
-COMMANDS: Mapping[str, tuple[str, str]] = {
-    "show": ("show f32[2,20,4,4]:nChw16c -o out.svg", "out.svg"),
-    "slice": ("slice x.npy out.npy [::2,::-1]", "out.npy"),
-    "reorder": ("reorder x.npy out.npy --layout HWC->CHW", "out.npy"),
-    "reorder to .bin": ("reorder x.npy out.bin --layout HWC->CHW", "out.bin"),
-    "resample": ("resample x.png out.png --sizes 30 50 --antialias", "out.png"),
-    "crop": ("crop x.png out.npy --box 2,3,20,30 --sizes 16 16", "out.npy"),
-    "yuv": ("yuv frame.npy out.npy", "out.npy"),
-    "preprocess": ("preprocess x.png x.png -o out.npy --sizes 16 16", "out.npy"),
-    "demo": ("demo x.png --out .", "demo.png"),
-    "bench": ("bench --small --repeat 1 -k transpose --peers none --json out.json", "out.json"),
-    "profiles": ("profiles --check --like pillow --images 1 -k nearest --json out.json", "out.json"),
-    "test": ("test smoke -k crop --json out.json --html out.html --junitxml out.xml", "out.json"),
-    "report html": ("report html report.json out.html", "out.html"),
-    "report junit": ("report junit report.json out.xml", "out.xml"),
-    "tune": ("tune", "choices/*.json"),
+COMMANDS: Mapping[str, str] = {
+    "show": "show f32[2,20,4,4]:nChw16c -o out.svg",
+    "slice": "slice x.npy out.npy [::2,::-1]",
+    "reorder": "reorder x.npy out.npy --layout HWC->CHW",
+    "reorder to .bin": "reorder x.npy out.bin --layout HWC->CHW",
+    "resample": "resample x.png out.png --sizes 30 50 --antialias",
+    "crop": "crop x.png out.npy --box 2,3,20,30 --sizes 16 16",
+    "yuv": "yuv frame.npy out.npy",
+    "preprocess": "preprocess x.png x.png -o out.npy --sizes 16 16",
+    "demo": "demo x.png --out .",
+    "bench": "bench --small --repeat 1 -k transpose --peers none --json out.json",
+    "profiles": "profiles --check --like pillow --images 1 -k nearest --json out.json",
+    "test": "test smoke -k crop --json out.json --html out.html --junitxml out.xml",
+    "report html": "report html report.json out.html",
+    "report junit": "report junit report.json out.xml",
+    "tune": "tune",
 }
-"""By name: the arguments of ``restride``, run in a folder of ``inputs``, and a file that the command writes."""
+"""By name: the arguments of ``restride``, run in a folder of ``inputs``."""
 
 SMALL = ("reorder",)
+SCRATCH = "scratch"
+"""Folder of temporary files."""
 
 
 @dataclass
@@ -93,7 +95,7 @@ def measure(small: bool, seed: int) -> Iterator[Figure]:
 def inputs(folder: Path, *, report: bool) -> None:
     """Write the files that the commands read, and create folders for their caches and temporary files."""
     (folder / "choices").mkdir(mode=0o700)
-    (folder / "scratch").mkdir()
+    (folder / SCRATCH).mkdir()
     array = np.arange(math.prod(INPUTS), dtype=np.uint8).reshape(INPUTS)
     for path in ("x.npy", "x.png"):
         write_array(folder / path, array)
@@ -103,7 +105,7 @@ def inputs(folder: Path, *, report: bool) -> None:
 
 
 def _start(command: str, folder: Path) -> subprocess.Popen[str]:
-    caches = {"RESTRIDE_CHOICES": str(folder / "choices"), "TMPDIR": str(folder / "scratch")}
+    caches = {"RESTRIDE_CHOICES": str(folder / "choices"), "TMPDIR": str(folder / SCRATCH)}
     # A shell starts background jobs with SIGINT ignored, and nohup ignores SIGHUP; a command would inherit that.
     ignored = [number for number in SIGNALS if signal.getsignal(number) is signal.SIG_IGN]
     try:
@@ -127,21 +129,19 @@ def commands(folder: Path, chosen: random.Random, names: Sequence[str], each: in
     home = folder / "commands"
     home.mkdir()
     inputs(home, report=any(name.startswith("report") for name in names))
-    inputs_before = set(home.iterdir())
+    inputs_before = _under(home)
     seen = Interrupted()
     for name in names:
-        command, pattern = COMMANDS[name]
+        command = COMMANDS[name]
         seconds = _untouched(command, home)
-        outputs = {path.relative_to(home) for path in home.glob(pattern)} | (
-            {path.relative_to(home) for path in home.iterdir() if path not in inputs_before}
-        )
+        outputs = {path for path in _under(home) - inputs_before if path.parts[0] != SCRATCH}
         for number in SIGNALS * each:
             for path in outputs:
                 (home / path).write_bytes(OLD)
             _interrupt(f"{name}, {number.name}", command, home, number, chosen.uniform(0, 1.1 * seconds), seen)
             torn = [str(path) for path in outputs if not is_whole(home / path)]
             seen.torn += [f"{name}, {number.name}: {path}" for path in torn]
-            rest = [path for path in _under(home) if path not in outputs and home / path not in inputs_before]
+            rest = _under(home) - outputs - inputs_before
             if number != signal.SIGKILL:
                 seen.left += [f"{name}, {number.name}: {path}" for path in rest]
             for path in rest:
@@ -199,8 +199,8 @@ def wait_for_handlers(pid: int) -> None:
         time.sleep(0.001)
 
 
-def _under(folder: Path) -> list[Path]:
-    return [path.relative_to(folder) for path in folder.rglob("*") if not path.is_dir()]
+def _under(folder: Path) -> set[Path]:
+    return {path.relative_to(folder) for path in folder.rglob("*") if not path.is_dir()}
 
 
 _ENDS = {".html": b"</html>\n", ".svg": b"</svg>\n", ".png": b"IEND\xaeB`\x82"}

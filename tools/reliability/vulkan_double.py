@@ -13,7 +13,7 @@ runtime knows about it. Besides returning error codes, a call may lie: see ``fau
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
@@ -137,7 +137,6 @@ class VulkanDouble:
         self.calls: list[str] = []
         self.fired = ""
         self.alive: dict[str, set[int]] = defaultdict(set)
-        self.created: Counter[str] = Counter()
         self.misuses: list[str] = []
         self.cache_bytes = 0
 
@@ -261,11 +260,8 @@ class VulkanDouble:
 
     def _add(self, kind: str, address: int) -> None:
         self.alive[kind].add(address)
-        self.created[kind] += 1
 
     def _remove(self, kind: str, address: int) -> None:
-        if kind in ("Device", "Instance"):
-            address = address or self._address(self._ffi.NULL)
         if not address:
             return
         if address not in self.alive[kind]:
@@ -384,9 +380,7 @@ class VulkanDouble:
         elif fault in ("fewer", "VK_INCOMPLETE", "VK_INCOMPLETE for ever") and (not is_counted or self._sticky):
             if not is_counted:
                 count[0] = max(count[0] - 1, 0)
-                function(*arguments)
-            else:
-                function(*arguments)
+            function(*arguments)
             self._fire(self.calls[-1], fault)
             return 0 if fault == "fewer" or is_counted else self._vulkan.VK_INCOMPLETE
         else:

@@ -34,30 +34,6 @@ COMMANDS = (
 library never imports the packages that test, measure and compare it, which the same wheel installs.
 """
 
-SUMMARIES = {
-    "devices": "list the Vulkan devices",
-    "doctor": "say what is missing, and the fix",
-    "tune": "choose the faster kernels for a device",
-    "show": "draw a layout",
-    "view": "show the picture in an image or a .npy file",
-    "test": "run conformance cases on a device",
-    "report": "compare and convert test reports",
-    "bench": "measure speed, beside other libraries",
-    "audit": "say what a GPU would make of the kernels, without one",
-    "selftest": "check and measure your device, and write a report to share",
-    "profiles": "list the libraries that --like knows, and how close it is",
-    "slice": "cut a window out of a file, with strides and flips",
-    "reorder": "change the layout or the element type of a file",
-    "resample": "resize a file",
-    "crop": "resize boxes of a file to one size",
-    "yuv": "convert frames of a camera or a decoder to RGB",
-    "preprocess": "make a batch for a network from photographs",
-    "pyramid": "write an image as levels of OME-Zarr",
-    "completion": "print a shell's completion script",
-    "demo": "run every operation on a photograph, checked",
-}
-"""The modules' help text for each command, so that ``restride --help`` can print it without importing them."""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; never raises.
@@ -86,7 +62,7 @@ def _run(argv: Sequence[str] | None) -> int:
         if not words:
             print_tour()
         if OVERVIEW.issuperset(words) and len(words) == 1:
-            print_overview(SUMMARIES, words)
+            print_overview(words)
         arguments = parse(map(import_module, COMMANDS), argv)
         code: int = arguments.run(arguments)
     except SystemExit as finished:  # --help, --version, and no command at all
@@ -97,17 +73,17 @@ def _run(argv: Sequence[str] | None) -> int:
 def _failed(error: KeyboardInterrupt | Exception) -> int:
     """Print the error and return its exit code."""
     if isinstance(error, KeyboardInterrupt):
-        process.complain("; ".join([process.INTERRUPTED, *getattr(error, "__notes__", ())]))
+        process.tell("; ".join([process.INTERRUPTED, *getattr(error, "__notes__", ())]))
         return Exit.INTERRUPTED
     if process.is_about_a_stream(error):
         if isinstance(error, BrokenPipeError):
             return Exit.PIPE_CLOSED
-        process.complain(f"cannot write to a standard stream: {error.strerror}")
+        process.tell(f"cannot write to a standard stream: {error.strerror}")
         return Exit.USAGE
     known = exit_for(error)
     if known is None:
-        process.complain("".join(traceback.format_exception(error)), begin="")
-        process.complain("this is a mistake in restride; please report the lines above")
+        process.tell("".join(traceback.format_exception(error)), begin="")
+        process.tell("this is a mistake in restride; please report the lines above")
         return Exit.INTERNAL
-    process.complain(line_for(error))
+    process.tell(line_for(error))
     return known

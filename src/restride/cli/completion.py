@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from restride.cli.parser import Commands
-from restride.cli.process import EXPLAINED, Exit, UsageError
+from restride.cli.parser import Commands, add_command
+from restride.cli.process import Exit, UsageError
 
 _DESCRIPTION = """\
 Prints a script with which a shell completes commands, options, their words and file names. Only printing it needs
@@ -25,9 +25,7 @@ _FILES = ("FILE", "CASES")
 
 def add_commands(commands: Commands) -> None:
     """Add ``completion``."""
-    parser = commands.add_parser(
-        "completion", help="print a shell's completion script", description=_DESCRIPTION, epilog=EXPLAINED
-    )
+    parser = add_command(commands, "completion", _DESCRIPTION)
     parser.add_argument("shell", choices=_SHELLS, help="the shell to complete in")
     parser.set_defaults(run=run)
 

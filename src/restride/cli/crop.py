@@ -44,7 +44,7 @@ examples:
 
 def add_commands(commands: Commands) -> None:
     """Add ``crop``."""
-    parser = add_operation(commands, "crop", "resize boxes of a file to one size", _CROP, _crop)
+    parser = add_operation(commands, "crop", _CROP, _crop)
     boxes = parser.add_mutually_exclusive_group()
     boxes.add_argument("--box", type=_box, action="append", metavar="Y0,X0,Y1,X1", help="a box; repeat it for more")
     boxes.add_argument("--boxes", type=Path, metavar="FILE", help="a .npy file of (boxes, 4) numbers")

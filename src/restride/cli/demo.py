@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,8 +18,8 @@ import restride
 from restride import reference
 from restride.cli.comparison import Comparison, compare_bits, compare_limits
 from restride.cli.files import Array, read_array, write_whole
-from restride.cli.parser import Commands, add_device_options, open_device, runtime_name
-from restride.cli.process import EXPLAINED, Exit, UsageError
+from restride.cli.parser import Commands, add_command, add_device_options, open_device, runtime_name
+from restride.cli.process import Exit, UsageError, tell
 from restride.layout import TensorDesc
 from restride.ops.reorder import reorder, strided_slice
 from restride.ops.resample import resample
@@ -53,9 +52,7 @@ _SHORTEST_SIDE = 32
 
 def add_commands(commands: Commands) -> None:
     """Add ``demo``."""
-    parser = commands.add_parser(
-        "demo", help="run every operation on a photograph, checked", description=_DESCRIPTION, epilog=EXPLAINED
-    )
+    parser = add_command(commands, "demo", _DESCRIPTION)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("photo", metavar="PHOTO", nargs="?", type=Path, help="a .png or .jpg of yours")
     source.add_argument("--no-photo", action="store_true", help="take a computed picture, and draw no contact sheet")
@@ -80,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
             photo = load_photograph(arguments.photo)
             sheet = _sheet_path(arguments.out or Path("demo_out"))
         if photo.note:
-            print(f"restride: {photo.title}: {photo.note}", file=sys.stderr)
+            tell(f"{photo.title}: {photo.note}")
         tour = make_tour(photo.pixels, device)
         _print_header(photo.title, photo.pixels, tour)
         outcomes = [_print_outcome(number, step, device) for number, step in enumerate(tour.steps, 1)]
@@ -302,10 +299,9 @@ class Crop:
 
 @dataclass(frozen=True, eq=False)
 class Tour:
-    """All steps of the demo; ``unfused`` computes the same as ``fused``, one operation at a time."""
+    """All steps of the demo; ``unfused`` computes the same as the last of them, one operation at a time."""
 
     steps: tuple[Step, ...]
-    fused: Step
     unfused: tuple[Step, ...]
     crop: Crop
 
@@ -321,7 +317,7 @@ def make_tour(pixels: Array, device: Device) -> Tour:
     planes_answer = reference.reorder(reference.strided_slice(scaled, *crop.window), "HWC->CHW")
     fused = _resize("crop + flip + HWC->CHW + resize", crop.view(photo), planes_answer, FUSED_SIZES)
     unfused = (as_f32[0], as_f32[1], _resize("resize", as_f32[1].dst, planes_answer, FUSED_SIZES))
-    return Tour((*as_u8, *as_f32, fused), fused, unfused, crop)
+    return Tour((*as_u8, *as_f32, fused), unfused, crop)
 
 
 def _steps(pixels: Array, photo: Tensor, crop: Crop) -> list[Step]:

@@ -7,12 +7,11 @@ import json
 import os
 import platform
 import re
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from restride.cli.parser import Commands
-from restride.cli.process import EXPLAINED, Exit
+from restride.cli.parser import Commands, add_command
+from restride.cli.process import Exit, tell
 from restride.drawing.explain import columns
 from restride.errors import DeviceNotFound
 from restride.runtime import DeviceInfo, choose, list_devices
@@ -33,7 +32,7 @@ _CPU_INFO = Path("/proc/cpuinfo")
 
 def add_commands(commands: Commands) -> None:
     """Add ``devices``."""
-    parser = commands.add_parser("devices", help="list the Vulkan devices", description=_DESCRIPTION, epilog=EXPLAINED)
+    parser = add_command(commands, "devices", _DESCRIPTION)
     parser.add_argument("--json", action="store_true", help="a JSON list with limits, instead of a table")
     parser.set_defaults(run=run)
 
@@ -83,5 +82,5 @@ def _default_index(devices: list[DeviceInfo]) -> int | None:
     try:
         return choose(devices).index
     except DeviceNotFound as error:
-        print(f"restride: {error}", file=sys.stderr)
+        tell(str(error))
         return None

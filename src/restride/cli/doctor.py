@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -21,8 +20,8 @@ import restride
 from restride import reference
 from restride.cli.devices import cpu_model
 from restride.cli.drivers import manifests
-from restride.cli.parser import Commands
-from restride.cli.process import EXPLAINED, Exit
+from restride.cli.parser import Commands, add_command
+from restride.cli.process import Exit, ending
 from restride.errors import DeviceError, DeviceNotFound, RestrideError, UnsupportedError
 from restride.ops.reorder import reorder
 from restride.runtime import RUNTIMES, DeviceInfo, choose_runtime, list_devices
@@ -76,9 +75,7 @@ class Finding:
 
 def add_commands(commands: Commands) -> None:
     """Add ``doctor``."""
-    parser = commands.add_parser(
-        "doctor", help="say what is missing, and the fix", description=_DESCRIPTION, epilog=EXPLAINED
-    )
+    parser = add_command(commands, "doctor", _DESCRIPTION)
     parser.add_argument("--device", metavar="DEVICE", help="index, or part of the name, for the runtimes to open")
     parser.add_argument("--json", action="store_true", help="a JSON list instead of text")
     parser.set_defaults(run=run)
@@ -272,10 +269,9 @@ def try_runtime(runtime: str, selector: str | None = None) -> Attempt:
     lines = process.stdout.splitlines()
     if process.returncode == 0 and lines:
         return Attempt(**json.loads(lines[-1]))
-    if process.returncode < 0:
-        return Attempt(False, f"the process died of {signal.Signals(-process.returncode).name}: the driver crashes")
     last = [line for line in process.stderr.splitlines() if line.strip()][-1:] or ["no message"]
-    return Attempt(False, f"the process ended with exit code {process.returncode}: {last[0]}")
+    why = "the driver crashes" if process.returncode < 0 else last[0]
+    return Attempt(False, f"the process {ending(process.returncode)}: {why}")
 
 
 def _attempt(runtime: str, selector: str | None) -> Attempt:

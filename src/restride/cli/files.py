@@ -7,7 +7,6 @@ import math
 import os
 import re
 import stat
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from restride import reference
-from restride.cli.process import UsageError
+from restride.cli.process import UsageError, tell
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, RestrideError, UnsupportedError
 from restride.layout import TensorDesc
@@ -388,7 +387,7 @@ def write_whole(path: Path, content: Content) -> None:
 def write_output(path: Path, content: Content) -> None:
     """Write ``content`` with ``write_whole``, and say so on stderr."""
     write_whole(path, content)
-    print(f"restride: wrote {path}", file=sys.stderr)
+    tell(f"wrote {path}")
 
 
 def buffer_of(result: Tensor, source: Tensor) -> FileBuffer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,8 +25,16 @@ from restride.cli.files import (
     require_room,
     require_writable,
 )
-from restride.cli.parser import Commands, Parser, add_device_options, open_device, parse_index, runtime_name
-from restride.cli.process import EXPLAINED, Exit, UsageError, in_options
+from restride.cli.parser import (
+    Commands,
+    Parser,
+    add_command,
+    add_device_options,
+    open_device,
+    parse_index,
+    runtime_name,
+)
+from restride.cli.process import Exit, UsageError, in_options, tell
 from restride.dtypes import DType
 from restride.errors import ErrorContext
 from restride.layout import TensorDesc, views
@@ -119,7 +126,7 @@ class Operation:
 
 def add_commands(commands: Commands) -> None:
     """Add ``slice``, ``reorder`` and ``resample``."""
-    parser = add_operation(commands, "slice", "cut a window out of a file, with strides and flips", _SLICE, _slice)
+    parser = add_operation(commands, "slice", _SLICE, _slice)
     parser.add_argument("index", metavar="INDEX", nargs="?", help="numpy's slice syntax: '[..., ::2, ::-1]'")
     for name, text in (
         ("--offsets", "first element of the window"),
@@ -129,14 +136,14 @@ def add_commands(commands: Commands) -> None:
     ):
         options.add_numbers(parser, name, f"{text}, for each axis")
     add_device_options(parser)
-    parser = add_operation(commands, "reorder", "change the layout or the element type of a file", _REORDER, _reorder)
+    parser = add_operation(commands, "reorder", _REORDER, _reorder)
     parser.add_argument(
         "--layout",
         help="'NCHW->NHWC', a name such as NHWC, a oneDNN tag such as nChw16c, a descriptor, or any",
     )
     options.add_elements(parser)
     add_device_options(parser)
-    parser = add_operation(commands, "resample", "resize a file", _RESAMPLE, _resample)
+    parser = add_operation(commands, "resample", _RESAMPLE, _resample)
     _add_sizes(parser)
     options.add_elements(parser, "OUT, before --layout permutes it,")
     add_device_options(parser)
@@ -198,12 +205,11 @@ def _part(text: str) -> slice:
 def add_operation(
     commands: Commands,
     name: str,
-    summary: str,
     description: str,
     operation: Callable[[argparse.Namespace, FileContent], Operation],
 ) -> Parser:
     """Add a command from IN to OUT that ``run`` executes; the caller adds further options, those of the device last."""
-    parser: Parser = commands.add_parser(name, help=summary, description=description, epilog=EXPLAINED)
+    parser = add_command(commands, name, description)
     parser.add_argument("input", metavar="IN", type=Path, help="file to read")
     parser.add_argument("output", metavar="OUT", type=Path, help="file to write, in one step once all went well")
     parser.add_argument("--check", action="store_true", help="compare with the numpy reference before OUT is written")
@@ -226,9 +232,9 @@ def run(arguments: argparse.Namespace) -> int:
         output = buffer_of(result, source) if is_raw(arguments.output) else FileArray(result.numpy())
         print_time(start, device, "kernels prepared and result read back")
     for note in operation.notes:
-        print(f"restride: {note}", file=sys.stderr)
+        tell(note)
     if arguments.check and not _is_right(operation, file, output):
-        print(f"restride: {arguments.output} is not written", file=sys.stderr)
+        tell(f"{arguments.output} is not written")
         return Exit.CHECK_FAILED
     output.write(arguments.output)
     print(f"{arguments.output}: {output}" + (f" from {source.desc}" if isinstance(output, FileArray) else ""))
@@ -238,7 +244,7 @@ def run(arguments: argparse.Namespace) -> int:
 def print_time(start: float, device: Device, text: str) -> None:
     """Print on stderr the time since ``start``, from ``time.perf_counter``, and ``text`` about what it includes."""
     milliseconds = 1000 * (time.perf_counter() - start)
-    print(f"restride: {milliseconds:.1f} ms on {device.info.name} ({runtime_name(device)}), {text}", file=sys.stderr)
+    tell(f"{milliseconds:.1f} ms on {device.info.name} ({runtime_name(device)}), {text}")
 
 
 def _read(arguments: argparse.Namespace) -> FileContent:

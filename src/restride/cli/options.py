@@ -75,10 +75,13 @@ def add_numbers(group: Any, name: str, text: str, *, count: int | str = "+", kin
     group.add_argument(name, type=kind, nargs=count, metavar="N", help=text, **others)
 
 
-def add_normalization(group: Any) -> None:
-    """Add ``--letterbox``, ``--fill``, ``--mean`` and ``--std``, which prepare images for a network."""
+def add_normalization(group: Any, fill: str = "0") -> None:
+    """Add ``--letterbox``, ``--fill``, ``--mean`` and ``--std``, which prepare images for a network.
+
+    fill: the default of ``--fill``, for its help.
+    """
     group.add_argument("--letterbox", choices=PLACES, help="keep the aspect ratio, and fill the rest")
-    add_numbers(group, "--fill", "value of elements outside the image (default: 0, or the preset's)", kind=number)
+    add_numbers(group, "--fill", f"value of elements outside the image (default: {fill})", kind=number)
     for option in ("--mean", "--std"):
         add_numbers(group, option, f"{option[2:]} of the elements: one number, or one for each channel", kind=number)
 

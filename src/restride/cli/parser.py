@@ -6,7 +6,7 @@ import argparse
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from textwrap import wrap
@@ -24,27 +24,50 @@ _DESCRIPTION = """\
 Changes the layout, the element type and the size of tensors and images on any Vulkan device, mostly in one dispatch.
 `restride COMMAND --help` explains a command, with examples."""
 
-GROUPS = {
-    "from file to file": ("slice", "reorder", "resample", "crop", "yuv", "preprocess", "pyramid"),
-    "to look at": ("show", "view", "demo", "profiles"),
-    "this machine": ("doctor", "devices", "tune", "selftest", "completion"),
-    "tests and speed": ("test", "report", "bench", "audit"),
-}
-"""Commands in the order of ``restride --help``, grouped by purpose."""
-
-_OTHERS = "other commands"
-_COMMAND = "COMMAND"
-
-_EPILOG = f"""\
+_EXAMPLES = """\
 examples:
   restride doctor                                        what is missing
   restride demo photo.jpg                                your own photograph
   restride slice photo.png left.png '[:, :200]'          crop
   restride reorder x.npy y.npy --layout 'NCHW->NHWC'     transpose
   restride reorder x.npy x.bin --layout OIhw16i16o       block
-  restride resample photo.jpg small.png --sizes 224 224 --check
+  restride resample photo.jpg small.png --sizes 224 224 --check"""
 
-{EXPLAINED}"""
+GROUPS = {
+    "from file to file": {
+        "slice": "cut a window out of a file, with strides and flips",
+        "reorder": "change the layout or the element type of a file",
+        "resample": "resize a file",
+        "crop": "resize boxes of a file to one size",
+        "yuv": "convert frames of a camera or a decoder to RGB",
+        "preprocess": "make a batch for a network from photographs",
+        "pyramid": "write an image as levels of OME-Zarr",
+    },
+    "to look at": {
+        "show": "draw a layout",
+        "view": "show the picture in an image or a .npy file",
+        "demo": "run every operation on a photograph, checked",
+        "profiles": "list the libraries that --like knows, and how close it is",
+    },
+    "this machine": {
+        "doctor": "say what is missing, and the fix",
+        "devices": "list the Vulkan devices",
+        "tune": "choose the faster kernels for a device",
+        "selftest": "check and measure your device, and write a report to share",
+        "completion": "print a shell's completion script",
+    },
+    "tests and speed": {
+        "test": "run conformance cases on a device",
+        "report": "compare and convert test reports",
+        "bench": "measure speed, beside other libraries",
+        "audit": "say what a GPU would make of the kernels, without one",
+    },
+}
+"""Commands and their summaries by purpose, in the order of ``restride --help``, which imports no command."""
+
+SUMMARIES = {command: summary for group in GROUPS.values() for command, summary in group.items()}
+
+_COMMAND = "COMMAND"
 
 TOUR = """\
 restride changes the layout, the element type and the size of tensors and
@@ -85,7 +108,7 @@ class _Help(argparse.HelpFormatter):
         super().start_section("arguments" if heading == "positional arguments" else heading)
 
     def add_argument(self, action: argparse.Action) -> None:
-        """Skip the list of commands, which ``_list`` shows in groups."""
+        """Skip the list of commands, which the description has in groups."""
         if action.metavar != _COMMAND:
             super().add_argument(action)
 
@@ -136,13 +159,12 @@ def _row(line: str, width: int) -> list[str]:
 class Parser(argparse.ArgumentParser):
     """A parser that raises ``UsageError``, so that ``main`` prints one line and returns its exit code.
 
-    description: examples at its end are shown below the options.
+    description: examples at its end are shown below the options, and below them the exit codes.
     """
 
-    def __init__(self, description: str = "", epilog: str = "", **options: Any) -> None:
+    def __init__(self, description: str = "", **options: Any) -> None:
         description, header, examples = description.partition("\nexamples:\n")
-        if header:
-            epilog = f"examples:\n{examples.rstrip()}\n\n{epilog}"
+        epilog = f"examples:\n{examples.rstrip()}\n\n{EXPLAINED}" if header else EXPLAINED
         texts = {"description": description.strip(), "epilog": epilog}
         super().__init__(**{"formatter_class": _Help, "allow_abbrev": False, **texts, **options})
 
@@ -160,6 +182,12 @@ Commands = Any
 """The type that ``add_subparsers`` returns, which is private in argparse."""
 
 
+def add_command(commands: Commands, name: str, description: str) -> Parser:
+    """Add the command ``name``, one of ``SUMMARIES``, and return its parser."""
+    parser: Parser = commands.add_parser(name, help=SUMMARIES[name], description=description)
+    return parser
+
+
 def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line; in the result ``run`` executes the command, and ``program`` is the whole parser.
 
@@ -170,7 +198,6 @@ def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namesp
     parser, commands = _parser()
     for module in modules:
         module.add_commands(commands)
-    _list(parser, {action.dest: action.help for action in commands._choices_actions})  # noqa: SLF001 - nowhere else
     parser.set_defaults(program=parser)
     arguments, rest = parser.parse_known_args(argv)
     # argparse accepts an optional positional argument only next to the others: `slice --check IN OUT [::2]` works, but
@@ -189,16 +216,13 @@ OVERVIEW = restride.OVERVIEW
 """The words that, given alone, make ``print_overview`` print."""
 
 
-def print_overview(summaries: Mapping[str, str], argv: Sequence[str]) -> NoReturn:
-    """Print the output of ``--help`` or ``--version`` from the commands' summaries alone.
+def print_overview(argv: Sequence[str]) -> NoReturn:
+    """Print the output of ``--help`` or ``--version``.
 
     Raises:
         SystemExit: always.
     """
-    parser, commands = _parser()
-    for command, summary in summaries.items():
-        commands.add_parser(command, help=summary)
-    _list(parser, summaries)
+    parser, _ = _parser()
     parser.parse_args(argv)
     raise AssertionError(f"{argv} asks for no overview")
 
@@ -213,18 +237,12 @@ def print_tour() -> NoReturn:
     raise SystemExit(Exit.USAGE)
 
 
-def _list(parser: Parser, summaries: Mapping[str, str]) -> None:
-    """Add the commands to the description, in groups."""
-    others = [command for command in summaries if not any(command in names for names in GROUPS.values())]
-    lines = [_DESCRIPTION]
-    for heading, names in {**GROUPS, _OTHERS: others}.items():
-        rows = [f"  {name:<12}{summaries[name]}" for name in names if name in summaries]
-        lines += ["", f"{heading}:", *rows] if rows else []
-    parser.description = "\n".join(lines)
-
-
 def _parser() -> tuple[Parser, Commands]:
-    parser = Parser(prog="restride", epilog=_EPILOG)
+    groups = [
+        "\n".join([f"{heading}:", *(f"  {command:<12}{summary}" for command, summary in group.items())])
+        for heading, group in GROUPS.items()
+    ]
+    parser = Parser("\n\n".join([_DESCRIPTION, *groups, _EXAMPLES]), prog="restride")
     parser.add_argument(
         "--version", action="version", version=f"restride {restride.__version__}", help="print the version"
     )

@@ -13,8 +13,8 @@ import numpy as np
 from restride.cli import options
 from restride.cli.files import Array, format_of, read_array, require_file, require_writable, write_array
 from restride.cli.operate import NUMBERS, print_time
-from restride.cli.parser import Commands, Parser, add_device_options, open_device
-from restride.cli.process import EXPLAINED, Exit, UsageError
+from restride.cli.parser import Commands, add_command, add_device_options, open_device
+from restride.cli.process import Exit, UsageError
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc
 from restride.ops.preprocess import LAYOUTS, PIXELS, PRESETS, Options, Preprocess
@@ -39,9 +39,7 @@ examples:
 
 def add_commands(commands: Commands) -> None:
     """Add ``preprocess``."""
-    parser: Parser = commands.add_parser(
-        "preprocess", help="make a batch for a network from photographs", description=_PREPROCESS, epilog=EXPLAINED
-    )
+    parser = add_command(commands, "preprocess", _PREPROCESS)
     parser.add_argument("inputs", metavar="IN", type=Path, nargs="+", help="files of images")
     parser.add_argument(
         "-o",
@@ -57,7 +55,7 @@ def add_commands(commands: Commands) -> None:
     group.add_argument(
         "--shorter", type=int, metavar="N", help="first resize the shorter side to N, then crop the middle"
     )
-    options.add_normalization(group)
+    options.add_normalization(group, "0, or the preset's")
     options.add_rules(group, ("mode", "antialias", "like"))
     group.add_argument(
         "--input",

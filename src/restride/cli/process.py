@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn, TypeGuard
+from typing import NoReturn, TextIO, TypeGuard
 
 from restride.errors import DescriptorError, DeviceError, DeviceNotFound, RestrideError, StreamError, UnsupportedError
 
@@ -83,6 +83,14 @@ def exit_for(error: Exception) -> Exit | None:
     if isinstance(error, StreamError):  # caused by a device, or by a file that cannot be read or written
         return (exit_for(error.__cause__) if isinstance(error.__cause__, Exception) else None) or Exit.USAGE
     return None
+
+
+def ending(code: int) -> str:
+    """How another process ended, from its ``returncode``: ``"ended with exit code 3"``, ``"died of SIGSEGV"``."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    names = {number.value: number.name for number in signal.Signals}  # without most of the real-time signals
+    return f"died of {names.get(-code, f'signal {-code}')}"
 
 
 # Signals that end a program raise KeyboardInterrupt as Ctrl-C does, so that the same code cleans up after all of them.
@@ -178,15 +186,20 @@ def flush() -> OSError | None:
             stream.flush()
         except OSError as error:
             failure = error
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream.fileno())
-            os.close(nowhere)
+            _drop(stream)
     return failure
 
 
-def complain(text: str, begin: str = "restride: ") -> None:
-    """Print text on stderr, if that can be written."""
+def tell(text: str, begin: str = "restride: ") -> None:
+    """Print a message on stderr; if stderr cannot be written, this and all later messages are dropped."""
     try:
         print(f"{begin}{text.rstrip()}", file=sys.stderr, flush=True)
     except OSError:
-        flush()
+        _drop(sys.stderr)
+
+
+def _drop(stream: TextIO) -> None:
+    """Send what the stream still holds, and all that follows, to devnull."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

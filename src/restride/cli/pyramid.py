@@ -12,8 +12,8 @@ from typing import Any
 from restride.cli import options
 from restride.cli.files import mapped_array, named_errors, require_file
 from restride.cli.operate import NUMBERS, print_time
-from restride.cli.parser import Commands, Parser, add_device_options, open_device
-from restride.cli.process import EXPLAINED, Exit, UsageError
+from restride.cli.parser import Commands, add_command, add_device_options, open_device
+from restride.cli.process import Exit, UsageError
 from restride.stream.files import arrays_in
 
 _PYRAMID = f"""\
@@ -37,9 +37,7 @@ _KINDS = {".npy": "npy", ".tif": "tiff", ".tiff": "tiff", ".h5": "hdf5", ".hdf5"
 
 def add_commands(commands: Commands) -> None:
     """Add ``pyramid``."""
-    parser: Parser = commands.add_parser(
-        "pyramid", help="write an image as levels of OME-Zarr", description=_PYRAMID, epilog=EXPLAINED
-    )
+    parser = add_command(commands, "pyramid", _PYRAMID)
     parser.add_argument("input", metavar="IN", type=Path, help="file to read, or FILE/NAME in one")
     parser.add_argument("output", metavar="OUT", type=Path, help="folder to write, such as image.ome.zarr")
     parser.add_argument(

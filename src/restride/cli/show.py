@@ -8,8 +8,8 @@ import shlex
 from pathlib import Path
 
 from restride.cli.files import write_output
-from restride.cli.parser import Commands
-from restride.cli.process import EXPLAINED, Exit, UsageError
+from restride.cli.parser import Commands, add_command
+from restride.cli.process import Exit, UsageError
 from restride.drawing.explain import explain
 from restride.drawing.picture import show
 from restride.tensor.images import IMAGE_FORMATS
@@ -18,28 +18,25 @@ _DESCRIPTION = """\
 Draws a layout: the array as a grid with the offset of each element in memory, and below it the memory with the index
 of each element. Tiles are coloured and outlined, padding is marked. With two layouts it also shows what a reorder from
 the first to the second reads and writes, and with which kernel. It needs no device. Colours are for terminals, and off
-where NO_COLOR is set."""
+where NO_COLOR is set.
 
-_EPILOG = f"""\
 layouts, quoted for the shell:
-  'f32[2,3]{{0,1}}'                  XLA: the axes from the fastest to the slowest
-  'f32[3,5]{{1,0:T(2,2)}}'           in tiles; 'bf16[8,256]{{1,0:T(8,128)(2,1)}}' with sub-tiles
-  'f32[2,3]{{1,0:pad(3,5)=0}}'       padded to 3,5
+  'f32[2,3]{0,1}'                  XLA: the axes from the fastest to the slowest
+  'f32[3,5]{1,0:T(2,2)}'           in tiles; 'bf16[8,256]{1,0:T(8,128)(2,1)}' with sub-tiles
+  'f32[2,3]{1,0:pad(3,5)=0}'       padded to 3,5
   'f32[2,16,4,4]:nChw16c'          a oneDNN format tag
-  'f32[2,3]{{strides=(5,1)}}'        element strides
+  'f32[2,3]{strides=(5,1)}'        element strides
 
 examples:
-  restride show 'f32[3,5]{{1,0:T(2,2)}}'
-  restride show 'f32[3,5]{{1,0:T(2,2)}}' -o tiles.svg          a picture for a page
+  restride show 'f32[3,5]{1,0:T(2,2)}'
+  restride show 'f32[3,5]{1,0:T(2,2)}' -o tiles.svg          a picture for a page
   restride show 'u8[4,6,3]' 'HWC->CHW'                       what a reorder moves
-  restride show 'f32[2,16,4,4]:nChw16c' --at 1,9,2,3         the offset, step by step
-
-{EXPLAINED}"""
+  restride show 'f32[2,16,4,4]:nChw16c' --at 1,9,2,3         the offset, step by step"""
 
 
 def add_commands(commands: Commands) -> None:
     """Add ``show``."""
-    parser = commands.add_parser("show", help="draw a layout", description=_DESCRIPTION, epilog=_EPILOG)
+    parser = add_command(commands, "show", _DESCRIPTION)
     parser.add_argument("layout", metavar="LAYOUT", help="a layout in any written form")
     parser.add_argument(
         "to", metavar="LAYOUT2", nargs="?", help="the layout of the result, also a tag or a name such as NHWC"

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from restride.cli.files import named_errors, read_array, write_whole
-from restride.cli.parser import Commands, parse_index
-from restride.cli.process import EXPLAINED, Exit, UsageError
+from restride.cli.parser import Commands, add_command, parse_index
+from restride.cli.process import Exit, UsageError, tell
 from restride.drawing import pixels
 from restride.drawing.picture import takes_colour
 from restride.errors import DescriptorError
@@ -25,22 +25,17 @@ _DESCRIPTION = """\
 Shows the picture in an image or a .npy file, and prints its element type, sizes, least and greatest element. A picture
 has rows and columns, and 1 to 4 channels before or behind them (the rule of rs.resize); the last of 2 or 4 is alpha,
 which is not shown. u8 is shown as it is, floats of 0 to 1 from black to white, other elements from the least, black, to
-the greatest, white. It needs no device."""
+the greatest, white. It needs no device.
 
-_EPILOG = f"""\
 examples:
   restride view photo.jpg
   restride view batch.npy '[0]'                 one image of a batch
-  restride view features.npy '[0, 17]' -o 17.png
-
-{EXPLAINED}"""
+  restride view features.npy '[0, 17]' -o 17.png"""
 
 
 def add_commands(commands: Commands) -> None:
     """Add ``view``."""
-    parser = commands.add_parser(
-        "view", help="show the picture in an image or a .npy file", description=_DESCRIPTION, epilog=_EPILOG
-    )
+    parser = add_command(commands, "view", _DESCRIPTION)
     parser.add_argument("input", metavar="FILE", type=Path, help="a .npy, .png or .jpg file")
     parser.add_argument("index", metavar="INDEX", nargs="?", help="the part to show, in numpy's slice syntax")
     parser.add_argument("--dtype", help="element type of a .npy file in which numpy saved bf16 as raw bytes")
@@ -95,6 +90,6 @@ def _write(bytes_shown: pixels.Bytes, facts: str, output: Path | None, *, opens:
     else:
         with named_errors("write", output):
             imwrite(output, bytes_shown)
-    print(f"restride: wrote {output}", file=sys.stderr)
+    tell(f"wrote {output}")
     if opens:
         webbrowser.open(output.resolve().as_uri())

@@ -30,7 +30,7 @@ examples:
 
 def add_commands(commands: Commands) -> None:
     """Add ``yuv``."""
-    parser = add_operation(commands, "yuv", "convert frames of a camera or a decoder to RGB", _YUV, _yuv)
+    parser = add_operation(commands, "yuv", _YUV, _yuv)
     parser.add_argument("--format", choices=FORMATS, default="nv12", help="layout of chroma (default: %(default)s)")
     parser.add_argument("--sizes", type=int, nargs=2, metavar="N", help="rows and columns of a frame in a .bin file")
     parser.add_argument(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from html import escape
 from itertools import product
 
@@ -11,7 +9,8 @@ import numpy as np
 
 from restride.drawing.figure import Most, draw_figure, write_svg
 from restride.drawing.map import LayoutMap
-from restride.errors import DeviceError
+from restride.drawing.pixels import png_address
+from restride.errors import DeviceError, UnsupportedError
 from restride.tensor.tensor import METHODS, Tensor
 
 _PICTURE = Most(planes=2, rows=4, columns=6, memory_rows=2)
@@ -53,17 +52,13 @@ def _image(tensor: Tensor) -> str:
         return ""
     if min(tensor.sizes[:2]) <= _MOST_ELEMENTS:
         return ""
-    try:
-        from PIL import Image
-    except ImportError:
-        return ""
     step = -(-max(tensor.sizes[:2]) // _MOST_PIXELS)
-    pixels = tensor[::step, ::step].numpy()
-    file = io.BytesIO()
-    Image.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels).save(file, "PNG")
-    data = base64.b64encode(file.getvalue()).decode()
+    try:
+        address = png_address(tensor[::step, ::step].numpy())
+    except UnsupportedError:  # no Pillow
+        return ""
     height, width = tensor.sizes[:2]
-    return f'<br><img alt="{width} x {height} pixels, every {step}" src="data:image/png;base64,{data}"><br>'
+    return f'<br><img alt="{width} x {height} pixels, every {step}" src="{address}"><br>'
 
 
 def _values(tensor: Tensor) -> str:

@@ -112,17 +112,25 @@ def _code(colour: list[int], has_all_colours: bool) -> str:
     return f"5;{16 + 36 * red + 6 * green + blue}"
 
 
-def page(pixels: Bytes, facts: str) -> bytes:
-    """An HTML file with the picture and the line ``facts`` about it.
+def png_address(pixels: Array) -> str:
+    """A ``data:`` address that holds the picture as PNG, for the ``src`` of an ``<img>``.
 
     Raises:
         UnsupportedError: Pillow is not installed.
     """
     file = BytesIO()
     image_of(pixels).save(file, "PNG")
-    data = base64.b64encode(file.getvalue()).decode()
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
+def page(pixels: Bytes, facts: str) -> bytes:
+    """An HTML file with the picture and the line ``facts`` about it.
+
+    Raises:
+        UnsupportedError: Pillow is not installed.
+    """
     style = "body{font-family:monospace;background:#ddd}img{image-rendering:pixelated;min-width:256px}"
     return (
         f'<!DOCTYPE html><meta charset="utf-8"><title>{escape(facts)}</title><style>{style}</style>'
-        f'<p>{escape(facts)}</p><img alt="{escape(facts)}" src="data:image/png;base64,{data}">\n'
+        f'<p>{escape(facts)}</p><img alt="{escape(facts)}" src="{png_address(pixels)}">\n'
     ).encode()

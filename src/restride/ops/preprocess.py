@@ -272,8 +272,7 @@ class Preprocess(Generic[_Result]):
 
     def _streamed(self, images: Iterable[Any], together: int, progress: bool) -> Iterator[_Result]:
         total = len(images) if isinstance(images, Sized) else None
-        shown = Progress(total, sys.stderr if progress else None)
-        try:
+        with Progress(total, sys.stderr if progress else None) as shown:
             yield from streamed(
                 images,
                 lambda image: self._read(image, 4 if together == 1 else 3),
@@ -282,8 +281,6 @@ class Preprocess(Generic[_Result]):
                 depth=integer("depth", self._options["depth"]),
                 step=lambda: shown.step("images"),
             )
-        finally:
-            shown.clear()
 
     def _read(self, image: Any, most_axes: int) -> Tensor:
         """An image ready to be resized, channels last; or a batch of images, if ``most_axes`` is 4."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
 if TYPE_CHECKING:
     import rich.progress
@@ -17,12 +17,14 @@ _LINE_EVERY = 15.0
 
 
 class Progress:
-    """Shown progress: call ``step`` after each of ``total`` steps, ``clear`` before printing anything else and last.
+    """Shown progress, until the end of a ``with`` block: call ``step`` after each of ``total`` steps.
+
+    Call ``clear`` before printing anything else.
 
     Args:
         total: how many steps there will be; None: unknown.
         stream: where it is shown; None, as ``sys.stderr`` is once closed: nowhere.
-        title: what is in front of every text.
+        title: text in front of each line.
     """
 
     def __init__(self, total: int | None, stream: TextIO | None, title: str = "") -> None:
@@ -33,6 +35,12 @@ class Progress:
         self._started = time.monotonic()
         self._shown = self._started if self._bar is None else 0.0
         self._steps = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
 
     def begin(self, text: str) -> None:
         """Show at once what the steps are, because the first of them may take long; optional."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from textwrap import fill
 
 import restride
 from restride.cli.files import write_output
 from restride.cli.options import list_of
-from restride.cli.parser import Commands
-from restride.cli.process import EXPLAINED, Exit, NothingSelected, UsageError, complain
+from restride.cli.parser import Commands, add_command
+from restride.cli.process import Exit, NothingSelected, UsageError, tell
 from restride.errors import DeviceNotFound, OutOfDeviceMemory, UnsupportedError
 from restride.ops.progress import Progress
 from restride_bench import charts
@@ -65,25 +66,20 @@ model:    us, of copy    microseconds of a workload, and its speed as a share of
 arithmetic, waiting for loads, or launches
 
 In the JSON, traffic has the bytes needed, the fewest sectors, the sectors moved, and the sectors ("requests") and lines
-of 128 bytes that all instructions of all subgroups touch, cached or not; "partial" requests are for part of one."""
+of 128 bytes that all instructions of all subgroups touch, cached or not; "partial" requests are for part of one.
 
-_EPILOG = f"""\
 examples:
   restride audit -k transpose
   restride audit --family all --json now.json            every family above that the installed RADV knows
   restride audit --json now.json --against before.json   exit code 1 if a kernel got worse
   restride audit --case 'reorder f32[64,48]{{1,0}} -> f16[64,48]{{0,1}}'
   restride audit --device 'RX 580,Mali-G715' --chart here.svg
-  restride audit --measured bench.json                   what `restride bench --json` measured, beside the model
-
-{EXPLAINED}"""
+  restride audit --measured bench.json                   what `restride bench --json` measured, beside the model"""
 
 
 def add_commands(commands: Commands) -> None:
     """Add ``audit``."""
-    parser = commands.add_parser(
-        "audit", help="say what a GPU would make of the kernels, without one", description=_DESCRIPTION, epilog=_EPILOG
-    )
+    parser = add_command(commands, "audit", _DESCRIPTION)
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "-k", dest="keyword", metavar="TEXT", default="", help="workloads with this in their name or group"
@@ -142,7 +138,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.chart is not None:
         charts.require_matplotlib()
     if arguments.small:
-        complain("small sizes: the figures are not those of the sizes in the names")
+        tell("small sizes: the figures are not those of the sizes in the names")
     is_all = arguments.family == _ALL
     families = _compile(rows, FAMILIES if is_all else _families(arguments.family), skips_unknown=is_all)
     _compile(rows, [device.family for device in devices if device.family not in families])
@@ -214,13 +210,13 @@ def _compile(rows: Sequence[Row], families: Iterable[str], *, skips_unknown: boo
     keys = list(dict.fromkeys(Key.of(row.dispatch.kernel) for row in rows))
     done = []
     for family in dict.fromkeys(families):
-        complain(f"compiling the kernels for {family} ...")
+        tell(f"compiling the kernels for {family} ...")
         try:
             compiled = compile_kernels(family, keys)
         except UnknownFamily as error:
             if not skips_unknown:
                 raise
-            complain(f"{family} is left out: {error}")
+            tell(f"{family} is left out: {error}")
             continue
         for row in rows:
             row.compiled[family] = compiled[Key.of(row.dispatch.kernel)]
@@ -230,14 +226,13 @@ def _compile(rows: Sequence[Row], families: Iterable[str], *, skips_unknown: boo
 
 def _trace(rows: Sequence[Row], devices: Sequence[Device], subgroup: int) -> None:
     """Fill in the traffic of the rows; rows that fit no device here stay without it, and are named on stderr."""
-    complain("counting their memory traffic ...")
-    progress = Progress(len(rows), sys.stderr)
+    tell("counting their memory traffic ...")
     try:
         tracer = Tracer()
     except DeviceNotFound as error:
         error.add_note("--no-traffic only compiles, which needs no device")
         raise
-    try:
+    with closing(tracer), Progress(len(rows), sys.stderr) as progress:
         for row in rows:
             try:
                 trace = tracer.trace(row.dispatch, subgroup)
@@ -245,11 +240,8 @@ def _trace(rows: Sequence[Row], devices: Sequence[Device], subgroup: int) -> Non
                 row.moved = {device.name: trace.shared.moved(device.cache) for device in devices}
             except (OutOfDeviceMemory, UnsupportedError) as error:
                 progress.clear()
-                complain(f"{row.subject.name} is not traced: {error}")
+                tell(f"{row.subject.name} is not traced: {error}")
             progress.step(row.subject.name)
-    finally:
-        progress.clear()
-        tracer.close()
 
 
 def _blocks(

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from restride.cli.drivers import driver_file
+from restride.cli.process import ending
 from restride.errors import DeviceNotFound
 from restride.kernel import KernelSpec
 from restride.runtime.loader import DRIVER_VARIABLES, Functions, Handle, array, package, struct
@@ -142,7 +143,7 @@ def _failure(family: str, process: subprocess.CompletedProcess[str]) -> DeviceNo
     """The error of the other process, with the kernel that it began to compile last."""
     _, marker, rest = process.stderr.rpartition(_COMPILING)
     name, _, words = rest.partition("\n")
-    message = " ".join((words if marker else rest).split()[-60:]) or f"it ended with code {process.returncode}"
+    message = " ".join((words if marker else rest).split()[-60:]) or f"it {ending(process.returncode)}"
     if marker:
         return DeviceNotFound(f"RADV does not compile {name} for the family {family!r}: {message}")
     if "nknown family" in message:

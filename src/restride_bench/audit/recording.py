@@ -139,12 +139,12 @@ def recorded(workload: Workload, limits: Limits = GPU) -> list[Dispatch | Run]:
     return runtime.submitted
 
 
-def recorded_case(case: Case, limits: Limits = GPU) -> list[Dispatch | Run]:
-    """What a conformance case submits on a device with these limits."""
-    runtime = Recording(limits)
+def recorded_case(case: Case) -> list[Dispatch | Run]:
+    """What a conformance case submits on a device with the limits ``GPU``."""
+    runtime = Recording(GPU)
     device = rs.Device.over(runtime)
     source = rs.Tensor(runtime.allocate(case.src.nbytes), case.src, device)
     memory = source.memory if case["out"] == "same" else runtime.allocate(case.dst.nbytes)
     out = None if makes_destination(case) else rs.Tensor(memory, case.dst, device)
-    case.operation.call(case, source if case.view is None else case.view.of_tensor(source), out)
+    case.operation.call(case, case.viewed_tensor(source), out)
     return runtime.submitted

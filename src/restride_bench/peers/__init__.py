@@ -33,7 +33,7 @@ PEERS: dict[str, Callable[[Device], Peer]] = {
     "computeml": ComputeML,
     "ncnn": Ncnn,
 }
-"""Functions that open a peer, by its name, in the order of the table's columns."""
+"""Functions that open a peer, by its name, in the order of the table's columns; they raise Absent."""
 
 
 def open_peers(names: Sequence[str], device: Device) -> tuple[list[Peer], dict[str, str]]:

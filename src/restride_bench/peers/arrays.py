@@ -23,14 +23,11 @@ from restride_bench.workloads import (
 
 
 class Numpy:
-    """The library that everybody has."""
-
     name = "numpy"
     version = np.__version__
     lingers = False
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """See ``Peer.offer``."""
         if isinstance(workload.task, NewShapes):
             return _new_shapes(workload.task, source)
         fill = _filler(workload.task, source)
@@ -38,7 +35,7 @@ class Numpy:
 
 
 def _filler(task: Task, x: Array) -> Callable[[Array], object] | None:  # noqa: PLR0911 - one for each kind of task
-    """What fills a destination; None: numpy has no short way."""
+    """A function that fills a given array; None: numpy has no short way."""
     match task:
         case Move(axes):
             view = x[task.index()].transpose(axes)

@@ -10,17 +10,10 @@ _MOST_AXES = 4
 
 
 class ComputeML:
-    """Its context on the device under test."""
-
     name = "computeml"
     lingers = False
 
     def __init__(self, device: Device) -> None:
-        """Open it.
-
-        Raises:
-            Absent: computeml is not installed, or opens another device.
-        """
         self._computeml = installed("computeml", "computeml")
         try:
             self._context = self._computeml.Context("vulkan")
@@ -31,7 +24,6 @@ class ComputeML:
         self.version: str = self._computeml.version("computeml")
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """See ``Peer.offer``."""
         task = workload.task
         if not isinstance(task, Move) or any(step != 1 for step in task.steps):
             return None

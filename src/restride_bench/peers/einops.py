@@ -12,14 +12,7 @@ from restride_bench.workloads import Array, Rearrange, Workload
 
 
 class Einops:
-    """One backend of einops."""
-
     def __init__(self, backend: Literal["numpy", "torch"]) -> None:
-        """Import both.
-
-        Raises:
-            Absent: one of them is not installed.
-        """
         self._rearrange = installed("einops", "einops").rearrange
         self._torch = installed("torch", "torch") if backend == "torch" else None
         self.name = f"einops-{backend}"
@@ -27,7 +20,6 @@ class Einops:
         self.lingers = backend == "torch"
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """See ``Peer.offer``."""
         task, torch = workload.task, self._torch
         if not isinstance(task, Rearrange):
             return None

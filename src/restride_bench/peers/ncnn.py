@@ -10,7 +10,7 @@ from restride_bench.workloads import Array, Resize, Workload
 
 _MODES = {"nearest": 1, "linear": 2}
 _PLANE = 4
-"""Elements that a plane is a multiple of: others are wrong on Vulkan from the second plane on (1.0.20261020)."""
+"""Planes must have a multiple of this many elements: others are wrong on Vulkan from the second on (1.0.20261020)."""
 
 
 class Ncnn:
@@ -20,11 +20,6 @@ class Ncnn:
     lingers = True
 
     def __init__(self, device: Device) -> None:
-        """Look for the device.
-
-        Raises:
-            Absent: ncnn is not installed, or does not see this device.
-        """
         self._ncnn = ncnn = installed("ncnn", "ncnn")
         names = [ncnn.get_gpu_info(index).device_name() for index in range(ncnn.get_gpu_count())]
         if device.info.name not in names:
@@ -33,7 +28,6 @@ class Ncnn:
         self.version: str = ncnn.__version__
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """See ``Peer.offer``."""
         task = workload.task
         if not isinstance(task, Resize) or task.mode not in _MODES or task.antialias or task.pixels or task.like:
             return None

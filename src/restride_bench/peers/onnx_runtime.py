@@ -27,23 +27,15 @@ _ENDLESS = 1 << 40
 
 
 class OnnxRuntime:
-    """Its CPU provider."""
-
     name = "onnxruntime"
     lingers = True
 
     def __init__(self) -> None:
-        """Import it, and what reads models.
-
-        Raises:
-            Absent: one of them is not installed.
-        """
         self._runtime = installed("onnxruntime", "onnxruntime")
         self._parse = installed("onnx.parser", "onnx").parse_model
         self.version: str = self._runtime.__version__
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """See ``Peer.offer``."""
         text = _model(workload)
         if text is None:
             return None
@@ -68,7 +60,7 @@ class OnnxRuntime:
 
 
 def _model(workload: Workload) -> str | None:
-    """A workload as the text of a model from ``x`` to ``y``; None: it has no few nodes for it."""
+    """A workload as the text of a model from ``x`` to ``y``; None: a few nodes cannot do it."""
     desc, result = workload.desc, workload.result_dtype.name
     if desc.dtype.name not in _TYPES or result not in _TYPES or not desc.rank:
         return None

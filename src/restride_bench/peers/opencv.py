@@ -1,4 +1,4 @@
-"""OpenCV: resize, flip, transpose, merge and split; photographs lie as pixels, as it wants them."""
+"""OpenCV: resize, flip, transpose, merge and split; photographs are stored as pixels, which OpenCV needs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,10 @@ class OpenCV:
     lingers = True
 
     def __init__(self) -> None:
-        """Import it.
-
-        Raises:
-            Absent: it is not installed.
-        """
         self._cv = installed("cv2", "opencv-python-headless")
         self.version: str = self._cv.__version__
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """See ``Peer.offer``."""
         task = workload.task
         if workload.desc.dtype.name not in ("u8", "s16", "f32", "f64"):
             return None
@@ -44,7 +38,7 @@ class OpenCV:
         return None if fill is None else filling(fill, workload, slack)
 
     def _normalize(self, x: Array) -> Offer:
-        """A blob: what its networks take; always a new one."""
+        """The input blob of a network, a new array at each call."""
         options = self._cv.dnn.Image2BlobParams()
         options.scalefactor, options.mean = [*(1 / value for value in STD), 1.0], [*MEAN, 0.0]
         return returning(lambda: self._cv.dnn.blobFromImageWithParams(x[0], options))
@@ -52,7 +46,7 @@ class OpenCV:
     def _filler(  # noqa: PLR0911 - one for each function
         self, task: Task, x: Array, sizes: tuple[int, ...]
     ) -> Callable[[Array], object] | None:
-        """What fills a destination; None: it has no such function, or another rule.
+        """A function that fills a given array; None: OpenCV has none, or one with another rule.
 
         INTER_AREA is another filter than antialias, and cubic's ends follow another rule.
         """

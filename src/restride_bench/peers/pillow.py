@@ -9,22 +9,14 @@ from restride_bench.workloads import Array, Resize, Workload
 
 
 class Pillow:
-    """Images of three channels."""
-
     name = "pillow"
     lingers = False
 
     def __init__(self) -> None:
-        """Import it.
-
-        Raises:
-            Absent: it is not installed.
-        """
         self._image = installed("PIL.Image", "pillow")
         self.version: str = installed("PIL", "pillow").__version__
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """See ``Peer.offer``."""
         task = workload.task
         if not isinstance(task, Resize) or task.mode != "linear" or len(task.sizes) != 2 or source.dtype != np.uint8:
             return None

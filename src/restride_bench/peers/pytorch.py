@@ -33,16 +33,9 @@ Function: TypeAlias = Callable[[Any], Any]
 
 
 class Torch:
-    """One device of PyTorch."""
-
     lingers = True
 
     def __init__(self, kind: Literal["cpu", "cuda", "vulkan"]) -> None:
-        """Import it.
-
-        Raises:
-            Absent: it is not installed, or sees no such device.
-        """
         self._torch = torch = installed("torch", "torch")
         self._backend: Any = None
         """What waits for a device that computes while Python goes on: ``torch.cuda``, or the package torchvulkan."""
@@ -60,7 +53,6 @@ class Torch:
         self.version = f"{torch.__version__}{own}, {where}"
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """See ``Peer.offer``."""
         torch, task, dtype = self._torch, workload.task, workload.desc.dtype.name
         result = workload.result_dtype.name
         if dtype not in _TYPES or result not in _TYPES:
@@ -157,14 +149,13 @@ class Torch:
 
         if not self._is_cuda:
             return Offer(resident, result, through)
-        cuda = backend
 
         def seconds() -> float:
-            before, after = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+            before, after = backend.Event(enable_timing=True), backend.Event(enable_timing=True)
             before.record()
             start()
             after.record()
-            cuda.synchronize()
+            backend.synchronize()
             return float(before.elapsed_time(after)) / 1000
 
         return Offer(resident, result, through, seconds)
@@ -189,7 +180,7 @@ class Torch:
 
 
 def _moved(task: Move, t: Any) -> Any:
-    """A view; where a step is negative, which torch has not, a flipped copy of one."""
+    """A view; for negative steps, which torch lacks, a flipped copy."""
     if task.steps:
         # [::-2] of 1080 begins at 1079: [1::2], flipped. Of 1079 it begins at 1078: [0::2].
         sizes = tuple(t.shape)

@@ -40,13 +40,15 @@ class Candidate(NamedTuple):
 
 
 _MOST_AXES = 8
-_MOST_GROUPS = 65535
+MOST_GROUPS = 65535
+"""Work groups along an axis that every device allows, in Vulkan and in WebGPU."""
+
 _MOST_ELEMENTS = 1 << 32
 _SHAPES = ((256, 1), (64, 4), (16, 4), (4, 16), (2, 32))
 """Work groups that are tried, along axes 0 and 1."""
 
 BUFFER_MULTIPLE = 16
-"""Buffers hold a multiple of so many bytes."""
+"""Buffers have a multiple of this many bytes."""
 
 _SIDES = {8: 8, 16: 4, 32: 4, 64: 2}
 """Elements along a side of a block, by their bits (``SIDE`` in shaders/bare/block.comp)."""
@@ -56,7 +58,7 @@ LINE = (64, 128, 256)
 
 
 def whole(nbytes: int) -> int:
-    """Bytes of a buffer that holds so many."""
+    """``nbytes`` rounded up to ``BUFFER_MULTIPLE``."""
     return -(-nbytes // BUFFER_MULTIPLE) * BUFFER_MULTIPLE
 
 
@@ -184,15 +186,14 @@ def _kernel(
     counts: tuple[int, int] | None = None,
 ) -> KernelSpec | None:
     """A dispatch of shaders/bare/fixed_axes.glsl. counts: invocations along axes 0 and 1, else their sizes."""
-    padded = (*axes, *(Axis(1, 0, 0),) * (_MOST_AXES - len(axes)))
+    padded = _padded(axes)
     along = counts or (padded[0].size, padded[1].size)
     outer = math.prod(axis.size for axis in padded[2:])
     groups = -(-along[0] // shape[0]), -(-along[1] // shape[1]), outer
-    if len(padded) > _MOST_AXES or max(groups) > _MOST_GROUPS:
+    if len(padded) > _MOST_AXES or max(groups) > MOST_GROUPS:
         return None
     is_whole = not (along[0] % shape[0] or along[1] % shape[1])
-    numbers = [number % _MOST_ELEMENTS for axis in padded for number in (axis.size, axis.src, axis.dst)]
-    constants = (*shape, problem.src_offset, problem.dst_offset, int(is_whole), *numbers, *more)
+    constants = (*shape, problem.src_offset, problem.dst_offset, int(is_whole), *_numbers(padded), *more)
     return KernelSpec(shader, constants, (), b"", groups, bindings)
 
 
@@ -205,9 +206,17 @@ def _words(problem: Problem, size: int, bindings: tuple[Binding, Binding]) -> Ke
             return None
         stride *= axis.size
     groups = -(-count * problem.itemsize // (4 * size))
-    if problem.itemsize > 2 or len(problem.axes) > _MOST_AXES or problem.dst_offset or groups > _MOST_GROUPS:
+    if problem.itemsize > 2 or len(problem.axes) > _MOST_AXES or problem.dst_offset or groups > MOST_GROUPS:
         return None
-    padded = (*problem.axes, *(Axis(1, 0, 0),) * (_MOST_AXES - len(problem.axes)))
-    numbers = [number % _MOST_ELEMENTS for axis in padded for number in (axis.size, axis.src, axis.dst)]
-    constants = (size, 1, problem.src_offset, 0, 0, *numbers, count)
+    constants = (size, 1, problem.src_offset, 0, 0, *_numbers(_padded(problem.axes)), count)
     return KernelSpec(f"bare_words_{8 * problem.itemsize}", constants, (), b"", (groups, 1, 1), bindings)
+
+
+def _padded(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The axes, and axes of one element up to ``_MOST_AXES``."""
+    return (*axes, *(Axis(1, 0, 0),) * (_MOST_AXES - len(axes)))
+
+
+def _numbers(axes: Sequence[Axis]) -> list[int]:
+    """Size and strides of each axis; negative strides as 32 bits."""
+    return [number % _MOST_ELEMENTS for axis in axes for number in (axis.size, axis.src, axis.dst)]

@@ -22,7 +22,7 @@ from restride.runtime.vulkan.runtime import VulkanMemory, VulkanRuntime
 from restride.tensor.device import Device
 from restride_bench import own
 from restride_bench.offer import Absent, Offer
-from restride_bench.own import dispatched, has_clock, viewed
+from restride_bench.own import dispatched, viewed
 from restride_bench.peers.shapes import LINE, Candidate, Dispatches, candidates, whole
 from restride_bench.peers.weighed import boxes, resizes
 from restride_bench.workloads import (
@@ -55,10 +55,8 @@ class ByHand:
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._has_clock = has_clock(device)
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """See ``Peer.offer``."""
         device, runtime = self._device, self._device.runtime
         src, dst = workload.desc, self._result(workload)
         bindings = Binding(0, whole(src.nbytes)), Binding(0, whole(dst.nbytes), writes=True)
@@ -85,7 +83,7 @@ class ByHand:
         rs.reorder(rs.asarray(source, device=device), out=rs.Tensor(memories[0], src, device))
         chosen = _fastest(device, candidates, memories)
         is_array = not isinstance(workload.task, Relayout)
-        return dispatched(device, start, clock=self._has_clock, result=result, numpy=through if is_array else None)
+        return dispatched(device, start, result, through if is_array else None)
 
     def _result(self, workload: Workload) -> TensorDesc:
         if isinstance(workload.task, Relayout):
@@ -186,7 +184,7 @@ def _resize(task: Resize, src: TensorDesc, bindings: tuple[Binding, Binding]) ->
 
 
 _MOST_BYTES = 1 << 18
-"""Useful bytes. Of what does more, the call is a small part, and the kernels are restride's own."""
+"""Most useful bytes of a workload; in larger ones the cost of a call is small, and the kernels are restride's own."""
 
 _LONGEST_WAIT = 10**10
 """Nanoseconds: ten seconds, for what takes milliseconds."""
@@ -207,11 +205,11 @@ class Raw:
         self._runtime = device.runtime
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """See ``Peer.offer``. The device's own copy has a column already."""
+        """None also for what the device copies, which has a column already."""
         if workload.nbytes > _MOST_BYTES or isinstance(workload.task, NewShapes | NewImages | NewPhotos | Page):
             return None
         noting = _Noting(self._runtime)
-        ours = own.offer(workload, source, Device.over(cast(Runtime, noting)), clock=False)
+        ours = own.offer(workload, source, Device.over(cast(Runtime, noting)))
         noting.submitted.clear()
         if ours.resident is None:
             return None
@@ -222,7 +220,7 @@ class Raw:
 
 
 class _Noting:
-    """A runtime that notes what it is given and does it."""
+    """Records what is submitted and passes it on."""
 
     def __init__(self, runtime: VulkanRuntime) -> None:
         self._runtime = runtime

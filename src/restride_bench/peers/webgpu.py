@@ -12,21 +12,15 @@ import numpy as np
 
 from restride.tensor.device import Device
 from restride_bench.offer import Absent, Offer, installed
+from restride_bench.peers.shapes import MOST_GROUPS
 from restride_bench.workloads import Array, Move, Resize, Task, Workload
 
 
 class Wgpu:
-    """The adapter that is the device under test."""
-
     name = "wgpu"
     lingers = False
 
     def __init__(self, device: Device) -> None:
-        """Open it.
-
-        Raises:
-            Absent: wgpu is not installed, or does not see this device through Vulkan.
-        """
         self._wgpu = installed("wgpu", "wgpu")
         try:
             adapters = self._wgpu.gpu.enumerate_adapters_sync()
@@ -47,7 +41,6 @@ class Wgpu:
         self.version = f"{self._wgpu.__version__}, {matching[0].info['description']}"
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """See ``Peer.offer``."""
         sizes = workload.result_sizes
         kernel = _kernel(workload.task, source, sizes)
         if kernel is None:
@@ -89,7 +82,6 @@ class Wgpu:
 
 
 _ENTRY = "fn main(@builtin(global_invocation_id) g: vec3<u32>)"
-_MOST_GROUPS = 65535
 
 
 Kernel: TypeAlias = tuple[str, tuple[int, int, int]]
@@ -119,7 +111,7 @@ def _kernel(  # noqa: PLR0911 - one for each kernel
 
 def _copy(x: Array) -> Kernel:
     fours = x.size // 4
-    columns = min(-(-fours // 256), _MOST_GROUPS)
+    columns = min(-(-fours // 256), MOST_GROUPS)
     body = f"let i = g.y * {256 * columns}u + g.x; if (i < {fours}u) {{ dst[i] = src[i]; }}"
     return _shader("vec4<f32>", "256", body), (columns, -(-fours // (256 * columns)), 1)
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from restride.kernel import Binding, KernelSpec
 from restride.layout import TensorDesc
 from restride.weights import Request, Resizing, Rows, Shifts, resizing
-from restride_bench.peers.shapes import LINE, Candidate, Step, whole
+from restride_bench.peers.shapes import LINE, MOST_GROUPS, Candidate, Step, whole
 from restride_bench.workloads import STD, Boxes, Gradient, Resize
 
 _BLOCK = 8
@@ -27,8 +27,6 @@ _LINES = 4
 _MOST_CHANNELS = 4
 _MOST_TAPS = 4
 """Along each axis of shaders/bare/direct.comp."""
-
-_MOST_GROUPS = 65535
 
 
 class Shape(NamedTuple):
@@ -117,7 +115,7 @@ def _at_once(shapes: Sequence[Shape], src: TensorDesc, is_whole: bool, size: int
         groups = -(-length // (elements * size)), -(-rows.rows.size // _BLOCK), rows.outer
         name = f"bare_direct_{src.dtype}" + "_whole" * is_whole
         nbytes = src.nbytes, rows.outer * rows.rows.size * length * src.dtype.itemsize
-        if max(groups) <= _MOST_GROUPS:
+        if max(groups) <= MOST_GROUPS:
             packed = b"".join(map(_packed, tables))
             yield Candidate((Step(_kernel(name, constants, packed, groups, nbytes), 0, 1),))
 
@@ -141,7 +139,7 @@ def _one_by_one(shapes: Sequence[Shape], src: TensorDesc, is_whole: bool, size: 
             groups = -(-shape.rows.size // size), -(-shape.outer // _LINES), 1
         else:
             groups = -(-shape.inner // ((4 if fours else 1) * size)), shape.rows.size, shape.outer
-        if max(groups) > _MOST_GROUPS or (narrow and is_last and not fours) or (is_along and shape.rows.repeats_edges):
+        if max(groups) > MOST_GROUPS or (narrow and is_last and not fours) or (is_along and shape.rows.repeats_edges):
             return None
         of_type = "u8" if narrow and (is_first or is_last) else "f32"
         name = f"bare_{'along' if is_along else 'across'}_{of_type}" + "_whole" * is_whole

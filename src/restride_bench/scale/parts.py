@@ -18,7 +18,7 @@ def is_scale(keyword: str) -> bool:
     return keyword.casefold().partition(":")[0].strip() == SCALE
 
 
-Measure: TypeAlias = Literal["seconds", "peak"]
+Cost: TypeAlias = Literal["seconds", "peak"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Goal:
     way: str
     most: float
     against: str = ""
-    measure: Measure = "seconds"
+    measure: Cost = "seconds"
 
     def __str__(self) -> str:
         memory = " of memory" if self.measure == "peak" else ""
@@ -103,7 +103,7 @@ PYRAMID_PEERS = (
     Way("tensorstore", "tensorstore", ("tensorstore", "zarr"), "tensorstore"),
 )
 
-PEERS = tuple(way.way for way in PYRAMID_PEERS)
+WAYS_OF_PEERS = tuple(way.way for way in PYRAMID_PEERS)
 """Their names in ``--peers``."""
 
 _WORKERS = 1 / 0.9
@@ -116,13 +116,13 @@ _BOUND, _BESIDE = 256, 200e6
 """Memory limit of a growing stream in MiB; and bytes that Python, libraries and the driver may take in addition."""
 
 
-def parts(*, is_small: bool = False, is_whole: bool = False, peers: tuple[str, ...] = PEERS) -> list[Part]:
+def parts(*, is_small: bool = False, is_whole: bool = False, peers: tuple[str, ...] = WAYS_OF_PEERS) -> list[Part]:
     """The parts of the group.
 
     Args:
         is_small: sources of a few MB, as a test.
         is_whole: the whole image of 7.1 GB instead of an eighth of it, and streams up to 8 GiB instead of 4.
-        peers: which of ``PEERS`` take part.
+        peers: which of ``WAYS_OF_PEERS`` take part.
     """
     image = Source((2, 1024, 1024), 256) if is_small else Source((15, 7680, 7680), 2048)
     if is_whole:

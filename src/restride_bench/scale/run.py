@@ -17,9 +17,10 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from restride.cli.process import ending
 from restride.drawing.explain import columns
 from restride_bench.report import Report, heading, rounds_text
-from restride_bench.scale.parts import SCALE, Goal, Measure, Part, Source, Way
+from restride_bench.scale.parts import SCALE, Cost, Goal, Part, Source, Way
 from restride_bench.scale.ways import Job
 
 FORMAT, VERSION = "restride-scale", 1
@@ -43,7 +44,7 @@ class Took(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Result:
+class PartResult:
     """The result of a part: the cost of each way in every round.
 
     absent: ways that are not available on this machine, and why. wrong: ways that failed or gave a wrong result, and
@@ -56,7 +57,7 @@ class Result:
     wrong: Mapping[str, str]
     skipped: str = ""
 
-    def value(self, way: str, measure: Measure = "seconds") -> float | None:
+    def value(self, way: str, measure: Cost = "seconds") -> float | None:
         """The median seconds (per line in a part about growth) or the peak memory of a way; None if not measured."""
         runs = self.took.get(way)
         if not runs:
@@ -72,7 +73,7 @@ class Result:
             ours = self.value(goal.way, goal.measure)
             theirs = self.value(goal.against, goal.measure) if goal.against else 1.0
             if ours is not None and theirs is not None:
-                yield Verdict(self.part, goal, ours / theirs)
+                yield Verdict(goal, ours / theirs)
 
     def record(self) -> dict[str, Any]:
         """The result as JSON values."""
@@ -98,7 +99,6 @@ class Result:
 class Verdict:
     """A goal and its outcome. measured: the ratio to the other way; bytes if the goal names none."""
 
-    part: Part
     goal: Goal
     measured: float
 
@@ -115,7 +115,7 @@ class Verdict:
 
 def run(
     parts: Sequence[Part], environment: Mapping[str, str], repeat: int, step: Callable[[str], None] = lambda _: None
-) -> Iterator[Result]:
+) -> Iterator[PartResult]:
     """Measure the parts one after the other.
 
     Args:
@@ -133,7 +133,7 @@ def run(
                 step(str(part.source))
                 written = None if skipped else part.source
                 if skipped:
-                    yield Result(part, {}, {}, {}, skipped)
+                    yield PartResult(part, {}, {}, {}, skipped)
                     continue
             yield _measured(part, folder, environment, repeat, step)
 
@@ -155,7 +155,7 @@ def _write_source(source: Source, path: Path) -> str:
 
 def _measured(
     part: Part, folder: Path, environment: Mapping[str, str], repeat: int, step: Callable[[str], None]
-) -> Result:
+) -> PartResult:
     absent = {way.name: why for way in part.ways if (why := _missing(way))}
     wrong: dict[str, str] = {}
     took: dict[str, list[Took]] = {}
@@ -173,7 +173,7 @@ def _measured(
                 else:
                     took.setdefault(way.name, []).append(Took(answer["seconds"], answer["before"], answer["peak"]))
             step(f"{part.name}: {way.name}")
-    return Result(part, took, absent, wrong)
+    return PartResult(part, took, absent, wrong)
 
 
 def _missing(way: Way) -> str:
@@ -189,7 +189,7 @@ def _run_job(job: Job, environment: Mapping[str, str]) -> dict[str, Any]:
         command, env={**os.environ, **environment}, capture_output=True, encoding="utf-8", errors="replace", check=False
     )
     if process.returncode:
-        lines = process.stderr.strip().splitlines() or [f"it ended with {process.returncode} and no message"]
+        lines = process.stderr.strip().splitlines() or [f"it {ending(process.returncode)}, without a message"]
         return {"wrong": lines[-1][:_LONGEST]}
     answer: dict[str, Any] = json.loads(process.stdout.strip().splitlines()[-1])
     return answer
@@ -208,13 +208,13 @@ def steps(parts: Sequence[Part], repeat: int) -> int:
     return sources + repeat * sum(len(part.ways) for part in parts)
 
 
-def versions(results: Sequence[Result]) -> dict[str, str]:
+def versions(results: Sequence[PartResult]) -> dict[str, str]:
     """The versions of the packages of all measured ways, by name."""
     used = (way.packages for result in results for way in result.part.ways if way.name in result.took)
     return {package: version(package) for package in dict.fromkeys(chain.from_iterable(used))}
 
 
-def record(report: Report, results: Sequence[Result]) -> dict[str, Any]:
+def record(report: Report, results: Sequence[PartResult]) -> dict[str, Any]:
     """A run as JSON values. Times are in seconds, memory in bytes."""
     everything = report.record()
     shared = ("started", "command", "device", "runtime", "platform", "cpu", "versions", "warnings", "repeat", "small")
@@ -227,7 +227,7 @@ def record(report: Report, results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def table(report: Report, results: Sequence[Result]) -> str:
+def table(report: Report, results: Sequence[PartResult]) -> str:
     """The text for the terminal.
 
     report: describes the device and the machine; it has no results of its own.
@@ -236,7 +236,7 @@ def table(report: Report, results: Sequence[Result]) -> str:
     return "\n\n".join([*blocks, "\n".join(_summary(report, results))])
 
 
-def _block(report: Report, result: Result) -> Iterator[str]:
+def _block(report: Report, result: PartResult) -> Iterator[str]:
     part = result.part
     yield f"{SCALE}: {part.name}; {part.source}; {rounds_text(report.repeat)}, each in a process of its own"
     if not result.took:
@@ -263,7 +263,7 @@ def _block(report: Report, result: Result) -> Iterator[str]:
     yield from map(str, result.verdicts())
 
 
-def _summary(report: Report, results: Sequence[Result]) -> Iterator[str]:
+def _summary(report: Report, results: Sequence[PartResult]) -> Iterator[str]:
     judged = [verdict for result in results for verdict in result.verdicts()]
     if judged:
         yield f"goals: {sum(verdict.is_met for verdict in judged)} of {len(judged)} met"

@@ -18,8 +18,8 @@ import numpy as np
 import restride
 from restride.cli.devices import cpu_model
 from restride.cli.files import require_places, write_whole
-from restride.cli.parser import Commands, add_device_option, open_device
-from restride.cli.process import EXPLAINED, Exit, UsageError, complain, exit_for, line_for, why_ended
+from restride.cli.parser import Commands, add_command, add_device_option, open_device
+from restride.cli.process import Exit, UsageError, exit_for, line_for, tell, why_ended
 from restride.runtime import DEFAULT_TIMEOUT, DeviceInfo, choose, list_devices
 from restride_bench.run import warnings
 from restride_bench.selftest.nameless import nameless
@@ -34,16 +34,13 @@ machine alone meanwhile. If a part fails, the files and the exit code say so.
 
 It writes FILE.json and FILE.html for others to see. They name the device, the driver, the processor and versions, but
 no user, host, path or environment variable. Nothing else is stored: only `restride tune` keeps faster kernels.
-docs/devices.md is the table of the files that were sent, and says how to send yours."""
+docs/devices.md is the table of the files that were sent, and says how to send yours.
 
-_EPILOG = f"""\
 examples:
   restride selftest                                   into restride-selftest.json and .html
   restride selftest --device radeon --out rx6900.json
   restride selftest --small                           does it all work? (the times mean nothing)
-  restride selftest --table docs/devices/*.json       the table of several files, as Markdown
-
-{EXPLAINED}"""
+  restride selftest --table docs/devices/*.json       the table of several files, as Markdown"""
 
 Result = TypeVar("Result")
 
@@ -60,12 +57,7 @@ _UNCHANGED = (
 
 def add_commands(commands: Commands) -> None:
     """Add ``selftest``."""
-    parser = commands.add_parser(
-        "selftest",
-        help="check and measure your device, and write a report to share",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+    parser = add_command(commands, "selftest", _DESCRIPTION)
     add_device_option(parser)
     parser.add_argument(
         "--out",
@@ -94,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     selftest = _Selftest(files, arguments.small)
     selftest.run(arguments)
     for each in files:
-        complain(f"wrote {each}")
+        tell(f"wrote {each}")
     return next((code for code in _WORST_FIRST if code in selftest.codes), Exit.OK)
 
 
@@ -131,7 +123,7 @@ class _Selftest:
         """Run every part that can run."""
         selector, warned = arguments.device, warnings()
         for warning in warned:
-            complain(f"warning: {warning}")
+            tell(f"warning: {warning}")
         self._part("installed", "what is installed", partial(installed, selector))
         info = self._attempt("device", lambda: choose(list_devices(), selector))
         if info is None:
@@ -147,7 +139,7 @@ class _Selftest:
             self._part("speed", "speed", partial(speed, device, warned, self._is_small))
 
     def _part(self, name: str, title: str, work: Callable[[], Part]) -> None:
-        complain(f"part {_PARTS.index(name) + 1} of {len(_PARTS)}, {title} ...")
+        tell(f"part {_PARTS.index(name) + 1} of {len(_PARTS)}, {title} ...")
         part = self._attempt(name, work)
         if part is not None:
             self._record[name] = part.record

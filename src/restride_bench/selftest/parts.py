@@ -77,11 +77,11 @@ class Part:
 def installed(selector: str | None) -> Part:
     """The findings of ``restride doctor``; those that are BROKEN are problems."""
     default = os.environ.get("RESTRIDE_RUNTIME") or RUNTIMES[0]
-    findings, bar = [], Progress(None, sys.stderr)
-    for finding in look(default, selector):
-        findings.append(finding)
-        bar.step(finding.subject)
-    bar.clear()
+    findings = []
+    with Progress(None, sys.stderr) as bar:
+        for finding in look(default, selector):
+            findings.append(finding)
+            bar.step(finding.subject)
     broken = [finding for finding in findings if finding.status == "BROKEN"]
     subjects: dict[str, list[str]] = {}
     for finding in findings:
@@ -110,12 +110,10 @@ def cases(selector: str | None, timeout: float, is_small: bool) -> Part:
         _ = runner.host
         without = f"without validation: {error}"
     outcomes: list[Outcome] = []
-    bar = Progress(len(chosen), sys.stderr)
-    with runner:
+    with Progress(len(chosen), sys.stderr) as bar, runner:
         for case in chosen:
             outcomes.append(runner.run(case))
             bar.step(str(case.op))
-    bar.clear()
     add_aftermath(outcomes, runner.aftermath)
     counts = {
         str(verdict): count for verdict in Verdict if (count := sum(each.verdict is verdict for each in outcomes))
@@ -140,10 +138,9 @@ def cases(selector: str | None, timeout: float, is_small: bool) -> Part:
 
 def kernels(device: Device, is_small: bool) -> Part:
     """Measure which kernels are faster, as ``restride tune`` does, but without storing the choices."""
-    bar = Progress(sum(map(len, tuning.WORK.values())), sys.stderr)
     edge, rounds = (SMALL_EDGE, 1) if is_small else (tuning.EDGE, tuning.ROUNDS)
-    tuned = tuning.tune(device, edge, rounds, bar.step)
-    bar.clear()
+    with Progress(sum(map(len, tuning.WORK.values())), sys.stderr) as bar:
+        tuned = tuning.tune(device, edge, rounds, bar.step)
     used, faster = device.limits.choices, tuned.choices
     record = {
         "clock": "device" if tuned.by_device else "host",
@@ -174,11 +171,10 @@ def speed(device: Device, warned: list[str], is_small: bool) -> Part:
     measures: tuple[Measure, ...] = ("resident", "kernel") if has_clock(device) else ("resident",)
     rounds = 1 if is_small else ROUNDS
     results: list[Result] = []
-    bar = Progress(len(chosen), sys.stderr)
-    for result in run(chosen, device, (), measures, rounds):
-        results.append(result)
-        bar.step(result.workload.name)
-    bar.clear()
+    with Progress(len(chosen), sys.stderr) as bar:
+        for result in run(chosen, device, (), measures, rounds):
+            results.append(result)
+            bar.step(result.workload.name)
     gc.collect()
     record = {
         "measures": list(measures),

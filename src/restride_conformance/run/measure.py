@@ -8,6 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
+import restride as rs
 from restride.tensor.device import Device
 from restride_conformance.case import Case
 from restride_conformance.fill import poison
@@ -61,12 +62,10 @@ def measure_case(case: Case, device: Device, started: Callable[[], None] = lambd
     Raises:
         RestrideError: the operation refused the case, the device has too little memory, or the device failed.
     """
-    import restride as rs
-
     setting = prepare(case)
     started()
     source = rs.from_buffer(setting.source, setting.src, device=device)
-    viewed = source if case.view is None else case.view.of_tensor(source)
+    viewed = case.viewed_tensor(source)
     out = rs.from_buffer(setting.destination, setting.dst, device=device)
     moved = useful_bytes(case)
     copied = min(max(_LEAST_COPIED, 1 << (moved - 1).bit_length()), _MOST_COPIED)

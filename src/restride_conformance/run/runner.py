@@ -24,6 +24,7 @@ from typing import IO, Any, Literal, Self, cast
 import numpy as np
 
 from restride import errors
+from restride.cli.process import ending
 from restride.errors import DeviceError, RestrideError
 from restride.runtime.loader import VALIDATION_LAYER
 from restride_conformance.case import Case
@@ -384,13 +385,7 @@ class WorkerProcess:
     def _end_message(self) -> str:
         """A message about how the process ended, with its last lines on stderr."""
         code = self._process.returncode
-        if code is None:
-            end = "does not end"
-        elif code >= 0:
-            end = f"ended with exit code {code}"
-        else:
-            known = {number.value: number.name for number in signal.Signals}
-            end = f"died of {known.get(-code, f'signal {-code}')}"
+        end = "does not end" if code is None else ending(code)
         return "\n".join([f"the worker {end}", *self._last_words()])
 
     def _last_words(self) -> list[str]:
