@@ -382,7 +382,8 @@ class Session:
             self.preparations = Preparations(self.device)
             self.placement = place(physical, buffer_types(self.device), staging=staging)
             self.blocks = Blocks(self.device, self.placement, limits, memory_limit, self.preparations.forget)
-            self.blocks.join_budgets(self)
+            for pool in self.blocks.pools:
+                pool.chunks.budget.join(self)  # other devices that need room ask this one to trim
             parts.callback(self.blocks.destroy_all)
             self.queue = Queue(self.device)
             parts.callback(self.queue.destroy)
@@ -443,19 +444,20 @@ class Session:
         """Mark a block that an array is about to lie over: closing does not free it until it is taken back."""
         with self.lock:
             self.enter()
-            self.blocks.lend(block)
+            self.blocks.lent += not block.is_lent
+            block.is_lent = True
 
     def take_back(self, nbytes: int, block: Block) -> None:
         """Take back a freed memory's block. Finalizers may call it anywhere, so it never waits for the lock."""
         if self.at_exit or self.device.inherited or (self.device.dead and not block.is_lent):
             return
-        self.blocks.hand_back(nbytes, block)
+        self.blocks.freed.append((nbytes, block))
         self._drain_if_free()
 
     def _drain_if_free(self) -> None:
         # Repeat if something was freed just before the lock was released: on a closed device nobody else frees it.
         taken = [True]
-        while self.blocks.are_handed_back and taken[0] and not self._is_held():
+        while self.blocks.freed and taken[0] and not self._is_held():
             taken = [False]
             try:
                 if take(self._lock, taken):
