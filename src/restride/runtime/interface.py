@@ -18,7 +18,7 @@ RuntimeName: TypeAlias = Literal["vulkan", "kompute"]
 """A runtime that ``Device`` can open; the first is the default."""
 
 DEFAULT_TIMEOUT = 30.0
-"""Seconds that a wait lasts before it raises ``DeviceTimeout``."""
+"""Seconds that one submission may take, once those before it are finished, before ``DeviceTimeout`` is raised."""
 
 _NUMPY_BYTES = 1 << 16
 """Size in bytes from which numpy copies: it releases the GIL, which a memoryview does not."""

@@ -100,15 +100,6 @@ class VulkanRuntime:
         self._staging = Staging(self._session) if placement.staging else None
         self._dispatches = 0
 
-    @property
-    def timeout(self) -> float:
-        """Seconds that a wait may last."""
-        return self._session.timeout
-
-    @timeout.setter
-    def timeout(self, seconds: float) -> None:
-        self._session.timeout = seconds
-
     def allocate(self, nbytes: int, shareable: bool = False) -> VulkanMemory:
         """See ``Runtime.allocate``."""
         if nbytes < 0:
