@@ -167,8 +167,7 @@ class Device:
             OutOfDeviceMemory, UnsupportedError: it cannot be allocated; the message names ``desc``.
         """
         try:
-            size = desc.nbytes if nbytes is None else nbytes
-            return self.runtime.allocate(size, shareable=True) if shareable else self.runtime.allocate(size)
+            return self.runtime.allocate(desc.nbytes if nbytes is None else nbytes, shareable)
         except (OutOfDeviceMemory, UnsupportedError) as error:
             raise type(error)(f"{error}; asked for {desc}") from error
 
