@@ -35,7 +35,7 @@ from restride.runtime.interface import (
     writable_bytes,
 )
 from restride.runtime.kompute.device import LARGEST_TENSOR, KomputeDevice, find_device, heaps_of
-from restride.runtime.kompute.memory import Buffer, BufferPool, KomputeMemory, parameter_bytes, require_size
+from restride.runtime.kompute.memory import Buffer, BufferPool, KomputeMemory, parameter_bytes
 from restride.runtime.live_objects import LiveObjects
 from restride.runtime.modules import load_module
 from restride.runtime.specialization import specialized
@@ -138,7 +138,11 @@ class KomputeRuntime:
         if nbytes < 0:
             raise DescriptorError(f"a memory has 0 bytes or more, nbytes is {nbytes}")
         with self._opened():
-            require_size(nbytes, self._largest_memory)
+            if rounded(nbytes) > self._largest_memory:
+                raise UnsupportedError(
+                    f"a memory of {nbytes:,} bytes is larger than kompute's {self._largest_memory:,}, for it counts "
+                    "bytes in 32 bits: use the runtime 'vulkan', or smaller tensors"
+                )
             self._pool.collect()
             return KomputeMemory(self._pool, nbytes)
 
