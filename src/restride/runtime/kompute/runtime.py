@@ -109,6 +109,7 @@ class KomputeRuntime:
             max_buffer_range=min(limits.max_buffer_range, LARGEST_TENSOR),
             max_memory=min(self._largest_memory, *(most for _, most in heaps)),
         )
+        self.has_own_manager = manager is None
         self._device = KomputeDevice(physical, index, in_place=in_place, manager=manager)
         self._programs = ProgramCache(self._device, module_source)
         self._pool = BufferPool(
@@ -147,12 +148,12 @@ class KomputeRuntime:
             return KomputeMemory(self._pool, nbytes)
 
     def import_tensor(self, tensor: Any) -> KomputeMemory:
-        """A kp tensor of the device's manager as memory, without a copy; the same tensor gives the same memory.
+        """A kp tensor of the user's manager as memory, without a copy; the same tensor gives the same memory.
 
         kp does not tell which manager a tensor belongs to: a tensor of another one may crash the driver.
 
         Raises:
-            UnsupportedError: the device opened its own manager, or kp cannot share the tensor's memory.
+            UnsupportedError: kp cannot share the tensor's memory.
             DescriptorError: the tensor was destroyed.
         """
         with self._opened():
@@ -161,11 +162,6 @@ class KomputeRuntime:
                 raise DescriptorError("array is a kp tensor that was destroyed")
             if (memory := self._pool.shared(tensor)) is not None:
                 return memory
-            if self._device.has_own_manager:
-                raise UnsupportedError(
-                    f"a kp tensor lies on its Manager, and {self.info.name} (kompute) was opened without one: "
-                    "rs.Device(manager=...)"
-                )
             nbytes = tensor.data().nbytes
             if self._device.is_storage(tensor):
                 raise UnsupportedError(
@@ -180,17 +176,11 @@ class KomputeRuntime:
             return self._pool.adopt(tensor, nbytes)
 
     def export_tensor(self, memory: Memory) -> Any:
-        """The kp tensor that holds a memory. From now on the device's copy of its bytes is taken as the current one.
+        """The kp tensor that holds a memory, for kernels on the user's manager.
 
-        Raises:
-            UnsupportedError: the device opened its own manager, with which the user's kernels cannot run.
+        From now on the device's copy of its bytes is taken as the current one.
         """
         with self._opened():
-            if self._device.has_own_manager:
-                raise UnsupportedError(
-                    f"a kp tensor is for the Manager that it lies on, and {self.info.name} (kompute) was opened "
-                    "without one: rs.Device(manager=...)"
-                )
             buffer = self._buffer_of(memory)
             return self._pool.share(memory, buffer) if isinstance(memory, KomputeMemory) else None
 
