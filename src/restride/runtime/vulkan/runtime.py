@@ -18,13 +18,12 @@ import numpy.typing as npt
 from restride.errors import (
     DescriptorError,
     DeviceError,
-    DeviceNotFound,
     DeviceTimeout,
     OutOfDeviceMemory,
     UnsupportedError,
 )
 from restride.kernel import KernelSpec, Limits, Run
-from restride.runtime.instance import PhysicalDevice, physical_devices
+from restride.runtime.instance import PhysicalDevice, find_physical, physical_devices
 from restride.runtime.interface import (
     DEFAULT_TIMEOUT,
     Counters,
@@ -84,9 +83,9 @@ class VulkanRuntime:
 
         Raises:
             DeviceNotFound: the device is not, or no longer, on this machine.
-            UnsupportedError: the device lacks Vulkan 1.1 or compute.
+            UnsupportedError: the device lacks Vulkan 1.1, memory, or a queue for compute.
         """
-        physical = device if isinstance(device, PhysicalDevice) else _find_physical(device)
+        physical = device if isinstance(device, PhysicalDevice) else find_physical(physical_devices(), device)
         self.limits = physical.info.limits
         if max_buffer_range is not None:
             narrow = min(self.limits.max_buffer_range, max_buffer_range) & ~3
@@ -328,15 +327,6 @@ class VulkanRuntime:
         if not isinstance(memory, VulkanMemory) or memory.session is not self._session:
             raise DescriptorError(f"a memory of {memory.nbytes} bytes belongs to another device")
         return memory.hold
-
-
-def _find_physical(device: DeviceInfo | int) -> PhysicalDevice:
-    """The physical device that ``device`` identifies, as the driver describes it now."""
-    index = device if isinstance(device, int) else device.index
-    physical = next((each for each in physical_devices() if each.info.index == index), None)
-    if physical is None or (isinstance(device, DeviceInfo) and physical.info.uuid != device.uuid):
-        raise DeviceNotFound(f"device {device} is not on this machine (any more)")
-    return physical
 
 
 class Session:
