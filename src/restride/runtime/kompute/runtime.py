@@ -30,6 +30,7 @@ from restride.runtime.interface import (
     in_a_finalizer,
     require_copy,
     require_inside,
+    require_kernel,
     rounded,
     take,
     writable_bytes,
@@ -39,8 +40,6 @@ from restride.runtime.kompute.memory import Buffer, BufferPool, KomputeMemory, p
 from restride.runtime.live_objects import LiveObjects
 from restride.runtime.modules import load_module
 from restride.runtime.specialization import specialized
-
-_MOST_PUSH_WORDS = 32
 
 MOST_PROGRAMS = 128
 MOST_RECORDINGS = 8
@@ -218,8 +217,9 @@ class KomputeRuntime:
         """Run the kernels one after the other, and return when they are finished.
 
         Raises:
-            DescriptorError: a binding does not start at its memory, or leaves it; nothing ran.
-            UnsupportedError: a memory or the group counts exceed ``limits``; nothing ran.
+            DescriptorError: a binding does not start at its memory, or leaves it, or there are too many bindings, push
+                constants or groups; nothing ran.
+            UnsupportedError: a memory exceeds ``limits``; nothing ran.
             DeviceLost: the work did not run to completion.
         """
         with self._opened():
@@ -350,14 +350,7 @@ class KomputeRuntime:
 
     def _check(self, spec: KernelSpec, buffers: Sequence[Buffer]) -> None:
         """Raise unless kp can run ``spec`` unchanged."""
-        if not 1 <= len(spec.bindings) <= len(buffers):
-            raise DescriptorError(f"{spec.shader}: {len(spec.bindings)} bindings for {len(buffers)} memories")
-        if len(spec.push) > _MOST_PUSH_WORDS:
-            raise DescriptorError(f"{spec.shader}: {len(spec.push)} push constants; {_MOST_PUSH_WORDS} words is most")
-        if any(not 1 <= count <= most for count, most in zip(spec.groups, self.limits.max_group_count, strict=True)):
-            raise UnsupportedError(
-                f"{spec.shader}: group counts {spec.groups} are not from 1 to {self.limits.max_group_count}"
-            )
+        require_kernel(spec, len(buffers), self.limits)
         for number, (binding, buffer) in enumerate(zip(spec.bindings, buffers, strict=False)):
             if binding.offset or not 0 < binding.nbytes <= buffer.nbytes:
                 raise DescriptorError(

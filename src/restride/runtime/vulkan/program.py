@@ -11,15 +11,13 @@ from typing import TypeAlias
 
 from restride.errors import DescriptorError, DeviceError
 from restride.runtime.file_store import cache_path, read_cached, write_cached
+from restride.runtime.interface import PUSH_BYTES
 from restride.runtime.loader import INCOMPLETE, Handle, array, package, require_handle, struct
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.device import LogicalDevice
 
 MOST_PIPELINES = 512
 """Most pipelines alive at one time. On llvmpipe one takes some ms to build, and a dispatch about 10 us."""
-
-PUSH_BYTES = 128
-"""Bytes of push constants that every Vulkan device supports."""
 
 PipelineKey: TypeAlias = tuple[str, tuple[int, ...], int]
 """Module, specialization constants, number of storage buffers."""
