@@ -22,7 +22,7 @@ import numpy.typing as npt
 from restride.arguments import counts, integers, require_word
 from restride.arithmetic import NO_ARITHMETIC, Rounding, numbers, require_of_type
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed
 from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, family
@@ -401,10 +401,8 @@ def _images_of(x: Any, axes: _Indices, is_batch: bool, out: Tensor | None) -> tu
 
 def _tensors(images: Sequence[Any], out: Tensor | None) -> Iterator[Tensor]:
     for place, image in enumerate(images):
-        try:
+        with prefixed(f"x[{place}]"):
             yield source_beside(image, out)
-        except (DescriptorError, UnsupportedError) as error:
-            raise type(error)(f"x[{place}]: {error}") from error
 
 
 def _axes(axes: _Indices, desc: TensorDesc, first: int) -> tuple[int, int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from contextlib import contextmanager
 from enum import Enum
 from inspect import signature
 from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, TypeVar, Unpack, overload
@@ -18,7 +17,7 @@ import numpy as np
 
 from restride.arguments import integer, require_word
 from restride.dtypes import DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, RestrideError
+from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.layout import TensorDesc
 from restride.ops.crop_resize import cropped, read_sizes
 from restride.ops.letterbox import PLACES, Letterboxed
@@ -243,7 +242,7 @@ class Preprocess(Generic[_Result]):
             return self._result(pixels if pixels.desc.rank == 4 else pixels[None], out)
         read: list[Tensor] = []
         for place, image in enumerate(images):
-            with _prefix_errors(f"images[{place}]"):
+            with prefixed(f"images[{place}]"):
                 read.append(self._read(image, 3))
         return self._result(read, out)
 
@@ -550,15 +549,6 @@ def _require_colors(input: str, matrix: Any, full_range: Any) -> None:  # noqa: 
 # Streams.
 
 
-@contextmanager
-def _prefix_errors(what: str) -> Iterator[None]:
-    """A block whose restride errors begin with what they are about: ``images[2]: ...``."""
-    try:
-        yield
-    except RestrideError as error:
-        raise type(error)(f"{what}: {error}") from error
-
-
 def streamed(
     images: Iterable[Any],
     read: Callable[[Any], _Read],
@@ -592,7 +582,7 @@ def streamed(
                 break
             last = first + len(group) - 1
             try:
-                with _prefix_errors(
+                with prefixed(
                     f"image {last} of the stream" if last == first else f"images {first} to {last} of the stream"
                 ):
                     started.append(make(group))
@@ -623,7 +613,7 @@ def _group(
             place, image = next(source, (None, None))
             if place is None:
                 break
-            with _prefix_errors(f"image {place} of the stream"):
+            with prefixed(f"image {place} of the stream"):
                 group.append(read(image))
     except Exception as error:  # noqa: BLE001 - the caller raises it after the results before it
         return group, error
