@@ -47,6 +47,11 @@ class Source:
         self.chunks = _chunks_of(array, "chunks")
         self.is_for_threads = _is_for_threads(array)
 
+    @property
+    def desc(self) -> TensorDesc:
+        """The type and sizes of the elements that ``read`` gives, row-major."""
+        return TensorDesc(self.dtype, self.sizes)
+
     def read(self, window: Window) -> npt.NDArray[Any]:
         """The elements of the window, in new memory or in that of the array.
 
