@@ -131,7 +131,7 @@ class Chain:
         del bound["x"]
         for refused in ("out", "sum_scale", "window", "source_sizes"):
             if bound.pop(refused, None) is not None:
-                raise DescriptorError(f"{refused} has no place in a chain, whose chunks are windows of new results")
+                raise DescriptorError(f"{refused} is not accepted in a chain, whose chunks are windows of new results")
         layout = bound.get("layout")
         if layout is not None and not is_permutation(layout):
             raise DescriptorError(
