@@ -588,6 +588,6 @@ _STAGES: dict[str, Callable[..., Stage]] = {
     "resample": _Resampled.of,
     "quantize": functools.partial(_Reordered.by, quantization.quantizing),
     "dequantize": functools.partial(_Reordered.by, quantization.dequantizing),
-    "normalize": functools.partial(_Reordered.by, quantization.normalizing_reorder),
+    "normalize": functools.partial(_Reordered.by, quantization.normalizing),
 }
 """For each operation, the function that checks its arguments for a source and returns its stage."""
