@@ -266,7 +266,7 @@ class VulkanRuntime:
 
     def trim(self) -> int:
         """See ``Runtime.trim``. Also destroys idle pipelines, which count as no bytes."""
-        given_back = self._give_back_idle()
+        given_back = self._trim_with_staging()
         self._session.trim_pipelines()
         return given_back
 
@@ -276,15 +276,15 @@ class VulkanRuntime:
 
     def _free_room(self) -> bool:
         """Free idle memory, waiting for freed memory that the device still uses; True if there is more room now."""
-        given_back = self._give_back_idle()
+        given_back = self._trim_with_staging()
         freed = self._session.wait_for_freed()
-        return bool(given_back + self._give_back_idle()) or freed
+        return bool(given_back + self._trim_with_staging()) or freed
 
-    def _give_back_idle(self) -> int:
+    def _trim_with_staging(self) -> int:
         """Give idle memory back to the driver; return the bytes."""
         if self._staging is not None:
             self._staging.hand_back()
-        return self._session.give_back_idle()
+        return self._session.trim_memory()
 
     def _submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory], run: Run | None) -> None:
         """Start the kernels, then the copy ``run``; if memory is short, free what is idle and try once more."""
@@ -530,7 +530,7 @@ class Session:
                 try:
                     block = pool.grow(nbytes)
                 except OutOfDeviceMemory:
-                    self._give_back_idle()
+                    self._trim_locked()
                     block = pool.grow(nbytes)
             return block
 
@@ -541,15 +541,15 @@ class Session:
             while blocks:  # one by one: after an interrupt no block is both in the list and in the pool
                 self.blocks.host_pool.free(blocks.pop())
 
-    def give_back_idle(self) -> int:
+    def trim_memory(self) -> int:
         """Give idle memory back to the driver, prepared submissions and their parameters included; return the bytes."""
         with self.lock:
             self.enter()
             before = self.blocks.allocated
-            self._give_back_idle()
+            self._trim_locked()
             return before - self.blocks.allocated
 
-    def _give_back_idle(self) -> None:
+    def _trim_locked(self) -> None:
         self.preparations.forget()
         self.blocks.collect(self.queue.completed)
         self.blocks.trim()
@@ -681,7 +681,7 @@ class Session:
         try:
             if take(self._lock, taken):
                 self.enter()
-                self._give_back_idle()
+                self._trim_locked()
         except DeviceError:
             # Another device asked for room: an error of this one is raised by the next call here.
             return
