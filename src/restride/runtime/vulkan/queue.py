@@ -385,7 +385,7 @@ class Queue:
                     return False
                 self._retire()
         except DeviceLost:
-            return self.rest(timeout)
+            return self.wait_idle(timeout)
         return True
 
     def _flush_ignoring_errors(self) -> None:
@@ -396,7 +396,7 @@ class Queue:
         except DeviceError:
             return  # at the end of a device nobody is left to receive the error
 
-    def rest(self, timeout: float) -> bool:
+    def wait_idle(self, timeout: float) -> bool:
         """Wait until a lost device is idle, which Vulkan promises to happen; False if the driver keeps refusing."""
 
         def is_idle() -> bool:

@@ -652,7 +652,7 @@ class Session:
                 self.device.dead = self.device.dead or closed
                 # Other threads see that the device is dead, and leave.
                 left = self._changed.wait_for(lambda: not self._active_users, min(wait + 1, threading.TIMEOUT_MAX))
-                is_idle = left and (self.queue.rest(wait) if was_lost else self.queue.drain(wait))
+                is_idle = left and (self.queue.wait_idle(wait) if was_lost else self.queue.drain(wait))
             except BaseException:
                 self._closed = False  # after an interrupt the next ``close`` waits again
                 raise
