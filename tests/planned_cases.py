@@ -30,7 +30,7 @@ class PlanRuntime:
         self.info = SimpleNamespace(limits=self.limits)
         self.kernels: list[KernelSpec] = []
 
-    def allocate(self, nbytes: int) -> Memory:
+    def allocate(self, nbytes: int, _shareable: bool = False) -> Memory:
         return SimpleNamespace(nbytes=nbytes, readonly=False, free=lambda: None)
 
     def write(self, _memory: Memory, _offset: int, _data: memoryview) -> None:

@@ -302,8 +302,8 @@ def test_a_tag_gives_a_bin_file_the_descriptor_that_reads_it(tmp_path, restride)
 def test_what_lies_between_strides_is_zero_whatever_memory_held(tmp_path, restride, monkeypatch):
     allocate = VulkanRuntime.allocate
 
-    def used_before(runtime, nbytes):
-        memory = allocate(runtime, nbytes)
+    def used_before(runtime, nbytes, shareable=False):
+        memory = allocate(runtime, nbytes, shareable)
         runtime.write(memory, 0, memoryview(bytes([0xA5]) * nbytes))
         return memory
 

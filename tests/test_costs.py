@@ -137,9 +137,9 @@ def test_a_steady_loop_costs_what_is_written_here(row: Row, monkeypatch: pytest.
         between, parameters = [], {}
         allocate, submit = runtime.allocate, runtime.submit
 
-        def noted_allocate(nbytes: int) -> Any:
+        def noted_allocate(nbytes: int, shareable: bool = False) -> Any:
             between.append(nbytes)
-            return allocate(nbytes)
+            return allocate(nbytes, shareable)
 
         def noted_submit(kernels: Any, memories: Any) -> None:
             parameters.update({kernel.parameters: len(kernel.parameters) for kernel in kernels})

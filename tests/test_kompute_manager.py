@@ -221,12 +221,12 @@ def test_what_kp_does_not_share_is_refused(kp, manager, opened, vulkan_device, d
         rs.DescriptorError, match=r"buffer of 96 bytes is too small for f32\[25\]\{0\}, which needs 100"
     ):
         rs.asarray(tensor, "f32[25]", opened)
-    with pytest.raises(rs.UnsupportedError, match="is not over one"):
+    with pytest.raises(rs.UnsupportedError, match=r"was opened without one: use rs\.Device\(manager=\.\.\.\)"):
         rs.asarray(tensor, device=vulkan_device)
-    with pytest.raises(rs.UnsupportedError, match="lies in no kp tensor"):
+    with pytest.raises(rs.UnsupportedError, match=r"96 bytes lies in a kp tensor only on a kp\.Manager"):
         rs.asarray(A, device=vulkan_device).kp  # noqa: B018 - a property that raises
     with rs.Device.over(KomputeRuntime(device)) as own:
-        with pytest.raises(rs.UnsupportedError, match=r"was opened without one: rs\.Device\(manager=\.\.\.\)"):
+        with pytest.raises(rs.UnsupportedError, match="was opened without one"):
             rs.asarray(tensor, device=own)
         with pytest.raises(rs.UnsupportedError, match="was opened without one"):
             rs.asarray(A, device=own).kp  # noqa: B018

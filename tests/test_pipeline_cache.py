@@ -13,15 +13,15 @@ import pytest
 import restride as rs
 from restride.runtime.vulkan import device
 from restride.runtime.vulkan import program as vk_pipeline_cache
-from restride.runtime.vulkan.program import FOLDER_VARIABLE, MOST_BYTES, read, write
+from restride.runtime.vulkan.program import FOLDER_VARIABLE, MOST_BYTES, read_cache, write_cache
 
 
 def test_what_was_written_is_read_and_is_this_user_s_alone(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "device.bin"
-    write(path, b"pipelines")
-    assert read(path) == b"pipelines"
-    write(path, b"other")
-    assert read(path) == b"other"
+    write_cache(path, b"pipelines")
+    assert read_cache(path) == b"pipelines"
+    write_cache(path, b"other")
+    assert read_cache(path) == b"other"
     assert [each.name for each in path.parent.iterdir()] == ["device.bin"]
     if os.name == "posix":
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -34,24 +34,24 @@ def test_what_was_written_is_read_and_is_this_user_s_alone(tmp_path: Path) -> No
 )
 def test_a_damaged_file_is_left_out_with_a_warning(tmp_path: Path, damage) -> None:
     path = tmp_path / "device.bin"
-    write(path, bytes(range(64)))
+    write_cache(path, bytes(range(64)))
     path.write_bytes(damage(path.read_bytes()))
     with pytest.warns(RuntimeWarning, match="is damaged and left out"):
-        assert read(path) == b""
+        assert read_cache(path) == b""
 
 
 def test_no_file_is_no_warning(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert read(tmp_path / "none.bin") == b""
+        assert read_cache(tmp_path / "none.bin") == b""
 
 
 def test_a_file_of_another_user_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "device.bin"
-    write(path, b"pipelines")
+    write_cache(path, b"pipelines")
     monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1, raising=False)
     with pytest.warns(RuntimeWarning, match="belongs to another user"):
-        assert read(path) == b""
+        assert read_cache(path) == b""
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes in folders")
@@ -68,7 +68,7 @@ def test_a_pipe_and_a_huge_file_stop_no_device(folder: Path) -> None:
         sparse.truncate(20 << 30)
     with pytest.warns(RuntimeWarning, match="is damaged and left out"):
         run_once()
-    assert read(file) != b""
+    assert read_cache(file) != b""
 
 
 def run_once() -> None:
@@ -106,7 +106,7 @@ def test_a_damaged_cache_stops_no_device(folder: Path) -> None:
     file.write_bytes(b"no pipelines")
     with pytest.warns(RuntimeWarning, match="damaged"):
         run_once()
-    assert read(file) != b""
+    assert read_cache(file) != b""
 
 
 def test_what_has_grown_too_large_is_not_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

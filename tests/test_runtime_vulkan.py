@@ -146,6 +146,7 @@ def test_bad_kernels_are_refused_and_the_next_one_works(runtime):
         (KernelSpec("bump", (), (1,), b"", (1, 1, 1), (Binding(0, 6, writes=True),)), "size a multiple of 4"),
         (KernelSpec("bump", (), (1,) * 33, b"", (1, 1, 1), (Binding(0, 16, writes=True),)), "pushes 132 bytes"),
         (KernelSpec("bump", (), (1,), b"", (1, 1, 1), (Binding(0, 16),) * 3), "3 bindings for 2 memories"),
+        (KernelSpec("bump", (), (1,), b"", (1, 1, 1), ()), "0 bindings for 2 memories"),
     ]
     for spec, message in bad:
         with pytest.raises(DescriptorError, match=message):

@@ -48,7 +48,7 @@ def test_a_timeout_leaves_the_device_usable(modules):
         runtime.write(memory, 0, memoryview(bytes(16)))
     other = runtime.allocate(64)
     runtime.write(other, 0, memoryview(bytes(range(64))))
-    runtime.timeout = 60.0
+    runtime._session.timeout = 60.0
     runtime.wait()
     runtime.read(memory, 0, memoryview(out))
     assert out != b"\xaa" * 16
@@ -71,7 +71,7 @@ def test_the_time_limit_is_for_each_submission_not_for_a_backlog(modules, monkey
     tickets = [ticket for ticket, _ in waits]
     assert len(tickets) > 1, "not once for the last one"
     assert tickets == sorted(set(tickets))
-    assert {limit for _, limit in waits} == {runtime.timeout}
+    assert {limit for _, limit in waits} == {runtime._session.timeout}
     runtime.close()
 
 

@@ -261,7 +261,7 @@ def test_a_dataset_is_resampled_along_what_each_variable_has():
         ({"sizes": (6, 5)}, r"sizes must map dimensions to numbers, e.g. {'y': 2}, got \(6, 5\)"),
         ({"sizes": {"z": 6}}, "sizes names dimension 'z', and the data have {'band': 3, 'y': 12, 'x': 9}"),
         ({"scales": {"y": 0}}, r"scales\[0\] must be above 0, got 0"),
-        ({"sizes": {"y": 6}, "axes": (1,)}, r"axes has no place where dimensions are named, got \(1,\)"),
+        ({"sizes": {"y": 6}, "axes": (1,)}, r"axes is not accepted where dimensions are named, got \(1,\)"),
         ({"sizes": {"y": 6}, "layout": "CHW->HWC"}, "layout 'CHW->HWC' permutes dimensions, which stay"),
         ({"sizes": {"y": 6}, "coordinates": "middle"}, "coordinates 'middle' is not one of"),
     ],

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 
@@ -105,6 +107,15 @@ class ErrorContext:
     ) -> None:
         if isinstance(error, DescriptorError | UnsupportedError):
             error.add_descriptor(self._desc)
+
+
+@contextmanager
+def prefixed(what: str) -> Iterator[None]:
+    """A ``with`` block whose restride errors begin with what they are about: ``images[2]: ...``."""
+    try:
+        yield
+    except RestrideError as error:
+        raise type(error)(f"{what}: {error}") from error
 
 
 def warn_caller(message: str) -> None:

@@ -33,7 +33,7 @@ from operator import add, floordiv, mul, sub
 from typing import NamedTuple
 
 from restride.dtypes import DTYPES
-from restride.errors import DescriptorError, RestrideError
+from restride.errors import DescriptorError, prefixed
 from restride.kernel import Limits
 from restride.reference.resample import INTERPOLATED_TYPES, LINEAR_TYPES
 from restride_conformance.case import LONGEST_LINE, OPERATIONS, Case
@@ -149,7 +149,7 @@ class _File:
     def unrolled(self, lines: list[_Line], names: Names, looped: frozenset[str] = frozenset()) -> Iterator[Case]:
         """Yield the cases of some lines inside loops over ``looped``; a ``let`` among them changes ``names``."""
         for position, (number, text) in enumerate(lines):
-            try:
+            with prefixed(f"{self.name}:{number}"):
                 if len(text) > LONGEST_LINE:
                     raise _too_long(text)
                 line = substitute(text, names)
@@ -166,8 +166,6 @@ class _File:
                     raise DescriptorError(f"{', '.join(again)} is looped over already; a blank line ends that loop")
                 if len(looped) + len(keys) > MOST_LOOPED:
                     raise DescriptorError(f"more than {MOST_LOOPED} names are looped over")
-            except RestrideError as error:
-                raise type(error)(f"{self.name}:{number}: {error}") from error
             for values in turns:
                 turn = {**names, **dict(zip(keys, values, strict=True))}
                 yield from self.unrolled(lines[position + 1 :], turn, looped | set(keys))

@@ -35,6 +35,7 @@ from scenarios import SCENARIOS, SENTINEL, TIMEOUT, Results, Scenario, Work
 import restride as rs
 from restride.runtime import instance
 from restride.runtime.vulkan.program import FOLDER_VARIABLE
+from restride.runtime.vulkan.runtime import VulkanRuntime
 
 HANG_SECONDS = 10.0
 _CRASH, _HANG = "crash", "hang"
@@ -173,8 +174,9 @@ class _Run:
 
     def _check_afterwards(self, device: rs.Device, work: Work | None) -> None:
         """Check the destinations, run the work on the same device again, and close it."""
-        if fault_timeout := getattr(device.runtime, "timeout", None):
-            device.runtime.timeout = max(fault_timeout, TIMEOUT)  # type: ignore[attr-defined] # vulkan's has it
+        if isinstance(device.runtime, VulkanRuntime):
+            session = device.runtime._session  # noqa: SLF001 - an open device has no public time limit
+            session.timeout = max(session.timeout, TIMEOUT)
         if not (self._double.is_lost or device.is_closed or self._error == "DeviceLost") and work is not None:
             try:
                 for place, out in enumerate(work.destinations):

@@ -589,7 +589,7 @@ def _other_files(folder: Path) -> tuple[Reader, ...]:
 
     def read_cache(data: bytes) -> None:
         (folder / "pipelines.bin").write_bytes(data)
-        content = program.read(folder / "pipelines.bin")
+        content = program.read_cache(folder / "pipelines.bin")
         assert content in (b"", data[32:])
 
     def read_kept(data: bytes) -> None:

@@ -14,6 +14,7 @@ from restride.ops.plan import perform
 from restride.ops.resample import library_plan
 from restride.ops.target import require_room
 from restride.tensor.arrays import asarray
+from restride.tensor.images import is_pillow
 from restride.tensor.tensor import Tensor
 from restride.weights.like import pillow
 from restride.weights.like.profile import LibraryRequest
@@ -135,7 +136,7 @@ def _resized(x: Tensor, sizes: tuple[int, int], name: str, edges: tuple[float, .
 def _sizes_of(image: Any) -> tuple[int, int]:
     """Rows and columns of an array, a tensor or a Pillow image."""
     if not isinstance(image, np.ndarray | Tensor):
-        if not hasattr(image, "getbands"):
+        if not is_pillow(image):
             raise TypeError(
                 f"image must be a PIL.Image.Image, a numpy array or a restride.Tensor, not {type(image).__name__}"
             )

@@ -111,17 +111,7 @@ def _as_tensor(x: Any, mode: str) -> tuple[Tensor, Callable[[Tensor], Any]]:
         )
     detached = x.detach().resolve_neg()  # DLPack cannot express the negative bit
     order = _memory_format(detached, mode)
-    if detached.dtype != torch.bfloat16:
-        return asarray(detached), lambda result: torch.from_numpy(result.numpy()).contiguous(memory_format=order)
-    import ml_dtypes
-
-    bits = detached.view(torch.int16).numpy()
-
-    def give(result: Tensor) -> Any:
-        halves = torch.from_numpy(result.numpy().view(np.int16)).view(torch.bfloat16)
-        return halves.contiguous(memory_format=order)
-
-    return asarray(bits.view(ml_dtypes.bfloat16)), give
+    return asarray(detached), lambda result: torch.from_dlpack(result).contiguous(memory_format=order)
 
 
 def _memory_format(x: Any, mode: str) -> Any:

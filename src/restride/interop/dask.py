@@ -25,7 +25,6 @@ from dask.highlevelgraph import HighLevelGraph
 from restride.arguments import integers
 from restride.dtypes import DType, DTypeLike
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError
-from restride.layout import TensorDesc
 from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
@@ -150,12 +149,12 @@ def pyramid(
         DescriptorError: ``levels`` is below 1, ``factor`` is not between 0 and 1, there are no such axes, or a level
             has no elements.
     """
-    reader = Source(x)
-    with ErrorContext(TensorDesc(reader.dtype, reader.sizes)):
-        shrunk = resized_axes(integers("axes", axes), {}, len(reader.sizes))
+    desc = Source(x).desc
+    with ErrorContext(desc):
+        shrunk = resized_axes(integers("axes", axes), {}, desc.rank)
         smaller = level_factor("factor", factor)
-        factors = [smaller if axis in shrunk else 1 for axis in range(len(reader.sizes))]
-        sizes = level_sizes(reader.sizes, factors, levels)
+        factors = [smaller if axis in shrunk else 1 for axis in range(desc.rank)]
+        sizes = level_sizes(desc.sizes, factors, levels)
     whole = x if isinstance(x, da.Array) else apply(x, Chain(), chunks=chunks)
     each = [whole]
     for level in range(1, len(sizes)):

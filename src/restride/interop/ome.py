@@ -136,7 +136,7 @@ def pyramid(
     rules = level_rules(rules)
     factors = dict.fromkeys("yx", level_factor("factor", factor))
     factors["z"] = level_factor("z_factor", z_factor, may_keep=True)
-    described = TensorDesc(Source(source).dtype, Source(source).sizes)
+    described = Source(source).desc
     with ErrorContext(described):
         axes = _axes(axes, described.rank)
         units = {"space": _unit("unit", "space", unit), "time": _unit("time_unit", "time", time_unit)}
@@ -222,8 +222,7 @@ class _Image:
         *,
         from_source: bool,
     ) -> _Image:
-        reader = Source(source)
-        desc = TensorDesc(reader.dtype, reader.sizes)
+        desc = Source(source).desc
         with ErrorContext(desc):
             if desc.dtype.name not in _TYPES:
                 raise UnsupportedError(f"Zarr has no elements of type {desc.dtype}, but {', '.join(_TYPES)}")
@@ -324,14 +323,11 @@ def _labels_of(image: _Image, name: Any, array: Any, factors: Mapping[str, float
     """Check a label image of ``image`` and return its pyramid."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w-]*", name, re.ASCII):
         raise DescriptorError(f"labels must have names of letters, digits, '_' and '-', got {name!r}")
-    reader = Source(array)
-    axes = image.axes if len(reader.sizes) == image.desc.rank else image.axes.replace("c", "")
+    desc = Source(array).desc
+    axes = image.axes if desc.rank == image.desc.rank else image.axes.replace("c", "")
     needed = tuple(image.desc.sizes[image.axes.index(letter)] for letter in axes)
-    if reader.dtype.is_float or reader.dtype == "pred" or reader.sizes != needed:
-        raise DescriptorError(
-            f"labels {name!r} must be integers of the sizes {needed} of axes {axes!r}, got "
-            f"{TensorDesc(reader.dtype, reader.sizes)}"
-        )
+    if desc.dtype.is_float or desc.dtype == "pred" or desc.sizes != needed:
+        raise DescriptorError(f"labels {name!r} must be integers of the sizes {needed} of axes {axes!r}, got {desc}")
     rules = {"mode": "nearest"}
     return _Image.of(f"labels/{name}", array, axes, len(image.sizes), factors, rules, from_source=image.from_source)
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any, SupportsIndex, Unpack
 
-import numpy as np
-
 try:
     import torch
 except ModuleNotFoundError as error:
@@ -87,10 +85,7 @@ class _Apply(torch.autograd.Function):  # type: ignore[misc] # torch may be miss
     @staticmethod
     def forward(x: torch.Tensor, operator: LinearMap) -> torch.Tensor:
         # DLPack would pass on elements that a view such as z.conj().imag negates only on reading.
-        result = operator(x.detach().resolve_neg())
-        if result.dtype != "bf16":
-            return torch.from_numpy(result.numpy())
-        return torch.from_numpy(result.numpy().view(np.int16)).view(torch.bfloat16)
+        return torch.from_dlpack(operator(x.detach().resolve_neg()))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[torch.Tensor, LinearMap], output: torch.Tensor) -> None:  # noqa: ARG004

@@ -72,7 +72,7 @@ def resample(
             raise DescriptorError(f"{argument} names dimension {dim!r}, and the data have {dict(data.sizes)}")
     for refused in _REFUSED:
         if named.get(refused) is not None:
-            raise DescriptorError(f"{refused} has no place where dimensions are named, got {named[refused]!r}")
+            raise DescriptorError(f"{refused} is not accepted where dimensions are named, got {named[refused]!r}")
     if named.get("layout") is not None and is_permutation(named["layout"]):
         raise DescriptorError(f"layout {named['layout']!r} permutes dimensions, which stay: transpose the result")
     lines = _lines(data, argument, asked, named)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeGuard
 
 from restride.dtypes import BY_NAME, DType
-from restride.errors import DescriptorError, ErrorContext, RestrideError
+from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.layout import TensorDesc
 from restride.layout.tags import format_tag, parse_tag
 from restride.layout.text import shape_text
@@ -52,10 +52,8 @@ def _from_text(layout: str, like: TensorDesc, dtype: DType) -> TensorDesc:
         name = shape_text(dtype.name, like.sizes) + name
     if name.isupper() and name.isalpha():
         return TensorDesc.xla(dtype, like.sizes, _minor_to_major(name, like.rank))
-    try:
+    with prefixed(f"layout {layout!r} for {like}"):
         return TensorDesc.parse(name) if "[" in name else TensorDesc.from_tag(name, like.sizes, dtype)
-    except RestrideError as error:
-        raise type(error)(f"layout {layout!r} for {like}: {error}") from error
 
 
 def family(desc: TensorDesc, sizes: Sequence[int], dtype: DType | None = None) -> TensorDesc:

@@ -22,13 +22,13 @@ import numpy.typing as npt
 from restride.arguments import counts, integers, require_word
 from restride.arithmetic import NO_ARITHMETIC, Rounding, numbers, require_of_type
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed
 from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, family
 from restride.ops.letterbox import PLACES, Letterboxed, placed
 from restride.ops.plan import cached, source_beside
-from restride.ops.quantize import in_axes_of_result, normalizing
+from restride.ops.quantize import in_axes_of_result, normalizing_scales
 from restride.ops.reorder import reorder
 from restride.ops.resample import INTERPOLATED_TYPES, resample
 from restride.ops.target import Out, Target, element_type, element_with_room, target_of_sums
@@ -401,10 +401,8 @@ def _images_of(x: Any, axes: _Indices, is_batch: bool, out: Tensor | None) -> tu
 
 def _tensors(images: Sequence[Any], out: Tensor | None) -> Iterator[Tensor]:
     for place, image in enumerate(images):
-        try:
+        with prefixed(f"x[{place}]"):
             yield source_beside(image, out)
-        except (DescriptorError, UnsupportedError) as error:
-            raise type(error)(f"x[{place}]: {error}") from error
 
 
 def _axes(axes: _Indices, desc: TensorDesc, first: int) -> tuple[int, int]:
@@ -805,7 +803,8 @@ def normalized(
     """``others``, the arguments of ``reorder``, with the arithmetic of ``mean`` and ``std``.
 
     Raises:
-        DescriptorError: a result of integers, other scales or zero points beside them, or what ``normalizing`` refuses.
+        DescriptorError: a result of integers, other scales or zero points beside them, or what ``normalizing_scales``
+            refuses.
     """
     src = source.desc
     for name in ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point"):
@@ -820,7 +819,7 @@ def normalized(
             return values.reshape(())
         return values.reshape([-1, *[1] * (src.rank - 1 - source.channel)])
 
-    arguments = normalizing(0.0 if mean is None else mean, 1.0 if std is None else std, src.dtype, read)
+    arguments = normalizing_scales(0.0 if mean is None else mean, 1.0 if std is None else std, src.dtype, read)
     return {**others, **in_axes_of_result(arguments, TensorDesc(dtype, source.result_sizes(1, (1, 1))), layout)}
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from contextlib import contextmanager
 from enum import Enum
 from inspect import signature
 from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, TypeVar, Unpack, overload
@@ -18,7 +17,7 @@ import numpy as np
 
 from restride.arguments import integer, require_word
 from restride.dtypes import DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, RestrideError
+from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.layout import TensorDesc
 from restride.ops.crop_resize import cropped, read_sizes
 from restride.ops.letterbox import PLACES, Letterboxed
@@ -28,7 +27,7 @@ from restride.plan.problem import MOST_CHANNELS
 from restride.plan.yuv import FORMATS, checked
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
-from restride.tensor.tensor import Tensor, empty
+from restride.tensor.tensor import Tensor, as_device, empty
 from restride.weights import Request
 from restride.weights.like.libraries import Library, ModeName
 
@@ -165,8 +164,10 @@ class Preprocess(Generic[_Result]):
         depth: SupportsIndex = 2,
         device: Device | None = None,
     ) -> None:
+        self._shorter = None if shorter is None else integer("shorter", shorter)
+        self._depth = integer("depth", depth)
         options: Options = {
-            "shorter": shorter,
+            "shorter": self._shorter,
             "fill": _of_channels("fill", fill),
             "mode": mode,
             "antialias": antialias,
@@ -178,11 +179,13 @@ class Preprocess(Generic[_Result]):
             "full_range": full_range,
             "layout": layout,
             "dtype": dtype,
-            "depth": depth,
+            "depth": self._depth,
             "device": device,
         }
         self._sizes = read_sizes(sizes)
-        _require_options(self._sizes, letterbox, options)
+        _require_options(self._sizes, self._shorter, letterbox, options)
+        if self._depth < 1:
+            raise DescriptorError(f"depth must be 1 or more, got {self._depth}")
         self._call_text = _call_text(self._sizes, {"letterbox": letterbox, **options})
         options["mean"], options["std"] = _read_normal(options)
         self._letterbox = letterbox
@@ -243,7 +246,7 @@ class Preprocess(Generic[_Result]):
             return self._result(pixels if pixels.desc.rank == 4 else pixels[None], out)
         read: list[Tensor] = []
         for place, image in enumerate(images):
-            with _prefix_errors(f"images[{place}]"):
+            with prefixed(f"images[{place}]"):
                 read.append(self._read(image, 3))
         return self._result(read, out)
 
@@ -278,7 +281,7 @@ class Preprocess(Generic[_Result]):
                 lambda image: self._read(image, 4 if together == 1 else 3),
                 lambda group: self._result(group[0] if group[0].desc.rank == 4 else group),
                 together=together,
-                depth=integer("depth", self._options["depth"]),
+                depth=self._depth,
                 step=lambda: shown.step("images"),
             )
 
@@ -304,7 +307,7 @@ class Preprocess(Generic[_Result]):
 
     def _result(self, pixels: list[Tensor] | Tensor, out: Tensor | None = None) -> _Result:
         """The result for a list of images, or for a batch."""
-        is_list, options = isinstance(pixels, list), self._options
+        is_list, options, shorter = isinstance(pixels, list), self._options, self._shorter
         _require_alike(pixels if isinstance(pixels, list) else [pixels])
         batch = self._batch(len(pixels), pixels[0], out)
         extents = [pixels[place].sizes[:2] for place in range(len(pixels))]
@@ -314,7 +317,7 @@ class Preprocess(Generic[_Result]):
             boxes=[(0, 0, *extent) for extent in extents],
             sizes=self._sizes,
             letterbox=self._letterbox,
-            places=None if options["shorter"] is None else [self._centred_place(extent) for extent in extents],
+            places=None if shorter is None else [self._centred_place(shorter, extent) for extent in extents],
             images=None if is_list else range(len(extents)),
             axes=(0, 1) if is_list else (1, 2),
             fill=options["fill"],
@@ -342,12 +345,11 @@ class Preprocess(Generic[_Result]):
             raise DescriptorError(f"out must be a tensor {desc}, got {got}; rs.empty('{desc}') makes one")
         return out
 
-    def _centred_place(self, extents: Sequence[int]) -> tuple[int, int, int, int]:
+    def _centred_place(self, shorter: int, extents: Sequence[int]) -> tuple[int, int, int, int]:
         """The place y0, x0, y1, x1 of an image in the result, centred, if its shorter side becomes ``shorter``.
 
         480 x 640 becomes 256 x 341, and 224 x 224 has its columns 58 to 282: these are -16, -58, 240, 283.
         """
-        shorter = integer("shorter", self._options["shorter"])
         rows, columns = (shorter * extent // min(extents) for extent in extents)
         y, x = (round((size - whole) / 2) for whole, size in zip((rows, columns), self._sizes, strict=True))
         return y, x, y + rows, x + columns
@@ -368,7 +370,7 @@ class _Accepted(NamedTuple):
     fill: Any = None
 
 
-def _require_options(sizes: tuple[int, int], letterbox: Any, options: Options) -> None:
+def _require_options(sizes: tuple[int, int], shorter: int | None, letterbox: Any, options: Options) -> None:
     """Refuse unknown words, and arguments that contradict each other or have no effect.
 
     Raises:
@@ -377,19 +379,15 @@ def _require_options(sizes: tuple[int, int], letterbox: Any, options: Options) -
     require_word("letterbox", letterbox, (None, *PLACES))
     require_word("input", options["input"], (*PIXELS, *FORMATS))
     require_word("layout", options["layout"], tuple(LAYOUTS))
-    shorter = options["shorter"]
     if shorter is not None and letterbox is not None:
         raise DescriptorError(f"shorter {shorter} and letterbox {letterbox!r} contradict each other: give one")
-    if shorter is not None and integer("shorter", shorter) < max(sizes):
+    if shorter is not None and shorter < max(sizes):
         raise DescriptorError(f"shorter {shorter} must not be below either of sizes {sizes}")
     if letterbox is None and np.any(options["fill"]):
         raise DescriptorError(f"fill {options['fill']!r} has no effect without letterbox")
     _require_colors(options["input"], options["matrix"], options["full_range"])
-    if integer("depth", options["depth"]) < 1:
-        raise DescriptorError(f"depth must be 1 or more, got {options['depth']}")
-    device = options["device"]
-    if device is not None and not isinstance(device, Device):
-        raise DescriptorError(f"device must be a restride.Device, got {device!r}; restride.Device opens one by name")
+    if options["device"] is not None:
+        as_device(options["device"])
 
 
 def _of_channels(argument: str, value: Any) -> Any:
@@ -547,15 +545,6 @@ def _require_colors(input: str, matrix: Any, full_range: Any) -> None:  # noqa: 
 # Streams.
 
 
-@contextmanager
-def _prefix_errors(what: str) -> Iterator[None]:
-    """A block whose restride errors begin with what they are about: ``images[2]: ...``."""
-    try:
-        yield
-    except RestrideError as error:
-        raise type(error)(f"{what}: {error}") from error
-
-
 def streamed(
     images: Iterable[Any],
     read: Callable[[Any], _Read],
@@ -589,7 +578,7 @@ def streamed(
                 break
             last = first + len(group) - 1
             try:
-                with _prefix_errors(
+                with prefixed(
                     f"image {last} of the stream" if last == first else f"images {first} to {last} of the stream"
                 ):
                     started.append(make(group))
@@ -620,7 +609,7 @@ def _group(
             place, image = next(source, (None, None))
             if place is None:
                 break
-            with _prefix_errors(f"image {place} of the stream"):
+            with prefixed(f"image {place} of the stream"):
                 group.append(read(image))
     except Exception as error:  # noqa: BLE001 - the caller raises it after the results before it
         return group, error

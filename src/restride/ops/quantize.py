@@ -240,11 +240,11 @@ def normalize(
     """
     src, desc = _host_and_desc(x)
     with ErrorContext(desc):
-        reordering = normalizing_reorder(desc, mean, std, axis=axis, layout=layout, dtype=dtype, out=out)
+        reordering = normalizing(desc, mean, std, axis=axis, layout=layout, dtype=dtype, out=out)
         return reordering.perform(src, out)
 
 
-def normalizing_reorder(
+def normalizing(
     desc: TensorDesc,
     mean: Any,
     std: Any,
@@ -257,14 +257,14 @@ def normalizing_reorder(
     """``normalize`` for a source with the element type and sizes of ``desc``, as arguments of ``reorder``."""
     result = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
     _require_float("normalize", result)
-    scales = normalizing(mean, std, desc.dtype, lambda name, value: _on_axis(name, value, axis, None, desc))
+    scales = normalizing_scales(mean, std, desc.dtype, lambda name, value: _on_axis(name, value, axis, None, desc))
     names = {"src_zero_point": "mean", "dst_scale": "std"}
     if not desc.dtype.is_float:
         names = {"dst_scale": f"{value_range(desc.dtype)[1]} * std", "dst_zero_point": "-mean / std"}
     return Reordering(layout, result, in_axes_of_result(scales, desc, layout), names)
 
 
-def normalizing(
+def normalizing_scales(
     mean: Any, std: Any, dtype: DType, read: Callable[[str, Any], npt.NDArray[Any]]
 ) -> dict[str, npt.NDArray[Any]]:
     """Arguments of ``reorder`` that compute ``(v - mean) / std`` for elements of ``dtype``.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from restride.arguments import integer
 from restride.errors import DescriptorError, DeviceNotFound, UnsupportedError
@@ -19,6 +19,9 @@ from restride.runtime.interface import (
     RuntimeName,
 )
 from restride.runtime.modules import load_module
+
+if TYPE_CHECKING:
+    from restride.runtime.kompute.runtime import KomputeRuntime
 
 __all__ = [
     "DEFAULT_TIMEOUT",
@@ -106,30 +109,26 @@ def import_kp_tensor(runtime: Runtime, tensor: Any) -> Memory:
         UnsupportedError: the device is not on that manager, or kp does not let the tensor's memory be shared.
         DescriptorError: the tensor was destroyed.
     """
-    from restride.runtime.kompute.runtime import KomputeRuntime
-
-    if not isinstance(runtime, KomputeRuntime):
-        raise UnsupportedError(
-            f"a kp tensor lies on its Manager, and the device on {runtime.info.name} is not over one: "
-            "device=rs.Device(manager=...)"
-        )
-    return runtime.import_tensor(tensor)
+    return _over_manager(runtime, "a kp tensor lies on its kp.Manager").import_tensor(tensor)
 
 
 def export_kp_tensor(runtime: Runtime, memory: Memory) -> Any:
     """The ``kp.Tensor`` that holds the bytes of ``memory``.
 
     Raises:
-        UnsupportedError: the device is not over a manager.
+        UnsupportedError: the device is not on a manager of the user's.
     """
+    rule = f"a memory of {memory.nbytes:,} bytes lies in a kp tensor only on a kp.Manager"
+    return _over_manager(runtime, rule).export_tensor(memory)
+
+
+def _over_manager(runtime: Runtime, rule: str) -> KomputeRuntime:
+    """The runtime, if it was opened over a manager of the user's. rule: why it must be, for the error message."""
     from restride.runtime.kompute.runtime import KomputeRuntime
 
-    if not isinstance(runtime, KomputeRuntime):
-        raise UnsupportedError(
-            f"a memory of {memory.nbytes:,} bytes on {runtime.info.name} lies in no kp tensor: only those of "
-            "rs.Device(manager=...) do"
-        )
-    return runtime.export_tensor(memory)
+    if not isinstance(runtime, KomputeRuntime) or runtime.has_own_manager:
+        raise UnsupportedError(f"{rule}, and {runtime.info.name} was opened without one: use rs.Device(manager=...)")
+    return runtime
 
 
 def choose_runtime(runtime: str | None = None) -> RuntimeName:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from restride.errors import DeviceError, DeviceLost, DeviceNotFound
+from restride.errors import DeviceError, DeviceLost, DeviceNotFound, UnsupportedError
 from restride.kernel import Choices, Limits
 from restride.runtime.choices_file import read_choices
 from restride.runtime.interface import DeviceInfo
@@ -79,6 +79,16 @@ class PhysicalDevice:
     import_alignment: int
     driver_uuid: str
     pipeline_cache_id: str
+
+    def require_usable(self) -> None:
+        """Raise UnsupportedError if the device lacks Vulkan 1.1, memory, or a queue for compute."""
+        name = self.info.name
+        if not self.supports_1_1:
+            raise UnsupportedError(f"{name} implements Vulkan {self.info.api_version}; restride needs 1.1")
+        if not self.heap_sizes or not self.memory_types:
+            raise UnsupportedError(f"{name} has no memory: its driver compiles, and runs nothing")
+        if self.family < 0:
+            raise UnsupportedError(f"{name} has no queue family for compute")
 
 
 class Instance:
@@ -179,6 +189,21 @@ def physical_devices() -> list[PhysicalDevice]:
     if not len(handles):
         raise DeviceNotFound(f"the Vulkan loader finds no device; {how_to_get_a_driver()}")
     return [_describe(vk, index, handle) for index, handle in enumerate(handles)]
+
+
+def find_physical(devices: Sequence[PhysicalDevice], device: DeviceInfo | int) -> PhysicalDevice:
+    """The one of ``devices`` that has this index, or that ``device`` describes.
+
+    Raises:
+        DeviceNotFound: there is none; it may be gone.
+    """
+    wanted = device if isinstance(device, int) else (device.index, device.name, device.uuid)
+    for physical in devices:
+        info = physical.info
+        if wanted in (info.index, (info.index, info.name, info.uuid)):
+            return physical
+    present = "; ".join(f"{physical.info.index}: {physical.info.name}" for physical in devices)
+    raise DeviceNotFound(f"device {wanted} is not there, or no longer; present are {present}")
 
 
 def _enumerate_all(function: Callable[..., int | None], type_name: str, *arguments: Handle) -> Sequence[Handle]:

@@ -18,10 +18,13 @@ RuntimeName: TypeAlias = Literal["vulkan", "kompute"]
 """A runtime that ``Device`` can open; the first is the default."""
 
 DEFAULT_TIMEOUT = 30.0
-"""Seconds that a wait lasts before it raises ``DeviceTimeout``."""
+"""Seconds that one submission may take, once those before it are finished, before ``DeviceTimeout`` is raised."""
 
 _NUMPY_BYTES = 1 << 16
 """Size in bytes from which numpy copies: it releases the GIL, which a memoryview does not."""
+
+PUSH_BYTES = 128
+"""Bytes of push constants that every Vulkan device supports."""
 
 MEMORY_ROUNDING = 16
 """The device allocates every memory as a multiple of this many bytes, so that whole ``uvec4`` fit."""
@@ -209,7 +212,7 @@ class Runtime(Protocol):
 
         Raises:
             DescriptorError: a binding leaves its memory, breaks the alignment or range of ``limits``, or writes to
-                memory that was imported.
+                memory that was imported; or there are too many bindings, push constants or groups.
             DeviceError: the module is damaged, or the driver refused it.
         """
 
@@ -317,6 +320,19 @@ def require_writable(memory: Memory) -> None:
     """Raise DescriptorError if the memory was imported: its pages hold other data of the host too."""
     if memory.readonly:
         raise DescriptorError(f"a memory of {memory.nbytes} bytes was imported from the host, and is only read")
+
+
+def require_kernel(spec: KernelSpec, memories: int, limits: Limits) -> None:
+    """Raise DescriptorError unless a device with these limits takes so many bindings, push constants and groups."""
+    if not 1 <= len(spec.bindings) <= memories:
+        raise DescriptorError(f"kernel {spec.shader!r} has {len(spec.bindings)} bindings for {memories} memories")
+    if 4 * len(spec.push) > PUSH_BYTES:
+        raise DescriptorError(f"kernel {spec.shader!r} pushes {4 * len(spec.push)} bytes, at most {PUSH_BYTES}")
+    if not all(1 <= count <= most for count, most in zip(spec.groups, limits.max_group_count, strict=True)):
+        raise DescriptorError(
+            f"kernel {spec.shader!r} has groups {spec.groups}, each must be from 1 to its limit in "
+            f"{limits.max_group_count}"
+        )
 
 
 def require_copy(src: Memory, dst: Memory, nbytes: int, src_offset: int, dst_offset: int) -> None:

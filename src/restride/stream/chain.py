@@ -131,7 +131,7 @@ class Chain:
         del bound["x"]
         for refused in ("out", "sum_scale", "window", "source_sizes"):
             if bound.pop(refused, None) is not None:
-                raise DescriptorError(f"{refused} has no place in a chain, whose chunks are windows of new results")
+                raise DescriptorError(f"{refused} is not accepted in a chain, whose chunks are windows of new results")
         layout = bound.get("layout")
         if layout is not None and not is_permutation(layout):
             raise DescriptorError(
@@ -588,6 +588,6 @@ _STAGES: dict[str, Callable[..., Stage]] = {
     "resample": _Resampled.of,
     "quantize": functools.partial(_Reordered.by, quantization.quantizing),
     "dequantize": functools.partial(_Reordered.by, quantization.dequantizing),
-    "normalize": functools.partial(_Reordered.by, quantization.normalizing_reorder),
+    "normalize": functools.partial(_Reordered.by, quantization.normalizing),
 }
 """For each operation, the function that checks its arguments for a source and returns its stage."""

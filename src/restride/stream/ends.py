@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from restride.arguments import counts
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, RestrideError
+from restride.errors import DescriptorError, prefixed
 from restride.layout import TensorDesc
 from restride.stream.chain import Window, lengths, slices, spelled
 from restride.stream.files import arrays_in, library_of
@@ -46,6 +46,11 @@ class Source:
         self.dtype = _type_of_elements("source", self._stored, dtype)
         self.chunks = _chunks_of(array, "chunks")
         self.is_for_threads = _is_for_threads(array)
+
+    @property
+    def desc(self) -> TensorDesc:
+        """The type and sizes of the elements that ``read`` gives, row-major."""
+        return TensorDesc(self.dtype, self.sizes)
 
     def read(self, window: Window) -> npt.NDArray[Any]:
         """The elements of the window, in new memory or in that of the array.
@@ -255,10 +260,8 @@ def _sizes_and_type(argument: str, array: Any) -> tuple[tuple[int, ...], np.dtyp
 def _type_of_elements(argument: str, stored: np.dtype[Any], dtype: DTypeLike | None) -> DType:
     stored = stored.newbyteorder("=")
     if dtype is None:
-        try:
+        with prefixed(argument):
             return as_dtype(stored)
-        except RestrideError as error:
-            raise type(error)(f"{argument}: {error}") from error
     element = as_dtype(dtype)
     if element.dtype != stored and stored != _BITS.get(element.name):
         raise DescriptorError(f"{argument} has elements of type {stored}, which are not the bits of {element}")

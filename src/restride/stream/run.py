@@ -255,9 +255,9 @@ def _require_memory(work: WindowedChain, plan: ReadPlan, memory: int, room: floa
         return
     grid = plan.grid
     first = tuple((count - 1) // 2 for count in grid.counts)
-    middle = Group(grid, first, tuple(index + 1 for index in first))
-    if work.nbytes(middle.window) > min(memory, room):
-        some = islice(pieces(work, middle.window, memory, room), MOST_TINY + 1)
+    middle = grid.window(first, [index + 1 for index in first])
+    if work.nbytes(middle) > min(memory, room):
+        some = islice(pieces(work, middle, memory, room), MOST_TINY + 1)
         tiny = sum(is_tiny(work, piece) for piece in some)
         if tiny * len(grid) > MOST_TINY:
             limit = f"memory of {memory} bytes" if memory <= room else f"a device's room of {room} bytes"
@@ -389,15 +389,12 @@ class _Run:
                     if job is None or not self._budget.take(job.nbytes):
                         return
                 try:
-                    self._do(job)
+                    self._write(job.group, self._result(job) if self._copy is None else None)
                 finally:
                     self._budget.give_back(job.nbytes)
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that called stream
             self._failure = self._failure or error
             self._budget.close()
-
-    def _do(self, job: _Job) -> None:
-        self._write(job.group, self._result(job) if self._copy is None else None)
 
     def _result(self, job: _Job) -> npt.NDArray[Any]:
         group = job.group

@@ -18,7 +18,6 @@ import numpy.typing as npt
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc, as_desc
 from restride.layout.overlap import require_injective, require_like
-from restride.layout.tensor_desc import packed_strides
 from restride.plan.copy import byte_copy_kernels
 from restride.plan.problem import Axis
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
@@ -249,8 +248,9 @@ def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tens
         return Tensor(memory, strided, device)
     # Strides that split elements, such as those of a field of a packed record: the device gathers single bytes.
     laid_out = empty(packed, device)
+    row_major = [stride * dtype.itemsize for stride in packed.strides or ()]
     axes = (
-        *(Axis(*step) for step in zip(array.shape, host.strides, _row_major_bytes(array), strict=True)),
+        *(Axis(*step) for step in zip(array.shape, host.strides, row_major, strict=True)),
         Axis(dtype.itemsize, 1, 1),
     )
 
@@ -259,10 +259,6 @@ def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tens
     steps.add(Site(SOURCE, packed), target, lambda: byte_copy_kernels(axes, host.offset, device.limits))
     device.run(steps, memory, laid_out.memory)
     return laid_out
-
-
-def _row_major_bytes(array: npt.NDArray[Any]) -> tuple[int, ...]:
-    return packed_strides((*array.shape, array.itemsize), range(array.ndim + 1)[::-1])[:-1]
 
 
 def host_array(value: Any) -> npt.NDArray[Any]:

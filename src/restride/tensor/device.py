@@ -66,6 +66,8 @@ class Device:
         UnsupportedError: the runtime is ``"kompute"`` and the package ``kp`` is not installed.
     """
 
+    _closed = False
+
     def __init__(
         self,
         selector: int | str | None = None,
@@ -80,7 +82,7 @@ class Device:
             raise DescriptorError("a device selector is an index or part of a name, got an empty text")
         if memory_limit is not None:
             memory_limit = integer("memory_limit", memory_limit)
-        self._take(open_runtime(selector, runtime, timeout, memory_limit=memory_limit, manager=manager))
+        self.runtime = open_runtime(selector, runtime, timeout, memory_limit=memory_limit, manager=manager)
         if manager is not None:
             _over_managers.add(self)
 
@@ -88,12 +90,8 @@ class Device:
     def over(cls, runtime: Runtime) -> Self:
         """Create a device on a runtime that is already open, such as one with its own ``module_source``."""
         device = cls.__new__(cls)
-        device._take(runtime)  # noqa: SLF001 - the object that is being initialised
+        device.runtime = runtime
         return device
-
-    def _take(self, runtime: Runtime) -> None:
-        self.runtime = runtime
-        self._closed = False
 
     @property
     def info(self) -> DeviceInfo:
@@ -169,8 +167,7 @@ class Device:
             OutOfDeviceMemory, UnsupportedError: it cannot be allocated; the message names ``desc``.
         """
         try:
-            size = desc.nbytes if nbytes is None else nbytes
-            return self.runtime.allocate(size, shareable=True) if shareable else self.runtime.allocate(size)
+            return self.runtime.allocate(desc.nbytes if nbytes is None else nbytes, shareable)
         except (OutOfDeviceMemory, UnsupportedError) as error:
             raise type(error)(f"{error}; asked for {desc}") from error
 

@@ -118,11 +118,8 @@ class _Owner:
     def __init__(self, address: int, deleter: int | None) -> None:
         self.__array_interface__: dict[str, Any] = {}
         # At interpreter exit arrays may still be in use: then the producer's memory ends with the process.
-        self._release = weakref.finalize(self, _delete, address, deleter)
-        self._release.atexit = False
-
-    def release(self) -> None:
-        self._release()
+        self.release = weakref.finalize(self, _delete, address, deleter)
+        self.release.atexit = False
 
 
 def _delete(address: int, deleter: int | None) -> None:

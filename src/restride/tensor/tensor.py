@@ -311,9 +311,7 @@ class Tensor:
             return self._mapped()
         desc = self.desc
         if desc.numel and not desc.is_row_major:
-            packed = empty(TensorDesc(desc.dtype, desc.sizes), self.device)
-            copy_elements(self, packed)
-            return packed.numpy()
+            return self.copy().numpy()
         data = np.empty(desc.numel * desc.dtype.itemsize, np.uint8)
         if desc.numel:
             self.device.runtime.read(self.memory, desc.offset * desc.dtype.itemsize, data.data)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import restride
-from restride.errors import DescriptorError, DeviceError, UnsupportedError
+from restride.errors import DescriptorError, DeviceError, UnsupportedError, prefixed
 from restride.runtime.modules import load_module, manifest
 from restride_conformance.record import ShaderUnderTest
 from restride_conformance.shader.contract import CONTRACT, module_named, require_interface
@@ -57,15 +57,14 @@ def shader_under_test(path: str, name: str, folder: Path) -> ShaderUnderTest:
     """
     module = module_named(name)
     spirv = folder.resolve() / f"{module}.spv"
-    try:
-        code = _spirv(Path(path), spirv, module)
-        require_interface(code, module)
-        spirv.write_bytes(code)
-        _require_valid(spirv)
-    except (DescriptorError, UnsupportedError) as error:
-        raise type(error)(f"shader {path}: {error}") from error
-    except OSError as error:
-        raise DescriptorError(f"shader {path}: cannot write {spirv}: {error.strerror}") from error
+    with prefixed(f"shader {path}"):
+        try:
+            code = _spirv(Path(path), spirv, module)
+            require_interface(code, module)
+            spirv.write_bytes(code)
+            _require_valid(spirv)
+        except OSError as error:
+            raise DescriptorError(f"cannot write {spirv}: {error.strerror}") from error
     return ShaderUnderTest(path, module, str(spirv))
 
 

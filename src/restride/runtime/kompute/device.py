@@ -25,7 +25,7 @@ from restride.errors import (
     UnsupportedError,
 )
 from restride.runtime.heap import HeapBudget, shared_budget
-from restride.runtime.instance import PhysicalDevice, physical_devices
+from restride.runtime.instance import PhysicalDevice, find_physical, physical_devices
 from restride.runtime.interface import DeviceInfo
 
 
@@ -113,23 +113,13 @@ def find_device(info: DeviceInfo) -> tuple[PhysicalDevice, int]:
         UnsupportedError: kp cannot see the device or run our modules on it.
     """
     devices = physical_devices()
-    for device in devices:
-        if (device.info.index, device.info.name, device.info.uuid) == (info.index, info.name, info.uuid):
-            break
-    else:
-        present = "; ".join(f"{device.info.index}: {device.info.name}" for device in devices)
-        raise DeviceNotFound(f"device {info.index}: {info.name} is no longer there; present are {present}")
+    device = find_physical(devices, info)
     if _PORTABILITY_SUBSET in device.extensions:
         raise UnsupportedError(
             f"kp does not enable VK_KHR_portability_enumeration, so the loader hides {info.name} from it: "
             "use the runtime 'vulkan'"
         )
-    if not device.supports_1_1:
-        raise UnsupportedError(f"{info.name} implements Vulkan {info.api_version}; the modules need 1.1")
-    if not device.heap_sizes or not device.memory_types:
-        raise UnsupportedError(f"{info.name} has no memory: its driver compiles, and runs nothing")
-    if device.family < 0:
-        raise UnsupportedError(f"{info.name} has no queue for compute")
+    device.require_usable()
     hidden = sum(_PORTABILITY_SUBSET in other.extensions for other in devices[: device.info.index])
     return device, device.info.index - hidden
 

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary, finalize
 
-from restride.errors import OutOfDeviceMemory, UnsupportedError
+from restride.errors import OutOfDeviceMemory
 from restride.runtime.heap import HeapBudget
 from restride.runtime.interface import MEMORY_ROUNDING, copy_bytes, rounded
 from restride.runtime.kompute.device import KomputeDevice
@@ -144,21 +144,16 @@ class Buffer:
 
 
 class KomputeMemory:
-    """A ``Memory`` that holds a buffer of the pool until it is freed."""
+    """A ``Memory`` that holds a buffer of the pool until it is freed. nbytes: the size that was requested."""
 
     readonly = is_shareable = False
 
     def __init__(self, pool: BufferPool, nbytes: int, shared: Buffer | None = None) -> None:
         self.pool = pool
-        self._nbytes = nbytes
+        self.nbytes = nbytes
         # A list of one or none: list.pop() is atomic, so two threads cannot free it twice.
         self._buffers: list[Buffer] = []
         self._buffers.append(shared or pool.take(rounded(nbytes)))
-
-    @property
-    def nbytes(self) -> int:
-        """The size that was requested."""
-        return self._nbytes
 
     @property
     def buffer(self) -> Buffer | None:
@@ -353,15 +348,6 @@ class BufferPool:
         self._release(buffer.nbytes)
         self._forget(buffer.serial)
         buffer.destroy()
-
-
-def require_size(nbytes: int, largest: int) -> None:
-    """Raise UnsupportedError if a memory is too large for kp."""
-    if rounded(nbytes) > largest:
-        raise UnsupportedError(
-            f"a memory of {nbytes:,} bytes is larger than kompute's {largest:,}, for it counts bytes in 32 bits: "
-            "use the runtime 'vulkan', or smaller tensors"
-        )
 
 
 def parameter_bytes(nbytes: int) -> int:

@@ -30,17 +30,16 @@ from restride.runtime.interface import (
     in_a_finalizer,
     require_copy,
     require_inside,
+    require_kernel,
     rounded,
     take,
     writable_bytes,
 )
 from restride.runtime.kompute.device import LARGEST_TENSOR, KomputeDevice, find_device, heaps_of
-from restride.runtime.kompute.memory import Buffer, BufferPool, KomputeMemory, parameter_bytes, require_size
+from restride.runtime.kompute.memory import Buffer, BufferPool, KomputeMemory, parameter_bytes
 from restride.runtime.live_objects import LiveObjects
 from restride.runtime.modules import load_module
 from restride.runtime.specialization import specialized
-
-_MOST_PUSH_WORDS = 32
 
 MOST_PROGRAMS = 128
 MOST_RECORDINGS = 8
@@ -109,6 +108,7 @@ class KomputeRuntime:
             max_buffer_range=min(limits.max_buffer_range, LARGEST_TENSOR),
             max_memory=min(self._largest_memory, *(most for _, most in heaps)),
         )
+        self.has_own_manager = manager is None
         self._device = KomputeDevice(physical, index, in_place=in_place, manager=manager)
         self._programs = ProgramCache(self._device, module_source)
         self._pool = BufferPool(
@@ -138,17 +138,21 @@ class KomputeRuntime:
         if nbytes < 0:
             raise DescriptorError(f"a memory has 0 bytes or more, nbytes is {nbytes}")
         with self._opened():
-            require_size(nbytes, self._largest_memory)
+            if rounded(nbytes) > self._largest_memory:
+                raise UnsupportedError(
+                    f"a memory of {nbytes:,} bytes is larger than kompute's {self._largest_memory:,}, for it counts "
+                    "bytes in 32 bits: use the runtime 'vulkan', or smaller tensors"
+                )
             self._pool.collect()
             return KomputeMemory(self._pool, nbytes)
 
     def import_tensor(self, tensor: Any) -> KomputeMemory:
-        """A kp tensor of the device's manager as memory, without a copy; the same tensor gives the same memory.
+        """A kp tensor of the user's manager as memory, without a copy; the same tensor gives the same memory.
 
         kp does not tell which manager a tensor belongs to: a tensor of another one may crash the driver.
 
         Raises:
-            UnsupportedError: the device opened its own manager, or kp cannot share the tensor's memory.
+            UnsupportedError: kp cannot share the tensor's memory.
             DescriptorError: the tensor was destroyed.
         """
         with self._opened():
@@ -157,11 +161,6 @@ class KomputeRuntime:
                 raise DescriptorError("array is a kp tensor that was destroyed")
             if (memory := self._pool.shared(tensor)) is not None:
                 return memory
-            if self._device.has_own_manager:
-                raise UnsupportedError(
-                    f"a kp tensor lies on its Manager, and {self.info.name} (kompute) was opened without one: "
-                    "rs.Device(manager=...)"
-                )
             nbytes = tensor.data().nbytes
             if self._device.is_storage(tensor):
                 raise UnsupportedError(
@@ -176,17 +175,11 @@ class KomputeRuntime:
             return self._pool.adopt(tensor, nbytes)
 
     def export_tensor(self, memory: Memory) -> Any:
-        """The kp tensor that holds a memory. From now on the device's copy of its bytes is taken as the current one.
+        """The kp tensor that holds a memory, for kernels on the user's manager.
 
-        Raises:
-            UnsupportedError: the device opened its own manager, with which the user's kernels cannot run.
+        From now on the device's copy of its bytes is taken as the current one.
         """
         with self._opened():
-            if self._device.has_own_manager:
-                raise UnsupportedError(
-                    f"a kp tensor is for the Manager that it lies on, and {self.info.name} (kompute) was opened "
-                    "without one: rs.Device(manager=...)"
-                )
             buffer = self._buffer_of(memory)
             return self._pool.share(memory, buffer) if isinstance(memory, KomputeMemory) else None
 
@@ -224,8 +217,9 @@ class KomputeRuntime:
         """Run the kernels one after the other, and return when they are finished.
 
         Raises:
-            DescriptorError: a binding does not start at its memory, or leaves it; nothing ran.
-            UnsupportedError: a memory or the group counts exceed ``limits``; nothing ran.
+            DescriptorError: a binding does not start at its memory, or leaves it, or there are too many bindings, push
+                constants or groups; nothing ran.
+            UnsupportedError: a memory exceeds ``limits``; nothing ran.
             DeviceLost: the work did not run to completion.
         """
         with self._opened():
@@ -356,14 +350,7 @@ class KomputeRuntime:
 
     def _check(self, spec: KernelSpec, buffers: Sequence[Buffer]) -> None:
         """Raise unless kp can run ``spec`` unchanged."""
-        if not 1 <= len(spec.bindings) <= len(buffers):
-            raise DescriptorError(f"{spec.shader}: {len(spec.bindings)} bindings for {len(buffers)} memories")
-        if len(spec.push) > _MOST_PUSH_WORDS:
-            raise DescriptorError(f"{spec.shader}: {len(spec.push)} push constants; {_MOST_PUSH_WORDS} words is most")
-        if any(not 1 <= count <= most for count, most in zip(spec.groups, self.limits.max_group_count, strict=True)):
-            raise UnsupportedError(
-                f"{spec.shader}: group counts {spec.groups} are not from 1 to {self.limits.max_group_count}"
-            )
+        require_kernel(spec, len(buffers), self.limits)
         for number, (binding, buffer) in enumerate(zip(spec.bindings, buffers, strict=False)):
             if binding.offset or not 0 < binding.nbytes <= buffer.nbytes:
                 raise DescriptorError(

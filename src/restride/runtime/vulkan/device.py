@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from restride.errors import DeviceLost, UnsupportedError
+from restride.errors import DeviceLost
 from restride.runtime.instance import FD_SHARING, HOST_IMPORT, SPAWN, PhysicalDevice, instance, open_devices
 from restride.runtime.live_objects import LiveObjects
 from restride.runtime.loader import Functions, Handle, array, package, require_handle, struct
@@ -27,13 +27,9 @@ class LogicalDevice:
         """Open the device.
 
         Raises:
-            UnsupportedError: the device lacks Vulkan 1.1 or a queue for compute.
+            UnsupportedError: the device lacks Vulkan 1.1, memory, or a queue for compute.
         """
-        info = physical.info
-        if not physical.supports_1_1:
-            raise UnsupportedError(f"{info.name} implements Vulkan {info.api_version}; restride needs 1.1")
-        if physical.family < 0:
-            raise UnsupportedError(f"{info.name} has no queue family for compute")
+        physical.require_usable()
         self.physical = physical
         self.shares_memory = False
         self.dead = ""

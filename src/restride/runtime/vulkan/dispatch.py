@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 from restride.errors import DescriptorError
 from restride.kernel import KernelSpec, Limits
-from restride.runtime.interface import rounded
+from restride.runtime.interface import require_kernel, rounded
 from restride.runtime.loader import Handle, array, package, require_handle, struct
 from restride.runtime.vulkan.device import LogicalDevice
 from restride.runtime.vulkan.memory import Block, Pool
-from restride.runtime.vulkan.program import PUSH_BYTES, BindingLayout, Pipeline, Pipelines
+from restride.runtime.vulkan.program import BindingLayout, Pipeline, Pipelines
 from restride.runtime.vulkan.queue import Queue, Slot, Use
 
 MOST_PREPARED = 1024
@@ -157,17 +157,7 @@ class Recorder:
 
     def _check(self, spec: KernelSpec, blocks: Sequence[Block], sizes: Sequence[int]) -> None:
         limits = self._limits
-        if len(spec.bindings) > len(blocks):
-            raise DescriptorError(
-                f"kernel {spec.shader!r} has {len(spec.bindings)} bindings for {len(blocks)} memories"
-            )
-        if 4 * len(spec.push) > PUSH_BYTES:
-            raise DescriptorError(f"kernel {spec.shader!r} pushes {4 * len(spec.push)} bytes, at most {PUSH_BYTES}")
-        if not all(0 < count <= most for count, most in zip(spec.groups, limits.max_group_count, strict=True)):
-            raise DescriptorError(
-                f"kernel {spec.shader!r} has groups {spec.groups}, each must be from 1 to its limit in "
-                f"{limits.max_group_count}"
-            )
+        require_kernel(spec, len(blocks), limits)
         if rounded(len(spec.parameters)) > self._most_parameters:
             raise DescriptorError(
                 f"kernel {spec.shader!r} has {len(spec.parameters)} bytes of parameters, more than one binding's "

@@ -17,7 +17,7 @@ from typing import Any
 
 from restride.errors import DeviceError, DeviceLost, OutOfDeviceMemory, UnsupportedError
 from restride.kernel import Limits
-from restride.runtime.heap import HeapBudget, Holder, limit_budgets, shared_budget
+from restride.runtime.heap import HeapBudget, limit_budgets, shared_budget
 from restride.runtime.instance import PhysicalDevice
 from restride.runtime.interface import MEMORY_ROUNDING, ExternalMemory, rounded
 from restride.runtime.loader import Handle, package, require_handle, struct
@@ -70,10 +70,8 @@ def place(physical: PhysicalDevice, allowed: int, *, staging: bool | None) -> Pl
     Host memory is coherent, so nothing is flushed or invalidated, and no range is rounded to ``nonCoherentAtomSize``.
 
     Raises:
-        UnsupportedError: the device has no memory, or none of a usable type (Vulkan promises one).
+        UnsupportedError: the device has no memory of a usable type (Vulkan promises one).
     """
-    if not physical.heap_sizes or not physical.memory_types:
-        raise UnsupportedError(f"{physical.info.name} has no memory: its driver compiles, and runs nothing")
     vulkan = package()
     local = vulkan.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
     visible = vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | vulkan.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
@@ -655,12 +653,12 @@ class Imports:
 
 
 class Blocks:
-    """The pools of a device and its imports. The caller holds the runtime's lock, except in ``hand_back``.
-
-    ``hand_back`` may be called by the garbage collector in the middle of anything, so it only appends the block to
-    ``_freed``, which needs no lock; the next thread that holds the lock returns the block to its pool.
+    """The pools of a device and its imports. The caller holds the runtime's lock, except to append to ``freed``.
 
     pool: for tensors. host_pool: for parameters and staging; the same pool if the host works in place.
+    freed: blocks that nobody refers to any more, each after the bytes that it counted for in use. The garbage collector
+        may free a block in the middle of anything, so a finalizer only appends it here, which needs no lock; the next
+        thread that holds the lock returns it to its pool.
     in_use: bytes of live memories. lent: number of blocks that arrays of the host may lie over.
     """
 
@@ -687,14 +685,9 @@ class Blocks:
             self.host_pool = open_pool(placement.host)
             self.pools = (self.pool, self.host_pool)
         self.imports = Imports(device, limits.offset_alignment, forget)
-        self._freed: deque[tuple[int, Block]] = deque()
+        self.freed: deque[tuple[int, Block]] = deque()
         self.in_use = 0
         self.lent = 0
-
-    def join_budgets(self, holder: Holder) -> None:
-        """Let other devices that need room ask ``holder`` to trim."""
-        for pool in self.pools:
-            pool.chunks.budget.join(holder)
 
     def allocate(self, nbytes: int, shareable: bool = False) -> Block | None:
         """A block of the pool; None if the caller must first wait for ``last_use_of_leaving``.
@@ -713,25 +706,11 @@ class Blocks:
             self.in_use += nbytes
         return block
 
-    def lend(self, block: Block) -> None:
-        """Mark a block that an array of the host is about to lie over."""
-        self.lent += not block.is_lent
-        block.is_lent = True
-
-    def hand_back(self, nbytes: int, block: Block) -> None:
-        """Give back a block that nobody refers to any more, and that counted for ``nbytes`` in use."""
-        self._freed.append((nbytes, block))
-
-    @property
-    def are_handed_back(self) -> bool:
-        """True if ``drain`` has blocks to return."""
-        return bool(self._freed)
-
     def drain(self) -> None:
-        """Return the blocks of ``hand_back`` to their pools; the device may still use them."""
-        while self._freed:
-            nbytes, block = self._freed[0]
-            del self._freed[0]
+        """Return the ``freed`` blocks to their pools; the device may still use them."""
+        while self.freed:
+            nbytes, block = self.freed[0]
+            del self.freed[0]
             self.in_use -= nbytes
             self.lent -= block.is_lent
             block.is_lent = False

@@ -11,15 +11,13 @@ from typing import TypeAlias
 
 from restride.errors import DescriptorError, DeviceError
 from restride.runtime.file_store import cache_path, read_cached, write_cached
+from restride.runtime.interface import PUSH_BYTES
 from restride.runtime.loader import INCOMPLETE, Handle, array, package, require_handle, struct
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.device import LogicalDevice
 
 MOST_PIPELINES = 512
 """Most pipelines alive at one time. On llvmpipe one takes some ms to build, and a dispatch about 10 us."""
-
-PUSH_BYTES = 128
-"""Bytes of push constants that every Vulkan device supports."""
 
 PipelineKey: TypeAlias = tuple[str, tuple[int, ...], int]
 """Module, specialization constants, number of storage buffers."""
@@ -192,7 +190,7 @@ class PipelineCache:
     def __init__(self, device: LogicalDevice) -> None:
         self._device = device
         self._path = cache_path(FOLDER_VARIABLE, "pipelines", f"{device.physical.pipeline_cache_id}.bin")
-        self._stored = b"" if self._path is None else read(self._path)
+        self._stored = b"" if self._path is None else read_cache(self._path)
         data = array("char", self._stored)
         self.handle: Handle = device.create("PipelineCache", initialDataSize=len(self._stored), pInitialData=data)
 
@@ -203,7 +201,7 @@ class PipelineCache:
             if self._path is not None:
                 data = self._data()
                 if _HEADER_BYTES < len(data) <= MOST_BYTES and data != self._stored:
-                    write(self._path, data)
+                    write_cache(self._path, data)
         device.vk.vkDestroyPipelineCache(device.handle, self.handle, device.null)
 
     def _data(self) -> bytes:
@@ -219,8 +217,8 @@ class PipelineCache:
         return bytes(device.ffi.buffer(data, min(size[0], room)))
 
 
-def read(path: Path) -> bytes:
-    """The data that ``write`` stored; empty if there is none, or, with a warning, if it is damaged or not trusted."""
+def read_cache(path: Path) -> bytes:
+    """What ``write_cache`` stored; empty if there is none, or, with a warning, if it is damaged or not trusted."""
     try:
         content = read_cached(path, _DIGEST_BYTES + MOST_BYTES)
     except DescriptorError:  # too long
@@ -235,6 +233,6 @@ def read(path: Path) -> bytes:
     return data
 
 
-def write(path: Path, data: bytes) -> None:
+def write_cache(path: Path, data: bytes) -> None:
     """Store ``data`` with its digest in one step, readable by this user alone."""
     write_cached(path, hashlib.sha256(data).digest() + data)

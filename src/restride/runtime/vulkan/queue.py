@@ -176,17 +176,22 @@ class Queue:
 
     def submit(self, uses: Sequence[Use], record: Callable[[Slot], None]) -> int:
         """Record commands that use these blocks; submit them now, or in a batch later; return the ticket."""
-        slot = self.begin(uses)
+        slot = self._begin(uses)
         try:
             if self._device.shares_memory:
                 self._take_over(slot, uses)
             record(slot)
-            return self.finish(slot, uses)
+            if slot is not self._open:
+                return self._submit(slot, uses)
+            ticket = self.last
+            if len(self._recorded) >= MOST_USES:
+                self.flush()
         except BaseException:
             self.abandon(slot)
             raise
+        return ticket
 
-    def begin(self, uses: Sequence[Use]) -> Slot:
+    def _begin(self, uses: Sequence[Use]) -> Slot:
         """Return a slot whose command buffer is ready to record commands that use these blocks."""
         if self._open is not None and self._open.ended:
             self.flush()  # an interrupt broke off the flush that ended it
@@ -261,18 +266,6 @@ class Queue:
             _mark(uses, self.submitted)
             raise
 
-    def finish(self, slot: Slot, uses: Sequence[Use]) -> int:
-        """End the recording and submit it, or in a batch leave that for later; return its ticket.
-
-        ``uses``: every block that the commands use, as in ``begin``; all are marked with the ticket.
-        """
-        if slot is not self._open:
-            return self._submit(slot, uses)
-        ticket = self.last
-        if len(self._recorded) >= MOST_USES:
-            self.flush()
-        return ticket
-
     def end(self, slot: Slot) -> None:
         """End the recording: release buffers that other processes share, and make its writes visible to the host.
 
@@ -299,7 +292,7 @@ class Queue:
         ticket, queue = self.submitted + 1, self._device.queue
         slot.ticket = ticket
         try:
-            if slot is not self._open:  # for the open slot ``begin`` has marked them, and an interrupt keeps the marks
+            if slot is not self._open:  # for the open slot ``_begin`` has marked them, and an interrupt keeps the marks
                 _mark(uses, ticket)
             # All state changes stand before the call, with no call between: Python raises an interrupt when a call
             # returns, so it finds all of them or none. A Python function around the call would let one in before it.
@@ -392,7 +385,7 @@ class Queue:
                     return False
                 self._retire()
         except DeviceLost:
-            return self.rest(timeout)
+            return self.wait_idle(timeout)
         return True
 
     def _flush_ignoring_errors(self) -> None:
@@ -403,7 +396,7 @@ class Queue:
         except DeviceError:
             return  # at the end of a device nobody is left to receive the error
 
-    def rest(self, timeout: float) -> bool:
+    def wait_idle(self, timeout: float) -> bool:
         """Wait until a lost device is idle, which Vulkan promises to happen; False if the driver keeps refusing."""
 
         def is_idle() -> bool:

@@ -18,13 +18,12 @@ import numpy.typing as npt
 from restride.errors import (
     DescriptorError,
     DeviceError,
-    DeviceNotFound,
     DeviceTimeout,
     OutOfDeviceMemory,
     UnsupportedError,
 )
 from restride.kernel import KernelSpec, Limits, Run
-from restride.runtime.instance import PhysicalDevice, physical_devices
+from restride.runtime.instance import PhysicalDevice, find_physical, physical_devices
 from restride.runtime.interface import (
     DEFAULT_TIMEOUT,
     Counters,
@@ -84,9 +83,9 @@ class VulkanRuntime:
 
         Raises:
             DeviceNotFound: the device is not, or no longer, on this machine.
-            UnsupportedError: the device lacks Vulkan 1.1 or compute.
+            UnsupportedError: the device lacks Vulkan 1.1, memory, or a queue for compute.
         """
-        physical = device if isinstance(device, PhysicalDevice) else _find_physical(device)
+        physical = device if isinstance(device, PhysicalDevice) else find_physical(physical_devices(), device)
         self.limits = physical.info.limits
         if max_buffer_range is not None:
             narrow = min(self.limits.max_buffer_range, max_buffer_range) & ~3
@@ -99,15 +98,6 @@ class VulkanRuntime:
         self.info = replace(physical.info, limits=self.limits)
         self._staging = Staging(self._session) if placement.staging else None
         self._dispatches = 0
-
-    @property
-    def timeout(self) -> float:
-        """Seconds that a wait may last."""
-        return self._session.timeout
-
-    @timeout.setter
-    def timeout(self, seconds: float) -> None:
-        self._session.timeout = seconds
 
     def allocate(self, nbytes: int, shareable: bool = False) -> VulkanMemory:
         """See ``Runtime.allocate``."""
@@ -276,7 +266,7 @@ class VulkanRuntime:
 
     def trim(self) -> int:
         """See ``Runtime.trim``. Also destroys idle pipelines, which count as no bytes."""
-        given_back = self._give_back_idle()
+        given_back = self._trim_with_staging()
         self._session.trim_pipelines()
         return given_back
 
@@ -286,15 +276,15 @@ class VulkanRuntime:
 
     def _free_room(self) -> bool:
         """Free idle memory, waiting for freed memory that the device still uses; True if there is more room now."""
-        given_back = self._give_back_idle()
+        given_back = self._trim_with_staging()
         freed = self._session.wait_for_freed()
-        return bool(given_back + self._give_back_idle()) or freed
+        return bool(given_back + self._trim_with_staging()) or freed
 
-    def _give_back_idle(self) -> int:
+    def _trim_with_staging(self) -> int:
         """Give idle memory back to the driver; return the bytes."""
         if self._staging is not None:
             self._staging.hand_back()
-        return self._session.give_back_idle()
+        return self._session.trim_memory()
 
     def _submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory], run: Run | None) -> None:
         """Start the kernels, then the copy ``run``; if memory is short, free what is idle and try once more."""
@@ -339,15 +329,6 @@ class VulkanRuntime:
         return memory.hold
 
 
-def _find_physical(device: DeviceInfo | int) -> PhysicalDevice:
-    """The physical device that ``device`` identifies, as the driver describes it now."""
-    index = device if isinstance(device, int) else device.index
-    physical = next((each for each in physical_devices() if each.info.index == index), None)
-    if physical is None or (isinstance(device, DeviceInfo) and physical.info.uuid != device.uuid):
-        raise DeviceNotFound(f"device {device} is not on this machine (any more)")
-    return physical
-
-
 class Session:
     """The parts of an open device and the lock around them; memories keep it alive longer than the runtime.
 
@@ -382,7 +363,8 @@ class Session:
             self.preparations = Preparations(self.device)
             self.placement = place(physical, buffer_types(self.device), staging=staging)
             self.blocks = Blocks(self.device, self.placement, limits, memory_limit, self.preparations.forget)
-            self.blocks.join_budgets(self)
+            for pool in self.blocks.pools:
+                pool.chunks.budget.join(self)  # other devices that need room ask this one to trim
             parts.callback(self.blocks.destroy_all)
             self.queue = Queue(self.device)
             parts.callback(self.queue.destroy)
@@ -443,19 +425,20 @@ class Session:
         """Mark a block that an array is about to lie over: closing does not free it until it is taken back."""
         with self.lock:
             self.enter()
-            self.blocks.lend(block)
+            self.blocks.lent += not block.is_lent
+            block.is_lent = True
 
     def take_back(self, nbytes: int, block: Block) -> None:
         """Take back a freed memory's block. Finalizers may call it anywhere, so it never waits for the lock."""
         if self.at_exit or self.device.inherited or (self.device.dead and not block.is_lent):
             return
-        self.blocks.hand_back(nbytes, block)
+        self.blocks.freed.append((nbytes, block))
         self._drain_if_free()
 
     def _drain_if_free(self) -> None:
         # Repeat if something was freed just before the lock was released: on a closed device nobody else frees it.
         taken = [True]
-        while self.blocks.are_handed_back and taken[0] and not self._is_held():
+        while self.blocks.freed and taken[0] and not self._is_held():
             taken = [False]
             try:
                 if take(self._lock, taken):
@@ -547,7 +530,7 @@ class Session:
                 try:
                     block = pool.grow(nbytes)
                 except OutOfDeviceMemory:
-                    self._give_back_idle()
+                    self._trim_locked()
                     block = pool.grow(nbytes)
             return block
 
@@ -558,15 +541,15 @@ class Session:
             while blocks:  # one by one: after an interrupt no block is both in the list and in the pool
                 self.blocks.host_pool.free(blocks.pop())
 
-    def give_back_idle(self) -> int:
+    def trim_memory(self) -> int:
         """Give idle memory back to the driver, prepared submissions and their parameters included; return the bytes."""
         with self.lock:
             self.enter()
             before = self.blocks.allocated
-            self._give_back_idle()
+            self._trim_locked()
             return before - self.blocks.allocated
 
-    def _give_back_idle(self) -> None:
+    def _trim_locked(self) -> None:
         self.preparations.forget()
         self.blocks.collect(self.queue.completed)
         self.blocks.trim()
@@ -669,7 +652,7 @@ class Session:
                 self.device.dead = self.device.dead or closed
                 # Other threads see that the device is dead, and leave.
                 left = self._changed.wait_for(lambda: not self._active_users, min(wait + 1, threading.TIMEOUT_MAX))
-                is_idle = left and (self.queue.rest(wait) if was_lost else self.queue.drain(wait))
+                is_idle = left and (self.queue.wait_idle(wait) if was_lost else self.queue.drain(wait))
             except BaseException:
                 self._closed = False  # after an interrupt the next ``close`` waits again
                 raise
@@ -698,7 +681,7 @@ class Session:
         try:
             if take(self._lock, taken):
                 self.enter()
-                self._give_back_idle()
+                self._trim_locked()
         except DeviceError:
             # Another device asked for room: an error of this one is raised by the next call here.
             return
