@@ -151,7 +151,7 @@ def test_without_kp_the_error_says_what_to_install(monkeypatch, device):
 
 def test_a_device_that_is_gone_never_reaches_kp(device, monkeypatch):
     monkeypatch.setattr(kompute_device, "load_kp", lambda: pytest.fail("kp was asked"))
-    with pytest.raises(DeviceNotFound, match=r"device \(7, .* is not there, or no longer; present are 0: "):
+    with pytest.raises(DeviceNotFound, match=r"device 7: .* is not there, or no longer; present are 0: "):
         KomputeRuntime(replace(device, index=7))
     with pytest.raises(DeviceNotFound, match=r"'Other', .* is not there"):
         KomputeRuntime(replace(device, name="Other"))

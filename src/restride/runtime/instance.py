@@ -197,11 +197,14 @@ def find_physical(devices: Sequence[PhysicalDevice], device: DeviceInfo | int) -
     Raises:
         DeviceNotFound: there is none; it may be gone.
     """
-    wanted = device if isinstance(device, int) else (device.index, device.name, device.uuid)
-    for physical in devices:
-        info = physical.info
-        if wanted in (info.index, (info.index, info.name, info.uuid)):
-            return physical
+    if isinstance(device, int):
+        wanted, found = str(device), [each for each in devices if each.info.index == device]
+    else:
+        key = device.index, device.name, device.uuid
+        found = [each for each in devices if (each.info.index, each.info.name, each.info.uuid) == key]
+        wanted = f"{device.index}: {device.name}"
+    if found:
+        return found[0]
     present = "; ".join(f"{physical.info.index}: {physical.info.name}" for physical in devices)
     raise DeviceNotFound(f"device {wanted} is not there, or no longer; present are {present}")
 
