@@ -87,6 +87,14 @@ def test_what_a_plan_refuses(vulkan_device: rs.Device) -> None:
             call()
 
 
+def test_a_layout_that_a_plan_does_not_read_is_named() -> None:
+    with pytest.raises(rs.DescriptorError, match="'AB->BA' is a permutation: layout='AB->BA'"):
+        rs.plan_reorder("f32[4,6]", "AB->BA")
+    for src, dst, argument in (("f32[4,6", None, "src"), ("f32[4,6]", "f32[4,6", "dst")):
+        with pytest.raises(rs.DescriptorError, match=rf"^{argument}: expected ',' or '\]'"):
+            rs.plan_reorder(src, dst)
+
+
 def test_unknown_arguments_of_a_plan_are_those_of_its_operation(vulkan_device: rs.Device) -> None:
     with pytest.raises(TypeError, match="alias"):
         rs.plan_resample("f32[3,5]", None, (2, 2), alias=True, device=vulkan_device)

@@ -37,7 +37,8 @@ def laid_out(like: TensorDesc, layout: Layout, dtype: DType | None = None) -> Te
     with ErrorContext(like):
         if not isinstance(layout, str):
             raise DescriptorError(
-                f"layout must be a TensorDesc, a descriptor text, a layout name or a permutation, got {layout!r}"
+                f"layout must be a TensorDesc, a descriptor text, a layout name or a permutation such as "
+                f"'NCHW->NHWC', got {layout!r}"
             )
         return _from_text(layout, like, dtype)
 

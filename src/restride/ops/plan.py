@@ -13,9 +13,10 @@ import numpy as np
 
 from restride.arithmetic import Arithmetic
 from restride.dtypes import DType
-from restride.errors import DescriptorError, warn_caller
+from restride.errors import DescriptorError, prefixed, warn_caller
 from restride.kernel import Limits
 from restride.layout import TensorDesc, as_desc
+from restride.layout.argument import is_permutation
 from restride.lru import LRU
 from restride.ops.target import Out
 from restride.plan.steps import Steps
@@ -165,8 +166,13 @@ def plan_call(
     named: dict[str, Any],
 ) -> Plan:
     """The plan of ``operation(x, *arguments, **named)`` for an ``x`` laid out as ``src`` and a result as ``dst``."""
-    out = None if dst is None else Out(as_desc(dst), is_shared=False)
-    plan = _planned(operation, Unplaced(as_desc(src), out, as_device(device).limits), arguments, named)
+    if isinstance(dst, str) and is_permutation(dst):
+        raise DescriptorError(f"dst is the layout of the result, and {dst!r} is a permutation: layout={dst!r}")
+    with prefixed("src"):
+        source = as_desc(src)
+    with prefixed("dst"):
+        out = None if dst is None else Out(as_desc(dst), is_shared=False)
+    plan = _planned(operation, Unplaced(source, out, as_device(device).limits), arguments, named)
     if plan.warning:
         warn_caller(plan.warning)
     return plan
