@@ -537,6 +537,9 @@ def test_a_full_stderr_keeps_no_result_back(tmp_path, monkeypatch):
     code, out, _ = in_a_shell("$restride reorder in.npy out.npy --layout 'HW->WH' 2>/dev/full")
     assert (code, out) == (0, "out.npy: u8[3,2]{1,0} from u8[2,3]{1,0}\n")
     assert np.load("out.npy").tolist() == [[0, 3], [1, 4], [2, 5]]
+    code, out, _ = in_a_shell("$restride bench --small --repeat 1 -k 'transpose u8 4095' --peers none 2>/dev/full")
+    assert code == 0
+    assert "transpose u8 4095x4093" in out
 
 
 @pytest.mark.usefixtures("vulkan_device")

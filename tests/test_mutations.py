@@ -41,6 +41,7 @@ def test_there_are_many_faults_with_names_of_their_own():
     assert len(FAULTS) >= 291
     assert len({fault.name for fault in FAULTS}) == len(FAULTS)
     assert sum(bool(fault.symbol) for fault in FAULTS) >= 155
+    assert len({str(replace(fault, name="", run="", options="")) for fault in FAULTS}) == len(FAULTS)
 
 
 SOURCE = """\

@@ -51,10 +51,10 @@ def check(src: TensorDesc, dst: TensorDesc) -> int:
     return len(found)
 
 
-# --- runs
+# --- stretches
 
 
-def test_a_run_begins_and_ends_on_the_coarsest_digits_it_can():
+def test_a_stretch_begins_and_ends_on_the_coarsest_digits_it_can():
     assert Cuts((1,), 0).stretches(5) == [Stretch(0, ((5, 1),))]
     assert Cuts((1, 2, 8), 0).stretches(13) == [
         Stretch(0, ((2, 1), (4, 2), (1, 8))),
@@ -77,17 +77,17 @@ def cuts(draw: st.DrawFn) -> Cuts:
 
 
 @given(cuts(), st.integers(0, 200))
-def test_runs_cover_every_index_once_and_never_cross_a_digit(cut: Cuts, size: int):
+def test_stretches_cover_every_index_once_and_never_cross_a_digit(cut: Cuts, size: int):
     seen: list[int] = []
-    for run in cut.stretches(size):
+    for stretch in cut.stretches(size):
         seen += [
-            run.start + sum(n * weight for n, (_, weight) in zip(digits, run.digits, strict=True))
-            for digits in product(*(range(count) for count, _ in run.digits))
+            stretch.start + sum(n * weight for n, (_, weight) in zip(digits, stretch.digits, strict=True))
+            for digits in product(*(range(count) for count, _ in stretch.digits))
         ]
         # Its first digit of each weight is 0, but for the weight that counts on.
-        for (_, weight), (_, coarser) in pairwise(run.digits):
-            assert (run.start + cut.phase) % coarser == 0, weight
-        for (count, weight), (_, coarser) in pairwise(run.digits):
+        for (_, weight), (_, coarser) in pairwise(stretch.digits):
+            assert (stretch.start + cut.phase) % coarser == 0, weight
+        for (count, weight), (_, coarser) in pairwise(stretch.digits):
             assert count * weight == coarser
     assert sorted(seen) == list(range(size))
     assert len(cut.stretches(size)) <= 2 * len(cut.weights) - 1

@@ -61,7 +61,8 @@ def within(elements: Array, lowest: Array, highest: Array) -> Array:
     """True for each element from ``lowest`` to ``highest``, both inclusive.
 
     Where both limits have the same bits, the element must have them too; but where they are NaN, any NaN is right.
-    Where ``highest`` alone is NaN, NaN and every value from ``lowest`` up are right.
+    Where ``highest`` alone is NaN, NaN and every value from ``lowest`` up are right; where ``lowest`` alone is, only
+    NaN.
     """
     with np.errstate(invalid="ignore"):  # a signalling NaN
         values, low, high = (array.astype(np.float64) for array in (elements, lowest, highest))
@@ -78,10 +79,10 @@ def bits_of(elements: Array) -> Array:
 
 def distances(a: Array, b: Array) -> Array:
     """|a - b| of each pair, as f64; infinite where they differ and at least one of them is not finite."""
-    if a.dtype.kind in "iu" and a.dtype.itemsize == 8:
-        # Subtracted as u64, because f64 has only 53 bits. For s64, 3 - -2 is 3 - (2^64 - 2) = 5 modulo 2^64.
-        return (np.maximum(a, b).view(np.uint64) - np.minimum(a, b).view(np.uint64)).astype(np.float64)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
+        if a.dtype.kind in "iu" and a.dtype.itemsize == 8:
+            # Subtracted as u64, because f64 has only 53 bits. For s64, 3 - -2 is 3 - (2^64 - 2) = 5 modulo 2^64.
+            return (np.maximum(a, b).view(np.uint64) - np.minimum(a, b).view(np.uint64)).astype(np.float64)
         left, right = a.astype(np.float64), b.astype(np.float64)
         alike = (left == right) | (np.isnan(left) & np.isnan(right))
         return np.where(alike, 0.0, np.nan_to_num(np.abs(left - right), nan=np.inf, posinf=np.inf))

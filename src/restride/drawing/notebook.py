@@ -53,8 +53,9 @@ def _image(tensor: Tensor) -> str:
     if min(tensor.sizes[:2]) <= _MOST_ELEMENTS:
         return ""
     step = -(-max(tensor.sizes[:2]) // _MOST_PIXELS)
+    pixels = tensor[::step, ::step].numpy()
     try:
-        address = png_address(tensor[::step, ::step].numpy())
+        address = png_address(pixels)
     except UnsupportedError:  # no Pillow
         return ""
     height, width = tensor.sizes[:2]

@@ -46,8 +46,8 @@ class Progress:
         """Show at once what the steps are, because the first of them may take long; optional."""
         if self._bar is not None:
             self._draw(text)
-        elif self._stream is not None:
-            print(f"{self._title}{text}", file=self._stream, flush=True)
+        else:
+            self._print(f"{self._title}{text}")
 
     def step(self, text: str) -> None:
         """Count one step; ``text`` is the state after it."""
@@ -65,7 +65,15 @@ class Progress:
             else:
                 left = elapsed / self._steps * (self._total - self._steps)
                 line = f"{self._steps}/{self._total}  {self._title}{text}  {_clock(left)} left"
-            print(line, file=self._stream, flush=True)
+            self._print(line)
+
+    def _print(self, line: str) -> None:
+        """Print a line; a stream that takes none, such as a full file, gets no more."""
+        try:
+            if self._stream is not None:
+                print(line, file=self._stream, flush=True)
+        except OSError:
+            self._stream = None
 
     def clear(self) -> None:
         """Take the bar off the terminal."""

@@ -321,10 +321,10 @@ def _parts(whole: _Part) -> Iterator[_Part]:
 def _pair_spans(part: _Part) -> tuple[Span, Span]:
     """The spans of all pairs of scale and zero point, for source and destination."""
     sides = (part.conversion.arithmetic.src, part.conversion.arithmetic.dst)
-    ranges = [Span(0, 0 if side is None else side.count - 1) for side in sides]
-    if sum(each.pair_bytes for each in ranges) > MOST_PAIR_BYTES:
+    spans = [Span(0, 0 if side is None else side.count - 1) for side in sides]
+    if sum(each.pair_bytes for each in spans) > MOST_PAIR_BYTES:
         raise UnsupportedError(f"scales and zero points of more than {MOST_PAIR_BYTES} bytes, for {part.dst}")
-    return ranges[0], ranges[1]
+    return spans[0], spans[1]
 
 
 # From a dispatch to its kernel: how the destination is walked, which kernel walks it, and its tables.

@@ -50,7 +50,7 @@ _CUT = 64
 """Halves are rounded to multiples of this, which keeps wide elements and blocks of 16 bytes whole."""
 
 _LEAST_BYTES_FULL = 512
-"""Full groups get a dispatch of their own in results of ``elements_per_dispatch`` times this many bytes: 1 MiB."""
+"""Full groups get a dispatch of their own in results from ``elements_per_dispatch`` times this many bytes on: 1 MiB."""
 
 _MOST_REST = 1 / 8
 """Most of a problem that may be left to that dispatch."""

@@ -72,7 +72,7 @@ class Invocations(NamedTuple):
     owned: specialization constant 1: elements of a piece, by rows; whether words are owned, by elements; else 0.
     axes: constants from 7 on, what the kernel knows of the axes.
     rows: the constant behind those: rows of an invocation, by cells, by rows and by taps.
-    first_word: that of the push constants, by elements.
+    first_word: the destination word of piece 0, by elements.
     """
 
     shader: str

@@ -106,7 +106,8 @@ def import_kp_tensor(runtime: Runtime, tensor: Any) -> Memory:
     """The bytes of a ``kp.Tensor`` as memory of the device that was opened over the same ``kp.Manager``.
 
     Raises:
-        UnsupportedError: the device is not on that manager, or kp does not let the tensor's memory be shared.
+        UnsupportedError: the device is not on a manager of the user's, or kp does not let the tensor's memory be
+            shared.
         DescriptorError: the tensor was destroyed.
     """
     return _over_manager(runtime, "a kp tensor lies on its kp.Manager").import_tensor(tensor)

@@ -200,13 +200,17 @@ def find_physical(devices: Sequence[PhysicalDevice], device: DeviceInfo | int) -
     if isinstance(device, int):
         wanted, found = str(device), [each for each in devices if each.info.index == device]
     else:
-        key = device.index, device.name, device.uuid
-        found = [each for each in devices if (each.info.index, each.info.name, each.info.uuid) == key]
-        wanted = f"{device.index}: {device.name}"
+        wanted = _named(device)
+        found = [each for each in devices if _named(each.info) == wanted]
     if found:
         return found[0]
-    present = "; ".join(f"{physical.info.index}: {physical.info.name}" for physical in devices)
+    present = "; ".join(_named(each.info) for each in devices)
     raise DeviceNotFound(f"device {wanted} is not there, or no longer; present are {present}")
+
+
+def _named(info: DeviceInfo) -> str:
+    """What tells a device from others, those of the same name too."""
+    return f"{info.index}: {info.name}, {info.uuid}"
 
 
 def _enumerate_all(function: Callable[..., int | None], type_name: str, *arguments: Handle) -> Sequence[Handle]:

@@ -212,7 +212,8 @@ class Runtime(Protocol):
 
         Raises:
             DescriptorError: a binding leaves its memory, breaks the alignment or range of ``limits``, or writes to
-                memory that was imported; or there are too many bindings, push constants or groups.
+                memory that was imported; or there are no bindings or groups, or too many, or too many push
+                constants.
             DeviceError: the module is damaged, or the driver refused it.
         """
 

@@ -104,7 +104,7 @@ PYRAMID_PEERS = (
 )
 
 WAYS_OF_PEERS = tuple(way.way for way in PYRAMID_PEERS)
-"""Their names in ``--peers``."""
+"""What ``--peers`` calls them."""
 
 _WORKERS = 1 / 0.9
 """Time limit for two workers with one core each: at least 0.9 times as fast as one worker with two cores."""

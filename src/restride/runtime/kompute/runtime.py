@@ -108,7 +108,6 @@ class KomputeRuntime:
             max_buffer_range=min(limits.max_buffer_range, LARGEST_TENSOR),
             max_memory=min(self._largest_memory, *(most for _, most in heaps)),
         )
-        self.has_own_manager = manager is None
         self._device = KomputeDevice(physical, index, in_place=in_place, manager=manager)
         self._programs = ProgramCache(self._device, module_source)
         self._pool = BufferPool(
@@ -125,6 +124,11 @@ class KomputeRuntime:
         for heap, _ in heaps:
             heap.join(self)
         _open_runtimes.add(self)
+
+    @property
+    def has_own_manager(self) -> bool:
+        """True unless the manager is the user's."""
+        return self._device.has_own_manager
 
     def allocate(self, nbytes: int, shareable: bool = False) -> KomputeMemory:
         """Allocate ``nbytes`` >= 0 bytes with undefined contents.
@@ -217,8 +221,8 @@ class KomputeRuntime:
         """Run the kernels one after the other, and return when they are finished.
 
         Raises:
-            DescriptorError: a binding does not start at its memory, or leaves it, or there are too many bindings, push
-                constants or groups; nothing ran.
+            DescriptorError: a binding does not start at its memory, or leaves it, or there are no bindings or groups,
+                or too many, or too many push constants; nothing ran.
             UnsupportedError: a memory exceeds ``limits``; nothing ran.
             DeviceLost: the work did not run to completion.
         """

@@ -43,7 +43,7 @@ def rules(request: LibraryRequest) -> LibraryRows:
     if mode == "area" and min(steps) >= 1.0:
         return _shrunk(request, steps, along)
     arithmetic = BYTES if request.dtype == "u8" and mode != "cubic" else FLOATS
-    rule = _SUMS[mode]
+    rule = _RULES[mode]
     others = [(step, axis, arithmetic) for step, axis in zip(steps, along, strict=True)]
     library = _rows_of_axes(request, rule, others)
     if arithmetic == FLOATS or mode not in ("linear", "area"):
@@ -168,13 +168,14 @@ def linear_exact(source_size: int, size: int, step: float, along: str, arithmeti
     return at_edges(index, weights, source_size, shifts)
 
 
-_SUMS = {
+_RULES = {
     "linear": linear,
     "area": area_enlarged,
     "cubic": cubic,
     "lanczos4": lanczos4,
     "linear_exact": linear_exact,
 }
+"""The rule of each mode that sums."""
 
 
 def cells(source_size: int, size: int, factor: int, places: int, bits: int, along: str) -> Taps:
