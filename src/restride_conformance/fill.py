@@ -216,9 +216,10 @@ def aimed(src: DType, dst: DType, count: int, seed: int = 0) -> Array:
     """
     if dst == "pred" and src != "pred":
         words = _words(count, seed, 6) >> np.uint64(60)
-        zeros = np.where((words & np.uint64(3) == 0) & src.is_float, 1 << (8 * src.itemsize - 1), 0)
+        zero, minus_zero = np.array((0, 1 << (8 * src.itemsize - 1)), _unsigned(src))
+        zeros = np.where((words & np.uint64(3) == 0) & src.is_float, minus_zero, zero)
         others = bits(src, count, seed).view(_unsigned(src))
-        return np.where(words < 8, zeros.astype(_unsigned(src)), others).view(src.dtype)
+        return np.where(words < 8, zeros, others).view(src.dtype)
     if src.itemsize == 1:
         return _bytes(src, count, seed)
     words, choice = _words(count, seed, 1), _words(count, seed, 2) >> np.uint64(61)
