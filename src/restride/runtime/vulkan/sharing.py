@@ -83,8 +83,8 @@ def import_fd(device: LogicalDevice, buffer: Handle, needs: Handle, fd: int, ext
     """The memory that ``fd`` stands for, allocated for ``buffer``, whose requirements are ``needs``.
 
     Raises:
-        DescriptorError: it is not such memory.
-        OutOfDeviceMemory: the driver says so; llvmpipe does for memory that is smaller too.
+        DescriptorError: it is not such memory. For that the drivers of NVIDIA and llvmpipe also give
+            VK_ERROR_OUT_OF_DEVICE_MEMORY, although an import needs none.
     """
     name, nbytes, kind = device.physical.info.name, external.allocation_bytes, external.memory_type
     if needs.size != nbytes or not (0 <= kind < len(device.physical.memory_types) and needs.memoryTypeBits >> kind & 1):
@@ -107,8 +107,9 @@ def import_fd(device: LogicalDevice, buffer: Handle, needs: Handle, fd: int, ext
                 os.close(own)
         if isinstance(error, DeviceLost):
             raise
-        refusal = OutOfDeviceMemory if isinstance(error, OutOfDeviceMemory) else DescriptorError
-        raise refusal(f"{name} does not import fd {fd} as {nbytes} bytes of its memory: {error}") from error
+        also = ", or the descriptor is of something else" if isinstance(error, OutOfDeviceMemory) else ""
+        refused = f"{name} does not import fd {fd} as {nbytes} bytes of its memory"
+        raise DescriptorError(f"{refused}: {error}{also}") from error
 
 
 def _require_memory(fd: int, nbytes: int) -> None:
