@@ -8,16 +8,18 @@ import time
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from conftest import open_device
 
+import restride as rs
 from restride.cli import main
 from restride.cli.devices import cpu_model
 from restride.errors import UnsupportedError
 from restride.runtime import RUNTIMES
-from restride_bench import peers
+from restride_bench import own, peers
 from restride_bench import run as bench_run
 from restride_bench.charts import chart_file, draw_bars, require_matplotlib
 from restride_bench.offer import MEASURES, Absent, Offer
@@ -199,6 +201,36 @@ def test_every_round_runs_all_columns_and_warm_up_does_not_count():
     assert found["kernel"] == {"a": (7.0,) * 8, "b": (8.0,) * 8}
     assert {name: len(times) for name, times in found["resident"].items()} == {"a": 8, "b": 8}
     assert list(found["numpy"]) == ["c"]
+
+
+def test_where_the_device_changes_programs_one_call_does_not_count():
+    called = []
+    ours = [Offer(resident=lambda name=name: called.append(name)) for name in "ab"]
+    theirs = Offer(resident=lambda: called.append("cuda"), is_elsewhere=True)
+    awake = []
+    columns = Columns({"a": ours[0], "b": ours[1], "cuda": theirs}, keep_awake=awake.append)
+    found = timed_rounds(columns, ("resident",), repeat=20, warm_up=0)
+    assert {len(times) for times in found["resident"].values()} == {20}
+    switches = [
+        number for number in range(1, len(called)) if (called[number] == "cuda") != (called[number - 1] == "cuda")
+    ]
+    assert len(switches) >= 20
+    for number in switches:  # each is followed by the call that counts
+        assert called[number] == called[number + 1]
+    assert len(called) == 60 + len(switches) + (called[0] == "cuda")
+    assert awake == [bench_run.WAKING] + [bench_run.AWAKE] * 19
+
+
+def test_a_device_is_kept_at_work_while_it_becomes_faster(vulkan_device, monkeypatch):
+    assert own.keep_awake(vulkan_device)(1e9) is None, "a CPU is left alone"
+    seconds = iter([0, 1, 1.5, 1.75, 2, 2.25])  # of batches: 1, 0.5, 0.25, 0.25, 0.25
+    monkeypatch.setattr(own.time, "perf_counter", lambda: next(seconds))
+    gpu = SimpleNamespace(info=SimpleNamespace(kind="discrete"), batch=vulkan_device.batch, wait=vulkan_device.wait)
+    small = rs.empty("f32[2,2]", vulkan_device)
+    monkeypatch.setattr(own.rs, "empty", lambda *_: small)
+    monkeypatch.setattr(own.rs, "reorder", lambda *_, **__: None)
+    own.keep_awake(gpu)(0.3)
+    assert list(seconds) == [], "the last 0.3 s brought nothing"
 
 
 def test_processor_time_counts_work_and_not_sleep():

@@ -31,6 +31,7 @@ class Offer:
     numpy: computes a new array from the workload's array.
     kernel: does the work and returns the seconds that the device took.
     slack: difference that this library's arithmetic may have on top of the common tolerance; callers state the reason.
+    is_elsewhere: it drives restride's device through an API other than Vulkan.
     """
 
     resident: Callable[[], object] | None = None
@@ -38,6 +39,7 @@ class Offer:
     numpy: Callable[[], Array] | None = None
     kernel: Callable[[], float] | None = None
     slack: float = 0.0
+    is_elsewhere: bool = False
 
 
 def filling(fill: Callable[[Array], object], workload: Workload, slack: float = 0.0) -> Offer:

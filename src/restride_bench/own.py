@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
@@ -12,6 +14,8 @@ import numpy as np
 import restride as rs
 from restride import xp
 from restride.errors import UnsupportedError
+from restride.plan.copy import copy_kernels
+from restride.runtime.interface import rounded
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor.device import Device
 from restride_bench.offer import Offer
@@ -120,18 +124,48 @@ def offer(workload: Workload | Rival, source: Array | None, device: Device) -> O
     return dispatched(device, start, result, through if is_array else None)
 
 
-def copy_offer(nbytes: int, device: Device) -> Offer:
-    """The offer of the device's own copy, which reads and writes ``nbytes`` bytes in total: the speed of memory.
+def keep_awake(device: Device) -> Callable[[float], None]:
+    """A function that keeps the device at work for so many seconds, and longer while it still becomes faster.
 
-    With the runtime kompute the copy also runs on the host.
+    A GPU with little to do slows its clocks down. Those of an H100 fall from 1980 to 345 MHz in a second and rise as
+    slowly, and kernels take up to 2.5 times as long meanwhile. On a CPU the function does nothing.
     """
-    half = max(nbytes // 2, 1)
-    runtime = device.runtime
+    if device.info.kind == "cpu":
+        return lambda _: None
+    x, out = (rs.empty("f32[4096,4096]", device) for _ in range(2))
+
+    def work(seconds: float) -> None:
+        fastest, now = math.inf, time.perf_counter()
+        end = now + seconds
+        while now < end:
+            begin = now
+            with device.batch():
+                for _ in range(20):
+                    rs.reorder(x.permute(1, 0), out=out)
+            device.wait()
+            now = time.perf_counter()
+            if now - begin < 0.95 * fastest:
+                fastest, end = now - begin, now + seconds
+
+    return work
+
+
+def copy_offer(nbytes: int, device: Device) -> Offer:
+    """The offer of a plain copy that reads and writes about ``nbytes`` bytes in total: the speed of memory.
+
+    It goes through the copy command or a kernel, as copies of restride do on this device (``Choices.runs``), in whole
+    units of 16 bytes.
+    """
+    half = rounded(nbytes // 2)
+    runtime, desc = device.runtime, rs.TensorDesc("u8", (half,))
     src, dst = runtime.allocate(half), runtime.allocate(half)
     # Not zeros, which a driver may recognise and treat specially.
     runtime.write(src, 0, np.random.default_rng(0).integers(0, 256, half, np.uint8).data)
 
-    return dispatched(device, lambda: runtime.copy(src, dst, half))
+    if device.limits.copies_runs:
+        return dispatched(device, lambda: runtime.copy(src, dst, half))
+    kernels = copy_kernels(desc, desc, device.limits)
+    return dispatched(device, lambda: runtime.submit(kernels, (src, dst)))
 
 
 def viewed(task: Task, x: rs.Tensor) -> rs.Tensor:

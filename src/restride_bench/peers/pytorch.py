@@ -61,7 +61,9 @@ class Torch:
         if isinstance(task, NewShapes):
             return self._new_shapes(task, host)
         function = self._function(task)
-        if function is None:
+        # CUDA interpolates no integers.
+        weighs = isinstance(task, Resize) and task.mode != "nearest"
+        if function is None or (self._is_cuda and weighs and dtype in _INTEGERS):
             return None
         x = host.to(self._device)
         is_copy = isinstance(task, Move) or (isinstance(task, Convert) and task.scale is None and not task.per_channel)
@@ -158,7 +160,7 @@ class Torch:
             backend.synchronize()
             return float(before.elapsed_time(after)) / 1000
 
-        return Offer(resident, result, through, seconds)
+        return Offer(resident, result, through, seconds, is_elsewhere=True)
 
     def _new_shapes(self, task: NewShapes, host: Any) -> Offer:
         torch = self._torch
