@@ -1,11 +1,17 @@
-"""Runs: elements that lie in one run on both sides go through the device's own copy, any number of bytes, anywhere."""
+"""Runs: elements in one run on both sides go through the copy command or a kernel, any number of bytes, anywhere."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from conftest import open_device
 
 import restride as rs
+from restride.kernel import RunsChoice
+from restride.plan.copy import copy_kernels
 
 RUNS = [
     ("f32[4,6]", "f32[4,6]"),
@@ -16,6 +22,26 @@ RUNS = [
     ("u8[2,4]{1,0:T(2,2)}", "u8[2,4]{1,0:T(2,2)}"),
     ("f32[3,5]", "f32[3,5]{1,0:pad(4,5)=7}"),  # and padding after it
 ]
+
+
+@pytest.fixture(scope="module")
+def vulkan_device() -> Iterator[rs.Device]:
+    """A device whose choice of ``runs`` a test may change."""
+    with open_device("vulkan") as device:
+        choose(device, "command")
+        yield device
+
+
+def choose(device: rs.Device, runs: RunsChoice) -> None:
+    limits = device.runtime.limits
+    device.runtime.limits = replace(limits, choices=replace(limits.choices, runs=runs))
+
+
+@pytest.fixture
+def by_kernel(vulkan_device: rs.Device) -> Iterator[rs.Device]:
+    choose(vulkan_device, "kernel")
+    yield vulkan_device
+    choose(vulkan_device, "command")
 
 
 @pytest.mark.parametrize(("src", "dst"), RUNS)
@@ -31,6 +57,48 @@ def test_a_run_is_copied_without_a_kernel(vulkan_device: rs.Device, src: str, ds
     pads = target.is_whole and target.is_padded
     assert after.submissions - before.submissions == 1
     assert after.dispatches - before.dispatches == pads
+    assert_copied(x, out)
+
+
+@pytest.mark.parametrize(("src", "dst"), RUNS)
+def test_a_run_is_copied_by_kernels_where_they_are_faster(by_kernel: rs.Device, src: str, dst: str) -> None:
+    source, target = rs.TensorDesc.parse(src), rs.TensorDesc.parse(dst)
+    noise = np.random.default_rng(1).integers(0, 256, source.nbytes, np.uint8)
+    x = rs.from_buffer(noise, source, by_kernel)
+    out = rs.from_buffer(np.full(target.nbytes, 0xA5, np.uint8), target, by_kernel)
+    before = by_kernel.counters()
+    rs.reorder(x, out=out)
+    after = by_kernel.counters()
+    assert after.submissions - before.submissions == 1
+    assert after.dispatches > before.dispatches
+    assert_copied(x, out)
+
+
+@pytest.mark.parametrize("nbytes", [1, 15, 2047, 2048, 4095, 65_537, 1_048_591])
+@pytest.mark.parametrize("starts", [(0, 0), (16, 0), (3, 3), (1, 2), (0, 5)], ids=str)
+def test_any_bytes_are_copied_to_any_place_by_kernels(
+    by_kernel: rs.Device, nbytes: int, starts: tuple[int, int]
+) -> None:
+    noise = np.random.default_rng(nbytes).integers(0, 256, nbytes + 32, np.uint8)
+    x, out = rs.asarray(noise, device=by_kernel), rs.asarray(np.full(nbytes + 32, 0xA5, np.uint8), device=by_kernel)
+    src, dst = starts
+    rs.reorder(x[src : src + nbytes], out=out[dst : dst + nbytes])
+    expected = np.full(nbytes + 32, 0xA5, np.uint8)
+    expected[dst : dst + nbytes] = noise[src : src + nbytes]
+    np.testing.assert_array_equal(out.numpy(), expected)
+
+
+def test_a_run_that_ends_amid_16_bytes_is_cut_there(by_kernel: rs.Device) -> None:
+    desc = rs.TensorDesc("u8", (16_777_213,))
+    wide, rest = copy_kernels(desc, desc, by_kernel.limits)
+    assert wide.shader == "run_copy_128"
+    assert wide.bindings[1].nbytes == 16_777_200
+    assert (rest.bindings[1].offset, rest.bindings[1].nbytes) == (16_777_200, 16)
+
+
+def assert_copied(x: rs.Tensor, out: rs.Tensor) -> None:
+    """Every element, and none of the bytes between or around them."""
+    target = out.desc
     np.testing.assert_array_equal(out.numpy(), x.numpy())
     if not target.is_whole:
         start, stop = target.lowest * target.dtype.itemsize, (target.highest + 1) * target.dtype.itemsize

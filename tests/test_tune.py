@@ -18,7 +18,7 @@ from conftest import open_device
 import restride as rs
 from restride.cli import main
 from restride.errors import DescriptorError, DeviceError, UnsupportedError
-from restride.kernel import CANDIDATES, Choices
+from restride.kernel import CANDIDATES, NVIDIA, Choices
 from restride.runtime.choices_file import FOLDER_VARIABLE, MOST_BYTES, choices_path, read_choices, write_choices
 from restride.runtime.instance import physical_devices
 from restride_bench import tuning
@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def usual(device: rs.Device) -> Choices:
     """The choices of a device that nobody tuned."""
-    return Choices.usual(device.info.kind, device.info.driver_version)
+    return Choices.usual(device.info.kind, device.info.driver_version, device.info.vendor_id)
 
 
 def test_a_cpu_has_other_choices_than_the_rest() -> None:
@@ -45,16 +45,18 @@ def test_a_cpu_has_other_choices_than_the_rest() -> None:
     assert Choices.usual("cpu", "Mesa 25.0.7-2~bpo12+1 (LLVM 15.0.6)") == Choices(transpose="narrow")
     assert Choices.usual("integrated", "Mesa 25.0.7") == OTHER
     assert {Choices.usual(kind) for kind in ("discrete", "integrated", "virtual", "other")} == {OTHER}
-    assert str(OTHER) == "elements apart, transpose shared, rows 8, invocations many"
+    assert Choices.usual("discrete", "580.159.04", NVIDIA) == replace(OTHER, runs="kernel")
+    assert Choices.usual("cpu", vendor_id=NVIDIA) == Choices()
+    assert str(OTHER) == "elements apart, transpose shared, rows 8, invocations many, runs command"
     assert all(getattr(OTHER, name) in candidates for name, candidates in CANDIDATES.items())
 
 
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ({}, "the choices are elements, transpose, rows, invocations, not "),
+        ({}, "the choices are elements, transpose, rows, invocations, runs, not "),
         ({"elements": "apart"}, "not 'elements'"),
-        (asdict(OTHER) | {"group": 1}, "not 'elements', 'transpose', 'rows', 'invocations', 'group'"),
+        (asdict(OTHER) | {"group": 1}, "not 'elements', 'transpose', 'rows', 'invocations', 'runs', 'group'"),
         (asdict(OTHER) | {"elements": "far"}, "elements is one of neighbours, apart, not 'far'"),
         (asdict(OTHER) | {"transpose": ["shared"]}, r"transpose is one of registers, narrow, shared, not \['shared'\]"),
         (asdict(OTHER) | {"rows": 4}, "rows is one of 8, 4, 2, 1, not 4"),
@@ -89,7 +91,7 @@ def test_what_was_kept_is_read_and_is_this_user_s_alone(folder: Path) -> None:
         b"\xff\xfe",
         b"null",
         b'{"choices": []}',
-        b'{"choices": {"elements": "far", "transpose": "shared", "rows": "4", "invocations": "many"}}',
+        json.dumps({"choices": asdict(OTHER) | {"elements": "far"}}).encode(),
         b'{"choices": {"elements": "apart", "transpose": "shared"}}',
         b"[" * 50_000,
         b'{"a": ' + b"1" * 5000 + b"}",
@@ -274,7 +276,7 @@ def test_the_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
     assert main(["tune"]) == 0
     assert {total for total, _ in seen} == {len(seen) - 1}
     assert seen[-1][1] == "cleared"
-    assert "invocations: u16 transposed" in seen[-2][1]
+    assert "runs: u8 copied but for one byte" in seen[-2][1]
 
 
 @pytest.mark.usefixtures("vulkan_device")
@@ -298,6 +300,8 @@ def test_the_table_says_what_was_chosen(
         *(["rows", number, "10", "work", "10"] for number in "421"),
         ["invocations", "few", "4", "chosen,", "usual", "work", "4"],
         ["invocations", "many", "5", "work", "5"],
+        ["runs", "command", "10", "chosen,", "usual", "work", "10"],
+        ["runs", "kernel", "10", "work", "10"],
     ]
     (file,) = folder.iterdir()
     assert read_choices(file.stem) == Choices("apart", "registers")

@@ -31,7 +31,7 @@ from restride.runtime.instance import physical_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor.device import Device
 from restride_bench.offer import Measure
-from restride_bench.own import Operation, dispatched, has_clock
+from restride_bench.own import Operation, dispatched, has_clock, keep_awake
 from restride_bench.run import Columns, timed_rounds, warnings
 
 _DESCRIPTION = f"""\
@@ -69,6 +69,12 @@ def _shrunk(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
     return rs.resample(x, [size // 8 for size in x.sizes[:2]], axes=(0, 1), antialias=True, out=out)
 
 
+def _odd(x: rs.Tensor) -> rs.Tensor:
+    """A packed view with a few rows and columns fewer, so that hardly any row begins at a whole word or more."""
+    rows, columns = x.sizes[0] - 5, x.sizes[1] - 19
+    return x.reshape(-1)[: rows * columns].reshape((rows, columns))
+
+
 def _pixels(x: rs.Tensor) -> rs.Tensor:
     """A view with four columns as the channels of a pixel."""
     return x.reshape((x.sizes[0], x.sizes[1] // 4, 4))
@@ -93,6 +99,8 @@ WORK: Mapping[str, Mapping[str, tuple[str, Operation]]] = {
         "f32": ("f32", lambda x, out: rs.reorder(x.permute(1, 0), out=out)),
         "u16": ("u16", lambda x, out: rs.reorder(x.permute(1, 0), out=out)),
         "u8": ("u8", lambda x, out: rs.reorder(x.permute(1, 0), out=out)),
+        "f32 of odd sizes": ("f32", lambda x, out: rs.reorder(_odd(x).permute(1, 0), out=out)),
+        "u8 of odd sizes": ("u8", lambda x, out: rs.reorder(_odd(x).permute(1, 0), out=out)),
     },
     "rows": {
         "f32 enlarged": ("f32", _enlarged),
@@ -105,6 +113,10 @@ WORK: Mapping[str, Mapping[str, tuple[str, Operation]]] = {
         "f32 resized": ("f32", lambda x, out: rs.resample(x, SMALL, out=out)),
         "u8 pixels resized": ("u8", lambda x, out: rs.resample(_pixels(x), SMALL, axes=(0, 1), out=out)),
         "u16 transposed": ("u16", lambda x, out: rs.reorder(x[: x.sizes[0] // 8].permute(1, 0), out=out)),
+    },
+    "runs": {
+        "f32 copied": ("f32", lambda x, out: rs.reorder(x, out=out)),
+        "u8 copied but for one byte": ("u8", lambda x, out: rs.reorder(x.reshape(-1)[1:], out=out)),
     },
 }
 """The work for each choice, by name: the element type of the square source, and the operation."""
@@ -152,7 +164,7 @@ def tune(
     if not isinstance(runtime, VulkanRuntime):
         raise UnsupportedError("kernels are chosen on the runtime vulkan; what is chosen holds on every runtime")
     info, limits = runtime.info, runtime.limits
-    usual = Choices.usual(info.kind, info.driver_version)
+    usual = Choices.usual(info.kind, info.driver_version, info.vendor_id)
     by_device = has_clock(device)
     seconds: dict[str, dict[str, dict[str, float]]] = {}
     try:
@@ -198,7 +210,8 @@ def _columns(
         runtime.limits = candidates[candidate]
         operation(x, outs[candidate])
 
-    return Columns({name: dispatched(device, partial(start, name)) for name in candidates})
+    offers = {name: dispatched(device, partial(start, name)) for name in candidates}
+    return Columns(offers, keep_awake=keep_awake(device))
 
 
 # The command.

@@ -59,7 +59,7 @@ class PhysicalDevice:
     family: number of the queue family for compute; -1 if there is none.
     timestamp_bits, timestamp_period: valid bits of its timestamps, 0 if it has none, and nanoseconds a tick.
     max_allocations: most driver allocations alive at one time.
-    max_allocation_bytes: the largest single allocation and buffer.
+    max_allocation_bytes: the largest buffer that the driver may be asked for.
     import_alignment: imported host memory must begin and end at multiples of this; 0 if there are no imports.
     driver_uuid: 32 hexadecimal digits, equal for builds of the driver that understand each other's exported memory.
     pipeline_cache_id: vendor, device, driver and the driver's own 16 bytes; where equal, compiled pipelines are usable.
@@ -279,11 +279,9 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         api_version=_version_text(version),
         uuid=bytes(identity.deviceUUID).hex(),
         heap_bytes=max(local or [heap.size for heap in heaps], default=0),
-        limits=_limits(base.limits, choices or Choices.usual(kind, driver_version)),
+        limits=_limits(base.limits, choices or Choices.usual(kind, driver_version, base.vendorID)),
         is_tuned=choices is not None,
     )
-    # 0 means that the driver does not say.
-    largest = [size for size in (sizes.maxMemoryAllocationSize, largest_buffer.maxBufferSize) if size]
     types = [memory.memoryTypes[i] for i in range(memory.memoryTypeCount)]
     return PhysicalDevice(
         handle=handle,
@@ -296,7 +294,9 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         memory_types=tuple(MemoryType(entry.propertyFlags, entry.heapIndex) for entry in types),
         heap_sizes=tuple(heap.size for heap in heaps),
         max_allocations=base.limits.maxMemoryAllocationCount,
-        max_allocation_bytes=min(largest, default=1 << 62),
+        # A buffer must not exceed maxBufferSize. A larger allocation than maxMemoryAllocationSize may be asked for:
+        # NVIDIA's driver says 4 GiB, and gives 5 GiB of an H100 at once. 0: the driver does not say.
+        max_allocation_bytes=largest_buffer.maxBufferSize or sizes.maxMemoryAllocationSize or 1 << 62,
         import_alignment=imports.minImportedHostPointerAlignment,
         driver_uuid=bytes(identity.driverUUID).hex(),
         pipeline_cache_id=pipeline_cache_id,
