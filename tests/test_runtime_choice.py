@@ -100,7 +100,7 @@ def test_devices_describe_themselves():
         assert info.heap_bytes > 0
         assert info.limits.max_buffer_range % 4 == 0
         assert info.limits.offset_alignment >= 4
-        assert info.limits.choices == Choices.usual(info.kind, info.driver_version)
+        assert info.limits.choices == Choices.usual(info.kind, info.driver_version, info.vendor_id)
         assert not info.is_tuned
 
 
@@ -117,19 +117,21 @@ ALL = (1 << 32) - 1
 @pytest.mark.parametrize(
     ("kind", "types", "heaps", "expected"),
     [
-        ("cpu", [(15, 0)], (2 * GIB,), (0, 0, False)),
+        ("cpu", [(15, 0)], (2 * GIB,), (0, 0, 0, False)),
         # a discrete GPU: system memory, local memory, a small window of it, and AMD's special types
-        ("discrete", [(6, 0), (14, 0), (1, 1), (7, 2), (1 | 64, 1)], (16 * GIB, 8 * GIB, GIB // 4), (2, 1, True)),
+        ("discrete", [(6, 0), (14, 0), (1, 1), (7, 2), (1 | 64, 1)], (16 * GIB, 8 * GIB, GIB // 4), (2, 1, 1, True)),
         # a discrete GPU all of whose memory the host may see
-        ("discrete", [(7, 1), (6, 0), (14, 0)], (16 * GIB, 8 * GIB), (0, 2, True)),
-        ("integrated", [(1, 0), (7, 0), (15, 0)], (8 * GIB,), (2, 2, False)),
-        ("integrated", [(1, 0), (6, 1), (14, 1)], (GIB, 8 * GIB), (2, 2, False)),
-        ("virtual", [(1, 0), (6, 1)], (8 * GIB, 8 * GIB), (0, 1, True)),
+        ("discrete", [(7, 1), (6, 0), (14, 0)], (16 * GIB, 8 * GIB), (0, 2, 0, True)),
+        # the types of an H100: nothing, local, system, system cached, local that the host sees
+        ("discrete", [(0, 1), (1, 0), (6, 1), (14, 1), (7, 0)], (80 * GIB, 94 * GIB), (1, 3, 4, True)),
+        ("integrated", [(1, 0), (7, 0), (15, 0)], (8 * GIB,), (2, 2, 2, False)),
+        ("integrated", [(1, 0), (6, 1), (14, 1)], (GIB, 8 * GIB), (2, 2, 2, False)),
+        ("virtual", [(1, 0), (6, 1)], (8 * GIB, 8 * GIB), (0, 1, 1, True)),
     ],
 )
 def test_memory_types(kind, types, heaps, expected):
     placement = place(physical(kind, types, heaps), ALL, staging=None)
-    assert (placement.device, placement.host, placement.staging) == expected
+    assert (placement.device, placement.host, placement.parameters, placement.staging) == expected
 
 
 @pytest.mark.parametrize(
@@ -172,8 +174,8 @@ def test_the_host_only_sees_coherent_memory(kind):
             assert not [flags for flags, _ in types if flags & 6 == 6] or not [flags for flags, _ in types if flags & 1]
             continue
         found += 1
-        assert types[placement.host][0] & 6 == 6
-        assert placement.staging or placement.device == placement.host
+        assert types[placement.host][0] & 6 == types[placement.parameters][0] & 6 == 6
+        assert placement.staging or placement.device == placement.host == placement.parameters
         if any(flags & 6 == 6 for flags, _ in types):
             assert types[place_import(described, ALL)][0] & 6 == 6
     assert found > 100

@@ -11,7 +11,7 @@ from vulkan_kernels import SEPARATE, affine, barriers, bump, download, slow, tab
 
 from restride.errors import DescriptorError, DeviceError, DeviceLost, DeviceTimeout, OutOfDeviceMemory
 from restride.runtime.loader import failure
-from restride.runtime.vulkan.queue import MOST_PENDING
+from restride.runtime.vulkan.queue import MOST_PENDING, SPIN_SECONDS
 from restride.runtime.vulkan.runtime import PIECE_BYTES, Hold, VulkanMemory, VulkanRuntime
 
 modules, runtime, in_place = vulkan_kernels.FIXTURES
@@ -385,39 +385,70 @@ def test_an_interrupt_while_a_submission_is_settled_releases_nothing_twice(in_pl
     assert len(sets) == len(set(map(id, sets)))
 
 
-def test_an_interrupt_while_staging_is_handed_back_leaves_none_in_use(modules, monkeypatch):
+def test_an_interrupt_while_staging_is_given_back_leaves_no_buffer_twice_in_the_pool(modules, monkeypatch):
     runtime = VulkanRuntime(0, staging=True, module_source=modules)
-    upload(runtime, np.zeros(PIECE_BYTES // 2, np.uint32))
-    staging, pool = runtime._staging, runtime._session.blocks.host_pool
-    assert len(staging._blocks) == 2
-    monkeypatch.setattr(pool, "free", interrupted_after(pool.free))
-    for left in (1, 0):
+    source = np.arange(PIECE_BYTES // 2, dtype=np.uint32)
+    memory, pool = upload(runtime, source), runtime._session.blocks.host_pool
+    for _ in range(3):
+        monkeypatch.setattr(pool, "free", interrupted_after(pool.free))
         with pytest.raises(Interrupted):
-            staging.hand_back()
-        assert len(staging._blocks) == left
-        assert not {*map(id, pool._leaving)} & {*map(id, staging._blocks)}
+            runtime.write(memory, 0, source.view(np.uint8).data)
+        monkeypatch.undo()
+        assert len(pool._leaving) == len({*map(id, pool._leaving)})
+    assert np.array_equal(download(runtime, memory, source.size), source)
     runtime.close()
 
 
-def test_a_finalizer_in_the_middle_of_a_transfer_is_told_so(modules, monkeypatch):
+def test_a_transfer_in_the_middle_of_another_has_buffers_of_its_own(modules, monkeypatch):
+    """As a finalizer may begin one, or another thread."""
     runtime = VulkanRuntime(0, staging=True, timeout=1, module_source=modules)
     source = np.arange(PIECE_BYTES // 2, dtype=np.uint32)
-    memory, other = upload(runtime, source), runtime.allocate(256)
-    session, blocks, copied = runtime._session, [*runtime._staging._blocks], []
+    memory, other = upload(runtime, source), upload(runtime, source[:64] + 7)
+    session, copied = runtime._session, []
     copy_on_device = session.copy
 
-    def copy_and_finalize(*arguments):
-        copied.append(arguments)
-        with pytest.raises(DeviceError, match="in the middle of another call of this thread"):
-            runtime.read(other, 0, memoryview(bytearray(16)))
-        runtime.trim()  # leaves the buffers, which are in use
-        assert runtime._staging._blocks == blocks
+    def copy_and_read(*arguments):
+        if not copied:
+            copied.append(arguments)
+            assert np.array_equal(download(runtime, other, 64), source[:64] + 7)
+            runtime.trim()  # leaves the buffers, which are in use
         return copy_on_device(*arguments)
 
-    monkeypatch.setattr(session, "copy", copy_and_finalize)
+    monkeypatch.setattr(session, "copy", copy_and_read)
     assert np.array_equal(download(runtime, memory, source.size), source)
-    assert len(copied) == 2
+    assert copied
     runtime.close()
+
+
+@pytest.mark.parametrize("nbytes", [1, 4096, PIECE_BYTES - 1, PIECE_BYTES + 1, 3 * PIECE_BYTES + 5])
+def test_staging_takes_no_more_than_a_transfer_needs(modules, nbytes):
+    """Two pieces at most; half of what is left under a limit that has room for less."""
+    source = np.random.default_rng(nbytes).integers(0, 256, nbytes, np.uint8)
+    for room in (2 * PIECE_BYTES, 1 << 16):
+        runtime = VulkanRuntime(
+            0, staging=True, memory_limit=nbytes + -nbytes % (1 << 16) + (2 << 20) + room, module_source=modules
+        )
+        memory, result = runtime.allocate(nbytes), np.zeros(nbytes, np.uint8)
+        before = runtime.counters().bytes_allocated
+        runtime.write(memory, 0, source.data)
+        runtime.read(memory, 0, result.data)
+        assert np.array_equal(result, source)
+        assert runtime.counters().bytes_allocated - before <= max(2 << 20, 2 * min(nbytes * 2, PIECE_BYTES))
+        runtime.close()
+
+
+def test_a_wait_on_a_gpu_asks_before_it_sleeps(in_place, monkeypatch):
+    queue = in_place._session.queue
+    assert queue._spin_seconds == (0 if in_place.info.kind == "cpu" else SPIN_SECONDS)
+    memory = upload(in_place, np.zeros(64, np.uint32))
+    waits = []
+    wait_for_fences = queue._vk.vkWaitForFences
+    monkeypatch.setattr(queue._vk, "vkWaitForFences", lambda *each: waits.append(0) or wait_for_fences(*each))
+    for spin, slept in ((60.0, 0), (0.0, 1)):
+        monkeypatch.setattr(queue, "_spin_seconds", spin)
+        in_place.submit([slow(64)], [memory])
+        in_place.wait()
+        assert len(waits) == slept
 
 
 def test_a_copy_that_fails_half_way_is_quiet(in_place):

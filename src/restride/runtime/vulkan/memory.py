@@ -30,9 +30,8 @@ SEPARATE_BUFFERS_VARIABLE = "RESTRIDE_SEPARATE_BUFFERS"
 SLAB_BYTES = 1 << 20
 _SMALL_BYTES = 1 << 18
 _LARGE_ROUNDING = 1 << 16
-_MOST_POOLED_BYTES = 1 << 28
-_MOST_LEAVING_BYTES = 1 << 28
-"""If more bytes than this are freed but still used by the device, an allocation waits for them to become reusable."""
+_MOST_POOLED_BYTES, _MOST_POOLED_SHARE = 1 << 28, 1 / 16
+"""Bytes of large idle chunks that a pool keeps, or this share of its heap if that is more."""
 
 _serials = itertools.count(1)
 """Serial numbers of chunks; unlike the handle of a buffer, a serial is never used again."""
@@ -40,13 +39,15 @@ _serials = itertools.count(1)
 
 @dataclass(frozen=True)
 class Placement:
-    """Memory types: ``device`` for tensors, ``host`` for parameters and staging; equal if the host works in place.
+    """Memory types: ``device`` for tensors, ``host`` for staging, ``parameters`` for parameters of kernels.
 
+    All three are equal if the host works in place.
     staging: the host copies through staging buffers.
     """
 
     device: int
     host: int
+    parameters: int
     staging: bool
 
 
@@ -82,7 +83,12 @@ def place(physical: PhysicalDevice, allowed: int, *, staging: bool | None) -> Pl
     host = _best(physical, visible, lambda flags: (bool(flags & cached), staging != bool(flags & local)), allowed)
     # Prefer device memory that the host cannot see: the visible part can be a small heap.
     device = _best(physical, local, lambda flags: (not flags & visible,), allowed) if staging else host
-    return Placement(device, host, staging)
+    # Every group of a kernel reads its parameters: an H100 takes up to 1.5 times as long if they come over the bus.
+    # They lie beside the tensors if the host sees the whole of that heap. A window of 256 MiB is a heap of its own,
+    # which all processes share, so parameters stay in the host's memory there.
+    heap = physical.memory_types[device].heap
+    near = [index for index in _able(physical, local | visible, allowed) if physical.memory_types[index].heap == heap]
+    return Placement(device, host, near[0] if staging and near else host, staging)
 
 
 def place_import(physical: PhysicalDevice, allowed: int) -> int:
@@ -97,7 +103,8 @@ def place_import(physical: PhysicalDevice, allowed: int) -> int:
     return _best(physical, visible, lambda flags: (bool(flags & cached),), allowed)
 
 
-def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[bool, ...]], allowed: int) -> int:
+def _able(physical: PhysicalDevice, required: int, allowed: int) -> list[int]:
+    """The memory types with the ``required`` properties and no unusual ones, of the bit set ``allowed``."""
     vulkan = package()
     plain = (
         vulkan.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
@@ -106,17 +113,21 @@ def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[b
         | vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
     )
     # Other flags mean protected, lazily allocated or vendor-specific memory.
-    able = [
-        (*rank(kind.flags), physical.heap_sizes[kind.heap], -index)
+    return [
+        index
         for index, kind in enumerate(physical.memory_types)
         if kind.flags & required == required and not kind.flags & ~plain and allowed >> index & 1
     ]
+
+
+def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[bool, ...]], allowed: int) -> int:
+    types, able = physical.memory_types, _able(physical, required, allowed)
     if not able:
-        flags = [hex(kind.flags) for kind in physical.memory_types]
+        flags = [hex(kind.flags) for kind in types]
         raise UnsupportedError(
             f"{physical.info.name} has no memory with properties {required:#x}, only {flags}, of which {allowed:#x}"
         )
-    return -int(max(able)[-1])
+    return max(able, key=lambda index: (*rank(types[index].flags), physical.heap_sizes[types[index].heap], -index))
 
 
 def _usage() -> int:
@@ -359,8 +370,11 @@ class Pool:
     some of the lists.
 
     Small blocks (up to 256 KiB) come from slabs of 1 MiB in some 80 size classes; larger ones, rounded up to 64 KiB,
-    each have a chunk to themselves. Idle large chunks are kept up to 256 MiB or half of ``most_bytes``, the size of the
-    heap or the device's limit.
+    each have a chunk to themselves, since a driver takes long to allocate one: NVIDIA's 25 ms for 512 MiB.
+
+    most_bytes: the size of the heap, or the device's limit.
+    most_pooled: bytes of large idle chunks that are kept. If more bytes are freed but still used by the device, an
+        allocation waits for them to become reusable.
 
     Shareable blocks each have a chunk to themselves, which goes back to the driver when they are freed.
 
@@ -373,8 +387,8 @@ class Pool:
         self._separate = separate
         self._most_small = 0 if separate else _SMALL_BYTES
         self._alignment = max(256, offset_alignment)
-        self._most_bytes = most_bytes
-        self._most_pooled = min(_MOST_POOLED_BYTES, most_bytes // 2)
+        self.most_bytes = most_bytes
+        self.most_pooled = min(max(_MOST_POOLED_BYTES, int(most_bytes * _MOST_POOLED_SHARE)), most_bytes // 2)
         self._idle_slabs: dict[int, Chunk] = {}
         self._filling: Chunk | None = None  # the slab that new blocks come from
         self._idle: dict[int, deque[Block]] = {}  # by size
@@ -453,7 +467,7 @@ class Pool:
             elif not chunk.live:
                 self._idle_slabs[chunk.serial] = chunk
             idle.append(block)
-        while self._pooled_bytes > self._most_pooled:
+        while self._pooled_bytes > self.most_pooled:
             self._drop_oldest_large()
 
     def last_use_of_leaving(self) -> int:
@@ -520,7 +534,7 @@ class Pool:
         try:
             return chunks.allocate(nbytes, shareable)
         except OutOfDeviceMemory:
-            if nbytes > self._most_bytes:
+            if nbytes > self.most_bytes:
                 raise
             self.trim()
         try:
@@ -655,7 +669,8 @@ class Imports:
 class Blocks:
     """The pools of a device and its imports. The caller holds the runtime's lock, except to append to ``freed``.
 
-    pool: for tensors. host_pool: for parameters and staging; the same pool if the host works in place.
+    pool: for tensors. host_pool: for staging. parameter_pool: for parameters of kernels. Pools of one memory type are
+        one: all three if the host works in place.
     freed: blocks that nobody refers to any more, each after the bytes that it counted for in use. The garbage collector
         may free a block in the middle of anything, so a finalizer only appends it here, which needs no lock; the next
         thread that holds the lock returns it to its pool.
@@ -679,11 +694,10 @@ class Blocks:
             most = min(each.heap_bytes for each in (budget, *limited))
             return Pool(chunks, limits.offset_alignment, most, separate=separate)
 
-        self.pool = self.host_pool = open_pool(placement.device)
-        self.pools: tuple[Pool, ...] = (self.pool,)
-        if placement.host != placement.device:
-            self.host_pool = open_pool(placement.host)
-            self.pools = (self.pool, self.host_pool)
+        types = placement.device, placement.host, placement.parameters
+        pools = {memory_type: open_pool(memory_type) for memory_type in dict.fromkeys(types)}
+        self.pools = tuple(pools.values())
+        self.pool, self.host_pool, self.parameter_pool = (pools[memory_type] for memory_type in types)
         self.imports = Imports(device, limits.offset_alignment, forget)
         self.freed: deque[tuple[int, Block]] = deque()
         self.in_use = 0
@@ -696,11 +710,11 @@ class Blocks:
             OutOfDeviceMemory: there is no room although no freed block is still in use.
         """
         block = None if shareable else self.pool.reuse(nbytes)
-        if block is None and self.pool.leaving_bytes <= _MOST_LEAVING_BYTES:
+        if block is None and self.pool.leaving_bytes <= self.pool.most_pooled:
             try:
                 block = self.pool.grow(nbytes, shareable)
             except OutOfDeviceMemory:
-                if not self.pool.leaving_bytes:
+                if not self.pool.leaving_bytes or nbytes > self.pool.most_bytes:
                     raise
         if block is not None:
             self.in_use += nbytes

@@ -131,6 +131,13 @@ def _join(windows: list[tuple[int, int]], start: int, end: int, whole: int) -> N
         windows[:] = [(0, whole)]
 
 
+SPIN_SECONDS = 2e-4
+"""Seconds for which a wait asks again and again before it sleeps; none on a CPU, which computes meanwhile.
+
+A small call and its wait take 54 us on an H200, and 95 us if the thread sleeps, for as much processor time.
+"""
+
+
 class Queue:
     """Submissions in order, numbered from 1 by their tickets. The caller holds the runtime's lock, except in ``wait``.
 
@@ -168,6 +175,7 @@ class Queue:
         self._recorded: list[Use] = []
         self.clock: Clock | None = None
         self.submitted = self.completed = self.barriers = 0
+        self._spin_seconds = 0.0 if device.physical.info.kind == "cpu" else SPIN_SECONDS
 
     @property
     def is_full(self) -> bool:
@@ -365,11 +373,14 @@ class Queue:
         Raises:
             DeviceTimeout: it took longer than ``timeout`` seconds.
         """
-        deadline, remaining = time.monotonic() + timeout, timeout
+        begin, remaining = time.monotonic(), timeout
         wait_for_fences, handle = self._vk.vkWaitForFences, self._device.handle
+        while time.monotonic() - begin < self._spin_seconds:
+            if self._vk.vkGetFenceStatus(handle, slot.fence) == 0:
+                return
         while wait_for_fences(handle, 1, slot.fences, 1, int(min(remaining, _SLICE_SECONDS) * 1e9)) == TIMEOUT:
             self._device.require_alive()
-            remaining = deadline - time.monotonic()
+            remaining = begin + timeout - time.monotonic()
             if remaining <= 0:
                 raise DeviceTimeout(
                     f"work on {self._device.physical.info.name} did not finish within the time limit of {timeout:g} s;"

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -18,7 +18,6 @@ import numpy.typing as npt
 from restride.errors import (
     DescriptorError,
     DeviceError,
-    DeviceTimeout,
     OutOfDeviceMemory,
     UnsupportedError,
 )
@@ -52,7 +51,9 @@ from restride.runtime.vulkan.memory import Block, Blocks, buffer_types, place
 from restride.runtime.vulkan.queue import Queue, Slot, Use
 
 PIECE_BYTES = 4 << 20
-"""Bytes of a staging buffer."""
+"""Most bytes of a staging buffer."""
+
+_MIN_PIECE_BYTES = 1 << 12
 
 _LEAST_TO_CLOSE = 5.0
 """Least time limit of ``close``: llvmpipe aborts a process that ends while it compiles."""
@@ -266,7 +267,7 @@ class VulkanRuntime:
 
     def trim(self) -> int:
         """See ``Runtime.trim``. Also destroys idle pipelines, which count as no bytes."""
-        given_back = self._trim_with_staging()
+        given_back = self._session.trim_memory()
         self._session.trim_pipelines()
         return given_back
 
@@ -276,15 +277,9 @@ class VulkanRuntime:
 
     def _free_room(self) -> bool:
         """Free idle memory, waiting for freed memory that the device still uses; True if there is more room now."""
-        given_back = self._trim_with_staging()
+        given_back = self._session.trim_memory()
         freed = self._session.wait_for_freed()
-        return bool(given_back + self._trim_with_staging()) or freed
-
-    def _trim_with_staging(self) -> int:
-        """Give idle memory back to the driver; return the bytes."""
-        if self._staging is not None:
-            self._staging.hand_back()
-        return self._session.trim_memory()
+        return bool(given_back + self._session.trim_memory()) or freed
 
     def _submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory], run: Run | None) -> None:
         """Start the kernels, then the copy ``run``; if memory is short, free what is idle and try once more."""
@@ -370,7 +365,7 @@ class Session:
             parts.callback(self.queue.destroy)
             parts.callback(_destroy_clocks, self.clocks)
             self.recorder = Recorder(
-                self.device, limits, self.queue, self.blocks.host_pool, self.preparations, module_source
+                self.device, limits, self.queue, self.blocks.parameter_pool, self.preparations, module_source
             )
             parts.callback(self.recorder.destroy)
             self._parts = parts.pop_all()
@@ -536,6 +531,8 @@ class Session:
 
     def free_staging(self, blocks: list[Block]) -> None:
         """Take back and remove all of ``blocks``, which came from ``staging_block``; the device may still use them."""
+        if self.device.dead:  # they are destroyed with it
+            return
         with self.lock:
             self.enter()
             while blocks:  # one by one: after an interrupt no block is both in the list and in the pool
@@ -703,28 +700,27 @@ def _destroy_clocks(clocks: list[Clock]) -> None:
 
 
 class Staging:
-    """Copies between the host and memory that it cannot see, in pieces through two alternating buffers."""
+    """Copies between the host and memory that it cannot see, in pieces through two alternating buffers of the pool."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        # Never acquired twice, like ``Session.lock``.
-        self._transfer_lock = threading.RLock()
-        self._is_held = asks_whether_held(self._transfer_lock)
-        self._blocks: list[Block] = []
 
     def write(self, block: Block, offset: int, data: memoryview) -> None:
         """Copy ``data`` to the device; on return the last pieces may be pending, ordered before later submissions."""
-        with self._transfer():
-            for stage, start, piece in self._pieces(data):
+        with self._buffers(len(data)) as buffers:
+            for stage, start, piece in _pieces(buffers, data):
                 self._session.wait_for(stage.used)
                 copy_bytes(stage.view(0, len(piece)), piece)
                 self._session.copy(stage, 0, block, offset + start, len(piece))
 
     def read(self, block: Block, offset: int, out: memoryview) -> None:
         """Fill ``out`` from the device: while one piece arrives, the host copies the one before it."""
-        with self._transfer():
+        with self._buffers(len(out)) as buffers:
             arriving: tuple[Block, int, memoryview] | None = None
-            for stage, start, piece in self._pieces(out):
+            for stage, start, piece in _pieces(buffers, out):
+                if arriving is not None and arriving[0] is stage:
+                    self._receive(*arriving)
+                    arriving = None
                 ticket = self._session.copy(block, offset + start, stage, 0, len(piece))
                 if arriving is not None:
                     self._receive(*arriving)
@@ -732,45 +728,39 @@ class Staging:
             if arriving is not None:
                 self._receive(*arriving)
 
-    def hand_back(self) -> None:
-        """Give both buffers back to the pool, unless a transfer is in progress."""
-        taken = [False]
-        try:
-            if not self._is_held() and take(self._transfer_lock, taken):
-                self._session.free_staging(self._blocks)
-        finally:
-            if taken[0]:
-                self._transfer_lock.release()
-
     def _receive(self, stage: Block, ticket: int, piece: memoryview) -> None:
         self._session.wait_for(ticket)
         copy_bytes(piece, stage.view(0, len(piece)))
 
-    def _pieces(self, data: memoryview) -> Iterator[tuple[Block, int, memoryview]]:
-        """For each piece of ``data``: its staging buffer, its offset in ``data``, and the piece."""
-        for start in range(0, len(data), PIECE_BYTES):
-            number = start // PIECE_BYTES % 2
-            if len(self._blocks) <= number:
-                self._blocks.append(self._session.staging_block(PIECE_BYTES))
-            yield self._blocks[number], start, data[start : start + PIECE_BYTES]
-
     @contextmanager
-    def _transfer(self) -> Iterator[None]:
-        """Hold the buffers for one transfer; waits for another thread's transfer, up to the time limit."""
-        if self._is_held():
-            raise in_a_finalizer(self._session.device.physical.info.name)
-        timeout = self._session.timeout
-        taken = [False]
+    def _buffers(self, nbytes: int) -> Iterator[list[Block]]:
+        """Buffers for a transfer of ``nbytes``: one that holds all of it, or two of ``PIECE_BYTES``.
+
+        Where memory is short they are smaller, or there is one.
+        """
+        size = min(PIECE_BYTES, 1 << max(nbytes - 1, 0).bit_length())
+        blocks: list[Block] = []
         try:
-            if not take(self._transfer_lock, taken, timeout):
-                raise DeviceTimeout(
-                    f"another thread's transfer did not finish within the time limit of {timeout:g} s; "
-                    "for a longer limit open Device(timeout=...)"
-                )
-            yield
+            while not blocks:
+                try:
+                    blocks.append(self._session.staging_block(size))
+                except OutOfDeviceMemory:
+                    if size <= _MIN_PIECE_BYTES:
+                        raise
+                    size //= 2
+            if nbytes > size:
+                with suppress(OutOfDeviceMemory):
+                    blocks.append(self._session.staging_block(size))
+            yield blocks
         finally:
-            if taken[0]:
-                self._transfer_lock.release()
+            self._session.free_staging(blocks)
+
+
+def _pieces(buffers: Sequence[Block], data: memoryview) -> Iterator[tuple[Block, int, memoryview]]:
+    """For each piece of ``data``: its staging buffer, its offset in ``data``, and the piece."""
+    nbytes = buffers[0].nbytes
+    for number, start in enumerate(range(0, len(data), nbytes)):
+        yield buffers[number % len(buffers)], start, data[start : start + nbytes]
 
 
 class Hold:
