@@ -246,6 +246,14 @@ def test_a_call_that_was_made_before_executes_at_most_so_many_instructions(name:
     assert min(counts) > MOST_INSTRUCTIONS[name] / 2, "the bound is too far above to hold anything"
 
 
+def test_the_kernels_of_a_large_cubic_resize_are_kept(vulkan_device: rs.Device) -> None:
+    """Its tables have 96 KB; to make them again takes as long as a GPU takes for all of it."""
+    x = source(vulkan_device, "f32[1,3,224,224]")
+    large = rs.resample(x, (1080, 1920), mode="cubic")
+    counts = [instructions(lambda: rs.resample(x, (1080, 1920), mode="cubic", out=large)) for _ in range(4)]
+    assert min(counts) <= 1.2 * MOST_INSTRUCTIONS["resample"]
+
+
 def test_a_plan_that_is_forgotten_is_noticed(vulkan_device: rs.Device) -> None:
     """The count sees what it is there for: planning again takes many times the instructions."""
     x = source(vulkan_device, "f32[1,3,8,8]")

@@ -72,9 +72,6 @@ _BATCH_RANK = 4
 _PLACES_OF_WEIGHTS = 22
 """Binary places of weights where a library rounds after each axis: one number, so that boxes share dispatches."""
 
-_MOST_KEPT_BYTES = 1 << 18
-"""Most bytes of parameters for which a step keeps its kernels: the tables of 16 boxes to 224 x 224 are 112 KB."""
-
 _MOST_WEIGHTS = 1 << 28
 """Most weights of the rows and columns of all boxes of a call, computed at once: they take 1 GB on the host."""
 
@@ -957,7 +954,7 @@ def _by_kernels(
         last = _copy_steps(Site(SOURCE, cropped), target._replace(arithmetic=NO_ARITHMETIC), limits)
     starts = []
     for run in runs:
-        steps = Steps(limits, _MOST_KEPT_BYTES)
+        steps = Steps(limits)
         src = Site(SOURCE, run.desc)
         if run.desc.strides is None:
             src = steps.copied(src)
