@@ -72,8 +72,9 @@ def test_copies_in_parts(dtype, view, narrow_device):
     assert x.nbytes > 3 * NARROW
     desc = rs.TensorDesc(dtype, source.shape, (source.shape[1] * 28, 28, 1), 5)
     out = poisoned(desc, narrow_device)
+    uploaded = rs.asarray(source, device=narrow_device)
     before = narrow_device.counters()
-    rs.reorder(rs.asarray(source, device=narrow_device), out=out)
+    rs.reorder(uploaded, out=out)
     after = narrow_device.counters()
     assert after.dispatches - before.dispatches >= desc.nbytes // NARROW
     assert after.submissions - before.submissions == 1
