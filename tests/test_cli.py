@@ -199,7 +199,7 @@ def test_bad_arguments_exit_2(arguments, message, tmp_path, capsys, monkeypatch)
         (("resample", "x.png", "y.jpg", "--sizes", "8", "65501"), "at most 65500 pixels a side"),
         (
             ("resample", "x.npy", "y.png", "--sizes", "8", "8"),
-            "u8 elements, or u16 of one channel, not f32 of sizes [2, 3, 8, 8]",
+            "u8 elements, or u16 of 1 or 2 channels, not f32 of sizes [2, 3, 8, 8]",
         ),
         (("reorder", "x.png", "y.png", "--layout", "HWC->CHW"), "not [3, 20, 30]"),
         (("slice", "x.png", "y.png", "[0, 0]"), "not [3]"),

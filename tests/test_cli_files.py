@@ -194,13 +194,17 @@ def test_truncated_image_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "array", "message"),
     [
-        ("x.png", np.zeros((4, 4, 3), np.float32), "u8 elements, or u16 of one channel, not f32"),
+        ("x.png", np.zeros((4, 4, 3), np.float32), "u8 elements, or u16 of 1 or 2 channels, not f32"),
         ("x.png", np.zeros((3, 4, 5), np.uint8), r"channels, not \[3, 4, 5\]"),
         ("x.png", np.zeros((0, 4), np.uint8), r"not \[0, 4\]"),
         ("x.png", np.zeros(4, np.uint8), r"not \[4\]"),
         ("x.jpg", np.zeros((4, 4, 4), np.uint8), "1 or 3 channels"),
         ("x.jpg", np.zeros((4, 4), np.uint16), r"u8 elements, not u16 of sizes \[4, 4\]"),
-        ("x.png", np.zeros((4, 4, 3), np.uint16), r"u8 elements, or u16 of one channel, not u16 of sizes \[4, 4, 3\]"),
+        (
+            "x.png",
+            np.zeros((4, 4, 3), np.uint16),
+            r"u8 elements, or u16 of 1 or 2 channels, not u16 of sizes \[4, 4, 3\]",
+        ),
         ("x.png", np.zeros((4,), np.uint16), r"not \[4\]"),
         ("x.jpg", np.zeros((1, 65501), np.uint8), "at most 65500 pixels a side"),
         ("x.gif", np.zeros((4, 4), np.uint8), r"must end in \.npy, \.png"),

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import zlib
+from io import BytesIO, StringIO
 
 import numpy as np
 import pytest
@@ -34,6 +35,26 @@ def test_grey_of_16_bits_is_kept(tmp_path):
     rs.imwrite(tmp_path / "x.png", pixels)
     assert rs.imread(tmp_path / "x.png").dtype == np.uint16
     assert np.array_equal(rs.imread(tmp_path / "x.png"), pixels)
+
+
+def test_grey_of_16_bits_with_alpha_is_kept(tmp_path):
+    pixels = RNG.integers(0, 1 << 16, (5, 7, 2)).astype(np.uint16)
+    rs.imwrite(tmp_path / "x.png", pixels)
+    assert rs.imread(tmp_path / "x.png").dtype == np.uint16
+    assert np.array_equal(rs.imread(tmp_path / "x.png"), pixels)
+    opened = np.asarray(Image.open(tmp_path / "x.png"))  # of grey with alpha Pillow reads the high bytes, as RGBA
+    assert np.array_equal(opened[..., [0, 3]], pixels >> 8)
+
+
+def test_a_transparent_colour_of_an_image_of_pillow_becomes_alpha(tmp_path):
+    for mode, key in (("L", 9), ("RGB", (9, 8, 7)), ("1", 255), ("I;16", 900)):
+        image = Image.new(mode, (4, 3))
+        image.putpixel((1, 2), key)
+        image.info["transparency"] = key
+        rs.imwrite(tmp_path / "x.png", image)
+        written = rs.imread(tmp_path / "x.png")
+        assert np.argwhere(written[..., -1] == 0).tolist() == [[2, 1]]
+        assert np.array_equal(written[..., :-1].squeeze(), np.asarray(image.convert("L") if mode == "1" else image))
 
 
 def test_tensors_and_images_of_pillow_are_written(vulkan_device, tmp_path):
@@ -124,8 +145,8 @@ def test_what_is_no_file_is_refused(tmp_path):
     ("name", "image", "message"),
     [
         ("x.gif", PHOTO, r"the name of an image must end in \.png, \.jpg, \.jpeg, got '.*x\.gif'"),
-        ("x.png", PHOTO.astype(np.float32), r"u8 elements, or u16 of one channel, not f32 of sizes \[5, 7, 3\]"),
-        ("x.png", PHOTO.astype(np.uint16), r"u8 elements, or u16 of one channel, not u16 of sizes \[5, 7, 3\]"),
+        ("x.png", PHOTO.astype(np.float32), r"u8 elements, or u16 of 1 or 2 channels, not f32 of sizes \[5, 7, 3\]"),
+        ("x.png", PHOTO.astype(np.uint16), r"u8 elements, or u16 of 1 or 2 channels, not u16 of sizes \[5, 7, 3\]"),
         ("x.jpg", np.zeros((4, 4, 4), np.uint8), r"with 1 or 3 channels, not \[4, 4, 4\]"),
         ("x.png", np.zeros(4, np.uint8), r"1 to 4 channels, not \[4\]"),
         ("x.jpg", np.zeros((1, 65501), np.uint8), "at most 65500 pixels a side"),
@@ -136,6 +157,41 @@ def test_what_a_file_cannot_hold_is_refused_and_the_old_one_stays(name, image, m
     with pytest.raises(rs.DescriptorError, match=message):
         rs.imwrite(tmp_path / name, image)
     assert [(entry.name, entry.read_bytes()) for entry in tmp_path.iterdir()] == [(name, b"before")]
+
+
+def test_bytes_and_file_objects_are_read(tmp_path):
+    rs.imwrite(tmp_path / "x.png", PHOTO)
+    content = (tmp_path / "x.png").read_bytes()
+    written = BytesIO()
+    written.write(content)  # and stands at its end
+    for file in (content, bytearray(content), memoryview(content), BytesIO(content), written):
+        assert np.array_equal(rs.imread(file), PHOTO)
+    with (tmp_path / "x.png").open("rb") as file:
+        for _ in range(2):
+            assert np.array_equal(rs.imread(file), PHOTO)
+        assert not file.closed
+    read, write = os.pipe()
+    os.write(write, content)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        assert np.array_equal(rs.imread(pipe), PHOTO)
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        (b"no image", "cannot read 8 bytes: cannot identify image file"),
+        (BytesIO(png_header(8000, 8000)), "cannot read BytesIO: 41 bytes cannot hold the 8000 x 8000 pixels"),
+        (StringIO("text"), r"opened for reading bytes, such as open\(path, 'rb'\); StringIO reads str"),
+        (None, "file must be a path, bytes, or a file object opened for reading bytes, got NoneType"),
+        (7, "file must be a path, bytes, or a file object opened for reading bytes, got int"),
+        (PHOTO, "file must be a path, bytes, or a file object opened for reading bytes, got ndarray"),
+    ],
+    ids=str,
+)
+def test_what_is_neither_path_nor_bytes_nor_file_is_refused(file, message):
+    with pytest.raises(rs.DescriptorError, match=message):
+        rs.imread(file)
 
 
 def test_without_pillow_the_extra_is_named():

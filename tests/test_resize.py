@@ -78,6 +78,13 @@ def test_an_image_of_pillow_gives_one():
         assert (result.mode, result.size) == (expected.mode, (11, 9))
         if mode in ("L", "RGB"):
             assert np.array_equal(np.asarray(result), np.asarray(expected.resize((11, 9))))
+    grey = Image.new("L", (40, 30), 7)
+    grey.info["transparency"] = 7
+    assert np.asarray(rs.resize(grey, (3, 4))).tolist() == [[[7, 0]] * 4] * 3
+    deep = Image.fromarray(np.full((9, 9), 700, np.uint16))
+    deep.info["transparency"] = 700
+    with pytest.raises(rs.UnsupportedError, match="Pillow has no image of grey with alpha of 16 bits"):
+        rs.resize(deep, (3, 4))
     image.info["comment"] = "kept"
     assert rs.resize(image, (9, 11)).info["comment"] == "kept"
     assert rs.resize(Image.fromarray(PHOTO), (9, 11), linear_light=True).size == (11, 9)

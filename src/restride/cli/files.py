@@ -47,7 +47,7 @@ _RAW_TYPES = ("bf16", "f8e4m3fn", "f8e5m2")
 class FileArray:
     """The content of a .npy file or an image: elements in logical order.
 
-    An image is u8[height,width], u8[height,width,channels], or u16[height,width].
+    An image is u8[height,width], u8[height,width,channels], u16[height,width], or with alpha u16[height,width,2].
     """
 
     array: Array

@@ -47,9 +47,9 @@ from restride.weights import DEFAULTS, POLICIES, Request, measured
 
 FILES = """\
 Files end in .npy, .png, .jpg or .bin. An image is u8 of sizes [height, width, channels], a gray one [height, width],
-u16 if it is a PNG of 16 bits; 16-bit colours are read as u8, as Pillow reads them. A .npy file has its elements in
-logical order. A .bin file is a raw buffer as it lies on the device, padding included: --desc describes IN, and the
-description of OUT is printed.
+u16 if it is a PNG of 16 bits, with alpha or without; 16-bit colours are read as u8, as Pillow reads them. A transparent
+colour of a PNG becomes alpha. A .npy file has its elements in logical order. A .bin file is a raw buffer as it lies on
+the device, padding included: --desc describes IN, and the description of OUT is printed.
 """
 NUMBERS = (
     "An option of several numbers takes every word up to the next option: name the files first, or end the numbers "

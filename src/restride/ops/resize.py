@@ -16,7 +16,7 @@ from restride.ops.resample import resample
 from restride.plan.problem import MOST_CHANNELS
 from restride.plan.two_sources import CODES, light_kernels
 from restride.tensor.arrays import asarray
-from restride.tensor.images import image_of, is_pillow, with_channels
+from restride.tensor.images import image_of, is_pillow, pixels_of
 from restride.tensor.tensor import Tensor, empty
 from restride.weights import Request, resized_axes
 from restride.weights.like.libraries import Library, ModeName
@@ -46,7 +46,7 @@ def resize(
 
     Args:
         image: an array, a Tensor, anything else that ``rs.asarray`` takes, or a Pillow image, whose palette becomes RGB
-            or RGBA as in ``rs.imread``.
+            or RGBA and whose transparent colour becomes alpha, as in ``rs.imread``.
         sizes: rows and columns of the result.
         mode: as in ``resample``.
         like: as in ``resample``; ``antialias`` is then the library's own unless it is given.
@@ -81,8 +81,7 @@ def resize(
             raise DescriptorError(
                 f"axes {axes!r} are for arrays; an image of Pillow has rows and columns: leave them out"
             )
-        pixels = with_channels(image)
-        resized = resize(asarray(pixels), sizes, mode, axes=(0, 1), premultiply=premultiply, **options)
+        resized = resize(asarray(pixels_of(image)), sizes, mode, axes=(0, 1), premultiply=premultiply, **options)
         result = image_of(resized.numpy())
         result.info = image.info.copy() if result.mode == image.mode else {}
         return result

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
+import zlib
+from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.runtime.file_store import write_file
+from restride.tensor.image_files import read_jpeg, read_png
 from restride.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -29,24 +31,27 @@ _LONGEST_JPEG_SIDE = 65_500
 _MODES = dict.fromkeys(("P", "CMYK", "YCbCr", "LAB", "HSV", "RGBX"), "RGB")
 _MODES |= {"1": "L", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
 """The mode that a picture with other pixels is converted to."""
-_FOREIGN_ORDER_MODE = {"little": "I;16B", "big": "I;16L"}[sys.byteorder]
-"""The mode of 16 bits in the foreign byte order, which TIFF files may have."""
+_KEYED_MODES = ("1", "L", "RGB", "I;16", "I;16B", "I;16L")
+"""Modes of pictures that may have a transparent colour, which their ``info`` names."""
 
 
-def imread(path: str | os.PathLike[str]) -> Array:
+def imread(file: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]) -> Array:
     """Read a PNG or JPEG file as a numpy array of rows, columns and channels, turned as its EXIF orientation says.
 
-    Elements are u8, but u16 for a grey PNG of 16 bits; colours of 16 bits are read as u8, as Pillow does. A grey image
-    has only rows and columns; grey with alpha has 2 channels, RGB 3, RGBA 4. Palettes become RGB, or RGBA if the
-    palette has transparency; CMYK becomes RGB. No device is needed.
+    Elements are u8, but u16 for a grey PNG of 16 bits, with or without alpha; colours of 16 bits are read as u8, as
+    Pillow does. A grey image has only rows and columns; grey with alpha has 2 channels, RGB 3, RGBA 4. A transparent
+    colour of a PNG (tRNS) becomes alpha: 0 where all bits of a pixel equal it, elsewhere the greatest element. Palettes
+    become RGB, or RGBA if the palette has transparency; CMYK becomes RGB. No device is needed.
 
     Args:
-        path: a file; its content, not its name, determines the format.
+        file: a path, the bytes of a file, or a file object opened for reading bytes, which is read from its start, if
+            it can seek, and stays open; the content, not a name, determines the format.
 
     Raises:
         OSError: there is no such file, or it cannot be read.
         DescriptorError: it is not a regular file, not an image of these formats, damaged, too short for the pixels that
-            its header claims, or has more pixels than Pillow accepts (``PIL.Image.MAX_IMAGE_PIXELS``).
+            its header claims, or has more pixels than Pillow accepts (``PIL.Image.MAX_IMAGE_PIXELS``). JPEG with
+            arithmetic coding is read to 4,194,304 samples, or 512 pixels for each of its bytes if these are more.
         UnsupportedError: Pillow is not installed: the extra ``images``.
 
     Examples:
@@ -56,28 +61,88 @@ def imread(path: str | os.PathLike[str]) -> Array:
         ...     rs.imread(f"{folder}/grey.png").tolist()
         [[7, 7, 7], [7, 7, 7]]
     """
-    path = Path(path)
-    image_module = pillow()
-    from PIL import ImageOps
-
+    pillow()
+    if isinstance(file, bytes | bytearray | memoryview):
+        return _read(BytesIO(file), f"{memoryview(file).nbytes} bytes")
+    if hasattr(file, "read"):
+        content = _content(file)
+        return _read(BytesIO(content), str(getattr(file, "name", type(file).__name__)))
+    try:
+        path = Path(file)
+    except TypeError:
+        raise DescriptorError(
+            f"file must be a path, bytes, or a file object opened for reading bytes, got {type(file).__name__}"
+        ) from None
     if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
         raise DescriptorError(f"cannot read {path}: not a file")
-    with path.open("rb") as file:
-        try:
-            with image_module.open(file, formats=IMAGES) as opened:
-                _require_pixels(opened, file)
-                # Cameras record how they were held; turn the picture as a viewer does.
-                image = ImageOps.exif_transpose(opened)
-                if image.mode.startswith("I"):  # grey of 16 bits; "I" in older Pillows, "I;16" now
-                    return np.array(image).astype(np.uint16, copy=False)
-                return np.array(with_channels(image))
-        except (
-            Exception
-        ) as error:  # Pillow raises ten types for different faults: SyntaxError, EOFError, struct.error, ...
-            if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
-                raise
-            why = str(error).replace(f" {file!r}", "") or type(error).__name__
-            raise DescriptorError(f"cannot read {path}: {why}") from error
+    with path.open("rb") as opened:
+        return _read(opened, os.fspath(path))
+
+
+def _content(file: Any) -> bytes:
+    """All bytes of a file object."""
+    if hasattr(file, "seekable") and file.seekable():
+        file.seek(0)
+    content = file.read()
+    if not isinstance(content, bytes):
+        raise DescriptorError(
+            f"file must be opened for reading bytes, such as open(path, 'rb'); {type(file).__name__} reads "
+            f"{type(content).__name__}"
+        )
+    return content
+
+
+def _read(file: BinaryIO, name: str) -> Array:
+    """``imread`` of a file that can seek; errors call it ``name``."""
+    try:
+        return _decoded(file)
+    # Pillow raises ten types for different faults: SyntaxError, EOFError, struct.error, ...
+    except Exception as error:
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
+            raise
+        why = str(error).replace(f" {file!r}", "") or type(error).__name__
+        raise DescriptorError(f"cannot read {name}: {why}") from error
+
+
+def _decoded(file: BinaryIO) -> Array:
+    with pillow().open(file, formats=IMAGES) as opened:
+        if opened.format != "PNG":
+            opened.decodermaxblock = read_jpeg(file) or opened.decodermaxblock
+            return _upright(opened)
+        bits, color, key = read_png(file)
+        if (bits, color) == (16, 4):
+            # Pillow would keep the high bytes alone; its unpacker for RGBA keeps the four bytes of each pixel.
+            return _upright(opened, "RGBA").view(">u2").astype(np.uint16)
+        if key is None:
+            return _upright(opened)
+        if (bits, color) != (16, 2):
+            # Samples of fewer bits are spread over all codes: 3 of 2 bits becomes 255.
+            opened.info["transparency"] = np.multiply(key, 255 // ((1 << bits) - 1) if bits < 8 else 1)
+            return _upright(opened)
+        del opened.info["transparency"]
+        high = _upright(opened)
+    # Pillow keeps the first byte of each sample; its unpacker for the other byte order keeps the second.
+    with pillow().open(file, formats=IMAGES) as again:
+        del again.info["transparency"]
+        low = _upright(again, "RGB;16L")
+    return _with_alpha(high, high.astype(np.uint16) << 8 | low, key)
+
+
+def _upright(opened: Any, unpacker: str | None = None) -> Array:
+    """Decode, by this unpacker of Pillow's if one is given, and turn as EXIF says how the camera was held."""
+    from PIL import ImageOps
+
+    if unpacker is not None:
+        opened.tile = [(*tile[:3], unpacker) for tile in opened.tile]
+    image = ImageOps.exif_transpose(opened)
+    pixels: Array = pixels_of(image.convert("I;16") if image.mode == "I" else image)  # "I" in older Pillows
+    return pixels
+
+
+def _with_alpha(pixels: Array, samples: Array, key: Any) -> Array:
+    """Append alpha to the channels: 0 where all ``samples`` of a pixel equal the transparent colour ``key``."""
+    is_key = (samples.reshape(*pixels.shape[:2], -1) == key).all(2)
+    return np.dstack([pixels, np.where(is_key, 0, np.iinfo(pixels.dtype).max).astype(pixels.dtype)])
 
 
 def imwrite(path: str | os.PathLike[str], image: Any) -> None:
@@ -86,7 +151,8 @@ def imwrite(path: str | os.PathLike[str], image: Any) -> None:
     Args:
         path: ends in .png, .jpg or .jpeg, which determines the format; JPEG has quality 95.
         image: rows and columns, or rows, columns and channels: an array, a Tensor, or a Pillow image, whose pixels are
-            converted as by ``imread``. Elements are u8, or u16 for a grey PNG; channels are 1 to 4, for JPEG 1 or 3.
+            converted as by ``imread``. Elements are u8, or u16 for a grey PNG, with or without alpha; channels are 1 to
+            4, for JPEG 1 or 3.
 
     Raises:
         DescriptorError: the name has another ending, or the format cannot hold these elements or sizes.
@@ -104,11 +170,27 @@ def imwrite(path: str | os.PathLike[str], image: Any) -> None:
     kind = IMAGE_FORMATS.get(path.suffix.lower())
     if kind is None:
         raise DescriptorError(f"the name of an image must end in {', '.join(IMAGE_FORMATS)}, got {os.fspath(path)!r}")
-    array = image.numpy() if isinstance(image, Tensor) else np.asarray(with_channels(image))
+    array = image.numpy() if isinstance(image, Tensor) else np.asarray(pixels_of(image))
     require_holds(kind, array.dtype, array.shape)
+    if array.dtype == np.uint16 and array.shape[2:] == (2,):
+        write_file(path, _grey_with_alpha(array))
+        return
     pixels = image_of(array)
     options = {"quality": _JPEG_QUALITY} if kind == "JPEG" else {}
     write_file(path, lambda file: pixels.save(file, kind, **options))
+
+
+def _grey_with_alpha(array: Array) -> bytes:
+    """A PNG file of grey with alpha of 16 bits, which Pillow cannot write.
+
+    A pixel has as many bytes as one of RGBA of 8 bits: the file is written as these, and its header is changed.
+    """
+    file = BytesIO()
+    image_of(array.astype(">u2").view(np.uint8)).save(file, "PNG")
+    content = bytearray(file.getvalue())
+    content[24:26] = 16, 4  # bits of a sample, and the color type
+    content[29:33] = zlib.crc32(content[12:29]).to_bytes(4, "big")
+    return bytes(content)
 
 
 def is_pillow(image: Any) -> bool:
@@ -116,19 +198,25 @@ def is_pillow(image: Any) -> bool:
     return hasattr(image, "getbands")
 
 
-def with_channels(image: Any) -> Any:
-    """Convert a Pillow image to a mode whose numbers are brightness, if necessary; return anything else unchanged."""
+def pixels_of(image: Any) -> Any:
+    """The pixels of a Pillow image as an array of brightness, and of alpha if it has any; anything else unchanged."""
     if not is_pillow(image):
         return image
-    if image.mode == "P" and "transparency" in image.info:
-        return image.convert("RGBA")
-    if image.mode == _FOREIGN_ORDER_MODE:
-        return pillow().fromarray(np.asarray(image).astype(np.uint16))
-    return image.convert(_MODES[image.mode]) if image.mode in _MODES else image
+    key = image.info.get("transparency")
+    mode = "RGBA" if image.mode == "P" and key is not None else _MODES.get(image.mode, image.mode)
+    pixels = np.array(image.convert(mode) if mode != image.mode else image)
+    pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
+    return pixels if key is None or image.mode not in _KEYED_MODES else _with_alpha(pixels, pixels, key)
 
 
 def image_of(array: Array) -> Any:
-    """An array of (rows, columns) or (rows, columns, channels) as a Pillow image."""
+    """An array of (rows, columns) or (rows, columns, channels) as a Pillow image.
+
+    Raises:
+        UnsupportedError: it is grey with alpha of 16 bits.
+    """
+    if array.dtype == np.uint16 and array.shape[2:] == (2,):
+        raise UnsupportedError("Pillow has no image of grey with alpha of 16 bits: pass an array, such as rs.imread's")
     pixels = array[:, :, 0] if array.ndim == 3 and array.shape[2] == 1 else array
     return pillow().fromarray(np.ascontiguousarray(pixels))
 
@@ -136,8 +224,8 @@ def image_of(array: Array) -> Any:
 def require_holds(kind: str, dtype: np.dtype[Any], sizes: tuple[int, ...]) -> None:
     """Raise ``DescriptorError`` unless a file of this format can hold elements of ``dtype`` in ``sizes``."""
     channels = sizes[2] if len(sizes) == 3 else 1
-    if not (dtype == np.uint8 or (kind == "PNG" and dtype == np.uint16 and channels == 1)):
-        holds = "u8 elements" if kind == "JPEG" else "u8 elements, or u16 of one channel"
+    if not (dtype == np.uint8 or (kind == "PNG" and dtype == np.uint16 and channels in (1, 2))):
+        holds = "u8 elements" if kind == "JPEG" else "u8 elements, or u16 of 1 or 2 channels"
         raise DescriptorError(f"a {kind} image holds {holds}, not {as_dtype(dtype)} of sizes {list(sizes)}")
     if len(sizes) not in {2, 3} or channels not in ((1, 3) if kind == "JPEG" else (1, 2, 3, 4)) or min(sizes) < 1:
         raise DescriptorError(
@@ -159,28 +247,3 @@ def pillow() -> Any:
     except ImportError as error:
         raise UnsupportedError("images need Pillow: pip install 'restride[images]'") from error
     return Image
-
-
-_DEFLATED = 1032
-"""Most bytes that one byte of a PNG's data can expand to: the limit of any deflate stream."""
-_JPEG_BITS = 1 / 64
-"""Least bits of a JPEG pixel: a block of 8 x 8 takes at least one Huffman code."""
-_PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
-"""Channels of each PNG color type."""
-
-
-def _require_pixels(opened: Any, file: BinaryIO) -> None:
-    """Raise if a file is too short for its pixels: Pillow would allocate them and fill them with grey."""
-    width, height = opened.size
-    bits, most = _JPEG_BITS, 1
-    place = file.tell()
-    file.seek(0)
-    head = file.read(26)
-    nbytes = file.seek(0, 2)
-    file.seek(place)
-    if opened.format == "PNG":
-        if head[12:16] != b"IHDR":
-            raise ValueError("it is damaged, a PNG image begins with its IHDR")
-        bits, most = head[24] * _PNG_CHANNELS[head[25]], _DEFLATED
-    if width * height * bits > 8 * nbytes * most:
-        raise ValueError(f"{nbytes} bytes cannot hold the {width} x {height} pixels of its header")
