@@ -263,7 +263,7 @@ NAN_AT_3 = np.array([[1, 1, 1, 1, 1, 1, 1, 1], [1, 1, 1, np.nan, 1, 1, 1, 0]])
         ({"src_scale": "2"}, "src_scale must be numbers, got an array of <U1, for f32"),
         ({"src_scale": True}, "src_scale must be numbers, got an array of bool, for f32"),
         ({"src_scale": 1j}, "src_scale must be numbers, got an array of complex128, for f32"),
-        ({"src_scale": [[1, 2], [3]]}, "src_scale must be numbers, not this list: .*, for f32"),
+        ({"src_scale": [[1, 2], [3]]}, "src_scale of type list is not one that numpy takes: .*, for f32"),
         ({"src_scale": np.zeros(2, "V4")}, r"src_scale must be numbers, got an array of \|V4, for f32"),
         (
             {"src_scale": [1, 2]},

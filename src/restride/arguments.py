@@ -1,16 +1,18 @@
-"""Arguments as callers write them: exact Python ints from any integer type, words from a list, or a clear refusal.
+"""Arguments as callers write them: exact Python ints, words from a list, arrays without a mask; or a clear refusal.
 
 The errors name the argument, its value and the rule; the public function adds the descriptor (``restride.errors``).
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any, SupportsIndex
 
 import numpy as np
+import numpy.typing as npt
 
 from restride.errors import DescriptorError, shown
 
@@ -118,3 +120,86 @@ def require_word(argument: str, value: Any, known: Sequence[str | bool | None]) 
     is_word = value is None or isinstance(value, str | bool | np.bool_)
     if not is_word or value not in known:
         raise DescriptorError(f"{argument} must be one of {', '.join(map(repr, known))}, not {value!r}")
+
+
+# Arrays, and lists of numbers.
+
+
+def as_numpy(argument: str, value: Any, dtype: np.dtype[Any] | None = None) -> npt.NDArray[Any]:
+    """``value`` as a plain numpy array, over its own memory if it has any. Every array from outside is taken here.
+
+    numpy makes f64 of a list with an integer of 2^63 or more and a smaller one. Here integers in a list stay exact:
+    [2^64 - 12, 5] is u64.
+
+    Args:
+        argument: name of the argument in error messages.
+        value: an array, a number or nested sequences of numbers.
+        dtype: the type that the elements are for. Only if there is one, a list may have integers that neither s64 nor
+            u64 holds together: for a type of integers each keeps its low 64 bits, for another they are f64.
+
+    Raises:
+        DescriptorError: a mask would be lost, numpy cannot convert ``value``, or it is a list of integers that no type
+            holds together.
+    """
+    require_unmasked(argument, value)
+    try:
+        array = np.asanyarray(value)
+    except (TypeError, ValueError) as error:
+        raise DescriptorError(
+            f"{argument} of type {type(value).__name__} is not one that numpy takes: {error}"
+        ) from error
+    require_unmasked(argument, array)  # the result of an __array__ may be masked too
+    array = np.asarray(array)
+    numbers = exact_members(value, array)
+    if numbers is None:
+        return array
+    are_integers = all(isinstance(number, int) for number in numbers)
+    if are_integers and min(numbers) >= 0 and max(numbers) < 1 << 64:
+        return np.array(numbers, np.uint64).reshape(array.shape)
+    if are_integers and dtype is None:
+        raise DescriptorError(
+            f"{argument} has integers from {shown(min(numbers))} to {shown(max(numbers))}, and neither s64 nor u64 has "
+            f"them all"
+        )
+    if dtype is None or dtype.kind not in "iu":
+        return array
+    return np.array([_low_bits(argument, number) for number in numbers], np.uint64).reshape(array.shape)
+
+
+def require_unmasked(argument: str, value: Any) -> None:
+    """Refuse a masked array, and a list that has one: a tensor has no mask.
+
+    Raises:
+        DescriptorError: ``value`` is masked.
+    """
+    if isinstance(getattr(value, "_meta", value), np.ma.MaskedArray):  # dask's says which arrays it computes
+        raise DescriptorError(
+            f"{argument} is masked, and a tensor has no mask: pass {argument}.filled(...), for sizes {value.shape}"
+        )
+    if isinstance(value, list | tuple) and any(
+        issubclass(kind, list | tuple | np.ma.MaskedArray) for kind in set(map(type, value))
+    ):
+        for place, member in enumerate(value):
+            require_unmasked(f"{argument}[{place}]", member)
+
+
+def exact_members(value: Any, array: npt.NDArray[Any]) -> list[int | float] | None:
+    """The numbers of a list as Python's, in order, where ``array``, which numpy makes of it, may have rounded integers.
+
+    None: ``value`` is no list of numbers, or ``array`` holds it exactly: it is of integers, or f64 holds them.
+    """
+    if not isinstance(value, list | tuple) or array.dtype not in (np.float64, np.dtype(object)):
+        return None
+    if array.dtype == np.float64 and not ((np.abs(array) >= 2.0**53) & np.isfinite(array)).any():
+        return None
+    members = np.asarray(value, object)
+    numbers = [number.item() if isinstance(number, np.generic) else number for number in members.ravel()]
+    are_numbers = all(isinstance(number, int | float) for number in numbers)
+    return numbers if are_numbers and any(isinstance(number, int) for number in numbers) else None
+
+
+def _low_bits(argument: str, number: float) -> int:
+    """The low 64 bits of a number without its fraction, as where it is assigned alone; 0 for infinities and NaN."""
+    if isinstance(number, int) and not -(1 << 63) <= number < 1 << 64:
+        raise DescriptorError(f"{argument} has {shown(number)}, an integer of more than 64 bits")
+    return int(number) % (1 << 64) if math.isfinite(number) else 0

@@ -17,7 +17,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import integers, require_word
+from restride.arguments import as_numpy, integers, require_word
 from restride.dtypes import DType
 from restride.errors import DescriptorError, ErrorContext, shown
 from restride.layout import TensorDesc
@@ -333,12 +333,9 @@ def numbers(argument: str, value: Any) -> npt.NDArray[Any]:
     """``value`` as an array of real numbers: numpy's integers and floats, and those of ml_dtypes.
 
     Raises:
-        DescriptorError: it is not made of numbers.
+        DescriptorError: it is masked, or not made of numbers.
     """
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError) as error:
-        raise DescriptorError(f"{argument} must be numbers, not this {type(value).__name__}: {error}") from error
+    array = as_numpy(argument, value, np.dtype(np.float32))
     is_extension = array.dtype.kind == "V" and not issubclass(array.dtype.type, np.void)
     if array.dtype.kind not in "iuf" and not is_extension:
         raise DescriptorError(f"{argument} must be numbers, got an array of {array.dtype}")

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from restride.arguments import require_unmasked
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.reorder import reorder
 from restride.ops.resample import resample
@@ -158,6 +159,7 @@ def _sizes(dsize: Any, fx: Any, fy: Any, what: str) -> tuple[tuple[int, int] | N
 
 
 def _into(dst: Any, result: Any) -> Any:
+    require_unmasked("dst", dst)
     if not isinstance(dst, np.ndarray) or dst.shape != result.shape or dst.dtype != result.dtype:
         other = f"{dst.shape} and {dst.dtype}" if isinstance(dst, np.ndarray) else repr(dst)[:60]
         raise DescriptorError(f"dst must be a numpy array of sizes {result.shape} and type {result.dtype}, not {other}")

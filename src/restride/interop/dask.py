@@ -22,7 +22,7 @@ import numpy.typing as npt
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
-from restride.arguments import integers
+from restride.arguments import as_numpy, integers
 from restride.dtypes import DType, DTypeLike
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
@@ -310,7 +310,7 @@ def _join_and_compute(
     whole = _window(needed)
     part = np.empty(lengths(whole), stored.newbyteorder("="))
     for place, block in zip(map(_window, places), blocks, strict=True):
-        elements = np.asarray(block)
+        elements = as_numpy("a block of x", block)
         if elements.shape != lengths(place) or elements.dtype != stored:
             raise DescriptorError(
                 f"the block at {spelled(place)} of the dask array is {elements.dtype}{list(elements.shape)}, and its "

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, SupportsIndex, TypedDict,
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import counts, integers, require_word
+from restride.arguments import as_numpy, counts, integers, require_word
 from restride.arithmetic import NO_ARITHMETIC, Rounding, numbers, require_of_type
 from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed
@@ -472,10 +472,7 @@ def read_boxes(boxes: Any, units: Any) -> npt.NDArray[Any]:
         DescriptorError: not (boxes, 4) numbers; not finite, or too far; integers that hold no pixel; unknown units.
     """
     require_word("units", units, UNITS)
-    try:
-        edges = np.asarray(boxes)
-    except (TypeError, ValueError) as error:
-        raise DescriptorError(f"boxes must be an array of (boxes, 4) numbers: {error}") from error
+    edges = as_numpy("boxes", boxes)
     if not edges.size and edges.ndim == 1:
         edges = edges.reshape(0, 4).astype(np.int64)
     if edges.ndim != 2 or edges.shape[1] != 4 or edges.dtype.kind not in "iuf":

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from restride.arguments import as_numpy, exact_members
+from restride.arithmetic import value_range
 from restride.dtypes import DType
 from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc
@@ -21,11 +23,11 @@ def equal(x: Tensor, y: Any, negated: bool = False) -> Any:
 
     Numbers are compared exactly, whatever their types: no element of s64 equals an f64 that it only rounds to. -0.0
     equals 0.0, and NaN equals nothing. A Python float is first rounded to the type of ``x``, so that an f32 element can
-    equal 0.1; a list of floats is an array of f64, and is not rounded.
+    equal 0.1; the numbers of a list are not rounded.
 
     Args:
         x: a tensor.
-        y: a tensor on the same device, an array, or a number.
+        y: a tensor on the same device, an array, a number, or nested sequences of numbers.
         negated: whether elements are not equal instead, NaN included.
 
     Returns:
@@ -36,6 +38,12 @@ def equal(x: Tensor, y: Any, negated: bool = False) -> Any:
     Raises:
         DescriptorError: sizes do not broadcast, or ``y`` lies on another device.
     """
+    if isinstance(y, list | tuple):
+        array = as_numpy("y", y, np.dtype(np.float64))
+        numbers = exact_members(y, array)
+        if numbers is not None:
+            return _equal_to_each(x, numbers, array.shape, negated)
+        y = array
     other = _operand(x, y)
     if other is None:
         return NotImplemented
@@ -59,6 +67,19 @@ def equal(x: Tensor, y: Any, negated: bool = False) -> Any:
     return result
 
 
+def _equal_to_each(x: Tensor, numbers: list[int | float], sizes: tuple[int, ...], negated: bool) -> Any:
+    """``equal`` for numbers that no type holds together. Those that are no value of the type of ``x`` equal nothing."""
+    if x.dtype.is_float or x.dtype.itemsize < 8:  # f64 holds all its values
+        return equal(x, np.array([_exact(number) for number in numbers]).reshape(sizes), negated)
+    low, high = value_range(x.dtype)
+    are_elements = [low <= number <= high and number % 1 == 0 for number in numbers]
+    each = zip(numbers, are_elements, strict=True)
+    elements = np.array([int(number) if is_one else 0 for number, is_one in each], x.dtype.dtype).reshape(sizes)
+    if all(are_elements):
+        return equal(x, elements, negated)
+    return equal(equal(x, elements), np.where(are_elements, 1.0, np.nan).reshape(sizes), negated)
+
+
 def _strided(x: Tensor) -> Tensor:
     return x if x.desc.strides is not None else x.copy()
 
@@ -69,7 +90,7 @@ def _operand(x: Tensor, y: Any) -> Tensor | None:
         return y
     if isinstance(y, int | float) and not isinstance(y, bool | np.generic):
         y = _constant(x.dtype, y)
-    elif not isinstance(y, bool | list | tuple) and not hasattr(y, "__array__") and not hasattr(y, "__dlpack__"):
+    elif not isinstance(y, bool) and not hasattr(y, "__array__") and not hasattr(y, "__dlpack__"):
         return None
     return asarray(y, device=x.device)
 
@@ -84,8 +105,13 @@ def _constant(dtype: DType, number: Any) -> Any:
     for wide in (np.int64, np.uint64):
         if np.iinfo(wide).min <= number <= np.iinfo(wide).max:
             return wide(number)
+    return _exact(number)
+
+
+def _exact(number: float) -> np.float64:
+    """The number as f64, NaN if f64 does not have it."""
     try:
-        return np.float64(number) if int(float(number)) == number else np.float64("nan")
+        return np.float64(number) if float(number) == number else np.float64("nan")
     except OverflowError:
         return np.float64("nan")
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from restride.arguments import as_numpy
 from restride.errors import DescriptorError
 
 PLACES = ("center", "top_left")
@@ -39,7 +40,7 @@ class Letterboxed:
         index: the box: a whole number, or an array of one for each point, where axes of the points may have size 1: for
             points (images, points, 2) one for each image is ``np.arange(images)[:, None]``.
         """
-        array = _read(points, 2)
+        array = _read("points", points, 2)
         if array.ndim == 0 or array.shape[-1] != 2:
             raise DescriptorError(f"points must be (..., 2), y and x, got shape {array.shape}")
         box = self._index(index, array.shape[:-1])
@@ -50,7 +51,7 @@ class Letterboxed:
         return in_image
 
     def _index(self, index: Any, points: tuple[int, ...]) -> npt.NDArray[np.int64]:
-        array = np.asarray(index)
+        array = as_numpy("index", index)
         if array.dtype.kind not in "iuf" or (array != np.floor(array)).any():
             raise DescriptorError(f"index must be whole numbers, got {index!r} of {array.dtype}")
         is_of_axes = array.ndim == len(points) and all(
@@ -67,16 +68,16 @@ class Letterboxed:
 
     def to_image(self, boxes: Any, index: Any) -> npt.NDArray[np.float64]:
         """Boxes (..., 4) of the outputs ``index``, y0, x0, y1, x1, as boxes of their images, in the same order."""
-        array = _read(boxes, 4)
+        array = _read("boxes", boxes, 4)
         if array.ndim == 0 or array.shape[-1] != 4:
             raise DescriptorError(f"boxes must be (..., 4), y0, x0, y1, x1, got shape {array.shape}")
         corners = self.points(array[..., :2], index), self.points(array[..., 2:], index)
         return np.concatenate([np.minimum(*corners), np.maximum(*corners)], axis=-1)
 
 
-def _read(numbers: Any, length: int) -> npt.NDArray[np.float64]:
+def _read(argument: str, numbers: Any, length: int) -> npt.NDArray[np.float64]:
     """``numbers`` as f64 of shape (..., length); an empty list as (0, length)."""
-    array = np.asarray(numbers, np.float64)
+    array = as_numpy(argument, numbers).astype(np.float64, copy=False)
     return array.reshape(0, length) if array.shape == (0,) else array
 
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, 
 
 import numpy as np
 
-from restride.arguments import integer, require_word
+from restride.arguments import as_numpy, integer, require_word
 from restride.dtypes import DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.layout import TensorDesc
@@ -392,10 +392,7 @@ def _require_options(sizes: tuple[int, int], shorter: int | None, letterbox: Any
 
 def _of_channels(argument: str, value: Any) -> Any:
     """``value`` as a number, or as a tuple of one for each channel."""
-    try:
-        array = np.asarray(value)
-    except ValueError as error:  # lists of several lengths
-        raise DescriptorError(f"{argument} must be a number, or one for each channel: {error}") from error
+    array = as_numpy(argument, value)
     if array.dtype.kind not in "biuf" or array.ndim > 1:
         raise DescriptorError(f"{argument} must be a number, or one for each channel, got {value!r}")
     return tuple(array.tolist()) if array.ndim else array.item()

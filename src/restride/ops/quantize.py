@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import integer, require_word
+from restride.arguments import as_numpy, integer, require_word
 from restride.arithmetic import numbers, require_unit, value_range
 from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext
@@ -326,7 +326,7 @@ def _quantized_type(zero_point: Any) -> DType | None:
     """The element type of ``zero_point``; None for a Python number or a list, which has none."""
     if not hasattr(zero_point, "dtype"):
         return None
-    dtype = as_dtype(zero_point.dtype if isinstance(zero_point, Tensor) else np.asarray(zero_point).dtype)
+    dtype = as_dtype(zero_point.dtype if isinstance(zero_point, Tensor) else as_numpy("zero_point", zero_point).dtype)
     if dtype.name not in QUANTIZED_TYPES:
         raise DescriptorError(
             f"zero_point of {dtype} does not say the type of the result, which is one of "

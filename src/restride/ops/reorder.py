@@ -22,6 +22,7 @@ from restride.ops.target import (
     require_room,
 )
 from restride.plan.steps import SOURCE, Site, Steps
+from restride.tensor.arrays import host_array
 from restride.tensor.device import Device
 from restride.tensor.tensor import METHODS, Tensor
 
@@ -160,6 +161,8 @@ def assign(view: Tensor, value: Any) -> None:
         raise DescriptorError(f"value is None, and {view.desc} takes an array, a tensor or a number")
     if isinstance(value, Tensor) and value.device is not view.device:
         raise DescriptorError(f"value {value!r} lies on another device than {view!r}: .to(x.device) copies it there")
+    if isinstance(value, list | tuple):
+        value = host_array(value, view.dtype)
     src = source_beside(value, view)
     extra = src.ndim - view.ndim
     if extra > 0 and set(src.sizes[:extra]) <= {1}:

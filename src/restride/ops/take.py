@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import require_word
+from restride.arguments import as_numpy, require_word
 from restride.dtypes import as_number, cast
 from restride.errors import DescriptorError, ErrorContext
 from restride.kernel import Limits
@@ -116,8 +116,8 @@ def pad_plan(src: TensorDesc, out: Out | None, limits: Limits, pad_width: Any, m
 
 def _pairs(pad_width: Any, src: TensorDesc) -> list[list[int]]:
     """How many elements lie before and behind each axis."""
+    widths = as_numpy("pad_width", pad_width)
     try:
-        widths = np.asarray(pad_width)
         pairs = np.broadcast_to(widths, (src.rank, 2))
     except ValueError:
         raise DescriptorError(f"pad_width {pad_width!r} is not a pair for each of {src.rank} axes, for {src}") from None

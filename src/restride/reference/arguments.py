@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from restride.arguments import MAX_RANK, integers
+from restride.arguments import MAX_RANK, as_numpy, integers
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError
 
@@ -15,8 +15,8 @@ Array = np.ndarray[Any, Any]
 
 
 def as_array(x: Any) -> Array:
-    """``x`` as a numpy array of a known element type and of rank 0 to 8; an array is not copied."""
-    array = np.asarray(x)
+    """``x`` as a numpy array of a known element type and of rank 0 to 8, without a mask; an array is not copied."""
+    array = as_numpy("array", x)
     as_dtype(array.dtype)
     if array.ndim > MAX_RANK:
         raise DescriptorError(f"rank {array.ndim} exceeds {MAX_RANK}: x has sizes {list(array.shape)}")

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from restride.arguments import as_numpy
 from restride.dtypes import as_dtype
 from restride.errors import UnsupportedError
-from restride.reference.arguments import Array
+from restride.reference.arguments import Array, as_array
 from restride.reference.conversion import convert
 from restride.reference.reorder import reorder
 from restride.reference.resample import NEUTRAL, resample, resample_limits
@@ -56,7 +57,7 @@ def _cropped(
     fill: Any = 0,
     **others: Any,
 ) -> tuple[Array, Array]:
-    array, edges = np.asarray(x), np.asarray(boxes)
+    array, edges = as_array(x), as_numpy("boxes", boxes)
     dtype = others.get("dtype")
     others["dtype"] = as_dtype(array.dtype if dtype is None else dtype).dtype
     is_cut = edges.dtype.kind in "iu" and units == "pixels"
@@ -73,7 +74,7 @@ def _cropped(
             tuple(sizes),
             _place(box, sizes, letterbox) if is_cut else [(0, size) for size in sizes],
             tuple(axis for axis, flipping in zip(image_axes, words, strict=True) if word in flipping),
-            np.broadcast_to(convert(np.asarray(fill), image.dtype), channels),
+            np.broadcast_to(convert(fill, image.dtype), channels),
             others | _steps_of_box(others, number, image.ndim),
         )
         pair = crop.cut(resampled, box) if is_cut else crop.sampled(resampled, box, units)
@@ -86,7 +87,7 @@ def _steps_of_box(arguments: dict[str, Any], number: int, rank: int) -> dict[str
     steps = {}
     for name in NEUTRAL:
         if arguments.get(name) is not None:
-            values = np.asarray(arguments[name])
+            values = as_numpy(name, arguments[name])
             values = values[min(number, len(values) - 1)] if values.ndim > rank else values
             steps[name] = values.reshape((1,) * (rank - values.ndim) + values.shape)
     return steps

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from restride.arguments import require_unmasked
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc, as_desc
 from restride.reference.arguments import Array, as_array, describe
@@ -307,6 +308,7 @@ def _image(raw: Array, desc: TensorDesc) -> Array:
 
 
 def _require_buffer(buffer: Array, needed: int, desc: TensorDesc) -> None:
+    require_unmasked("buffer", buffer)
     if buffer.dtype != np.uint8 or buffer.ndim != 1:
         raise DescriptorError(f"buffer must be 1-D uint8, not {buffer.dtype} of sizes {list(buffer.shape)}, for {desc}")
     if buffer.size < needed:

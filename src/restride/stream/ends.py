@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import counts
+from restride.arguments import as_numpy, counts, require_unmasked
 from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, prefixed
 from restride.layout import TensorDesc
@@ -35,7 +35,7 @@ class Source:
         dtype: element type, if the array stores only its bits: "bf16" in uint16, "f8e4m3fn" in uint8.
 
     Raises:
-        DescriptorError: the array lacks one of these attributes, or its type cannot hold the bits.
+        DescriptorError: the array lacks one of these attributes, its type cannot hold the bits, or it is masked.
     """
 
     def __init__(self, array: Any, dtype: DTypeLike | None = None) -> None:
@@ -56,12 +56,12 @@ class Source:
         """The elements of the window, in new memory or in that of the array.
 
         Raises:
-            DescriptorError: the source returned other sizes or another type than it declares.
+            DescriptorError: the source returned other sizes or another type than it declares, or a masked array.
         """
         sizes = lengths(window)
         if 0 in sizes:
             return np.empty(sizes, self.dtype.dtype)
-        part = np.asarray(self.array[slices(window)])
+        part = as_numpy("source", self.array[slices(window)])
         if part.shape != sizes or part.dtype != self._stored:
             wrong = "a short read" if part.dtype == self._stored else "another element type"
             raise DescriptorError(
@@ -84,8 +84,8 @@ class Destination:
         dtype: type of the result; if the array cannot have that type, its bits are written.
 
     Raises:
-        DescriptorError: the array has other sizes or another type, is read-only, or is dask's, which would keep all
-            that is written in its graph.
+        DescriptorError: the array has other sizes or another type, is read-only or masked, or is dask's, which would
+            keep all that is written in its graph.
     """
 
     def __init__(self, array: Any, sizes: tuple[int, ...], dtype: DType) -> None:
@@ -250,6 +250,7 @@ def _sizes_and_type(argument: str, array: Any) -> tuple[tuple[int, ...], np.dtyp
     missing = [name for name in ("shape", "dtype") if not hasattr(array, name)]
     if missing:
         raise _lacks(argument, missing[0], array)
+    require_unmasked(argument, array)
     stored = getattr(array.dtype, "numpy_dtype", array.dtype)  # tensorstore's types refer to numpy's
     try:
         return counts(f"shape of {argument}", array.shape), np.dtype(stored)

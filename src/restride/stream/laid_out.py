@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from restride.arguments import require_unmasked
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc, as_desc
 from restride.layout.argument import family
@@ -34,7 +35,7 @@ class LaidOut:
         device: where to convert to the layout; default: ``rs.default_device()``.
 
     Raises:
-        DescriptorError: ``raw`` is not uint8, or has another length.
+        DescriptorError: ``raw`` is not uint8, has another length, or is masked.
 
     Example:
         >>> weights = np.arange(20 * 3, dtype=np.float32).reshape(20, 3, 1, 1)
@@ -46,6 +47,7 @@ class LaidOut:
     """
 
     def __init__(self, raw: Any, desc: TensorDesc | str, device: Device | None = None) -> None:
+        require_unmasked("raw", raw)
         self.raw = raw
         self.desc = as_desc(desc)
         self.device = as_device(device)

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from restride.arguments import as_numpy, require_unmasked
+from restride.dtypes import DType
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc, as_desc
 from restride.layout.overlap import require_injective, require_like
@@ -91,8 +93,8 @@ def asarray(
     array([0., 3., 1., 4., 2., 5.], dtype=float32)
 
     Raises:
-        DescriptorError: the element type is unknown to restride or byte-swapped, there are more than 8 axes, or
-            ``desc`` does not fit or overlaps itself.
+        DescriptorError: the element type is unknown to restride or byte-swapped, there are more than 8 axes, a mask
+            would be lost, integers of a list fit neither s64 nor u64, or ``desc`` does not fit or overlaps itself.
         UnsupportedError: ``desc`` has another element type; or ``copy`` is False and the device has memory of its own
             or cannot import the host's (the runtime kompute never can), elements do not lie at multiples of their
             size, ``array`` is neither a numpy array nor a DLPack tensor, or is in CUDA's own memory, or ``desc`` is not
@@ -261,17 +263,14 @@ def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tens
     return laid_out
 
 
-def host_array(value: Any) -> npt.NDArray[Any]:
-    """``value`` as a plain numpy array, over its own memory if it has any.
+def host_array(value: Any, dtype: DType | None = None) -> npt.NDArray[Any]:
+    """``value`` as a plain numpy array, over its own memory if it has any; the array of a DLPack tensor too.
+
+    dtype: the type that the elements will have, as in ``restride.arguments.as_numpy``.
 
     Raises:
-        DescriptorError: it is None, a path or bytes, numpy cannot convert it, a mask would be lost, or its DLPack
-            memory is not on the host.
+        DescriptorError: it is None, a path or bytes, ``as_numpy`` raises it, or its DLPack memory is not on the host.
     """
-    if isinstance(value, np.ma.MaskedArray):
-        raise DescriptorError(
-            f"array is masked, and a tensor has no mask: pass array.filled(...), for sizes {value.shape}"
-        )
     if not isinstance(value, np.ndarray | np.generic) and hasattr(value, "__dlpack__"):
         return array_from_dlpack(value)
     if isinstance(value, str | PathLike):
@@ -286,10 +285,7 @@ def host_array(value: Any) -> npt.NDArray[Any]:
         )
     if value is None:
         raise DescriptorError("array is None (cv2.imread returns None for a file it cannot read)")
-    try:
-        return np.asarray(value)
-    except ValueError as error:
-        raise DescriptorError(f"array of type {type(value).__name__} is not one that numpy takes: {error}") from error
+    return as_numpy("array", value, None if dtype is None else dtype.dtype)
 
 
 def _require_own_memory(value: Any) -> None:
@@ -308,8 +304,9 @@ def _raw_view(raw_bytes: Any, desc: TensorDesc) -> memoryview:
     """The bytes of a contiguous buffer, for a tensor of ``desc``.
 
     Raises:
-        DescriptorError: ``raw_bytes`` is no buffer, or not contiguous.
+        DescriptorError: ``raw_bytes`` is no buffer, not contiguous, or masked.
     """
+    require_unmasked("raw_bytes", raw_bytes)
     if isinstance(raw_bytes, np.ndarray) and raw_bytes.flags.c_contiguous:
         # memoryview knows no types of ml_dtypes, and cannot cast an array without elements.
         return raw_bytes.reshape(-1).view(np.uint8).data

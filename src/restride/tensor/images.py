@@ -15,6 +15,7 @@ import numpy.typing as npt
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.runtime.file_store import write_file
+from restride.tensor.arrays import host_array
 from restride.tensor.image_files import read_jpeg, read_png
 from restride.tensor.tensor import Tensor
 
@@ -170,7 +171,7 @@ def imwrite(path: str | os.PathLike[str], image: Any) -> None:
     kind = IMAGE_FORMATS.get(path.suffix.lower())
     if kind is None:
         raise DescriptorError(f"the name of an image must end in {', '.join(IMAGE_FORMATS)}, got {os.fspath(path)!r}")
-    array = image.numpy() if isinstance(image, Tensor) else np.asarray(pixels_of(image))
+    array = image.numpy() if isinstance(image, Tensor) else host_array(pixels_of(image))
     require_holds(kind, array.dtype, array.shape)
     if array.dtype == np.uint16 and array.shape[2:] == (2,):
         write_file(path, _grey_with_alpha(array))

@@ -215,24 +215,21 @@ def _whole_numbers(numbers: range) -> npt.NDArray[Any]:
 def _converted(obj: Any, element: DType) -> npt.NDArray[Any]:
     """A number, or nested sequences of numbers, as an array of the type; integers keep their low bits.
 
-    numpy makes f64 of a list with large integers and others, which would lose low bits: 2**64 - 1 and 0.
-
     Raises:
         DescriptorError: something is no number, or no integer of 64 bits, infinite or NaN where the type has integers.
     """
-    array = arrays.host_array(obj)
+    array = arrays.host_array(obj, element)
     if not array.dtype.hasobject:  # as integers of more than 64 bits are
         as_dtype(array.dtype)
     if element.is_float or element == BOOL or array.dtype.kind in "biu":
         return cast("obj", array, element)
-    objects = np.asarray(obj, object)
     try:
-        numbers = [int(number) for number in objects.flat]
+        numbers = [int(number) for number in array.flat]
         # As s64, with the same low bits: 2**63 - 1 stays, 2**64 - 1 is -1, and 2**64 is none.
         signed = np.array([number - (number >> 63 << 64) if number >= 0 else number for number in numbers], np.int64)
     except (OverflowError, TypeError, ValueError) as error:
         raise DescriptorError(f"obj cannot become {element}, got {shown(obj)}: {error}") from None
-    return signed.astype(element.dtype).reshape(objects.shape)
+    return signed.astype(element.dtype).reshape(array.shape)
 
 
 def _filled(desc: TensorDesc, number: float, device: Device) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import MAX_RANK, counts, integer, integers
+from restride.arguments import MAX_RANK, as_numpy, counts, integer, integers
 from restride.dtypes import DType
 from restride.errors import DescriptorError, shown
 from restride.ops.pieces import concatenated, repeated, reshaped, rolled, tiled
@@ -259,7 +259,7 @@ def _indices(argument: str, values: Any) -> Indices:
     """Integers as a numpy array of int64."""
     if isinstance(values, Tensor) and values.dtype not in of_kind("integral"):
         raise DescriptorError(f"{argument} must be integers, got {values.desc}")
-    array = np.asarray(values)
+    array = as_numpy(argument, values)
     if array.dtype.kind not in "iu" and array.size:
         raise DescriptorError(f"{argument} must be integers, got {array.dtype}")
     if array.dtype.kind == "u" and array.max(initial=0) >= 1 << 63:  # as s64 it would count from the end
