@@ -478,7 +478,7 @@ REFUSED = [
     ),
     (lambda t: xp.pad(t, -1), rs.DescriptorError, "pad_width -1 must be integers of 0 or more, for s16"),
     (lambda t: xp.pad(t, ((1, 2), (3, 4))), rs.DescriptorError, r"is not a pair for each of 3 axes, for s16"),
-    (lambda t: xp.pad(t, ((1, 2), 3, 4)), rs.DescriptorError, r"is not a pair for each of 3 axes, for s16"),
+    (lambda t: xp.pad(t, ((1, 2), 3, 4)), rs.DescriptorError, r"pad_width of type tuple is not .*, for s16"),
     (
         lambda t: xp.pad(t, 1, constant_values=(1, 2)),
         rs.DescriptorError,

@@ -116,7 +116,8 @@ def pad_plan(src: TensorDesc, out: Out | None, limits: Limits, pad_width: Any, m
 
 def _pairs(pad_width: Any, src: TensorDesc) -> list[list[int]]:
     """How many elements lie before and behind each axis."""
-    widths = as_numpy("pad_width", pad_width)
+    with ErrorContext(src):
+        widths = as_numpy("pad_width", pad_width)
     try:
         pairs = np.broadcast_to(widths, (src.rank, 2))
     except ValueError:
