@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from test_tensor import Costs, assert_equal
 import restride as rs
 from restride.weights import COORDINATES
 
-xr = judge("xarray")
+xr, pd = judge("xarray"), judge("pandas")
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "arrays.md").read_text(encoding="utf-8")
@@ -234,6 +235,50 @@ def test_coordinates_that_cannot_be_resampled_are_named():
         assert set(rs.xarray.resample(levels, {"z": 8}).coords) == {"band", "gain", "run", "time", "place"}
     with pytest.warns(UserWarning, match="'band'"):
         assert rs.xarray.resample(levels, {"band": 2}).indexes["z"].equals(levels.indexes["z"])
+
+
+@pytest.mark.parametrize("name", ["Float64", "Float32", "Int64", "UInt8", "Sparse[float64]", "double[pyarrow]"])
+@pytest.mark.usefixtures("vulkan_device")
+def test_coordinates_of_numbers_of_pandas(name):
+    if "pyarrow" in name:
+        judge("pyarrow")
+    numbers = np.arange(8) * 5 - (0 if name == "UInt8" else 5)
+    source = xr.DataArray(np.arange(8, dtype=np.float32), {"x": pd.array(numbers, dtype=name)}, ("x",))
+    expected = source.assign_coords(x=numbers.astype(np.float32 if name == "Float32" else np.float64))
+    result = rs.xarray.resample(source, {"x": 4}, mode="area")
+    assert_equal(result.x.values, rs.xarray.resample(expected, {"x": 4}, mode="area").x.values)
+    assert result.x.values.tolist() == (numbers[::2] + 2.5).tolist()
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_missing_numbers_of_pandas_are_nan():
+    places = pd.array([-5, 0, 5, None, 15, 20, 25, 30], dtype="Int64")
+    source = xr.DataArray(np.arange(8, dtype=np.float32), {"x": places, "w": ("x", places)}, ("x",))
+    result = rs.xarray.resample(source, {"x": 4}, mode="area")
+    for name in ("x", "w"):
+        assert_equal(result[name].values, np.array([-2.5, np.nan, 17.5, 27.5]))
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_times_keep_their_zone():
+    days = pd.date_range("2020-03-28", periods=4, tz="Europe/Berlin")  # of 24, 23 and 24 hours
+    source = xr.DataArray(np.arange(4, dtype=np.float32), {"time": days}, ("time",))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = rs.xarray.resample(source, {"time": 2}, mode="area")
+    expected = pd.DatetimeIndex(["2020-03-28 12:00", "2020-03-30 12:00"], tz="Europe/Berlin")
+    assert result.indexes["time"].tz == days.tz
+    assert result.indexes["time"].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    "places", [pd.period_range("2020-01", periods=4, freq="M"), pd.array([True, False] * 2, "boolean")]
+)
+@pytest.mark.usefixtures("vulkan_device")
+def test_other_types_of_pandas_are_dropped(places):
+    source = xr.DataArray(np.arange(4, dtype=np.float32), {"x": places}, ("x",))
+    with pytest.warns(UserWarning, match="coordinates 'x' cannot be resampled along 'x' and are dropped"):
+        assert not rs.xarray.resample(source, {"x": 2}).coords
 
 
 @pytest.mark.usefixtures("vulkan_device")

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import xarray as xr
 
 from restride.errors import DescriptorError, UnsupportedError, warn_caller
@@ -34,9 +35,9 @@ def resample(
     not. A 1-D coordinate of numbers or times becomes that of the new pixels' centres: the old one, interpolated
     linearly at the place that output o reads by ``coordinates`` (for half_pixel ``(o + 1/2) / f - 1/2``), and
     extrapolated linearly beyond its ends. "tf_half_pixel_for_nn" is treated as half_pixel, whose places it rounds, and
-    so is OpenCV's nearest. Integers become f64, floats keep their type, times are rounded to their unit. Other
-    coordinates along these dimensions (with several dimensions, of words, of a MultiIndex, of one element that moves)
-    are dropped, and a UserWarning names them.
+    so is OpenCV's nearest. Integers become f64, floats keep their type, times are rounded to their unit and keep their
+    zone; numbers of pandas' types become numpy's, with NaN for NA. Other coordinates along these dimensions (with
+    several dimensions, of words, of a MultiIndex, of one element that moves) are dropped, and a UserWarning names them.
 
     Args:
         data: of numpy arrays, which give numpy arrays; of tensors, which give tensors; or of dask arrays, lazily by
@@ -130,16 +131,39 @@ def _coords(data: xr.DataArray | xr.Dataset, lines: Mapping[Hashable, tuple[Line
     for name, coord in along.items():
         line, size = lines[coord.dims[0]] if coord.ndim == 1 else (None, 0)
         is_level = isinstance(data.xindexes.get(name), xr.indexes.PandasMultiIndex)
-        if line is None or is_level or coord.dtype.kind not in "iufmM" or not _has_spacing(coord.size, line, size):
+        values = None if line is None or is_level else _values(coord)
+        if line is None or values is None or not _has_spacing(coord.size, line, size):
             dropped.append(name)
-        else:
-            resampled[name] = xr.Variable(coord.dims, _interpolated(coord.values, line, size), coord.attrs)
+            continue
+        places: Any = _interpolated(values, line, size)
+        if isinstance(coord.dtype, pd.DatetimeTZDtype):
+            places = pd.DatetimeIndex(places, tz="UTC").tz_convert(coord.dtype.tz)
+        resampled[name] = xr.Variable(coord.dims, places, coord.attrs)
     if dropped:
         warn_caller(
             f"coordinates {', '.join(map(repr, dropped))} cannot be resampled along {', '.join(map(repr, lines))} and "
             f"are dropped: they are not 1-D and numeric with two elements or more"
         )
     return data.coords.to_dataset().drop_vars(along).assign_coords(resampled).coords
+
+
+def _values(coord: xr.Variable) -> npt.NDArray[Any] | None:
+    """The numbers or times of a 1-D coordinate, as numpy's: NaN for pandas' NA, and UTC for a time zone; None: others.
+
+    numpy makes Python objects of pandas' types, and interpolates these as if they were integers.
+    """
+    values: npt.NDArray[Any]
+    if isinstance(coord.dtype, np.dtype):
+        values = coord.to_numpy()
+    elif isinstance(coord.dtype, pd.DatetimeTZDtype):
+        values = coord.to_index().tz_convert(None).to_numpy()
+    elif coord.dtype.kind == "f":
+        values = coord.to_index().to_numpy(getattr(coord.dtype, "numpy_dtype", np.float64), na_value=np.nan)
+    elif coord.dtype.kind in "iu":
+        values = coord.to_index().to_numpy(np.float64, na_value=np.nan)
+    else:
+        return None
+    return values if values.dtype.kind in "iufmM" else None
 
 
 def _has_spacing(before: int, line: Line, size: int) -> bool:
