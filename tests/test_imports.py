@@ -10,9 +10,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from judges import judge
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 BINDINGS = {"vulkan", "kp"}
+SHORT_NAMES = {"dask": "dask", "ome": "zarr", "xarray": "xarray"}
+"""Modules of restride.interop that have a short name, and the packages that they need."""
 WINGS = ("restride_conformance", "restride_bench", "restride_like_check")
 
 
@@ -98,6 +101,7 @@ def test_the_library_never_imports_the_wings():
 
 def test_few_modules_are_loose():
     loose = {name for name, path in FILES.items() if path.parent == SOURCE / "restride"}
+    loose -= {f"restride.{name}" for name in SHORT_NAMES}
     assert len(loose) <= 8, sorted(loose)
 
 
@@ -206,6 +210,29 @@ def test_what_a_library_needs_is_said_on_use(library):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == (f"restride.interop.{library} needs {library}: pip install 'restride[{library}]'\n")
+
+
+@pytest.mark.parametrize("name", SHORT_NAMES)
+def test_a_short_name_is_the_module_itself(name):
+    judge(SHORT_NAMES[name])
+    program = (
+        f"import restride.{name} as short, restride as rs\n"
+        f"assert short is rs.{name} is rs.interop.{name}, short\n"
+        f"from restride.{name} import {'pyramid' if name == 'ome' else 'resample'}"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("use", ["import restride.{name}", "restride.{name}", "from restride import {name}"])
+@pytest.mark.parametrize("name", SHORT_NAMES)
+def test_what_a_short_name_needs_is_said_on_use(name, use):
+    needed = SHORT_NAMES[name]
+    program = (
+        f"import sys\nsys.modules[{needed!r}] = None\nimport restride\n"
+        f"try:\n    {use.format(name=name)}\nexcept ImportError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == f"rs.{name} needs {needed}: pip install 'restride[{name}]'\n"
 
 
 def test_layers_are_where_the_design_puts_them():

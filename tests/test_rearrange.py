@@ -272,6 +272,7 @@ def test_a_layer_takes_tensors(pattern, device):
 
 ARRAY_API = """
 import sys
+sys.modules["restride.interop.einops"] = None  # importing it raises ImportError
 import numpy as np, restride as rs, einops.array_api
 a = np.arange(2 * 4 * 6 * 3, dtype=np.int16).reshape(2, 4, 6, 3)
 x = rs.asarray(a)
@@ -287,7 +288,6 @@ for ours, theirs in (
 ):
     assert isinstance(ours, rs.Tensor)
     np.testing.assert_array_equal(ours.numpy(), theirs)
-assert "restride.interop.einops" not in sys.modules
 """
 
 
@@ -315,17 +315,15 @@ raise SystemExit("restride" not in names)
 
 
 @pytest.mark.parametrize(
-    ("first", "knows"),
+    "first",
     [
-        ("import einops, restride", True),
-        ("import restride, einops, restride.interop.einops", True),
-        ("import restride; restride.interop.einops.Rearrange", True),
-        ("import restride, einops", False),
+        "import einops, restride",
+        "import restride, einops",
+        "import restride; restride.interop.einops.Rearrange",
     ],
 )
-def test_einops_knows_tensors_where_it_is_imported_first(first, knows):
-    done = subprocess.run([sys.executable, "-c", IMPORTED.format(first=first)], check=False)
-    assert done.returncode == (not knows)
+def test_einops_knows_tensors_whichever_is_imported_first(first):
+    assert subprocess.run([sys.executable, "-c", IMPORTED.format(first=first)], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("state", ["None", "types.ModuleType('einops')"])
@@ -334,8 +332,9 @@ def test_an_einops_that_is_no_einops_does_no_harm(state):
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-def test_einops_is_not_imported_for_nothing():
-    program = "import sys, restride\nrestride.rearrange\nraise SystemExit('einops' in sys.modules)"
+def test_einops_brings_no_other_library_along():
+    others = {"torch", "jax", "tensorflow", "dask", "zarr", "xarray", "pandas", "PIL"}
+    program = f"import sys, restride\nraise SystemExit(sorted({others} & set(sys.modules)) or 0)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 

@@ -65,9 +65,10 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
 
     _METHODS["namespace"] = lambda: import_module("restride.xp")  # for Tensor.__array_namespace__, imported on use
 
-    if sys.modules.get("einops") is not None:
-        with suppress(ImportError):  # an einops without backends: importing restride.interop.einops says what is wrong
-            from restride.interop import einops as _einops  # noqa: F401 - its functions then take tensors
+    # einops looks for our types among loaded classes. Its import takes 2 ms where it is installed; where it cannot be
+    # imported, that of restride.interop.einops says why.
+    with suppress(ImportError):
+        from restride.interop import einops as _einops  # noqa: F401 - its functions then take tensors
 
 __all__ = [
     "Chain",
@@ -122,12 +123,12 @@ __all__ = [
 ]
 
 
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
-
-
 _LIBRARIES = {"dask": "dask", "ome": "zarr", "xarray": "xarray"}
 """The package that each of these parts of the library needs."""
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__", "interop", "xp", *_LIBRARIES]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -1,11 +1,11 @@
-"""einops on tensors: importing this module is enough. Its functions then create views, and copy at most once.
+"""einops on tensors: its functions create views, and copy at most once.
 
->>> import einops, restride.interop.einops
+>>> import einops
 >>> einops.repeat(rs.asarray(np.zeros((4, 6), np.uint8)), "h w -> h w c", c=3).desc
 TensorDesc.parse('u8[4,6,3]{strides=(6,1,0)}')
 
-``import restride`` imports this module if einops is imported already. ``rs.rearrange`` does not need einops, and sets
-the result's type and layout in the same dispatch. There are no reductions: restride sums only when it resamples.
+``import restride`` imports this module if einops is installed. ``rs.rearrange`` does not need einops, and sets the
+result's type and layout in the same dispatch. There are no reductions: restride sums only when it resamples.
 
 einops' layers are classes of torch, flax and others, and take their arrays; ``Rearrange`` here takes tensors.
 """
