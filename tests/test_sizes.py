@@ -18,6 +18,7 @@ import pytest
 
 import restride as rs
 from restride.kernel import Limits
+from restride.plan import resample as plan_of_resample
 from restride.weights import filters
 
 MOST_BYTES = 32 << 20
@@ -142,6 +143,52 @@ REFUSED = {
         "UnsupportedError",
         ("at most 4194304 elements along an axis, not 1000000000000",),
     ),
+    "reference, 10^6 by 10^6": Refused(
+        "rs.reference.resample(np.ones((2, 2), np.float32), (10**6, 10**6))",
+        "UnsupportedError",
+        ("arrays of at most 134217728 elements, not 1000000000000 of sizes [1000000, 1000000]", "f32[2,2]"),
+    ),
+    "reference, like": Refused(
+        "rs.reference.resample(np.ones((2, 2), np.float32), (10**6, 10**6), like='pillow')",
+        "UnsupportedError",
+        ("of sizes [1000000, 1000000]",),
+    ),
+    "reference, a window like a library's": Refused(
+        "rs.reference.resample(np.ones((2, 2), np.uint8), (10**9, 3), like='opencv', window=(slice(2), None))",
+        "UnsupportedError",
+        ("at most 4194304 elements along an axis, not 1000000000",),
+    ),
+    "reference, a byte window like torch's": Refused(
+        "rs.reference.resample(np.ones((2, 2), np.uint8), (10**5, 10**5), mode='bilinear', like='torch', "
+        "window=(slice(2), slice(2)))",
+        "UnsupportedError",
+        ("of sizes [100000, 100000]",),
+    ),
+    "reference, limits": Refused(
+        "rs.reference.resample_limits(np.ones((2, 2), np.float32), (10**5, 10**5))",
+        "UnsupportedError",
+        ("of sizes [100000, 100000]",),
+    ),
+    "reference of resize": Refused(
+        "rs.reference.resize(np.ones((2, 2), np.uint8), (10**5, 10**5))",
+        "UnsupportedError",
+        ("of sizes [100000, 100000]",),
+    ),
+    "reference of a large box": Refused(
+        "rs.reference.crop_resize(np.ones((2, 2), np.uint8), [(0, 0, 10**6, 10**6)], (2, 2), axes=(0, 1))",
+        "UnsupportedError",
+        ("of sizes [1000000, 1000000]",),
+    ),
+    "reference of many boxes": Refused(
+        "rs.reference.crop_resize(np.ones((2, 2), np.uint8), BOX * 10**4, (10**3, 10**3), axes=(0, 1))",
+        "UnsupportedError",
+        ("of sizes [10000, 1000, 1000]",),
+    ),
+    "reference of a gradient, 10^6 by 10^6": Refused(
+        "rs.reference.resample_backward(np.ones((2, 2), np.float32), (10**6, 10**6))",
+        "UnsupportedError",
+        ("of sizes [1000000, 1000000]",),
+    ),
     "reference of a gradient": Refused(
         "rs.reference.resample_backward(np.ones(2, np.float32), (10**12,))",
         "UnsupportedError",
@@ -162,6 +209,10 @@ WORKING = {
     "from 10^12, nearest": ("rs.resample(one.broadcast_to((1, 10**12)), (1, 3), mode='nearest')", [1, 3]),
     "antialias, 10^5": ("rs.resample(one.broadcast_to((1, 10**5)), (1, 3), antialias=True)", [1, 3]),
     "area, 10^6": ("rs.resample(one.broadcast_to((1, 10**6)), (1, 1), mode='area')", [1, 1]),
+    "reference, a slice of 10^9": (
+        "rs.asarray(rs.reference.strided_slice(np.broadcast_to(1, 10**9), [0], [10**9], [10**8]))",
+        [10],
+    ),
     "pillow, 10^5": ("rs.resample(one.broadcast_to((1, 10**5)), (1, 3), like='pillow')", [1, 3]),
 }
 """Calls that are no more than others, and their sizes."""
@@ -220,6 +271,22 @@ def test_refused_before_memory_grows(name, said):
     for text in case.texts:
         assert text in answer[1]
     assert nbytes <= MOST_BYTES
+
+
+@pytest.mark.parametrize("rules", [{}, {"mode": "cubic"}, {"mode": "area"}, {"coordinates": "align_corners"}], ids=str)
+def test_planning_asks_one_dispatch_of_a_long_axis(rules, monkeypatch, vulkan_device):
+    asked = []
+
+    def counted(problem, limits, invocations=plan_of_resample.invocations):
+        asked.append(problem)
+        return invocations(problem, limits)
+
+    monkeypatch.setattr(plan_of_resample, "invocations", counted)
+    for sizes in ((1, 10**8), (1, 10**8 - 1), (3, 10**7)):
+        plan = rs.plan_resample("u8[5,7]", None, sizes, **rules, device=vulkan_device)
+        assert plan.dst.sizes == sizes
+        assert len(asked) <= 4
+        asked.clear()
 
 
 @pytest.mark.parametrize("name", WORKING)

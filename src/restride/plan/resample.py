@@ -599,8 +599,18 @@ def taps_fit(src: TensorDesc, tables: Tables, limits: Limits) -> bool:
 
 
 def is_made_by_elements(src: TensorDesc, dst: TensorDesc, tables: Tables, limits: Limits) -> bool:
-    """True where each invocation of a resampling without scales would make one element, or the elements of one word."""
+    """True where each invocation of a resampling without scales would make one element, or the elements of one word.
+
+    Of the dispatches of a long axis, thousands for 10^8 outputs, the first is asked: the others continue its rows.
+    """
+    if _needs_parts(tables):
+        return next(iter(planned_invocations(src, dst, tables, (None, None), limits))).are_elements
     return any(work.are_elements for work in _cached_invocations(src, dst, tables, (None, None), limits))
+
+
+def _needs_parts(tables: Tables) -> bool:
+    """True if the tables do not fit one dispatch."""
+    return sum(table_bytes(rows) for _, rows in tables) > MAX_TABLE_BYTES
 
 
 @lru_cache(maxsize=64)
@@ -626,6 +636,6 @@ def resample_kernels(
     if dst.numel == 0:
         return ()
     conversion = Conversion(src.dtype, dst.dtype, arithmetic)
-    if sum(table_bytes(rows) for _, rows in tables) <= MAX_TABLE_BYTES and conversion.has_few_pairs:
+    if not _needs_parts(tables) and conversion.has_few_pairs:
         return tuple(plan_resample(src, dst, tables, conversion, limits, _cached_invocations))
     return plan_resample(src, dst, tables, conversion, limits)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from restride.arguments import MAX_RANK, as_numpy, integers
 from restride.dtypes import as_dtype
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, UnsupportedError
 
 Array = np.ndarray[Any, Any]
+
+MOST_ELEMENTS = 1 << 27
+"""Most elements of an array that is computed: 1 GiB in f64, of which a few are alive at a time."""
 
 
 def as_array(x: Any) -> Array:
@@ -28,6 +32,19 @@ def describe(array: Array) -> str:
     sizes = ",".join(str(size) for size in array.shape)
     minor_to_major = ",".join(str(axis) for axis in reversed(range(array.ndim)))
     return f"{as_dtype(array.dtype)}[{sizes}]" + (f"{{{minor_to_major}}}" if array.ndim else "")
+
+
+def require_few_elements(sizes: Sequence[int], array: Array) -> None:
+    """Refuse to compute an array of these sizes, from ``array``, before anything is computed for it.
+
+    Raises:
+        UnsupportedError: it has more than ``MOST_ELEMENTS``.
+    """
+    if math.prod(sizes) > MOST_ELEMENTS:
+        raise UnsupportedError(
+            f"the reference computes arrays of at most {MOST_ELEMENTS} elements, not {math.prod(sizes)} of sizes "
+            f"{list(sizes)}, for {describe(array)}"
+        )
 
 
 def as_axes(axes: Iterable[Any] | None, count: int, array: Array, counted: str = "sizes") -> tuple[int, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 from restride.arguments import as_numpy
 from restride.dtypes import as_dtype
 from restride.errors import UnsupportedError
-from restride.reference.arguments import Array, as_array
+from restride.reference.arguments import Array, as_array, require_few_elements
 from restride.reference.conversion import convert
 from restride.reference.reorder import reorder
 from restride.reference.resample import NEUTRAL, resample, resample_limits
@@ -66,6 +66,7 @@ def _cropped(
     for number, box in enumerate(edges.tolist()):
         image = array if images is None else array[images[number]]
         channels = [size for axis, size in enumerate(image.shape) if axis not in image_axes]
+        require_few_elements((len(edges), *sizes, *channels), array)
         word = flip if isinstance(flip, str) else flip[number]
         words = (("vertical", "both"), ("horizontal", "both"))
         crop = _Crop(
@@ -183,6 +184,7 @@ class _Crop:
 
     def _filled(self, sizes: Sequence[int]) -> Array:
         """An array of ``sizes`` that contains only ``fill``."""
+        require_few_elements(sizes, self.image)
         return np.array(np.broadcast_to(np.expand_dims(self.fill, self.axes), sizes))
 
     def _arguments_in_place(self) -> dict[str, Any]:

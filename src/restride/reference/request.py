@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from numbers import Rational, Real
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from restride.arguments import integers
 from restride.errors import DescriptorError, UnsupportedError
-from restride.reference.arguments import Array, as_axes, describe
+from restride.reference.arguments import Array, as_axes, describe, require_few_elements
 from restride.reference.coordinates import COORDINATES, HALF, NEAREST, Axis, Rules
 from restride.reference.weights import MODES
 
@@ -127,14 +128,23 @@ def resample_request(
         for k in range(count)
     )
     parts = _parts(window, new_sizes, array)
-    _require_few(indices, how, parts, array)
     library_scales = None if scales is None or rules.recompute_scale_factor else tuple(map(float, scales))
-    return Request(array, rules, indices, how, parts, library_scales, like, word)
+    request = Request(array, rules, indices, how, parts, library_scales, like, word)
+    require_few(request, parts)
+    return request
 
 
-def _require_few(axes: Sequence[int], how: Sequence[Axis], parts: Sequence[range], array: Array) -> None:
-    """Raise if an axis needs too many rows, since they are computed one Python number at a time."""
-    for axis, of_axis, part in zip(axes, how, parts, strict=True):
+def require_few(request: Request, parts: Sequence[range]) -> None:
+    """Check that the outputs ``parts`` along each axis are few enough to be computed.
+
+    Raises:
+        UnsupportedError: an axis needs too many rows, which are computed one Python number at a time; or the source, or
+            what the sums along one axis after the other leave of it, has too many elements.
+    """
+    array, sizes = request.array, list(request.array.shape)
+    require_few_elements(sizes, array)
+    last_first = sorted(zip(request.axes, request.how, parts, strict=True), key=itemgetter(0), reverse=True)
+    for axis, of_axis, part in last_first:
         count = part.stop - part.start  # len() has a limit
         is_wide = of_axis.rules.mode == "area" or of_axis.rules.antialias
         reads = count * (of_axis.source_size // max(of_axis.size, 1) + 1) if is_wide else count
@@ -143,6 +153,8 @@ def _require_few(axes: Sequence[int], how: Sequence[Axis], parts: Sequence[range
                 f"the reference makes weights for at most {MOST_WEIGHTS} elements along an axis, not {reads}: "
                 f"{of_axis.source_size} to {of_axis.size} of axis {axis}, for {describe(array)}"
             )
+        sizes[axis] = count
+        require_few_elements(sizes, array)
 
 
 def numbers(argument: str, values: Any, array: Array) -> tuple[Fraction, ...]:

@@ -511,7 +511,7 @@ def strided_slice(
             raise DescriptorError(f"stride 0 {where} must not be zero")
         if offset + size > array.shape[axis]:
             raise DescriptorError(f"window [{offset}, {offset + size}) exceeds size {array.shape[axis]} {where}")
-        walked = list(range(offset, offset + size))[::stride]
+        walked = range(offset, offset + size)[::stride]
         count = windows["output_sizes"][axis] if "output_sizes" in windows else len(walked)
         if not 1 <= count <= len(walked):
             raise DescriptorError(

@@ -10,7 +10,7 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride.reference.arguments import Array, describe
 from restride.reference.coordinates import Rules
 from restride.reference.like import opencv, pillow, scikit_image, torch
-from restride.reference.request import Request, resample_request
+from restride.reference.request import Request, require_few, resample_request
 from restride.reference.weights import Answer
 
 _Words = dict[str, Any]
@@ -103,6 +103,9 @@ def answer_like(request: Request) -> Answer | None:
         raise DescriptorError(f"like {like!r} resizes two axes, not {len(request.axes)}, of {describe(request.array)}")
     if like not in _ANSWERS or 0 in request.old or 0 in request.sizes:
         return None
+    are_of_floats = like == "torch" and not request.word.startswith("nearest") and request.array.dtype != np.uint8
+    if not are_of_floats:  # a library's own rows are of the whole axis, also for a window
+        require_few(request, [range(size) for size in request.sizes])
     return _ANSWERS[like](request)
 
 
