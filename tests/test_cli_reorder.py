@@ -158,6 +158,8 @@ def test_a_layout_that_is_a_text_says_the_type(tmp_path, reorder):
 def test_an_integer_that_float64_has_not_is_taken_as_it_is(converted):
     x = np.int64([0, 5])
     assert converted(x, "--src-zero-point", 2**63 - 1).tolist() == [-(2**63)] * 2
+    both = ("--dst-zero-point", 2**64 - 1, 0)
+    assert converted(np.zeros(2, np.uint64), *both).tolist() == [2**64 - 1, 0]
 
 
 @pytest.mark.usefixtures("vulkan_device")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from restride.arguments import as_numpy
 from restride.arithmetic import ROUNDINGS
 from restride.cli.process import UsageError
 from restride.dtypes import DType, as_dtype
@@ -156,7 +157,8 @@ def _broadcast_along(name: str, numbers: list[int | float], axis: int, src: Tens
             f"{_option(name)} has {len(numbers)} numbers, and axis {place} of {src} has {src.sizes[place]}: give one, "
             f"one for each, or another --axis"
         )
-    return np.asarray(numbers).reshape([-1 if other == place else 1 for other in range(src.rank)])
+    array = as_numpy(_option(name), numbers, np.dtype(np.float32))
+    return array.reshape([-1 if other == place else 1 for other in range(src.rank)])
 
 
 def _option(name: str) -> str:
