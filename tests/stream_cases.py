@@ -12,6 +12,7 @@ import numpy as np
 from sampled import FULL, SEED
 
 import restride as rs
+from restride.weights import MODES
 from restride.weights.like import LIBRARIES
 
 COUNT = int(os.environ.get("RESTRIDE_STREAM_CASES", "300" if FULL else "30"))
@@ -162,7 +163,7 @@ def _resampled(draw: random.Random, chain: rs.Chain, sizes: tuple[int, ...]) -> 
         if draw.random() < 0.7:
             axes = (0, 1)
     else:
-        asked = {"mode": draw.choice(("nearest", "linear", "cubic", "area"))}
+        asked = {"mode": draw.choice(MODES)}
         if asked["mode"] in ("linear", "cubic"):
             asked["antialias"] = draw.random() < 0.5
             asked["coordinates"] = draw.choice(("half_pixel", "align_corners", "asymmetric"))

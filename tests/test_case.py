@@ -327,7 +327,10 @@ def test_random_cases_round_trip() -> None:
         ("slice f32[2] -> f32[1] offsets=() sizes=(1) strides=(1)", r"'\(\)' is not a list"),
         (f"slice f32[2] -> f32[1] offsets=({'9' * 20}) sizes=(1) strides=(1)", "is not a list"),
         ("resample f32[2] -> f32[3]", "resample needs mode="),
-        ("resample f32[2] -> f32[3] mode=lanczos", "mode 'lanczos' is unknown; known: nearest, linear, cubic, area"),
+        (
+            "resample f32[2] -> f32[3] mode=lanczos",
+            "mode 'lanczos' is unknown; known: nearest, linear, cubic, area, area_weighted",
+        ),
         (
             "resample f32[2] -> f32[3] mode=linear coordinates=half",
             "coordinates 'half' is unknown; known: half_pixel, ",

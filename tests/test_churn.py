@@ -13,7 +13,7 @@ import pytest
 import restride as rs
 from restride.lru import LRU
 from restride.plan import resample as plan_of_resampling
-from restride.weights import Request, Rows, filters, resizing
+from restride.weights import MODES, Request, Rows, filters, resizing
 from restride.weights import rows as rows_module
 
 IMAGES = 200
@@ -118,7 +118,7 @@ def axis(source_size: int, size: int, choice: Request) -> Rows:
     return rows
 
 
-@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic", "area"])
+@pytest.mark.parametrize("mode", MODES)
 def test_rows_that_are_kept_are_those_computed_one_by_one(mode: str) -> None:
     rng = random.Random(4)
     for _ in range(60):

@@ -164,7 +164,11 @@ def test_a_bin_of_planes_is_cropped_in_its_layout(tmp_path, restride):
         ("--flip up", (4, 4), "argument --flip: invalid choice: 'up'"),
         ("--letterbox left", (4, 4), "argument --letterbox: invalid choice: 'left'"),
         ("--letterbox center --units normalized", (4, 4), "letterbox goes with boxes of integers in pixels"),
-        ("--mode bicubic", (4, 4), "'bicubic' (choose from nearest, linear, cubic, area); it is 'cubic' here"),
+        (
+            "--mode bicubic",
+            (4, 4),
+            "'bicubic' (choose from nearest, linear, cubic, area, area_weighted); it is 'cubic' here",
+        ),
         ("--axes 1 1", (4, 4), "axes (1, 1) must be two of an image, rows before columns"),
         ("--axes 1 7", (4, 4), "must be two of an image, rows before columns, each in [0, 3)"),
         ("--layout HW->WH", (4, 4), "a layout name has one letter per axis"),

@@ -242,7 +242,7 @@ def test_check_tells_a_wrong_element(mode, tmp_path, resample, monkeypatch):
         (("--sizes", 4, "--coordinates", "half"), "argument --coordinates: invalid choice: 'half'"),
         (
             ("--sizes", 4, "--mode", "bicubic"),
-            "'bicubic' (choose from nearest, linear, cubic, area); it is 'cubic' here",
+            "'bicubic' (choose from nearest, linear, cubic, area, area_weighted); it is 'cubic' here",
         ),
         (("--sizes", 4, "--mode", "area", "--like", "pillow"), "mode 'area' of like 'pillow' is not one of 'nearest',"),
         (("--sizes", 4, 4, "--like", "pil"), "argument --like: invalid choice: 'pil'"),

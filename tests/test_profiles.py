@@ -272,7 +272,7 @@ def test_floats_are_near_those_of_scikit_image(mode: str, antialias: bool) -> No
         ("tensorflow", None, {"mode": "linear"}),
         ("tensorflow", "nearest", {"mode": "nearest", "coordinates": "tf_half_pixel_for_nn", "nearest": "floor"}),
         ("tensorflow", "bicubic", {"mode": "cubic", "cubic_a": -0.5, "exclude_outside": True}),
-        ("tensorflow", "area", {"mode": "area"}),
+        ("tensorflow", "area", {"mode": "area_weighted"}),
         ("torch", "bicubic", {"mode": "cubic"}),
         ("torch", "INTER_BICUBIC", {"mode": "cubic"}),
         ("torch", "trilinear", {"mode": "linear"}),

@@ -12,6 +12,7 @@ import pytest
 from restride.errors import DescriptorError, UnsupportedError
 from restride.reference import resample, resample_backward, resample_backward_limits
 from restride.reference.coordinates import COORDINATES
+from restride.reference.weights import AREA_MODES, MODES
 
 Array = np.ndarray[Any, Any]
 
@@ -22,9 +23,9 @@ def matrix(source_size: int, **arguments: Any) -> Array:
 
 
 def random_rules(rng: np.random.Generator, axes: int) -> dict[str, Any]:
-    mode = str(rng.choice(["nearest", "linear", "cubic", "area"]))
+    mode = str(rng.choice(MODES))
     rules: dict[str, Any] = {"mode": mode}
-    if mode == "area":
+    if mode in AREA_MODES:
         return rules
     if rng.random() < 0.2:
         return rules | {"input_offsets": np.round(rng.uniform(-2, 2, axes), 2).tolist()}

@@ -12,6 +12,7 @@ import pytest
 from judges import judge
 from onnx.reference.ops.op_resize import Resize
 
+import restride as rs
 from restride.reference import resample, resample_backward_limits, resample_limits
 
 Array = np.ndarray[Any, Any]
@@ -152,6 +153,26 @@ class TestTorch:
             expected = source.grad.numpy().astype(np.float32)
             assert (low <= expected).all()
             assert (expected <= high).all()
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_the_area_of_opencv() -> None:
+    """Where both axes shrink: both sum products of equal weights in f32, so each is within the bound of the exact sum.
+
+    OpenCV drops shares below 0.001 of an element; there are none where an axis has fewer than 1000 outputs.
+    """
+    cv2: Any = judge("cv2")
+    rng = np.random.default_rng(16)
+    for _ in range(40):
+        old = rng.integers(1, 120, 2).tolist()
+        new = [int(rng.integers(1, size + 1)) for size in old]
+        x = random_array(rng, tuple(old))
+        theirs = cv2.resize(x, new[::-1], interpolation=cv2.INTER_AREA)
+        exact, total = (f64(each, sizes=new, mode="area_weighted") for each in (x, abs(x)))
+        taps = math.prod(-(-size // made) + 1 for size, made in zip(old, new, strict=True))
+        bound = (3 * 2 + taps) * 2.0**-24 * total
+        assert (abs(theirs - exact) <= bound).all()
+        assert (abs(rs.resample(x, new, mode="area_weighted").numpy() - exact) <= bound).all()
 
 
 @pytest.mark.parametrize(("name", "arguments"), [("BILINEAR", {}), ("BICUBIC", {"mode": "cubic", "cubic_a": -0.5})])

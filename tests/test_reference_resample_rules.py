@@ -15,6 +15,7 @@ from restride.dtypes import DTYPES
 from restride.errors import DescriptorError, UnsupportedError
 from restride.reference import convert, reorder, resample, resample_bound, resample_limits
 from restride.reference.resample import INTERPOLATED_TYPES
+from restride.reference.weights import AREA_MODES, MODES
 
 Array = np.ndarray[Any, Any]
 
@@ -121,6 +122,7 @@ class TestWeights:
             ({"mode": "cubic", "exclude_outside": True}, [19 / 35, 19 / 35, -3 / 35, 0]),
             ({"mode": "cubic", "cubic_a": -0.5}, [8 / 16, 9 / 16, -1 / 16, 0]),
             ({"mode": "area"}, [1 / 2, 1 / 2, 0, 0]),
+            ({"mode": "area_weighted"}, [1 / 2, 1 / 2, 0, 0]),
         ],
     )
     def test_halving_by_hand(self, arguments: dict[str, Any], row: list[float]) -> None:
@@ -149,6 +151,16 @@ class TestWeights:
         np.testing.assert_array_equal(matrix(5, sizes=[3], mode="area"), thirds.astype(np.float32))
         np.testing.assert_array_equal(matrix(5, scales=[0.7], mode="area"), thirds.astype(np.float32))
 
+    def test_area_weighted_has_the_parts_that_are_covered(self) -> None:
+        assert (
+            resample(np.arange(5, dtype=np.float32), [2], mode="area_weighted").tolist()
+            == np.float32([0.8, 3.2]).tolist()
+        )
+        fifths = np.array([[3, 2, 0, 0, 0], [0, 1, 3, 1, 0], [0, 0, 0, 2, 3]]) / 5
+        np.testing.assert_array_equal(matrix(5, sizes=[3], mode="area_weighted"), fifths.astype(np.float32))
+        grown = np.array([[2, 0], [1, 1], [0, 2]]) / 2
+        np.testing.assert_array_equal(matrix(2, sizes=[3], mode="area_weighted"), grown.astype(np.float32))
+
     def test_nothing_inside_is_the_edge(self) -> None:
         for mode in ("linear", "cubic"):
             arguments: dict[str, Any] = {"sizes": [3], "mode": mode, "exclude_outside": True}
@@ -157,7 +169,14 @@ class TestWeights:
 
     @pytest.mark.parametrize(
         ("mode", "antialias"),
-        [("linear", False), ("linear", True), ("cubic", False), ("cubic", True), ("area", False)],
+        [
+            ("linear", False),
+            ("linear", True),
+            ("cubic", False),
+            ("cubic", True),
+            ("area", False),
+            ("area_weighted", False),
+        ],
     )
     def test_weights_add_up_to_one(self, mode: str, antialias: bool) -> None:
         for made in (1, 2, 3, 7, 16, 33):
@@ -173,7 +192,7 @@ class TestWeights:
 
 
 class TestWindows:
-    @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic", "area"])
+    @pytest.mark.parametrize("mode", MODES)
     def test_a_window_is_that_part_of_the_whole(self, mode: str) -> None:
         x = np.random.default_rng(2).standard_normal((7, 3, 9)).astype(np.float32)
         whole = resample(x, (5, 20), axes=(0, 2), mode=mode)
@@ -280,9 +299,9 @@ class TestLimits:
     def test_an_f32_evaluation_lies_within_them(self, name: str) -> None:
         rng = np.random.default_rng([4, INTERPOLATED_TYPES.index(name)])
         dtype = DTYPES[name].dtype
-        for turn in range(12):
-            rules: dict[str, Any] = {"mode": ("linear", "cubic", "area")[turn % 3]}
-            if rules["mode"] != "area":
+        for turn in range(16):
+            rules: dict[str, Any] = {"mode": MODES[1 + turn // 4]}
+            if rules["mode"] not in AREA_MODES:
                 rules |= {"antialias": turn % 2 == 1, "exclude_outside": turn % 4 > 1}
             sizes, made = rng.integers(1, 15, 2).tolist(), tuple(rng.integers(1, 20, 2).tolist())
             if DTYPES[name].is_float:

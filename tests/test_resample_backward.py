@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import restride as rs
+from restride.weights import AREA_MODES
 
 # Axes of few elements are resized on purpose, and by place.
 pytestmark = pytest.mark.filterwarnings("ignore:no axes are named:UserWarning")
@@ -71,11 +72,13 @@ def both_matrices(
 
 
 @pytest.mark.parametrize(
-    "arguments", [*FILTERS, *NEAREST, {"mode": "area"}], ids=lambda value: "-".join(map(str, value.values()))
+    "arguments",
+    [*FILTERS, *NEAREST, {"mode": "area"}, {"mode": "area_weighted"}],
+    ids=lambda value: "-".join(map(str, value.values())),
 )
 def test_one_axis_is_the_transpose_bit_for_bit(arguments, vulkan_device):
     """A unit vector's sum has one product, its weight: no sum is rounded, in either direction."""
-    for place in PLACES if arguments["mode"] != "area" else [{}]:
+    for place in PLACES if arguments["mode"] not in AREA_MODES else [{}]:
         for source, size in SIZES:
             forward, backward = both_matrices(vulkan_device, (source,), (size,), arguments | place)
             assert np.array_equal(backward, forward.T), (source, size, place)

@@ -14,6 +14,7 @@ import pytest
 from sampled import sample
 
 import restride as rs
+from restride.weights import AREA_MODES, MODES
 
 # Axes of few elements are resized on purpose, and by place.
 pytestmark = pytest.mark.filterwarnings("ignore:no axes are named:UserWarning")
@@ -63,11 +64,11 @@ def random_problem(rng: np.random.Generator) -> tuple[str, tuple[int, ...], dict
     most = (300, 60, 12)[rank - 1]
     source = tuple(int(size) for size in rng.integers(1, most, rank))
     sizes = tuple(int(size) for size in rng.integers(1, most, rank))
-    mode = str(rng.choice(["nearest", "linear", "cubic", "area"]))
+    mode = str(rng.choice(MODES))
     arguments: dict[str, Any] = {"mode": mode}
     if mode == "nearest":
         arguments["nearest"] = str(rng.choice(NEAREST_RULES))
-    if mode != "area":
+    if mode not in AREA_MODES:
         arguments |= places(rng, rank)
     if mode in ("linear", "cubic"):
         arguments |= {"antialias": bool(rng.integers(2)), "exclude_outside": bool(rng.integers(2))}
@@ -222,7 +223,7 @@ def test_windows_where_the_fractions_are_longer_than_64_bits(vulkan_device):
 
 def test_changes_outside_the_part_change_nothing(vulkan_device):
     rng = np.random.default_rng(3)
-    for mode in ("nearest", "linear", "cubic", "area"):
+    for mode in MODES:
         x = rng.standard_normal((2, 40, 50)).astype(np.float32)
         window = (slice(5, 9), slice(20, 21))
         part = rs.source_window(x.shape, (23, 31), mode=mode, window=window)

@@ -11,7 +11,19 @@ import pytest
 
 from restride.errors import DescriptorError
 from restride.plan.resample import passes
-from restride.weights import COORDINATES, MOST_TAPS, NEAREST_RULES, Request, Rows, filter_of, resizing
+from restride.weights import (
+    AREA_MODES,
+    COORDINATES,
+    MODES,
+    MOST_TAPS,
+    NEAREST_RULES,
+    Request,
+    Rows,
+    filter_of,
+    measured,
+    resizing,
+)
+from restride.weights.centres import centres, line_of_centres
 from restride.weights.coordinates import Line
 
 HALF = Fraction(1, 2)
@@ -92,16 +104,19 @@ def test_weights_are_those_of_the_formula(rule, mode, antialias, exclude):
                 assert abs(weight - right) <= max(abs(right), Fraction(1, 1000)) / (1 << 23), (i, n, o)
 
 
+ROUNDED = {
+    "half_up": lambda s: math.floor(s + HALF),
+    "round_prefer_ceil": lambda s: math.floor(s + HALF),
+    "round_prefer_floor": lambda s: math.ceil(s - HALF),
+    "floor": math.floor,
+    "ceil": math.ceil,
+}
+
+
 @pytest.mark.parametrize("nearest", NEAREST_RULES)
 @pytest.mark.parametrize("rule", COORDINATES)
 def test_nearest_is_the_rounded_position(nearest, rule):
-    rounded = {
-        "half_up": lambda s: math.floor(s + HALF),
-        "round_prefer_ceil": lambda s: math.floor(s + HALF),
-        "round_prefer_floor": lambda s: math.ceil(s - HALF),
-        "floor": math.floor,
-        "ceil": math.ceil,
-    }[nearest]
+    rounded = ROUNDED[nearest]
     roi = (0.25, 0.75) if rule == "tf_crop_and_resize" else None
     for i in range(1, 14):
         for n in range(1, 14):
@@ -118,6 +133,70 @@ def test_area_is_the_mean_of_what_an_output_covers():
                 covered = range(o * i // n, -(-(o + 1) * i // n))
                 mean = np.float32(1 / len(covered))
                 assert found[o].tolist() == [mean if j in covered else 0 for j in range(i)], (i, n, o)
+
+
+def shares(i: int, n: int) -> list[list[Fraction]]:
+    """For each output the part of it that lies in each element."""
+    edges = [(Fraction(o * i, n), Fraction((o + 1) * i, n)) for o in range(n)]
+    return [[max(min(j + 1, end) - max(j, begin), 0) * Fraction(n, i) for j in range(i)] for begin, end in edges]
+
+
+def test_area_weighted_has_the_share_of_each_element():
+    assert (
+        matrix(one_axis(5, 2, mode="area_weighted")).tolist()
+        == np.float32([[2, 2, 1, 0, 0], [0, 0, 1, 2, 2]] / np.float32(5)).tolist()
+    )
+    for i in range(1, 14):
+        for n in range(1, 14):
+            expected = np.float32([[float(share) for share in row] for row in shares(i, n)])
+            assert (matrix(one_axis(i, n, mode="area_weighted")) == expected).all(), (i, n)
+            if i % n == 0 or n % i == 0:
+                assert (matrix(one_axis(i, n, mode="area")) == expected).all(), (i, n)
+
+
+def centre_filter(i: int, n: int, **choice):
+    (filter_,) = measured((i,), Request((n,), **choice)).filters()
+    return filter_
+
+
+@pytest.mark.parametrize("mode", ["area", "area_weighted"])
+def test_centres_of_means(mode):
+    for i in range(1, 24):
+        for n in range(1, 24):
+            weights = shares(i, n)
+            if mode == "area":
+                weights = [[Fraction(share > 0, sum(each > 0 for each in row)) for share in row] for row in weights]
+            expected = [sum(j * weight for j, weight in enumerate(row)) for row in weights]
+            filter_ = centre_filter(i, n, mode=mode)
+            numerators, denominator = centres(filter_)
+            found = [Fraction(int(each), denominator) for each in numerators]
+            closest = line_of_centres(filter_)
+            assert found == (expected if n < i else [(o + HALF) * i / n - HALF for o in range(n)]), (i, n)
+            distance = max(abs(closest.at(o) - each) for o, each in enumerate(expected))
+            assert distance <= (Fraction(1, 8) if mode == "area_weighted" and n < i else HALF), (i, n)
+            if mode == "area" and 1 < n < i:
+                fit = np.polyfit(np.arange(n), np.array(expected, float), 1)
+                np.testing.assert_allclose(fit, [float(closest.at(1) - closest.at(0)), float(closest.at(0))], atol=1e-9)
+
+
+def test_centres_of_huge_axes_are_exact():
+    i, n = 3 * (1 << 40) + 1, 5
+    numerators, denominator = centres(centre_filter(i, n, mode="area_weighted"))
+    assert sum(Fraction(int(each), denominator) for each in numerators) == Fraction(n * (i - 1), 2)
+    assert line_of_centres(centre_filter(2 * (1 << 21) + 1, 1 << 21, mode="area")) == Line(2, 1, 1)
+
+
+@pytest.mark.parametrize("rule", COORDINATES[:-1])
+@pytest.mark.parametrize("nearest", NEAREST_RULES)
+def test_centres_of_nearest(nearest, rule):
+    rounded = ROUNDED[nearest]
+    for i in range(1, 24):
+        for n in range(1, 24):
+            closest = line_of_centres(centre_filter(i, n, mode="nearest", nearest=nearest, coordinates=rule))
+            distance = max(abs(closest.at(o) - rounded(position(rule, o, i, n))) for o in range(n))
+            assert distance <= HALF, (i, n)
+            if i % n == 0 and rule in ("half_pixel", "asymmetric", "tf_half_pixel_for_nn"):
+                assert distance == 0, (i, n)
 
 
 def test_offsets_of_directml_are_half_pixel_by_default():
@@ -155,11 +234,11 @@ def test_what_is_outside_the_source_is_known():
     assert one_axis(5, 4, coordinates="tf_crop_and_resize", roi=(0.5, 0.5)).inside == range(4)
 
 
-@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic", "area"])
+@pytest.mark.parametrize("mode", MODES)
 def test_the_transpose_has_the_weights_of_the_matrix(mode):
-    choices = [{}] if mode == "area" else [{"coordinates": rule} for rule in COORDINATES[:-1]]
+    choices = [{}] if mode in AREA_MODES else [{"coordinates": rule} for rule in COORDINATES[:-1]]
     choices += [
-        {"coordinates": "tf_crop_and_resize", "roi": roi} for roi in ((1.2, -0.3), (0.1, 0.7)) if mode != "area"
+        {"coordinates": "tf_crop_and_resize", "roi": roi} for roi in ((1.2, -0.3), (0.1, 0.7)) if mode not in AREA_MODES
     ]
     choices += [{"antialias": True, "exclude_outside": True}] if mode in ("linear", "cubic") else []
     for choice in choices:
@@ -231,6 +310,13 @@ def test_the_mean_of_huge_axes_is_exact():
         assert begins <= first < last <= begins + rows.taps
         mean = np.float32(1 / (last - first))
         assert weights.tolist() == [mean if first <= begins + tap < last else 0 for tap in range(rows.taps)]
+    rows = one_axis(i, n, mode="area_weighted")
+    for o in (0, 1, 12345, n // 3, n - 1):
+        (begins,), (weights,) = rows.part(o, 1).first_and_weights()
+        begin, end = Fraction(o * i, n), Fraction((o + 1) * i, n)
+        elements = range(int(begins), int(begins) + rows.taps)
+        share = [max(min(j + 1, end) - max(j, begin), 0) * Fraction(n, i) for j in elements]
+        assert weights.tolist() == [np.float32(float(each)) for each in share]
 
 
 def test_refusals_name_the_argument():

@@ -335,7 +335,9 @@ def test_a_row_is_computed_once_for_all_its_dispatches(monkeypatch):
     taps, rows = 600_000, 2
     computed = []
     weigh = filters._area
-    monkeypatch.setattr(filters, "_area", lambda *arguments: computed.append(arguments[3]) or weigh(*arguments))
+    monkeypatch.setattr(
+        filters, "_area", lambda *arguments, **named: computed.append(arguments[3]) or weigh(*arguments, **named)
+    )
     x = rs.asarray(np.ones((1, 1), np.float32)).broadcast_to((1, taps * rows))
     np.testing.assert_allclose(rs.resample(x, (1, rows), mode="area").numpy(), 1, rtol=1e-3)
     assert sum(computed) == rows

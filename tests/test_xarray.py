@@ -18,7 +18,7 @@ from test_sampling import position
 from test_tensor import Costs, assert_equal
 
 import restride as rs
-from restride.weights import COORDINATES
+from restride.weights import COORDINATES, NEAREST_RULES
 
 xr, pd = judge("xarray"), judge("pandas")
 
@@ -133,10 +133,10 @@ def choice_of(rule):
 
 
 def source_position(rule, o, i, n):
-    """Of the centre of output o; see the docstring for tf_half_pixel_for_nn."""
+    """Where output o reads."""
     if rule == "input_offsets":
         return float((o + 0.25) * i / n - 0.25)
-    return float(position("half_pixel" if rule == "tf_half_pixel_for_nn" else rule, o, i, n))
+    return float(position(rule, o, i, n))
 
 
 @pytest.mark.parametrize("mode", [{"mode": "area"}, {"mode": "cubic", "antialias": True}, {"like": "pillow"}])
@@ -181,7 +181,7 @@ def test_what_is_not_resampled_stays():
 @pytest.mark.usefixtures("vulkan_device")
 def test_coordinates_are_interpolated_where_the_rule_reads(rule, size):
     source = photo()
-    result = resampled(source, {"y": size}, mode="nearest", **choice_of(rule))
+    result = resampled(source, {"y": size}, **choice_of(rule))
     positions = [source_position(rule, o, 12, size) for o in range(size)]
     judge_ = interp1d(np.arange(12), source.y.values, fill_value="extrapolate")
     np.testing.assert_allclose(result.y, judge_(positions), rtol=1e-14)
@@ -206,6 +206,55 @@ def test_coordinates_are_those_of_xarray():
     assert doubled.x.dtype == np.float32
     judge_ = interp1d(np.arange(8), source.x.values.astype(np.float64), fill_value="extrapolate")
     np.testing.assert_allclose(doubled.x, judge_(np.arange(16) / 2 - 0.25), rtol=1e-6)
+
+
+CENTRES = {
+    "area": {"mode": "area"},
+    "area_weighted": {"mode": "area_weighted"},
+    "tensorflow": {"mode": "area", "like": "tensorflow"},
+}
+
+
+@pytest.mark.parametrize("name", CENTRES)
+@pytest.mark.usefixtures("vulkan_device")
+def test_coordinates_of_means_are_means(name):
+    """The data of a ramp are its coordinates; where it grows, outputs of the same elements keep places of their own."""
+    for size, small in ((5, 2), (5, 3), (12, 5), (31, 8), (1001, 500), (6, 3), (9, 1)):
+        ramp = np.arange(size, dtype=np.float32)
+        result = rs.xarray.resample(xr.DataArray(ramp, {"x": ramp.astype(int)}, ("x",)), {"x": small}, **CENTRES[name])
+        np.testing.assert_allclose(result.values, result.x.values, rtol=1e-6)
+        if (size, small) == (5, 2):
+            assert result.x.values.tolist() == ([1, 3] if name == "area" else [0.8, 3.2])
+    few = xr.DataArray(np.arange(2, dtype=np.float32), {"x": [0, 1]}, ("x",))
+    assert rs.xarray.resample(few, {"x": 4}, **CENTRES[name]).x.values.tolist() == [-0.25, 0.25, 0.75, 1.25]
+
+
+TAKEN = [
+    *({"nearest": rule, "coordinates": where} for rule in NEAREST_RULES for where in ("half_pixel", "asymmetric")),
+    {"coordinates": "tf_half_pixel_for_nn", "nearest": "floor"},
+    *({"like": like} for like in ("torch", "onnx", "onednn", "directml", "tensorflow", "pillow", "opencv")),
+    {"like": "scikit-image"},
+]
+
+
+@pytest.mark.parametrize("rules", TAKEN, ids=str)
+@pytest.mark.usefixtures("vulkan_device")
+def test_coordinates_of_nearest_are_at_the_elements_taken(rules):
+    """Half an element away at most, and at the elements themselves for whole factors."""
+    for size, new in ((64, 16), (64, 32), (63, 21), (45, 22), (40, 31), (12, 23), (5, 10)):
+        ramp = np.arange(size, dtype=np.int32) * np.ones((4, 1), np.int32)
+        named = xr.DataArray(ramp, {"x": np.arange(size)}, ("y", "x"))
+        result = rs.xarray.resample(named, {"y": 4, "x": new}, mode="nearest", **rules)
+        apart = abs(result.values[0] - result.x.values)[1:-1]  # at the ends elements are taken again
+        assert apart.max() <= (0 if size % new == 0 else 0.5 + 1e-12), (size, new)
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_coordinates_of_opencvs_area():
+    ramp = xr.DataArray(np.arange(5, dtype=np.float32) * np.ones((4, 1), np.float32), {"x": range(5)}, ("y", "x"))
+    result = rs.xarray.resample(ramp, {"y": 2, "x": 2}, mode="area", like="opencv")
+    np.testing.assert_allclose(result.values[0], result.x.values, rtol=1e-6)
+    assert result.x.values.tolist() == [0.8, 3.2]
 
 
 @pytest.mark.usefixtures("vulkan_device")

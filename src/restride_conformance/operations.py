@@ -29,7 +29,7 @@ from restride.ops.reorder import reorder_with
 from restride.ops.take import PAD_MODES
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.tensor import Tensor
-from restride.weights import COORDINATES, NEAREST_RULES, POLICIES, Request, Resizing, resizing
+from restride.weights import AREA_MODES, COORDINATES, NEAREST_RULES, POLICIES, Request, Resizing, resizing
 from restride.weights.like import LIBRARIES
 from restride_conformance import fill
 from restride_conformance.case import OPERATIONS, Answer, Array, Case, Operation, unplaced
@@ -442,7 +442,7 @@ class Resample(_Sampling):
         neighbours times the destination's size (see ``run.measure.useful_bytes``).
         """
         resampling, sizes = self.resized(case), list(case.viewed)
-        skips = case["antialias"] == "no" and case["mode"] != "area" and case["like"] is None
+        skips = case["antialias"] == "no" and case["mode"] not in AREA_MODES and case["like"] is None
         for axis, part in zip(resampling.axes, resampling.read, strict=True):
             neighbours = _NEIGHBOURS[case.word("mode")] if skips else sizes[axis]
             sizes[axis] = min(len(part), neighbours * case.dst.sizes[axis])

@@ -15,7 +15,10 @@ from restride.layout.argument import is_permutation
 from restride.ops.resample import resample as resample_array
 from restride.tensor.tensor import Tensor
 from restride.weights import Request, measured
-from restride.weights.coordinates import Line
+from restride.weights.centres import centres, line_of_centres
+
+_Centres = tuple[npt.NDArray[Any], int]
+"""The places that outputs have along the source, as numerators and their common denominator."""
 
 _Labelled = TypeVar("_Labelled", xr.DataArray, xr.Dataset)
 
@@ -33,11 +36,13 @@ def resample(
 
     Dimensions, name, attributes and everything along other dimensions are kept; encodings of resampled variables are
     not. A 1-D coordinate of numbers or times becomes that of the new pixels' centres: the old one, interpolated
-    linearly at the place that output o reads by ``coordinates`` (for half_pixel ``(o + 1/2) / f - 1/2``), and
-    extrapolated linearly beyond its ends. "tf_half_pixel_for_nn" is treated as half_pixel, whose places it rounds, and
-    so is OpenCV's nearest. Integers become f64, floats keep their type, times are rounded to their unit and keep their
-    zone; numbers of pandas' types become numpy's, with NaN for NA. Other coordinates along these dimensions (with
-    several dimensions, of words, of a MultiIndex, of one element that moves) are dropped, and a UserWarning names them.
+    linearly at the centre of what output o reads, and extrapolated linearly beyond its ends. The centre follows
+    ``coordinates`` (for half_pixel ``(o + 1/2) / f - 1/2``); where an axis shrinks, "area" and "area_weighted" have
+    the mean of the indices that they average, with their weights; "nearest" is at most half an element from the
+    element that it takes, and on it for a whole factor. Integers become f64, floats keep their type, times are rounded
+    to their unit and keep their zone; numbers of pandas' types become numpy's, with NaN for NA. Other coordinates along
+    these dimensions (with several dimensions, of words, of a MultiIndex, of one element that moves) are dropped, and a
+    UserWarning names them.
 
     Args:
         data: of numpy arrays, which give numpy arrays; of tensors, which give tensors; or of dask arrays, lazily by
@@ -76,8 +81,7 @@ def resample(
             raise DescriptorError(f"{refused} is not accepted where dimensions are named, got {named[refused]!r}")
     if named.get("layout") is not None and is_permutation(named["layout"]):
         raise DescriptorError(f"layout {named['layout']!r} permutes dimensions, which stay: transpose the result")
-    lines = _lines(data, argument, asked, named)
-    coords = _coords(data, lines)
+    coords = _coords(data, _centres(data, argument, asked, named))
     if isinstance(data, xr.DataArray):
         elements = _elements(data.variable, argument, asked, named)
         return xr.DataArray(elements, coords, data.dims, data.name, data.attrs)
@@ -115,34 +119,37 @@ def _elements(variable: xr.Variable, argument: str, asked: Mapping[Hashable, Any
     raise UnsupportedError(f"data must be numpy, dask or restride.Tensor, got {type(x).__module__}.{type(x).__name__}")
 
 
-def _lines(
+def _centres(
     data: xr.DataArray | xr.Dataset, argument: str, asked: Mapping[Hashable, Any], named: dict[str, Any]
-) -> dict[Hashable, tuple[Line, int]]:
-    """For each dimension that changes, the places that outputs read along it, and the number of outputs."""
+) -> dict[Hashable, _Centres]:
+    """For each dimension that changes, the places of outputs along it."""
     request = Request(**{argument: tuple(asked.values())}, **{k: v for k, v in named.items() if k in Request._fields})
-    change = measured([data.sizes[dim] for dim in asked], request)
-    each = zip(asked, change.centres(), change.old, change.new, strict=True)
-    return {dim: (line, new) for dim, line, old, new in each if old != new or not line.is_identity}
+    filters = measured([data.sizes[dim] for dim in asked], request).filters()
+    return {
+        dim: centres(each)
+        for dim, each in zip(asked, filters, strict=True)
+        if each.source_size != each.size or not line_of_centres(each).is_identity
+    }
 
 
-def _coords(data: xr.DataArray | xr.Dataset, lines: Mapping[Hashable, tuple[Line, int]]) -> xr.Coordinates:
+def _coords(data: xr.DataArray | xr.Dataset, changed: Mapping[Hashable, _Centres]) -> xr.Coordinates:
     resampled, dropped = {}, []
-    along = {name: each.variable for name, each in data.coords.items() if set(lines) & set(each.dims)}
+    along = {name: each.variable for name, each in data.coords.items() if set(changed) & set(each.dims)}
     for name, coord in along.items():
-        line, size = lines[coord.dims[0]] if coord.ndim == 1 else (None, 0)
+        places = changed[coord.dims[0]] if coord.ndim == 1 else None
         is_level = isinstance(data.xindexes.get(name), xr.indexes.PandasMultiIndex)
-        values = None if line is None or is_level else _values(coord)
-        if line is None or values is None or not _has_spacing(coord.size, line, size):
+        values = None if places is None or is_level else _values(coord)
+        if places is None or values is None or not _has_spacing(coord.size, places):
             dropped.append(name)
             continue
-        places: Any = _interpolated(values, line, size)
+        moved: Any = _interpolated(values, places)
         if isinstance(coord.dtype, pd.DatetimeTZDtype):
-            places = pd.DatetimeIndex(places, tz="UTC").tz_convert(coord.dtype.tz)
-        resampled[name] = xr.Variable(coord.dims, places, coord.attrs)
+            moved = pd.DatetimeIndex(moved, tz="UTC").tz_convert(coord.dtype.tz)
+        resampled[name] = xr.Variable(coord.dims, moved, coord.attrs)
     if dropped:
         warn_caller(
-            f"coordinates {', '.join(map(repr, dropped))} cannot be resampled along {', '.join(map(repr, lines))} and "
-            f"are dropped: they are not 1-D and numeric with two elements or more"
+            f"coordinates {', '.join(map(repr, dropped))} cannot be resampled along {', '.join(map(repr, changed))} "
+            f"and are dropped: they are not 1-D and numeric with two elements or more"
         )
     return data.coords.to_dataset().drop_vars(along).assign_coords(resampled).coords
 
@@ -166,27 +173,27 @@ def _values(coord: xr.Variable) -> npt.NDArray[Any] | None:
     return values if values.dtype.kind in "iufmM" else None
 
 
-def _has_spacing(before: int, line: Line, size: int) -> bool:
+def _has_spacing(before: int, places: _Centres) -> bool:
     """False for a single element beside which outputs read: it gives no distance between elements."""
-    return before > 1 or not line.numerators(np.arange(size), size).any()
+    return before > 1 or not places[0].any()
 
 
-def _interpolated(values: npt.NDArray[Any], line: Line, size: int) -> npt.NDArray[Any]:
-    """``values`` at the ``size`` positions of ``line``: between two neighbours, or on the line through the last two.
+def _interpolated(values: npt.NDArray[Any], places: _Centres) -> npt.NDArray[Any]:
+    """``values`` at ``places``: between two neighbours, or on the line through the last two.
 
-    Position 7/3 of 0, 10, 20, 40: first = 2, part = 1, of 3: 20 + (40 - 20) * 1/3.
+    Place 7/3 of 0, 10, 20, 40: first = 2, part = 1, of 3: 20 + (40 - 20) * 1/3.
     """
-    positions = line.numerators(np.arange(size), size)
-    first = np.clip(positions // line.denominator, 0, max(len(values) - 2, 0)).astype(np.int64)
-    part = positions - first * line.denominator
+    numerators, one = places
+    first = np.clip(numerators // one, 0, max(len(values) - 2, 0)).astype(np.int64)
+    part = numerators - first * one
     is_number = values.dtype.kind in "iuf"
     numbers = values.astype(np.result_type(values, np.float64)) if is_number else values
     low, high = numbers[first], numbers[np.minimum(first + 1, len(values) - 1)]
     if is_number:
-        between = low + (high - low) * (part / line.denominator).astype(np.float64)
+        between = low + (high - low) * (part / one).astype(np.float64)
     else:  # in integers, because the distance of two days is 2^47 ns; NaT is kept
-        whole = (high - low) // line.denominator
-        rest = ((high - low) - whole * line.denominator) * part
-        between = low + whole * part + (rest + line.denominator // 2) // line.denominator
-    exact: npt.NDArray[Any] = np.select([part == 0, part == line.denominator], [low, high], between)
+        whole = (high - low) // one
+        rest = ((high - low) - whole * one) * part
+        between = low + whole * part + (rest + one // 2) // one
+    exact: npt.NDArray[Any] = np.select([part == 0, part == one], [low, high], between)
     return exact if values.dtype.kind in "iu" else exact.astype(values.dtype)

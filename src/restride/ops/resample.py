@@ -93,8 +93,9 @@ def resample(
             The default warns if it resizes a last axis of 1 to 4 elements, which may be channels, and leaves another
             axis as it is, unless the last two have equal sizes.
         mode: "nearest"; "linear" (default), of two neighbours along an axis; "cubic", of four (Keys); "area", the mean
-            of all source elements that the output element covers, wholly or partly. With ``like`` a mode of that
-            library, by its name or by the library's own constant.
+            of all source elements that the output element covers, wholly or partly; "area_weighted", their mean by how
+            much of each is covered: 0 1 2 3 4 become 1 and 3, or 0.8 and 3.2. With ``like`` a mode of that library, by
+            its name or by the library's own constant.
         coordinates: where an output index reads: "half_pixel", the default, "half_pixel_symmetric",
             "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn" or "tf_crop_and_resize". They
             follow ``scales``.

@@ -16,7 +16,7 @@ from restride.arguments import integers
 from restride.errors import DescriptorError, UnsupportedError
 from restride.reference.arguments import Array, as_axes, describe, require_few_elements
 from restride.reference.coordinates import COORDINATES, HALF, NEAREST, Axis, Rules
-from restride.reference.weights import MODES
+from restride.reference.weights import AREA_MODES, MODES
 
 POLICIES = ("stretch", "not_larger", "not_smaller")
 
@@ -146,7 +146,7 @@ def require_few(request: Request, parts: Sequence[range]) -> None:
     last_first = sorted(zip(request.axes, request.how, parts, strict=True), key=itemgetter(0), reverse=True)
     for axis, of_axis, part in last_first:
         count = part.stop - part.start  # len() has a limit
-        is_wide = of_axis.rules.mode == "area" or of_axis.rules.antialias
+        is_wide = of_axis.rules.mode in AREA_MODES or of_axis.rules.antialias
         reads = count * (of_axis.source_size // max(of_axis.size, 1) + 1) if is_wide else count
         if reads > MOST_WEIGHTS:
             raise UnsupportedError(
@@ -206,10 +206,11 @@ def _require_rules(rules: Rules, array: Array) -> None:
             f"other rule takes one, for {describe(array)}"
         )
     offsets = "input_offsets and output_offsets"
-    if rules.mode == "area" and rules.has_offsets:
-        raise DescriptorError(f"mode 'area' takes no {offsets}, for {describe(array)}")
-    if (rules.mode == "area" or rules.has_offsets) and rules.coordinates != "half_pixel":
-        ruled = "mode 'area'" if rules.mode == "area" else offsets
+    is_area = rules.mode in AREA_MODES
+    if is_area and rules.has_offsets:
+        raise DescriptorError(f"mode {rules.mode!r} takes no {offsets}, for {describe(array)}")
+    if (is_area or rules.has_offsets) and rules.coordinates != "half_pixel":
+        ruled = f"mode {rules.mode!r}" if is_area else offsets
         raise DescriptorError(f"{ruled} takes no coordinates {rules.coordinates!r}, for {describe(array)}")
 
 

@@ -277,8 +277,8 @@ def resample(x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mo
             ``trunc(size * scale)``.
         axes: which axes; default: the last ones. Negative ones count from the end.
         mode: ``"nearest"``, for every type; ``"linear"`` (default), ``"cubic"`` (Keys), ``"area"`` (the mean of all
-            elements that the output element covers, if only in part), for INTERPOLATED_TYPES. With ``like``, one of the
-            library's modes.
+            elements that the output element covers, if only in part), ``"area_weighted"`` (by how much of each it
+            covers), for INTERPOLATED_TYPES. With ``like``, one of the library's modes.
         others: arguments by name:
 
             coordinates: a name in ``restride.reference.coordinates``; default: ``"half_pixel"``.

@@ -21,9 +21,11 @@ from restride.reference.coordinates import Axis, is_extrapolated, nearest_index,
 # 5/6, in sixths 1 and 5, so their weights are 6 - 1 = 5 and 6 - 5 = 1, of 6.
 #
 # Sources: ONNX operators, Resize (linear, cubic, antialias, exclude_outside); Keys, Cubic convolution interpolation
-# (1981); torch, adaptive_avg_pool1d (area).
+# (1981); torch, adaptive_avg_pool1d (area); TensorFlow, ResizeArea (area_weighted).
 
-MODES = ("nearest", "linear", "cubic", "area")
+MODES = ("nearest", "linear", "cubic", "area", "area_weighted")
+
+AREA_MODES = ("area", "area_weighted")
 
 _RADIUS = {"linear": 1, "cubic": 2}
 
@@ -35,6 +37,9 @@ def weights(axis: Axis, o: int, s: Fraction) -> dict[int, float]:
     if axis.rules.mode == "area":
         covered = range(o * axis.source_size // axis.size, -(-(o + 1) * axis.source_size // axis.size))
         return dict.fromkeys(covered, 1 / len(covered))
+    if axis.rules.mode == "area_weighted":
+        width = Fraction(axis.source_size, axis.size)
+        return _shares(o * width, (o + 1) * width)
     reached = _raw_weights(axis, s)
     inside = {j: weight for j, weight in reached.items() if 0 <= j < axis.source_size}
     if axis.rules.exclude_outside and sum(inside.values()) != 0:
@@ -44,6 +49,12 @@ def weights(axis: Axis, o: int, s: Fraction) -> dict[int, float]:
     for j, weight in reached.items():
         folded[min(max(j, 0), axis.source_size - 1)] += weight
     return {j: weight / total for j, weight in folded.items()}  # integers: Python rounds their quotient once
+
+
+def _shares(start: Fraction, stop: Fraction) -> dict[int, float]:
+    """The parts of ``start`` to ``stop`` that lie in each element; element j extends from j to j + 1."""
+    parts = {j: min(stop, Fraction(j + 1)) - max(start, Fraction(j)) for j in range(math.floor(start), math.ceil(stop))}
+    return {j: float(part / (stop - start)) for j, part in parts.items()}
 
 
 def _raw_weights(axis: Axis, s: Fraction) -> dict[int, int]:

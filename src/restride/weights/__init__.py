@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from restride.weights.boxes import BoxRows, Side, box_rows, ones
 from restride.weights.coordinates import COORDINATES
-from restride.weights.filters import MODES, NEAREST_RULES, Filter, filter_of
+from restride.weights.filters import AREA_MODES, MODES, NEAREST_RULES, Filter, filter_of
 from restride.weights.request import (
     DEFAULTS,
     POLICIES,
@@ -21,6 +21,7 @@ from restride.weights.request import (
 from restride.weights.rows import MOST_TAPS, LibraryRows, Rows, Shifts, in_fours, indexed_rows, library_rows, with_edges
 
 __all__ = [
+    "AREA_MODES",
     "COORDINATES",
     "DEFAULTS",
     "MODES",

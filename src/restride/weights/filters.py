@@ -8,7 +8,8 @@ Worked example, linear, half_pixel, 2 -> 3, which reads at -1/6, 1/2 and 7/6: fi
 (1/2, 1/2), (0, 1).
 
 Source: ONNX operators, Resize (nearest rules, linear, cubic, antialias, exclude_outside); torch, adaptive_avg_pool1d
-(area); Keys (1981), Cubic convolution interpolation.
+(area); OpenCV, INTER_AREA of an axis that shrinks, and TensorFlow, ResizeArea (area_weighted); Keys (1981), Cubic
+convolution interpolation.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from restride.weights.rows import Rows, Taps, are_few
 
 NearestRule: TypeAlias = Literal["half_up", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
 
-MODES = ("nearest", "linear", "cubic", "area")
+MODES = ("nearest", "linear", "cubic", "area", "area_weighted")
+AREA_MODES = ("area", "area_weighted")
 NEAREST_RULES: tuple[NearestRule, ...] = get_args(NearestRule)
 
 _RADIUS = {"linear": 1, "cubic": 2}
@@ -63,14 +65,14 @@ class Filter(NamedTuple):
         """True when every output index is the source index."""
         if self.source_size != self.size:
             return False
-        return self.mode == "area" or (self.line.is_identity and self.shrink == 1)
+        return self.mode in AREA_MODES or (self.line.is_identity and self.shrink == 1)
 
     @property
     def reach(self) -> int:
         """Most indices that the filter of one row reaches on an endless axis."""
         if self.mode == "nearest":
             return 1
-        if self.mode == "area":
+        if self.mode in AREA_MODES:
             # ceil((o + 1) I / O) - floor(o I / O) where o I / O is furthest past a whole number: 3 for 5 -> 3.
             common = math.gcd(self.source_size, self.size)
             return 1 - (common - self.source_size) // max(self.size, 1)
@@ -114,8 +116,8 @@ def _compute_filter(filter_: Filter, index: npt.NDArray[np.int64], weighs: bool)
     reach, line = filter_.reach, filter_.line
     source_size, size = filter_.source_size, filter_.size
     axis = _Axis(line.start, line.denominator, source_size, size, min(reach, source_size))
-    if filter_.mode == "area":
-        return _area(axis, reach, index, weighs)
+    if filter_.mode in AREA_MODES:
+        return _area(axis, reach, index, weighs, by_share=filter_.mode == "area_weighted")
     # Python's integers where 64 bits might not hold what is computed from them.
     last, beyond = (source_size - 1) * axis.one, (reach + 1) * axis.one
     is_wide = (last + beyond) * 8 * max(filter_.shrink.numerator, filter_.shrink.denominator) >= 1 << 63
@@ -138,7 +140,7 @@ class _Axis(NamedTuple):
 def are_alike(filters: Sequence[Filter]) -> bool:
     """True if ``rows_of_all`` takes these: one mode and width, no rule for the outside, and 64 bits suffice."""
     one = filters[0]
-    if one.mode == "area" or any(each[4:] != one[4:] or each.mode != one.mode for each in filters):
+    if one.mode in AREA_MODES or any(each[4:] != one[4:] or each.mode != one.mode for each in filters):
         return False
     if one.shrink != 1 or one.exclude_outside or one.extrapolates:
         return False
@@ -217,8 +219,12 @@ def _linear_rows(axis: _Axis, positions: npt.NDArray[Any]) -> Taps:
     return Taps(np.asarray(np.maximum(np.minimum(lowest, axis.source_size - 2), 0), np.int64), weights)
 
 
-def _area(axis: _Axis, reach: int, index: npt.NDArray[np.int64], weighs: bool) -> Taps:
-    """Equal weights for all elements that the output element covers a part of."""
+def _area(axis: _Axis, reach: int, index: npt.NDArray[np.int64], weighs: bool, *, by_share: bool) -> Taps:
+    """Weights for all elements that the output element covers a part of: equal ones, or by the part that is covered.
+
+    Worked example, 5 -> 2: output 0 covers 0 to 5/2, so elements 0, 1 and 2; the weights are 1/3 each, or by share in
+    halves of an element 2, 2 and 1 of 5.
+    """
     wide = (axis.size + 1) * axis.source_size >= 1 << 63  # Python's integers where 64 bits might not hold o * I
     edges = (index.astype(object) if wide else index) * axis.source_size
     lowest = (edges // axis.size).astype(np.int64)
@@ -226,7 +232,13 @@ def _area(axis: _Axis, reach: int, index: npt.NDArray[np.int64], weighs: bool) -
     if not weighs:
         return Taps(first)
     covered = (-(-(edges + axis.source_size) // axis.size) - lowest).astype(np.int64)
-    weights = np.where(np.arange(reach) < covered[:, np.newaxis], 1 / covered[:, np.newaxis], 0.0)
+    if by_share:
+        # Where elements begin and end, counted from the begin of the output, which has a width of I: in units of 1 / O.
+        begin = np.arange(reach) * axis.size - (edges % axis.size)[:, np.newaxis]
+        share = np.minimum(begin + axis.size, axis.source_size) - np.maximum(begin, 0)
+        weights = (np.maximum(share, 0) / axis.source_size).astype(np.float64, copy=False)
+    else:
+        weights = np.where(np.arange(reach) < covered[:, np.newaxis], 1 / covered[:, np.newaxis], 0.0)
     return Taps(first, _folded(axis, lowest, first, weights, axis.taps))
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from restride.arguments import LIMIT, integers
 from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.weights.coordinates import COORDINATES, Ends, Line, line, line_of_offsets
-from restride.weights.filters import MODES, NEAREST_RULES, Filter, filter_rows
+from restride.weights.filters import AREA_MODES, MODES, NEAREST_RULES, Filter, filter_rows
 from restride.weights.like.libraries import LIBRARIES, OTHER_NAMES
 from restride.weights.like.profile import LibraryRequest, Mode, Profile
 from restride.weights.rows import LibraryRows, Rows
@@ -256,24 +256,20 @@ class Measured(NamedTuple):
         for axis, size, before in zip(self.axes, self.new, self.old, strict=True):
             if max(size, before) >= _MOST_OF_AXIS:
                 raise UnsupportedError(f"axis {axis} must have less than 2^63 elements: {before} become {size}")
-        choice, rules = self.choice, self.rules
-        scales, factors = self._coordinate_scales
+        rules = self.rules
+        scales, _ = self._coordinate_scales
         library = None if rules is None else rules.rows(self.source_sizes, self.axes, self.old, self.new, scales)
         if library is None:
-            lines = _lines(choice, self.old, self.new, factors)
-            each = zip(self.old, self.new, lines, factors, strict=True)
-            library = LibraryRows(tuple(_rows(choice, *of_axis) for of_axis in each))
+            library = LibraryRows(tuple(map(filter_rows, self.filters())))
         keeps_type = rules is not None and rules.keeps_type
         return Resizing(self.axes, library.rows, self.window, self.source_sizes, *library[1:], keeps_type, self.outside)
 
-    def centres(self) -> tuple[Line, ...]:
-        """The source positions of the centres of outputs on each of ``axes``, before any rounding to an index.
-
-        tf_half_pixel_for_nn adds half an element for its ``floor``; the position it so rounds is that of half_pixel.
-        """
-        is_ahead = self.choice.coordinates == "tf_half_pixel_for_nn"
-        choice = self.choice._replace(coordinates="half_pixel") if is_ahead else self.choice
-        return _lines(choice, self.old, self.new, self._coordinate_scales[1])
+    def filters(self) -> tuple[Filter, ...]:
+        """The filter of each of ``axes`` by our own words; with ``like``, those that come closest to the library."""
+        factors = self._coordinate_scales[1]
+        lines = _lines(self.choice, self.old, self.new, factors)
+        each = zip(self.old, self.new, lines, factors, strict=True)
+        return tuple(_filter(self.choice, *of_axis) for of_axis in each)
 
     @property
     def _coordinate_scales(self) -> tuple[tuple[Any, ...] | None, tuple[Fraction, ...]]:
@@ -353,19 +349,17 @@ def _sizes(
     return old, new_sizes, axes, scales, factors
 
 
-def _rows(choice: Request, before: int, size: int, coordinates: Line, factor: Fraction) -> Rows:
-    return filter_rows(
-        Filter(
-            choice.mode,
-            before,
-            size,
-            coordinates,
-            choice.nearest,
-            float(choice.cubic_a),
-            min(factor, _ONE) if choice.antialias and factor else _ONE,
-            choice.exclude_outside,
-            choice.coordinates == "tf_crop_and_resize",
-        )
+def _filter(choice: Request, before: int, size: int, coordinates: Line, factor: Fraction) -> Filter:
+    return Filter(
+        choice.mode,
+        before,
+        size,
+        coordinates,
+        choice.nearest,
+        float(choice.cubic_a),
+        min(factor, _ONE) if choice.antialias and factor else _ONE,
+        choice.exclude_outside,
+        choice.coordinates == "tf_crop_and_resize",
     )
 
 
@@ -376,7 +370,8 @@ def rows_of_sizes(choice: Request, before: int, size: int) -> Rows:
     Cached: the axes of a thousand boxes of sizes seen before take 0.6 ms instead of 22; 0.6 KB each, 2.6 MB in all.
     """
     factor = Fraction(size, before)
-    return _rows(choice, before, size, line(choice.coordinates, Ends(before, size, factor)), factor)
+    coordinates = line(choice.coordinates, Ends(before, size, factor))
+    return filter_rows(_filter(choice, before, size, coordinates, factor))
 
 
 def resized_axes(
@@ -533,11 +528,12 @@ def _require_agreement(choice: Request) -> None:
         if value != DEFAULTS[argument] and choice.mode != mode:
             raise DescriptorError(f"{argument} {value!r} goes with mode {mode!r}, not {choice.mode!r}")
     has_offsets = choice.input_offsets is not None or choice.output_offsets is not None
-    if choice.coordinates != "half_pixel" and (has_offsets or choice.mode == "area"):
-        others = "input_offsets and output_offsets say" if has_offsets else "mode 'area' says"
+    is_area = choice.mode in AREA_MODES
+    if choice.coordinates != "half_pixel" and (has_offsets or is_area):
+        others = "input_offsets and output_offsets say" if has_offsets else f"mode {choice.mode!r} says"
         raise DescriptorError(f"{others} where to read, and so does coordinates {choice.coordinates!r}")
-    if has_offsets and choice.mode == "area":
-        raise DescriptorError("mode 'area' has no input_offsets or output_offsets")
+    if has_offsets and is_area:
+        raise DescriptorError(f"mode {choice.mode!r} has no input_offsets or output_offsets")
     has_roi, crops = choice.roi is not None, choice.coordinates == "tf_crop_and_resize"
     if has_roi and not crops:
         raise DescriptorError(

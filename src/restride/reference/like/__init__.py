@@ -46,7 +46,7 @@ _MODES: dict[str, dict[str, tuple[_Words, _Words]]] = {
         "bilinear": (_LINEAR, _INSIDE),
         "nearest": (_NEAREST | {"coordinates": "tf_half_pixel_for_nn", "nearest": "floor"}, _NOTHING),
         "bicubic": (_CUBIC | _KEYS, _NOTHING),
-        "area": ({"mode": "area"}, _NOTHING),
+        "area": ({"mode": "area_weighted"}, _NOTHING),
     },
     "pillow": {
         **dict.fromkeys(("bicubic", "box", "bilinear", "hamming", "lanczos"), (_LINEAR, _NOTHING)),

@@ -30,7 +30,7 @@ Library: TypeAlias = Literal[
 ]  # fmt: skip
 
 ModeName: TypeAlias = Literal[
-    "nearest", "linear", "cubic", "area",
+    "nearest", "linear", "cubic", "area", "area_weighted",
     "nearest-exact", "nearest_exact", "bilinear", "trilinear", "bicubic",
     "box", "hamming", "lanczos", "lanczos4", "linear_exact",
     "NEAREST", "BOX", "BILINEAR", "HAMMING", "BICUBIC", "LANCZOS",
@@ -90,7 +90,7 @@ LIBRARIES: dict[str, Profile] = {
             "bicubic": mode_of(
                 mode="cubic", cubic_a=_PILLOW_CUBIC, exclude_outside=True, antialiased={"exclude_outside": True}
             ),
-            "area": mode_of(mode="area"),
+            "area": mode_of(mode="area_weighted"),
         },
     ),
     "pillow": Profile(
@@ -105,9 +105,13 @@ LIBRARIES: dict[str, Profile] = {
     "opencv": Profile(
         "OpenCV 5.0.0, cv2.resize",
         "linear",
-        dict.fromkeys(("nearest", "nearest_exact"), mode_of(mode="nearest"))
-        | {"cubic": mode_of(mode="cubic")}
-        | dict.fromkeys(("linear", "linear_exact", "area", "lanczos4"), mode_of(mode="linear")),
+        {
+            "nearest": mode_of(mode="nearest", coordinates="asymmetric", nearest="floor"),
+            "nearest_exact": mode_of(mode="nearest"),
+            "cubic": mode_of(mode="cubic"),
+            "area": mode_of(mode="area_weighted"),
+        }
+        | dict.fromkeys(("linear", "linear_exact", "lanczos4"), mode_of(mode="linear")),
         ("nearest", "linear", "cubic", "area", "lanczos4", "linear_exact", "nearest_exact"),
         opencv.rules,
         is_flat=True,
