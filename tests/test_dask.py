@@ -74,12 +74,18 @@ def test_a_pyramid_is_made_from_levels_or_from_the_source():
     assert [level.shape for level in levels] == [(96, 80, 3), (48, 40, 3), (24, 20, 3), (12, 10, 3)]
     before = PHOTO
     for level in levels[1:]:
-        before = rs.resample(before, level.shape[:2], axes=(0, 1), mode="area").numpy()
+        before = rs.resample(before, level.shape[:2], axes=(0, 1), mode="area_weighted").numpy()
         assert np.array_equal(level.compute(), before)
     first, *_, last = rs.dask.pyramid(PHOTO, 4, axes=(0, 1), from_source=True)
     assert np.array_equal(first.compute(), PHOTO)
-    assert np.array_equal(last.compute(), rs.resample(PHOTO, (12, 10), axes=(0, 1), mode="area").numpy())
+    assert np.array_equal(last.compute(), rs.resample(PHOTO, (12, 10), axes=(0, 1), mode="area_weighted").numpy())
     assert not np.array_equal(last.compute(), before)
+    ramp = np.tile(np.arange(64, dtype=np.uint16), (64, 1))
+    for arguments in ({"mode": "nearest"}, {"like": "onnx"}):  # elements taken from level to level would drift
+        each = rs.dask.pyramid(ramp, 5, **arguments)
+        for level, taken in enumerate(each[1:], 1):
+            middle = 2**level * np.arange(64 >> level) + (2**level - 1) / 2
+            assert abs(taken.compute()[0] - middle).max() == 0.5
     for refused, message in (
         ({"levels": 9}, r"level 7 has no elements: levels must be at most 7, for u8\[96,80,3\]"),
         ({"levels": 0}, "levels must be 1 or more, got 0"),

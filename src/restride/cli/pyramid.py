@@ -15,6 +15,7 @@ from restride.cli.operate import NUMBERS, print_time
 from restride.cli.parser import Commands, add_command, add_device_options, open_device
 from restride.cli.process import Exit, UsageError
 from restride.stream.files import arrays_in
+from restride.weights import MODES
 
 _PYRAMID = f"""\
 Writes IN and ever smaller versions of it as a group of OME-Zarr 0.5 (Zarr 3), which viewers open. Files may be larger
@@ -52,7 +53,9 @@ def add_commands(commands: Commands) -> None:
             metavar="N",
             help=f"size of each level along {text}, relative to the one before (default: %(default)s)",
         )
-    parser.add_argument("--from-source", action="store_true", help="make each level from level 0, not the one before")
+    parser.add_argument(
+        "--from-source", action="store_true", help="make each level from level 0, not the one before; nearest always is"
+    )
     parser.add_argument(
         "--labels",
         metavar="NAME=FILE",
@@ -78,7 +81,7 @@ def add_commands(commands: Commands) -> None:
     group = parser.add_argument_group("rules")
     options.add_rules(group, [name for name in options.RULES if name != "mode"])
     group.add_argument(
-        "--mode", help="area, linear, nearest or cubic (default: area), or a mode of --like, in its spelling or this"
+        "--mode", help=f"{', '.join(MODES)} (default: area_weighted), or a mode of --like, in its spelling or this"
     )
     add_device_options(parser)
     parser.set_defaults(run=run)

@@ -29,7 +29,7 @@ from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
 from restride.stream.lazy import unwrapped
-from restride.stream.levels import level_factor, level_rules, level_sizes
+from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
 from restride.stream.reads import default_chunks, require_larger_chunks
 from restride.stream.run import as_bytes
 from restride.tensor.device import Device, default_device
@@ -141,9 +141,10 @@ def pyramid(
         axes: axes that shrink; sizes are rounded down.
         factor: above 0 and below 1.
         from_source: compute each level from ``x`` instead of the level before it. That costs more, and rounds once:
-            with mode "area" and integers, a level from the one before it is the mean of rounded means.
+            with means of integers, a level from the one before it is the mean of rounded means. Levels by mode
+            "nearest" are computed from ``x`` in any case: from one level to the next they would drift.
         chunks: as in ``apply``, for every level but a dask array ``x`` itself.
-        rules: arguments of ``rs.Chain.resample``, such as ``mode`` (default: "area", or that of ``like``).
+        rules: arguments of ``rs.Chain.resample``, such as ``mode`` (default: "area_weighted", or that of ``like``).
 
     Raises:
         DescriptorError: ``levels`` is below 1, ``factor`` is not between 0 and 1, there are no such axes, or a level
@@ -155,11 +156,13 @@ def pyramid(
         smaller = level_factor("factor", factor)
         factors = [smaller if axis in shrunk else 1 for axis in range(desc.rank)]
         sizes = level_sizes(desc.sizes, factors, levels)
+        chosen = level_rules(rules)
+        from_x = from_source or drifts(chosen, desc.dtype)
     whole = x if isinstance(x, da.Array) else apply(x, Chain(), chunks=chunks)
     each = [whole]
     for level in range(1, len(sizes)):
-        chain = Chain().resample([sizes[level][axis] for axis in shrunk], axes=shrunk, **level_rules(rules))
-        each.append(apply(x if from_source or level == 1 else each[-1], chain, chunks=chunks))
+        chain = Chain().resample([sizes[level][axis] for axis in shrunk], axes=shrunk, **chosen)
+        each.append(apply(x if from_x or level == 1 else each[-1], chain, chunks=chunks))
     return each
 
 

@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +29,11 @@ from restride.stream.chain import Chain, WindowedChain
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
 from restride.stream.lazy import unwrapped
-from restride.stream.levels import level_factor, level_rules, level_sizes
+from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
 from restride.stream.run import Streamed, as_bytes, open_devices, plan_stream, stream
 from restride.tensor.device import Device
-from restride.weights import Request
-from restride.weights.coordinates import Ends, line
+from restride.weights import Request, measured
+from restride.weights.centres import line_of_centres
 from restride.weights.request import fraction, members
 
 AXES = "tczyx"
@@ -100,6 +99,7 @@ def pyramid(
             down.
         z_factor: the same along z, up to 1, which keeps z. t and c are always kept.
         from_source: compute each level from level 0 instead of the level before it. That reads more, and rounds once.
+            Levels by mode "nearest" always are: from one level to the next they would drift.
         labels: label images by their names: integers, with the axes and sizes of ``source``, with or without c. Their
             levels are computed by mode "nearest".
         pixel_sizes: distances between neighbouring elements of ``source`` along each of ``axes``; default: 1.
@@ -111,8 +111,8 @@ def pyramid(
         memory: as in ``rs.stream``.
         devices: as in ``rs.stream``.
         progress: show the progress on stderr.
-        rules: arguments of ``rs.resample``: mode (default: "area", or that of ``like``), like, antialias,
-            exclude_outside, coordinates, nearest, cubic_a.
+        rules: arguments of ``rs.resample``: mode (default: "area_weighted", or that of ``like``), like,
+            antialias, exclude_outside, coordinates, nearest, cubic_a.
 
     Returns:
         The outcome of each stream, by the path of its array in the group: "0", "1", "labels/NAME/0".
@@ -229,6 +229,7 @@ class _Image:
             ordered = _sorted(axes)
             first = [desc.sizes[axes.index(letter)] for letter in ordered]
             sizes = level_sizes(first, [factors.get(letter, 1) for letter in ordered], levels)
+            from_source = from_source or drifts(rules, desc.dtype)
         image = cls(folder, source, desc, axes, sizes, rules, from_source)
         for level in range(len(sizes)):  # check every operation before anything is written
             image.work(level)
@@ -248,9 +249,13 @@ class _Image:
         if level == 0:
             ordered = _sorted(self.axes)
             return Chain() if ordered == self.axes else Chain().reorder(f"{self.axes}->{ordered}".upper())
+        return Chain().resample(**self.asked(level))
+
+    def asked(self, level: int) -> dict[str, Any]:
+        """The arguments of ``rs.resample`` that make a level of the one that it is computed from."""
         new = self.sizes[level]
         shrunk = [axis for axis in range(len(new)) if self.sizes[0][axis] != self.sizes[-1][axis]]
-        return Chain().resample([new[axis] for axis in shrunk], axes=shrunk, **self.rules)
+        return {"sizes": [new[axis] for axis in shrunk], "axes": shrunk, **self.rules}
 
     def work(self, level: int) -> WindowedChain:
         """The chain of a level for what it is computed from."""
@@ -259,29 +264,25 @@ class _Image:
         return self.chain(level).of(self.sizes[self.before(level)], self.desc.dtype)
 
     @cached_property
-    def mode(self) -> tuple[str, str]:
-        """The mode, by the name of its library if ``like`` is set, and the coordinate rule."""
+    def mode(self) -> str:
+        """The mode, by the name of its library if ``like`` is set."""
         choice, known = Request(**self.rules).settled(self.desc.dtype.name)
-        if known is None:
-            return choice.mode, choice.coordinates
-        # OpenCV reads floor(output / factor), by rows of weights of its own.
-        is_floor = (known.like, known.word) == ("opencv", "nearest")
-        return known.word, "asymmetric" if is_floor else choice.coordinates
+        return str(choice.mode) if known is None else known.word
 
     def position(self, axis: int, level: int) -> tuple[Fraction, Fraction]:
         """The slope and intercept: element o of the level is at ``slope * o + intercept`` of level 0.
 
         Worked example, half_pixel, 8 -> 4 -> 2: 2 o + 1/2 and then 2 (2 o + 1/2) + 1/2 = 4 o + 3/2.
         """
-        slope, intercept = Fraction(1), Fraction(0)
-        for before, after in pairwise(sorted({0, level}) if self.from_source else range(level + 1)):
-            old, new = self.sizes[before][axis], self.sizes[after][axis]
-            if self.sizes[0][axis] == self.sizes[-1][axis]:
-                continue  # this axis is kept
-            at = line(self.mode[1], Ends(old, new, Fraction(new, old)))
-            intercept += slope * Fraction(at.start, at.denominator)
-            slope *= Fraction(at.step, at.denominator) or Fraction(old, new)  # for one element any slope but 0 is right
-        return slope, intercept
+        if level == 0 or self.sizes[0][axis] == self.sizes[-1][axis]:
+            return Fraction(1), Fraction(0)
+        before = self.before(level)
+        slope, intercept = self.position(axis, before)
+        change = measured(self.sizes[before], Request(**self.asked(level)), self.desc.dtype.name)
+        centres = line_of_centres(change.filters()[change.axes.index(axis)])
+        intercept += slope * centres.at(0)
+        pixel = Fraction(self.sizes[before][axis], self.sizes[level][axis])
+        return slope * (Fraction(centres.step, centres.denominator) or pixel), intercept  # one element: any slope but 0
 
     def attributes(self, name: str, steps: Mapping[str, Fraction], units: Mapping[str, str | None]) -> dict[str, Any]:
         """The metadata of the image's group, the value of its key "ome"."""
@@ -308,11 +309,11 @@ class _Image:
             "name": name,
             "axes": axes,
             "datasets": datasets,
-            "type": self.mode[0],
+            "type": self.mode,
             "metadata": {
                 "description": f"each level is made from {made}",
                 "method": "restride.resample",
-                "kwargs": {**rules, "mode": self.mode[0]},
+                "kwargs": {**rules, "mode": self.mode},
             },
         }
         of_image = {"image-label": {"source": {"image": "../../"}}} if self.folder else {}

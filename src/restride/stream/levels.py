@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, SupportsIndex
 
 from restride.arguments import integer
+from restride.dtypes import DType
 from restride.errors import DescriptorError
+from restride.weights import Request
 from restride.weights.request import fraction, scaled_sizes
 
 
@@ -45,6 +47,17 @@ def level_factor(argument: str, value: float, *, may_keep: bool = False) -> floa
 
 
 def level_rules(rules: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of ``rs.resample`` for a level: mode "area", unless ``rules`` have a mode or a library."""
+    """Arguments of ``rs.resample`` for a level: mode "area_weighted", unless ``rules`` have a mode or a library."""
     chosen = {name: value for name, value in rules.items() if value is not None}
-    return chosen if chosen.keys() & {"mode", "like"} else {"mode": "area", **chosen}
+    return chosen if chosen.keys() & {"mode", "like"} else {"mode": "area_weighted", **chosen}
+
+
+def drifts(rules: Mapping[str, Any], dtype: DType) -> bool:
+    """True if levels by these rules must be computed from level 0, as those of mode "nearest" must.
+
+    An element that is taken lies up to half an element from its place, in units of the level that it is taken from.
+    From level to level that adds up: element 0 of level 4 would be element 15, and not one of 7 and 8.
+    """
+    request = Request(**{name: value for name, value in rules.items() if name in Request._fields})
+    mode: str = request.settled(dtype.name)[0].mode
+    return mode == "nearest"
