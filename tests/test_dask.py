@@ -91,7 +91,7 @@ def test_a_pyramid_is_made_from_levels_or_from_the_source():
         ({"levels": 0}, "levels must be 1 or more, got 0"),
         ({"levels": "2"}, "levels must be an integer, got '2'"),
         ({"axes": (0, 5)}, r"axis 5 of axes \(0, 5\) is outside"),
-        ({"axes": None}, "axes must be"),
+        ({"axes": 1}, "axes must be"),
         ({"x": "photo.npy"}, r"source must have shape, and str has none: open .* mmap_mode='r'\)"),
     ):
         with pytest.raises(rs.DescriptorError, match=message):

@@ -582,7 +582,7 @@ def test_the_command_refuses_in_a_line(tmp_path: Path, capsys):
 def test_a_source_that_cannot_be_read_ends_in_a_line(tmp_path: Path, capsys):
     source = make(tmp_path, "packed.tif")
     content = bytearray(Path(source).read_bytes())
-    content[300:400] = bytes(100)
+    content[-400:-300] = bytes(100)  # the first tile is read before anything is written
     Path(source).write_bytes(content)
     assert main(["pyramid", source, str(tmp_path / "out.zarr"), "--axes", "zyx"]) == 2
     printed = capsys.readouterr()

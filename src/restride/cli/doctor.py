@@ -53,6 +53,8 @@ _PACKAGES = (
     ("dask", "rs.dask", "pip install 'restride[dask]'"),
     ("zarr", "rs.stream of zarr arrays", "pip install 'restride[zarr]'"),
     ("h5py", "rs.stream of HDF5 files", "pip install h5py"),
+    ("tifffile", "restride pyramid of TIFF", "pip install 'restride[ome]'"),
+    ("imagecodecs", "restride pyramid of compressed TIFF", "pip install 'restride[ome]'"),
     ("xarray", "rs.xarray, and DataArrays of tensors", "pip install 'restride[xarray]'"),
     ("rich", "progress bars", "pip install 'restride[cli]'"),
     ("shtab", "restride completion", "pip install 'restride[cli]'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+import warnings
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +14,7 @@ from restride.cli import options
 from restride.cli.files import mapped_array, named_errors, require_file
 from restride.cli.operate import NUMBERS, print_time
 from restride.cli.parser import Commands, add_command, add_device_options, open_device
-from restride.cli.process import Exit, UsageError
+from restride.cli.process import Exit, UsageError, in_options, tell
 from restride.stream.files import arrays_in
 from restride.weights import MODES
 
@@ -24,8 +25,9 @@ written.
 
 IN is .npy, .tif (its first series), .h5 or .zarr. An array inside the last two is named behind the file, as in
 volume.h5/raw or image.zarr/0, unless it is the only one. --axes names the axes of IN with the letters t, c, z, y and x;
-by default they are those that a TIFF or a Zarr array states, otherwise yx, zyx, czyx or tczyx by their number. OUT has
-them in the order tczyx. y and x shrink by --factor, z by --z-factor, t and c never. {NUMBERS}
+by default they are those that IN states, with its pixel sizes (TIFF, OME-TIFF, ImageJ, Zarr, OME-Zarr, HDF5), otherwise
+yx, zyx, czyx or tczyx by their number. Pages of a TIFF that says nothing about them are z, and samples are c. OUT has
+the axes in the order tczyx. y and x shrink by --factor, z by --z-factor, t and c never. {NUMBERS}
 
 examples:
   restride pyramid volume.tif volume.ome.zarr --levels 4 --pixel-size 0.5 0.1 0.1 --unit micrometer
@@ -95,13 +97,15 @@ def run(arguments: argparse.Namespace) -> int:
     ome = _extra("restride.interop.ome", "OME-Zarr")
     rules = options.rules(arguments)
     with ExitStack() as stack:
-        source, axes = _open_source(arguments.input, stack)
+        stack.enter_context(warnings.catch_warnings())
+        warnings.showwarning = lambda message, *_: tell(in_options(str(message)))
+        source = _open_source(arguments.input, stack)
         labels = {}
         for text in arguments.labels:
             name, separator, file = text.partition("=")
             if not separator or name in labels:
                 raise UsageError(f"--labels {text!r} must be NAME=FILE, each name once")
-            labels[name] = _open_source(Path(file), stack)[0]
+            labels[name] = _open_source(Path(file), stack)
         device = stack.enter_context(open_device(arguments))
         start = time.perf_counter()
         with named_errors("write", path):
@@ -109,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
                 source,
                 path,
                 arguments.levels,
-                axes=arguments.axes or axes,
+                axes=arguments.axes,
                 factor=arguments.factor,
                 z_factor=arguments.z_factor,
                 from_source=arguments.from_source,
@@ -138,8 +142,8 @@ def _extra(module: str, what: str) -> Any:
         raise UsageError(f"{what} needs {error.name}: pip install 'restride[ome]'") from error
 
 
-def _open_source(path: Path, stack: ExitStack) -> tuple[Any, str | None]:
-    """Open the array in a file, or at FILE/NAME, until the stack closes; returns it and its axes, or None if unnamed.
+def _open_source(path: Path, stack: ExitStack) -> Any:
+    """Open the array in a file, or at FILE/NAME, until the stack closes.
 
     Raises:
         UsageError: there is no such file, it has no array or several, or it is damaged.
@@ -154,7 +158,7 @@ def _open_source(path: Path, stack: ExitStack) -> tuple[Any, str | None]:
     if kind in ("npy", "tiff") and name:
         raise UsageError(f"{path}: {file} is a file of one array")
     if kind == "npy":
-        return mapped_array(file), None
+        return mapped_array(file)
     read = {"tiff": _tiff, "hdf5": _hdf5, "zarr": _zarr}[kind]
     try:
         return read(file, name, stack)
@@ -164,33 +168,25 @@ def _open_source(path: Path, stack: ExitStack) -> tuple[Any, str | None]:
         raise UsageError(f"cannot read {path}: {str(error) or type(error).__name__}") from error
 
 
-def _tiff(file: Path, _name: str, stack: ExitStack) -> tuple[Any, str | None]:
+def _tiff(file: Path, _name: str, stack: ExitStack) -> Any:
     tifffile = _extra("tifffile", f"{file}: TIFF")
-    series = stack.enter_context(tifffile.TiffFile(file)).series[0]
-    if series.dataoffset is not None:  # contiguous in the file
-        array = tifffile.memmap(file, mode="r")
-    else:
-        array = _extra("zarr", f"{file}: TIFF").open_array(series.levels[0].aszarr(), mode="r")
-    axes = series.axes.lower().replace("s", "c")  # samples are channels
-    return array, axes if set(axes) <= set("tczyx") else None
+    return stack.enter_context(tifffile.TiffFile(file)).series[0]
 
 
-def _hdf5(file: Path, name: str, stack: ExitStack) -> tuple[Any, str | None]:
+def _hdf5(file: Path, name: str, stack: ExitStack) -> Any:
     h5py = _extra("h5py", f"{file}: HDF5")
     opened = stack.enter_context(h5py.File(file, "r"))
-    return opened[_array_name(file, name, arrays_in(opened))], None
+    return opened[_array_name(file, name, arrays_in(opened))]
 
 
-def _zarr(file: Path, name: str, _stack: ExitStack) -> tuple[Any, str | None]:
+def _zarr(file: Path, name: str, _stack: ExitStack) -> Any:
     zarr = _extra("zarr", f"{file}: Zarr")
     opened = zarr.open(str(file), mode="r")
     if isinstance(opened, zarr.Group):
-        opened = opened[_array_name(file, name, arrays_in(opened))]
-    elif name:
+        return opened[_array_name(file, name, arrays_in(opened))]
+    if name:
         raise UsageError(f"{file}/{name}: {file} is an array")
-    names = getattr(opened.metadata, "dimension_names", None) or ()
-    axes = "".join(map(str, names))
-    return opened, axes if axes and set(axes) <= set("tczyx") else None
+    return opened
 
 
 def _array_name(file: Path, name: str, names: list[str]) -> str:

@@ -24,16 +24,18 @@ from dask.highlevelgraph import HighLevelGraph
 
 from restride.arguments import as_numpy, integers
 from restride.dtypes import DType, DTypeLike
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
+from restride.ops.resample import about_channels
+from restride.stream.axes import rows_and_columns, stated_axes
 from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
-from restride.stream.lazy import unwrapped
+from restride.stream.lazy import open_source, unwrapped
 from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
 from restride.stream.reads import default_chunks, require_larger_chunks
 from restride.stream.run import as_bytes
 from restride.tensor.device import Device, default_device
-from restride.weights import resized_axes
+from restride.weights import Request, resized_axes
 
 try:
     from distributed import WorkerPlugin as _WorkerPlugin
@@ -127,7 +129,7 @@ def pyramid(
     x: Any,
     levels: int = 5,
     *,
-    axes: Sequence[int] = (-2, -1),
+    axes: Sequence[int] | None = None,
     factor: float = 0.5,
     from_source: bool = False,
     chunks: Any = None,
@@ -138,7 +140,9 @@ def pyramid(
     Args:
         x: as in ``apply``.
         levels: the number of levels, including level 0, as in ``rs.ome.pyramid``.
-        axes: axes that shrink; sizes are rounded down.
+        axes: axes that shrink; sizes are rounded down. Default: y and x, if ``x`` names its axes as in
+            ``rs.ome.pyramid``, else the last two, with a warning as of ``rs.resample`` if they may be columns and
+            channels.
         factor: above 0 and below 1.
         from_source: compute each level from ``x`` instead of the level before it. That costs more, and rounds once:
             with means of integers, a level from the one before it is the mean of rounded means. Levels by mode
@@ -147,17 +151,22 @@ def pyramid(
         rules: arguments of ``rs.Chain.resample``, such as ``mode`` (default: "area_weighted", or that of ``like``).
 
     Raises:
-        DescriptorError: ``levels`` is below 1, ``factor`` is not between 0 and 1, there are no such axes, or a level
-            has no elements.
+        DescriptorError: ``levels`` is below 1, ``factor`` is not between 0 and 1, there are no such axes, ``x`` names
+            its axes and none y or x, or a level has no elements.
     """
+    stated = stated_axes(x) if axes is None else ()
+    x = open_source(x)
     desc = Source(x).desc
     with ErrorContext(desc):
-        shrunk = resized_axes(integers("axes", axes), {}, desc.rank)
+        named = rows_and_columns(stated) if stated else axes
+        shrunk = resized_axes((-2, -1) if named is None else integers("axes", named), {}, desc.rank)
         smaller = level_factor("factor", factor)
         factors = [smaller if axis in shrunk else 1 for axis in range(desc.rank)]
         sizes = level_sizes(desc.sizes, factors, levels)
         chosen = level_rules(rules)
         from_x = from_source or drifts(chosen, desc.dtype)
+        if named is None and (warning := about_channels(Request(), desc.rank, desc.sizes[-2:], sizes[-1][-2:], "x")):
+            warn_caller(warning)
     whole = x if isinstance(x, da.Array) else apply(x, Chain(), chunks=chunks)
     each = [whole]
     for level in range(1, len(sizes)):

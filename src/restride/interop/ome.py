@@ -22,13 +22,15 @@ from typing import Any
 import zarr
 
 from restride.arguments import counts
-from restride.errors import DescriptorError, ErrorContext, StreamError, UnsupportedError
+from restride.errors import DescriptorError, ErrorContext, StreamError, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
+from restride.ops.resample import about_channels
 from restride.runtime.file_store import write_file
+from restride.stream.axes import AXES, KINDS, UNITS, Axis, letters, stated_axes
 from restride.stream.chain import Chain, WindowedChain
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
-from restride.stream.lazy import unwrapped
+from restride.stream.lazy import open_source, require_values, unwrapped
 from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
 from restride.stream.run import Streamed, as_bytes, open_devices, plan_stream, stream
 from restride.tensor.device import Device
@@ -36,11 +38,7 @@ from restride.weights import Request, measured
 from restride.weights.centres import line_of_centres
 from restride.weights.request import fraction, members
 
-AXES = "tczyx"
-"""Names of axes, in the order of OME-Zarr."""
-
 _AXES_OF_RANK = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
-_KINDS = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
 _VERSION = "0.5"
 
 _RULES = ("mode", "coordinates", "nearest", "cubic_a", "antialias", "exclude_outside", "like")
@@ -48,16 +46,6 @@ _RULES = ("mode", "coordinates", "nearest", "cubic_a", "antialias", "exclude_out
 
 _TYPES = ("pred", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f32", "f64")
 """Element types that Zarr supports."""
-
-_PREFIXES = (
-    *("", "yocto", "zepto", "atto", "femto", "pico", "nano", "micro", "milli", "centi", "deci"),
-    *("hecto", "kilo", "mega", "giga", "tera", "peta", "exa", "zetta", "yotta"),
-)
-_UNITS = {
-    "space": [*(f"{prefix}meter" for prefix in _PREFIXES), "angstrom", "foot", "inch", "mile", "parsec", "yard"],
-    "time": [*(f"{prefix}second" for prefix in _PREFIXES), "day", "hour", "minute"],
-}
-"""Units listed in the specification."""
 
 _PLANE, _CUBE = {"y": 512, "x": 512}, {"z": 64, "y": 64, "x": 64}
 """Default chunks: for images whose z is kept, and for volumes that shrink along z; 1 along other axes."""
@@ -89,12 +77,15 @@ def pyramid(
     same call continues it. docs/scale.md has the metadata and an example.
 
     Args:
-        source: as in ``rs.stream``; 2 to 5 axes.
+        source: as in ``rs.stream``; 2 to 5 axes. A series of a TIFF that tifffile has opened is read without what
+            tifffile decodes to memory: ``tifffile.TiffFile("volume.tif").series[0]``.
         path: the folder to write. It must be new, or left by an interrupted call with equal arguments; ``memory``,
             ``devices`` and ``progress`` may differ.
         levels: the number of levels in the file, including level 0.
         axes: names of the axes of ``source``, of the letters t, c, z, y and x; the file has them in this order.
-            Default: by their number "yx", "zyx", "czyx" or "tczyx".
+            Default: those that the source states (Zarr, OME-Zarr, xarray, a series of a TIFF, HDF5, tensorstore), else
+            by their number "yx", "zyx", "czyx" or "tczyx", with a warning if x has 1 to 4 elements, which may be
+            channels.
         factor: size of each level relative to the one before, along y and x: above 0 and below 1. Sizes are rounded
             down.
         z_factor: the same along z, up to 1, which keeps z. t and c are always kept.
@@ -102,9 +93,11 @@ def pyramid(
             Levels by mode "nearest" always are: from one level to the next they would drift.
         labels: label images by their names: integers, with the axes and sizes of ``source``, with or without c. Their
             levels are computed by mode "nearest".
-        pixel_sizes: distances between neighbouring elements of ``source`` along each of ``axes``; default: 1.
-        unit: unit of the distances in space, such as "micrometer".
-        time_unit: unit of the distances in time, such as "second".
+        pixel_sizes: distances between neighbouring elements of ``source`` along each of ``axes``; default: those that
+            the source states, with their units and its origin, else 1.
+        unit: unit of the distances in space, such as "micrometer"; default: what the source states, unless
+            ``pixel_sizes`` are passed.
+        time_unit: unit of the distances in time, such as "second"; the same default.
         chunks: elements along each of ``axes``; default: 512 along y and x, or 64 along z, y and x if z shrinks, and 1
             along the others. Small levels have smaller chunks.
         shards: elements along each of ``axes`` in one file: multiples of ``chunks``; default: each chunk is a file.
@@ -118,8 +111,10 @@ def pyramid(
         The outcome of each stream, by the path of its array in the group: "0", "1", "labels/NAME/0".
 
     Raises:
-        DescriptorError: an argument breaks a rule, or ``path`` exists and is something else; nothing was written.
-        UnsupportedError: ``rs.resample`` raises it, or Zarr does not support the element type.
+        DescriptorError: an argument breaks a rule, the source is damaged, or names an unknown axis, or one twice, or
+            ``path`` exists and is something else; nothing was written.
+        UnsupportedError: ``rs.resample`` raises it, or Zarr does not support the element type, or a TIFF needs
+            imagecodecs, which is not installed.
         StreamError: as in ``rs.stream``; the same call continues the work.
         OSError: the folder cannot be written.
 
@@ -136,16 +131,15 @@ def pyramid(
     rules = level_rules(rules)
     factors = dict.fromkeys("yx", level_factor("factor", factor))
     factors["z"] = level_factor("z_factor", z_factor, may_keep=True)
+    stated = () if axes is not None and pixel_sizes is not None else stated_axes(source)
+    source = open_source(source)
     described = Source(source).desc
     with ErrorContext(described):
-        axes = _axes(axes, described.rank)
-        units = {"space": _unit("unit", "space", unit), "time": _unit("time_unit", "time", time_unit)}
+        axes = _axes(axes, described, stated)
+        _unit("unit", "space", unit)
+        _unit("time_unit", "time", time_unit)
         grid = _Grid.of(axes, chunks, shards, volume=z_factor != 1 and "z" in axes)
-        pixel_sizes = (1,) * len(axes) if pixel_sizes is None else pixel_sizes
-        steps = _by_axis("pixel_sizes", axes, members("pixel_sizes", pixel_sizes))
-        steps = {letter: fraction("pixel_sizes", step) for letter, step in steps.items()}
-        if min(steps.values()) <= 0:
-            raise DescriptorError(f"pixel_sizes must be above 0, got {pixel_sizes}")
+        places = _places(axes, stated, pixel_sizes, {"space": unit, "time": time_unit})
     image = _Image.of("", source, axes, levels, factors, rules, from_source=from_source)
     images = [image]
     if not isinstance(labels, Mapping | None):
@@ -153,13 +147,22 @@ def pyramid(
     for name, array in (labels or {}).items():
         images.append(_labels_of(image, name, array, factors))
     name = re.sub(r"(\.ome)?\.zarr$", "", Path(path).name)
-    attributes = {each.folder: each.attributes(each.name or name, steps, units) for each in images}
+    attributes = {each.folder: each.attributes(each.name or name, places) for each in images}
     if labels:
         attributes["labels"] = {"version": _VERSION, "labels": list(labels)}
     devices = None if devices is None else open_devices(devices)
     _require_memory(images, grid, as_bytes("memory", memory), devices)
     options = {"memory": memory, "devices": devices, "progress": progress}
     return _write(Path(path), images, attributes, grid, options)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where elements of level 0 are along an axis: distance of neighbours, position of the first, and their unit."""
+
+    step: Fraction
+    origin: Fraction
+    unit: str | None
 
 
 @dataclass(frozen=True)
@@ -231,8 +234,9 @@ class _Image:
             sizes = level_sizes(first, [factors.get(letter, 1) for letter in ordered], levels)
             from_source = from_source or drifts(rules, desc.dtype)
         image = cls(folder, source, desc, axes, sizes, rules, from_source)
+        stored = unwrapped(source, Chain(), None)[0]
         for level in range(len(sizes)):  # check every operation before anything is written
-            image.work(level)
+            require_values(stored, image.work(level))
         return image
 
     @property
@@ -284,18 +288,18 @@ class _Image:
         pixel = Fraction(self.sizes[before][axis], self.sizes[level][axis])
         return slope * (Fraction(centres.step, centres.denominator) or pixel), intercept  # one element: any slope but 0
 
-    def attributes(self, name: str, steps: Mapping[str, Fraction], units: Mapping[str, str | None]) -> dict[str, Any]:
+    def attributes(self, name: str, places: Mapping[str, _Place]) -> dict[str, Any]:
         """The metadata of the image's group, the value of its key "ome"."""
         ordered = _sorted(self.axes)
-        axes: list[dict[str, str]] = [{"name": letter, "type": _KINDS[letter]} for letter in ordered]
+        axes: list[dict[str, str]] = [{"name": letter, "type": KINDS[letter]} for letter in ordered]
         for axis in axes:
-            if unit := units.get(axis["type"]):
+            if unit := places[axis["name"]].unit:
                 axis["unit"] = unit
         datasets = []
         for level in range(len(self.sizes)):
-            positions = [(steps[letter], *self.position(axis, level)) for axis, letter in enumerate(ordered)]
-            scale = [float(step * slope) for step, slope, _ in positions]
-            translation = [float(step * intercept) for step, _, intercept in positions]
+            positions = [(places[letter], *self.position(axis, level)) for axis, letter in enumerate(ordered)]
+            scale = [float(place.step * slope) for place, slope, _ in positions]
+            translation = [float(place.origin + place.step * intercept) for place, _, intercept in positions]
             transformations = [
                 {"type": "scale", "scale": scale},
                 {"type": "translation", "translation": translation},
@@ -324,8 +328,14 @@ def _labels_of(image: _Image, name: Any, array: Any, factors: Mapping[str, float
     """Check a label image of ``image`` and return its pyramid."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w-]*", name, re.ASCII):
         raise DescriptorError(f"labels must have names of letters, digits, '_' and '-', got {name!r}")
+    stated = stated_axes(array)
+    array = open_source(array)
     desc = Source(array).desc
     axes = image.axes if desc.rank == image.desc.rank else image.axes.replace("c", "")
+    if any(axis.letter not in (None, letter) for axis, letter in zip(stated, axes, strict=False)):
+        raise DescriptorError(
+            f"labels {name!r} must have the axes {axes!r}, and state {', '.join(axis.name for axis in stated)}"
+        )
     needed = tuple(image.desc.sizes[image.axes.index(letter)] for letter in axes)
     if desc.dtype.is_float or desc.dtype == "pred" or desc.sizes != needed:
         raise DescriptorError(f"labels {name!r} must be integers of the sizes {needed} of axes {axes!r}, got {desc}")
@@ -435,10 +445,21 @@ def _sorted(axes: str) -> str:
     return "".join(sorted(axes, key=AXES.index))
 
 
-def _axes(named: str | None, rank: int) -> str:
+def _axes(named: str | None, desc: TensorDesc, stated: Sequence[Axis]) -> str:
+    rank = desc.rank
     if rank not in _AXES_OF_RANK:
         raise DescriptorError(f"source must have 2 to 5 axes, got {rank}")
-    axes = _AXES_OF_RANK[rank] if named is None else str(named)
+    if named is not None:
+        axes = str(named)
+    elif stated:
+        axes = letters(stated)
+    else:
+        axes = _AXES_OF_RANK[rank]
+        if about_channels(Request(), rank, desc.sizes[-2:], (0, 0), "source"):
+            warn_caller(
+                f"no axes are named, so the last one of source, of {desc.sizes[-1]} elements, is x: say "
+                f"axes={'tzyx'[5 - rank :] + 'c'!r} if it has the channels, and axes={axes!r} if it does not"
+            )
     if not {"y", "x"} <= set(axes) <= set(AXES) or len(set(axes)) != len(axes):
         raise DescriptorError(f"axes must be y, x and others of {AXES!r}, each once, got {axes!r} for {rank} axes")
     if len(axes) != rank:
@@ -446,10 +467,47 @@ def _axes(named: str | None, rank: int) -> str:
     return axes
 
 
-def _unit(argument: str, kind: str, unit: str | None) -> str | None:
-    if unit is not None and unit not in _UNITS[kind]:
-        raise DescriptorError(f"{argument} must be one of {', '.join(_UNITS[kind])}, got {unit!r}")
-    return unit
+def _places(
+    axes: str, stated: Sequence[Axis], pixel_sizes: Sequence[float] | None, units: Mapping[str, str | None]
+) -> dict[str, _Place]:
+    """Where elements are, by axis: as passed, else as the source states it of axes that have the name it states.
+
+    Raises:
+        DescriptorError: pixel sizes, or coordinates, are not above 0.
+    """
+    if pixel_sizes is not None:
+        passed = _by_axis("pixel_sizes", axes, members("pixel_sizes", pixel_sizes))
+        steps = {letter: fraction("pixel_sizes", step) for letter, step in passed.items()}
+        if min(steps.values()) <= 0:
+            raise DescriptorError(f"pixel_sizes must be above 0, got {pixel_sizes}")
+        return {letter: _Place(step, Fraction(0), units.get(KINDS[letter])) for letter, step in steps.items()}
+    places = {letter: _Place(Fraction(1), Fraction(0), units.get(KINDS[letter])) for letter in axes}
+    for letter, axis in zip(axes, stated, strict=False):
+        if axis.letter != letter:
+            continue
+        step = 1 if axis.step is None else axis.step
+        if not step > 0:
+            raise DescriptorError(
+                f"the source states positions along axis {axis.name!r} that do not grow in equal steps, the only ones "
+                f"that OME-Zarr has: pass pixel_sizes="
+            )
+        unit = units.get(KINDS[letter]) or axis.known_unit
+        if unit is None and axis.unit and not axis.unit.startswith("pixel"):
+            warn_caller(
+                f"the source states the unit {axis.unit!r} of axis {axis.name!r}, which OME-Zarr does not list and is "
+                f"left out: pass unit= or time_unit= if it is one of these"
+            )
+        places[letter] = _Place(
+            fraction(f"the distance along {axis.name!r}", step),
+            fraction(f"the origin of {axis.name!r}", axis.origin),
+            unit,
+        )
+    return places
+
+
+def _unit(argument: str, kind: str, unit: str | None) -> None:
+    if unit is not None and unit not in UNITS[kind]:
+        raise DescriptorError(f"{argument} must be one of {', '.join(UNITS[kind])}, got {unit!r}")
 
 
 def _by_axis(argument: str, axes: str, values: Sequence[Any]) -> dict[str, Any]:

@@ -242,6 +242,12 @@ class WindowedChain:
         """Element type of the result."""
         return self.stages[-1].dtype if self.stages else self.source_dtype
 
+    @property
+    def blends(self) -> bool:
+        """True if an element of the result may be a sum of several of the source: a resampling but by mode nearest."""
+        resampled = (stage for stage in self.stages if isinstance(stage, _Resampled))
+        return not all(rows.moves for stage in resampled for rows in stage.resized.rows)
+
     def source_window(self, window: Sequence[slice]) -> tuple[slice, ...]:
         """The part of the source that a window of the result reads.
 

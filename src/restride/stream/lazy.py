@@ -15,6 +15,8 @@ from restride.dtypes import DTypeLike, as_dtype
 from restride.errors import DescriptorError
 from restride.stream.chain import Chain, WindowedChain
 from restride.stream.ends import Source
+from restride.stream.files import Palette, library_of
+from restride.stream.tiff import open_series
 from restride.tensor.device import Device
 
 
@@ -90,6 +92,33 @@ class LazyArray:
         return f"<restride.LazyArray {self._work}>"
 
 
+def open_source(source: Any) -> Any:
+    """``source`` as an array to read: a series of tifffile is opened, upright, and a DataArray gives its dask array.
+
+    Raises:
+        DescriptorError, UnsupportedError: ``open_series`` raises it.
+    """
+    if library_of(source) == "tifffile" and hasattr(source, "keyframe"):
+        array, chain = open_series(source)
+        return LazyArray(array, chain) if chain.operations else array
+    if library_of(source) == "xarray" and getattr(source, "chunks", None):
+        return source.data
+    return source
+
+
+def require_values(source: Source, work: WindowedChain) -> None:
+    """Check that ``work`` does not average what ``source`` has as numbers of colours in a palette.
+
+    Raises:
+        DescriptorError: it does.
+    """
+    if isinstance(source.array, Palette) and work.blends:
+        raise DescriptorError(
+            "the elements of source are numbers of colours in a palette, and their means are other colours: "
+            "mode='nearest' keeps them as numbers, or convert the file to RGB"
+        )
+
+
 def unwrapped(source: Any, chain: Chain, source_dtype: DTypeLike | None) -> tuple[Source, WindowedChain]:
     """The source to read and the chain on it; for a ``LazyArray``, its source, and its chain followed by ``chain``.
 
@@ -99,13 +128,18 @@ def unwrapped(source: Any, chain: Chain, source_dtype: DTypeLike | None) -> tupl
     """
     if not isinstance(chain, Chain):
         raise DescriptorError(f"chain must be a restride.Chain, got {type(chain).__name__}")
+    source = open_source(source)
     if not isinstance(source, LazyArray):
         reader = Source(source, source_dtype)
-        return reader, chain.of(reader.sizes, reader.dtype)
+        work = chain.of(reader.sizes, reader.dtype)
+        require_values(reader, work)
+        return reader, work
     inner = source._work  # noqa: SLF001 - of the same module
     if source_dtype is not None and as_dtype(source_dtype) != inner.dtype:
         raise DescriptorError(
             f"source_dtype {source_dtype!r} is for stored bits, and the LazyArray has elements of {inner.dtype}"
         )
     joined = Chain((*inner.chain.operations, *chain.operations))
-    return source._source, joined.of(inner.source_sizes, inner.source_dtype)  # noqa: SLF001 - of the same module
+    reader, work = source._source, joined.of(inner.source_sizes, inner.source_dtype)  # noqa: SLF001 - of the same module
+    require_values(reader, work)
+    return reader, work

@@ -1,0 +1,326 @@
+"""Axes that a source states: names, units, pixel sizes and origin of Zarr, OME-Zarr, xarray, TIFF, HDF5, tensorstore.
+
+Source: OME-NGFF specifications 0.1 to 0.5; xarray's encoding of dimensions in Zarr 2; CF conventions for coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from restride.errors import DescriptorError, warn_caller
+from restride.stream.files import library_of
+from restride.stream.lazy import LazyArray
+from restride.stream.tiff import sizes_of
+
+AXES = "tczyx"
+"""Names of axes, in the order of OME-Zarr."""
+
+KINDS = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
+
+_NAMES = {
+    "t": ("time",),
+    "c": ("channel", "channels", "band", "bands", "s", "sample", "samples"),  # s: samples of a TIFF's pixels
+    "z": ("depth",),
+    "y": ("height", "lat", "latitude"),
+    "x": ("width", "lon", "longitude"),
+}
+_LETTERS = {name: letter for letter in AXES for name in (letter, *_NAMES[letter])}
+
+_PAGES = "iq"
+"""tifffile's names of the pages of a TIFF that says nothing about them."""
+
+_SMALL = ("yocto", "zepto", "atto", "femto", "pico", "nano", "micro", "milli", "centi", "deci")
+_LARGE = ("hecto", "kilo", "mega", "giga", "tera", "peta", "exa", "zetta", "yotta")
+_PREFIXES = {"": "", **dict(zip("yzafpnumcd" + "hkMGTPEZY", _SMALL + _LARGE, strict=True))}
+_BASES = {"space": ("m", "meter"), "time": ("s", "second")}
+_OTHERS = {
+    "space": {"Å": "angstrom", "ft": "foot", "in": "inch", "mi": "mile", "pc": "parsec", "yd": "yard"},
+    "time": {"d": "day", "h": "hour", "min": "minute"},
+}
+UNITS = {
+    kind: [*(prefix + base for prefix in _PREFIXES.values()), *_OTHERS[kind].values()]
+    for kind, (_, base) in _BASES.items()
+}
+"""Units that the specification lists, for axes in space and in time."""
+
+_MICRO = (("\\u00B5", "u"), ("\N{MICRO SIGN}", "u"), ("\N{GREEK SMALL LETTER MU}", "u"))
+"""Spellings of the prefix micro: ImageJ's escape, and two characters."""
+
+_SPELLINGS = {
+    kind: {
+        **{unit: unit for unit in UNITS[kind]},
+        **{prefix + symbol: name + base for prefix, name in _PREFIXES.items()},
+        **_OTHERS[kind],
+        **({"micron": "micrometer"} if kind == "space" else {"sec": "second", "hr": "hour"}),
+    }
+    for kind, (symbol, base) in _BASES.items()
+}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis, as a source states it.
+
+    name: empty if it has none. unit: in the source's spelling, None if it has none. step: distance of neighbouring
+    elements, None if it is not stated, NaN if it varies. origin: where element 0 is.
+    """
+
+    name: str
+    unit: str | None = None
+    step: float | None = None
+    origin: float = 0.0
+
+    @property
+    def letter(self) -> str | None:
+        """The axis of OME-Zarr that the name means; None if unknown."""
+        return _LETTERS.get(self.name.lower())
+
+    @property
+    def known_unit(self) -> str | None:
+        """The unit as OME-Zarr spells it; None if there is none, or none that it lists."""
+        text = self.unit or ""
+        for written, meant in _MICRO:
+            text = text.replace(written, meant)
+        known = _SPELLINGS.get(KINDS[self.letter or "c"], {})
+        return known.get(text) or known.get(text.lower().removesuffix("s").replace("metre", "meter"))
+
+
+def stated_axes(source: Any) -> tuple[Axis, ...]:
+    """The axes that ``source`` names, in its order; none if it names none.
+
+    Those of a ``LazyArray`` have the names of its source, without sizes, which its operations may change.
+
+    Raises:
+        DescriptorError: the metadata are damaged, or contradict each other.
+    """
+    if isinstance(source, LazyArray):
+        axes = _of_lazy(source)
+    elif reader := _READERS.get(library_of(source)):
+        axes = reader(source)
+    else:
+        return ()
+    return axes if any(axis.name for axis in axes) else ()
+
+
+def letters(axes: Sequence[Axis]) -> str:
+    """The axes by the letters of OME-Zarr. Pages of a TIFF without a name are z, with a ``UserWarning``.
+
+    Raises:
+        DescriptorError: a name is unknown, or two mean the same axis.
+    """
+    each = [axis.letter or ("z" if axis.name.lower() in [*_PAGES] else "") for axis in axes]
+    stated = f"the source states the axes {', '.join(repr(axis.name) for axis in axes)}"
+    if "" in each:
+        place = each.index("")
+        known = f"which is none of {', '.join(AXES)} or their long names" if axes[place].name else "which says nothing"
+        raise DescriptorError(f"{stated}, of which axis {place} is {axes[place].name!r}, {known}: {_remedy(axes)}")
+    if twice := [letter for letter in each if each.count(letter) > 1]:
+        same = " and ".join(repr(axis.name) for axis, letter in zip(axes, each, strict=True) if letter == twice[0])
+        raise DescriptorError(f"{stated}, of which {same} are all {twice[0]}: {_remedy(axes)}")
+    found = "".join(each)
+    if pages := [axis.name for axis in axes if axis.letter is None]:
+        warn_caller(
+            f"the TIFF does not say what its pages are, axis {pages[0]!r}: they are taken as z; say axes={found!r} if "
+            f"that is right, and for example axes={found.replace('z', 't')!r} if it is not"
+        )
+    return found
+
+
+def rows_and_columns(axes: Sequence[Axis]) -> tuple[int, int]:
+    """The positions of y and x.
+
+    Raises:
+        DescriptorError: there is not one of each.
+    """
+    y, x = ([place for place, axis in enumerate(axes) if axis.letter == letter] for letter in "yx")
+    if len(y) != 1 or len(x) != 1:
+        raise DescriptorError(
+            f"the source states the axes {', '.join(repr(axis.name) for axis in axes)}, not y and x once each: name "
+            f"the axes that shrink, such as axes={(max(len(axes) - 2, 0), len(axes) - 1)}"
+        )
+    return y[0], x[0]
+
+
+def _remedy(axes: Sequence[Axis]) -> str:
+    """Text that names all axes, those that are known as they are."""
+    names: list[str] = []
+    for axis in reversed(axes):  # for C, Y, X, S the samples keep c
+        free = [letter for letter in (axis.letter, *"zct") if letter and letter not in names]
+        names.append(free[0] if free else "?")
+    return f"name all of them, each letter of {AXES} once, for example axes={''.join(reversed(names))!r}"
+
+
+# Readers, each of which takes an array of one library.
+
+
+def _of_lazy(lazy: LazyArray) -> tuple[Axis, ...]:
+    inner = stated_axes(lazy.source)
+    if not inner:
+        return ()
+    work = lazy._work  # noqa: SLF001 - of the same room
+    spans = [work.along(axis, range(min(size, 1)))[0] for axis, size in enumerate(work.sizes)]
+    return tuple(Axis("" if span is None else inner[span[0]].name) for span in spans)
+
+
+def _of_zarr(array: Any) -> tuple[Axis, ...]:
+    if not hasattr(array, "metadata"):
+        return ()
+    names = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS") or ()
+    axes = _named(names, len(array.shape), f"dimension_names of {array.store_path}")
+    for group, path in _groups_above(array):
+        stated = _of_ome(group, path, len(array.shape))
+        if stated and any(axis.name for axis in axes):
+            own, other = ([axis.letter or axis.name for axis in each] for each in (axes, stated))
+            if own != other:
+                raise DescriptorError(
+                    f"{array.store_path} has the dimension_names {own}, and {group.store_path} states {other}: say "
+                    f"which by axes= and pixel_sizes="
+                )
+        if stated:
+            return stated
+    return axes
+
+
+def _named(names: Any, rank: int, where: str) -> tuple[Axis, ...]:
+    """Axes of these names; dim_0, dim_1, ... are xarray's for axes without one.
+
+    Raises:
+        DescriptorError: they are no list of as many names as there are axes.
+    """
+    if not isinstance(names, Sequence) or isinstance(names, str) or len(names) not in (0, rank):
+        raise DescriptorError(f"{where} must be {rank} names, got {names!r}")
+    each = ["" if name is None or name == f"dim_{place}" else str(name) for place, name in enumerate(names)]
+    return tuple(map(Axis, each))
+
+
+def _groups_above(array: Any) -> Iterator[tuple[Any, str]]:
+    """The groups that contain an array of zarr, the nearest first, and the path of the array in each.
+
+    Those of an array that was opened by its own folder are found in the folders above it.
+    """
+    import zarr
+
+    root, path = getattr(array.store, "root", None), array.path
+    above: list[tuple[Any, str | None, str]]
+    if isinstance(root, Path):
+        folder = (root / path).resolve()
+        above = [(parent, None, folder.relative_to(parent).as_posix()) for parent in folder.parents]
+    else:
+        parts = path.split("/") if path else []
+        ends = range(len(parts) - 1, -1, -1)
+        above = [(array.store, "/".join(parts[:end]), "/".join(parts[end:])) for end in ends]
+    for store, inner, rest in above:
+        try:
+            yield zarr.open_group(store, path=inner, mode="r"), rest
+        except (FileNotFoundError, zarr.errors.ContainsArrayError):
+            return
+        except ValueError as error:
+            raise DescriptorError(f"the metadata of the group {store} are damaged: {error}") from error
+
+
+def _of_ome(group: Any, path: str, rank: int) -> tuple[Axis, ...]:
+    """Axes of an array by the metadata of OME-Zarr in a group; none if they do not list the array.
+
+    Raises:
+        DescriptorError: they are damaged.
+    """
+    try:
+        attributes = group.attrs.asdict()
+        for image in attributes.get("ome", attributes).get("multiscales", ()):
+            for level in image["datasets"]:
+                if level["path"].strip("/") == path:
+                    return _of_multiscale(image, level, rank)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise DescriptorError(
+            f"the metadata of OME-Zarr in {group.store_path} are damaged ({type(error).__name__}: {error}): say what "
+            f"is right by axes= and pixel_sizes="
+        ) from error
+    return ()
+
+
+def _of_multiscale(image: Mapping[str, Any], level: Mapping[str, Any], rank: int) -> tuple[Axis, ...]:
+    """Axes of a level: its own transformations come before those of the whole image."""
+    stated = image.get("axes", AXES)  # 0.1 and 0.2 name none
+    if len(stated) != rank:
+        raise ValueError(f"{len(stated)} axes of an array of {rank}")
+    axes = []
+    for entry in stated:
+        if isinstance(entry, str):  # 0.3
+            axes.append(Axis(entry))
+            continue
+        axis = Axis(entry["name"], entry.get("unit"))
+        kind = {"channel": "c", "time": "t"}.get(entry.get("type", ""))
+        axes.append(replace(axis, name=kind) if axis.letter is None and kind else axis)
+    transformations = [*level.get("coordinateTransformations", ()), *image.get("coordinateTransformations", ())]
+    for transformation in transformations:
+        kind = transformation["type"]
+        if kind == "identity":
+            continue
+        if kind not in {"scale", "translation"}:
+            raise ValueError(f"a transformation of type {kind!r}")
+        numbers = [float(number) for number in transformation[kind]]
+        if len(numbers) != rank:
+            raise ValueError(f"{len(numbers)} numbers of a {kind} for {rank} axes")
+        pairs = list(zip(axes, numbers, strict=True))
+        if kind == "scale":
+            axes = [
+                replace(each, step=number * (1 if each.step is None else each.step), origin=number * each.origin)
+                for each, number in pairs
+            ]
+        else:
+            axes = [replace(each, origin=each.origin + number) for each, number in pairs]
+    return tuple(axes)
+
+
+def _of_xarray(array: Any) -> tuple[Axis, ...]:
+    axes = _named([str(dim) for dim in array.dims], array.ndim, "dims")
+    return tuple(
+        _along(axis, array.coords[dim]) if dim in array.coords and axis.letter not in (None, "c") else axis
+        for axis, dim in zip(axes, array.dims, strict=True)
+    )
+
+
+def _along(axis: Axis, coord: Any) -> Axis:
+    """The axis with the sizes that its coordinate states: where elements are, in even steps."""
+    values = np.asarray(coord.values)
+    unit = coord.attrs.get("units")
+    if values.dtype.kind == "M":  # OME-Zarr has no calendar: times count from the first element
+        values, unit = values - values[:1], "second"
+    if values.dtype.kind == "m":
+        values, unit = values / np.timedelta64(1, "s"), "second"
+    if coord.ndim != 1 or values.dtype.kind not in "iuf" or not len(values):
+        return axis
+    places = values.astype(np.float64)
+    placed = replace(axis, unit=None if unit is None else str(unit), origin=float(places[0]))
+    if len(places) == 1:
+        return placed
+    step = (places[-1] - places[0]) / (len(places) - 1)
+    is_even = np.abs(places - (places[0] + step * np.arange(len(places)))).max() <= abs(step) / 100
+    return replace(placed, step=float(step) if is_even else float("nan"))
+
+
+def _of_tifffile(series: Any) -> tuple[Axis, ...]:
+    sizes = sizes_of(series)
+    return tuple(Axis(name, *sizes.get(name, ())) for name in series.axes)
+
+
+def _of_h5py(dataset: Any) -> tuple[Axis, ...]:
+    return tuple(Axis(dim.label) for dim in getattr(dataset, "dims", ()))
+
+
+def _of_tensorstore(array: Any) -> tuple[Axis, ...]:
+    return tuple(map(Axis, array.domain.labels))
+
+
+_READERS = {
+    "zarr": _of_zarr,
+    "xarray": _of_xarray,
+    "tifffile": _of_tifffile,
+    "h5py": _of_h5py,
+    "tensorstore": _of_tensorstore,
+}

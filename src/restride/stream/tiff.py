@@ -1,0 +1,186 @@
+"""TIFF: a series of tifffile as an array of values in rows and columns, and the sizes that its metadata state.
+
+Source: TIFF 6.0: PhotometricInterpretation, Orientation, ColorMap; OME schema 2016-06: Pixels; ImageJ's description.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+
+from restride.errors import DescriptorError, RestrideError, UnsupportedError
+from restride.stream.chain import Chain
+from restride.stream.files import Palette
+
+_VALUES = ("MINISBLACK", "RGB", "MASK", "LINEAR_RAW", "DEPTH_MAP")
+"""Photometric interpretations of which any mean of elements is a value again."""
+
+_JPEG = ("OJPEG", "JPEG", "ALT_JPEG", "JPEG_LOSSY")
+"""Compressions from which tifffile gives RGB where the file has YCbCr."""
+
+_FLIPPED = {"rows": (3, 4, 6, 7), "columns": (2, 3, 7, 8)}
+"""Orientations by which stored rows, or columns, are in reverse order; 5 to 8 store columns as rows."""
+
+_SIZES = {"X": "PhysicalSizeX", "Y": "PhysicalSizeY", "Z": "PhysicalSizeZ", "T": "TimeIncrement"}
+"""Attributes of OME for the distance of neighbouring elements; the unit is in another, Unit."""
+
+
+def open_series(series: Any) -> tuple[Any, Chain]:
+    """The array of a series' largest level, read from the file when it is indexed, and the chain that puts it upright.
+
+    The file has to stay open. One element is read now, to see that it can be.
+
+    Raises:
+        DescriptorError: a part of the file is missing or damaged, or its elements are no values.
+        UnsupportedError: decompression needs a library that is not installed.
+    """
+    name = series.parent.filehandle.path
+    is_palette = _require_values(series, name)
+    orientation = series.keyframe.tags.valueof(274, default=1)
+    if orientation not in range(1, 9):
+        raise DescriptorError(f"{name} has the orientation {orientation}, which is none of 1 to 8")
+    try:
+        _require_whole(series, name)
+        array = _array(series)
+        array[(slice(0, 1),) * array.ndim]
+    except RestrideError:
+        raise
+    except Exception as error:  # each codec raises its own types
+        text = f"{name} cannot be read: {str(error) or type(error).__name__}"
+        if "imagecodecs" in text:
+            raise UnsupportedError(f"{text}: pip install 'restride[ome]'") from error
+        raise DescriptorError(text) from error
+    return Palette(array) if is_palette else array, _upright(series.axes, orientation)
+
+
+def sizes_of(series: Any) -> dict[str, tuple[str, float, float]]:
+    """Unit, distance of neighbouring elements and place of element 0 of axes for which they are stated, by name.
+
+    A resolution in dots per inch says how large to print, and is not read.
+
+    Raises:
+        DescriptorError: the metadata are damaged.
+    """
+    name = series.parent.filehandle.path
+    try:
+        if series.kind == "imagej":
+            return _sizes_of_imagej(series)
+        if series.parent.is_ome:
+            if series.kind != "ome":
+                raise ValueError("tifffile cannot follow it")  # noqa: TRY301 - named below
+            return _sizes_of_ome(series)
+    except (ET.ParseError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        kind = "ImageJ" if series.kind == "imagej" else "OME"
+        raise DescriptorError(
+            f"the {kind} metadata of {name} are damaged ({error}): say what is right by axes= and pixel_sizes="
+        ) from error
+    return {}
+
+
+def _array(series: Any) -> Any:
+    if series.dataoffset is not None and not series.is_multifile:  # contiguous in the file
+        file = series.parent.filehandle
+        stored = np.dtype(series.parent.byteorder + series.dtype.char)
+        return np.memmap(file.path, stored, "r", series.dataoffset, series.shape)
+    import zarr
+
+    return zarr.open_array(series.aszarr(level=0), mode="r")
+
+
+def _require_values(series: Any, name: str) -> bool:
+    """Check that elements are values; True if they are numbers of colours in a palette."""
+    page = series.keyframe
+    kind = getattr(page.photometric, "name", page.photometric)
+    if kind in _VALUES:
+        return False
+    if kind == "PALETTE":
+        return bool(series.kind != "imagej")  # ImageJ shows values in these colours
+    is_jpeg = getattr(page.compression, "name", "") in _JPEG and page.planarconfig == 1 and not page.extrasamples
+    if kind == "YCBCR" and is_jpeg:
+        return False
+    raise DescriptorError(
+        f"{name} has the photometric interpretation {kind}, which is not read: convert it to MINISBLACK or RGB"
+    )
+
+
+def _require_whole(series: Any, name: str) -> None:
+    """Check that the file has all that it lists: tifffile reads zeros, or fewer pages, for what is missing.
+
+    Tiles that are not stored, of which the offset is 0, are legal and zero.
+    """
+    tif = series.parent
+    if series.kind in ("generic", "uniform", "shaped", "imagej", "ome"):  # lists of other makers may end in no 0
+        tif.filehandle.seek(tif.pages.next_page_offset)
+        if any(tif.filehandle.read(tif.tiff.offsetsize)):
+            raise DescriptorError(f"{name} is damaged: its list of pages breaks off after {len(tif.pages)}")
+    if series.dataoffset is not None:
+        ends = [(tif.filehandle, series.dataoffset + series.nbytes)]
+    else:
+        pages = list(series)
+        if missing := pages.count(None):
+            raise DescriptorError(f"{name} has {len(pages)} planes, and {missing} of them are missing{_lost(tif)}")
+        each = [(page.parent.filehandle, zip(page.dataoffsets, page.databytecounts, strict=False)) for page in pages]
+        ends = [(file, max((start + count for start, count in parts), default=0)) for file, parts in each]
+    for file, end in ends:
+        if end > file.size:
+            raise DescriptorError(f"{file.path} is truncated: it has {file.size} bytes, and elements up to byte {end}")
+
+
+def _ome(tif: Any) -> ET.Element:
+    return ET.fromstring(tif.ome_metadata)  # noqa: S314 - tifffile has parsed it already
+
+
+def _lost(tif: Any) -> str:
+    """Names of the files that OME metadata list and that do not exist, as the end of a message."""
+    listed = {uuid.get("FileName", "") for uuid in _ome(tif).iterfind(".//{*}UUID")} if tif.is_ome else set()
+    lost = sorted(file for file in listed if not (Path(tif.filehandle.dirname) / file).exists())
+    return f", as there is no file {', '.join(lost[:9])}" if lost else ""
+
+
+def _upright(axes: str, orientation: int) -> Chain:
+    if orientation == 1:
+        return Chain()
+    flips = [slice(None)] * len(axes)
+    for letter, kind in zip("YX", ("rows", "columns"), strict=True):
+        if orientation in _FLIPPED[kind]:
+            flips[axes.index(letter)] = slice(None, None, -1)
+    if orientation < 5:
+        return Chain()[tuple(flips)]
+    stored = "ABCDEFGH"[: len(axes)]
+    y, x = stored[axes.index("Y")], stored[axes.index("X")]
+    return Chain()[tuple(flips)].reorder(f"{stored}->{stored.translate(str.maketrans(y + x, x + y))}")
+
+
+def _sizes_of_ome(series: Any) -> dict[str, tuple[str, float, float]]:
+    images = _ome(series.parent).findall("{*}Image")
+    all_series = series.parent.series
+    if len(images) != len(all_series):  # tifffile leaves out images without elements
+        raise ValueError(f"it describes {len(images)} images, and {len(all_series)} are there")
+    pixels = images[all_series.index(series)].find("{*}Pixels")
+    if pixels is None:
+        return {}
+    stated = ((axis, pixels.get(size), pixels.get(f"{size}Unit")) for axis, size in _SIZES.items())
+    return {axis: (unit or ("s" if axis == "T" else "µm"), float(size), 0.0) for axis, size, unit in stated if size}
+
+
+def _sizes_of_imagej(series: Any) -> dict[str, tuple[str, float, float]]:
+    """ImageJ states elements for each unit along x and y, and which element is at 0."""
+    stated = series.parent.imagej_metadata
+    sizes = {}
+    if stated.get("finterval"):
+        sizes["T"] = (str(stated.get("tunit", "s")), float(stated["finterval"]), 0.0)
+    unit = str(stated.get("unit", "pixel"))
+    if unit.startswith("pixel"):
+        return sizes
+    for axis, tag in (("X", 282), ("Y", 283)):
+        resolution = series.keyframe.tags.valueof(tag)
+        if resolution is not None:
+            sizes[axis] = (str(stated.get(f"{axis.lower()}unit", unit)), float(1 / Fraction(*resolution)), 0.0)
+    if "spacing" in stated:
+        sizes["Z"] = (str(stated.get("zunit", unit)), float(stated["spacing"]), 0.0)
+    origins = {axis: -float(stated.get(f"{axis.lower()}origin", 0)) * step for axis, (_, step, _) in sizes.items()}
+    return {axis: (unit, step, origins[axis] or 0.0) for axis, (unit, step, _) in sizes.items()}
