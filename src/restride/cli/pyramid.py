@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     ome = _extra("restride.interop.ome", "OME-Zarr")
     rules = options.rules(arguments)
     with ExitStack() as stack:
-        stack.enter_context(warnings.catch_warnings())
+        stack.enter_context(warnings.catch_warnings(action="always", category=UserWarning))
         warnings.showwarning = lambda message, *_: tell(in_options(str(message)))
         source = _open_source(arguments.input, stack)
         labels = {}
