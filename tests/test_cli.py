@@ -332,7 +332,7 @@ def test_doctor_lists_every_optional_package(monkeypatch, capsys):
     monkeypatch.setattr(doctor, "try_runtime", lambda runtime, _: doctor_attempt(runtime))
     main(["doctor", "--json"])
     found = {finding["subject"]: finding for finding in json.loads(capsys.readouterr().out)}
-    for name in ("einops", "zarr", "xarray", "matplotlib"):
+    for name in ("einops", "zarr", "xarray", "matplotlib", "tifffile", "imagecodecs"):
         assert (found[name]["status"], found[name]["detail"]) == ("ok", "1.2.3")
     assert (found["dask"]["status"], found["dask"]["fix"]) == ("missing", "pip install 'restride[dask]'")
     assert (found["h5py"]["status"], found["h5py"]["fix"]) == ("missing", "pip install h5py")

@@ -177,6 +177,25 @@ def test_streams_and_dask_take_a_series(tmp_path: Path):
     assert np.array_equal(half, rs.resample(array, (24, 32), axes=(1, 2), mode="area").numpy())
 
 
+def test_an_array_of_zarr_that_reads_a_tiff_is_treated_alike(tmp_path: Path):
+    image = judge("PIL.Image")
+    array = elements("YXS")
+    image.fromarray(array).save(tmp_path / "turned.tif", tiffinfo={274: 6}, compression="tiff_lzw")
+    opened = zarr.open_array(series_of(tmp_path / "turned.tif").aszarr(level=0), mode="r")
+    names, (level, _), _ = pyramid(opened, tmp_path / "turned.zarr")
+    assert names == "cyx"
+    assert np.array_equal(level, np.rot90(array, -1).transpose(2, 0, 1))
+    lazy = rs.LazyArray(series_of(tmp_path / "turned.tif"), rs.Chain()[1:])
+    assert [axis.name for axis in stated_axes(lazy)] == ["Y", "X", "S"]
+    assert np.array_equal(lazy[:], np.rot90(array, -1)[1:])
+    image.new("P", (64, 48)).save(tmp_path / "palette.tif")
+    judge("tifffile").imwrite(tmp_path / "white.tif", elements("YX"), photometric="miniswhite")
+    for name, message in (("palette", "numbers of colours in a palette"), ("white", "interpretation MINISWHITE")):
+        opened = zarr.open_array(series_of(tmp_path / f"{name}.tif").aszarr(level=0), mode="r")
+        with pytest.raises(rs.DescriptorError, match=message):
+            rs.ome.pyramid(opened, tmp_path / "out.zarr", 2)
+
+
 def test_sizes_of_ome_and_imagej(tmp_path: Path):
     tifffile = judge("tifffile")
     stated = {
@@ -430,6 +449,12 @@ def test_channels_and_samples_are_named_by_the_remedy(tmp_path: Path, capsys):
     refuse(path, "'C' and 'S' are all c: name all of them, each letter of tczyx once, for example --axes zyxc", capsys)
     assert main(["pyramid", str(path), str(tmp_path / "out.zarr"), "--levels", "2", "--axes", "zyxc"]) == 0
     assert written(tmp_path / "out.zarr")[0] == "czyx"
+    array = save(path, "ome", "TCZYXS")
+    refuse(path, "source must have 2 to 5 axes, got 6: take a part of it", capsys)
+    part = rs.LazyArray(series_of(path), rs.Chain()[:, 1])
+    names, (level, _), _ = pyramid(part, tmp_path / "part.zarr")
+    assert names == "tczyx"
+    assert np.array_equal(level, array[:, 1].transpose(0, 4, 1, 2, 3))
 
 
 @pytest.mark.parametrize("names", [[None] * 3, ["dim_0", "dim_1", "dim_2"]])
@@ -493,7 +518,7 @@ def test_the_result_of_a_chain_has_the_names_of_its_source(tmp_path: Path):
     found, (level, _), _ = pyramid(lazy, tmp_path / "out.zarr")
     assert found == "cyx"
     assert np.array_equal(level, array[:][1:, :, ::-1])
-    assert [axis.name for axis in stated_axes(rs.LazyArray(array, rs.Chain()[0, None]))] == ["", "y", "x"]
+    assert [axis.name for axis in stated_axes(rs.LazyArray(lazy, rs.Chain()[0, None]))] == ["", "c", "y"]
 
 
 def test_labels_state_the_axes_of_the_image(tmp_path: Path):
@@ -680,3 +705,15 @@ def test_names_that_contradict_the_group_are_refused(tmp_path: Path):
     with pytest.raises(rs.DescriptorError, match=r"dimension_names .* say which by axes= and pixel_sizes="):
         rs.ome.pyramid(array, tmp_path / "out.zarr", 2)
     assert not (tmp_path / "out.zarr").exists()
+
+
+@pytest.mark.parametrize(("zarr_format", "file"), [(2, ".zattrs"), (2, ".zgroup"), (3, "zarr.json")])
+@pytest.mark.parametrize("text", ["{", "[]", ""])
+def test_damaged_files_of_a_group_are_refused(tmp_path: Path, capsys, zarr_format: int, file: str, text: str):
+    ome_array(tmp_path / "in.zarr", zarr_format, TRANSFORMED)
+    (tmp_path / "in.zarr" / file).write_text(text, encoding="utf-8")
+    array = zarr.open_array(tmp_path / "in.zarr" / "s0", mode="r")
+    with pytest.raises(rs.DescriptorError, match="are damaged"):
+        rs.ome.pyramid(array, tmp_path / "out.zarr", 2)
+    assert not (tmp_path / "out.zarr").exists()
+    refuse(tmp_path / "in.zarr" / "s0", "in.zarr", capsys)

@@ -448,7 +448,8 @@ def _sorted(axes: str) -> str:
 def _axes(named: str | None, desc: TensorDesc, stated: Sequence[Axis]) -> str:
     rank = desc.rank
     if rank not in _AXES_OF_RANK:
-        raise DescriptorError(f"source must have 2 to 5 axes, got {rank}")
+        part = ": take a part of it, such as rs.LazyArray(source, rs.Chain()[0])" if rank > 5 else ""
+        raise DescriptorError(f"source must have 2 to 5 axes, got {rank}{part}")
     if named is not None:
         axes = str(named)
     elif stated:

@@ -159,11 +159,12 @@ def _remedy(axes: Sequence[Axis]) -> str:
 
 
 def _of_lazy(lazy: LazyArray) -> tuple[Axis, ...]:
-    inner = stated_axes(lazy.source)
+    given, added, work = lazy._given, lazy._added, lazy._work  # noqa: SLF001 - of the same room
+    inner = stated_axes(given)
     if not inner:
         return ()
-    work = lazy._work  # noqa: SLF001 - of the same room
-    spans = [work.along(axis, range(min(size, 1)))[0] for axis, size in enumerate(work.sizes)]
+    before = len(work.stages) - len(added.operations)  # those that an inner LazyArray, or a TIFF, has
+    spans = [work.along(axis, range(min(size, 1)))[before] for axis, size in enumerate(work.sizes)]
     return tuple(Axis("" if span is None else inner[span[0]].name) for span in spans)
 
 
@@ -219,8 +220,10 @@ def _groups_above(array: Any) -> Iterator[tuple[Any, str]]:
             yield zarr.open_group(store, path=inner, mode="r"), rest
         except (FileNotFoundError, zarr.errors.ContainsArrayError):
             return
-        except ValueError as error:
-            raise DescriptorError(f"the metadata of the group {store} are damaged: {error}") from error
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise DescriptorError(
+                f"the metadata of the group {store} are damaged ({error}): say what is right by axes= and pixel_sizes="
+            ) from error
 
 
 def _of_ome(group: Any, path: str, rank: int) -> tuple[Axis, ...]:

@@ -16,7 +16,7 @@ from restride.errors import DescriptorError
 from restride.stream.chain import Chain, WindowedChain
 from restride.stream.ends import Source
 from restride.stream.files import Palette, library_of
-from restride.stream.tiff import open_series
+from restride.stream.tiff import open_series, series_of
 from restride.tensor.device import Device
 
 
@@ -39,6 +39,7 @@ class LazyArray:
     def __init__(
         self, source: Any, chain: Chain, device: Device | None = None, source_dtype: DTypeLike | None = None
     ) -> None:
+        self._given, self._added = source, chain
         self._source, self._work = unwrapped(source, chain, source_dtype)
         self._device = device or (source.device if isinstance(source, LazyArray) else None)
 
@@ -93,17 +94,15 @@ class LazyArray:
 
 
 def open_source(source: Any) -> Any:
-    """``source`` as an array to read: a series of tifffile is opened, upright, and a DataArray gives its dask array.
+    """``source``, or for a TIFF the array in it: upright, which takes a ``LazyArray`` if it is stored otherwise.
 
     Raises:
         DescriptorError, UnsupportedError: ``open_series`` raises it.
     """
-    if library_of(source) == "tifffile" and hasattr(source, "keyframe"):
-        array, chain = open_series(source)
-        return LazyArray(array, chain) if chain.operations else array
-    if library_of(source) == "xarray" and getattr(source, "chunks", None):
-        return source.data
-    return source
+    if series_of(source) is None:
+        return source
+    upright = LazyArray(source, Chain())
+    return upright if upright.chain.operations else upright.source
 
 
 def require_values(source: Source, work: WindowedChain) -> None:
@@ -128,8 +127,13 @@ def unwrapped(source: Any, chain: Chain, source_dtype: DTypeLike | None) -> tupl
     """
     if not isinstance(chain, Chain):
         raise DescriptorError(f"chain must be a restride.Chain, got {type(chain).__name__}")
-    source = open_source(source)
     if not isinstance(source, LazyArray):
+        if library_of(source) == "xarray" and getattr(source, "chunks", None):
+            source = source.data  # dask's array, whose chunks are tasks of their own
+        series = series_of(source)
+        if series is not None:
+            source, upright = open_series(series, None if series is source else source)
+            chain = Chain((*upright.operations, *chain.operations))
         reader = Source(source, source_dtype)
         work = chain.of(reader.sizes, reader.dtype)
         require_values(reader, work)

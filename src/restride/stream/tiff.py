@@ -14,7 +14,7 @@ import numpy as np
 
 from restride.errors import DescriptorError, RestrideError, UnsupportedError
 from restride.stream.chain import Chain
-from restride.stream.files import Palette
+from restride.stream.files import Palette, library_of
 
 _VALUES = ("MINISBLACK", "RGB", "MASK", "LINEAR_RAW", "DEPTH_MAP")
 """Photometric interpretations of which any mean of elements is a value again."""
@@ -29,10 +29,20 @@ _SIZES = {"X": "PhysicalSizeX", "Y": "PhysicalSizeY", "Z": "PhysicalSizeZ", "T":
 """Attributes of OME for the distance of neighbouring elements; the unit is in another, Unit."""
 
 
-def open_series(series: Any) -> tuple[Any, Chain]:
+def series_of(source: Any) -> Any:
+    """The series of tifffile that ``source`` is, or that an array of zarr reads; None if there is none."""
+    if library_of(source) == "tifffile" and hasattr(source, "keyframe"):
+        return source
+    levels = getattr(getattr(source, "store", None), "_data", None)  # not public: where it lacks, nothing is checked
+    if library_of(getattr(source, "store", None)) != "tifffile" or not levels:
+        return None
+    return levels[int(source.path or 0)]
+
+
+def open_series(series: Any, array: Any = None) -> tuple[Any, Chain]:
     """The array of a series' largest level, read from the file when it is indexed, and the chain that puts it upright.
 
-    The file has to stay open. One element is read now, to see that it can be.
+    The file has to stay open. One element is read now, to see that it can be. array: the array, if it is open already.
 
     Raises:
         DescriptorError: a part of the file is missing or damaged, or its elements are no values.
@@ -45,7 +55,7 @@ def open_series(series: Any) -> tuple[Any, Chain]:
         raise DescriptorError(f"{name} has the orientation {orientation}, which is none of 1 to 8")
     try:
         _require_whole(series, name)
-        array = _array(series)
+        array = _array(series) if array is None else array
         array[(slice(0, 1),) * array.ndim]
     except RestrideError:
         raise
