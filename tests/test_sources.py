@@ -429,6 +429,7 @@ REFUSED = {
         "y",
         "x",
     ): r"axis 0 is 'wavelength', which is none of t, c, z, y, x or their long names: .* axes='zyx'",
+    ("i", "y", "x"): r"axis 0 is 'i', which is none of",
     (None, "y", "x"): r"axis 0 is '', which says nothing: .* axes='zyx'",
     ("c", "band", "y", "x"): r"'c' and 'band' are all c: .* axes='zcyx'",
     ("y", "y", "x"): r"'y' and 'y' are all y: ",

@@ -136,8 +136,8 @@ def pyramid(
     described = Source(source).desc
     with ErrorContext(described):
         axes = _axes(axes, described, stated)
-        _unit("unit", "space", unit)
-        _unit("time_unit", "time", time_unit)
+        _require_unit("unit", "space", unit)
+        _require_unit("time_unit", "time", time_unit)
         grid = _Grid.of(axes, chunks, shards, volume=z_factor != 1 and "z" in axes)
         places = _places(axes, stated, pixel_sizes, {"space": unit, "time": time_unit})
     image = _Image.of("", source, axes, levels, factors, rules, from_source=from_source)
@@ -506,7 +506,7 @@ def _places(
     return places
 
 
-def _unit(argument: str, kind: str, unit: str | None) -> None:
+def _require_unit(argument: str, kind: str, unit: str | None) -> None:
     if unit is not None and unit not in UNITS[kind]:
         raise DescriptorError(f"{argument} must be one of {', '.join(UNITS[kind])}, got {unit!r}")
 

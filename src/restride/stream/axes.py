@@ -31,7 +31,7 @@ _NAMES = {
 }
 _LETTERS = {name: letter for letter in AXES for name in (letter, *_NAMES[letter])}
 
-_PAGES = "iq"
+_PAGES = ("I", "Q")
 """tifffile's names of the pages of a TIFF that says nothing about them."""
 
 _SMALL = ("yocto", "zepto", "atto", "femto", "pico", "nano", "micro", "milli", "centi", "deci")
@@ -113,7 +113,7 @@ def letters(axes: Sequence[Axis]) -> str:
     Raises:
         DescriptorError: a name is unknown, or two mean the same axis.
     """
-    each = [axis.letter or ("z" if axis.name.lower() in [*_PAGES] else "") for axis in axes]
+    each = [axis.letter or ("z" if axis.name in _PAGES else "") for axis in axes]
     stated = f"the source states the axes {', '.join(repr(axis.name) for axis in axes)}"
     if "" in each:
         place = each.index("")
