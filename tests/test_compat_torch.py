@@ -125,6 +125,21 @@ def test_results_keep_channels_last():
     volumes = floats(2, 3, 5, 6, 7).contiguous(memory_format=torch.channels_last_3d)
     for mode in ("nearest", "nearest-exact", "trilinear", "area"):
         require_same(volumes, (5, 6, 3), mode=mode)
+        require_same(volumes[:, :, 1:4], (5, 6, 3), mode=mode)
+
+
+@pytest.mark.parametrize("part", [
+    np.s_[:, :, :6], np.s_[:, :, ::2], np.s_[:, :, 3:8, 4:], np.s_[:, 1:3], np.s_[:, :1], np.s_[:1], np.s_[1:, :, :1],
+    np.s_[..., :1], np.s_[:1, :, :1, :1], np.s_[:, :, :1, :1],
+])  # fmt: skip
+@pytest.mark.parametrize("order", [torch.channels_last, torch.contiguous_format])
+def test_parts_keep_the_memory_format_of_the_whole(part, order):
+    """torch looks at strides alone: those of rows sliced from channels last, (264, 1, 24, 3), ascend from C to N."""
+    x = floats(2, 3, 11, 8).contiguous(memory_format=order)[part]
+    for mode in ("nearest", "bilinear", "area"):
+        require_same(x, (5, 6), mode=mode)
+    require_same(x, (5, 6), mode="bicubic", antialias=True)
+    require_same(x[0][None], (5, 6))
 
 
 @pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic", "area"])
