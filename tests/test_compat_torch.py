@@ -72,7 +72,7 @@ def test_bytes_are_bit_for_bit(mode, channels):
 def test_scale_factors(mode):
     x = floats(1, 2, 13, 22)
     assert torch.equal(interpolate(x, None, 2.0, "nearest", None, True, False), theirs(x, scale_factor=2.0))
-    for factor in (1.7, 0.45, 2, (0.3, 2.5), [1.0, 1.6], np.float32(0.7)):
+    for factor in (1.7, 0.45, 2, (0.3, 2.5), [1.0, 1.6], np.float32(0.7), (1.01, 1.6), 1.03):
         for recompute in (None, False, True):
             require_same(x, None, factor, mode=mode, recompute_scale_factor=recompute)
             if mode.startswith("bi"):

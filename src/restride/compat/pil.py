@@ -127,7 +127,7 @@ def _of_image(image: Any, sizes: tuple[int, int], name: str, edges: tuple[float,
 def _resized(x: Tensor, sizes: tuple[int, int], name: str, edges: tuple[float, ...]) -> Tensor:
     old = x.sizes[:2]
     require_room((*sizes, *x.sizes[2:]), x.dtype, x.device.limits)
-    request = LibraryRequest(name, True, False, x.dtype.name, x.sizes, (0, 1), old, sizes, None)
+    request = LibraryRequest(name, True, False, x.dtype.name, x.sizes, (0, 1), old, sizes, (None, None))
     left, upper, right, lower = edges
     rows = pillow.rows_of_part(request, ((upper, lower), (left, right)))
     return perform(library_plan, x, None, axes=(0, 1), sizes=sizes, rows=rows)

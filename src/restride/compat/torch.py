@@ -90,8 +90,7 @@ def interpolate(
         like="torch",
         antialias=antialias or None,
         coordinates="align_corners" if align_corners else None,
-        # With aligned corners torch ignores the factor.
-        recompute_scale_factor=bool(recompute_scale_factor) or bool(align_corners and scales) or None,
+        recompute_scale_factor=bool(recompute_scale_factor) or None,
     )
     return give(result)
 

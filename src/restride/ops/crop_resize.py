@@ -730,7 +730,7 @@ def _by_library(boxes: Boxes, source: Images, rules: Rules, *, is_moved: bool) -
         )
     for old, new in different:
         _, *piece = source.result_sizes(1, old)  # a library may look at channels
-        library_rows = rules.rows(tuple(piece), axes, old, new, None)
+        library_rows = rules.rows(rules.request(tuple(piece), axes, old, new, (None, None)))
         known[old, new] = library_rows, None if library_rows is None else _summing_of(library_rows, rules.keeps_type)
     libraries = [library_rows for library_rows, _ in map(known.__getitem__, pairs) if library_rows is not None]
     if not pairs or (not libraries and (is_moved or not rules.keeps_type)):

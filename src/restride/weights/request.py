@@ -114,28 +114,30 @@ class Rules(NamedTuple):
         """True if results are rounded to the source's type before they are converted to another."""
         return self.dtype in self.profile.keeps
 
-    def rows(
+    def request(
         self,
         source_sizes: tuple[int, ...],
         axes: tuple[int, ...],
         old: tuple[int, ...],
         new: tuple[int, ...],
-        scales: tuple[Any, ...] | None,
-    ) -> LibraryRows | None:
-        """The rows of ``axes`` from ``old`` sizes to ``new`` ones; None: the library has those of our own words.
+        scales: Iterable[Fraction | None],
+    ) -> LibraryRequest:
+        """All that the library's rows depend on: those of ``axes``, from ``old`` sizes to ``new`` ones.
 
-        scales: those that coordinates follow, if any.
+        scales: one an axis, which its coordinates follow; None: they follow its sizes.
         """
-        if self.profile.is_flat and len(axes) != 2:
-            raise DescriptorError(f"like {self.like!r} resizes two axes, not {len(axes)}")
-        if 0 in (*old, *new):
-            return None
-        factors = None if scales is None else tuple(float(scale) for scale in scales)
-        return self.profile.rules(
-            LibraryRequest(
-                self.word, self.antialias, self.align_corners, self.dtype, source_sizes, axes, old, new, factors
-            )
+        factors = tuple(None if scale is None else float(scale) for scale in scales)
+        return LibraryRequest(
+            self.word, self.antialias, self.align_corners, self.dtype, source_sizes, axes, old, new, factors
         )
+
+    def rows(self, request: LibraryRequest) -> LibraryRows | None:
+        """The rows of each axis; None: the library has those of our own words."""
+        if self.profile.is_flat and len(request.axes) != 2:
+            raise DescriptorError(f"like {self.like!r} resizes two axes, not {len(request.axes)}")
+        if 0 in (*request.old, *request.new):
+            return None
+        return self.profile.rules(request)
 
 
 @dataclass(frozen=True)
@@ -227,8 +229,8 @@ class Measured(NamedTuple):
     """A checked request with all sizes known, before any rows are made.
 
     choice, rules: those of ``Request.settled``. old, new: sizes of ``axes`` before and after. window: the outputs that
-    are asked for. scales, factors: those that coordinates follow, as given and as fractions; None: they follow the
-    sizes. outside: the value of outputs that read beyond the source.
+    are asked for. factors: the scales that are given, or that an aspect ratio policy makes; None: there are none.
+    outside: the value of outputs that read beyond the source.
     """
 
     choice: Request
@@ -238,7 +240,6 @@ class Measured(NamedTuple):
     old: tuple[int, ...]
     new: tuple[int, ...]
     window: tuple[range, ...]
-    scales: tuple[Any, ...] | None
     factors: tuple[Fraction, ...] | None
     outside: float
 
@@ -257,8 +258,7 @@ class Measured(NamedTuple):
             if max(size, before) >= _MOST_OF_AXIS:
                 raise UnsupportedError(f"axis {axis} must have less than 2^63 elements: {before} become {size}")
         rules = self.rules
-        scales, _ = self._coordinate_scales
-        library = None if rules is None else rules.rows(self.source_sizes, self.axes, self.old, self.new, scales)
+        library = None if rules is None else rules.rows(self._request(rules, self._scales))
         if library is None:
             library = LibraryRows(tuple(map(filter_rows, self.filters())))
         keeps_type = rules is not None and rules.keeps_type
@@ -266,18 +266,30 @@ class Measured(NamedTuple):
 
     def filters(self) -> tuple[Filter, ...]:
         """The filter of each of ``axes`` by our own words; with ``like``, those that come closest to the library."""
-        factors = self._coordinate_scales[1]
+        factors = self._factors(self._scales)
         lines = _lines(self.choice, self.old, self.new, factors)
         each = zip(self.old, self.new, lines, factors, strict=True)
         return tuple(_filter(self.choice, *of_axis) for of_axis in each)
 
     @property
-    def _coordinate_scales(self) -> tuple[tuple[Any, ...] | None, tuple[Fraction, ...]]:
-        """The scales that coordinates follow, as given, if any; and their factors as fractions."""
-        if self.factors is not None and not self.choice.recompute_scale_factor:
-            return self.scales, self.factors
-        each = zip(self.new, self.old, strict=True)
-        return None, tuple(Fraction(size, before) if before else _ONE for size, before in each)
+    def _scales(self) -> tuple[Fraction | None, ...]:
+        """The scale that coordinates follow along each of ``axes``; None: they follow its sizes."""
+        if self.factors is None or self.choice.recompute_scale_factor:
+            return (None,) * len(self.axes)
+        if self.rules is None:
+            return self.factors
+        by_sizes = self.rules.profile.follows_sizes(self._request(self.rules, self.factors))
+        return tuple(None if follows else factor for follows, factor in zip(by_sizes, self.factors, strict=True))
+
+    def _factors(self, scales: Iterable[Fraction | None]) -> tuple[Fraction, ...]:
+        """``scales``, with the ratios of the sizes where coordinates follow these."""
+        return tuple(
+            (Fraction(size, before) if before else _ONE) if scale is None else scale
+            for size, before, scale in zip(self.new, self.old, scales, strict=True)
+        )
+
+    def _request(self, rules: Rules, scales: Iterable[Fraction | None]) -> LibraryRequest:
+        return rules.request(self.source_sizes, self.axes, self.old, self.new, scales)
 
 
 def measured(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Measured:
@@ -288,7 +300,7 @@ def measured(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
         UnsupportedError: an unknown word; the message lists those known.
     """
     choice, rules = request.settled(dtype)
-    old, new_sizes, axes, scales, factors = _sizes(
+    old, new_sizes, axes, factors = _sizes(
         source_sizes, choice, rounds=rules is not None and rules.profile.rounds_sizes
     )
     for axis, size, before in zip(axes, new_sizes, old, strict=True):
@@ -301,7 +313,7 @@ def measured(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
             f"extrapolation_value {outside:g} goes with coordinates 'tf_crop_and_resize', not {choice.coordinates!r} "
             f"in mode {choice.mode!r}"
         )
-    return Measured(choice, rules, tuple(source_sizes), axes, old, new_sizes, window, scales, factors, outside)
+    return Measured(choice, rules, tuple(source_sizes), axes, old, new_sizes, window, factors, outside)
 
 
 def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Resizing:
@@ -316,8 +328,8 @@ def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
 
 def _sizes(
     source_sizes: Sequence[int], choice: Request, *, rounds: bool
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[Any, ...] | None, tuple[Fraction, ...] | None]:
-    """Sizes before and after, the axes that have them, and their scales, as given and as fractions."""
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[Fraction, ...] | None]:
+    """Sizes before and after, the axes that have them, and their scales, if any."""
     _require_several("sizes", choice.sizes, Integral)
     _require_several("scales", choice.scales)
     new_sizes = None if choice.sizes is None else integers("sizes", choice.sizes)
@@ -335,10 +347,10 @@ def _sizes(
         if new_sizes is None or factors is not None:
             raise DescriptorError(f"keep_aspect_ratio_policy goes with sizes alone, not with scales {scales}")
         new_sizes, factors = _keeping_aspect(choice.keep_aspect_ratio_policy, old, new_sizes)
-        return old, new_sizes, axes, scales, factors
+        return old, new_sizes, axes, factors
     scaled = () if scales is None else scaled_sizes(old, scales, rounds=rounds)
     if new_sizes is None:
-        return old, scaled, axes, scales, factors
+        return old, scaled, axes, factors
     if scales is not None and choice.input_offsets is None and choice.output_offsets is None:
         for before, size, scale, product in zip(old, new_sizes, scales, scaled, strict=True):
             if product != size:
@@ -346,7 +358,7 @@ def _sizes(
                     f"sizes {new_sizes} and scales {tuple(scales)} contradict each other: {before} * {scale} is "
                     f"{product}, not {size}"
                 )
-    return old, new_sizes, axes, scales, factors
+    return old, new_sizes, axes, factors
 
 
 def _filter(choice: Request, before: int, size: int, coordinates: Line, factor: Fraction) -> Filter:

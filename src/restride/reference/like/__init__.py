@@ -93,7 +93,8 @@ def request_like(
             )
         plain, antialiased = modes[word]
         words = plain | (antialiased if words.get("antialias") else {}) | words
-    return resample_request(array, sizes, scales, axes, Rules(**words), window, like, word)
+    request = resample_request(array, sizes, scales, axes, Rules(**words), window, like, word)
+    return torch.without_ignored_scales(request) if like == "torch" else request
 
 
 def answer_like(request: Request) -> Answer | None:

@@ -6,6 +6,8 @@ Source: torch 2.13, aten/src/ATen/native/cpu/UpSampleKernel.cpp.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -13,6 +15,23 @@ from restride.reference.arguments import Array
 from restride.reference.like.pillow import FILTERS, filter_rows, triangle
 from restride.reference.request import Request
 from restride.reference.weights import Answer, Rows, half_away, in_steps, integer_sums, picks, shifted
+
+
+def without_ignored_scales(request: Request) -> Request:
+    """The request without the scales that floats ignore: with aligned corners, and of axes that torch copies.
+
+    It copies an axis whose size does not change, in the linear modes and with antialias.
+    """
+    if request.factors is None:
+        return request
+    copies = "linear" in request.word or request.rules.antialias
+    how = [
+        replace(axis, scale=Fraction(axis.size, axis.source_size or 1))
+        if request.is_aligned or (copies and axis.size == axis.source_size)
+        else axis
+        for axis in request.how
+    ]
+    return replace(request, how=tuple(how))
 
 
 def answer(request: Request) -> Answer | None:

@@ -53,6 +53,7 @@ LIBRARIES: dict[str, Profile] = {
             "area": mode_of("recompute_scale_factor", mode="area"),
         },
         rules=torch.rules,
+        follows_sizes=torch.follows_sizes,
         keeps=("u8",),
         coordinates=("half_pixel", "align_corners"),
     ),

@@ -61,8 +61,8 @@ def _rows_of_axes(
 
 def _steps(request: LibraryRequest) -> list[float]:
     """Source elements from one output to the next: the inverse of fx and fy, or of the ratio of the sizes."""
-    ratios = request.scales or [new / old for old, new in zip(request.old, request.new, strict=True)]
-    return [1.0 / ratio for ratio in ratios]
+    each = zip(request.old, request.new, request.scales, strict=True)
+    return [1.0 / (scale or new / old) for old, new, scale in each]
 
 
 def _actual_mode(request: LibraryRequest, steps: list[float]) -> str:

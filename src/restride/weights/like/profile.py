@@ -13,7 +13,7 @@ class LibraryRequest(NamedTuple):
     """All that a library's choice of arithmetic depends on.
 
     mode: the library's word. dtype: name of the element type. source_sizes: of all axes. axes: those that are resized,
-    with ``old`` sizes before and ``new`` ones after. scales: those that coordinates follow; None: they follow sizes.
+    with ``old`` sizes before and ``new`` ones after. scales: those that their coordinates follow; None: the sizes.
     """
 
     mode: str
@@ -24,7 +24,7 @@ class LibraryRequest(NamedTuple):
     axes: tuple[int, ...]
     old: tuple[int, ...]
     new: tuple[int, ...]
-    scales: tuple[float, ...] | None
+    scales: tuple[float | None, ...]
 
     @property
     def channels(self) -> int:
@@ -55,6 +55,7 @@ class Profile:
 
     constants: the modes whose constants are 0, 1, 2 and so on. is_flat: it resizes exactly two axes.
     rules: makes the library's own rows for axes that have elements; None: it has those of our own words.
+    follows_sizes: for each axis, whether its coordinates follow the sizes even if a scale is given.
     rounds_sizes: sizes that follow from scales are rounded to nearest even, instead of down.
     keeps: element types whose results are rounded to the same type before any conversion.
     coordinates: those that the library has, if not all.
@@ -65,6 +66,7 @@ class Profile:
     modes: Mapping[str, Mode]
     constants: tuple[str, ...] = ()
     rules: Callable[[LibraryRequest], LibraryRows | None] = lambda _request: None
+    follows_sizes: Callable[[LibraryRequest], tuple[bool, ...]] = lambda request: (False,) * len(request.axes)
     is_flat: bool = False
     rounds_sizes: bool = False
     keeps: tuple[str, ...] = ()

@@ -26,31 +26,43 @@ _Array = npt.NDArray[np.float64]
 _MOST_PLACES = 22
 
 _MOST_OF_SMALL = 128
-"""Most rows plus columns of results for which torch has special code: nearest then ignores the scale factors where the
-sizes are equal or doubled.
+"""Most rows plus columns of results for which torch's "nearest" has special code: it ignores the scales of axes that
+keep or double their size.
 """
 
 
-def rules(request: LibraryRequest) -> LibraryRows | None:
-    """The indices of nearest, and the weights of bytes or of ``antialias`` with ``align_corners``; else None.
+def follows_sizes(request: LibraryRequest) -> tuple[bool, ...]:
+    """For each axis, whether its coordinates follow the sizes even if there is a scale.
 
-    Where these weights are made, an axis that keeps its size is copied as it is.
+    An axis that keeps its size is copied, except in "bicubic" of floats without ``antialias``, in "nearest" of large
+    results and in "nearest-exact". Worked example, "linear", 2 elements by 1.25: 2, as they are, not at 0 and 0.7.
     """
-    both = list(zip(request.old, request.new, request.scales or (None,) * len(request.old), strict=True))
+    axes = tuple(zip(request.old, request.new, strict=True))
+    if request.mode == "nearest" and len(axes) == 2 and sum(request.new) <= _MOST_OF_SMALL:
+        return tuple(new in (old, 2 * old) for old, new in axes)
+    copies = request.antialias or request.mode.endswith("linear") or _is_of_bytes(request)
+    return tuple(request.align_corners or (copies and old == new) for old, new in axes)
+
+
+def rules(request: LibraryRequest) -> LibraryRows | None:
+    """The indices of nearest, and the weights of bytes or of ``antialias`` with ``align_corners``; else None."""
+    axes = tuple(zip(request.old, request.new, request.scales, strict=True))
     if request.mode.startswith("nearest"):
-        is_exact = request.mode == "nearest-exact"
-        if len(both) == 2 and sum(request.new) <= _MOST_OF_SMALL and not is_exact:
-            both = [(old, new, None if new in (old, 2 * old) else scale) for old, new, scale in both]
-        others: tuple[Any, ...] = (is_exact, request.dtype == "f64")
-        return LibraryRows(tuple(picked_rows(nearest, old, new, *others, scale) for old, new, scale in both))
-    is_bytes = request.dtype == "u8" and request.mode in ("bilinear", "bicubic")
+        others: tuple[Any, ...] = (request.mode == "nearest-exact", request.dtype == "f64")
+        return LibraryRows(tuple(picked_rows(nearest, old, new, *others, scale) for old, new, scale in axes))
+    is_bytes = _is_of_bytes(request)
     if not is_bytes and not (request.antialias and request.align_corners):
         return None
     rule = antialiased if request.antialias else plain
     others = (is_bytes, request.mode == "bicubic", request.align_corners)
     return LibraryRows(
-        tuple(library_rows(rule, old, new, *others, scale, is_identity=old == new) for old, new, scale in both)
+        tuple(library_rows(rule, old, new, *others, scale, is_identity=old == new) for old, new, scale in axes)
     )
+
+
+def _is_of_bytes(request: LibraryRequest) -> bool:
+    """True if the weights are integers."""
+    return request.dtype == "u8" and request.mode in ("bilinear", "bicubic")
 
 
 def nearest(
