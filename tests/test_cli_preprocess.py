@@ -261,6 +261,7 @@ def test_photographs_become_a_batch(tmp_path, restride):
         ("--mean 0.5 --std 0.1 0.2 0.3 --layout NHWC", {"mean": 0.5, "std": (0.1, 0.2, 0.3), "layout": "NHWC"}),
         ("--mode bicubic --like pillow", {"mode": "bicubic", "like": "pillow"}),
         ("--letterbox top_left --fill 3 --to f16", {"letterbox": "top_left", "fill": 3, "dtype": "f16"}),
+        ("--letterbox center --rounding floor", {"letterbox": "center", "rounding": "floor"}),
     ],
 )
 def test_options_of_preprocess_reach_it(options, arguments, tmp_path, restride):

@@ -13,6 +13,7 @@ import pytest
 from judges import judge
 
 import restride as rs
+from restride.ops import letterbox
 from restride.ops.preprocess import PRESETS, Options
 from restride_like_check.images import photograph
 
@@ -252,6 +253,45 @@ def test_halves_of_a_letterbox_go_to_even():
     assert placed.places.tolist() == [[220, 0, 420, 640]]
 
 
+def ultralytics(rows, columns, sizes):
+    """Where LetterBox of Ultralytics puts an image, y0, x0, y1, x1: its lines, with its variables."""
+    r = min(sizes[0] / rows, sizes[1] / columns)
+    new_unpad = round(columns * r), round(rows * r)
+    dw, dh = (sizes[1] - new_unpad[0]) / 2, (sizes[0] - new_unpad[1]) / 2
+    top, left = round(dh - 0.1), round(dw - 0.1)
+    return [top, left, top + new_unpad[1], left + new_unpad[0]]
+
+
+def test_places_of_the_preset_are_those_of_ultralytics():
+    """Its factor is an f64: 57 rows by 416 / 192, a little below 13/6, are 123.49999999999999 of 416."""
+    recipe = rs.Preprocess.preset("yolo", sizes=(416, 416))
+    _, placed = recipe(np.zeros((57, 192, 3), np.uint8))
+    assert placed.places.tolist() == [[146, 0, 269, 416]]
+    for sizes in ((416, 416), (384, 640), (37, 91)):
+        shapes = RNG.integers(1, 2000, (400, 2)).tolist() + [(row, 192) for row in range(1, 192)]
+        recipe = rs.Preprocess.preset("yolo", sizes=sizes)
+        for rows, columns in shapes:
+            right = ultralytics(rows, columns, sizes)
+            if right[0] < right[2] and right[1] < right[3]:
+                assert letterbox.placed((rows, columns), sizes, "center") == tuple(right), (rows, columns, sizes)
+        _, placed = recipe(images(*[tuple(shape) for shape in shapes[:3]]))
+        assert placed.places.tolist() == [ultralytics(*shape, sizes) for shape in shapes[:3]]
+
+
+@pytest.mark.parametrize(
+    ("rounding", "rounded"), [("nearest", round), ("floor", int), ("half_up", lambda size: int(size + 0.5))]
+)
+def test_placed_sizes_are_rounded_as_asked(rounding, rounded):
+    """401 by a half is 200.5, 403 is 201.5; SAM and mmdetection take int(x + 0.5), YOLOX int(x)."""
+    for shape in ((401, 1280), (403, 1280), (1280, 403), (57, 192), (49, 7), (1, 999)):
+        scale = min(640 / shape[0], 640 / shape[1])
+        right = [max(rounded(extent * scale), 1) for extent in shape]
+        _, placed = rs.Preprocess((640, 640), letterbox="top_left", rounding=rounding, mode="nearest")(images(shape))
+        assert placed.places.tolist() == [[0, 0, *right]], shape
+    cut = rs.crop_resize(*images((401, 1280)), [(0, 0, 401, 1280)], (640, 640), axes=(0, 1), letterbox="top_left")[1]
+    assert cut.places.tolist() == [[0, 0, 200, 640]]
+
+
 def test_a_stream_shows_how_far_it_is(capsys, monkeypatch):
     from restride.ops import progress
 
@@ -277,6 +317,12 @@ def test_a_stream_shows_how_far_it_is(capsys, monkeypatch):
         ({"input": "gray"}, "input must be one of 'rgb', 'bgr', .*, not 'gray'"),
         ({"layout": "CHW"}, "layout must be one of 'NCHW', 'NHWC', not 'CHW'"),
         ({"depth": 0}, "depth must be 1 or more, got 0"),
+        ({"rounding": "floor"}, "rounding 'floor' has no effect without letterbox"),
+        ({"rounding": "floor", "shorter": 8}, "rounding 'floor' has no effect without letterbox"),
+        (
+            {"rounding": "ceil", "letterbox": "center"},
+            "rounding must be one of 'nearest', 'floor', 'half_up', not 'ceil'",
+        ),
         ({"fill": (0, 0, 9)}, r"fill \(0, 0, 9\) has no effect without letterbox"),
         ({"matrix": "bt709"}, "matrix 'bt709' and full_range False have no effect with input 'rgb'"),
         ({"input": "nv12", "matrix": "bt2020"}, "matrix must be one of 'bt601', 'bt709', not 'bt2020'"),

@@ -17,6 +17,7 @@ from restride.cli.parser import Commands, add_command, add_device_options, open_
 from restride.cli.process import Exit, UsageError
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc
+from restride.ops.letterbox import PLACED_ROUNDINGS
 from restride.ops.preprocess import LAYOUTS, PIXELS, PRESETS, Options, Preprocess
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.device import Device
@@ -56,6 +57,11 @@ def add_commands(commands: Commands) -> None:
         "--shorter", type=int, metavar="N", help="first resize the shorter side to N, then crop the middle"
     )
     options.add_normalization(group, "0, or the preset's")
+    group.add_argument(
+        "--rounding",
+        choices=PLACED_ROUNDINGS,
+        help="of the rows and columns of letterboxed images (default: nearest, halves to even)",
+    )
     options.add_rules(group, ("mode", "antialias", "like"))
     group.add_argument(
         "--input",

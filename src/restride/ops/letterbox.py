@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,15 @@ from restride.errors import DescriptorError
 
 PLACES = ("center", "top_left")
 """Places that a letterboxed box may have in its result."""
+
+PlacedRounding: TypeAlias = Literal["nearest", "floor", "half_up"]
+
+PLACED_ROUNDINGS: dict[PlacedRounding, Callable[[float], int]] = {
+    "nearest": round,
+    "floor": math.floor,
+    "half_up": lambda size: math.floor(size + 0.5),
+}
+"""How the sizes of a letterboxed box are rounded: "nearest" takes halves to even."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +91,18 @@ def _read(argument: str, numbers: Any, length: int) -> npt.NDArray[np.float64]:
     return array.reshape(0, length) if array.shape == (0,) else array
 
 
-def placed(box: tuple[int, int], sizes: tuple[int, int], place: str) -> tuple[int, int, int, int]:
+def placed(
+    box: tuple[int, int], sizes: tuple[int, int], place: str, rounding: PlacedRounding = "nearest"
+) -> tuple[int, int, int, int]:
     """The place of a box of these sizes in the output: y0, x0, y1, x1, at least one row and column.
 
-    The axis with less room decides the scale; the other size is rounded, halves to even: 300 x 400 in 640 x 640 is
-    480 x 640, in rows 80 to 560.
+    The axis with less room decides the scale, an f64, by which both sizes are multiplied and then rounded, as programs
+    for detectors do: 300 x 400 in 640 x 640 is 480 x 640, in rows 80 to 560. 57 x 192 in 416 x 416 is 123 x 416, since
+    416 / 192 is a little less than 13/6, and 57 times that less than 123.5.
+
+    Source: Ultralytics, LetterBox ("nearest"); YOLOX, preproc ("floor"); SAM, ResizeLongestSide ("half_up").
     """
-    scale = min(Fraction(size, before) for size, before in zip(sizes, box, strict=True))
-    height, width = (max(round(scale * before), 1) for before in box)
+    scale = min(size / before for size, before in zip(sizes, box, strict=True))
+    height, width = (max(PLACED_ROUNDINGS[rounding](before * scale), 1) for before in box)
     y, x = (0, 0) if place == "top_left" else ((sizes[0] - height) // 2, (sizes[1] - width) // 2)
     return y, x, y + height, x + width

@@ -20,7 +20,7 @@ from restride.dtypes import DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.layout import TensorDesc
 from restride.ops.crop_resize import cropped, read_sizes
-from restride.ops.letterbox import PLACES, Letterboxed
+from restride.ops.letterbox import PLACED_ROUNDINGS, PLACES, Letterboxed, PlacedRounding, placed
 from restride.ops.progress import Progress
 from restride.ops.yuv import yuv_to_rgb
 from restride.plan.problem import MOST_CHANNELS
@@ -84,6 +84,7 @@ class Options(TypedDict, total=False):
     """Arguments of ``Preprocess`` except ``sizes``, and ``letterbox``, which decides what a call returns."""
 
     shorter: SupportsIndex | None
+    rounding: PlacedRounding
     fill: Any
     mode: ModeName | int | Enum | None
     antialias: bool | None
@@ -110,6 +111,8 @@ class Preprocess(Generic[_Result]):
         shorter: images are resized so that their shorter side has this many pixels, the longer one rounded down, and
             their middle is cut out, as by torchvision's Resize and CenterCrop.
         letterbox: "center" or "top_left": images keep their aspect, and the rest is ``fill``, as in ``crop_resize``.
+        rounding: how the rows and columns of a letterboxed image are rounded, each a product of f64 numbers: "nearest",
+            halves to even, as by Ultralytics; "floor", as by YOLOX; "half_up", ``int(x + 0.5)``, as by SAM.
         fill: the value beside letterboxed images: one element, or one for each channel.
         mode: as in ``resample``.
         antialias: as in ``resample``.
@@ -150,6 +153,7 @@ class Preprocess(Generic[_Result]):
         *,
         shorter: SupportsIndex | None = None,
         letterbox: _Place | None = None,
+        rounding: PlacedRounding = "nearest",
         fill: Any = 0,
         mode: ModeName | int | Enum | None = None,
         antialias: bool | None = None,
@@ -168,6 +172,7 @@ class Preprocess(Generic[_Result]):
         self._depth = integer("depth", depth)
         options: Options = {
             "shorter": self._shorter,
+            "rounding": rounding,
             "fill": _of_channels("fill", fill),
             "mode": mode,
             "antialias": antialias,
@@ -307,17 +312,17 @@ class Preprocess(Generic[_Result]):
 
     def _result(self, pixels: list[Tensor] | Tensor, out: Tensor | None = None) -> _Result:
         """The result for a list of images, or for a batch."""
-        is_list, options, shorter = isinstance(pixels, list), self._options, self._shorter
+        is_list, options = isinstance(pixels, list), self._options
         _require_alike(pixels if isinstance(pixels, list) else [pixels])
         batch = self._batch(len(pixels), pixels[0], out)
-        extents = [pixels[place].sizes[:2] for place in range(len(pixels))]
+        extents = [(rows, columns) for rows, columns, _ in (pixels[at].sizes for at in range(len(pixels)))]
         _, letterboxed = cropped(
             pixels,
             batch.permute(LAYOUTS[options["layout"]]),
             boxes=[(0, 0, *extent) for extent in extents],
             sizes=self._sizes,
             letterbox=self._letterbox,
-            places=None if shorter is None else [self._centred_place(shorter, extent) for extent in extents],
+            places=self._places(extents),
             images=None if is_list else range(len(extents)),
             axes=(0, 1) if is_list else (1, 2),
             fill=options["fill"],
@@ -344,6 +349,14 @@ class Preprocess(Generic[_Result]):
             got = getattr(out, "desc", type(out).__name__)
             raise DescriptorError(f"out must be a tensor {desc}, got {got}; rs.empty('{desc}') makes one")
         return out
+
+    def _places(self, extents: Sequence[tuple[int, int]]) -> list[tuple[int, int, int, int]] | None:
+        """The place of each image in its result; None: all of it."""
+        if self._shorter is not None:
+            return [self._centred_place(self._shorter, extent) for extent in extents]
+        if self._letterbox is None:
+            return None
+        return [placed(extent, self._sizes, self._letterbox, self._options["rounding"]) for extent in extents]
 
     def _centred_place(self, shorter: int, extents: Sequence[int]) -> tuple[int, int, int, int]:
         """The place y0, x0, y1, x1 of an image in the result, centred, if its shorter side becomes ``shorter``.
@@ -377,6 +390,7 @@ def _require_options(sizes: tuple[int, int], shorter: int | None, letterbox: Any
         DescriptorError, UnsupportedError: as ``Preprocess`` says.
     """
     require_word("letterbox", letterbox, (None, *PLACES))
+    require_word("rounding", options["rounding"], tuple(PLACED_ROUNDINGS))
     require_word("input", options["input"], (*PIXELS, *FORMATS))
     require_word("layout", options["layout"], tuple(LAYOUTS))
     if shorter is not None and letterbox is not None:
@@ -385,6 +399,8 @@ def _require_options(sizes: tuple[int, int], shorter: int | None, letterbox: Any
         raise DescriptorError(f"shorter {shorter} must not be below either of sizes {sizes}")
     if letterbox is None and np.any(options["fill"]):
         raise DescriptorError(f"fill {options['fill']!r} has no effect without letterbox")
+    if letterbox is None and options["rounding"] != "nearest":
+        raise DescriptorError(f"rounding {options['rounding']!r} has no effect without letterbox")
     _require_colors(options["input"], options["matrix"], options["full_range"])
     if options["device"] is not None:
         as_device(options["device"])

@@ -97,17 +97,18 @@ def _steps_of_box(arguments: dict[str, Any], number: int, rank: int) -> dict[str
 def _place(box: Sequence[int], sizes: Sequence[int], letterbox: str | None) -> list[tuple[int, int]]:
     """The (start, stop) of rows and of columns that a box takes in the result.
 
-    A box of height h and width w in H x W takes the full height H if ``h * W >= w * H``, and then width ``w * H / h``.
+    The factor is an f64, the smaller one of ``H / h`` and ``W / w`` for a box of height h and width w in H x W.
     """
     if letterbox is None:
         return [(0, size) for size in sizes]
     height, width = box[2] - box[0], box[3] - box[1]
-    if height * sizes[1] >= width * sizes[0]:
-        fitted = (sizes[0], max(1, round(Fraction(width * sizes[0], height))))
-    else:
-        fitted = (max(1, round(Fraction(height * sizes[1], width))), sizes[1])
-    starts = [0 if letterbox == "top_left" else (size - part) // 2 for size, part in zip(sizes, fitted, strict=True)]
-    return [(start, start + part) for start, part in zip(starts, fitted, strict=True)]
+    factor = min(sizes[0] / height, sizes[1] / width)
+    spans = []
+    for size, extent in zip(sizes, (height, width), strict=True):
+        part = max(1, int(np.rint(extent * factor)))
+        start = 0 if letterbox == "top_left" else (size - part) // 2
+        spans.append((start, start + part))
+    return spans
 
 
 @dataclass(frozen=True, eq=False)
