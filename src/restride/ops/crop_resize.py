@@ -731,7 +731,7 @@ def _by_library(boxes: Boxes, source: Images, rules: Rules, *, is_moved: bool) -
     for old, new in different:
         _, *piece = source.result_sizes(1, old)  # a library may look at channels
         library_rows = rules.rows(rules.request(tuple(piece), axes, old, new, (None, None)))
-        known[old, new] = library_rows, None if library_rows is None else _summing_of(library_rows, rules.keeps_type)
+        known[old, new] = library_rows, None if library_rows is None else _summing_of(library_rows, rules)
     libraries = [library_rows for library_rows, _ in map(known.__getitem__, pairs) if library_rows is not None]
     if not pairs or (not libraries and (is_moved or not rules.keeps_type)):
         return None
@@ -739,7 +739,7 @@ def _by_library(boxes: Boxes, source: Images, rules: Rules, *, is_moved: bool) -
     return _LibraryBoxes(libraries, sums if len(sums) == len(pairs) else None)
 
 
-def _summing_of(library_rows: LibraryRows, keeps_type: bool) -> Sums | None:
+def _summing_of(library_rows: LibraryRows, rules: Rules) -> Sums | None:
     """How kernels of crops sum a box as a library does; None: they cannot.
 
     Bytes are summed in integers in one of two ways. In OpenCV's, sums along columns are exact and those along rows are
@@ -750,11 +750,11 @@ def _summing_of(library_rows: LibraryRows, keeps_type: bool) -> Sums | None:
         return Sums(moves=True)
     rows_first = library_rows.order == (0, 1)
     is_one_kind = rows.moves == columns.moves and (rows.shifts is None) == (columns.shifts is None)
-    has_more = library_rows.scale is not None or library_rows.rounding is not None
+    has_more = library_rows.scale is not None or library_rows.rounding is not None or rules.clips
     if not is_one_kind or has_more or max(rows.taps, columns.taps) > MOST_TAPS_OF_BOX:
         return None
     if rows.shifts is None or columns.shifts is None:
-        return None if keeps_type or rows_first else Sums(in_order=rows.in_order)
+        return None if rules.keeps_type or rows_first else Sums(in_order=rows.in_order)
     if columns.shifts == Shifts():
         return None if rows_first else Sums(shifts=rows.shifts)
     if any(side != Shifts(total=side.total, bits=8) for side in (rows.shifts, columns.shifts)):

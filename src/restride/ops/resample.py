@@ -9,8 +9,10 @@ from enum import Enum
 from itertools import pairwise
 from typing import Any, SupportsIndex
 
+import numpy as np
+
 from restride.arguments import counts
-from restride.arithmetic import NO_ARITHMETIC, Arithmetic, Rounding, arithmetic, value_range
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic, PostOp, Rounding, arithmetic, value_range
 from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.kernel import KernelSpec, Limits
@@ -30,9 +32,9 @@ from restride.plan.resample import (
     resample_kernels,
     taps_fit,
 )
-from restride.plan.steps import SOURCE, Site, Steps, together
+from restride.plan.steps import RESULT, SOURCE, Site, Steps, together
 from restride.tensor.device import Device
-from restride.tensor.tensor import Tensor
+from restride.tensor.tensor import Tensor, empty
 from restride.weights import LibraryRows, Request, Resizing, measured, resized_axes, resizing
 from restride.weights.coordinates import CoordinatesRule
 from restride.weights.filters import NearestRule
@@ -116,6 +118,7 @@ def resample(
         like: "torch", "onnx", "onednn", "directml", "tensorflow", "pillow", "opencv" or "scikit-image": modes, defaults
             and arithmetic are that library's, bit for bit where docs/profiles.md says so. Integers are rounded and
             clamped as the library does, whatever ``rounding`` and ``saturate`` say, and then converted to ``dtype``.
+            "scikit-image" clips sums to the range of ``x``, for which the host reads ``x``; a part is not clipped.
         window: the part of the output to make, a slice for each of ``axes``.
         source_sizes: sizes of a whole source, all axes, if ``x`` is only the part of it that ``source_window`` returns.
         layout: of the result, as in ``reorder``; default: "any", the memory order, tiles or blocks of ``x``.
@@ -260,7 +263,8 @@ def source_window(
     """The part of a source that ``window`` of its resampling reads, a slice for each axis of the source.
 
     ``rs.resample(x[part], ..., window=window, source_sizes=x.sizes)``, with ``part`` from this function, is bit for bit
-    ``rs.resample(x, ...)[window]``: so an image that does not fit the device can be resampled piece by piece.
+    ``rs.resample(x, ...)[window]``: so an image that does not fit the device can be resampled piece by piece. With
+    ``like="scikit-image"`` it is that before sums are clipped to the range of ``x``.
 
     The arguments are those of ``resample`` that decide how many outputs there are and what they read, ``sizes`` to
     ``window``. Those that only concern the result, from ``layout`` and ``dtype`` to ``out``, are not among them.
@@ -364,6 +368,8 @@ def resample_plan(
                 f"x {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
                 f"source_sizes {resized.source_sizes}"
             )
+    if part is not None:
+        resized = replace(resized, clips=False)  # the range of the whole source is not known
     warning = about_channels(request, src.rank, sized.old, sized.new, "x")
     return plan_of(src, resized, out, limits, layout, element, numbers, warning)
 
@@ -491,8 +497,54 @@ def plan_of(
     sums = sums_of(src, resized)
     result = family(src, resized.sizes, element or element_type(src, layout, None, out))
     target = target_of_sums(src, sums, result, layout, out, numbers, moves=resized.moves)
-    steps = steps_to(src, resized, sums, target, limits)
-    return Plan(src, target.whole, steps, reads_result=sum_scale is not None, warning=warning)
+    reads_result = sum_scale is not None
+    if not resized.clips or resized.moves or not sums.numel:
+        steps = steps_to(src, resized, sums, target, limits)
+        return Plan(src, target.whole, steps, reads_result=reads_result, warning=warning)
+    steps = steps_to(src, resized, sums, Target(Site(RESULT, sums), sums, NO_ARITHMETIC), limits)
+    return ClippedPlan(src, sums, target, steps, reads_result=reads_result, warning=warning)
+
+
+class ClippedPlan(Plan):
+    """A resampling whose sums are clipped to the range of their source, which the host reads at every run."""
+
+    __slots__ = ("_sums", "_target")
+
+    def __init__(
+        self, src: TensorDesc, sums: TensorDesc, target: Target, steps: Steps, *, reads_result: bool, warning: str
+    ) -> None:
+        """steps: make ``sums``, which are clipped and go through the arithmetic of ``target`` then."""
+        super().__init__(src, target.whole, steps, reads_result=reads_result, warning=warning)
+        self._sums = sums
+        self._target = target
+
+    def run(self, src: Tensor, out: Tensor | None) -> Tensor:
+        """Run the plan without checks, on tensors that it was made for."""
+        sums = empty(self._sums, src.device)
+        src.device.run(self._steps, src.memory, sums.memory)
+        last = self._clipping(_range_of(src))
+        result = empty(self.dst, src.device) if out is None else out
+        src.device.run(last, sums.memory, result.memory)
+        return result
+
+    def _clipping(self, clip: PostOp) -> Steps:
+        """The steps from the sums to the result."""
+        full, site, last = self._target.arithmetic, Site(SOURCE, self._sums), Steps(self._steps.limits)
+        if full.is_conversion:
+            full = replace(full, post_ops=(clip,))
+        else:  # a scale of the source comes before any post-op
+            clipped = last.new(self._sums)
+            last.copy(site, clipped, arithmetic=Arithmetic(post_ops=(clip,)))
+            site = clipped
+        last.copy(site, self._target.site._replace(buffer=RESULT), self._target.whole, full)
+        return last
+
+
+def _range_of(x: Tensor) -> PostOp:
+    """The lowest and the highest element, as f32, without those that are NaN, as the bounds of a clip."""
+    elements = x.numpy()
+    low, high = (float(np.float32(end.reduce(elements, axis=None))) for end in (np.fmin, np.fmax))
+    return PostOp("clip", low, high) if low <= high else PostOp("clip", -math.inf, math.inf)
 
 
 def sums_of(src: TensorDesc, resized: Resizing) -> TensorDesc:

@@ -18,7 +18,7 @@ from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.reference.arguments import Array, as_array, describe
 from restride.reference.conversion import convert
-from restride.reference.like import answer_like, request_like, rounding_between_like, rounding_like
+from restride.reference.like import answer_like, clipped_like, request_like, rounding_between_like, rounding_like
 from restride.reference.reorder import entries, reorder
 from restride.reference.request import RULE_NAMES, Request
 from restride.reference.weights import Answer, WeightedAxes, weight_rows
@@ -407,6 +407,7 @@ def _bound(problem: Problem) -> Array:
 
 def _with_arithmetic(problem: Problem, sums: Array) -> Array:
     """The f64 sums if there is no arithmetic; else f32: the rounded sums after the steps of ``reorder``."""
+    sums = clipped_like(problem.request, sums)
     if (rounding := rounding_like(problem.request)) is not None:
         sums = convert(sums, problem.array.dtype, rounding).astype(np.float64)
     steps = problem.steps

@@ -114,6 +114,11 @@ class Rules(NamedTuple):
         """True if results are rounded to the source's type before they are converted to another."""
         return self.dtype in self.profile.keeps
 
+    @property
+    def clips(self) -> bool:
+        """True if sums are clipped to the range of the source."""
+        return self.profile.clips
+
     def request(
         self,
         source_sizes: tuple[int, ...],
@@ -147,6 +152,7 @@ class Resizing:
     order, scale, rounding: those of ``LibraryRows``. rounds: results are rounded to the source's type before they are
         converted to another.
     outside: the value of outputs that read beyond the source, where an axis extrapolates.
+    clips: sums are clipped to the range of the whole source.
     """
 
     axes: tuple[int, ...]
@@ -158,6 +164,7 @@ class Resizing:
     rounding: str | None = None
     rounds: bool = False
     outside: float = 0.0
+    clips: bool = False
 
     @property
     def keeps_type(self) -> bool:
@@ -261,8 +268,10 @@ class Measured(NamedTuple):
         library = None if rules is None else rules.rows(self._request(rules, self._scales))
         if library is None:
             library = LibraryRows(tuple(map(filter_rows, self.filters())))
-        keeps_type = rules is not None and rules.keeps_type
-        return Resizing(self.axes, library.rows, self.window, self.source_sizes, *library[1:], keeps_type, self.outside)
+        keeps_type, clips = (False, False) if rules is None else (rules.keeps_type, rules.clips)
+        return Resizing(
+            self.axes, library.rows, self.window, self.source_sizes, *library[1:], keeps_type, self.outside, clips
+        )
 
     def filters(self) -> tuple[Filter, ...]:
         """The filter of each of ``axes`` by our own words; with ``like``, those that come closest to the library."""

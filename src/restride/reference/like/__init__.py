@@ -120,6 +120,15 @@ def rounding_like(request: Request) -> str | None:
     return None
 
 
+def clipped_like(request: Request, sums: Array) -> Array:
+    """The sums as the library clips them: scikit-image to the least and the largest element that are not NaN."""
+    if request.like != "scikit-image":
+        return sums
+    elements = request.array.astype(np.float64)
+    present = elements[~np.isnan(elements)]
+    return np.clip(sums, present.min(), present.max()) if present.size else sums
+
+
 def rounding_between_like(request: Request) -> str | None:
     """How the library rounds the sums along one axis before the next axis; None: it does not."""
     return rounding_like(request) if request.like == "pillow" else None

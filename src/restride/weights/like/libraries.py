@@ -124,6 +124,7 @@ LIBRARIES: dict[str, Profile] = {
         "bilinear",
         {"nearest": mode_of(mode="nearest"), "bilinear": mode_of(mode="linear", antialias=True, antialiased={})},
         rules=scikit_image.rules,
+        clips=True,
     ),
 }
 """The libraries, by the names that ``like`` takes."""

@@ -58,6 +58,7 @@ class Profile:
     follows_sizes: for each axis, whether its coordinates follow the sizes even if a scale is given.
     rounds_sizes: sizes that follow from scales are rounded to nearest even, instead of down.
     keeps: element types whose results are rounded to the same type before any conversion.
+    clips: sums are clipped to the range of the whole source.
     coordinates: those that the library has, if not all.
     """
 
@@ -70,6 +71,7 @@ class Profile:
     is_flat: bool = False
     rounds_sizes: bool = False
     keeps: tuple[str, ...] = ()
+    clips: bool = False
     coordinates: tuple[str, ...] = ()
 
 
