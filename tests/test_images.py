@@ -187,7 +187,7 @@ def test_bytes_and_file_objects_are_read(tmp_path):
         (7, "file must be a path, bytes, or a file object opened for reading bytes, got int"),
         (PHOTO, "file must be a path, bytes, or a file object opened for reading bytes, got ndarray"),
     ],
-    ids=str,
+    ids=["no image", "too large", "text", "None", "7", "array"],
 )
 def test_what_is_neither_path_nor_bytes_nor_file_is_refused(file, message):
     with pytest.raises(rs.DescriptorError, match=message):
