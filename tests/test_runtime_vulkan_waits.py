@@ -420,6 +420,19 @@ def test_a_transfer_in_the_middle_of_another_has_buffers_of_its_own(modules, mon
     runtime.close()
 
 
+def test_transfers_in_a_row_wait_for_staging_instead_of_taking_more(modules):
+    runtime = VulkanRuntime(0, staging=True, module_source=modules)
+    source = np.arange(PIECE_BYTES // 2, dtype=np.uint32)
+    memories = [runtime.allocate(source.nbytes) for _ in range(10)]
+    work = upload(runtime, np.zeros(8192, np.uint32))
+    before = runtime.counters().bytes_allocated
+    for memory in memories:
+        runtime.submit([slow(8192)], [work])  # what is copied waits behind it
+        runtime.write(memory, 0, source.view(np.uint8).data)
+    assert runtime.counters().bytes_allocated - before <= 2 * PIECE_BYTES
+    runtime.close()
+
+
 @pytest.mark.parametrize("nbytes", [1, 4096, PIECE_BYTES - 1, PIECE_BYTES + 1, 3 * PIECE_BYTES + 5])
 def test_staging_takes_no_more_than_a_transfer_needs(modules, nbytes):
     """Two pieces at most; half of what is left under a limit that has room for less."""

@@ -373,8 +373,7 @@ class Pool:
     each have a chunk to themselves, since a driver takes long to allocate one: NVIDIA's 25 ms for 512 MiB.
 
     most_bytes: the size of the heap, or the device's limit.
-    most_pooled: bytes of large idle chunks that are kept. If more bytes are freed but still used by the device, an
-        allocation waits for them to become reusable.
+    most_pooled: bytes of large idle chunks that are kept.
 
     Shareable blocks each have a chunk to themselves, which goes back to the driver when they are freed.
 
@@ -396,6 +395,23 @@ class Pool:
         self._pooled_bytes = 0  # of the chunks in _idle_large
         self._leaving: deque[Block] = deque()  # freed, but the device may still use them
         self.leaving_bytes = 0
+
+    def allocate(self, nbytes: int, most_leaving: int, shareable: bool = False) -> Block | None:
+        """A block of at least ``nbytes``; None if the caller must first wait for ``last_use_of_leaving``.
+
+        most_leaving: a new chunk waits while more bytes than these are freed but still used by the device.
+
+        Raises:
+            OutOfDeviceMemory: there is no room although no freed block is still in use.
+        """
+        block = None if shareable else self.reuse(nbytes)
+        if block is None and self.leaving_bytes <= most_leaving:
+            try:
+                return self.grow(nbytes, shareable)
+            except OutOfDeviceMemory:
+                if not self.leaving_bytes or nbytes > self.most_bytes:
+                    raise
+        return block
 
     def reuse(self, nbytes: int) -> Block | None:
         """A block of at least ``nbytes`` that needs no new chunk, or None."""
@@ -702,23 +718,6 @@ class Blocks:
         self.freed: deque[tuple[int, Block]] = deque()
         self.in_use = 0
         self.lent = 0
-
-    def allocate(self, nbytes: int, shareable: bool = False) -> Block | None:
-        """A block of the pool; None if the caller must first wait for ``last_use_of_leaving``.
-
-        Raises:
-            OutOfDeviceMemory: there is no room although no freed block is still in use.
-        """
-        block = None if shareable else self.pool.reuse(nbytes)
-        if block is None and self.pool.leaving_bytes <= self.pool.most_pooled:
-            try:
-                block = self.pool.grow(nbytes, shareable)
-            except OutOfDeviceMemory:
-                if not self.pool.leaving_bytes or nbytes > self.pool.most_bytes:
-                    raise
-        if block is not None:
-            self.in_use += nbytes
-        return block
 
     def drain(self) -> None:
         """Return the ``freed`` blocks to their pools; the device may still use them."""

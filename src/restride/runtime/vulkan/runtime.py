@@ -47,7 +47,7 @@ from restride.runtime.vulkan import sharing
 from restride.runtime.vulkan.clock import Clock
 from restride.runtime.vulkan.device import LogicalDevice
 from restride.runtime.vulkan.dispatch import Preparations, Prepared, Recorder
-from restride.runtime.vulkan.memory import Block, Blocks, buffer_types, place
+from restride.runtime.vulkan.memory import Block, Blocks, Pool, buffer_types, place
 from restride.runtime.vulkan.queue import Queue, Slot, Use
 
 PIECE_BYTES = 4 << 20
@@ -404,13 +404,26 @@ class Session:
             OutOfDeviceMemory: there is no room although no freed block is still in use.
             DeviceTimeout: freed blocks stayed in use past the time limit.
         """
+        pool = self.blocks.pool
+        return self._take(pool, nbytes, pool.most_pooled, shareable, in_use=nbytes)
+
+    def staging_block(self, nbytes: int) -> Block:
+        """A host-visible block, the caller's until ``free_staging``; waits for those that the device still uses.
+
+        Raises: as ``allocate``.
+        """
+        return self._take(self.blocks.host_pool, nbytes, PIECE_BYTES)
+
+    def _take(self, pool: Pool, nbytes: int, most_leaving: int, shareable: bool = False, *, in_use: int = 0) -> Block:
+        """``pool.allocate``, after the waits that it needs; ``in_use``: bytes that count as in use from then on."""
         while True:
             with self.lock:
                 self.enter()
-                block = self.blocks.allocate(nbytes, shareable)
+                block = pool.allocate(nbytes, most_leaving, shareable)
                 if block is not None:
+                    self.blocks.in_use += in_use
                     return block
-                ticket = self.blocks.pool.last_use_of_leaving()
+                ticket = pool.last_use_of_leaving()
                 host_copies = ticket <= self.queue.completed
             if host_copies:
                 time.sleep(0.001)
@@ -514,20 +527,6 @@ class Session:
         if freed:
             self.wait_for(ticket)
         return freed > 0
-
-    def staging_block(self, nbytes: int) -> Block:
-        """A host-visible block, the caller's until ``free_staging``."""
-        with self.lock:
-            self.enter()
-            pool = self.blocks.host_pool
-            block = pool.reuse(nbytes)
-            if block is None:
-                try:
-                    block = pool.grow(nbytes)
-                except OutOfDeviceMemory:
-                    self._trim_locked()
-                    block = pool.grow(nbytes)
-            return block
 
     def free_staging(self, blocks: list[Block]) -> None:
         """Take back and remove all of ``blocks``, which came from ``staging_block``; the device may still use them."""
@@ -745,6 +744,8 @@ class Staging:
                 try:
                     blocks.append(self._session.staging_block(size))
                 except OutOfDeviceMemory:
+                    if self._session.trim_memory():
+                        continue
                     if size <= _MIN_PIECE_BYTES:
                         raise
                     size //= 2
