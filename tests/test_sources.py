@@ -5,6 +5,7 @@ Judges: tifffile and Pillow read the elements of the TIFF files, ngff-zarr and x
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 import subprocess
@@ -20,6 +21,7 @@ from judges import judge
 import restride as rs
 from restride.cli import main
 from restride.stream.axes import Axis, stated_axes
+from restride.stream.files import by_name, version
 
 zarr = judge("zarr", "3")
 
@@ -188,12 +190,60 @@ def test_an_array_of_zarr_that_reads_a_tiff_is_treated_alike(tmp_path: Path):
     lazy = rs.LazyArray(series_of(tmp_path / "turned.tif"), rs.Chain()[1:])
     assert [axis.name for axis in stated_axes(lazy)] == ["Y", "X", "S"]
     assert np.array_equal(lazy[:], np.rot90(array, -1)[1:])
+    judge("tifffile").imwrite(tmp_path / "a.ome.tif", array[..., 0], extratags=[(274, "H", 1, 4, True)])
+    opened = zarr.open_array(series_of(tmp_path / "a.ome.tif").aszarr(level=0, squeeze=False), mode="r")
+    assert "".join(axis.name for axis in stated_axes(opened)) == "TZCYXS"
+    assert np.array_equal(rs.LazyArray(opened, rs.Chain())[0, 0, 0, ..., 0], array[::-1, :, 0])
     image.new("P", (64, 48)).save(tmp_path / "palette.tif")
+    assert version(by_name(rs.LazyArray(series_of(tmp_path / "palette.tif"), rs.Chain()).source)) is not None
     judge("tifffile").imwrite(tmp_path / "white.tif", elements("YX"), photometric="miniswhite")
     for name, message in (("palette", "numbers of colours in a palette"), ("white", "interpretation MINISWHITE")):
         opened = zarr.open_array(series_of(tmp_path / f"{name}.tif").aszarr(level=0), mode="r")
         with pytest.raises(rs.DescriptorError, match=message):
             rs.ome.pyramid(opened, tmp_path / "out.zarr", 2)
+
+
+def test_each_level_of_a_pyramidal_tiff_states_its_own_sizes(tmp_path: Path):
+    tifffile = judge("tifffile")
+    image = elements("YX")
+    sizes = {"axes": "YX", "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.25}
+    with tifffile.TiffWriter(tmp_path / "levels.ome.tif", ome=True) as file:
+        file.write(image, subifds=1, metadata=sizes, compression="zlib")
+        file.write(halved(image), subfiletype=1, compression="zlib")
+    series = series_of(tmp_path / "levels.ome.tif")
+    group = zarr.open_group(series.aszarr(), mode="r")
+    for level, steps in enumerate(([0.25, 0.5], [0.5, 1.0])):
+        for source in (series.levels[level], group[str(level)]):
+            assert [axis.step for axis in stated_axes(source)] == steps
+            names, _, places = pyramid(source, tmp_path / f"{level} of {type(source).__name__}.zarr")
+            assert names == "yx"
+            assert [places[axis][0] for axis in names] == steps
+
+
+def test_a_tiff_in_memory_or_opened_for_writing_is_read(tmp_path: Path):
+    tifffile = judge("tifffile")
+    for name, compression in COMPRESSIONS.items():
+        array = save(path := tmp_path / f"{name}.tif", "plain", "YX", **compression)
+        for given, mode in ((io.BytesIO(path.read_bytes()), None), (path, "r+b")):
+            with tifffile.TiffFile(given, mode=mode) as file:
+                assert np.array_equal(rs.LazyArray(file.series[0], rs.Chain())[:], array) or name == "jpeg"
+
+
+@pytest.mark.parametrize("what", ["page", "file", "group", "dataset"])
+def test_what_is_no_array_is_refused_by_its_type(tmp_path: Path, what: str):
+    save(tmp_path / "a.tif", "plain", "YX")
+    with judge("tifffile").TiffFile(tmp_path / "a.tif") as file:
+        sources = {
+            "page": lambda: file.pages[0],
+            "file": lambda: file,
+            "group": lambda: zarr.open_group(tmp_path / "group.zarr", mode="w"),
+            "dataset": lambda: judge("xarray").Dataset({"a": ("x", np.zeros(4))}),
+        }
+        source = sources[what]()
+        for call in (rs.dask.pyramid, lambda each: rs.ome.pyramid(each, tmp_path / "out.zarr")):
+            with pytest.raises(rs.DescriptorError, match="source must have"):
+                call(source)
+    assert not (tmp_path / "out.zarr").exists()
 
 
 def test_sizes_of_ome_and_imagej(tmp_path: Path):
@@ -432,6 +482,8 @@ REFUSED = {
     ("i", "y", "x"): r"axis 0 is 'i', which is none of",
     (None, "y", "x"): r"axis 0 is '', which says nothing: .* axes='zyx'",
     ("c", "band", "y", "x"): r"'c' and 'band' are all c: .* axes='zcyx'",
+    ("row", "column"): r"axis 0 is 'row', .* axes='yx'",
+    ("row", "x", "c"): r"axis 0 is 'row', .* axes='yxc'",
     ("y", "y", "x"): r"'y' and 'y' are all y: ",
     ("c", "z", "time"): r"axes must be y, x and others of 'tczyx', each once, got 'czt'",
 }
@@ -553,6 +605,16 @@ def test_a_data_array_states_its_axes(tmp_path: Path, is_dask: bool):
     assert np.array_equal(half, rs.resample(data.values, (24, 32), axes=(0, 1), mode="area").numpy())
 
 
+@pytest.mark.parametrize(
+    ("dtype", "place"),
+    [("Float64", (3, 2, None)), ("Int32", (3, 2, None)), ("datetime64[ns, Europe/Paris]", (3e-9, 0, "second"))],
+)
+def test_coordinates_of_pandas_types_state_sizes(tmp_path: Path, dtype: str, place: tuple):
+    coordinate = judge("pandas").Index(np.arange(3) * 3 + 2, dtype=dtype)
+    data = judge("xarray").DataArray(elements("ZYX"), dims=("time", "y", "x"), coords={"time": coordinate})
+    assert pyramid(data, tmp_path / "out.zarr")[2]["t"] == place
+
+
 def test_times_are_seconds(tmp_path: Path):
     days = np.array(["2001-02-03", "2001-02-04", "2001-02-05"], "M8[ns]")
     data = judge("xarray").DataArray(elements("ZYX"), dims=("time", "y", "x"), coords={"time": days})
@@ -647,6 +709,13 @@ def test_ome_zarr_states_all_of_it(tmp_path: Path, zarr_format: int):
     assert written(tmp_path / "command.zarr")[2] == expected
     renamed = pyramid(array, tmp_path / "t.zarr", axes="tyx")[2]
     assert renamed == {"t": (1, 0, None), "y": expected["y"], "x": expected["x"]}
+
+
+def test_multiscales_without_axes_of_others_than_ome_say_nothing(tmp_path: Path):
+    group = zarr.open_group(tmp_path / "group.zarr", mode="w")
+    group.attrs["multiscales"] = [{"datasets": [{"path": "0", "pixels_per_tile": 128}], "type": "reduce"}]
+    array = group.create_array("0", data=elements("TYX"), dimension_names=("time", "y", "x"))
+    assert [axis.name for axis in stated_axes(array)] == ["time", "y", "x"]
 
 
 def test_levels_of_levels_lie_where_the_first_ones_do(tmp_path: Path):

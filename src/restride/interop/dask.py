@@ -154,9 +154,9 @@ def pyramid(
         DescriptorError: ``levels`` is below 1, ``factor`` is not between 0 and 1, there are no such axes, ``x`` names
             its axes and none y or x, or a level has no elements.
     """
+    opened = open_source(x)
+    desc = Source(opened).desc
     stated = stated_axes(x) if axes is None else ()
-    x = open_source(x)
-    desc = Source(x).desc
     with ErrorContext(desc):
         named = rows_and_columns(stated) if stated else axes
         shrunk = resized_axes((-2, -1) if named is None else integers("axes", named), {}, desc.rank)
@@ -167,11 +167,11 @@ def pyramid(
         from_x = from_source or drifts(chosen, desc.dtype)
         if named is None and (warning := about_channels(Request(), desc.rank, desc.sizes[-2:], sizes[-1][-2:], "x")):
             warn_caller(warning)
-    whole = x if isinstance(x, da.Array) else apply(x, Chain(), chunks=chunks)
+    whole = opened if isinstance(opened, da.Array) else apply(opened, Chain(), chunks=chunks)
     each = [whole]
     for level in range(1, len(sizes)):
         chain = Chain().resample([sizes[level][axis] for axis in shrunk], axes=shrunk, **chosen)
-        each.append(apply(x if from_x or level == 1 else each[-1], chain, chunks=chunks))
+        each.append(apply(opened if from_x or level == 1 else each[-1], chain, chunks=chunks))
     return each
 
 

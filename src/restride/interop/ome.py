@@ -131,16 +131,16 @@ def pyramid(
     rules = level_rules(rules)
     factors = dict.fromkeys("yx", level_factor("factor", factor))
     factors["z"] = level_factor("z_factor", z_factor, may_keep=True)
+    opened = open_source(source)
+    described = Source(opened).desc
     stated = () if axes is not None and pixel_sizes is not None else stated_axes(source)
-    source = open_source(source)
-    described = Source(source).desc
     with ErrorContext(described):
         axes = _axes(axes, described, stated)
         _require_unit("unit", "space", unit)
         _require_unit("time_unit", "time", time_unit)
         grid = _Grid.of(axes, chunks, shards, volume=z_factor != 1 and "z" in axes)
         places = _places(axes, stated, pixel_sizes, {"space": unit, "time": time_unit})
-    image = _Image.of("", source, axes, levels, factors, rules, from_source=from_source)
+    image = _Image.of("", opened, axes, levels, factors, rules, from_source=from_source)
     images = [image]
     if not isinstance(labels, Mapping | None):
         raise DescriptorError(f"labels must be arrays by their names, got {type(labels).__name__}")
@@ -328,9 +328,9 @@ def _labels_of(image: _Image, name: Any, array: Any, factors: Mapping[str, float
     """Check a label image of ``image`` and return its pyramid."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w-]*", name, re.ASCII):
         raise DescriptorError(f"labels must have names of letters, digits, '_' and '-', got {name!r}")
+    opened = open_source(array)
+    desc = Source(opened).desc
     stated = stated_axes(array)
-    array = open_source(array)
-    desc = Source(array).desc
     axes = image.axes if desc.rank == image.desc.rank else image.axes.replace("c", "")
     if any(axis.letter not in (None, letter) for axis, letter in zip(stated, axes, strict=False)):
         raise DescriptorError(
@@ -340,7 +340,7 @@ def _labels_of(image: _Image, name: Any, array: Any, factors: Mapping[str, float
     if desc.dtype.is_float or desc.dtype == "pred" or desc.sizes != needed:
         raise DescriptorError(f"labels {name!r} must be integers of the sizes {needed} of axes {axes!r}, got {desc}")
     rules = {"mode": "nearest"}
-    return _Image.of(f"labels/{name}", array, axes, len(image.sizes), factors, rules, from_source=image.from_source)
+    return _Image.of(f"labels/{name}", opened, axes, len(image.sizes), factors, rules, from_source=image.from_source)
 
 
 def _require_memory(images: list[_Image], grid: _Grid, memory: int, devices: list[Device] | None) -> None:

@@ -13,6 +13,7 @@ import xarray as xr
 from restride.errors import DescriptorError, UnsupportedError, warn_caller
 from restride.layout.argument import is_permutation
 from restride.ops.resample import resample as resample_array
+from restride.stream.axes import coordinate_values
 from restride.tensor.tensor import Tensor
 from restride.weights import Request, measured
 from restride.weights.centres import centres, line_of_centres
@@ -136,13 +137,12 @@ def _coords(data: xr.DataArray | xr.Dataset, changed: Mapping[Hashable, _Centres
     resampled, dropped = {}, []
     along = {name: each.variable for name, each in data.coords.items() if set(changed) & set(each.dims)}
     for name, coord in along.items():
-        places = changed[coord.dims[0]] if coord.ndim == 1 else None
         is_level = isinstance(data.xindexes.get(name), xr.indexes.PandasMultiIndex)
-        values = None if places is None or is_level else _values(coord)
-        if places is None or values is None or not _has_spacing(coord.size, places):
+        values = None if is_level else coordinate_values(coord)
+        if values is None or not _has_spacing(coord.size, changed[coord.dims[0]]):
             dropped.append(name)
             continue
-        moved: Any = _interpolated(values, places)
+        moved: Any = _interpolated(values, changed[coord.dims[0]])
         if isinstance(coord.dtype, pd.DatetimeTZDtype):
             moved = pd.DatetimeIndex(moved, tz="UTC").tz_convert(coord.dtype.tz)
         resampled[name] = xr.Variable(coord.dims, moved, coord.attrs)
@@ -152,25 +152,6 @@ def _coords(data: xr.DataArray | xr.Dataset, changed: Mapping[Hashable, _Centres
             f"and are dropped: they are not 1-D and numeric with two elements or more"
         )
     return data.coords.to_dataset().drop_vars(along).assign_coords(resampled).coords
-
-
-def _values(coord: xr.Variable) -> npt.NDArray[Any] | None:
-    """The numbers or times of a 1-D coordinate, as numpy's: NaN for pandas' NA, and UTC for a time zone; None: others.
-
-    numpy makes Python objects of pandas' types, and interpolates these as if they were integers.
-    """
-    values: npt.NDArray[Any]
-    if isinstance(coord.dtype, np.dtype):
-        values = coord.to_numpy()
-    elif isinstance(coord.dtype, pd.DatetimeTZDtype):
-        values = coord.to_index().tz_convert(None).to_numpy()
-    elif coord.dtype.kind == "f":
-        values = coord.to_index().to_numpy(getattr(coord.dtype, "numpy_dtype", np.float64), na_value=np.nan)
-    elif coord.dtype.kind in "iu":
-        values = coord.to_index().to_numpy(np.float64, na_value=np.nan)
-    else:
-        return None
-    return values if values.dtype.kind in "iufmM" else None
 
 
 def _has_spacing(before: int, places: _Centres) -> bool:

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from restride.errors import DescriptorError, warn_caller
 from restride.stream.files import library_of
 from restride.stream.lazy import LazyArray
-from restride.stream.tiff import sizes_of
+from restride.stream.tiff import names_of, series_of, sizes_of
 
 AXES = "tczyx"
 """Names of axes, in the order of OME-Zarr."""
@@ -100,6 +101,9 @@ def stated_axes(source: Any) -> tuple[Axis, ...]:
     """
     if isinstance(source, LazyArray):
         axes = _of_lazy(source)
+    elif (series := series_of(source)) is not None:
+        sizes = sizes_of(series)
+        axes = tuple(Axis(name, *sizes.get(name, ())) for name in names_of(series, source))
     elif reader := _READERS.get(library_of(source)):
         axes = reader(source)
     else:
@@ -147,11 +151,15 @@ def rows_and_columns(axes: Sequence[Axis]) -> tuple[int, int]:
 
 
 def _remedy(axes: Sequence[Axis]) -> str:
-    """Text that names all axes, those that are known as they are."""
+    """Text that names all axes: those that are known as they are, the others by letters that are left, y and x first.
+
+    Of two that mean the same axis the last one keeps its letter: for C, Y, X, S the samples are c.
+    """
+    free = [letter for letter in "xyzct" if letter not in [axis.letter for axis in axes]]
     names: list[str] = []
-    for axis in reversed(axes):  # for C, Y, X, S the samples keep c
-        free = [letter for letter in (axis.letter, *"zct") if letter and letter not in names]
-        names.append(free[0] if free else "?")
+    for axis in reversed(axes):
+        is_free = axis.letter is None or axis.letter in names
+        names.append(free.pop(0) if is_free else str(axis.letter))
     return f"name all of them, each letter of {AXES} once, for example axes={''.join(reversed(names))!r}"
 
 
@@ -248,7 +256,9 @@ def _of_ome(group: Any, path: str, rank: int) -> tuple[Axis, ...]:
 
 def _of_multiscale(image: Mapping[str, Any], level: Mapping[str, Any], rank: int) -> tuple[Axis, ...]:
     """Axes of a level: its own transformations come before those of the whole image."""
-    stated = image.get("axes", AXES)  # 0.1 and 0.2 name none
+    stated = image.get("axes", AXES)  # 0.1 and 0.2 name none, and have all five
+    if "axes" not in image and rank != len(AXES):  # multiscales of others than OME
+        return ()
     if len(stated) != rank:
         raise ValueError(f"{len(stated)} axes of an array of {rank}")
     axes = []
@@ -290,26 +300,45 @@ def _of_xarray(array: Any) -> tuple[Axis, ...]:
 
 def _along(axis: Axis, coord: Any) -> Axis:
     """The axis with the sizes that its coordinate states: where elements are, in even steps."""
-    values = np.asarray(coord.values)
+    values = coordinate_values(coord.variable)
+    if values is None or not len(values):
+        return axis
     unit = coord.attrs.get("units")
     if values.dtype.kind == "M":  # OME-Zarr has no calendar: times count from the first element
         values, unit = values - values[:1], "second"
     if values.dtype.kind == "m":
         values, unit = values / np.timedelta64(1, "s"), "second"
-    if coord.ndim != 1 or values.dtype.kind not in "iuf" or not len(values):
-        return axis
     places = values.astype(np.float64)
     placed = replace(axis, unit=None if unit is None else str(unit), origin=float(places[0]))
     if len(places) == 1:
         return placed
-    step = (places[-1] - places[0]) / (len(places) - 1)
-    is_even = np.abs(places - (places[0] + step * np.arange(len(places)))).max() <= abs(step) / 100
+    with np.errstate(invalid="ignore"):  # infinities are in no even steps
+        step = (places[-1] - places[0]) / (len(places) - 1)
+        is_even = np.abs(places - (places[0] + step * np.arange(len(places)))).max() <= abs(step) / 100
     return replace(placed, step=float(step) if is_even else float("nan"))
 
 
-def _of_tifffile(series: Any) -> tuple[Axis, ...]:
-    sizes = sizes_of(series)
-    return tuple(Axis(name, *sizes.get(name, ())) for name in series.axes)
+def coordinate_values(coord: Any) -> npt.NDArray[Any] | None:
+    """The numbers or times of a variable of xarray, as numpy's: NaN for pandas' NA, UTC for a time zone.
+
+    None if it is not 1-D, or of something else. numpy makes Python objects of pandas' types.
+    """
+    import pandas as pd
+
+    if coord.ndim != 1:
+        return None
+    values: npt.NDArray[Any]
+    if isinstance(coord.dtype, np.dtype):
+        values = coord.to_numpy()
+    elif isinstance(coord.dtype, pd.DatetimeTZDtype):
+        values = coord.to_index().tz_convert(None).to_numpy()
+    elif coord.dtype.kind == "f":
+        values = coord.to_index().to_numpy(getattr(coord.dtype, "numpy_dtype", np.float64), na_value=np.nan)
+    elif coord.dtype.kind in "iu":
+        values = coord.to_index().to_numpy(np.float64, na_value=np.nan)
+    else:
+        return None
+    return values if values.dtype.kind in "iufmM" else None
 
 
 def _of_h5py(dataset: Any) -> tuple[Axis, ...]:
@@ -323,7 +352,6 @@ def _of_tensorstore(array: Any) -> tuple[Axis, ...]:
 _READERS = {
     "zarr": _of_zarr,
     "xarray": _of_xarray,
-    "tifffile": _of_tifffile,
     "h5py": _of_h5py,
     "tensorstore": _of_tensorstore,
 }

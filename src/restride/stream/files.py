@@ -111,6 +111,8 @@ def arrays_in(group: Any) -> list[str]:
 
 def version(source: Any) -> tuple[int, int] | None:
     """Size in bytes and modification time in ns of the file of ``source``; None if it has none, or the file is gone."""
+    if isinstance(source, Palette):
+        return version(source.array)
     if not isinstance(source, MappedFile | H5Dataset):
         return None
     try:

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import numpy as np
-
 from restride.errors import DescriptorError, RestrideError, UnsupportedError
 from restride.stream.chain import Chain
 from restride.stream.files import Palette, library_of
@@ -31,12 +29,17 @@ _SIZES = {"X": "PhysicalSizeX", "Y": "PhysicalSizeY", "Z": "PhysicalSizeZ", "T":
 
 def series_of(source: Any) -> Any:
     """The series of tifffile that ``source`` is, or that an array of zarr reads; None if there is none."""
-    if library_of(source) == "tifffile" and hasattr(source, "keyframe"):
+    if library_of(source) == "tifffile" and hasattr(source, "levels"):
         return source
     levels = getattr(getattr(source, "store", None), "_data", None)  # not public: where it lacks, nothing is checked
-    if library_of(getattr(source, "store", None)) != "tifffile" or not levels:
+    if library_of(getattr(source, "store", None)) != "tifffile" or not levels or not hasattr(source, "ndim"):
         return None
     return levels[int(source.path or 0)]
+
+
+def names_of(series: Any, array: Any) -> str:
+    """The names of the axes of ``array``, which is the series, or reads it with or without its axes of size 1."""
+    return str(series.get_axes(squeeze=array.ndim == series.ndim))
 
 
 def open_series(series: Any, array: Any = None) -> tuple[Any, Chain]:
@@ -56,7 +59,7 @@ def open_series(series: Any, array: Any = None) -> tuple[Any, Chain]:
     try:
         _require_whole(series, name)
         array = _array(series) if array is None else array
-        array[(slice(0, 1),) * array.ndim]
+        array[(slice(0, 1),) * array.ndim]  # a codec may be missing, or the data damaged
     except RestrideError:
         raise
     except Exception as error:  # each codec raises its own types
@@ -64,7 +67,7 @@ def open_series(series: Any, array: Any = None) -> tuple[Any, Chain]:
         if "imagecodecs" in text:
             raise UnsupportedError(f"{text}: pip install 'restride[ome]'") from error
         raise DescriptorError(text) from error
-    return Palette(array) if is_palette else array, _upright(series.axes, orientation)
+    return Palette(array) if is_palette else array, _upright(names_of(series, array), orientation)
 
 
 def sizes_of(series: Any) -> dict[str, tuple[str, float, float]]:
@@ -92,13 +95,13 @@ def sizes_of(series: Any) -> dict[str, tuple[str, float, float]]:
 
 
 def _array(series: Any) -> Any:
-    if series.dataoffset is not None and not series.is_multifile:  # contiguous in the file
-        file = series.parent.filehandle
-        stored = np.dtype(series.parent.byteorder + series.dtype.char)
-        return np.memmap(file.path, stored, "r", series.dataoffset, series.shape)
+    file = series.parent.filehandle
+    if series.dataoffset is not None and not series.is_multifile and file.is_file:  # contiguous on a disk
+        return file.memmap_array(series.parent.byteorder + series.dtype.char, series.shape, series.dataoffset)
     import zarr
 
-    return zarr.open_array(series.aszarr(level=0), mode="r")
+    store = series.aszarr(level=0)
+    return zarr.open_array(store, mode="r" if store.read_only else "r+")
 
 
 def _require_values(series: Any, name: str) -> bool:
@@ -166,15 +169,24 @@ def _upright(axes: str, orientation: int) -> Chain:
 
 
 def _sizes_of_ome(series: Any) -> dict[str, tuple[str, float, float]]:
+    """The metadata state the sizes of the largest level; those of a smaller one follow from its number of elements."""
     images = _ome(series.parent).findall("{*}Image")
     all_series = series.parent.series
     if len(images) != len(all_series):  # tifffile leaves out images without elements
         raise ValueError(f"it describes {len(images)} images, and {len(all_series)} are there")
-    pixels = images[all_series.index(series)].find("{*}Pixels")
+    image, whole = next(
+        (image, whole) for image, whole in zip(images, all_series, strict=True) if series in whole.levels
+    )
+    pixels = image.find("{*}Pixels")
     if pixels is None:
         return {}
-    stated = ((axis, pixels.get(size), pixels.get(f"{size}Unit")) for axis, size in _SIZES.items())
-    return {axis: (unit or ("s" if axis == "T" else "µm"), float(size), 0.0) for axis, size, unit in stated if size}
+    sizes = {}
+    for axis, before, after in zip(whole.axes, whole.shape, series.shape, strict=True):
+        name = _SIZES.get(axis, "")
+        if stated := pixels.get(name):
+            unit = pixels.get(f"{name}Unit") or ("s" if axis == "T" else "µm")
+            sizes[axis] = unit, float(stated) * before / after, 0.0
+    return sizes
 
 
 def _sizes_of_imagej(series: Any) -> dict[str, tuple[str, float, float]]:
