@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 import zlib
-from io import BytesIO, StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 
 import numpy as np
 import pytest
@@ -177,6 +177,12 @@ def test_bytes_and_file_objects_are_read(tmp_path):
         assert np.array_equal(rs.imread(pipe), PHOTO)
 
 
+def closed_file() -> BytesIO:
+    file = BytesIO()
+    file.close()
+    return file
+
+
 @pytest.mark.parametrize(
     ("file", "message"),
     [
@@ -186,6 +192,10 @@ def test_bytes_and_file_objects_are_read(tmp_path):
         (None, "file must be a path, bytes, or a file object opened for reading bytes, got NoneType"),
         (7, "file must be a path, bytes, or a file object opened for reading bytes, got int"),
         (PHOTO, "file must be a path, bytes, or a file object opened for reading bytes, got ndarray"),
+        ("a\0b.png", "file must be a path, .*, got str: embedded null byte"),
+        (memoryview(bytes(8))[::2], "cannot read 4 bytes: cannot identify image file"),
+        (TextIOWrapper(BytesIO(png_header(8, 8))), r"open\(path, 'rb'\): 'utf-8' codec can't decode"),
+        (closed_file(), r"open\(path, 'rb'\): I/O operation on closed file"),
     ],
     ids=["no image", "too large", "text", "None", "7", "array"],
 )

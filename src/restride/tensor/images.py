@@ -64,17 +64,18 @@ def imread(file: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[by
     """
     pillow()
     if isinstance(file, bytes | bytearray | memoryview):
-        return _read(BytesIO(file), f"{memoryview(file).nbytes} bytes")
+        content = bytes(file)
+        return _read(BytesIO(content), f"{len(content)} bytes")
     if hasattr(file, "read"):
-        content = _content(file)
-        return _read(BytesIO(content), str(getattr(file, "name", type(file).__name__)))
+        return _read(BytesIO(_content(file)), str(getattr(file, "name", type(file).__name__)))
     try:
         path = Path(file)
-    except TypeError:
+        mode = path.stat().st_mode
+    except (TypeError, ValueError) as error:  # a name with a null byte
         raise DescriptorError(
-            f"file must be a path, bytes, or a file object opened for reading bytes, got {type(file).__name__}"
+            f"file must be a path, bytes, or a file object opened for reading bytes, got {type(file).__name__}: {error}"
         ) from None
-    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
+    if not stat.S_ISREG(mode):  # opening a pipe would wait for a writer
         raise DescriptorError(f"cannot read {path}: not a file")
     with path.open("rb") as opened:
         return _read(opened, os.fspath(path))
@@ -82,9 +83,12 @@ def imread(file: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[by
 
 def _content(file: Any) -> bytes:
     """All bytes of a file object."""
-    if hasattr(file, "seekable") and file.seekable():
-        file.seek(0)
-    content = file.read()
+    try:
+        if hasattr(file, "seekable") and file.seekable():
+            file.seek(0)
+        content = file.read()
+    except ValueError as error:  # it is closed, only written, or read as text
+        raise DescriptorError(f"file must be opened for reading bytes, such as open(path, 'rb'): {error}") from error
     if not isinstance(content, bytes):
         raise DescriptorError(
             f"file must be opened for reading bytes, such as open(path, 'rb'); {type(file).__name__} reads "
