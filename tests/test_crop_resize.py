@@ -241,6 +241,8 @@ def test_corners_come_back_from_a_letterbox(vulkan_device):
         ([[0, 0]], 2, r"index must be in \[0, 2\), the boxes, got 2"),
         ([[0, 0]], -1.0, r"index must be in \[0, 2\)"),
         ([[0, 0, 0]], 0, r"points must be \(..., 2\), y and x, got shape \(1, 3\)"),
+        ([["a", "b"]], 0, "points must be numbers, got an array of <U1"),
+        ([[1j, 2]], 0, "points must be numbers, got an array of complex128"),
     ],
 )
 def test_points_of_no_letterbox(points, index, message):

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import as_numpy
+from restride.arithmetic import numbers
 from restride.errors import DescriptorError
 
 PLACES = ("center", "top_left")
@@ -85,9 +86,9 @@ class Letterboxed:
         return np.concatenate([np.minimum(*corners), np.maximum(*corners)], axis=-1)
 
 
-def _read(argument: str, numbers: Any, length: int) -> npt.NDArray[np.float64]:
-    """``numbers`` as f64 of shape (..., length); an empty list as (0, length)."""
-    array = as_numpy(argument, numbers).astype(np.float64, copy=False)
+def _read(argument: str, values: Any, length: int) -> npt.NDArray[np.float64]:
+    """``values`` as f64 of shape (..., length); an empty list as (0, length)."""
+    array = numbers(argument, values).astype(np.float64, copy=False)
     return array.reshape(0, length) if array.shape == (0,) else array
 
 
