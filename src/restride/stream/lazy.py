@@ -127,23 +127,21 @@ def unwrapped(source: Any, chain: Chain, source_dtype: DTypeLike | None) -> tupl
     """
     if not isinstance(chain, Chain):
         raise DescriptorError(f"chain must be a restride.Chain, got {type(chain).__name__}")
-    if not isinstance(source, LazyArray):
+    if isinstance(source, LazyArray):
+        inner = source._work  # noqa: SLF001 - of the same module
+        if source_dtype is not None and as_dtype(source_dtype) != inner.dtype:
+            raise DescriptorError(
+                f"source_dtype {source_dtype!r} is for stored bits, and the LazyArray has elements of {inner.dtype}"
+            )
+        reader = source._source  # noqa: SLF001 - of the same module
+        before = inner.chain
+    else:
         if library_of(source) == "xarray" and getattr(source, "chunks", None):
             source = source.data  # dask's array, whose chunks are tasks of their own
-        series = series_of(source)
+        before, series = Chain(), series_of(source)
         if series is not None:
-            source, upright = open_series(series, None if series is source else source)
-            chain = Chain((*upright.operations, *chain.operations))
+            source, before = open_series(series, None if series is source else source)
         reader = Source(source, source_dtype)
-        work = chain.of(reader.sizes, reader.dtype)
-        require_values(reader, work)
-        return reader, work
-    inner = source._work  # noqa: SLF001 - of the same module
-    if source_dtype is not None and as_dtype(source_dtype) != inner.dtype:
-        raise DescriptorError(
-            f"source_dtype {source_dtype!r} is for stored bits, and the LazyArray has elements of {inner.dtype}"
-        )
-    joined = Chain((*inner.chain.operations, *chain.operations))
-    reader, work = source._source, joined.of(inner.source_sizes, inner.source_dtype)  # noqa: SLF001 - of the same module
+    work = Chain((*before.operations, *chain.operations)).of(reader.sizes, reader.dtype)
     require_values(reader, work)
     return reader, work
