@@ -346,7 +346,7 @@ def patched(content, height, width):
 def test_flat_pictures_with_arithmetic_coding_are_read():
     assert len(FLAT) == 125
     assert np.array_equal(rs.imread(FLAT), np.full((512, 512), 128, np.uint8))
-    most = image_files._MOST_FREE_SAMPLES
+    most = image_files._MAX_FREE_SAMPLES
     assert rs.imread(patched(FLAT, most // 4096, 4096)).shape == (most // 4096, 4096)
     for content, samples in ((FLAT, most), (COLOURED, most // 3), (PROGRESSIVE, most // 3)):
         with pytest.raises(rs.DescriptorError, match=rf"{len(content)} bytes of arithmetic coding are read to at most"):

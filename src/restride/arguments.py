@@ -134,8 +134,9 @@ def as_numpy(argument: str, value: Any, dtype: np.dtype[Any] | None = None) -> n
     Args:
         argument: name of the argument in error messages.
         value: an array, a number or nested sequences of numbers.
-        dtype: the type that the elements are for. Only if there is one, a list may have integers that neither s64 nor
-            u64 holds together: for a type of integers each keeps its low 64 bits, for another they are f64.
+        dtype: the type that the elements are for. Only with one, a list may have integers of at most 64 bits that
+            neither s64 nor u64 holds together: for a type of integers each keeps its low bits, for another they are
+            f64.
 
     Raises:
         DescriptorError: a mask would be lost, numpy cannot convert ``value``, or it is a list of integers that no type
@@ -199,7 +200,7 @@ def exact_members(value: Any, array: npt.NDArray[Any]) -> list[int | float] | No
 
 
 def _low_bits(argument: str, number: float) -> int:
-    """The low 64 bits of a number without its fraction, as where it is assigned alone; 0 for infinities and NaN."""
+    """The low 64 bits of a number without its fraction, as if it were assigned alone; 0 for infinities and NaN."""
     if isinstance(number, int) and not -(1 << 63) <= number < 1 << 64:
         raise DescriptorError(f"{argument} has {shown(number)}, an integer of more than 64 bits")
     return int(number) % (1 << 64) if math.isfinite(number) else 0

@@ -16,7 +16,7 @@ InvocationsChoice: TypeAlias = Literal["few", "many"]
 RunsChoice: TypeAlias = Literal["command", "kernel"]
 
 NVIDIA = 0x10DE
-"""The PCI number of a vendor."""
+"""The PCI vendor number of NVIDIA."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Choices:
         through memory that a group shares.
     rows: most rows of a resized image that an invocation makes.
     invocations: in a dispatch: few, as follows from the other choices, or many: see ``fewest_invocations``.
-    runs: bytes that lie in one run on both sides go through Vulkan's copy command, or through a kernel.
+    runs: what copies bytes that are contiguous on both sides: Vulkan's copy command, or a kernel.
     """
 
     elements: ElementsChoice = "neighbours"

@@ -148,7 +148,8 @@ def _is_channels_last(sizes: Sequence[int], strides: Sequence[int]) -> bool:
         if strides[axis] < least:
             return False
         least = strides[axis] * sizes[axis]
-    return strides[0] >= least != strides[1] > 0 and 0 not in sizes
+    is_ambiguous = least == strides[1] or 0 in (strides[1], *sizes)
+    return strides[0] >= least and not is_ambiguous
 
 
 def _per_axis(name: str, values: Any, source_sizes: tuple[int, ...]) -> tuple[Any, ...] | None:

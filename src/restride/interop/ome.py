@@ -286,7 +286,7 @@ class _Image:
         centres = line_of_centres(change.filters()[change.axes.index(axis)])
         intercept += slope * centres.at(0)
         pixel = Fraction(self.sizes[before][axis], self.sizes[level][axis])
-        return slope * (Fraction(centres.step, centres.denominator) or pixel), intercept  # one element: any slope but 0
+        return slope * (Fraction(centres.step, centres.denominator) or pixel), intercept  # one element has no slope
 
     def attributes(self, name: str, places: Mapping[str, _Place]) -> dict[str, Any]:
         """The metadata of the image's group, the value of its key "ome"."""

@@ -137,9 +137,9 @@ def plan_copy(problem: Problem, limits: Limits) -> tuple[KernelSpec, ...]:
 
 
 def _whole_elements(problem: Problem, limits: Limits) -> Iterator[Problem]:
-    """The problem; a run that begins at whole elements of the widest kind and ends amid one is cut there.
+    """The problem; a contiguous copy is split before its last bytes if they do not fill an element of the widest kind.
 
-    u8[16777213] is 1,048,575 elements of 16 bytes, and 13 bytes that go by themselves.
+    u8[16777213] is 1,048,575 elements of 16 bytes, and then 13 bytes.
     """
     wide = max(limits.widest_element // problem.itemsize, 1)
     rest = problem.count % wide

@@ -601,7 +601,7 @@ def taps_fit(src: TensorDesc, tables: Tables, limits: Limits) -> bool:
 def is_made_by_elements(src: TensorDesc, dst: TensorDesc, tables: Tables, limits: Limits) -> bool:
     """True where each invocation of a resampling without scales would make one element, or the elements of one word.
 
-    Of the dispatches of a long axis, thousands for 10^8 outputs, the first is asked: the others continue its rows.
+    A long axis takes many dispatches, thousands for 10^8 outputs; the first decides, as the others continue its rows.
     """
     if _needs_parts(tables):
         return next(iter(planned_invocations(src, dst, tables, (None, None), limits))).are_elements

@@ -14,7 +14,7 @@ from restride.errors import DescriptorError, UnsupportedError
 
 Array = np.ndarray[Any, Any]
 
-MOST_ELEMENTS = 1 << 27
+MAX_ELEMENTS = 1 << 27
 """Most elements of an array that is computed: 1 GiB in f64, of which a few are alive at a time."""
 
 
@@ -38,11 +38,11 @@ def require_few_elements(sizes: Sequence[int], array: Array) -> None:
     """Refuse to compute an array of these sizes, from ``array``, before anything is computed for it.
 
     Raises:
-        UnsupportedError: it has more than ``MOST_ELEMENTS``.
+        UnsupportedError: it has more than ``MAX_ELEMENTS``.
     """
-    if math.prod(sizes) > MOST_ELEMENTS:
+    if math.prod(sizes) > MAX_ELEMENTS:
         raise UnsupportedError(
-            f"the reference computes arrays of at most {MOST_ELEMENTS} elements, not {math.prod(sizes)} of sizes "
+            f"the reference computes arrays of at most {MAX_ELEMENTS} elements, not {math.prod(sizes)} of sizes "
             f"{list(sizes)}, for {describe(array)}"
         )
 

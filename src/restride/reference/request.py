@@ -138,8 +138,8 @@ def require_few(request: Request, parts: Sequence[range]) -> None:
     """Check that the outputs ``parts`` along each axis are few enough to be computed.
 
     Raises:
-        UnsupportedError: an axis needs too many rows, which are computed one Python number at a time; or the source, or
-            what the sums along one axis after the other leave of it, has too many elements.
+        UnsupportedError: an axis needs too many rows, which are computed one Python number at a time; or the source,
+            the result, or an array between two axes has too many elements.
     """
     array, sizes = request.array, list(request.array.shape)
     require_few_elements(sizes, array)

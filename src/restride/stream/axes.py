@@ -87,7 +87,7 @@ class Axis:
         text = self.unit or ""
         for written, meant in _MICRO:
             text = text.replace(written, meant)
-        known = _SPELLINGS.get(KINDS[self.letter or "c"], {})
+        known = _SPELLINGS.get(KINDS.get(self.letter or "", ""), {})
         return known.get(text) or known.get(text.lower().removesuffix("s").replace("metre", "meter"))
 
 
@@ -171,7 +171,7 @@ def _of_lazy(lazy: LazyArray) -> tuple[Axis, ...]:
     inner = stated_axes(given)
     if not inner:
         return ()
-    before = len(work.stages) - len(added.operations)  # those that an inner LazyArray, or a TIFF, has
+    before = len(work.stages) - len(added.operations)  # stages of ``given``, or that turn a TIFF upright
     spans = [work.along(axis, range(min(size, 1)))[before] for axis, size in enumerate(work.sizes)]
     return tuple(Axis("" if span is None else inner[span[0]].name) for span in spans)
 

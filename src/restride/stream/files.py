@@ -49,7 +49,7 @@ class H5Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Palette:
-    """An array of numbers of colours, of which no mean is a colour; else it is what ``array`` is."""
+    """An array of numbers of colours in a palette, which must not be averaged: a mean is another colour's number."""
 
     array: Any
 

@@ -175,11 +175,11 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 """Markers of a frame header (SOF)."""
 _PROGRESSIVE = frozenset((0xC2, 0xC6, 0xCA, 0xCE))
 _ARITHMETIC = frozenset(range(0xC9, 0xD0))
-_MOST_SCANS = 100
+_MAX_SCANS = 100
 """Most scans of a progressive JPEG. Each is work for every pixel, and may be as short as 11 bytes; encoders use 12."""
 _PIXELS_PER_BYTE = 512
 """Most pixels that a byte of a JPEG with Huffman codes can hold: a block of 8 x 8 takes at least one bit."""
-_MOST_FREE_SAMPLES = 1 << 22
+_MAX_FREE_SAMPLES = 1 << 22
 """Samples that are decoded whatever the length of the file, where arithmetic coding needs hardly any bits for them: as
 many as Pillow and the result keep in 32 MiB."""
 
@@ -211,13 +211,13 @@ def read_jpeg(file: BinaryIO) -> int:
             frame, header = marker, segment
         elif marker == _SOS:
             scans.append(segment)
-            if len(scans) > _MOST_SCANS:
-                raise ValueError(f"it has more than {_MOST_SCANS} scans")
+            if len(scans) > _MAX_SCANS:
+                raise ValueError(f"it has more than {_MAX_SCANS} scans")
     _require_scans(frame, header, scans)
     nbytes = file.tell()
     height, width = struct.unpack(">HH", header[1:5])
     is_arithmetic = frame in _ARITHMETIC
-    most = max(_PIXELS_PER_BYTE * nbytes, _MOST_FREE_SAMPLES // header[5] if is_arithmetic else 0)
+    most = max(_PIXELS_PER_BYTE * nbytes, _MAX_FREE_SAMPLES // header[5] if is_arithmetic else 0)
     if width * height > most:
         why = f"of arithmetic coding are read to at most {most} pixels, not" if is_arithmetic else "cannot hold"
         raise ValueError(f"{nbytes} bytes {why} the {width} x {height} pixels of its header")

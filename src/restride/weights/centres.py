@@ -21,7 +21,7 @@ import numpy.typing as npt
 from restride.weights.coordinates import Ends, Line, line
 from restride.weights.filters import AREA_MODES, Filter
 
-_MOST_IN_64_BITS = 1 << 20
+_MAX_IN_64_BITS = 1 << 20
 """Most elements of an axis for which products of three sizes fit 64 bits."""
 
 
@@ -31,7 +31,7 @@ def centres(filter_: Filter) -> tuple[npt.NDArray[Any], int]:
     if filter_.mode not in AREA_MODES or size >= before:
         along = line_of_centres(filter_)
         return along.numerators(np.arange(size), size), along.denominator
-    index = np.arange(size).astype(np.int64 if before < _MOST_IN_64_BITS else object)
+    index = np.arange(size).astype(np.int64 if before < _MAX_IN_64_BITS else object)
     first, last = index * before // size, -(-(index + 1) * before // size) - 1
     if filter_.mode == "area":
         return first + last, 2
@@ -56,7 +56,7 @@ def line_of_centres(filter_: Filter) -> Line:
     if filter_.mode == "area_weighted" or size >= before or before % size == 0:
         return half_pixel
     # Output o covers from o I / O to (o + 1) I / O, whose fractions, rounded down and up, move its centre.
-    index = np.arange(size).astype(np.int64 if before < _MOST_IN_64_BITS else object)
+    index = np.arange(size).astype(np.int64 if before < _MAX_IN_64_BITS else object)
     moment = int(((2 * index - size + 1) * (index * before % size)).sum())
     slope = Fraction(before, size) - Fraction(6 * moment, max(size**2 * (size**2 - 1), 1))
     return Line.through(slope, Fraction(before - 1, 2) - slope * Fraction(size - 1, 2))

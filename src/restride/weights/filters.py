@@ -233,7 +233,7 @@ def _area(axis: _Axis, reach: int, index: npt.NDArray[np.int64], weighs: bool, *
         return Taps(first)
     covered = (-(-(edges + axis.source_size) // axis.size) - lowest).astype(np.int64)
     if by_share:
-        # Where elements begin and end, counted from the begin of the output, which has a width of I: in units of 1 / O.
+        # In units of 1 / O: where each element begins, counted from the start of the output, whose width is I.
         begin = np.arange(reach) * axis.size - (edges % axis.size)[:, np.newaxis]
         share = np.minimum(begin + axis.size, axis.source_size) - np.maximum(begin, 0)
         weights = (np.maximum(share, 0) / axis.source_size).astype(np.float64, copy=False)
