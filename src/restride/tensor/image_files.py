@@ -62,7 +62,7 @@ def read_png(file: BinaryIO) -> Png:
         _require_place(kind, last, chunks)
         content = bytearray()
         checksum = zlib.crc32(kind)
-        for block in _blocks(file, length):
+        for block in _read_blocks(file, length):
             checksum = zlib.crc32(block, checksum)
             if kind == b"IDAT":
                 data.append(block)
@@ -106,7 +106,7 @@ def _require_place(kind: bytes, last: bytes, chunks: dict[bytes, bytes]) -> None
         raise ValueError("it is damaged, its tRNS chunk comes before its palette (PLTE)")
 
 
-def _blocks(file: BinaryIO, length: int) -> Iterator[bytes]:
+def _read_blocks(file: BinaryIO, length: int) -> Iterator[bytes]:
     while length:
         block = file.read(min(length, _BLOCK))
         if not block:
