@@ -179,6 +179,14 @@ def test_centres_of_means(mode):
                 np.testing.assert_allclose(fit, [float(closest.at(1) - closest.at(0)), float(closest.at(0))], atol=1e-9)
 
 
+@pytest.mark.parametrize(("i", "n"), [(30, 27), (84, 80), (241, 237), (2000, 1996), (1001, 500)])
+def test_the_line_of_area_is_at_most_half_an_element_from_each_centre(i, n):
+    filter_ = centre_filter(i, n, mode="area")
+    numerators, denominator = centres(filter_)
+    stated = line_of_centres(filter_)
+    assert max(abs(stated.at(o) - Fraction(int(each), denominator)) for o, each in enumerate(numerators)) <= HALF
+
+
 def test_centres_of_huge_axes_are_exact():
     i, n = 3 * (1 << 40) + 1, 5
     numerators, denominator = centres(centre_filter(i, n, mode="area_weighted"))
