@@ -331,6 +331,20 @@ def test_other_types_of_pandas_are_dropped(places):
 
 
 @pytest.mark.usefixtures("vulkan_device")
+def test_coordinates_follow_the_rules_for_the_type_of_the_elements():
+    named = {"scales": {"y": 1.25, "x": 1.25}, "like": "torch", "mode": "bicubic"}
+    coords = {"x": [0.0, 1.0]}
+    floats = xr.DataArray(np.array([[0, 10], [0, 10]], np.float32), dims=("y", "x"), coords=coords)
+    copied = rs.xarray.resample(floats.astype("uint8"), **named)
+    assert copied.values.tolist() == [[0, 10], [0, 10]]
+    assert copied.x.values.tolist() == [0, 1]
+    assert rs.xarray.resample(floats, **named).x.values.tolist() == pytest.approx([-0.1, 0.7])
+    both = xr.Dataset({"a": floats, "b": floats.astype("uint8")})
+    assert rs.xarray.resample(both, {"x": 1}).x.values.tolist() == [0.5]
+    with pytest.raises(rs.UnsupportedError, match="variables of the types f32, u8 are read at different positions"):
+        rs.xarray.resample(both, **named)
+
+
 def test_a_dataset_is_resampled_along_what_each_variable_has():
     plain = photo().drop_vars(("place", "name"))
     source = xr.Dataset(

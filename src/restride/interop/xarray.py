@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from restride.dtypes import as_dtype
 from restride.errors import DescriptorError, UnsupportedError, warn_caller
 from restride.layout.argument import is_permutation
 from restride.ops.resample import resample as resample_array
@@ -56,7 +57,8 @@ def resample(
     Raises:
         DescriptorError: there is no such dimension, both or neither of sizes and scales are passed, or ``rs.resample``
             raises it; a note names the variable of a Dataset.
-        UnsupportedError: data of other libraries, or ``rs.resample`` raises it: elements of 64 bits are not
+        UnsupportedError: data of other libraries, variables of types that ``like`` reads at different positions, or
+            ``rs.resample`` raises it: elements of 64 bits are not
             interpolated.
 
     Example:
@@ -82,9 +84,9 @@ def resample(
             raise DescriptorError(f"{refused} is not accepted where dimensions are named, got {named[refused]!r}")
     if named.get("layout") is not None and is_permutation(named["layout"]):
         raise DescriptorError(f"layout {named['layout']!r} permutes dimensions, which stay: transpose the result")
-    coords = _coords(data, _centres(data, argument, asked, named))
     if isinstance(data, xr.DataArray):
         elements = _elements(data.variable, argument, asked, named)
+        coords = _coords(data, _centres(data, [data.variable], argument, asked, named))
         return xr.DataArray(elements, coords, data.dims, data.name, data.attrs)
     variables = {}
     for name, each in data.data_vars.items():
@@ -93,7 +95,8 @@ def resample(
         except Exception as error:
             error.add_note(f"in variable {name!r} of the Dataset")
             raise
-    return xr.Dataset(variables, coords, data.attrs)
+    resized = [each.variable for each in data.data_vars.values() if set(asked) & set(each.dims)]
+    return xr.Dataset(variables, _coords(data, _centres(data, resized, argument, asked, named)), data.attrs)
 
 
 def _variable(
@@ -121,11 +124,26 @@ def _elements(variable: xr.Variable, argument: str, asked: Mapping[Hashable, Any
 
 
 def _centres(
-    data: xr.DataArray | xr.Dataset, argument: str, asked: Mapping[Hashable, Any], named: dict[str, Any]
+    data: xr.DataArray | xr.Dataset,
+    resized: Sequence[xr.Variable],
+    argument: str,
+    asked: Mapping[Hashable, Any],
+    named: dict[str, Any],
 ) -> dict[Hashable, _Centres]:
-    """For each dimension that changes, the places of outputs along it."""
+    """For each dimension that changes, the places of outputs along it, by the rules for the types of ``resized``.
+
+    Raises:
+        UnsupportedError: types differ in them, as torch's bicubic does, which copies u8 where it keeps a size.
+    """
     request = Request(**{argument: tuple(asked.values())}, **{k: v for k, v in named.items() if k in Request._fields})
-    filters = measured([data.sizes[dim] for dim in asked], request).filters()
+    sizes = [data.sizes[dim] for dim in asked]
+    dtypes = {as_dtype(each.dtype).name for each in resized} or {"f32"}
+    filters, *others = {measured(sizes, request, dtype).filters() for dtype in dtypes}
+    if others:
+        raise UnsupportedError(
+            f"variables of the types {', '.join(sorted(dtypes))} are read at different positions, and share their "
+            f"coordinates: resample them one by one"
+        )
     return {
         dim: centres(each)
         for dim, each in zip(asked, filters, strict=True)
