@@ -161,8 +161,9 @@ def test_an_interrupt_at_any_call_leaves_the_device_usable(operation, device):
             for name, function in OPERATIONS.items():
                 x += 1  # memory that is used again has other values
                 assert np.array_equal(function(x, ours), x), f"{name} after {[*places][-1]}"
+            uploaded = rs.asarray(x, device=ours)
             submitted = ours.counters().submissions
-            rs.reorder(rs.asarray(x, device=ours), "AB->BA")
+            rs.reorder(uploaded, "AB->BA")
             assert ours.counters().submissions == submitted + 1, f"in a batch that never ends, after {[*places][-1]}"
             ours.wait()
         assert len(places) > 100

