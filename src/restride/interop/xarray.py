@@ -58,8 +58,7 @@ def resample(
         DescriptorError: there is no such dimension, both or neither of sizes and scales are passed, or ``rs.resample``
             raises it; a note names the variable of a Dataset.
         UnsupportedError: data of other libraries, variables of types that ``like`` reads at different positions, or
-            ``rs.resample`` raises it: elements of 64 bits are not
-            interpolated.
+            ``rs.resample`` raises it: elements of 64 bits are not interpolated.
 
     Example:
         >>> import xarray as xr
