@@ -30,7 +30,7 @@ SEPARATE_BUFFERS_VARIABLE = "RESTRIDE_SEPARATE_BUFFERS"
 SLAB_BYTES = 1 << 20
 _SMALL_BYTES = 1 << 18
 _LARGE_ROUNDING = 1 << 16
-_MOST_POOLED_BYTES, _MOST_POOLED_SHARE = 1 << 28, 1 / 16
+_MAX_POOLED_BYTES, _MAX_POOLED_SHARE = 1 << 28, 1 / 16
 """Bytes of large idle chunks that a pool keeps, or this share of its heap if that is more."""
 
 _serials = itertools.count(1)
@@ -387,7 +387,7 @@ class Pool:
         self._most_small = 0 if separate else _SMALL_BYTES
         self._alignment = max(256, offset_alignment)
         self.most_bytes = most_bytes
-        self.most_pooled = min(max(_MOST_POOLED_BYTES, int(most_bytes * _MOST_POOLED_SHARE)), most_bytes // 2)
+        self.most_pooled = min(max(_MAX_POOLED_BYTES, int(most_bytes * _MAX_POOLED_SHARE)), most_bytes // 2)
         self._idle_slabs: dict[int, Chunk] = {}
         self._filling: Chunk | None = None  # the slab that new blocks come from
         self._idle: dict[int, deque[Block]] = {}  # by size
