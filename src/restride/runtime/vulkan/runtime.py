@@ -530,10 +530,7 @@ class Session:
 
     def free_staging(self, blocks: list[Block]) -> None:
         """Take back and remove all of ``blocks``, which came from ``staging_block``; the device may still use them."""
-        if self.device.dead:  # they are destroyed with it
-            return
-        with self.lock:
-            self.enter()
+        with self._lock:  # without ``enter``, whose error would hide that of the transfer
             while blocks:  # one by one: after an interrupt no block is both in the list and in the pool
                 self.blocks.host_pool.free(blocks.pop())
 
