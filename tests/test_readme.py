@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 from pathlib import Path
+from statistics import geometric_mean
 
 import ml_dtypes
 import numpy as np
@@ -130,6 +131,27 @@ def test_speed_table_is_the_recorded_run():
     assert f"medians of {record['repeat']} rounds" in README
     assert f"measures all {len(catalogue())} workloads" in README
     assert {*workloads} <= {workload.name for workload in catalogue()}
+
+
+def test_what_is_said_of_a_gpu_is_the_recorded_run():
+    """Means and extremes by the device's clock, and the mean of calls and their waits."""
+    record = json.loads((ROOT / "docs" / "benchmarks" / "h200.json").read_text(encoding="utf-8"))
+
+    def ratios(measure, column):
+        medians = [result["measures"][measure] for result in record["results"]]
+        return [each["restride"]["median"] / each[column]["median"] for each in medians if column in each]
+
+    hand, cuda = ratios("kernel", "by-hand"), ratios("kernel", "torch-cuda")
+    paragraph = " ".join(README[README.index(record["device"]["name"]) :].split())
+    said = [
+        f"{len(record['results'])} workloads, driver {record['device']['driver_version']}",
+        f"{geometric_mean(hand):.2f} of hand-written kernels in the geometric mean",
+        f"from {min(hand):.2f} to {max(hand):.2f}",
+        f"{geometric_mean(cuda):.2f} of torch's CUDA kernels, which are slower in all {len(cuda)} rows",
+        f"a call takes {geometric_mean(ratios('resident', 'torch-cuda')):.2f} of torch's time",
+    ]
+    assert [words for words in said if words not in paragraph] == []
+    assert max(cuda) < 1
 
 
 def headings(text):
