@@ -57,6 +57,32 @@ def test_a_transparent_colour_of_an_image_of_pillow_becomes_alpha(tmp_path):
         assert np.array_equal(written[..., :-1].squeeze(), np.asarray(image.convert("L") if mode == "1" else image))
 
 
+def test_every_function_takes_the_colours_of_an_image_of_pillow_and_not_its_indices(vulkan_device):
+    image = Image.new("P", (4, 1))
+    image.putdata([0, 2, 0, 2])
+    image.putpalette([255, 0, 0, 0, 255, 0, 0, 0, 255])
+    red, blue = [255, 0, 0], [0, 0, 255]
+    x = rs.asarray(image, device=vulkan_device)
+    assert x.numpy().tolist() == [[red, blue, red, blue]]
+    purple = rs.resample(x, (1, 2), axes=(0, 1)).numpy()
+    for result in (
+        rs.resample(image, (1, 2), axes=(0, 1)),
+        rs.resample([image], (1, 2), axes=(1, 2)),
+        rs.compat.cv2.resize(image, (2, 1)),
+        rs.crop_resize(image, [[0, 0, 1, 4]], (1, 2), axes=(0, 1)),
+        rs.reference.resample(image, (1, 2), axes=(0, 1)),
+    ):
+        assert np.array_equal(np.squeeze(result), np.squeeze(purple))
+    for mode, key, transparent in (("P", 2, blue), ("RGB", (255, 0, 0), red)):
+        keyed = image if mode == "P" else image.convert("RGB")
+        keyed.info["transparency"] = key
+        alpha = [0 if color == transparent else 255 for color in (red, blue)]
+        assert rs.asarray(keyed, device=vulkan_device).numpy()[0, :2].tolist() == [[*red, alpha[0]], [*blue, alpha[1]]]
+        with pytest.raises(rs.DescriptorError, match=rf"no alpha, not '{mode}' with a transparent colour: np\.asarray"):
+            rs.Preprocess((1, 2))(keyed)
+        del keyed.info["transparency"]
+
+
 def test_tensors_and_images_of_pillow_are_written(vulkan_device, tmp_path):
     flipped = rs.asarray(PHOTO, device=vulkan_device)[:, ::-1]
     rs.imwrite(tmp_path / "x.png", flipped)
@@ -197,7 +223,7 @@ def closed_file() -> BytesIO:
         (TextIOWrapper(BytesIO(png_header(8, 8))), r"open\(path, 'rb'\): 'utf-8' codec can't decode"),
         (closed_file(), r"open\(path, 'rb'\): I/O operation on closed file"),
     ],
-    ids=["no image", "too large", "text", "None", "7", "array"],
+    ids=["no image", "too large", "text", "None", "7", "array", "null byte", "view", "not UTF-8", "closed"],
 )
 def test_what_is_neither_path_nor_bytes_nor_file_is_refused(file, message):
     with pytest.raises(rs.DescriptorError, match=message):

@@ -122,6 +122,40 @@ def require_word(argument: str, value: Any, known: Sequence[str | bool | None]) 
         raise DescriptorError(f"{argument} must be one of {', '.join(map(repr, known))}, not {value!r}")
 
 
+# Images of Pillow.
+
+
+_MODES = dict.fromkeys(("P", "CMYK", "YCbCr", "LAB", "HSV", "RGBX"), "RGB")
+_MODES |= {"1": "L", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
+"""The mode that an image with other pixels is converted to."""
+_KEYED_MODES = ("1", "L", "RGB", "I;16", "I;16B", "I;16L")
+"""Modes of images that may have a transparent colour, which their ``info`` names."""
+
+
+def is_pillow(image: Any) -> bool:
+    """True for an image of Pillow, which may not be installed, and for its type."""
+    return hasattr(image, "getbands")
+
+
+def pixels_of(image: Any) -> Any:
+    """The pixels of a Pillow image, or of a list of them, as brightness, and alpha if there is any; else ``image``."""
+    if isinstance(image, list | tuple) and any(map(is_pillow, set(map(type, image)))):
+        return [pixels_of(member) for member in image]
+    if not is_pillow(image):
+        return image
+    key = image.info.get("transparency")
+    mode = "RGBA" if image.mode == "P" and key is not None else _MODES.get(image.mode, image.mode)
+    pixels = np.array(image.convert(mode) if mode != image.mode else image)
+    pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
+    return pixels if key is None or image.mode not in _KEYED_MODES else with_alpha(pixels, pixels, key)
+
+
+def with_alpha(pixels: npt.NDArray[Any], samples: npt.NDArray[Any], key: Any) -> npt.NDArray[Any]:
+    """Append alpha to the channels: 0 where all ``samples`` of a pixel equal the transparent colour ``key``."""
+    is_key = (samples.reshape(*pixels.shape[:2], -1) == key).all(2)
+    return np.dstack([pixels, np.where(is_key, 0, np.iinfo(pixels.dtype).max).astype(pixels.dtype)])
+
+
 # Arrays, and lists of numbers.
 
 
@@ -133,7 +167,7 @@ def as_numpy(argument: str, value: Any, dtype: np.dtype[Any] | None = None) -> n
 
     Args:
         argument: name of the argument in error messages.
-        value: an array, a number or nested sequences of numbers.
+        value: an array, an image of Pillow, a number or nested sequences of numbers.
         dtype: the type that the elements are for. Only with one, a list may have integers of at most 64 bits that
             neither s64 nor u64 holds together: for a type of integers each keeps its low bits, for another they are
             f64.
@@ -143,6 +177,7 @@ def as_numpy(argument: str, value: Any, dtype: np.dtype[Any] | None = None) -> n
             holds together.
     """
     require_unmasked(argument, value)
+    value = pixels_of(value)
     try:
         array = np.asanyarray(value)
     except (TypeError, ValueError) as error:

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from restride.arguments import is_pillow
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.plan import perform
 from restride.ops.resample import library_plan
 from restride.ops.target import require_room
 from restride.tensor.arrays import asarray
-from restride.tensor.images import is_pillow
 from restride.tensor.tensor import Tensor
 from restride.weights.like import pillow
 from restride.weights.like.profile import LibraryRequest

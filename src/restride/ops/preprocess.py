@@ -15,7 +15,7 @@ from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, 
 
 import numpy as np
 
-from restride.arguments import as_numpy, integer, require_word
+from restride.arguments import as_numpy, integer, is_pillow, require_word
 from restride.dtypes import DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.layout import TensorDesc
@@ -461,12 +461,14 @@ def _call_text(sizes: tuple[int, int], arguments: dict[str, Any]) -> str:
 
 
 def _require_rgb(image: Any) -> None:
-    """Refuse a Pillow image whose channels are not red, green and blue but palette indices, inks or gray."""
-    mode = getattr(image, "mode", "RGB")
-    if mode != "RGB" and hasattr(image, "convert"):
+    """Refuse a Pillow image with palette indices, inks, gray or alpha, also that of one transparent colour."""
+    if not is_pillow(image):
+        return
+    alpha = " with a transparent colour" if "transparency" in image.info else ""
+    if image.mode != "RGB" or alpha:
         raise DescriptorError(
-            f"an image of Pillow must have mode 'RGB', not {mode!r}: image.convert('RGB') has it, and "
-            f"np.asarray(image) is taken as it is"
+            f"an image of Pillow must have mode 'RGB' and no alpha, not {image.mode!r}{alpha}: "
+            f"np.asarray(image.convert('RGB')) has red, green and blue, and np.asarray(image) is taken as it is"
         )
 
 

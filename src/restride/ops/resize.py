@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any, SupportsIndex
 
-from restride.arguments import integers
+from restride.arguments import integers, is_pillow
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.layout import TensorDesc
 from restride.layout.argument import family
@@ -16,7 +16,7 @@ from restride.ops.resample import resample
 from restride.plan.problem import MOST_CHANNELS
 from restride.plan.two_sources import CODES, light_kernels
 from restride.tensor.arrays import asarray
-from restride.tensor.images import image_of, is_pillow, pixels_of
+from restride.tensor.images import image_of
 from restride.tensor.tensor import Tensor, empty
 from restride.weights import Request, resized_axes
 from restride.weights.like.libraries import Library, ModeName
@@ -81,7 +81,7 @@ def resize(
             raise DescriptorError(
                 f"axes {axes!r} are for arrays; an image of Pillow has rows and columns: leave them out"
             )
-        resized = resize(asarray(pixels_of(image)), sizes, mode, axes=(0, 1), premultiply=premultiply, **options)
+        resized = resize(asarray(image), sizes, mode, axes=(0, 1), premultiply=premultiply, **options)
         result = image_of(resized.numpy())
         result.info = image.info.copy() if result.mode == image.mode else {}
         return result

@@ -72,9 +72,9 @@ def asarray(
 
     Args:
         array: a numpy array of any strides, anything that ``np.asarray`` accepts, an object with ``__dlpack__`` on the
-            CPU, or an object that is on a device already: a Tensor, which is returned itself, a CUDA tensor over the
-            memory of one, or a ``kp.Tensor`` of a ``Device`` over its manager, whose memory the tensor shares, whatever
-            ``copy`` says.
+            CPU, an image of Pillow, converted as by ``resize`` (palettes become RGB or RGBA), or an object that is on a
+            device already: a Tensor, which is returned itself, a CUDA tensor over the memory of one, or a ``kp.Tensor``
+            of a ``Device`` over its manager, whose memory the tensor shares, whatever ``copy`` says.
         desc: layout on the device, with the array's sizes and element type; default: the array's own strides, or
             packed. For a ``kp.Tensor``: the layout of its bytes, as in ``from_buffer``; default: one axis.
         device: where to; default: ``rs.default_device()``, for a ``kp.Tensor`` the one open device over a manager.

@@ -12,6 +12,7 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from restride.arguments import pixels_of, with_alpha
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.runtime.file_store import write_file
@@ -29,11 +30,6 @@ IMAGES = ("PNG", "JPEG")
 _JPEG_QUALITY = 95
 _LONGEST_JPEG_SIDE = 65_500
 """In pixels; libjpeg's own limit."""
-_MODES = dict.fromkeys(("P", "CMYK", "YCbCr", "LAB", "HSV", "RGBX"), "RGB")
-_MODES |= {"1": "L", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
-"""The mode that a picture with other pixels is converted to."""
-_KEYED_MODES = ("1", "L", "RGB", "I;16", "I;16B", "I;16L")
-"""Modes of pictures that may have a transparent colour, which their ``info`` names."""
 
 
 def imread(file: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]) -> Array:
@@ -130,7 +126,7 @@ def _decoded(file: BinaryIO) -> Array:
     with pillow().open(file, formats=IMAGES) as again:
         del again.info["transparency"]
         low = _upright(again, "RGB;16L")
-    return _with_alpha(high, high.astype(np.uint16) << 8 | low, key)
+    return with_alpha(high, high.astype(np.uint16) << 8 | low, key)
 
 
 def _upright(opened: Any, unpacker: str | None = None) -> Array:
@@ -142,12 +138,6 @@ def _upright(opened: Any, unpacker: str | None = None) -> Array:
     image = ImageOps.exif_transpose(opened)
     pixels: Array = pixels_of(image.convert("I;16") if image.mode == "I" else image)  # "I" in older Pillows
     return pixels
-
-
-def _with_alpha(pixels: Array, samples: Array, key: Any) -> Array:
-    """Append alpha to the channels: 0 where all ``samples`` of a pixel equal the transparent colour ``key``."""
-    is_key = (samples.reshape(*pixels.shape[:2], -1) == key).all(2)
-    return np.dstack([pixels, np.where(is_key, 0, np.iinfo(pixels.dtype).max).astype(pixels.dtype)])
 
 
 def imwrite(path: str | os.PathLike[str], image: Any) -> None:
@@ -175,17 +165,17 @@ def imwrite(path: str | os.PathLike[str], image: Any) -> None:
     kind = IMAGE_FORMATS.get(path.suffix.lower())
     if kind is None:
         raise DescriptorError(f"the name of an image must end in {', '.join(IMAGE_FORMATS)}, got {os.fspath(path)!r}")
-    array = image.numpy() if isinstance(image, Tensor) else host_array(pixels_of(image))
+    array = image.numpy() if isinstance(image, Tensor) else host_array(image)
     require_holds(kind, array.dtype, array.shape)
     if array.dtype == np.uint16 and array.shape[2:] == (2,):
-        write_file(path, _grey_with_alpha(array))
+        write_file(path, _greywith_alpha(array))
         return
     pixels = image_of(array)
     options = {"quality": _JPEG_QUALITY} if kind == "JPEG" else {}
     write_file(path, lambda file: pixels.save(file, kind, **options))
 
 
-def _grey_with_alpha(array: Array) -> bytes:
+def _greywith_alpha(array: Array) -> bytes:
     """A PNG file of grey with alpha of 16 bits, which Pillow cannot write.
 
     A pixel has as many bytes as one of RGBA of 8 bits: the file is written as these, and its header is changed.
@@ -196,22 +186,6 @@ def _grey_with_alpha(array: Array) -> bytes:
     content[24:26] = 16, 4  # bits of a sample, and the color type
     content[29:33] = zlib.crc32(content[12:29]).to_bytes(4, "big")
     return bytes(content)
-
-
-def is_pillow(image: Any) -> bool:
-    """True for an image of Pillow, which may not be installed."""
-    return hasattr(image, "getbands")
-
-
-def pixels_of(image: Any) -> Any:
-    """The pixels of a Pillow image as an array of brightness, and of alpha if it has any; anything else unchanged."""
-    if not is_pillow(image):
-        return image
-    key = image.info.get("transparency")
-    mode = "RGBA" if image.mode == "P" and key is not None else _MODES.get(image.mode, image.mode)
-    pixels = np.array(image.convert(mode) if mode != image.mode else image)
-    pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
-    return pixels if key is None or image.mode not in _KEYED_MODES else _with_alpha(pixels, pixels, key)
 
 
 def image_of(array: Array) -> Any:
