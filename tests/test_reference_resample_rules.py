@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import restride as rs
 import restride.reference
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError, UnsupportedError
@@ -223,6 +224,32 @@ class TestExtrapolation:
     def test_mode_nearest_rounds_the_value_to_an_element(self, value: float, element: int) -> None:
         result = resample(np.arange(3, dtype=np.uint8), **self.CROP, mode="nearest", extrapolation_value=value)
         assert result.tolist() == [1, 2, element]
+
+    @pytest.mark.parametrize(
+        ("value", "dtype", "element"),
+        [
+            (2**64 - 12, np.uint64, 2**64 - 12),
+            (np.uint64(2**64 - 12), np.uint64, 2**64 - 12),
+            (2**53 + 1, np.int64, 2**53 + 1),
+            (-(2**53) - 1, np.int64, -(2**53) - 1),
+            (2**80, np.int64, 2**63 - 1),
+            (-3, np.uint64, 0),
+            (2**53 + 1, np.float64, 2**53),
+        ],
+    )
+    def test_mode_nearest_keeps_integers(
+        self, vulkan_device: rs.Device, value: int, dtype: type[np.generic], element: int
+    ) -> None:
+        x = np.arange(3).astype(dtype)
+        arguments = {**self.CROP, "mode": "nearest", "extrapolation_value": value}
+        assert resample(x, **arguments).tolist() == [1, 2, element]
+        assert rs.resample(rs.asarray(x, device=vulkan_device), **arguments).numpy().tolist() == [1, 2, element]
+
+    def test_the_fill_of_a_crop_keeps_integers(self) -> None:
+        x, fill = np.arange(3, dtype=np.uint64)[np.newaxis], 2**64 - 12
+        box = [[0.0, 0.5, 0.0, 1.5]]
+        cut = rs.reference.crop_resize(x, box, (1, 3), axes=(0, 1), units="normalized", mode="nearest", fill=fill)
+        assert cut.ravel().tolist() == [1, 2, fill]
 
     def test_any_axis_outside_is_outside(self) -> None:
         x = np.ones((3, 3), np.float32)

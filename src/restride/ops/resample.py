@@ -622,7 +622,7 @@ def _add_extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorD
 
 
 def _saturated(value: float, dtype: DType) -> bytes:
-    """An element of the value that ``reorder`` makes of an f64."""
+    """The element that ``reorder`` makes of a number: an integer, or an f64."""
     low, high = value_range(dtype)
     if dtype == "pred":
         value = value != 0

@@ -153,9 +153,9 @@ class _Crop:
         others = {**self._arguments_in_place(), "coordinates": "tf_crop_and_resize", "roi": edges}
 
         def one(value: Any) -> tuple[Array, Array]:
-            return resampled(self.image, self.sizes, axes=self.axes, extrapolation_value=float(value), **others)
+            return resampled(self.image, self.sizes, axes=self.axes, extrapolation_value=value.item(), **others)
 
-        values = np.unique(self.fill.astype(np.float64))
+        values = np.unique(self.fill if self.fill.dtype.kind in "iu" else self.fill.astype(np.float64))
         low, high = one(values[0])
         for value in values[1:]:
             chosen = np.broadcast_to(np.expand_dims(self.fill == value, self.axes), low.shape)

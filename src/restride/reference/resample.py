@@ -380,7 +380,12 @@ def _nearest_result(problem: Problem) -> Array:
     for axis, rows in problem.weighted:
         result = np.take(result, rows.index[:, 0] if rows.index.size else [], axis)
     result = np.array(result, order="C")
-    value = convert(np.float64(problem.extrapolation_value), result.dtype)
+    number = problem.extrapolation_value
+    if isinstance(number, int | np.integer) and result.dtype.kind in "iu":
+        bounds = np.iinfo(result.dtype)
+        value = np.array(min(max(int(number), bounds.min), bounds.max), result.dtype)
+    else:
+        value = convert(np.float64(number), result.dtype)
     result[np.broadcast_to(problem.extrapolated, result.shape)] = value
     return reorder(result, dtype=problem.target, **problem.steps)
 

@@ -316,12 +316,14 @@ def measured(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
         if size > 0 and before == 0:
             raise DescriptorError(f"axis {axis} has no elements to make {size} of, sizes are {new_sizes}")
     window = _window(choice.window, new_sizes)
-    outside = real("extrapolation_value", choice.extrapolation_value)
+    outside: float = real("extrapolation_value", choice.extrapolation_value)
     if outside != 0 and choice.coordinates != "tf_crop_and_resize":
         raise DescriptorError(
             f"extrapolation_value {outside:g} goes with coordinates 'tf_crop_and_resize', not {choice.coordinates!r} "
             f"in mode {choice.mode!r}"
         )
+    if isinstance(choice.extrapolation_value, int | np.integer):
+        outside = int(choice.extrapolation_value)  # f64 may not have it, and elements of 64 bits do
     return Measured(choice, rules, tuple(source_sizes), axes, old, new_sizes, window, factors, outside)
 
 
