@@ -220,6 +220,7 @@ CREATED = {
         np.full(2, 1e30, DTYPES["bf16"].dtype),
     ),
     "full of what is too large": (lambda d: xp.full(2, 1e300, dtype=xp.float32, device=d), np.float32([np.inf] * 2)),
+    "full of u64": (lambda d: xp.full((2,), 2**63, device=d), np.uint64([2**63, 2**63])),
     "full of booleans": (lambda d: xp.full(3, True, device=d), np.full(3, True)),
     "zeros_like": (lambda d: xp.zeros_like(rs.asarray(A, device=d)), np.zeros_like(A)),
     "ones_like": (lambda d: xp.ones_like(rs.asarray(A, device=d), dtype=xp.bool), np.ones_like(A, bool)),
@@ -233,6 +234,7 @@ CREATED = {
         lambda d: xp.arange(2**63 - 2, 2**63 + 1, dtype=xp.uint64, device=d),
         np.uint64([2**63 - 2, 2**63 - 1, 2**63]),
     ),
+    "arange of u64": (lambda d: xp.arange(2**63, 2**63 + 3, device=d), np.uint64([2**63, 2**63 + 1, 2**63 + 2])),
     "arange by far": (lambda d: xp.arange(2**62, -(2**63), -(2**62), device=d), 2**62 * np.array([1, 0, -1])),
     "arange of one": (lambda d: xp.arange(3, 5, 10**30, device=d), np.array([3])),
     "arange of nothing": (lambda d: xp.arange(5, 1, device=d), np.arange(5, 1)),
@@ -272,6 +274,21 @@ def test_creation(name, device):
 def test_numbers_of_linspace_may_be_too_large(device, start, stop):
     with np.errstate(all="ignore"):
         assert_equal(xp.linspace(start, stop, 5, device=device).numpy(), np.linspace(float(start), float(stop), 5))
+
+
+@pytest.mark.parametrize(
+    "create",
+    [
+        lambda: xp.full(2, 2**64),
+        lambda: xp.full(2, -(2**63) - 1),
+        lambda: xp.arange(2**64 - 1, 2**64 + 1),
+        lambda: xp.arange(-1, 2**63 + 2, 2**63 + 1),
+    ],
+    ids=["full", "full below", "arange", "arange of signs"],
+)
+def test_integers_that_no_type_holds_are_refused(create):
+    with pytest.raises(rs.DescriptorError, match=r"fits neither s64 nor u64: name a dtype|int64 ends before"):
+        create()
 
 
 def test_asarray_copies_where_it_must(device):
@@ -547,7 +564,7 @@ REFUSED = [
     (lambda t: xp.arange(0, 1, t), rs.DescriptorError, "step must be a number, got <restride.Tensor"),
     (lambda t: xp.arange(10**30), rs.DescriptorError, r"arange\(0, 10+, 1\) has too many or too large numbers"),
     (lambda t: xp.arange(float("inf")), rs.DescriptorError, r"arange\(0, inf, 1\) has too many"),
-    (lambda t: xp.full(2, 10**30), rs.DescriptorError, r"fill_value cannot become s64, got 10+: Python int too large"),
+    (lambda t: xp.full(2, 10**30), rs.DescriptorError, r"fill_value 10+ fits neither s64 nor u64"),
     (lambda t: xp.linspace("a", 1, 3), rs.DescriptorError, "start must be a number, got 'a'"),
     (
         lambda t: xp.linspace(0, 1, 10**30),

@@ -71,11 +71,17 @@ def empty(shape: Shape, *, dtype: Any = None, device: Device | None = None) -> T
 
 
 def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: Device | None = None) -> Tensor:
-    """A tensor filled with one value; without ``dtype``, a bool gives pred, an integer s64, other numbers f64."""
+    """A tensor filled with one value.
+
+    Without ``dtype``, a bool gives pred, an integer s64, or u64 from 2^63 on, other numbers f64.
+
+    Raises:
+        DescriptorError: ``fill_value`` is no number, or without ``dtype`` an integer that neither s64 nor u64 holds.
+    """
     value = as_number("fill_value", fill_value)
     if dtype is None:
         is_bool = isinstance(fill_value, bool | np.bool_)
-        dtype = BOOL if is_bool else INTEGER if isinstance(value, int) else FLOAT
+        dtype = BOOL if is_bool else _type_of_integer(value) if isinstance(value, int) else FLOAT
     return _filled(_desc(shape, dtype), value, as_device(device))
 
 
@@ -121,20 +127,26 @@ def arange(
     dtype: Any = None,
     device: Device | None = None,
 ) -> Tensor:
-    """Numbers from ``start`` to before ``stop``, or from 0 to before ``start``; computed by numpy and uploaded."""
+    """Numbers from ``start`` to before ``stop``, or from 0 to before ``start``; computed by numpy and uploaded.
+
+    Without ``dtype``, integers are s64, or u64 if one is 2^63 or more; other numbers are f64.
+
+    Raises:
+        DescriptorError: ``step`` is 0, there are too many numbers, or neither s64 nor u64 holds all integers.
+    """
     if stop is None:
         start, stop = 0, start
     start, stop, step = as_number("start", start), as_number("stop", stop), as_number("step", step)
     if not step:
         raise DescriptorError(f"step of arange({start}, {stop}, {step}) must not be 0")
     is_whole = all(isinstance(number, int) for number in (start, stop, step))
-    element = (INTEGER if is_whole else FLOAT) if dtype is None else as_dtype(dtype)
+    element = None if dtype is None else as_dtype(dtype)
     try:
         if is_whole:
             numbers = _whole_numbers(range(start, stop, step))
         else:
             numbers = np.arange(float(start), float(stop), float(step))
-        array = numbers.astype(element.dtype)
+        array = numbers if element is None else numbers.astype(element.dtype)
     except (OverflowError, ValueError, MemoryError) as error:  # beyond 64 bits, inf, nan
         call = f"arange({shown(start)}, {shown(stop)}, {shown(step)})"
         raise DescriptorError(f"{call} has too many or too large numbers: {error}") from None
@@ -194,6 +206,13 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     sizes = tuple(arrays[place].sizes[0] for place in order)
     keys = [tuple(slice(None) if other == place else None for other in order) for place in range(len(arrays))]
     return [x[key].broadcast_to(sizes) for x, key in zip(arrays, keys, strict=True)]
+
+
+def _type_of_integer(value: int) -> DType:
+    try:
+        return as_dtype(_whole_numbers(range(value, value + 1)).dtype)
+    except OverflowError:
+        raise DescriptorError(f"fill_value {shown(value)} fits neither s64 nor u64: name a dtype") from None
 
 
 def _whole_numbers(numbers: range) -> npt.NDArray[Any]:
