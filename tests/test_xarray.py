@@ -320,6 +320,59 @@ def test_times_keep_their_zone():
     assert result.indexes["time"].tolist() == expected.tolist()
 
 
+@pytest.mark.usefixtures("vulkan_device")
+@pytest.mark.parametrize(
+    ("unit", "size", "expected_unit", "expected"),
+    [
+        ("s", 8, "ms", [-250, 250, 750, 1250, 1750, 2250, 2750, 3250]),
+        ("us", 8, "ns", [-250, 250, 750, 1250, 1750, 2250, 2750, 3250]),
+        ("s", 3, "ns", [166666667, 1500000000, 2833333333]),
+        ("s", 1, "ms", [1500]),
+        ("s", 4, "s", [0, 1, 2, 3]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["M8", "m8", "zone"])
+def test_times_have_a_finer_unit_where_they_fall_between(kind, unit, size, expected_unit, expected):
+    if not np.issubdtype(xr.Variable("t", np.zeros(1, "m8[s]")).dtype, np.dtype("m8[s]")):
+        pytest.skip("this xarray has times in ns alone")
+    start = 0 if kind == "m8" else 1_600_000_000 * (10**6 if unit == "us" else 1)
+    times = np.arange(start, start + 4).astype(f"{'m8' if kind == 'm8' else 'M8'}[{unit}]")
+    coord = pd.DatetimeIndex(times, tz="UTC").tz_convert("Europe/Berlin") if kind == "zone" else times
+    source = xr.DataArray(np.arange(4, dtype=np.float32), {"t": coord}, ("t",))
+    result = rs.xarray.resample(source, {"t": size}).indexes["t"]
+    if kind == "zone":
+        assert result.tz == coord.tz
+        result = result.tz_convert(None)
+    assert result.to_numpy().dtype == f"{times.dtype.str[:3]}[{expected_unit}]"
+    assert (result.to_numpy() - times[0]).astype(np.int64).tolist() == expected
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_times_that_a_finer_unit_does_not_hold_keep_theirs():
+    times = np.array(["9000-01-01", "9000-01-02", "NaT", "9000-01-04"], "M8[us]") + np.timedelta64(1, "us")
+    result = rs.xarray.resample(xr.DataArray(np.zeros(4, np.float32), {"t": times}, ("t",)), {"t": 8}).t.values
+    assert result.dtype == times.dtype
+    assert (result[1] - times[0]) == np.timedelta64(6, "h")
+
+
+@pytest.mark.usefixtures("vulkan_device")
+@pytest.mark.parametrize(
+    ("values", "size", "expected"),
+    [
+        ([2**60, 2**60 + 2, 2**60 + 4, 2**60 + 6], 2, np.int64([2**60 + 1, 2**60 + 5])),
+        ([-(2**60) - 6, -(2**60) - 4, -(2**60) - 2, -(2**60)], 2, np.int64([-(2**60) - 5, -(2**60) - 1])),
+        ([2**64 - 8, 2**64 - 6, 2**64 - 4, 2**64 - 2], 2, np.uint64([2**64 - 7, 2**64 - 3])),
+        ([2**63 - 4, 2**63 - 1], 1, np.int64([2**63 - 2])),  # 2^63 - 2.5
+        ([-(2**63), 2**63 - 1], 4, np.float64([-1.5, -0.5, 0.5, 1.5]) * 2**63),
+        ([0, 2, 4, 6], 2, np.float64([1, 5])),
+    ],
+)
+def test_large_integers_keep_their_steps(values, size, expected):
+    x = xr.DataArray(np.zeros(len(values), np.float32), {"x": np.array(values)}, ("x",))
+    result = rs.xarray.resample(x, {"x": size}, antialias=False).x.values
+    assert_equal(result, expected)
+
+
 @pytest.mark.parametrize(
     "places", [pd.period_range("2020-01", periods=4, freq="M"), pd.array([True, False] * 2, "boolean")]
 )

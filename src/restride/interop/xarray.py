@@ -24,6 +24,9 @@ _Centres = tuple[npt.NDArray[Any], int]
 
 _Labelled = TypeVar("_Labelled", xr.DataArray, xr.Dataset)
 
+_FINER = {"s": "ms", "ms": "us", "us": "ns"}
+"""For each unit of times that xarray has, the next finer one."""
+
 _REFUSED = ("axes", "window", "source_sizes", "sum_scale", "out")
 """Arguments of ``rs.resample`` that names of dimensions replace, or for which coordinates could not follow."""
 
@@ -39,12 +42,13 @@ def resample(
     Dimensions, name, attributes and everything along other dimensions are kept; encodings of resampled variables are
     not. A 1-D coordinate of numbers or times becomes that of the new pixels' centres: the old one, interpolated
     linearly at the centre of what output o reads, and extrapolated linearly beyond its ends. The centre follows
-    ``coordinates`` (for half_pixel ``(o + 1/2) / f - 1/2``); where an axis shrinks, "area" and "area_weighted" have
-    the mean of the indices that they average, with their weights; "nearest" is at most half an element from the
-    element that it takes, and on it for a whole factor. Integers become f64, floats keep their type, times are rounded
-    to their unit and keep their zone; numbers of pandas' types become numpy's, with NaN for NA. Other coordinates along
-    these dimensions (with several dimensions, of words, of a MultiIndex, of one element that moves) are dropped, and a
-    UserWarning names them.
+    ``coordinates`` (for half_pixel ``(o + 1/2) / f - 1/2``); where an axis shrinks, "area" and "area_weighted" have the
+    mean of the indices that they average, with their weights; "nearest" is at most half an element from the element
+    that it takes, and on it for a whole factor. Floats keep their type. Integers become f64, but with one of 2^53 or
+    more they are rounded and keep their type, if it holds them. Times keep their zone; their unit becomes finer, down
+    to ns, where it has not the new ones exactly. Numbers of pandas' types become numpy's, with NaN for NA. Other
+    coordinates along these dimensions (with several dimensions, of words, of a MultiIndex, of one element that moves)
+    are dropped, and a UserWarning names them.
 
     Args:
         data: of numpy arrays, which give numpy arrays; of tensors, which give tensors; or of dask arrays, lazily by
@@ -183,15 +187,49 @@ def _interpolated(values: npt.NDArray[Any], places: _Centres) -> npt.NDArray[Any
     """
     numerators, one = places
     first = np.clip(numerators // one, 0, max(len(values) - 2, 0)).astype(np.int64)
+    second = np.minimum(first + 1, len(values) - 1)
     part = numerators - first * one
-    is_number = values.dtype.kind in "iuf"
-    numbers = values.astype(np.result_type(values, np.float64)) if is_number else values
-    low, high = numbers[first], numbers[np.minimum(first + 1, len(values) - 1)]
-    if is_number:
+    numbers, is_float = values, values.dtype.kind == "f"
+    if values.dtype.kind in "iu":
+        is_float = max(-int(values.min(initial=0)), int(values.max(initial=0))) < 1 << 53
+        if not is_float:
+            numbers, part = values.astype(object), part.astype(object)  # sums of 64 bits could overflow
+    elif not is_float:
+        numbers = _in_finer_unit(values, first, second, part, one)
+    if is_float:
+        numbers = numbers.astype(np.result_type(values, np.float64))
+    low, high = numbers[first], numbers[second]
+    if is_float:
         between = low + (high - low) * (part / one).astype(np.float64)
     else:  # in integers, because the distance of two days is 2^47 ns; NaT is kept
         whole = (high - low) // one
         rest = ((high - low) - whole * one) * part
         between = low + whole * part + (rest + one // 2) // one
     exact: npt.NDArray[Any] = np.select([part == 0, part == one], [low, high], between)
-    return exact if values.dtype.kind in "iu" else exact.astype(values.dtype)
+    if values.dtype.kind == "f":
+        return exact.astype(values.dtype)
+    if exact.dtype != object:
+        return exact
+    bounds = np.iinfo(values.dtype)
+    fits = bounds.min <= exact.min(initial=0) and exact.max(initial=0) <= bounds.max
+    return exact.astype(values.dtype if fits else np.float64)
+
+
+def _in_finer_unit(
+    times: npt.NDArray[Any],
+    first: npt.NDArray[np.int64],
+    second: npt.NDArray[np.int64],
+    part: npt.NDArray[Any],
+    one: int,
+) -> npt.NDArray[Any]:
+    """``times`` in the first unit, from their own to ns, that has the times at ``part`` / ``one`` exactly; or in ns.
+
+    They stay in a unit whose next one has not all of them in 62 bits. Steps of 1 s at 1/4 become 250 ms.
+    """
+    while (unit := np.datetime_data(times.dtype)[0]) in _FINER:
+        counts = np.where(np.isnat(times), 0, times.astype(np.int64))
+        steps = np.where(np.isnat(times[first]) | np.isnat(times[second]), 0, counts[second] - counts[first])
+        if not (steps % one * part % one).any() or np.abs(counts).max(initial=0) >= (1 << 62) // 1000:
+            break
+        times = times.astype(f"{times.dtype.kind}8[{_FINER[unit]}]")
+    return times
