@@ -277,6 +277,8 @@ def test_integers_of_a_list_decide_its_type(device):
     tensor = rs.asarray(np.zeros(2, np.uint64), device=device)
     with pytest.raises(rs.DescriptorError, match="array has 18446744073709551616, an integer of more than 64 bits"):
         tensor[...] = [5, 2**64]
+    with pytest.raises(rs.DescriptorError, match="array has 18446744073709551616, an integer of more than 64 bits"):
+        tensor[0] = 2**64
 
 
 def test_numbers_of_arguments_are_exact(device):

@@ -140,9 +140,9 @@ def png_header(width, height):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "cannot identify image file$"),
-        (b"not an image", "cannot identify image file$"),
-        (b"GIF89a" + b"\0" * 40, "cannot identify image file$"),
+        (b"", "cannot identify image file; only PNG and JPEG are read"),
+        (b"not an image", "cannot identify image file; only PNG and JPEG are read"),
+        (b"GIF89a" + b"\0" * 40, "cannot identify image file; only PNG and JPEG are read"),
         (png_header(8000, 8000), "bytes cannot hold the 8000 x 8000 pixels of its header"),
         (png_header(60000, 60000), "decompression bomb"),
     ],
@@ -152,6 +152,20 @@ def test_hostile_files_are_refused(content, message, tmp_path):
     (tmp_path / "x.png").write_bytes(content)
     with pytest.raises(rs.DescriptorError, match=rf"cannot read .*x\.png: .*{message}"):
         rs.imread(tmp_path / "x.png")
+
+
+@pytest.mark.parametrize("kind", ["GIF", "BMP", "WEBP", "TIFF"])
+def test_other_formats_are_refused_by_name_of_those_that_are_read(kind):
+    file = BytesIO()
+    Image.fromarray(PHOTO).save(file, kind)
+    with pytest.raises(rs.DescriptorError, match=r"cannot read .*; only PNG and JPEG are read"):
+        rs.imread(file)
+
+
+@pytest.mark.parametrize("path", [BytesIO(), 7, None, b"x.png"], ids=["file", "number", "None", "bytes"])
+def test_images_are_written_to_paths_alone(path):
+    with pytest.raises(rs.DescriptorError, match="path must be the name of a file, got "):
+        rs.imwrite(path, PHOTO)
 
 
 def test_what_is_no_file_is_refused(tmp_path):

@@ -220,11 +220,11 @@ def require_unmasked(argument: str, value: Any) -> None:
 
 
 def exact_members(value: Any, array: npt.NDArray[Any]) -> list[int | float] | None:
-    """The numbers of a list as Python's, in order, where ``array``, which numpy makes of it, may have rounded integers.
+    """An integer, or the numbers of a list in order, as Python's, where ``array``, numpy's own, may have rounded them.
 
-    None: ``value`` is no list of numbers, or ``array`` holds it exactly: it is of integers, or f64 holds them.
+    None: ``value`` is neither, or ``array`` holds it exactly: it is of integers, or f64 holds them.
     """
-    if not isinstance(value, list | tuple) or array.dtype not in (np.float64, np.dtype(object)):
+    if not isinstance(value, list | tuple | int) or array.dtype not in (np.float64, np.dtype(object)):
         return None
     if array.dtype == np.float64 and not ((np.abs(array) >= 2.0**53) & np.isfinite(array)).any():
         return None

@@ -161,7 +161,7 @@ def assign(view: Tensor, value: Any) -> None:
         raise DescriptorError(f"value is None, and {view.desc} takes an array, a tensor or a number")
     if isinstance(value, Tensor) and value.device is not view.device:
         raise DescriptorError(f"value {value!r} lies on another device than {view!r}: .to(x.device) copies it there")
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | int):
         value = host_array(value, view.dtype)
     src = source_beside(value, view)
     extra = src.ndim - view.ndim

@@ -102,6 +102,8 @@ def _read(file: BinaryIO, name: str) -> Array:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
             raise
         why = str(error).replace(f" {file!r}", "") or type(error).__name__
+        if isinstance(error, pillow().UnidentifiedImageError):
+            why += "; only PNG and JPEG are read, and rs.asarray takes an image that PIL.Image.open has read"
         raise DescriptorError(f"cannot read {name}: {why}") from error
 
 
@@ -150,7 +152,8 @@ def imwrite(path: str | os.PathLike[str], image: Any) -> None:
             4, for JPEG 1 or 3.
 
     Raises:
-        DescriptorError: the name has another ending, or the format cannot hold these elements or sizes.
+        DescriptorError: ``path`` is no path, the name has another ending, or the format cannot hold these elements or
+            sizes.
         OSError: the file cannot be written.
         UnsupportedError: Pillow is not installed: the extra ``images``.
 
@@ -161,6 +164,8 @@ def imwrite(path: str | os.PathLike[str], image: Any) -> None:
         ...     rs.imread(f"{folder}/red.png")[0, 0].tolist()
         [255, 0, 0]
     """
+    if not isinstance(path, str | os.PathLike):
+        raise DescriptorError(f"path must be the name of a file, got {type(path).__name__}")
     path = Path(path)
     kind = IMAGE_FORMATS.get(path.suffix.lower())
     if kind is None:
