@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import itertools
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -286,6 +287,64 @@ def test_a_tiff_is_read_upright(tmp_path: Path, orientation: int, mode: str, com
     assert names == ("cyx" if mode == "RGB" else "yx")
     assert np.array_equal(
         half, rs.resample(level, [size // 2 for size in level.shape[-2:]], mode="area", axes=(-2, -1)).numpy()
+    )
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_sizes_turn_with_the_elements(tmp_path: Path, orientation: int):
+    tifffile = judge("tifffile")
+    named = {"photometric": "minisblack", "extratags": [(274, "H", 1, orientation, True)]}
+    image = NUMBERS.integers(0, 200, (40, 60)).astype(np.uint16)
+    sizes = {"axes": "YX", "PhysicalSizeX": 2, "PhysicalSizeY": 3}
+    tifffile.imwrite(tmp_path / "a.ome.tif", image, metadata=sizes, **named)
+    is_turned = orientation >= 5
+    steps = (2, 3) if is_turned else (3, 2)
+    rs.ome.pyramid(series_of(tmp_path / "a.ome.tif"), tmp_path / "ome.zarr", 2)
+    _, (level, _), places = written(tmp_path / "ome.zarr")
+    assert level.shape == ((60, 40) if is_turned else (40, 60))
+    assert (places["y"][:2], places["x"][:2]) == ((steps[0], 0), (steps[1], 0))
+    stated = {"axes": "YX", "unit": "um", "xorigin": 8, "yorigin": 4}
+    tifffile.imwrite(tmp_path / "a.tif", image, imagej=True, resolution=(1 / 2, 1 / 3), metadata=stated, **named)
+    reversed_axes = {1: "", 2: "x", 3: "yx", 4: "y", 5: "", 6: "x", 7: "yx", 8: "y"}[orientation]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        rs.ome.pyramid(series_of(tmp_path / "a.tif"), tmp_path / "imagej.zarr", 2)
+    said = [str(each.message) for each in caught if "the origin that the source states along" in str(each.message)]
+    assert len(said) == bool(reversed_axes)
+    assert all(f"'{axis.upper()}'" in said[0] for axis in reversed_axes)
+    origins = dict(zip("yx", (-16, -12) if is_turned else (-12, -16), strict=True))
+    origins |= dict.fromkeys(reversed_axes, 0)
+    found = written(tmp_path / "imagej.zarr")[2]
+    assert found == {axis: (step, origins[axis], "micrometer") for axis, step in zip("yx", steps, strict=True)}
+
+
+def test_pages_unlike_the_first_are_named(tmp_path: Path, capsys):
+    tifffile = judge("tifffile")
+    path = tmp_path / "pages.tif"
+    with tifffile.TiffWriter(path) as file:
+        for orientation in (1, 1, 3):
+            tags = [(274, "H", 1, orientation, True)]
+            file.write(elements("YX"), photometric="minisblack", metadata=None, extratags=tags)
+    refuse(path, f"page 2 of {path} has the orientation 3, and the first of its series 1", capsys)
+    for kind, named in (("ome", {"tile": (16, 16)}), ("ome", {}), ("shaped", {"compression": "zlib"}), ("imagej", {})):
+        save(path, kind, "ZYX", **named)
+        with tifffile.TiffFile(path, mode="r+b") as file:
+            if len(file.pages) == 1:
+                continue
+            file.pages[1].aspage().tags[262].overwrite(0)
+        refuse(path, "page 1 of", capsys)
+        refuse(path, "the photometric interpretation MINISWHITE, and the first of its series MINISBLACK", capsys)
+
+
+def test_series_that_are_not_read_are_counted(tmp_path: Path, capsys):
+    tifffile = judge("tifffile")
+    with tifffile.TiffWriter(tmp_path / "three.tif") as file:
+        for size in (48, 32, 16):
+            file.write(np.zeros((size, size), np.uint8), photometric="minisblack")
+    words = [str(tmp_path / "three.tif"), str(tmp_path / "out.zarr"), "--levels", "2"]
+    assert main(["pyramid", *words]) == 0
+    assert (
+        f"{tmp_path / 'three.tif'} has 3 series, of which the first is read, and 2 are not" in capsys.readouterr().err
     )
 
 
@@ -572,6 +631,53 @@ def test_the_result_of_a_chain_has_the_names_of_its_source(tmp_path: Path):
     assert found == "cyx"
     assert np.array_equal(level, array[:][1:, :, ::-1])
     assert [axis.name for axis in stated_axes(rs.LazyArray(lazy, rs.Chain()[0, None]))] == ["", "c", "y"]
+
+
+def test_the_result_of_a_chain_has_the_sizes_that_it_keeps(tmp_path: Path):
+    data = judge("xarray").DataArray(
+        elements("CYX"),
+        dims=("c", "y", "x"),
+        coords={
+            "y": ("y", 10 + 2.0 * np.arange(48), {"units": "um"}),
+            "x": ("x", 0.5 * np.arange(64), {"units": "um"}),
+        },
+    )
+    y, x = (2, 10, "micrometer"), (0.5, 0, "micrometer")
+    for count, chain in enumerate(
+        (
+            rs.Chain(),
+            rs.Chain().reorder("CYX->XYC"),
+            rs.Chain()[0].reorder(dtype="f32"),
+            rs.Chain()[:, :40],
+            rs.Chain()[:, None],
+        )
+    ):
+        lazy = rs.LazyArray(rs.LazyArray(data, rs.Chain()), chain)
+        named = {"axes": "czyx"} if len(lazy.shape) == 4 else {}
+        with warnings.catch_warnings(action="error", category=UserWarning):
+            rs.ome.pyramid(lazy, tmp_path / f"{count}.zarr", 1, **named)
+        places = written(tmp_path / f"{count}.zarr")[2]
+        assert (places["y"], places["x"]) == (y, x)
+    lost = {
+        rs.Chain()[:, ::-1]: "'y'",
+        rs.Chain()[:, :, 1:]: "'x'",
+        rs.Chain()[:, ::2]: "'y'",
+        rs.Chain().resample((24, 32), axes=(1, 2)): "'y', 'x'",
+    }
+    for chain, names in lost.items():
+        lazy = rs.LazyArray(data, chain)
+        with pytest.warns(
+            UserWarning, match=f"sizes, unit and origin that the source states along {names} are"
+        ) as caught:
+            rs.ome.pyramid(lazy, tmp_path / "lost.zarr", 1)
+        assert [each.filename for each in caught if each.category is UserWarning] == [__file__]
+        places = written(tmp_path / "lost.zarr")[2]
+        assert places["y"] == ((1, 0, None) if "y" in names else y)
+        assert places["x"] == ((1, 0, None) if "x" in names else x)
+        with warnings.catch_warnings(action="error", category=UserWarning):
+            rs.ome.pyramid(lazy, tmp_path / "passed.zarr", 1, pixel_sizes=(1, 1, 1))
+        for name in ("lost.zarr", "passed.zarr"):
+            shutil.rmtree(tmp_path / name)
 
 
 def test_labels_state_the_axes_of_the_image(tmp_path: Path):

@@ -170,7 +170,10 @@ def _open_source(path: Path, stack: ExitStack) -> Any:
 
 def _tiff(file: Path, _name: str, stack: ExitStack) -> Any:
     tifffile = _extra("tifffile", f"{file}: TIFF")
-    return stack.enter_context(tifffile.TiffFile(file)).series[0]
+    series = stack.enter_context(tifffile.TiffFile(file)).series
+    if len(series) > 1:
+        tell(f"{file} has {len(series)} series, of which the first is read, and {len(series) - 1} are not")
+    return series[0]
 
 
 def _hdf5(file: Path, name: str, stack: ExitStack) -> Any:

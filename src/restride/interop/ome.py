@@ -9,6 +9,7 @@ Source: OME-NGFF specification 0.5: axes, multiscales, labels, image-label.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -483,6 +484,16 @@ def _places(
             raise DescriptorError(f"pixel_sizes must be above 0, got {pixel_sizes}")
         return {letter: _Place(step, Fraction(0), units.get(KINDS[letter])) for letter, step in steps.items()}
     places = {letter: _Place(Fraction(1), Fraction(0), units.get(KINDS[letter])) for letter in axes}
+    lost = [axis for axis in stated if math.isnan(axis.origin)]
+    for what, each in (
+        ("sizes, unit and origin", [axis.name for axis in lost if axis.step is None]),
+        ("origin", [axis.name for axis in lost if axis.step is not None]),
+    ):
+        if each:
+            warn_caller(
+                f"the {what} that the source states along {', '.join(map(repr, each))} are for other elements than are "
+                f"read, as a chain or an orientation moves them, and are left out: pass pixel_sizes="
+            )
     for letter, axis in zip(axes, stated, strict=False):
         if axis.letter != letter:
             continue
@@ -500,7 +511,7 @@ def _places(
             )
         places[letter] = _Place(
             fraction(f"the distance along {axis.name!r}", step),
-            fraction(f"the origin of {axis.name!r}", axis.origin),
+            Fraction(0) if axis in lost else fraction(f"the origin of {axis.name!r}", axis.origin),
             unit,
         )
     return places

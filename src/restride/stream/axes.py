@@ -5,6 +5,7 @@ Source: OME-NGFF specifications 0.1 to 0.5; xarray's encoding of dimensions in Z
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,7 +69,8 @@ class Axis:
     """One axis, as a source states it.
 
     name: empty if it has none. unit: in the source's spelling, None if it has none. step: distance of neighbouring
-    elements, None if it is not stated, NaN if it varies. origin: where element 0 is.
+    elements, None if it is not stated, NaN if it varies. origin: where element 0 is, NaN if the source states it for
+    other elements than are read: without a step, it states that for other elements too.
     """
 
     name: str
@@ -94,7 +96,7 @@ class Axis:
 def stated_axes(source: Any) -> tuple[Axis, ...]:
     """The axes that ``source`` names, in its order; none if it names none.
 
-    Those of a ``LazyArray`` have the names of its source, without sizes, which its operations may change.
+    Those of a ``LazyArray`` have the names of its source, and its sizes where an element is the one of the source.
 
     Raises:
         DescriptorError: the metadata are damaged, or contradict each other.
@@ -172,8 +174,19 @@ def _of_lazy(lazy: LazyArray) -> tuple[Axis, ...]:
     if not inner:
         return ()
     before = len(work.stages) - len(added.operations)  # stages of ``given``, or that turn a TIFF upright
-    spans = [work.along(axis, range(min(size, 1)))[before] for axis, size in enumerate(work.sizes)]
-    return tuple(Axis("" if span is None else inner[span[0]].name) for span in spans)
+    axes = []
+    for axis, size in enumerate(work.sizes):
+        spans = {place: work.along(axis, range(place, min(place + 1, size)))[before] for place in (0, max(size - 1, 0))}
+        if spans[0] is None:
+            axes.append(Axis(""))
+            continue
+        stated = inner[spans[0][0]]
+        is_kept = all(
+            span is not None and span[1] == range(place, min(place + 1, size)) for place, span in spans.items()
+        )
+        is_bare = stated == Axis(stated.name)
+        axes.append(stated if is_kept or is_bare else Axis(stated.name, origin=math.nan))
+    return tuple(axes)
 
 
 def _of_zarr(array: Any) -> tuple[Axis, ...]:

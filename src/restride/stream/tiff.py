@@ -53,11 +53,12 @@ def open_series(series: Any, array: Any = None) -> tuple[Any, Chain]:
     """
     name = series.parent.filehandle.path
     is_palette = _require_values(series, name)
-    orientation = series.keyframe.tags.valueof(274, default=1)
+    orientation = _orientation(series)
     if orientation not in range(1, 9):
         raise DescriptorError(f"{name} has the orientation {orientation}, which is none of 1 to 8")
     try:
         _require_whole(series, name)
+        _require_alike(series)
         array = _array(series) if array is None else array
         array[(slice(0, 1),) * array.ndim]  # a codec may be missing, or the data damaged
     except RestrideError:
@@ -73,7 +74,8 @@ def open_series(series: Any, array: Any = None) -> tuple[Any, Chain]:
 def sizes_of(series: Any) -> dict[str, tuple[str, float, float]]:
     """Unit, distance of neighbouring elements and place of element 0 of axes for which they are stated, by name.
 
-    A resolution in dots per inch says how large to print, and is not read.
+    They are those of the upright image. The place is NaN if it is stated and the orientation reverses the axis. A
+    resolution in dots per inch says how large to print, and is not read.
 
     Raises:
         DescriptorError: the metadata are damaged.
@@ -81,11 +83,11 @@ def sizes_of(series: Any) -> dict[str, tuple[str, float, float]]:
     name = series.parent.filehandle.path
     try:
         if series.kind == "imagej":
-            return _sizes_of_imagej(series)
+            return _turned(_sizes_of_imagej(series), _orientation(series))
         if series.parent.is_ome:
             if series.kind != "ome":
                 raise ValueError("tifffile cannot follow it")  # noqa: TRY301 - named below
-            return _sizes_of_ome(series)
+            return _turned(_sizes_of_ome(series), _orientation(series))
     except (ET.ParseError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         kind = "ImageJ" if series.kind == "imagej" else "OME"
         raise DescriptorError(
@@ -152,6 +154,58 @@ def _lost(tif: Any) -> str:
     listed = {uuid.get("FileName", "") for uuid in _ome(tif).iterfind(".//{*}UUID")} if tif.is_ome else set()
     lost = sorted(file for file in listed if not (Path(tif.filehandle.dirname) / file).exists())
     return f", as there is no file {', '.join(lost[:9])}" if lost else ""
+
+
+def _require_alike(series: Any) -> None:
+    """Check that every page is as the first one in what tifffile takes from the first.
+
+    Raises:
+        DescriptorError: a page has other sizes, another type, photometric interpretation or orientation.
+    """
+    first = _stated_by(series.keyframe)
+    for page in series:
+        if page.is_virtual:  # of a file that lists its first page alone
+            continue
+        file = page.parent.filehandle
+        was_closed = file.closed  # tifffile closes all files of several but the first
+        if was_closed:
+            file.open()
+        try:
+            stated = _stated_by(page.aspage())
+        finally:
+            if was_closed:
+                file.close()
+        for what, value in stated.items():
+            if value != first[what]:
+                raise DescriptorError(
+                    f"page {page.index} of {file.path} has the {what} {value}, and the first of its series "
+                    f"{first[what]}: a series is read if all its pages have the same"
+                )
+
+
+def _stated_by(page: Any) -> dict[str, Any]:
+    """What a page of a file states of its elements."""
+    return {
+        "sizes": page.shape,
+        "type": page.dtype,
+        "photometric interpretation": getattr(page.photometric, "name", page.photometric),
+        "orientation": _orientation(page),
+    }
+
+
+def _orientation(series: Any) -> Any:
+    """The orientation of a series' first page, or of a page."""
+    return series.keyframe.tags.valueof(274, default=1)
+
+
+def _turned(sizes: dict[str, tuple[str, float, float]], orientation: int) -> dict[str, tuple[str, float, float]]:
+    """The sizes of stored rows and columns as those of the upright image."""
+    turned = {}
+    for axis, (unit, step, origin) in sizes.items():
+        is_reversed = orientation in _FLIPPED.get({"Y": "rows", "X": "columns"}.get(axis, ""), ())
+        name = {"Y": "X", "X": "Y"}.get(axis, axis) if orientation >= 5 else axis
+        turned[name] = unit, step, float("nan") if is_reversed and origin else origin
+    return turned
 
 
 def _upright(axes: str, orientation: int) -> Chain:
