@@ -72,6 +72,34 @@ def test_every_level_is_one_call(tmp_path: Path, way: str, from_source: bool):
     assert not (path / ".restride").exists()
 
 
+@pytest.mark.parametrize("axes", ["tzyx", "TZYX", ("t", "z", "y", "x"), ["time", "depth", "height", "Width"]])
+def test_axes_are_named_as_sources_state_them(tmp_path: Path, axes):
+    rs.ome.pyramid(IMAGE, tmp_path / "image.zarr", 2, axes=axes)
+    stated = zarr.open_group(tmp_path / "image.zarr", mode="r").attrs["ome"]["multiscales"][0]["axes"]
+    assert "".join(axis["name"] for axis in stated) == "tzyx"
+    rs.ome.pyramid(IMAGE[0], tmp_path / "samples.zarr", 2, axes="yxs" if isinstance(axes, str) else ("y", "x", "S"))
+    assert levels_of(tmp_path / "samples.zarr")[0].shape == (70, 5, 45)
+    for wrong in (("row", "y", "x"), "yyx", "czs", 3, ("y", "x", None)):
+        with pytest.raises(rs.DescriptorError, match=r"axes must be y, x and others of .*, got "):
+            rs.ome.pyramid(IMAGE[0], tmp_path / "wrong.zarr", 2, axes=wrong)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "bool", "i8", "u8"])
+def test_types_that_are_not_interpolated_are_refused_with_the_way_to_convert(tmp_path: Path, dtype: str, capsys):
+    image = IMAGE[0].astype(dtype)
+    with pytest.raises(
+        rs.UnsupportedError, match=r'pass rs\.LazyArray\(source, rs\.Chain\(\)\.reorder\(dtype="f32"\)\)'
+    ):
+        rs.ome.pyramid(image, tmp_path / "image.zarr", 2)
+    np.save(tmp_path / "image.npy", image)
+    assert main(["pyramid", str(tmp_path / "image.npy"), str(tmp_path / "image.zarr")]) == 2
+    assert 'rs.LazyArray(source, rs.Chain().reorder(dtype="f32")), or --mode nearest' in capsys.readouterr().err
+    assert not (tmp_path / "image.zarr").exists()
+    rs.ome.pyramid(image, tmp_path / "nearest.zarr", 2, mode="nearest")
+    rs.ome.pyramid(image, tmp_path / "one.zarr", 1)
+    rs.ome.pyramid(rs.LazyArray(image, rs.Chain().reorder(dtype="f32")), tmp_path / "image.zarr", 2)
+
+
 def test_a_level_of_the_one_before_is_rounded_twice(tmp_path: Path):
     """What the page says of ``from_source``: means of rounded means."""
     x = np.array([[2, 3, 3, 3, 0, 0, 0, 0]], np.uint8).repeat(8, 0)
@@ -563,7 +591,7 @@ def test_the_command_refuses_in_a_line(tmp_path: Path, capsys):
         (hdf5.removesuffix("/scans/raw"), out): "two.h5 has 2 arrays: name one of ",
         (hdf5 + "x", out): "two.h5 has no array 'scans/rawx': name one of ",
         (group.removesuffix("/0"), out): "group.zarr has 2 arrays: name one of ",
-        (str(tmp_path / "bad.tif"), out): "cannot read",
+        (str(tmp_path / "bad.tif"), out): "is no TIFF that can be read",
         (str(tmp_path / "bad.h5"), out): "cannot read",
         (str(tmp_path / "empty.zarr"), out): "cannot read",
         (npy, out, "--axes", "abc"): "axes must be y, x and others of 'tczyx'",

@@ -230,19 +230,37 @@ def test_a_tiff_in_memory_or_opened_for_writing_is_read(tmp_path: Path):
                 assert np.array_equal(rs.LazyArray(file.series[0], rs.Chain())[:], array) or name == "jpeg"
 
 
-@pytest.mark.parametrize("what", ["page", "file", "group", "dataset"])
+REFUSED_SOURCES = {
+    "page": r"take a series of the file, such as tifffile\.TiffFile\(path\)\.series\[0\]",
+    "file": "take a series of the file",
+    "store": "take a series of the file",
+    "folder": r"open it first, as zarr\.open_array\(store, mode='r'\) does",
+    "group": r"take an array of it, such as group\['a'\]; it has a",
+    "dataset": r"take an array of it, such as dataset\['a'\]; it has a",
+}
+
+
+@pytest.mark.parametrize("what", REFUSED_SOURCES)
 def test_what_is_no_array_is_refused_by_its_type(tmp_path: Path, what: str):
     save(tmp_path / "a.tif", "plain", "YX")
     with judge("tifffile").TiffFile(tmp_path / "a.tif") as file:
         sources = {
             "page": lambda: file.pages[0],
             "file": lambda: file,
+            "store": file.series[0].aszarr,
+            "folder": lambda: zarr.storage.LocalStore(tmp_path),
             "group": lambda: zarr.open_group(tmp_path / "group.zarr", mode="w"),
             "dataset": lambda: judge("xarray").Dataset({"a": ("x", np.zeros(4))}),
         }
         source = sources[what]()
-        for call in (rs.dask.pyramid, lambda each: rs.ome.pyramid(each, tmp_path / "out.zarr")):
-            with pytest.raises(rs.DescriptorError, match="source must have"):
+        if what == "group":
+            source.create_array("a", data=elements("YX"))
+        for call in (
+            rs.dask.pyramid,
+            lambda each: rs.ome.pyramid(each, tmp_path / "out.zarr"),
+            lambda each: rs.LazyArray(each, rs.Chain()),
+        ):
+            with pytest.raises(rs.DescriptorError, match=f"source must have .*: {REFUSED_SOURCES[what]}"):
                 call(source)
     assert not (tmp_path / "out.zarr").exists()
 
@@ -411,8 +429,12 @@ def refuse(source: Path, message: str, capsys, *words: str) -> None:
     assert not out.exists()
 
 
-def test_a_missing_codec_is_named_before_anything_is_written(tmp_path: Path):
-    save(tmp_path / "image.tif", "ome", "ZYX", compression="lzw")
+HAS_ZSTD = pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python has zstd of its own")
+
+
+@pytest.mark.parametrize("compression", ["lzw", pytest.param("zstd", marks=HAS_ZSTD)])
+def test_a_missing_codec_is_named_before_anything_is_written(tmp_path: Path, compression: str):
+    save(tmp_path / "image.tif", "ome", "ZYX", compression=compression)
     program = (
         "import sys; sys.modules['imagecodecs'] = None; from restride.cli import main; sys.exit(main(sys.argv[1:]))"
     )
@@ -420,7 +442,8 @@ def test_a_missing_codec_is_named_before_anything_is_written(tmp_path: Path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
     assert done.returncode == 2
-    assert "requires the 'imagecodecs' package: pip install 'restride[ome]'" in done.stderr
+    assert "image.tif cannot be read: " in done.stderr
+    assert ": pip install 'restride[ome]'" in done.stderr
     assert not (tmp_path / "out.zarr").exists()
 
 
@@ -483,12 +506,36 @@ def test_a_missing_file_of_several_is_named(tmp_path: Path, capsys):
     planes = [judge("tifffile").imread(tmp_path / f"{file}.ome.tif", key=0) for file in range(2)]
     assert np.array_equal(level, planes)
     (tmp_path / "1.ome.tif").unlink()
-    refuse(tmp_path / "0.ome.tif", "2 planes, and 1 of them are missing, as there is no file 1.ome.tif", capsys)
+    refuse(tmp_path / "0.ome.tif", "2 planes, and 1 of them are missing, as there is no TIFF 1.ome.tif", capsys)
     text = (tmp_path / "0.ome.tif").read_bytes()
     (tmp_path / "damaged.ome.tif").write_bytes(text.replace(b"</Image>", b"</Imxge>"))
     refuse(tmp_path / "damaged.ome.tif", "say what is right by --axes and --pixel-size", capsys)
     words = [str(tmp_path / "damaged.ome.tif"), str(tmp_path / "named.zarr"), "--axes", "yx", "--pixel-size", "1", "1"]
     assert main(["pyramid", *words, "--levels", "2"]) == 0
+
+
+@pytest.mark.parametrize("what", ["small", "wide", "u2", "tiled", "no pages", "empty", "text"])
+def test_another_file_of_several_that_is_unlike_is_named(tmp_path: Path, capsys, what: str):
+    tifffile = judge("tifffile")
+    ome_of_two_files(tmp_path)
+    other = tmp_path / "1.ome.tif"
+    with tifffile.TiffFile(other) as file:
+        named = {"description": file.pages[0].description, "metadata": None, "photometric": "minisblack"}
+    if what in ("no pages", "empty", "text"):
+        other.write_bytes({"no pages": b"II*\0garbage garbage", "empty": b"", "text": b"hello world"}[what])
+        refuse(tmp_path / "0.ome.tif", "as there is no TIFF 1.ome.tif", capsys)
+        return
+    sizes = {"small": (24, 64), "wide": (48, 80)}.get(what, (48, 64))
+    if what == "tiled":
+        named["tile"] = (16, 16)
+    tifffile.imwrite(other, np.zeros(sizes, np.uint16 if what == "u2" else np.uint8), **named)
+    refuse(tmp_path / "0.ome.tif", f"page 0 of {other} has the ", capsys)
+
+
+@pytest.mark.parametrize("content", [b"II*\0garbage garbage", b"II*\0" + bytes(20)])
+def test_a_file_without_pages_is_no_tiff(tmp_path: Path, capsys, content: bytes):
+    (tmp_path / "gar.tif").write_bytes(content)
+    refuse(tmp_path / "gar.tif", "gar.tif is no TIFF that can be read: it has no pages", capsys)
 
 
 # Names.
@@ -849,6 +896,15 @@ def test_what_ngff_zarr_writes_is_read(tmp_path: Path, version: str):
     path = attributes.get("ome", attributes)["multiscales"][0]["datasets"][0]["path"]
     places = pyramid(group[path], tmp_path / "out.zarr")[2]
     assert places == {"z": (2, 1, "micrometer"), "y": (0.5, 0, "micrometer"), "x": (0.25, 8, "micrometer")}
+
+
+@pytest.mark.parametrize("images", [{}, {"a": 1}, "", "abc", ["a"], None, 3], ids=repr)
+def test_damaged_multiscales_are_refused(tmp_path: Path, images: Any):
+    group = zarr.open_group(tmp_path / "in.zarr", mode="w")
+    group.attrs["ome"] = {"version": "0.5", "multiscales": images}
+    array = group.create_array("0", data=elements("ZYX"))
+    with pytest.raises(rs.DescriptorError, match=r"are damaged .* axes= and pixel_sizes="):
+        rs.ome.pyramid(array, tmp_path / "out.zarr", 2)
 
 
 DAMAGED = {

@@ -299,7 +299,7 @@ def test_a_group_is_refused_with_the_arrays_in_it(tmp_path):
             rs.stream(file, np.zeros_like(VOLUME))
         for place in range(12):
             file[f"scans/{place:02}"] = VOLUME
-        with pytest.raises(rs.DescriptorError, match=r"group\['scans/00'\]; it has scans/00, .*, scans/08 and 3 more"):
+        with pytest.raises(rs.DescriptorError, match=r"file\['scans/00'\]; it has scans/00, .*, scans/08 and 3 more"):
             rs.stream(file, np.zeros_like(VOLUME))
     with pytest.raises(rs.DescriptorError, match=r"must have shape, and File has none$"):
         rs.stream(file, np.zeros_like(VOLUME))  # closed

@@ -15,7 +15,9 @@ from restride.cli.files import mapped_array, named_errors, require_file
 from restride.cli.operate import NUMBERS, print_time
 from restride.cli.parser import Commands, add_command, add_device_options, open_device
 from restride.cli.process import Exit, UsageError, in_options, tell
+from restride.errors import RestrideError
 from restride.stream.files import arrays_in
+from restride.stream.tiff import series_in
 from restride.weights import MODES
 
 _PYRAMID = f"""\
@@ -162,7 +164,7 @@ def _open_source(path: Path, stack: ExitStack) -> Any:
     read = {"tiff": _tiff, "hdf5": _hdf5, "zarr": _zarr}[kind]
     try:
         return read(file, name, stack)
-    except UsageError:
+    except (UsageError, RestrideError):
         raise
     except Exception as error:  # each library raises its own types
         raise UsageError(f"cannot read {path}: {str(error) or type(error).__name__}") from error
@@ -170,7 +172,7 @@ def _open_source(path: Path, stack: ExitStack) -> Any:
 
 def _tiff(file: Path, _name: str, stack: ExitStack) -> Any:
     tifffile = _extra("tifffile", f"{file}: TIFF")
-    series = stack.enter_context(tifffile.TiffFile(file)).series
+    series = series_in(stack.enter_context(tifffile.TiffFile(file)))
     if len(series) > 1:
         tell(f"{file} has {len(series)} series, of which the first is read, and {len(series) - 1} are not")
     return series[0]

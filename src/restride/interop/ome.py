@@ -25,7 +25,7 @@ import zarr
 from restride.arguments import counts
 from restride.errors import DescriptorError, ErrorContext, StreamError, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
-from restride.ops.resample import about_channels
+from restride.ops.resample import INTERPOLATED_TYPES, about_channels
 from restride.runtime.file_store import write_file
 from restride.stream.axes import AXES, KINDS, UNITS, Axis, letters, stated_axes
 from restride.stream.chain import Chain, WindowedChain
@@ -57,7 +57,7 @@ def pyramid(
     path: str | os.PathLike[str],
     levels: int = 5,
     *,
-    axes: str | None = None,
+    axes: str | Sequence[str] | None = None,
     factor: float = 0.5,
     z_factor: float = 1,
     from_source: bool = False,
@@ -74,7 +74,8 @@ def pyramid(
 ) -> dict[str, Streamed]:
     """Write an image of any size, and its label images, as OME-Zarr 0.5: level 0 is ``source``, the others get smaller.
 
-    Every level has the bits of one ``rs.resample`` of the array it is computed from. If the call is interrupted, the
+    Every level has the bits of one ``rs.resample`` of the array it is computed from, but that ``like="scikit-image"``
+    does not clip it to the range of that array. If the call is interrupted, the
     same call continues it. docs/scale.md has the metadata and an example.
 
     Args:
@@ -83,7 +84,8 @@ def pyramid(
         path: the folder to write. It must be new, or left by an interrupted call with equal arguments; ``memory``,
             ``devices`` and ``progress`` may differ.
         levels: the number of levels in the file, including level 0.
-        axes: names of the axes of ``source``, of the letters t, c, z, y and x; the file has them in this order.
+        axes: names of the axes of ``source``: the letters t, c, z, y and x as a text or one by one, in capitals too, s
+            for the samples of a TIFF, which are c, or long names such as "channel"; the file has them in this order.
             Default: those that the source states (Zarr, OME-Zarr, xarray, a series of a TIFF, HDF5, tensorstore), else
             by their number "yx", "zyx", "czyx" or "tczyx", with a warning if x has 1 to 4 elements, which may be
             channels.
@@ -233,7 +235,14 @@ class _Image:
             ordered = _sorted(axes)
             first = [desc.sizes[axes.index(letter)] for letter in ordered]
             sizes = level_sizes(first, [factors.get(letter, 1) for letter in ordered], levels)
-            from_source = from_source or drifts(rules, desc.dtype)
+            is_moved = drifts(rules, desc.dtype)
+            if len(sizes) > 1 and not is_moved and desc.dtype.name not in INTERPOLATED_TYPES:
+                raise UnsupportedError(
+                    f"elements of type {desc.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} "
+                    f"are: pass rs.LazyArray(source, rs.Chain().reorder(dtype=\"f32\")), or mode='nearest', which "
+                    f"takes every type"
+                )
+            from_source = from_source or is_moved
         image = cls(folder, source, desc, axes, sizes, rules, from_source)
         stored = unwrapped(source, Chain(), None)[0]
         for level in range(len(sizes)):  # check every operation before anything is written
@@ -446,13 +455,14 @@ def _sorted(axes: str) -> str:
     return "".join(sorted(axes, key=AXES.index))
 
 
-def _axes(named: str | None, desc: TensorDesc, stated: Sequence[Axis]) -> str:
+def _axes(named: object, desc: TensorDesc, stated: Sequence[Axis]) -> str:
     rank = desc.rank
     if rank not in _AXES_OF_RANK:
         part = ": take a part of it, such as rs.LazyArray(source, rs.Chain()[0])" if rank > 5 else ""
         raise DescriptorError(f"source must have 2 to 5 axes, got {rank}{part}")
     if named is not None:
-        axes = str(named)
+        each = named if isinstance(named, str | Sequence) else [named]
+        axes = "".join(Axis(str(name)).letter or str(name) for name in each)
     elif stated:
         axes = letters(stated)
     else:
@@ -463,7 +473,9 @@ def _axes(named: str | None, desc: TensorDesc, stated: Sequence[Axis]) -> str:
                 f"axes={'tzyx'[5 - rank :] + 'c'!r} if it has the channels, and axes={axes!r} if it does not"
             )
     if not {"y", "x"} <= set(axes) <= set(AXES) or len(set(axes)) != len(axes):
-        raise DescriptorError(f"axes must be y, x and others of {AXES!r}, each once, got {axes!r} for {rank} axes")
+        raise DescriptorError(
+            f"axes must be y, x and others of {AXES!r}, each once, got {named or axes!r} for {rank} axes"
+        )
     if len(axes) != rank:
         raise DescriptorError(f"axes {axes!r} must be as many as the {rank} axes of the source")
     return axes

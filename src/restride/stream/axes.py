@@ -255,7 +255,10 @@ def _of_ome(group: Any, path: str, rank: int) -> tuple[Axis, ...]:
     """
     try:
         attributes = group.attrs.asdict()
-        for image in attributes.get("ome", attributes).get("multiscales", ()):
+        images = attributes.get("ome", attributes).get("multiscales", [])
+        if not isinstance(images, list):
+            raise TypeError(f"multiscales must be a list, got {images!r}")  # noqa: TRY301 - named below
+        for image in images:
             for level in image["datasets"]:
                 if level["path"].strip("/") == path:
                     return _of_multiscale(image, level, rank)

@@ -240,9 +240,14 @@ def _lacks(argument: str, name: str, array: Any) -> DescriptorError:
     if isinstance(array, str | os.PathLike):
         mode = "r" if argument == "source" else "r+"
         text += f": open the file first, as np.load(path, mmap_mode={mode!r}) does"
+    elif library_of(array) == "tifffile":
+        text += ": take a series of the file, such as tifffile.TiffFile(path).series[0]"
+    elif hasattr(array, "supports_listing"):  # a store of zarr
+        text += ": open it first, as zarr.open_array(store, mode='r') does"
     elif names := arrays_in(array):
         rest = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        text += f": take an array of it, such as group[{names[0]!r}]; it has {', '.join(names[:_MOST_NAMED])}{rest}"
+        one = f"{type(array).__name__.lower()}[{names[0]!r}]"
+        text += f": take an array of it, such as {one}; it has {', '.join(names[:_MOST_NAMED])}{rest}"
     return DescriptorError(text)
 
 

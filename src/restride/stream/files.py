@@ -99,13 +99,15 @@ def library_of(array: Any) -> str:
 
 
 def arrays_in(group: Any) -> list[str]:
-    """Names of the arrays in a group of zarr, or in a group or file of h5py; none in anything else."""
+    """Names of the arrays in a group of zarr, a group or file of h5py, or a Dataset of xarray; else none."""
     names: list[str] = []
     library = library_of(group)
     if library == "zarr" and hasattr(group, "members"):
         names += [name for name, item in group.members(max_depth=None) if hasattr(item, "shape")]
     elif library == "h5py" and hasattr(group, "visititems") and group:  # a closed file is False
         group.visititems(lambda name, item: names.append(name) if hasattr(item, "shape") else None)
+    elif library == "xarray" and hasattr(group, "data_vars"):
+        names += map(str, group.data_vars)
     return sorted(names)
 
 

@@ -37,6 +37,21 @@ def series_of(source: Any) -> Any:
     return levels[int(source.path or 0)]
 
 
+def series_in(tif: Any) -> list[Any]:
+    """The series of a file that tifffile has opened.
+
+    Raises:
+        DescriptorError: it has none, or a file that its OME metadata name is no TIFF.
+    """
+    reason: Exception = ValueError("it has no pages")
+    try:
+        if series := list(tif.series):
+            return series
+    except Exception as error:  # noqa: BLE001 - tifffile raises many types for damaged files
+        reason = error
+    raise DescriptorError(f"{tif.filehandle.path} is no TIFF that can be read{_lost(tif) or f': {reason}'}") from reason
+
+
 def names_of(series: Any, array: Any) -> str:
     """The names of the axes of ``array``, which is the series, or reads it with or without its axes of size 1."""
     return str(series.get_axes(squeeze=array.ndim == series.ndim))
@@ -65,7 +80,7 @@ def open_series(series: Any, array: Any = None) -> tuple[Any, Chain]:
         raise
     except Exception as error:  # each codec raises its own types
         text = f"{name} cannot be read: {str(error) or type(error).__name__}"
-        if "imagecodecs" in text:
+        if "imagecodecs" in text or isinstance(error, ImportError):  # tifffile imports others in its place
             raise UnsupportedError(f"{text}: pip install 'restride[ome]'") from error
         raise DescriptorError(text) from error
     return Palette(array) if is_palette else array, _upright(names_of(series, array), orientation)
@@ -150,19 +165,31 @@ def _ome(tif: Any) -> ET.Element:
 
 
 def _lost(tif: Any) -> str:
-    """Names of the files that OME metadata list and that do not exist, as the end of a message."""
-    listed = {uuid.get("FileName", "") for uuid in _ome(tif).iterfind(".//{*}UUID")} if tif.is_ome else set()
-    lost = sorted(file for file in listed if not (Path(tif.filehandle.dirname) / file).exists())
-    return f", as there is no file {', '.join(lost[:9])}" if lost else ""
+    """Names of the files that OME metadata list and that are no TIFF, as the end of a message."""
+    is_ome = len(tif.pages) and tif.is_ome
+    listed = {uuid.get("FileName", "") for uuid in _ome(tif).iterfind(".//{*}UUID")} if is_ome else set()
+    lost = sorted(file for file in listed if not _has_pages(type(tif), Path(tif.filehandle.dirname) / file))
+    return f", as there is no TIFF {', '.join(lost[:9])}" if lost else ""
+
+
+def _has_pages(opens: Any, path: Path) -> bool:
+    try:
+        with opens(path) as file:
+            return len(file.pages) > 0
+    except (OSError, ValueError):  # tifffile's own error is a ValueError
+        return False
 
 
 def _require_alike(series: Any) -> None:
     """Check that every page is as the first one in what tifffile takes from the first.
 
     Raises:
-        DescriptorError: a page has other sizes, another type, photometric interpretation or orientation.
+        DescriptorError: a page has other sizes, tiles or strips, another type, photometric interpretation or
+            orientation.
     """
     first = _stated_by(series.keyframe)
+    if series.dataoffset is not None:  # read as one block
+        del first["tiles or strips"]
     for page in series:
         if page.is_virtual:  # of a file that lists its first page alone
             continue
@@ -175,11 +202,11 @@ def _require_alike(series: Any) -> None:
         finally:
             if was_closed:
                 file.close()
-        for what, value in stated.items():
-            if value != first[what]:
+        for what, value in first.items():
+            if stated[what] != value:
                 raise DescriptorError(
-                    f"page {page.index} of {file.path} has the {what} {value}, and the first of its series "
-                    f"{first[what]}: a series is read if all its pages have the same"
+                    f"page {page.index} of {file.path} has the {what} {stated[what]}, and the first of its series "
+                    f"{value}: a series is read if all its pages have the same"
                 )
 
 
@@ -188,6 +215,7 @@ def _stated_by(page: Any) -> dict[str, Any]:
     return {
         "sizes": page.shape,
         "type": page.dtype,
+        "tiles or strips": page.chunks,
         "photometric interpretation": getattr(page.photometric, "name", page.photometric),
         "orientation": _orientation(page),
     }
