@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import xarray as xr
 
 from restride.dtypes import as_dtype
@@ -155,6 +154,8 @@ def _centres(
 
 
 def _coords(data: xr.DataArray | xr.Dataset, changed: Mapping[Hashable, _Centres]) -> xr.Coordinates:
+    import pandas as pd  # comes with xarray; at the top it would be missed before xarray is
+
     resampled, dropped = {}, []
     along = {name: each.variable for name, each in data.coords.items() if set(changed) & set(each.dims)}
     for name, coord in along.items():
