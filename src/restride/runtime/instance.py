@@ -60,6 +60,7 @@ class PhysicalDevice:
     timestamp_bits, timestamp_period: valid bits of its timestamps, 0 if it has none, and nanoseconds a tick.
     max_allocations: most driver allocations alive at one time.
     max_allocation_bytes: the largest buffer that the driver may be asked for.
+    promised_allocation_bytes: the largest allocation of which the driver says that it can succeed.
     import_alignment: imported host memory must begin and end at multiples of this; 0 if there are no imports.
     driver_uuid: 32 hexadecimal digits, equal for builds of the driver that understand each other's exported memory.
     pipeline_cache_id: vendor, device, driver and the driver's own 16 bytes; where equal, compiled pipelines are usable.
@@ -76,6 +77,7 @@ class PhysicalDevice:
     heap_sizes: tuple[int, ...]
     max_allocations: int
     max_allocation_bytes: int
+    promised_allocation_bytes: int
     import_alignment: int
     driver_uuid: str
     pipeline_cache_id: str
@@ -297,6 +299,7 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         # A buffer must not exceed maxBufferSize. A larger allocation than maxMemoryAllocationSize may be asked for:
         # NVIDIA's driver says 4 GiB, and gives 5 GiB of an H100 at once. 0: the driver does not say.
         max_allocation_bytes=largest_buffer.maxBufferSize or sizes.maxMemoryAllocationSize or 1 << 62,
+        promised_allocation_bytes=sizes.maxMemoryAllocationSize or 1 << 62,
         import_alignment=imports.minImportedHostPointerAlignment,
         driver_uuid=bytes(identity.driverUUID).hex(),
         pipeline_cache_id=pipeline_cache_id,

@@ -101,7 +101,9 @@ class KomputeRuntime:
         self.info = info
         self._timeout = timeout
         limits = limits or info.limits
-        self._largest_memory = min(LARGEST_TENSOR, physical.max_allocation_bytes)
+        # Kompute does not look whether an allocation succeeded, so no more is asked for than the driver promises.
+        largest = min(physical.max_allocation_bytes, physical.promised_allocation_bytes)
+        self._largest_memory = min(LARGEST_TENSOR, largest)
         self.limits = replace(
             limits,
             offset_alignment=0,
