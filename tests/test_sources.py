@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,25 @@ def halved(level: np.ndarray) -> np.ndarray:
     return rs.resample(level, (24, 32), axes=(-2, -1), mode="area").numpy()
 
 
+OPENED: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def _closes() -> Iterator[None]:
+    """Close what ``tiff`` opened."""
+    yield
+    while OPENED:
+        OPENED.pop().close()
+
+
+def tiff(path: Path) -> Any:
+    """An open file, until the end of the test."""
+    OPENED.append(judge("tifffile").TiffFile(path))
+    return OPENED[-1]
+
+
 def series_of(path: Path) -> Any:
-    return judge("tifffile").TiffFile(path).series[0]
+    return tiff(path).series[0]
 
 
 def pyramid(source: Any, path: Path, levels: int = 2, **named: Any) -> tuple[str, list[np.ndarray], dict[str, tuple]]:
@@ -459,8 +477,7 @@ def test_a_tiff_that_is_cut_is_refused(tmp_path: Path, capsys, kind: str, tiling
         **COMPRESSIONS[compression],
     )
     content = (tmp_path / "image.tif").read_bytes()
-    tif = judge("tifffile").TiffFile(tmp_path / "image.tif")
-    last = max(max(page.dataoffsets) for page in tif.pages)
+    last = max(max(page.dataoffsets) for page in tiff(tmp_path / "image.tif").pages)
     for length in (last + 9, len(content) // 2, len(content) // 4, 100, 20, 7, 3):
         (tmp_path / "cut.tif").write_bytes(content[:length])
         refuse(tmp_path / "cut.tif", "cut.tif", capsys)
