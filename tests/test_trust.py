@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -79,10 +80,8 @@ def test_a_shader_of_the_user_never_reaches_a_driver_in_the_process_of_the_comma
     monkeypatch.setattr(LogicalDevice, "__init__", no_driver)
     monkeypatch.setattr(KomputeDevice, "__init__", no_driver)
     workers = []
-    started = runner.subprocess.Popen
-    monkeypatch.setattr(
-        runner.subprocess, "Popen", lambda *words, **named: workers.append(words) or started(*words, **named)
-    )
+    started = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *words, **named: workers.append(words) or started(*words, **named))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     case = "reorder s32[5,13]{1,0} -> s32[5,13]{1,0}"
     words = [option.format(tmp_path) for option in options]

@@ -5,30 +5,22 @@ Other modules use ``Runner``; ``WorkerProcess`` is the parent's side of ``restri
 
 from __future__ import annotations
 
-import json
-import os
-import queue
-import shlex
-import signal
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from restride import errors
-from restride.cli.process import ending
 from restride.errors import DeviceError, RestrideError
 from restride.runtime.loader import VALIDATION_LAYER
 from restride_conformance.case import Case
 from restride_conformance.record import Aftermath, Host, Outcome, Target, Verdict, worst
+from restride_conformance.run.process import JsonProcess, WorkerDied, inherited
 from restride_conformance.run.validation import Layer
 from restride_conformance.run.worker import GRACE, preparation, too_late
 
@@ -41,15 +33,8 @@ REOPENING = 10.0
 
 _PAUSE = 0.5
 
-_CLOSING = 5.0
+CLOSING = 5.0
 """Most seconds to wait for a worker to close its device."""
-
-_DYING = 0.5
-"""Most seconds to wait for the end of a process that was killed, or closed its channel."""
-
-_SAID_BYTES = 8192
-_BEFORE, _AFTER = 6, 10
-"""Lines of stderr that a message shows before and after the first line of faulthandler's report."""
 
 
 class Runner:
@@ -179,15 +164,7 @@ def _difference(first: Path, second: Path) -> str:
     return f"two runs differ: {places.size} of {one.size} bytes: {', '.join(shown)}"
 
 
-class WorkerDied(Exception):
-    """Raised when the worker ended, or its time ran out, before it answered. verdict: CRASHED or TIMEOUT."""
-
-    def __init__(self, verdict: Verdict, message: str) -> None:
-        super().__init__(message)
-        self.verdict = verdict
-
-
-class WorkerProcess:
+class WorkerProcess(JsonProcess):
     """A worker process, from opening its device to its end.
 
     host: the device and software of the worker.
@@ -207,31 +184,11 @@ class WorkerProcess:
         self._case_before: Case | None = None
         self._layer = None if target.validate is None else Layer(target.validate)
         try:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=_environment(target, self._layer),
-                # Its own process group: Ctrl-C reaches only the parent, and a kill reaches the driver's children.
-                start_new_session=True,
-                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-            )
-        except OSError as error:
+            super().__init__(command, _environment(target, self._layer))
+        except WorkerDied:
             if self._layer is not None:
                 self._layer.close()
-            raise WorkerDied(Verdict.CRASHED, f"{shlex.join(command)}: {error}") from error
-        self._commands, answers, stderr = (
-            cast("IO[bytes]", stream) for stream in (self._process.stdin, self._process.stdout, self._process.stderr)
-        )
-        self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._stderr_tail = bytearray()
-        self._readers = [
-            (threading.Thread(target=read, args=(stream,), daemon=True), stream)
-            for read, stream in ((self._read_answers, answers), (self._listen, stderr))
-        ]
-        for thread, _ in self._readers:
-            thread.start()
+            raise
         try:
             self.host = self._handshake()
         except BaseException:
@@ -276,21 +233,14 @@ class WorkerProcess:
     def kill(self) -> None:
         """Kill the process and its children at once; a second call does nothing."""
         self.is_usable = False
-        if self._process.returncode is None:
-            self._kill_group()
-            self._wait(_DYING)
-        self._hang_up()
-        for thread, stream in self._readers:
-            thread.join(_DYING)
-            if not thread.is_alive():
-                stream.close()
+        super().kill()
         if self._layer is not None:
             self._layer.close()
 
     def _handshake(self) -> Host:
         limit = preparation(self._target)
-        self._send(asdict(self._target))
-        hello = self._answer(time.monotonic() + limit, f"the device was not open after {limit:g} s")
+        self.send(asdict(self._target))
+        hello = self.answer(time.monotonic() + limit, f"the device was not open after {limit:g} s")
         if "error" in hello:
             raise getattr(errors, hello["error"])(hello["message"])
         if self._layer is not None:
@@ -298,11 +248,10 @@ class WorkerProcess:
         return Host.from_hello(hello)
 
     def _close_and_collect(self) -> tuple[Aftermath, ...]:
-        self._hang_up()
-        self._wait(_CLOSING)
+        end = self.end(CLOSING)
         late = self._late_messages()
-        if self._process.returncode != 0:
-            late.append(Aftermath(self._case_before, Verdict.CRASHED, self._end_message()))
+        if end:
+            late.append(Aftermath(self._case_before, Verdict.CRASHED, end))
         return tuple(late)
 
     def _run(self, case: Case, command: dict[str, Any]) -> Outcome:
@@ -312,8 +261,8 @@ class WorkerProcess:
         late = f"its inputs were not ready after {on_host:g} s: it never reached the device"
         has_started = False
         try:
-            self._send(command)
-            while "outcome" not in (answer := self._answer(deadline, late)):
+            self.send(command)
+            while "outcome" not in (answer := self.answer(deadline, late)):
                 has_started = True
                 if "started" in answer:
                     deadline, late = time.monotonic() + limit + GRACE, too_late(limit)
@@ -340,82 +289,10 @@ class WorkerProcess:
     def _late_messages(self) -> list[Aftermath]:
         return [Aftermath(self._case_before, Verdict.FAILED, message) for message in self._messages()]
 
-    def _send(self, message: dict[str, Any]) -> None:
-        # If the worker is dead, reading its answer will show that.
-        with suppress(OSError):
-            self._commands.write(json.dumps(message).encode() + b"\n")
-            self._commands.flush()
-
-    def _answer(self, deadline: float, late: str) -> dict[str, Any]:
-        """The worker's next answer. A line without its newline means that the worker died.
-
-        Raises:
-            WorkerDied: the worker died, did not answer by ``deadline`` (with the message ``late``), or sent no JSON.
-        """
-        try:
-            line = self._answers.get(timeout=min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX))
-        except queue.Empty:
-            raise WorkerDied(Verdict.TIMEOUT, late) from None
-        if not line.endswith(b"\n"):
-            self._wait(_DYING)
-            raise WorkerDied(Verdict.CRASHED, self._end_message())
-        try:
-            answer: dict[str, Any] = json.loads(line)
-        except ValueError:
-            raise WorkerDied(Verdict.CRASHED, f"the worker answered {line[:80]!r}") from None
-        return answer
-
-    def _wait(self, seconds: float) -> None:
-        """Wait at most ``seconds`` for the process to end; it may still work, or hang inside the kernel."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(seconds)
-            self._kill_group()  # kill its children at once, before the system reuses its process id
-
-    def _kill_group(self) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            if sys.platform == "win32":
-                self._process.kill()
-            else:
-                os.killpg(self._process.pid, signal.SIGKILL)
-
-    def _hang_up(self) -> None:
-        with suppress(OSError):
-            self._commands.close()
-
-    def _end_message(self) -> str:
-        """A message about how the process ended, with its last lines on stderr."""
-        code = self._process.returncode
-        end = "does not end" if code is None else ending(code)
-        return "\n".join([f"the worker {end}", *self._last_words()])
-
-    def _last_words(self) -> list[str]:
-        """The last lines on stderr, or those around the start of faulthandler's report if there is one."""
-        if self._process.returncode is not None:
-            self._readers[1][0].join(_DYING)
-        lines = [line[:200] for line in self._stderr_tail.decode("utf-8", "replace").splitlines() if line.strip()]
-        fatal = [number for number, line in enumerate(lines) if line.startswith("Fatal Python error")]
-        middle = fatal[-1] if fatal else len(lines) - _AFTER
-        return lines[max(0, middle - _BEFORE) : middle + _AFTER]
-
-    def _read_answers(self, stream: IO[bytes]) -> None:
-        for line in stream:
-            self._answers.put(line)
-        self._answers.put(b"")
-
-    def _listen(self, stream: IO[bytes]) -> None:
-        while portion := os.read(stream.fileno(), 1 << 16):
-            self._stderr_tail += portion
-            del self._stderr_tail[:-_SAID_BYTES]
-
 
 def _environment(target: Target, layer: Layer | None) -> dict[str, str]:
     """The environment of a worker: this process's variables and module path, the target's driver and layer."""
-    variables = {
-        **os.environ,
-        # An empty entry means the current folder; PYTHONSAFEPATH keeps the worker from putting its own folder first.
-        "PYTHONPATH": os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path),
-        "PYTHONSAFEPATH": "1",
-    }
+    variables = inherited()
     if target.driver is not None:
         # Loaders before 1.3.207 know only VK_ICD_FILENAMES.
         variables |= {"VK_DRIVER_FILES": target.driver, "VK_ICD_FILENAMES": target.driver}

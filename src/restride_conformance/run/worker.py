@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import faulthandler
 import json
-import os
 import platform
-import signal
 import threading
 import time
 import traceback
@@ -37,6 +35,7 @@ from restride_conformance.check import host_bytes, run_case
 from restride_conformance.record import Outcome, Target, Verdict
 from restride_conformance.run.limits import open_within
 from restride_conformance.run.measure import measure_case
+from restride_conformance.run.process import take_channel
 from restride_conformance.shader import module_source
 from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart
 
@@ -57,7 +56,7 @@ Answer = Callable[[dict[str, Any]], None]
 
 def main() -> None:
     """Serve the parent until the end of its commands."""
-    commands, answers = _take_channel()
+    commands, answers = take_channel()
 
     def answer(message: dict[str, Any]) -> None:
         answers.write(json.dumps(message).encode() + b"\n")
@@ -163,18 +162,6 @@ def preparation(target: Target, case: Case | None = None) -> float:
 def too_late(seconds: float) -> str:
     """The message of a case that exceeded its time limit of ``seconds``."""
     return f"not finished within the time limit of {seconds:g} s"
-
-
-def _take_channel() -> tuple[BinaryIO, BinaryIO]:
-    """Move commands and answers to other descriptors, stdout to stderr, and ignore Ctrl-C, which the parent handles."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    commands, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    faulthandler.enable(all_threads=False)
-    return commands, answers
 
 
 def _end_after(seconds: float) -> None:

@@ -1,0 +1,181 @@
+"""A process in a group of its own that answers with lines of JSON: its time limits, its end, and its last words."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import queue
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
+
+from restride.cli.process import ending
+from restride_conformance.record import Verdict
+
+_DYING = 0.5
+"""Most seconds to wait for the end of a process that was killed, or closed its channel."""
+
+_SAID_BYTES = 8192
+_BEFORE, _AFTER = 6, 10
+"""Lines of stderr that a message shows before and after the first line of faulthandler's report."""
+
+
+class WorkerDied(Exception):
+    """Raised when the worker ended, or its time ran out, before it answered. verdict: CRASHED or TIMEOUT."""
+
+    def __init__(self, verdict: Verdict, message: str) -> None:
+        super().__init__(message)
+        self.verdict = verdict
+
+
+class JsonProcess:
+    """A process that takes lines of JSON on stdin and answers with lines of JSON; its last words on stderr are kept.
+
+    Args:
+        command: the program and its arguments.
+        environment: all its variables; see ``inherited``.
+
+    Raises:
+        WorkerDied: the program cannot be started.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment,
+                # Its own process group: Ctrl-C reaches only the parent, and a kill reaches the driver's children.
+                start_new_session=True,
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            )
+        except OSError as error:
+            raise WorkerDied(Verdict.CRASHED, f"{shlex.join(command)}: {error}") from error
+        self._commands, answers, stderr = (
+            cast("IO[bytes]", stream) for stream in (self._process.stdin, self._process.stdout, self._process.stderr)
+        )
+        self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._stderr_tail = bytearray()
+        self._readers = [
+            (threading.Thread(target=read, args=(stream,), daemon=True), stream)
+            for read, stream in ((self._read_answers, answers), (self._listen, stderr))
+        ]
+        for thread, _ in self._readers:
+            thread.start()
+
+    def kill(self) -> None:
+        """Kill the process and its children at once; a second call does nothing."""
+        if self._process.returncode is None:
+            self._kill_group()
+            self.wait(_DYING)
+        self.hang_up()
+        for thread, stream in self._readers:
+            thread.join(_DYING)
+            if not thread.is_alive():
+                stream.close()
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send a line; a process that is dead is found by ``answer``."""
+        with suppress(OSError):
+            self._commands.write(json.dumps(message).encode() + b"\n")
+            self._commands.flush()
+
+    def answer(self, deadline: float, late: str) -> dict[str, Any]:
+        """The worker's next answer. A line without its newline means that the worker died.
+
+        Raises:
+            WorkerDied: the worker died, did not answer by ``deadline`` (with the message ``late``), or sent no JSON.
+        """
+        try:
+            line = self._answers.get(timeout=min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX))
+        except queue.Empty:
+            raise WorkerDied(Verdict.TIMEOUT, late) from None
+        if not line.endswith(b"\n"):
+            self.wait(_DYING)
+            raise WorkerDied(Verdict.CRASHED, self.end_message())
+        try:
+            answer: dict[str, Any] = json.loads(line)
+        except ValueError:
+            raise WorkerDied(Verdict.CRASHED, f"the worker answered {line[:80]!r}") from None
+        return answer
+
+    def wait(self, seconds: float) -> None:
+        """Wait at most ``seconds`` for the process to end; it may still work, or hang inside the kernel."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+            self._kill_group()  # kill its children at once, before the system reuses its process id
+
+    def end(self, seconds: float) -> str:
+        """Close its input and wait for its end; returns a message if it does not end, or not with exit code 0."""
+        self.hang_up()
+        self.wait(seconds)
+        return "" if self._process.returncode == 0 else self.end_message()
+
+    def _kill_group(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                self._process.kill()
+            else:
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def hang_up(self) -> None:
+        """Close its input, at whose end it is to end."""
+        with suppress(OSError):
+            self._commands.close()
+
+    def end_message(self) -> str:
+        """A message about how the process ended, with its last lines on stderr."""
+        code = self._process.returncode
+        end = "does not end" if code is None else ending(code)
+        return "\n".join([f"the worker {end}", *self._last_words()])
+
+    def _last_words(self) -> list[str]:
+        """The last lines on stderr, or those around the start of faulthandler's report if there is one."""
+        if self._process.returncode is not None:
+            self._readers[1][0].join(_DYING)
+        lines = [line[:200] for line in self._stderr_tail.decode("utf-8", "replace").splitlines() if line.strip()]
+        fatal = [number for number, line in enumerate(lines) if line.startswith("Fatal Python error")]
+        middle = fatal[-1] if fatal else len(lines) - _AFTER
+        return lines[max(0, middle - _BEFORE) : middle + _AFTER]
+
+    def _read_answers(self, stream: IO[bytes]) -> None:
+        for line in stream:
+            self._answers.put(line)
+        self._answers.put(b"")
+
+    def _listen(self, stream: IO[bytes]) -> None:
+        while portion := os.read(stream.fileno(), 1 << 16):
+            self._stderr_tail += portion
+            del self._stderr_tail[:-_SAID_BYTES]
+
+
+def inherited() -> dict[str, str]:
+    """The environment of this process, with its module path, for another Python."""
+    return {
+        **os.environ,
+        # An empty entry means the current folder; PYTHONSAFEPATH keeps the process from putting its own folder first.
+        "PYTHONPATH": os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path),
+        "PYTHONSAFEPATH": "1",
+    }
+
+
+def take_channel() -> tuple[BinaryIO, BinaryIO]:
+    """Move commands and answers to other descriptors, stdout to stderr, and ignore Ctrl-C, which the parent handles."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    commands, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    faulthandler.enable(all_threads=False)
+    return commands, answers
