@@ -5,32 +5,38 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import secrets
+import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 import restride
 from restride.cli.devices import cpu_model
 from restride.cli.files import require_places, write_whole
-from restride.cli.parser import Commands, add_command, add_device_option, open_device
-from restride.cli.process import Exit, UsageError, exit_for, line_for, tell, why_ended
-from restride.runtime import DEFAULT_TIMEOUT, DeviceInfo, choose, list_devices
+from restride.cli.options import whole_number
+from restride.cli.parser import Commands, add_command, add_device_option
+from restride.cli.process import Exit, UsageError, tell, why_ended
+from restride.ops.progress import Progress
 from restride_bench.run import warnings
+from restride_bench.selftest.checks import MESSAGE
 from restride_bench.selftest.nameless import nameless
 from restride_bench.selftest.page import page
-from restride_bench.selftest.parts import Part, cases, installed, kernels, speed, system
+from restride_bench.selftest.parts import GRACE, NAMES, PARTS, TOTAL, Row
 from restride_bench.selftest.table import FORMAT, VERSION, read, table
+from restride_conformance.run.process import JsonProcess, WorkerDied, inherited
+from restride_conformance.run.runner import CLOSING
 
-_DESCRIPTION = """\
-Takes some minutes on your device: checks what is installed, runs the smoke cases (under the Khronos validation layer if
-it is installed), measures which kernels are faster, and runs a short benchmark beside the device's own copy. Leave the
-machine alone meanwhile. If a part fails, the files and the exit code say so.
+_DESCRIPTION = f"""\
+Takes at most {TOTAL / 60:.0f} minutes on your device. Checks what is installed, runs cases (under the Khronos
+validation layer if it is installed), and tries a tensor over 4 GiB and memory shared with CUDA, where there is room,
+and torch. Measures the device's own copy, a short benchmark, transfers, calls, and which kernels are faster. Each part
+runs in a process of its own: one that fails, crashes or hangs costs itself alone, and the files and the exit code say
+so. Leave the machine alone meanwhile.
 
 It writes FILE.json and FILE.html for others to see. They name the device, the driver, the processor and versions, but
 no user, host, path or environment variable. Nothing else is stored: only `restride tune` keeps faster kernels.
@@ -42,15 +48,17 @@ examples:
   restride selftest --small                           does it all work? (the times mean nothing)
   restride selftest --table docs/devices/*.json       the table of several files, as Markdown"""
 
-Result = TypeVar("Result")
+COMMAND = (sys.executable, "-m", "restride_bench.selftest.worker")
+"""Starts the process of a part, whose name follows; tests replace it."""
 
-_PARTS = ("installed", "cases", "kernels", "speed")
+_LEAST = 2.0
+"""A part that would get fewer seconds does not run."""
 
-_WORST_FIRST = (Exit.DEVICE_FAILED, Exit.CHECK_FAILED, Exit.USAGE, Exit.NO_DEVICE)
+_WORST_FIRST = (Exit.INTERNAL, Exit.DEVICE_FAILED, Exit.CHECK_FAILED, Exit.USAGE, Exit.NO_DEVICE)
 
 _UNCHANGED = (
-    "format", "part", "device", "processor", "system", "versions", "status", "subject", "catalogue", "validation",
-    "counts", "verdict", "case", "clock", "used", "usual", "faster", "measures", "name",
+    "format", "part", "device", "processor", "system", "versions", "status", "subject", "validation", "counts",
+    "verdict", "case", "repeat", "clock", "measure", "used", "usual", "faster", "measures", "name", "torch",
 )  # fmt: skip
 """Keys whose texts come from restride or the driver, and stay even if a user or a host has the same name."""
 
@@ -69,12 +77,18 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument(
         "--small", action="store_true", help="small sizes and few cases, to see in a moment if it works"
     )
+    parser.add_argument(
+        "--seed",
+        type=whole_number("seed", 0, (1 << 32) - 1),
+        metavar="N",
+        help="draws the cases of ci, as the file of another selftest names it (default: another one each time)",
+    )
     parser.add_argument("--table", metavar="FILE", type=Path, nargs="+", help="only print the table of these files")
-    parser.set_defaults(run=run, runtime="vulkan", timeout=DEFAULT_TIMEOUT)
+    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the parts and write both files after each, so that a crash of the driver loses only the current part."""
+    """Run the parts and write both files after each, so that a crash of this process loses only the current part."""
     if arguments.table is not None:
         print(table(map(read, arguments.table)))
         return Exit.OK
@@ -83,8 +97,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--out is a .json file, the page lies beside it; not {str(path)!r}")
     files = path, path.with_suffix(".html")
     require_places(*files)
-    selftest = _Selftest(files, arguments.small)
-    selftest.run(arguments)
+    seed = secrets.randbits(32) if arguments.seed is None else arguments.seed
+    selftest = _Selftest(files, {"selector": arguments.device, "is_small": arguments.small, "seed": seed})
+    selftest.run()
     for each in files:
         tell(f"wrote {each}")
     return next((code for code in _WORST_FIRST if code in selftest.codes), Exit.OK)
@@ -93,12 +108,13 @@ def run(arguments: argparse.Namespace) -> int:
 class _Selftest:
     """A selftest in progress, which writes its results so far to both files.
 
+    job: what every part is run with, except for its seconds.
     codes: exit codes of the problems found so far.
     """
 
-    def __init__(self, files: tuple[Path, Path], is_small: bool) -> None:
+    def __init__(self, files: tuple[Path, Path], job: dict[str, Any]) -> None:
         self._files = files
-        self._is_small = is_small
+        self._job = job
         self._started = time.monotonic()
         self.codes: set[Exit] = set()
         self._record: dict[str, Any] = {
@@ -106,59 +122,63 @@ class _Selftest:
             "version": VERSION,
             "date": datetime.now(UTC).date().isoformat(),
             "seconds": 0.0,
-            "small": is_small,
+            "small": job["is_small"],
             "versions": {
                 "restride": restride.__version__,
                 "python": platform.python_version(),
                 "numpy": np.__version__,
             },
-            "system": system(),
+            "system": f"{platform.system()} {platform.machine()}",  # without the machine's network name
             "processor": cpu_model(),
-            "device": None,
+            "warnings": [],
             "problems": [],
-            **dict.fromkeys(_PARTS),
+            "not_run": {},
+            **dict.fromkeys(NAMES),
         }
 
-    def run(self, arguments: argparse.Namespace) -> None:
+    def run(self) -> None:
         """Run every part that can run."""
-        selector, warned = arguments.device, warnings()
-        for warning in warned:
+        self._record["warnings"] = warnings()  # later, the load is that of the parts themselves
+        for warning in self._record["warnings"]:
             tell(f"warning: {warning}")
-        self._part("installed", "what is installed", partial(installed, selector))
-        info = self._attempt("device", lambda: choose(list_devices(), selector))
-        if info is None:
-            return
-        self._record["device"] = _public_facts(info)
-        print(f"device: {info.name} ({info.kind}), {info.driver} {info.driver_version}")
-        self._part("cases", "smoke cases", partial(cases, selector, arguments.timeout, self._is_small))
-        device = self._attempt("device", lambda: open_device(arguments))
-        if device is None:
-            return
-        with device:
-            self._part("kernels", "which kernels are faster", partial(kernels, device, self._is_small))
-            self._part("speed", "speed", partial(speed, device, warned, self._is_small))
+        for number, row in enumerate(PARTS, 1):
+            left = TOTAL - GRACE - (time.monotonic() - self._started)
+            seconds = min(row.seconds, left)
+            if seconds < _LEAST:
+                self._finish(row, {"not_run": f"the {TOTAL:.0f} s of the selftest were over"})
+                continue
+            tell(f"part {number} of {len(PARTS)}, {row.title}, at most {seconds:.0f} s ...")
+            self._finish(row, self._answer(row, seconds))
+            if row.name == "device" and self._record["device"] is None:
+                return
 
-    def _part(self, name: str, title: str, work: Callable[[], Part]) -> None:
-        tell(f"part {_PARTS.index(name) + 1} of {len(_PARTS)}, {title} ...")
-        part = self._attempt(name, work)
-        if part is not None:
-            self._record[name] = part.record
-            print(part.text, flush=True)
-            for problem in part.problems:
-                self._add(name, problem.exit_code, problem.message)
-        self._write()
-
-    def _attempt(self, part: str, work: Callable[[], Result]) -> Result | None:
-        """The result of ``work``; None if it failed, which is recorded as a problem."""
+    def _answer(self, row: Row, seconds: float) -> dict[str, Any]:
+        """Run a part in a process of its own; its answer, with a problem if it crashed or did not end in time."""
+        answer: dict[str, Any] = {"problems": []}
         try:
-            return work()
-        except BaseException as error:
-            code = exit_for(error) if isinstance(error, Exception) else None
-            self._add(part, code, why_ended(error) if code is None else line_for(error))
+            with Progress(None, sys.stderr, f"{row.title}: ") as bar:
+                answer, end = run_part(row.name, {**self._job, "seconds": seconds}, bar.step)
+        except WorkerDied as died:
+            end = str(died)
+        except BaseException as error:  # an interrupt, or a mistake of ours
+            self._add(row.name, None, why_ended(error))
             self._write()
-            if code is None:  # a mistake of ours, or an interrupt
-                raise
-            return None
+            raise
+        if end:
+            answer["problems"] = [*answer.get("problems", ()), [Exit.DEVICE_FAILED, f"{row.title}: {end}"[:MESSAGE]]]
+        return answer
+
+    def _finish(self, row: Row, answer: dict[str, Any]) -> None:
+        """Keep and print the answer of a part, and write the files."""
+        if "record" in answer:
+            self._record[row.name] = answer["record"]
+            print(f"{row.name}: {answer['text']}", flush=True)
+        if "not_run" in answer:
+            self._record["not_run"][row.name] = answer["not_run"]
+            print(f"{row.name}: not run: {answer['not_run']}", flush=True)
+        for code, message in answer.get("problems", ()):
+            self._add(row.name, Exit(code), message)
+        self._write()
 
     def _add(self, part: str, code: Exit | None, message: str) -> None:
         print(f"problem: {message}", flush=True)
@@ -173,8 +193,19 @@ class _Selftest:
             write_whole(path, content.encode("utf-8", "replace"))
 
 
-def _public_facts(info: DeviceInfo) -> Mapping[str, Any]:
-    """The public facts about a device, without its index and UUID, which identify it."""
-    described = {key: value for key, value in asdict(info).items() if key not in {"index", "uuid"}}
-    del described["limits"]["max_memory"]  # known only for an open device
-    return described
+def run_part(name: str, job: dict[str, Any], step: Callable[[str], None]) -> tuple[dict[str, Any], str]:
+    """Run a part in another process; returns its answer, and how the process ended if not well after that.
+
+    Raises:
+        WorkerDied: it crashed, or was killed because it had not answered ``GRACE`` after its time.
+    """
+    most = job["seconds"] + GRACE
+    process = JsonProcess((*COMMAND, name), inherited())
+    try:
+        process.send(job)
+        deadline = time.monotonic() + most
+        while "step" in (answer := process.answer(deadline, f"not done after {most:.0f} s")):
+            step(answer["step"])
+        return answer, process.end(CLOSING)
+    finally:
+        process.kill()

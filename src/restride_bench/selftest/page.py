@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
 from restride_bench.report import rounds_text
-from restride_bench.selftest.parts import NOTHING, speed_rows
+from restride_bench.selftest.part import NOTHING
+from restride_bench.selftest.speeds import call_rows, copy_speed, speed_rows, transfer_rows, ttc57_rows
 from restride_bench.tuning import milliseconds
 from restride_conformance.report import printable
 from restride_conformance.report.page import fill_template, limit_text
@@ -28,10 +30,8 @@ def page(record: Mapping[str, Any]) -> str:
         "HEADLINE": _text(f"{len(problems)} problem{'s' * (len(problems) > 1)}" if problems else "no problem"),
         "PROBLEMS": _list("problems", (f"<pre>{_text(each['message'])}</pre>" for each in problems)),
         "FACTS": "".join(f"<dt>{_text(key)}</dt><dd>{_text(value)}</dd>" for key, value in _facts(record)),
-        "SPEED": _speed(record),
-        "CASES": _cases(record["cases"]),
-        "KERNELS": _kernels(record["kernels"]),
-        "INSTALLED": _installed(record["installed"]),
+        "NOTES": "".join(f'<p class="note">{_text(note)}</p>' for note in _notes(record)),
+        **{name.upper(): _part(record, name) for name in _PARTS},
     }
     return fill_template((files(__package__) / "page.html").read_text(encoding="utf-8"), filled)
 
@@ -76,41 +76,85 @@ def _table(name: str, caption: str, rows: Iterable[Sequence[str]]) -> str:
     )
 
 
-def _speed(record: Mapping[str, Any]) -> str:
-    speed = record["speed"]
-    if speed is None:
-        return "<p>not measured</p>"
-    notes = [*([NOTHING] if record["small"] else []), *speed["warnings"]]
-    notes += [f"{each['name']}: {each['skipped']}" for each in speed["workloads"] if each["skipped"]]
-    (caption, *units), *rows = speed_rows(dict(speed))
+def _notes(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what makes the times mean little."""
+    if record["small"]:
+        yield NOTHING
+    yield from record["warnings"]
+
+
+def _part(record: Mapping[str, Any], name: str) -> str:
+    """A part as HTML, or why there is none."""
+    found = record[name]
+    if found is None:
+        why = record["not_run"].get(name)
+        return f"<p>not run{(why and f': {_text(why)}') or ''}</p>"
+    return _PARTS[name](found)
+
+
+def _copy(copy: Mapping[str, Any]) -> str:
+    clock = "the device's" if copy["measure"] == "kernel" else "the host's"
+    return f"<p>The device's own copy of much more than caches hold: {copy_speed(copy):.4g} GB/s by {clock} clock</p>"
+
+
+def _with_bars(name: str, rows: Iterable[Sequence[str]]) -> str:
+    """A table whose last column, the share of copy, has bars."""
+    (caption, *units), *others = rows
     cells = [["workload", *units]]
-    for *row, share in rows:
+    for *row, share in others:
         # Hidden from screen readers, because the number before it says the same.
         bar = f'<meter max="1.2" value="{share}" aria-hidden="true"></meter>'
         cells.append([*map(_text, row), f"{share} {bar}"])
-    return "".join(f'<p class="note">{_text(note)}</p>' for note in notes) + _table("speed", caption, cells)
+    return _table(name, caption, cells)
 
 
-def _cases(cases: Mapping[str, Any] | None) -> str:
-    if cases is None:
-        return "<p>not run</p>"
-    under = (
-        f"under the Khronos validation layer ({cases['validation']})" if cases["validation"] else "without validation"
-    )
+def _speed(speed: Mapping[str, Any]) -> str:
+    skipped = (f"{_text(each['name'])}: {_text(each['skipped'])}" for each in speed["workloads"] if each["skipped"])
+    return _list("skipped", skipped) + _with_bars("speed", speed_rows(speed))
+
+
+def _ttc57(ttc57: Mapping[str, Any]) -> str:
+    return _with_bars("ttc57", ttc57_rows(ttc57))
+
+
+def _transfers(transfers: Mapping[str, Any]) -> str:
+    (caption, *sizes), *rows = transfer_rows(transfers)
+    in_place = transfers["in_place"]
+    why = "" if in_place == "yes" else f"<p>no array of the host is read in place: {_text(in_place)}</p>"
+    return _table("transfers", caption, [["way", *sizes], *([_text(cell) for cell in row] for row in rows)]) + why
+
+
+def _calls(calls: Mapping[str, Any]) -> str:
+    (caption, *measures), *rows = call_rows(calls)
+    return _table("calls", caption, [["call", *measures], *([_text(cell) for cell in row] for row in rows)])
+
+
+def _large(large: Mapping[str, Any]) -> str:
+    checks = ", ".join(f"{name} {'right' if not wrong else 'WRONG'}" for name, wrong in large["wrong"].items())
+    return f"<p>A tensor of {large['bytes'] / 2**30:.2f} GiB: {_text(checks)}</p>"
+
+
+def _cuda(cuda: Mapping[str, Any]) -> str:
+    claims = (f"{_text(claim)}: {'yes' if holds else 'NO'}" for claim, holds in cuda["claims"].items())
+    return f"<p>with torch {_text(cuda['torch'])}</p>{_list('claims', claims)}"
+
+
+def _cases(name: str, cases: Mapping[str, Any]) -> str:
+    under = f"under the Khronos validation layer ({cases['validation']})" if cases["validation"] else "no validation"
     counts = ", ".join(f"{count} {verdict}" for verdict, count in cases["counts"].items())
+    seed = f", seed {cases['seed']}" if "seed" in cases else ""
     bad = _list(
-        "bad",
+        f"bad-{name}",
         (
             f"<code>{_text(each['verdict'])} {_text(each['case'])}</code><pre>{_text(each['message'])}</pre>"
+            f"<pre>{_text(each['repeat'])}</pre>"
             for each in cases["bad"]
         ),
     )
-    return f"<p>{_text(cases['catalogue'])}, {_text(under)}: {_text(counts)}</p>{bad}"
+    return f"<p>{name}, {_text(under)}: {_text(counts)} of {cases['selected']}{_text(seed)}</p>{bad}"
 
 
-def _kernels(kernels: Mapping[str, Any] | None) -> str:
-    if kernels is None:
-        return "<p>not measured</p>"
+def _kernels(kernels: Mapping[str, Any]) -> str:
     rows = [["choice", "candidate", "ms", "remark"]]
     for choice, candidates in kernels["seconds"].items():
         for candidate, seconds in candidates.items():
@@ -124,9 +168,23 @@ def _kernels(kernels: Mapping[str, Any] | None) -> str:
     return _table("kernels", caption, rows)
 
 
-def _installed(installed: Mapping[str, Any] | None) -> str:
-    if installed is None:
-        return "<p>not looked at</p>"
+def _installed(installed: Mapping[str, Any]) -> str:
     keys = ("subject", "status", "detail")
     rows = [keys, *([_text(each[key]) for key in keys] for each in installed["findings"])]
     return _table("installed", "as `restride doctor` finds it", rows)
+
+
+_PARTS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "smoke": partial(_cases, "smoke"),
+    "ci": partial(_cases, "ci"),
+    "copy": _copy,
+    "speed": _speed,
+    "ttc57": _ttc57,
+    "transfers": _transfers,
+    "calls": _calls,
+    "large": _large,
+    "cuda": _cuda,
+    "kernels": _kernels,
+    "installed": _installed,
+}
+"""How each part is shown."""

@@ -5,26 +5,23 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from restride.cli.files import read_bounded
 from restride.cli.process import UsageError
-from restride_bench.own import COPY
-from restride_bench.selftest.parts import share_of_copy
+from restride_bench.selftest.speeds import copy_speed, median_share, share_of_copy
 from restride_conformance.report import printable
 
-FORMAT, VERSION = "restride-selftest", 1
+FORMAT, VERSION = "restride-selftest", 2
 
 LARGEST = 1 << 20
-"""Most bytes of a file; a selftest has about 10 KiB."""
+"""Most bytes of a file; a selftest has about 20 KiB."""
 
 _LONGEST = 100
 """Most characters of a cell."""
-
-COPIED = "copy f32 4096x4096"
-"""The workload whose copy shows the speed of the device's memory."""
 
 SHARES = {
     "transpose": "transpose f32 4096x4096",
@@ -37,8 +34,6 @@ SHARES = {
 
 BUSY = " (busy)"
 """Mark after the speed of a copy: other work or a layer was running, so that all times are too high."""
-
-_HEAD = ("device", "driver", "system", "cases", "copy, GB/s", *SHARES, "faster kernels", "restride")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -61,60 +56,99 @@ def read(path: Path) -> dict[str, Any]:
 
 def table(records: Iterable[Mapping[str, Any]]) -> str:
     """The Markdown table with a row for each record, in order; small selftests, whose times mean nothing, show none."""
-    rows = [_HEAD, ("---",) * len(_HEAD), *(tuple(_cells(record)) for record in records)]
+    head = ("device", "driver", "system", *(column.heading for column in _COLUMNS), "restride")
+    rows = [head, ("---",) * len(head), *(tuple(_cells(record)) for record in records)]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _cells(record: Mapping[str, Any]) -> Iterator[str]:
-    device, cases = record["device"], record["cases"]
+    device = record["device"]
     if device is None:
         yield from ("no device", "")
     else:
         yield _cell(f"{device['name']} ({device['kind']})")
         yield _cell(f"{device['driver']} {device['driver_version']}, Vulkan {device['api_version']}")
     yield _cell(f"{record['system']}, {record['processor']}")
-    yield "not run" if cases is None else _verdicts(cases)
-    yield from _speeds(record)
-    yield "" if record["small"] else _faster(record["kernels"])
+    for column in _COLUMNS:
+        part = record[column.part]
+        shown = "" if part is None or (column.is_timed and record["small"]) else _cell(column.text(part))
+        yield f"{shown}{BUSY if shown and column.part == 'copy' and record['warnings'] else ''}"
     yield _cell(f"{record['versions']['restride']}, {record['date']}")
 
 
 def _verdicts(cases: Mapping[str, Any]) -> str:
     counts = {str(verdict): int(count) for verdict, count in cases["counts"].items()}
-    under = f"{cases['validation']} validation" if cases["validation"] else "no validation"
-    first = [f"{counts.get('PASSED', 0)} of {sum(counts.values())}", under]
-    return _cell(
-        ", ".join([*first, *(f"{count} {verdict}" for verdict, count in counts.items() if verdict != "PASSED")])
-    )
+    ran, under = sum(counts.values()), f"{cases['validation']} validation" if cases["validation"] else "no validation"
+    first = [f"{counts.get('PASSED', 0)} of {ran}", under]
+    return ", ".join([*first, *(f"{count} {verdict}" for verdict, count in counts.items() if verdict != "PASSED")])
 
 
-def _speeds(record: Mapping[str, Any]) -> Iterator[str]:
-    speed = record["speed"]
-    if speed is None or record["small"]:
-        yield from [""] * (1 + len(SHARES))
-        return
-    measure = speed["measures"][-1]
-    by_name = {each["name"]: each for each in speed["workloads"]}
-    copied = by_name[COPIED]["seconds"].get(measure)
-    busy = BUSY if speed["warnings"] else ""
-    yield f"{_number(by_name[COPIED]['bytes'] / copied[COPY] / 1e9)}{busy}" if copied else ""
-    for name in SHARES.values():
-        share = share_of_copy(by_name[name], measure)
-        yield "" if share is None else _number(share)
+def _copy(copy: Mapping[str, Any]) -> str:
+    return _number(copy_speed(copy))
+
+
+def _share(name: str, speed: Mapping[str, Any]) -> str:
+    workload = next((each for each in speed["workloads"] if each["name"] == name), None)
+    share = workload and share_of_copy(workload, speed["measures"][-1])
+    return _number(share) if share else ""
+
+
+def _ttc57(ttc57: Mapping[str, Any]) -> str:
+    wrong = sum(not each["right"] for each in ttc57["transpositions"])
+    return f"{_number(median_share(ttc57))} ({len(ttc57['transpositions'])}{f', {wrong} WRONG' if wrong else ''})"
+
+
+def _transfers(transfers: Mapping[str, Any]) -> str:
+    """The speeds of the largest array."""
+    largest = transfers["arrays"][-1]
+    return ", ".join(_number(largest["bytes"] / largest["seconds"][way] / 1e9) for way in ("upload", "download"))
+
+
+def _call(calls: Mapping[str, Any]) -> str:
+    return ", ".join(_number(1e6 * calls["calls"][0][key]) for key in ("started", "one"))
+
+
+def _large(large: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} WRONG" for name, wrong in large["wrong"].items() if wrong) or "right"
+
+
+def _cuda(cuda: Mapping[str, Any]) -> str:
+    return f"{sum(map(bool, cuda['claims'].values()))} of {len(cuda['claims'])}"
+
+
+def _faster(kernels: Mapping[str, Any]) -> str:
+    """The choices that measured faster than the usual ones."""
+    usual, faster = dict(kernels["usual"]), dict(kernels["faster"])
+    return ", ".join(f"{name} {faster[name]}" for name in faster if faster[name] != usual[name]) or "the usual"
+
+
+class _Column(NamedTuple):
+    """A column that shows a part: nothing where that did not run, or shows times and the selftest was small."""
+
+    heading: str
+    part: str
+    text: Callable[[Mapping[str, Any]], str]
+    is_timed: bool = True
+
+
+_COLUMNS = (
+    _Column("smoke", "smoke", _verdicts, is_timed=False),
+    _Column("ci", "ci", _verdicts, is_timed=False),
+    _Column("copy, GB/s", "copy", _copy),
+    *(_Column(heading, "speed", partial(_share, name)) for heading, name in SHARES.items()),
+    _Column("ttc57", "ttc57", _ttc57),
+    _Column("up, down, GB/s", "transfers", _transfers),
+    _Column("call, us", "calls", _call),
+    _Column("over 4 GiB", "large", _large, is_timed=False),
+    _Column("CUDA", "cuda", _cuda, is_timed=False),
+    _Column("faster kernels", "kernels", _faster),
+)
 
 
 def _number(value: float) -> str:
     if not math.isfinite(value):
         raise ValueError(f"{value} is no speed")
     return f"{value:.2g}" if value < 100 else f"{value:.0f}"
-
-
-def _faster(kernels: Mapping[str, Any] | None) -> str:
-    """The choices that measured faster than the usual ones, as a cell."""
-    if kernels is None:
-        return ""
-    usual, faster = dict(kernels["usual"]), dict(kernels["faster"])
-    return _cell(", ".join(f"{name} {faster[name]}" for name in faster if faster[name] != usual[name]) or "the usual")
 
 
 def _cell(text: str) -> str:

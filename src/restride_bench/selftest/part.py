@@ -1,0 +1,84 @@
+"""A part of a selftest: what it is run with, what it finds, and why it may not run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+from restride.cli.process import Exit
+from restride.tensor.device import Device
+
+NOTHING = "small sizes: the times mean nothing"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A fault that the selftest found, and the exit code for it."""
+
+    exit_code: Exit
+    message: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """The result of a part of the selftest. record: JSON values. text: lines for the terminal."""
+
+    record: dict[str, Any]
+    text: str
+    problems: tuple[Problem, ...] = ()
+
+
+class NotRun(Exception):
+    """Raised by a part that cannot run on this machine, or not in its time; the message says why."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a part is run with, in its own process.
+
+    selector: index or part of the name of a device; None: the best one.
+    seconds: the time that the part may use, from the creation of the job; it ends itself when that is over.
+    seed: draws the cases of the catalogue ``ci``.
+    step: shows the progress.
+    """
+
+    selector: str | None
+    seconds: float
+    is_small: bool
+    seed: int
+    step: Callable[[str], None] = lambda _: None
+    _begin: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_over(self) -> bool:
+        """True once the time is over."""
+        return time.monotonic() > self._begin + self.seconds
+
+    @cached_property
+    def device(self) -> Device:
+        """The device, opened at the first use.
+
+        Raises:
+            DeviceNotFound: there is none.
+        """
+        return Device(self.selector, "vulkan")
+
+    def close(self) -> None:
+        """Close the device if it is open."""
+        if "device" in vars(self):
+            self.device.close()
+
+
+class Function(Protocol):
+    """The function of a part."""
+
+    def __call__(self, job: Job, /) -> Part:
+        """The result of the part."""
+
+
+def figure(value: float) -> float:
+    """Round to four significant digits, because more are noise."""
+    return float(f"{value:.4g}")
