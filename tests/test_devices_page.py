@@ -10,7 +10,8 @@ import pytest
 from restride.cli import main
 from restride.cli.process import UsageError
 from restride_bench.selftest.nameless import NAME, PATH
-from restride_bench.selftest.table import COPIED, LARGEST, SHARES, read, table
+from restride_bench.selftest.parts import GRACE, PARTS, TOTAL
+from restride_bench.selftest.table import LARGEST, SHARES, read, table
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = DOCS / "devices.md"
@@ -45,7 +46,14 @@ def test_the_page_has_the_table_of_the_files(capsys):
 def test_the_page_names_the_workloads_of_its_columns():
     text = " ".join(PAGE.read_text().split())
     assert all(f"`{name}`" in text for name in SHARES.values())
-    assert COPIED.startswith("copy")
+    for row in PARTS:
+        assert f"`{row.name}`" in text
+    seconds = [
+        cell for line in PAGE.read_text().splitlines() if line.startswith("| `") for cell in [line.split(" | ")[1]]
+    ]
+    assert ", ".join(seconds) == ", ".join(f"{row.seconds}" for row in PARTS)
+    assert f"at most {TOTAL:.0f} s" in text
+    assert f"killed {GRACE:.0f} s after" in text
     assert PATH in text
     assert NAME in text
 
@@ -54,7 +62,7 @@ def test_the_page_names_the_workloads_of_its_columns():
 def test_a_stored_file_is_whole_small_and_nameless(path):
     record = read(path)
     assert not record["small"]
-    assert all(record[part] is not None for part in ("device", "installed", "cases", "kernels", "speed"))
+    assert all(record[part] is not None for part in ("device", "installed", "smoke", "copy", "kernels", "speed"))
     assert path.stat().st_size < 16 << 10
     text = path.read_text()
     assert not [word for word in ("/home", "/usr", "/root", "/tmp", "uuid") if word in text]
@@ -73,12 +81,20 @@ def changed(**fields):
         "null",
         "[" * 100_000,
         '{"format": ' + "1" * 5000 + "}",
-        changed(version=2),
+        changed(version=1),
         changed(format="restride-benchmark"),
         changed(device=[]),
         changed(device={"name": "x"}),
-        changed(cases={"counts": {"PASSED": "many"}, "validation": None}),
-        changed(speed={"measures": [], "workloads": [], "warnings": []}),
+        changed(smoke={"counts": {"PASSED": "many"}, "validation": None}),
+        changed(speed={"measures": [], "workloads": []}),
+        changed(copy={"bytes": 1, "seconds": 0}),
+        changed(copy={"bytes": 1e999, "seconds": 1}),
+        changed(transfers={"arrays": []}),
+        changed(calls={"calls": [{}]}),
+        changed(ttc57={"transpositions": []}),
+        changed(ttc57={"transpositions": [{"share": "much", "right": True}]}),
+        changed(large={"wrong": []}),
+        changed(cuda={"claims": 1}),
         changed(kernels={"usual": 1, "faster": 2}),
     ],
 )
@@ -109,9 +125,42 @@ def test_texts_of_a_file_cannot_break_the_table(sent):
 
 
 def test_a_part_that_did_not_run_leaves_its_cells_empty(sent):
-    record = changed(device=None, cases=None, kernels=None, speed=None)
+    record = changed(device=None, smoke=None, copy=None, kernels=None, speed=None)
     cells = table([read(sent(record))]).splitlines()[2].split(" | ")
     assert cells[0] == "| no device"
-    assert "not run" in cells
+    assert len([cell for cell in cells if not cell.strip()]) == len(cells) - 3
     small = table([read(sent(changed(small=True)))]).splitlines()[2]
     assert small.count("|  ") >= 1 + len(SHARES)
+
+
+NEWER = {
+    "ci": {"seed": 1, "selected": 9, "validation": None, "counts": {"PASSED": 7, "FAILED": 1}, "bad": []},
+    "transfers": {
+        "in_place": "yes",
+        "arrays": [
+            {"bytes": 10**6, "seconds": {"upload": 1, "download": 1}},
+            {"bytes": 10**9, "seconds": {"upload": 0.5, "download": 0.25}},
+        ],
+    },
+    "calls": {"calls": [{"name": "x", "started": 15e-6, "done": 20e-6, "one": 31.2e-6}]},
+    "ttc57": {"transpositions": [{"share": share, "right": share < 1} for share in (0.5, 0.8, 1.5)]},
+    "large": {"bytes": 1 << 33, "wrong": {"filled": 0, "halved": 2}},
+    "cuda": {"torch": "2", "claims": {"a": True, "b": False}},
+}
+
+
+def test_every_part_has_its_column(sent):
+    rows = [line.split(" | ") for line in table([read(sent(changed(**NEWER)))]).splitlines()]
+    cells = dict(zip(rows[0], rows[2], strict=True))
+    assert cells["ci"] == "7 of 8, no validation, 1 FAILED"
+    assert cells["up, down, GB/s"] == "2, 4"
+    assert cells["call, us"] == "15, 31"
+    assert cells["ttc57"] == "0.8 (3, 1 WRONG)"
+    assert cells["over 4 GiB"] == "halved WRONG"
+    assert cells["CUDA"] == "1 of 2"
+
+
+def test_workloads_that_there_was_no_time_for_leave_their_cells_empty(sent):
+    speed = stored()["speed"]
+    record = changed(speed={**speed, "workloads": speed["workloads"][:2]})
+    assert table([read(sent(record))]).splitlines()[2].count("|  ") > table([stored()]).splitlines()[2].count("|  ")

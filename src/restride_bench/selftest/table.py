@@ -88,9 +88,9 @@ def _copy(copy: Mapping[str, Any]) -> str:
 
 
 def _share(name: str, speed: Mapping[str, Any]) -> str:
-    workload = next((each for each in speed["workloads"] if each["name"] == name), None)
-    share = workload and share_of_copy(workload, speed["measures"][-1])
-    return _number(share) if share else ""
+    measure = speed["measures"][-1]
+    share = next((share_of_copy(each, measure) for each in speed["workloads"] if each["name"] == name), None)
+    return "" if share is None else _number(share)
 
 
 def _ttc57(ttc57: Mapping[str, Any]) -> str:
