@@ -16,7 +16,7 @@ from dataclasses import replace
 import conftest  # noqa: F401 - poses
 
 from restride.cli.doctor import Finding
-from restride.errors import DeviceLost, OutOfDeviceMemory
+from restride.errors import DeviceLost, OutOfDeviceMemory, UnsupportedError
 from restride_bench import own, tuning
 from restride_bench.selftest import checks, speeds, worker
 from restride_bench.selftest.part import Job
@@ -62,6 +62,7 @@ FAULTS = {
     "crash late": crash_late,
     "lost": lambda: fail(DeviceLost("it is gone")),
     "full": lambda: fail(OutOfDeviceMemory("the device is full")),
+    "unsupported": lambda: fail(UnsupportedError("it cannot do that")),
     "memory": lambda: fail(MemoryError("host")),
     "mistake": lambda: fail(ZeroDivisionError("ours")),
     "shout": lambda: [os.write(descriptor, b"the driver talks\n" * 8192) for descriptor in (1, 2) for _ in range(9)],

@@ -10,6 +10,7 @@ from conftest import open_device
 from report_examples import example, many, passed, wrong_picture
 from test_bench import report as bench_report
 from test_bench_growth import made_up
+from test_devices_page import NEWER
 from test_page import ALL_OPERATIONS
 
 import restride as rs
@@ -49,12 +50,12 @@ def hundreds(path):
 
 
 def selftest(path):
-    """A device's own record, to which problems are added."""
+    """A device's own record, to which problems and newer parts are added."""
     record = json.loads((ROOT / "docs" / "devices" / "llvmpipe.json").read_text(encoding="utf-8"))
     bad = [{"verdict": Verdict.FAILED, "case": "reorder u8[2,3] -> u8[2,3]{0,1}", "message": "1 of 6 is wrong"}]
     bad = [each | {"repeat": "restride test --repro"} for each in bad]
     problems = [{"message": f"FAILED {bad[0]['case']}: {bad[0]['message']}"}]
-    path.write_text(selftest_page(record | {"problems": problems, "smoke": record["smoke"] | {"bad": bad}}))
+    path.write_text(selftest_page(record | NEWER | {"problems": problems, "smoke": record["smoke"] | {"bad": bad}}))
 
 
 def drawings(path):

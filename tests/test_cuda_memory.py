@@ -13,6 +13,7 @@ import struct
 import sys
 import weakref
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,6 +28,8 @@ from restride.runtime.instance import FD_SHARING
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor import cuda as cuda_tensors
 from restride.tensor import dlpack
+from restride_bench.selftest import checks
+from restride_bench.selftest.part import Job
 
 X = np.random.default_rng(23).standard_normal((6, 40, 5)).astype(np.float32)
 CPU, CUDA = (1, 0), (2, 1)
@@ -472,3 +475,74 @@ def test_the_runtime_kompute_has_no_cuda():
         assert tensor.__dlpack_device__() == CPU
         with pytest.raises(BufferError, match="CUDA"):
             tensor.__dlpack__(dl_device=(2, 0))
+
+
+class TorchTensor(CudaTensor):
+    """A tensor of a torch that the selftest asks for a CUDA device."""
+
+    is_cuda = True
+
+    def cpu(self):
+        return TorchTensor(self.array.copy())
+
+    def numpy(self):
+        return self.array
+
+    def mul_(self, factor):
+        self.array *= factor
+
+    def copy_(self, other):
+        self.array[...] = other.array
+
+    def expand_as(self, other):
+        return TorchTensor(np.broadcast_to(self.array, other.array.shape).copy())
+
+    def all(self):
+        return self.array.all()
+
+    def __getitem__(self, index):
+        return TorchTensor(np.asarray(self.array[index]))
+
+    def __matmul__(self, other):
+        return TorchTensor(self.array @ other.array)
+
+    def __mul__(self, factor):
+        return TorchTensor(np.asarray(self.array * np.float32(factor)))
+
+    def __add__(self, number):
+        return TorchTensor(np.asarray(self.array + np.float32(number)))
+
+    def __eq__(self, number):
+        return TorchTensor(self.array == number)
+
+    __hash__ = None
+
+
+@pytest.mark.parametrize("copies", [False, True])
+def test_the_selftest_hands_over_both_ways(copies, device, monkeypatch):
+    """With a torch that takes copies, most of its claims fail."""
+
+    def from_dlpack(x):
+        theirs = TorchTensor(taken(x).array)
+        return theirs.cpu() if copies else theirs
+
+    streams = {"Stream": lambda: None, "stream": lambda _: nullcontext(), "synchronize": lambda: None}
+    torch = SimpleNamespace(
+        __version__="9.9",
+        cuda=SimpleNamespace(is_available=lambda: True, **streams),
+        from_dlpack=from_dlpack,
+        ones=lambda *_, **__: TorchTensor(np.ones((4, 4), np.float32)),
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(checks, "find_spec", lambda _: "found")
+    job = Job(None, 60.0, True, 0)
+    vars(job)["device"] = device
+    if copies:
+        with pytest.raises(rs.UnsupportedError):  # memory that is not shared does not come back
+            checks.cuda(job)
+        return
+    part = checks.cuda(job)
+    assert part.problems == ()
+    assert part.record["torch"] == "9.9"
+    assert list(part.record["claims"].values()) == [True] * 6
+    assert part.text == "torch 9.9: 6 of 6 claims hold"

@@ -173,7 +173,8 @@ def large(job: Job) -> Part:
 
     def halved(row: npt.NDArray[np.int64], column: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
         four = [at(2 * row + i, 2 * column + j).astype(np.float64) for i in (0, 1) for j in (0, 1)]
-        return np.rint(np.sum(four, axis=0) / 4).astype(np.uint8)
+        elements: npt.NDArray[np.uint8] = np.rint(np.sum(four, axis=0) / 4).astype(np.uint8)
+        return elements
 
     found["halved"] = wrong(shrunk, halved)
     bad = [f"{name}: {count} windows" for name, count in found.items() if count]

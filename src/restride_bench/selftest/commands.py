@@ -54,7 +54,7 @@ COMMAND = (sys.executable, "-m", "restride_bench.selftest.worker")
 _LEAST = 2.0
 """A part that would get fewer seconds does not run."""
 
-_WORST_FIRST = (Exit.INTERNAL, Exit.DEVICE_FAILED, Exit.CHECK_FAILED, Exit.USAGE, Exit.NO_DEVICE)
+_WORST_FIRST = (Exit.INTERNAL, Exit.DEVICE_FAILED, Exit.CHECK_FAILED, Exit.NO_DEVICE)
 
 _UNCHANGED = (
     "format", "part", "device", "processor", "system", "versions", "status", "subject", "validation", "counts",

@@ -6,6 +6,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -212,7 +213,7 @@ def transfers(job: Job) -> Part:
 
         ways: dict[str, Callable[[], object]] = {
             "upload": upload,
-            "download": lambda x=x, back=back: device.runtime.read(x.memory, 0, back.data),
+            "download": partial(device.runtime.read, x.memory, 0, back.data),
             "rs.asarray": asarray,
             "numpy()": x.numpy,
         }
