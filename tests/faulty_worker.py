@@ -17,8 +17,8 @@ from pathlib import Path
 
 from restride.errors import DeviceLost
 from restride.kernel import Binding, KernelSpec
+from restride.kernel.modules import load_module
 from restride.runtime.loader import package
-from restride.runtime.modules import load_module
 from restride_conformance import check
 from restride_conformance.run import worker
 from restride_conformance.setting import GUARD_BYTES

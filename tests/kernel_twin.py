@@ -10,7 +10,6 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-from push_words import push_of
 from resample_twin import put_moved, run_resample
 from twin_axes import (
     TwinAxis,
@@ -31,7 +30,7 @@ from twin_axes import (
 from restride.kernel import KernelSpec
 
 APART, BACKWARDS, IN_A_ROW = range(3)
-"""Constant 4 of strided_gather_128 and strided_scatter_128: ``WORDS_LIE`` in shaders/copy/strided_copy.comp."""
+"""``WORDS_LIE`` of strided_gather_128 and strided_scatter_128, in shaders/copy/strided_copy.comp."""
 
 
 def run(kernels: tuple[KernelSpec, ...], src: np.ndarray, dst: np.ndarray) -> None:
@@ -92,65 +91,62 @@ def _walked(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
 
 
 def _strided(kernel: KernelSpec, axes: list[TwinAxis] | None, windows: list[np.ndarray], name: str) -> None:
-    src_base, dst_base, _, _, lane_stride = kernel.push
-    neighbours, each = kernel.constants[:2]
+    neighbours, each = kernel.constant("NEIGHBOURS"), kernel.constant("EACH")
     assert each in (4, 2, 1)
-    index = pieces(kernel, 128 * each)
+    src = dst = index = pieces(kernel, 128 * each)
     if axes is not None:
-        together, is_full, words_lie = kernel.constants[2:5]
-        assert is_full == (np.prod(kernel.groups) * 128 * each == len(index))
+        together = kernel.constant("TOGETHER")
+        assert kernel.constant("FULL") == (np.prod(kernel.groups) * 128 * each == len(index))
         assert not together or (neighbours and axes[0].size % each == 0)
-        if words_lie == IN_A_ROW:
-            steps = axes[0].src, axes[0].dst, signed(lane_stride)
-            assert (together, each) == (1, 4)
-            assert steps == ((4, 1, 1) if "gather" in name else (1, 4, 1))
-    src, dst, _ = (index, index, []) if axes is None else walk(index, axes)
+        src, dst, _ = walk(index, axes)
+        if "gather" in name or "scatter" in name:
+            lane_stride, words_lie = signed(kernel.pushed("lane_stride")), kernel.constant("WORDS_LIE")
+            lanes = np.arange(4) * lane_stride
+            if words_lie == IN_A_ROW:
+                assert (together, each) == (1, 4)
+                assert (axes[0].src, axes[0].dst, lane_stride) == ((4, 1, 1) if "gather" in name else (1, 4, 1))
+    dst = kernel.pushed("dst_base") + dst
     width = int(name.rsplit("_", 1)[1]) // 8
     wide_src, out = (window[: len(window) // width * width].view(f"V{width}") for window in windows)
     if "fill" in name:
-        words = np.array([src_base, lane_stride] * 2, np.uint32)[: width // 4].view(f"V{width}")
-        put(out, dst_base + dst, words.repeat(len(dst)))
-    elif "scatter" in name:
-        lanes = np.arange(4) * lane_stride
-        taken = at(wide_src, signed(src_base) + src)
-        places = dst_base + dst[:, None] + lanes
-        put(windows[1].view(np.uint32), places.ravel(), np.ascontiguousarray(taken).view(np.uint32))
+        words = np.array([kernel.pushed("low"), kernel.pushed("high")] * 2, np.uint32)[: width // 4].view(f"V{width}")
+        put(out, dst, words.repeat(len(dst)))
+        return
+    src = signed(kernel.pushed("src_base")) + src
+    if "scatter" in name:
+        taken = at(wide_src, src)
+        put(windows[1].view(np.uint32), (dst[:, None] + lanes).ravel(), np.ascontiguousarray(taken).view(np.uint32))
     elif "gather" in name:
-        lanes = np.arange(4) * signed(lane_stride)
-        assert words_lie != BACKWARDS or (signed(lane_stride) == -1 and not ((src_base + src - 3) % 4).any())
-        taken = at(windows[0].view(np.uint32), signed(src_base) + src[:, None] + lanes)
-        put(out, dst_base + dst, np.ascontiguousarray(taken).view("V16")[:, 0])
+        assert words_lie != BACKWARDS or (lane_stride == -1 and not ((src - 3) % 4).any())
+        taken = at(windows[0].view(np.uint32), src[:, None] + lanes)
+        put(out, dst, np.ascontiguousarray(taken).view("V16")[:, 0])
     else:
-        put(out, dst_base + dst, at(wide_src, signed(src_base) + src))
+        put(out, dst, at(wide_src, src))
 
 
 def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarray], rows: np.ndarray) -> None:
-    src_base, dst_base, a_size, b_size, a_src, b_dst, a_jump, b_jump, *group, per_across, per_along, indices = (
-        kernel.push
-    )
+    a_size, b_size, indices = sizes = tuple(map(kernel.pushed, ("a_size", "b_size", "indices")))
+    group = tuple(map(kernel.pushed, ("across", "along", "deep")))
     _, bits, *aligned = kernel.shader.split("_")
     itemsize = int(bits) // 8
-    words_along_b = 4 if aligned else kernel.constants[2]
+    words_along_b = 4 if aligned else kernel.constant("B_WORDS")
     assert words_along_b in (4, max(itemsize // 4, 1))
-    blocks = (16 if aligned or itemsize >= 4 else 8) // itemsize, 4 * words_along_b // itemsize
-    _blocks_once(kernel, (a_size, b_size, indices), (*blocks, 1), tuple(group), (per_across, per_along))
-    if aligned and kernel.constants[2]:
+    blocks = (16 if aligned or itemsize >= 4 else 8) // itemsize, 4 * words_along_b // itemsize, 1
+    _blocks_once(kernel, sizes, blocks, group, (kernel.pushed("per_across"), kernel.pushed("per_along")))
+    if aligned and kernel.constant("FULL"):
         assert np.prod(group) == 64
-        assert [
-            size % (block * many) for size, block, many in zip(kernel.push[2:4], blocks, group[:2], strict=True)
-        ] == [0, 0]
-        assert indices % group[2] == 0
+        assert not any(size % (block * many) for size, block, many in zip(sizes, blocks, group, strict=True))
     outer_src, outer_dst, _ = walk(np.arange(indices, dtype=np.int64), outer)
     a, b = np.meshgrid(np.arange(a_size), np.arange(b_size))
-    jumps = rows[4:8].reshape(2, 2)
     along_a, along_b = (
-        number * step + (divide(number, tuple(jump)) * by if is_split else 0)
-        for number, step, by, jump, is_split in zip(
-            (a, b), (a_src, b_dst), (a_jump, b_jump), jumps, kernel.constants[:2], strict=True
+        number * kernel.pushed(step) + (divide(number, tuple(run)) * kernel.pushed(by) if kernel.constant(jumps) else 0)
+        for number, step, by, jumps, run in (
+            (a, "a_src", "a_jump", "A_JUMPS", rows[4:6]),
+            (b, "b_dst", "b_jump", "B_JUMPS", rows[6:8]),
         )
     )
-    src = (src_base + outer_src[:, None, None] + along_a + b) % (1 << 32)
-    starts = (dst_base + outer_dst[:, None, None] + along_b) % (1 << 32)
+    src = (kernel.pushed("src_base") + outer_src[:, None, None] + along_a + b) % (1 << 32)
+    starts = (kernel.pushed("dst_base") + outer_dst[:, None, None] + along_b) % (1 << 32)
     if aligned:
         assert not any((steps * itemsize % 16).any() for steps in (src[..., :: blocks[1], :], starts))
         assert (a_size % blocks[0], b_size % blocks[1]) == (0, 0)
@@ -180,16 +176,17 @@ def _blocks_once(
 
 def _transpose_shared(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarray]) -> None:
     """transpose_shared.comp: tile by tile, by rows of whole words on both sides, or the whole words of rows."""
-    src_base, dst_base, a_size, b_size, a_src, b_src, b_dst = kernel.push
+    src_base, dst_base, a_size, b_size = map(kernel.pushed, ("src_base", "dst_base", "a_size", "b_size"))
+    a_src, b_src, b_dst = map(kernel.pushed, ("a_src", "b_src", "b_dst"))
     bits = int(kernel.shader.rsplit("_", 1)[1])
     edge, lanes = (64, 32 // bits) if bits < 32 else (32, 1)
-    edge_b = kernel.constants[0]
+    edge_b = kernel.constant("B_EDGE")
     assert edge_b in (edge, edge // 2, edge // 4, edge // 8)
     assert edge_b * bits // 8 >= 32
     assert signed(b_src) == 1 or (lanes == 1 and signed(b_src) == -1)
     outer_src, outer_dst, _ = walk(np.arange(kernel.groups[2], dtype=np.int64), outer)
-    begins_anywhere = lanes > 1 and kernel.constants[2]
-    inside = kernel.constants[1] or a_size
+    begins_anywhere = lanes > 1 and kernel.constant("ANYWHERE")
+    inside = kernel.constant("INSIDE") or a_size
     assert inside == a_size or (0 < inside < a_size and not begins_anywhere)
     steps = [a_size, b_size, a_src, b_dst, src_base, dst_base, *outer_src, *outer_dst]
     assert begins_anywhere or not any(int(step) % lanes for step in steps)
@@ -215,16 +212,16 @@ def _transpose_shared(kernel: KernelSpec, outer: list[TwinAxis], windows: list[n
 
 def _pixels(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
     """pixels.comp: of the words of a row, from that of its first element on, the elements that are its own."""
-    bits, channels, whole_loads, whole_stores, is_full, groups = kernel.constants[:6]
-    src_base, dst_base, count, row, plane_stride = kernel.push
+    bits, channels, groups = map(kernel.constant, ("BITS", "CHANNELS", "GROUPS"))
+    whole_loads, whole_stores = kernel.constant("WHOLE_LOADS"), kernel.constant("WHOLE_STORES")
+    row, plane_stride = kernel.pushed("row_size"), signed(kernel.pushed("plane_stride"))
     assert 2 <= channels <= 4
-    assert is_full == (np.prod(kernel.groups) * 128 == count)
+    assert kernel.constant("FULL") == (np.prod(kernel.groups) * 128 == kernel.pushed("pieces"))
     lanes = 32 // bits
     chunk = groups * lanes
     assert groups == 4 or (groups == 1 and whole_loads == whole_stores)
-    src, dst, coordinates = walk(pieces(kernel, 128), axes)
-    src, dst, first = (offset[:, None] for offset in (signed(src_base) + src, dst_base + dst, coordinates[0] * chunk))
-    planes = np.arange(channels) * signed(plane_stride)
+    src, dst, first = _chunks(kernel, axes, chunk)
+    planes = np.arange(channels) * plane_stride
     to_planes = kernel.shader == "pixels_to_planes"
     if to_planes:
         starts = (dst + planes)[..., None]
@@ -235,7 +232,7 @@ def _pixels(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray])
         element = np.arange(chunk * channels) - dst % lanes
         pixel, channel, written = element // channels, element % channels, dst + element
     of_row = (first + pixel >= 0) & (first + pixel < row)
-    read = src + (pixel * channels + channel if to_planes else channel * signed(plane_stride) + pixel)
+    read = src + (pixel * channels + channel if to_planes else channel * plane_stride + pixel)
     sides = ((whole_loads, src, not to_planes), (whole_stores, dst, to_planes))
     for is_whole, start, has_planes in sides:
         assert not is_whole or not ((start % chunk).any() or row % chunk or (has_planes and plane_stride % chunk))
@@ -243,27 +240,31 @@ def _pixels(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray])
     put(target, written[of_row], at(source, read[of_row]))
 
 
+def _chunks(kernel: KernelSpec, axes: list[TwinAxis], chunk: int) -> tuple[np.ndarray, ...]:
+    """Both offsets of each piece and the first element of its row that it has, a column each."""
+    src, dst, coordinates = walk(pieces(kernel, 128), axes)
+    src, dst = signed(kernel.pushed("src_base")) + src, kernel.pushed("dst_base") + dst
+    return src[:, None], dst[:, None], coordinates[0][:, None] * chunk
+
+
 def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
     """element_rows.comp: the same, of rows whose elements are a step apart in the source."""
-    bits, step, is_aligned = kernel.constants[:3]
-    src_base, dst_base, _, row, _ = kernel.push
+    bits, step, row = kernel.constant("BITS"), signed(kernel.constant("STEP")), kernel.pushed("row_size")
     lanes = 32 // bits
     chunk = 4 * lanes
-    src, dst, coordinates = walk(pieces(kernel, 128), axes)
-    src, dst, first = (offset[:, None] for offset in (signed(src_base) + src, dst_base + dst, coordinates[0] * chunk))
+    src, dst, first = _chunks(kernel, axes, chunk)
     element = np.arange(chunk) - dst % lanes
     of_row = (first + element >= 0) & (first + element < row)
-    lowest = src + min(signed(step) * (chunk - 1), 0)
-    assert 1 <= abs(signed(step)) <= 4
-    assert not is_aligned or not ((lowest % chunk).any() or (dst % chunk).any() or row % chunk)
+    lowest = src + min(step * (chunk - 1), 0)
+    assert 1 <= abs(step) <= 4
+    assert not kernel.constant("ALIGNED") or not ((lowest % chunk).any() or (dst % chunk).any() or row % chunk)
     source, target = (window.view(f"u{bits // 8}") for window in windows)
-    put(target, (dst + element)[of_row], at(source, (src + signed(step) * element)[of_row]))
+    put(target, (dst + element)[of_row], at(source, (src + step * element)[of_row]))
 
 
 def _short_rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
     """short_rows.comp: blocks of rows, which are whole words on both sides."""
-    bits, size, across, deep = kernel.constants[:4]
-    src_base, dst_base, _, _, lane_stride = kernel.push
+    bits, size, across, deep = map(kernel.constant, ("BITS", "ROW", "ACROSS", "DEEP"))
     lanes = 32 // bits
     assert 2 <= size <= 31
     if across:
@@ -272,8 +273,8 @@ def _short_rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarr
         assert across == 1 or (axes[0].size, axes[0].src) == (across, lanes)
     src, dst, _ = walk(pieces(kernel, across * deep or 128), axes)
     row, element = np.arange(lanes)[:, None], np.arange(size)
-    read = signed(src_base) + src[:, None, None] + row + element * signed(lane_stride)
-    written = dst_base + dst[:, None, None] + row * size + element
+    read = signed(kernel.pushed("src_base")) + src[:, None, None] + row + element * signed(kernel.pushed("lane_stride"))
+    written = kernel.pushed("dst_base") + dst[:, None, None] + row * size + element
     assert not (read[:, 0] % lanes).any()
     assert not (written[:, 0, 0] % lanes).any()
     source, target = (window.view(f"u{bits // 8}") for window in windows)
@@ -282,31 +283,31 @@ def _short_rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarr
 
 def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
     dst, coordinates = destination(kernel, axes)
-    unsigned = np.dtype(f"u{kernel.constants[0] // 8}")
+    unsigned = np.dtype(f"u{kernel.constant('BITS') // 8}")
     if kernel.shader == "element_fill":
-        put(windows[1].view(unsigned), dst, np.full(len(dst), kernel.push[0]).astype(unsigned))
+        put(windows[1].view(unsigned), dst, np.full(len(dst), kernel.pushed("low")).astype(unsigned))
     elif kernel.shader == "element_pad":
-        src = signed(kernel.push[0]) + sum(
+        src = signed(kernel.pushed("src_base")) + sum(
             coordinate * axis.src for axis, coordinate in zip(axes, coordinates, strict=True)
         )
         is_inside = np.ones(len(dst), bool)
         for axis, coordinate in zip(axes, coordinates, strict=True):
             is_inside &= (coordinate - axis.pairs[0]) % (1 << 32) < axis.pairs[1]
-        low, high = kernel.push[4:]
-        elements = np.full(len(dst), low | high << 32).astype(unsigned)
+        elements = np.full(len(dst), kernel.pushed("low") | kernel.pushed("high") << 32).astype(unsigned)
         source = at(by_elements(windows[0], unsigned), np.where(is_inside, src, 0))  # the kernel loads element 0 too
         elements[is_inside] = source[is_inside]
         put(by_elements(windows[1], unsigned), dst, elements)
     elif kernel.shader == "convert_elements":
-        src = kernel.push[0] + sum(coordinate * axis.src for axis, coordinate in zip(axes, coordinates, strict=True))
+        src = kernel.pushed("src_base") + sum(
+            coordinate * axis.src for axis, coordinate in zip(axes, coordinates, strict=True)
+        )
         places = pair_places(kernel, axes, coordinates, len(dst))
         _put_converted(kernel, windows, np.broadcast_to(src, dst.shape) % (1 << 32), dst, places)
     else:
         assert kernel.shader in ("element_copy", "resample_nearest")
         if kernel.shader == "element_copy":
-            _, _, are_whole, is_full = kernel.constants[:4]
-            count, lanes = kernel.push[2], 32 // kernel.constants[0]
-            assert is_full == (are_whole and np.prod(kernel.groups) * 128 == count)
+            are_whole, count, lanes = kernel.constant("WHOLE_WORDS"), kernel.pushed("pieces"), 4 // unsigned.itemsize
+            assert kernel.constant("FULL") == (are_whole and np.prod(kernel.groups) * 128 == count)
             assert not are_whole or ((np.diff(dst) == 1).all() and len(dst) == count * lanes)
         put_moved(kernel, windows, axes, coordinates, dst, parameters)
 
@@ -314,12 +315,10 @@ def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray
 def _digits(kernel: KernelSpec, windows: list[np.ndarray], rows: np.ndarray) -> None:
     """digit_copy.comp: the same program, with checks that a number is there before it is used, and never negative."""
     converts = kernel.shader == "digit_convert"
-    bits, words, fill = kernel.constants[:3]
-    room = kernel.constants[-1]
-    src_base, dst_base, _, _, upper = kernel.push[:5]
+    src_base = kernel.pushed("src_base" if converts else "src_base_or_low")
     index = pieces(kernel, 128)
     axes, digits, src_terms, dst_terms = (int(word) for word in rows[0])
-    assert axes + digits <= room
+    assert axes + digits <= kernel.constant("NUMBERS")
     numbers: dict[int, np.ndarray] = {}
     row = 1
     for number, size, *multiplier in rows[row : row + axes]:
@@ -331,7 +330,7 @@ def _digits(kernel: KernelSpec, windows: list[np.ndarray], rows: np.ndarray) -> 
     def sum_of_terms(count: int, start: int) -> np.ndarray:
         nonlocal row
         terms, row = rows[row : row + count], row + count
-        total = np.full(kernel.push[2], start, np.int64)
+        total = np.full(len(index), start, np.int64)
         for number, coefficient, *_ in terms:
             total = total + numbers[int(number)] * signed(int(coefficient))
         return total
@@ -344,16 +343,16 @@ def _digits(kernel: KernelSpec, windows: list[np.ndarray], rows: np.ndarray) -> 
         if modulus:
             value = value - modulus * divide(value, tuple(multipliers[:2]))
         numbers[axes + digit] = divide(value, tuple(multipliers[2:])) if divisor > 1 else value
-    src, dst = sum_of_terms(src_terms, signed(src_base)), sum_of_terms(dst_terms, signed(dst_base))
+    src, dst = sum_of_terms(src_terms, signed(src_base)), sum_of_terms(dst_terms, signed(kernel.pushed("dst_base")))
     if converts:
         counts, row = rows[row], row + 1
-        starts = kernel.push[5:7]
+        starts = kernel.pushed("src_pairs"), kernel.pushed("dst_pairs")
         pairs = [sum_of_terms(int(count), start) % (1 << 32) for count, start in zip(counts[:2], starts, strict=True)]
         _put_converted(kernel, windows, src, dst, pairs)
         return
-    width = bits * words // 8
-    if fill:
-        value = (src_base | upper << 32) & ((1 << 8 * width) - 1)
+    width = kernel.constant("BITS") * kernel.constant("WORDS") // 8
+    if kernel.constant("FILL"):
+        value = (src_base | kernel.pushed("high") << 32) & ((1 << 8 * width) - 1)
         taken = np.frombuffer(value.to_bytes(width, "little") * len(dst), f"V{width}")
     else:
         taken = at(windows[0][: len(windows[0]) // width * width].view(f"V{width}"), src)
@@ -362,13 +361,14 @@ def _digits(kernel: KernelSpec, windows: list[np.ndarray], rows: np.ndarray) -> 
 
 def _fours(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
     """convert.comp with FOURS: four neighbours of the destination in each plane, by loads and stores of whole words."""
-    push = push_of(kernel)
-    steps, planes, is_run, _, is_aligned, in_row, loads_row = kernel.constants[5:12]
-    assert 1 < planes <= 4 if "planes" in kernel.shader else planes == 1
+    is_aligned, in_row = kernel.constant("WHOLE_STORES"), kernel.constant("IN_ROW")
+    has_planes = kernel.shader == "convert_planes"
+    planes, is_run = (kernel.constant("PLANES"), 1) if has_planes else (1, kernel.constant("WIDE"))
+    assert 1 < planes <= 4 or not has_planes
     src, dst, coordinates = walk(pieces(kernel, 512), axes)
     pairs = pair_places(kernel, axes, coordinates, len(dst))
     # Every element that is made: its four, its plane, its lane.
-    src, dst = ((offset + base)[:, None, None] for offset, base in ((src, push.src_base), (dst, push.dst_base)))
+    src, dst = (kernel.pushed("src_base") + src)[:, None, None], (kernel.pushed("dst_base") + dst)[:, None, None]
     plane, lane = np.arange(planes)[:, None], np.arange(4)
     if is_run:
         first = src % (1 << 32)
@@ -376,28 +376,26 @@ def _fours(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) 
         assert kernel_types(kernel)[0].itemsize * planes <= 16  # what the array of a run holds: 16 words
         taken = first + lane * planes + plane
     else:
-        taken = (src + lane * signed(push.lane_stride) + 0 * plane) % (1 << 32)
-    made = dst + plane * push.plane_stride + lane
+        taken = (src + lane * signed(kernel.pushed("lane_stride")) + 0 * plane) % (1 << 32)
+    made = dst + plane * kernel.pushed("plane_stride") + lane
     assert not is_aligned or not (made[..., 0] % 4).any()
-    assert is_aligned or kernel.constants[0] >= 32
+    assert is_aligned or kernel_types(kernel)[1].itemsize >= 4
     if in_row:
-        assert kernel.constants[1]
+        assert kernel.constant("NEIGHBOURS")
         for offsets, step in ((taken, axes[0].src), (made, axes[0].dst), *((start, 0) for start in pairs)):
             by_invocation = offsets.reshape(-1, 4, *offsets.shape[1:])
             assert not ((np.diff(by_invocation, axis=1) - step) % (1 << 32)).any()
-    if loads_row:
+    if kernel.constant("LOADS_ROW"):
         width = kernel_types(kernel)[0].itemsize
         assert (in_row, is_run) == (1, 1)
         assert width <= 2
         assert width * planes <= 4
         assert not (first[::4] % 16).any()
-    its_pairs = [
-        np.broadcast_to(start[:, None, None] + plane * by_plane + lane * along_four, made.shape).ravel() % (1 << 32)
-        for start, by_plane, along_four in (
-            (pairs[0], push.src_pair_plane, push.src_pair_lane if steps & 128 else 0),
-            (pairs[1], push.dst_pair_plane, push.dst_pair_lane if steps & 256 else 0),
-        )
-    ]
+    its_pairs = []
+    for side, start, bit in zip(("src", "dst"), pairs, (128, 256), strict=True):
+        along_four = kernel.pushed(f"{side}_pair_lane") if kernel.constant("STEPS") & bit else 0
+        place = start[:, None, None] + plane * kernel.pushed(f"{side}_pair_plane") + lane * along_four
+        its_pairs.append(np.broadcast_to(place, made.shape).ravel() % (1 << 32))
     # A word of up to 128 bits is inside its window or not read at all.
     for window, dtype, offsets, is_wide in zip(
         windows, kernel_types(kernel), (taken, made), (is_run, is_aligned), strict=True

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from push_words import push_of
 from twin_axes import (
     TwinAxis,
     at,
@@ -56,14 +55,14 @@ def put_moved(
 ) -> None:
     """Elements as they are, from where index tables and strides say."""
     src = _moved_from(kernel, axes, coordinates, parameters, len(dst))
-    source, out = (window.view(f"u{kernel.constants[0] // 8}") for window in windows)
+    source, out = (window.view(f"u{kernel.constant('BITS') // 8}") for window in windows)
     put(out, dst, at(source, src))
 
 
 def _moved_from(
     kernel: KernelSpec, axes: list[TwinAxis], coordinates: list[np.ndarray], words: np.ndarray, count: int
 ) -> np.ndarray:
-    src = np.full(count, kernel.push[0], np.int64)
+    src = np.full(count, kernel.pushed("src_base"), np.int64)
     for axis, coordinate in zip(axes, coordinates, strict=True):
         src += words[4 * axis.table + coordinate] if axis.table else coordinate * axis.src
     return src % (1 << 32)
@@ -78,11 +77,16 @@ def _put_resampled(
     parameters: np.ndarray,
 ) -> None:
     source = by_elements(windows[0], kernel_types(kernel)[0])
-    if kernel.constants[6]:
+    if kernel.constant("SLOTS_AND_KIND"):
         value = _nested_sums(kernel, source, axes, coordinates, parameters)
     else:
         value = at(source, _moved_from(kernel, axes, coordinates, parameters, len(dst)))
     put_converted(kernel, windows[1], value, dst, pair_places(kernel, axes, coordinates, len(dst)))
+
+
+def _slots(kernel: KernelSpec) -> int:
+    """SLOTS of taps.glsl: interpolated axes."""
+    return kernel.constant("SLOTS_AND_KIND") & 3
 
 
 def _is_fixed(kernel: KernelSpec) -> bool:
@@ -92,7 +96,7 @@ def _is_fixed(kernel: KernelSpec) -> bool:
 
 def _shift(kernel: KernelSpec, place: int) -> int:
     """shift_of in taps.glsl."""
-    return push_of(kernel).shifts >> 8 * place & 0xFF
+    return kernel.pushed("shifts") >> 8 * place & 0xFF
 
 
 def _numbers(kernel: KernelSpec, elements: np.ndarray) -> np.ndarray:
@@ -113,8 +117,7 @@ def _nested_sums(
     kernel: KernelSpec, source: np.ndarray, axes: list[TwinAxis], coordinates: list[np.ndarray], words: np.ndarray
 ) -> np.ndarray:
     """Slot 0 innermost, as value_1, value_2, ... of resample.comp."""
-    slots = kernel.constants[6]
-    offset = np.full(len(coordinates[0]), kernel.push[0], np.int64)
+    offset = np.full(len(coordinates[0]), kernel.pushed("src_base"), np.int64)
     taps = {}
     for axis, coordinate in zip(axes, coordinates, strict=True):
         if axis.table:
@@ -123,7 +126,7 @@ def _nested_sums(
             taps[axis.slot] = (axis.src, weights)
         else:
             offset += coordinate * axis.src
-    assert sorted(taps) == list(range(slots & 3))
+    assert sorted(taps) == list(range(_slots(kernel)))
 
     def value(slot: int, offset: np.ndarray) -> np.ndarray:
         if slot < 0:
@@ -140,7 +143,7 @@ def _sum(kernel: KernelSpec, weights: np.ndarray, values: Sequence[np.ndarray], 
     What the additions of a long sum lose is summed beside it.
     """
     if _is_fixed(kernel):
-        is_last = slot + 1 == kernel.constants[6] & 3
+        is_last = slot + 1 == _slots(kernel)
         element, product_bits = (_shift(kernel, 0), _shift(kernel, 1)) if is_last else (0, 0)
         products = [weights[..., tap].astype(np.int64) * (value >> element) for tap, value in enumerate(values)]
         assert all((np.abs(product) < 1 << 31).all() for product in products)
@@ -153,7 +156,7 @@ def _sum(kernel: KernelSpec, weights: np.ndarray, values: Sequence[np.ndarray], 
         with np.errstate(invalid="ignore"):  # an infinite sum
             added = total - before
             lost = lost + ((before - (total - added)) + (addend - added))
-    is_long = (np.count_nonzero(weights, axis=-1) > SHORT_SUM) & (kernel.constants[6] & LONG << slot != 0)
+    is_long = (np.count_nonzero(weights, axis=-1) > SHORT_SUM) & (kernel.constant("SLOTS_AND_KIND") & LONG << slot != 0)
     return np.where(is_long & np.isfinite(lost) & (lost != 0), total + lost, total)
 
 
@@ -164,12 +167,12 @@ def _result(kernel: KernelSpec, total: np.ndarray) -> np.ndarray:
         places, bits = _shift(kernel, 2), _shift(kernel, 3)
         rounded = total + (1 << places >> 1) >> places
         return rounded.clip(0, (1 << bits) - 1) if bits else rounded
-    return np.where(total == 0, np.float32(0), total) if kernel.constants[6] & GRADIENT else total
+    return np.where(total == 0, np.float32(0), total) if kernel.constant("SLOTS_AND_KIND") & GRADIENT else total
 
 
 def _place(kernel: KernelSpec, words: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """blocks.glsl: the piece of a row, the block of rows and the index along the axes outside."""
-    number, first, blocks = pieces(kernel, 128), *kernel.push[3:5]
+    number, first, blocks = pieces(kernel, 128), kernel.pushed("row_pieces"), kernel.pushed("blocks")
     rest = number if first == 1 else divide(number, tuple(words[4:6]))
     outer = rest if blocks == 1 else divide(rest, tuple(words[6:8]))
     return number - rest * first, rest - outer * blocks, outer
@@ -177,20 +180,19 @@ def _place(kernel: KernelSpec, words: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
     """resample_rows.comp, in both its forms: pieces of a row, blocks of rows, and the axes outside the rows."""
-    bits, elements = kernel.constants[:2]
-    position, tabled, *_, along_axis_0, group = kernel.constants[7:15]
-    rows = kernel.constants[16]
+    elements, position, rows = map(kernel.constant, ("ELEMENTS", "ROW_AXIS", "ROWS"))
+    along_axis_0 = kernel.constant("ALONG_AXIS_0")
     row = axes[position]
     assert rows in NUMBERS_OF_ROWS
-    assert kernel.push[4] == -(-row.size // rows)
-    assert elements * bits >= 32
+    assert kernel.pushed("blocks") == -(-row.size // rows)
+    assert elements * kernel.constant("BITS") >= 32
     _check_taps(kernel, axes, parameters)
-    assert tabled == sum(1 << k for k, axis in enumerate(axes) if axis.table)
+    assert kernel.constant("TABLED") == sum(1 << k for k, axis in enumerate(axes) if axis.table)
     piece, block, outer = _place(kernel, parameters)
     # Of every invocation its lanes, and of these its rows.
     lane = np.arange(elements)
     index = piece[:, None] * elements + (0 if along_axis_0 else lane)
-    dst = np.full(index.shape, kernel.push[1], np.int64)
+    dst = np.full(index.shape, kernel.pushed("dst_base"), np.int64)
     coordinates: list[np.ndarray] = []
     for k, axis in enumerate(axes):
         if k == position:
@@ -213,7 +215,7 @@ def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], p
     chosen = [each[is_row] for each in coordinates]
     if kernel.shader == "resample_runs":
         _check_runs(kernel, axes[0], parameters)
-    if not group or kernel.shader == "resample_runs":
+    if kernel.shader == "resample_runs" or not kernel.constant("GROUP"):
         _put_resampled(kernel, windows, axes, chosen, dst[is_row], parameters)
         return
     source = by_elements(windows[0], kernel_types(kernel)[0])
@@ -223,12 +225,14 @@ def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], p
 
 def _cells(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
     """resample_cells.comp: four neighbours along axis 0 in blocks of rows; offsets and weights are those of row 0."""
-    position, between, taps, taps_0, taps_1, step, rows = kernel.constants[7:14]
-    slots = kernel.constants[6] & 3
+    position, between, step, rows = map(kernel.constant, ("ROW_AXIS", "AXIS_1", "STEP", "ROWS"))
+    taps, taps_0, taps_1 = map(kernel.constant, ("TAPS", "TAPS_0", "TAPS_1"))
+    slots = _slots(kernel)
     of_slots = {0: (0, taps_0), slots - 1: (position, taps), **({1: (between, taps_1)} if slots == 3 else {})}
     assert len(of_slots) == slots > 1
     assert rows in NUMBERS_OF_ROWS
-    assert kernel.push[3:5] == (axes[0].size // 4, -(-axes[position].size // rows))
+    assert kernel.pushed("row_pieces") == axes[0].size // 4
+    assert kernel.pushed("blocks") == -(-axes[position].size // rows)
     piece, block, outer = _place(kernel, parameters)
     # Of every invocation its rows, and of these the four neighbours.
     of_row = block[:, None] * rows + np.arange(rows)
@@ -243,7 +247,7 @@ def _cells(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
     assert not outer.any()
     is_row = of_row < axes[position].size
     chosen = [np.broadcast_to(each.reshape(len(piece), -1), is_row.shape)[is_row] for each in coordinates]
-    src, dst = np.full(len(chosen[0]), kernel.push[0], np.int64), np.full(len(chosen[0]), kernel.push[1], np.int64)
+    src, dst = (np.full(len(chosen[0]), base, np.int64) for base in map(kernel.pushed, ("src_base", "dst_base")))
     of_tables = {axis.slot: k for k, axis in enumerate(axes) if axis.table}
     assert of_tables == {slot: k for slot, (k, _) in of_slots.items()}
     sums: dict[int, tuple[int, np.ndarray]] = {}
@@ -280,29 +284,31 @@ def _cells(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
 
 def _check_taps(kernel: KernelSpec, axes: list[TwinAxis], words: np.ndarray) -> None:
     """The taps that are compiled in are those of the tables: of the row axis, and of the slots inside."""
-    position, _, taps, taps_0, taps_1, axis_1 = kernel.constants[7:13]
-    slots = kernel.constants[6] & 3
+    position, axis_1 = kernel.constant("ROW_AXIS"), kernel.constant("AXIS_1")
+    taps, taps_0, taps_1 = map(kernel.constant, ("TAPS", "TAPS_0", "TAPS_1"))
+    slots, times = _slots(kernel), kernel.constant("REPEATED")
+    row, rows = axes[position], kernel.constant("ROWS")
     inside = {axis.slot: k for k, axis in enumerate(axes) if axis.table and k != position}
+    assert kernel.constant("WHOLE_BLOCKS") == (times > 1 and rows % times == 0 and row.size % rows == 0)
     if not slots:
-        row, times = axes[position], taps_0
         moved = np.arange(row.size) // times * row.src % (1 << 32)
         assert taps == 1
         assert times == 1 or (words[4 * row.table + np.arange(row.size)] == moved).all()
-        rows = kernel.constants[16]
-        assert axis_1 == int(times > 1 and rows % times == 0 and row.size % rows == 0)
         _check_pattern(kernel, axes[0], words)
         return
+    assert times == 1
+    assert kernel.shader == "resample_runs" or not kernel.constant("PATTERN")
     assert 1 <= min(taps, taps_0, taps_1) <= max(taps, taps_0, taps_1) <= MOST_TAPS
-    assert (axes[position].taps, axes[position].slot) == (taps, slots - 1)
+    assert (row.taps, row.slot) == (taps, slots - 1)
     assert sorted(inside) == list(range(slots - 1))
     assert slots < 2 or axes[inside[0]].taps == taps_0
     assert slots < 3 or (axes[inside[1]].taps, inside[1]) == (taps_1, axis_1)
 
 
 def _check_pattern(kernel: KernelSpec, axis: TwinAxis, words: np.ndarray) -> None:
-    """Without weights, constant 11 says the same as the table of axis 0, or nothing."""
-    pattern, group = kernel.constants[11], kernel.constants[14]
-    if pattern == 1:
+    """PATTERN says the same as the table of axis 0, or nothing."""
+    pattern, group = kernel.constant("PATTERN"), kernel.constant("GROUP")
+    if not pattern:
         return
     assert pattern >> 16 == 1
     assert group
@@ -313,24 +319,24 @@ def _check_pattern(kernel: KernelSpec, axis: TwinAxis, words: np.ndarray) -> Non
 
 def _check_runs(kernel: KernelSpec, axis: TwinAxis, words: np.ndarray) -> None:
     """resample_rows.comp with RUNS: every piece finds what its neighbours read in its run."""
-    elements, along_axis_0, group = kernel.constants[1], *kernel.constants[13:15]
+    elements = kernel.constant("ELEMENTS")
     assert elements in (1, 2, 4, 8)
-    assert along_axis_0
+    assert kernel.constant("ALONG_AXIS_0")
     assert (axis.slot, axis.src) == (0, 1)
     assert not axis.size % elements
     first = _row(kernel, words, axis, np.arange(axis.size))[1].astype(np.int32).reshape(-1, elements)
-    assert (np.ptp(first, axis=1) + axis.taps).max() <= group <= MOST_IN_RUN
+    assert (np.ptp(first, axis=1) + axis.taps).max() <= kernel.constant("RUN") <= MOST_IN_RUN
 
 
 def _from_groups(
     kernel: KernelSpec, source: np.ndarray, axes: list[TwinAxis], coordinates: list[np.ndarray], words: np.ndarray
 ) -> np.ndarray:
     """keep_group: where the elements lie that are taken out of one load for the four of a piece."""
-    group = kernel.constants[14]
+    group = kernel.constant("GROUP")
     assert group in (4 // source.itemsize, 8 // source.itemsize, 16 // source.itemsize)
     assert axes[0].size % 4 == 0
     first = 4 * axes[0].table + coordinates[0] // 4 * 4
-    offset = kernel.push[0] + words[first] // group * group
+    offset = kernel.pushed("src_base") + words[first] // group * group
     for axis, coordinate in zip(axes[1:], coordinates[1:], strict=True):
         offset = offset + (words[4 * axis.table + coordinate] if axis.table else coordinate * axis.src)
     loaded = offset % (1 << 32) // group * group
@@ -346,19 +352,20 @@ def _four_at(kernel: KernelSpec, source: np.ndarray, offset: np.ndarray, aligned
 
 def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
     """resample_fours.comp with ALONG: pieces are pixels along the axis of the taps, in blocks of rows."""
-    position, aligned, row, channels, channel_axis, rows = kernel.constants[7:13]
+    position, row, rows = map(kernel.constant, ("TAP_AXIS", "ROW_AXIS", "ROWS"))
+    aligned, channels, channel_axis = map(kernel.constant, ("ALIGNED", "CHANNELS", "CHANNEL_AXIS"))
     taps, table = axes[position].taps, axes[position]
-    assert kernel.constants[:2] == (32, 0)
-    assert kernel.constants[6] & 3 == 1
-    assert (axes[position].src, kernel.push[3]) == (channels, axes[position].size)
+    assert kernel_types(kernel)[1].itemsize == 4
+    assert _slots(kernel) == 1
+    assert (table.src, kernel.pushed("row_pieces")) == (channels, table.size)
     assert channels <= MOST_CHANNELS
     assert channels == 1 or (axes[channel_axis].size, axes[channel_axis].src) == (channels, 1)
     assert taps % 4 == 0
     assert rows in NUMBERS_OF_ROWS
-    assert kernel.push[4] == -(-axes[row].size // rows)
+    assert kernel.pushed("blocks") == -(-axes[row].size // rows)
     piece, block, outer = _place(kernel, parameters)
     weights, first = _row(kernel, parameters, table, piece)
-    src, dst = first + kernel.push[0], kernel.push[1] + piece * table.dst
+    src, dst = first + kernel.pushed("src_base"), kernel.pushed("dst_base") + piece * table.dst
     coordinates = [np.zeros_like(piece) for _ in axes]
     coordinates[position] = piece
     walked = [k for k in range(len(axes)) if k not in (position, row) and (channels == 1 or k != channel_axis)]
@@ -388,21 +395,21 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
 
 def _across(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
     """resample_fours.comp without ALONG: four neighbours, which share their taps."""
-    push = push_of(kernel)
-    position, aligned = kernel.constants[7:9]
+    position, aligned = kernel.constant("TAP_AXIS"), kernel.constant("ALIGNED")
     table, first_axis = axes[position], axes[0]
-    assert kernel.constants[6] & 3 == 1
+    is_word = kernel_types(kernel)[1].itemsize == 4
+    assert _slots(kernel) == 1
     assert (first_axis.src, first_axis.dst, first_axis.table) == (1, 1, 0)
     piece, _, outer = _place(kernel, parameters)
     coordinates = [np.minimum(4 * piece, first_axis.size - 4)]
     made_before = 4 * piece - coordinates[0]
-    assert not made_before.any() or (not aligned and kernel.constants[0] == 32)
+    assert not made_before.any() or (not aligned and is_word)
     for axis in axes[1:]:
         rest = axis.divide_by_size(outer)
         coordinates.append(outer - rest * axis.size)
         outer = rest
     assert not outer.any()
-    src, dst = np.full(len(piece), push.src_base, np.int64), np.full(len(piece), push.dst_base, np.int64)
+    src, dst = (np.full(len(piece), base, np.int64) for base in map(kernel.pushed, ("src_base", "dst_base")))
     for k, (axis, coordinate) in enumerate(zip(axes, coordinates, strict=True)):
         src += _row(kernel, parameters, axis, coordinate)[1] if k == position else coordinate * axis.src
         dst += coordinate * axis.dst
@@ -413,7 +420,7 @@ def _across(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
     ]
     total = _sum(kernel, weights[:, None], of_taps)
     made = dst[:, None] + np.arange(4)
-    assert not (made[:, 0] % 4).any() or (not aligned and kernel.constants[0] == 32)
+    assert not (made[:, 0] % 4).any() or (not aligned and is_word)
     places = pair_places(kernel, axes, coordinates, len(dst))
     steps = [first_axis.pairs[side] * np.arange(4) for side in (0, 1)]
     is_own = np.arange(4) >= made_before[:, None]

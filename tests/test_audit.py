@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sampled import sample
+from twin_axes import kernel_types
 
 import restride as rs
 from restride.cli import main
 from restride.cli.process import UsageError
 from restride.kernel import Binding, KernelSpec, Limits, Run
+from restride.kernel.modules import interface_of, load_module
 from restride.runtime.loader import DRIVER_VARIABLES
-from restride.runtime.modules import load_module
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride_bench.audit import goals
@@ -84,8 +85,12 @@ def test_a_recording_has_the_choices_of_a_gpu_and_needs_no_device():
 
 def elements_written(kernel: KernelSpec) -> int:
     """Elements of the bytes that a kernel may write; those of copies of wide words count as f32."""
-    width = re.search(r"_(8|16|32|64|128)\b", kernel.shader)
-    bits = int(width[1]) if width else kernel.constants[0]
+    if width := re.search(r"_(\d+)", kernel.shader):
+        bits = int(width[1])
+    elif "BITS" in interface_of(kernel.shader).constants:
+        bits = kernel.constant("BITS")
+    else:
+        bits = 8 * kernel_types(kernel)[1].itemsize
     return sum(binding.nbytes for binding in kernel.bindings if binding.writes) * 8 // min(bits, 32)
 
 

@@ -17,7 +17,7 @@ from planned_cases import KernelsAlone, kernels_of
 from restride.arithmetic import ROUNDINGS
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
-from restride.kernel import Choices, Limits
+from restride.kernel import Choices, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.layout.views import broadcast_to, index, permute, reshape
 from restride.ops.crop_resize import CROPPED_TYPES, FLIPS, UNITS
@@ -486,7 +486,7 @@ def widths_of(shader: str) -> set[int]:
     """The bits of the words that a shader moves in ci."""
     reorders = [case for case in CI if case.op == "reorder" and case["permute"] is None and is_copied(case)]
     kernels = (copy_kernels(viewed_desc(case), case.dst, Limits()) for case in reorders)
-    return {kernel.constants[0] for each in kernels for kernel in each if kernel.shader == shader}
+    return {kernel.constant("BITS") for each in kernels for kernel in each if kernel.shader == shader}
 
 
 NO_CASES = ("#", "bare_", "light_")
@@ -508,6 +508,10 @@ def test_every_shader_module_is_reached(name: str) -> None:
     assert not missing
 
 
+def source_and_slots(kernel: KernelSpec) -> tuple[int, int]:
+    return kernel.constant("SRC_TYPE"), kernel.constant("SLOTS_AND_KIND") & 3
+
+
 def test_ci_reaches_the_kernels_of_resamplings_in_every_form() -> None:
     """Pixels of any channels, fours put together; groups, runs, cells and elements of any width."""
     channels, groups, fours, runs, cells, repeats = set(), set(), set(), set(), set(), set()
@@ -516,17 +520,17 @@ def test_ci_reaches_the_kernels_of_resamplings_in_every_form() -> None:
             continue
         for kernel in kernels_of(case):
             if kernel.shader == "resample_along":
-                channels.add(kernel.constants[10])
+                channels.add(kernel.constant("CHANNELS"))
             elif kernel.shader == "resample_runs":
-                runs.add((kernel.constants[1], kernel.constants[2], kernel.constants[6] & 3))
+                runs.add((kernel.constant("ELEMENTS"), *source_and_slots(kernel)))
             elif kernel.shader == "resample_cells":
-                cells.add((kernel.constants[2], kernel.constants[6] & 3))
-            elif kernel.shader == "resample_rows" and kernel.constants[14]:
-                repeats.add(kernel.constants[10] > 1)
-                source = DTYPES[list(ELEMENT_TYPES)[kernel.constants[2]]].itemsize
-                groups.add((source, source * kernel.constants[14]))
+                cells.add(source_and_slots(kernel))
+            elif kernel.shader == "resample_rows" and kernel.constant("GROUP"):
+                repeats.add(kernel.constant("REPEATED") > 1)
+                source = DTYPES[list(ELEMENT_TYPES)[kernel.constant("SRC_TYPE")]].itemsize
+                groups.add((source, source * kernel.constant("GROUP")))
             if kernel.shader in ("resample_along", "resample_across"):
-                fours.add((kernel.shader, kernel.constants[2], bool(kernel.constants[8])))
+                fours.add((kernel.shader, kernel.constant("SRC_TYPE"), bool(kernel.constant("ALIGNED"))))
     assert channels == {1, 2, 3, 4}
     assert groups >= {(1, 4), (1, 8), (1, 16), (2, 4), (2, 8), (2, 16), (4, 8), (4, 16)}
     types = [list(ELEMENT_TYPES).index(name) for name in ("u8", "f16", "f32")]

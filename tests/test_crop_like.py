@@ -244,7 +244,7 @@ def test_all_that_is_read_is_bound(like, box, place):
         of_columns, of_rows = columns[:, 2], np.concatenate([rows[:, 2], rows[:, 2] + words[7]])
     else:
         of_columns, of_rows = columns[:, 1], rows[:, 1:3]
-    base = int(np.array(kernel.push[0], np.uint32).astype(np.int32))
+    base = int(np.array(kernel.pushed("src_base"), np.uint32).astype(np.int32))
     two = 2 if like is None or (columns[:, 3] == 2).any() else 1
     assert base + int(of_columns.min()) + int(of_rows.min()) >= 0
     assert base + int(of_columns.max()) + int(of_rows.max()) + two * channels <= kernel.bindings[0].nbytes

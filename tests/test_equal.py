@@ -8,16 +8,13 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from push_words import words_of
 from sampled import sample
-from test_shader_contract import members_of_push_constants
 from test_tensor import Costs, FromDLPack, assert_equal
 
 import restride as rs
 from restride.dtypes import DTYPES
 from restride.kernel import Limits
 from restride.plan.two_sources import equal_kernels
-from restride.runtime.modules import load_module
 
 NUMBERS = [0, 1, 2, 3, 0.5, 127, 128, 255, 256, 448, 2**11 + 1, 2**24, 2**24 + 1, 2**31 - 1, 2**31, 2**32 - 1, 2**32]
 NUMBERS += [2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1025, 2**63 - 1024, 2**63 - 1, 2**63, 2**64 - 2049, 2**64 - 1, 2**64]
@@ -187,7 +184,3 @@ def test_cut_comparisons_are_right(vulkan_device):
     assert len(kernels) > 4
     vulkan_device.runtime.submit(kernels, (ours.memory, result.memory, theirs.memory))
     assert_equal(result.numpy(), x == y)
-
-
-def test_push_constants_have_the_names_of_the_plan():
-    assert members_of_push_constants(load_module("equal_elements")) == list(words_of("equal_elements"))

@@ -19,7 +19,7 @@ from restride.cli.files import read_array
 from restride.cli.process import UsageError
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError, DeviceError
-from restride.runtime import modules
+from restride.kernel import modules
 from restride.runtime.specialization import specialized
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools" / "reliability"))
@@ -182,7 +182,7 @@ def test_a_png_that_does_not_begin_with_its_header_is_refused(tmp_path):
 def test_a_manifest_whose_entry_is_none_is_damaged(tmp_path, monkeypatch, entry):
     import json
 
-    (tmp_path / "manifest.json").write_text(json.dumps({"format": 1, "modules": {"copy": entry}}))
+    (tmp_path / "manifest.json").write_text(json.dumps({"format": 2, "modules": {"copy": entry}}))
     monkeypatch.setattr(modules, "spirv_folder", lambda: tmp_path)
     modules.manifest.cache_clear()
     with pytest.raises(DeviceError, match=r"manifest\.json is damaged at 'copy'; reinstall restride"):

@@ -14,9 +14,9 @@ import restride as rs
 from restride.cli import main
 from restride.errors import DescriptorError
 from restride.kernel import Binding, Choices, KernelSpec
+from restride.kernel.modules import load_module, manifest
 from restride.runtime import list_devices
 from restride.runtime.instance import physical_devices
-from restride.runtime.modules import load_module, manifest
 from restride_bench.own import has_clock
 from restride_conformance.record import Target, Verdict
 from restride_conformance.run.limits import BOUNDS, open_within

@@ -24,8 +24,8 @@ from spirv_kernels import glslang
 import restride as rs
 from restride.errors import DescriptorError, DeviceError, UnsupportedError
 from restride.kernel import Binding, KernelSpec, Limits
+from restride.kernel.modules import load_module, manifest, spirv_folder
 from restride.runtime import RUNTIMES, open_runtime
-from restride.runtime.modules import load_module, manifest, spirv_folder
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride_conformance import Case, Verdict, catalogue, run_case, shader
 from restride_conformance.operations import is_arithmetic

@@ -255,5 +255,5 @@ def random_strides(rng: random.Random, sizes: list[int], itemsize: int) -> Tenso
 def test_rows_of_channels_are_one_axis_of_the_widest_elements():
     (kernel,) = pad_kernels(TensorDesc("u8", (4, 6, 4)), TensorDesc("u8", (6, 10, 4)), (1, 2, 0), 7, Limits())
     assert kernel.shader == "element_pad"
-    assert (kernel.constants[0], kernel.constants[15]) == (64, 2)
-    assert kernel.push[4:] == (0x07070707, 0x07070707)
+    assert (kernel.constant("BITS"), kernel.constant("RANK")) == (64, 2)
+    assert (kernel.pushed("low"), kernel.pushed("high")) == (0x07070707, 0x07070707)

@@ -257,8 +257,8 @@ def test_no_choice_changes_a_byte(src, dst, limits):
 def test_bytes_that_a_group_of_a_transpose_writes_along_a_row(src, choice, groups_of):
     desc = TensorDesc.parse(src)
     chosen = replace(ROOMY, choices=Choices(transpose=choice))
-    push = copy_kernels(desc, TensorDesc.parse(src + "{0,1}"), chosen)[0].push
-    assert (push.across, push.along, push.deep) == groups_of
+    kernel = copy_kernels(desc, TensorDesc.parse(src + "{0,1}"), chosen)[0]
+    assert tuple(map(kernel.pushed, ("across", "along", "deep"))) == groups_of
 
 
 @pytest.mark.parametrize(
@@ -276,9 +276,12 @@ def test_bytes_that_a_group_of_a_transpose_writes_along_a_row(src, choice, group
 def test_whole_words_of_elements_are_written_without_a_look_for_holes(src, dst, pieces):
     limits = SteeredLimits(elements_per_dispatch=1)
     kernels = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), limits)
-    assert [(kernel.shader, kernel.push[3], kernel.push[2], *kernel.constants[1:4]) for kernel in kernels] == [
-        ("element_copy", first, words, 1, is_whole, is_full) for first, words, is_whole, is_full in pieces
-    ]
+    assert {kernel.shader for kernel in kernels} == {"element_copy"}
+    assert all(kernel.constant("OWN_WORDS") for kernel in kernels)
+    assert [
+        (*map(kernel.pushed, ("first_word", "pieces")), *map(kernel.constant, ("WHOLE_WORDS", "FULL")))
+        for kernel in kernels
+    ] == pieces
 
 
 @pytest.mark.parametrize(
@@ -293,7 +296,7 @@ def test_full_groups_fill_every_row_of_groups(rows, parts):
     """A row has at most eight groups."""
     src, dst = TensorDesc.parse(f"u8[{rows},7,3]{{strides=(21,-3,1),offset=18}}"), TensorDesc.parse(f"u8[{rows},7,3]")
     kernels = copy_kernels(src, dst, SteeredLimits(elements_per_dispatch=1, max_group_count=(8, 65535, 2)))
-    assert [(kernel.groups, kernel.push[2], kernel.constants[3]) for kernel in kernels] == parts
+    assert [(kernel.groups, kernel.pushed("pieces"), kernel.constant("FULL")) for kernel in kernels] == parts
     source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
     result = np.full(dst.nbytes, 171, np.uint8)
     run(kernels, source, result)
@@ -313,7 +316,7 @@ def test_full_groups_fill_every_row_of_groups(rows, parts):
 def test_large_gathers_are_cut_where_full_groups_end(src, dst, pieces):
     src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
     kernels = copy_kernels(src, dst, SteeredLimits(elements_per_dispatch=1))
-    assert [(kernel.shader, kernel.push[2], kernel.constants[3]) for kernel in kernels] == [
+    assert [(kernel.shader, kernel.pushed("pieces"), kernel.constant("FULL")) for kernel in kernels] == [
         ("strided_gather_128", count, is_full) for count, is_full in pieces
     ]
     source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
@@ -340,7 +343,8 @@ def test_short_rows_go_by_blocks_of_a_group(src, dst, across, deep, limits):
     together = replace(limits, choices=Choices.usual("discrete"))
     if limits is ROOMY:
         (kernel,) = copy_kernels(src, dst, together)
-        assert (kernel.shader, kernel.constants[2:4]) == ("short_rows", (across, deep))
+        assert kernel.shader == "short_rows"
+        assert (kernel.constant("ACROSS"), kernel.constant("DEEP")) == (across, deep)
     if src.numel > 1 << 13:  # slow in numpy
         return
     source = np.random.default_rng(3).integers(0, 256, src.nbytes, np.uint8)
@@ -382,7 +386,7 @@ def test_what_rows_of_a_transpose_have_outside_whole_words_goes_by_elements(src,
     transposed, *others = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), limits)
     assert transposed.shader.startswith("transpose_shared" if limits.choices.transpose == "shared" else "transpose")
     assert [kernel.shader for kernel in others] == ["element_copy"] * len(ends)
-    assert [kernel.push[2] for kernel in others] == [257 * end for end in ends]
+    assert [kernel.pushed("pieces") for kernel in others] == [257 * end for end in ends]
 
 
 @pytest.mark.parametrize(
@@ -403,8 +407,8 @@ def test_groups_of_transposes_are_full(src, dst, shader, jumps, group):
     src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
     kernels = copy_kernels(src, dst, ROOMY)
     assert [kernel.shader for kernel in kernels] == [shader]
-    assert kernels[0].constants[:2] == jumps
-    assert kernels[0].push[8:11] == group
+    assert tuple(map(kernels[0].constant, ("A_JUMPS", "B_JUMPS"))) == jumps
+    assert tuple(map(kernels[0].pushed, ("across", "along", "deep"))) == group
     if src.nbytes < 1 << 20:
         source = np.random.default_rng(3).integers(0, 256, src.nbytes, np.uint8)
         result = np.zeros(dst.nbytes, np.uint8)
@@ -425,7 +429,7 @@ def test_pieces_of_an_invocation_lie_along_one_axis(src, dst, first):
     (kernel,) = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), ROOMY)
     words = np.frombuffer(kernel.parameters, np.uint32).tolist()
     assert kernel.shader.startswith("strided_copy")
-    assert kernel.constants[2] == (first is not None)
+    assert kernel.constant("TOGETHER") == (first is not None)
     assert words[8:11] == first or first is None
 
 
@@ -446,7 +450,7 @@ def test_copies_of_words_have_many_invocations_where_these_are_to_be_many(src, d
     src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
     choices = Choices(elements=elements, invocations="many")
     (kernel,) = copy_kernels(src, dst, SteeredLimits(choices=choices))
-    assert (kernel.shader, kernel.push[2], kernel.constants[1]) == (shader, pieces, each)
+    assert (kernel.shader, kernel.pushed("pieces"), kernel.constant("EACH")) == (shader, pieces, each)
     assert math.prod(kernel.groups) * 128 >= pieces // each >= choices.fewest_invocations(src.numel)
     source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
     result = np.full(dst.nbytes, 171, np.uint8)
@@ -472,7 +476,7 @@ def test_fours_of_rows_that_begin_anywhere_go_together(src, dst, words_lie):
     src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
     (kernel,) = copy_kernels(src, dst, ROOMY)
     assert kernel.shader in ("strided_gather_128", "strided_scatter_128")
-    assert kernel.constants[4] == words_lie
+    assert kernel.constant("WORDS_LIE") == words_lie
     source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
     result = np.full(dst.nbytes, 171, np.uint8)
     run((kernel,), source, result)
@@ -499,7 +503,7 @@ def test_pixels_go_by_one_group_where_invocations_are_to_be_many(src, dst):
         result = np.full(dst.nbytes, 171, np.uint8)
         run((kernel,), source, result)
         np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
-        groups[invocations] = kernel.constants[5], kernel.push[2]
+        groups[invocations] = kernel.constant("GROUPS"), kernel.pushed("pieces")
     assert (groups["few"][0], groups["many"][0]) == (4, 1)
     assert groups["many"][1] > 3 * groups["few"][1]
 
@@ -581,7 +585,7 @@ def test_axes_are_told_by_the_storage_buffer_and_their_number_by_a_constant():
     src = TensorDesc("f32", (2, 3, 5), (20, 1, 4))
     (kernel,) = copy_kernels(src, TensorDesc("f32", (2, 3, 5)), ROOMY)
     words = np.frombuffer(kernel.parameters, np.uint32).tolist()
-    assert kernel.constants == (1, 4, *[0] * 13, 3)
+    assert [kernel.constant(name) for name in ("NEIGHBOURS", "EACH", "TOGETHER", "FULL", "RANK")] == [1, 4, 0, 0, 3]
     assert words[0] == 3
     assert [words[row : row + 3] for row in (8, 20, 32)] == [[5, 4, 1], [3, 1, 5], [2, 20, 15]]
 

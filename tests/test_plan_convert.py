@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from kernel_twin import run
-from push_words import push_of
 from random_layouts import random_layout, random_sizes
 from test_plan_tiles import random_view
 
@@ -125,9 +123,9 @@ def planned(src: str, dst: str, limits: Limits = ROOMY, **arguments: object) -> 
     return check(TensorDesc.parse(src), TensorDesc.parse(dst), limits, **arguments)
 
 
-def only(kernels: list[KernelSpec]) -> tuple[str, KernelSpec, SimpleNamespace]:
-    (kernel,) = kernels
-    return kernel.shader, kernel, push_of(kernel)
+def only(src: str, dst: str, limits: Limits = ROOMY, **arguments: object) -> KernelSpec:
+    (kernel,) = planned(src, dst, limits, **arguments)
+    return kernel
 
 
 # --- groups of four
@@ -138,8 +136,8 @@ def only(kernels: list[KernelSpec]) -> tuple[str, KernelSpec, SimpleNamespace]:
 def test_a_run_is_made_four_by_four_and_its_rest_alone(src, dst):
     kernels = planned(f"{src}[2050]", f"{dst}[2050]")
     assert [kernel.shader for kernel in kernels] == ["convert_fours", "convert_elements"]
-    assert kernels[0].push[2] == 2048 // 4
-    assert kernels[0].constants[6:8] == (1, 1)
+    assert kernels[0].pushed("pieces") == 2048 // 4
+    assert kernels[0].constant("WIDE")
     assert len(planned(f"{src}[2048]", f"{dst}[2048]")) == 1
     assert len(planned(f"{src}[1034]", f"{dst}[1034]")) == 1, "a second dispatch must pay"
 
@@ -159,10 +157,9 @@ def test_interleaved_channels_become_planes_run_by_run(src, dst, channels):
         {"src_scale": scale, "dst_scale": np.array([2, 4]).reshape(2, 1, 1, 1)},
         {"src_scale": np.arange(1, 9), "dst_zero_point": zero_point},
     ):
-        shader, kernel, push = only(planned(interleaved, f"{dst}[{sizes}]", **arguments))
-        assert shader == "convert_planes"
-        assert kernel.constants[6:8] == (channels, 1)
-        assert (push.pieces, push.plane_stride) == (2 * 32 // 4, 32)
+        kernel = only(interleaved, f"{dst}[{sizes}]", **arguments)
+        assert (kernel.shader, kernel.constant("PLANES")) == ("convert_planes", channels)
+        assert (kernel.pushed("pieces"), kernel.pushed("plane_stride")) == (2 * 32 // 4, 32)
 
 
 @pytest.mark.parametrize(
@@ -180,16 +177,18 @@ def test_interleaved_channels_become_planes_run_by_run(src, dst, channels):
     ],
 )
 def test_other_strides_are_read_element_by_element_and_written_by_four(src, dst):
-    shader, kernel, push = only(planned(src, dst, dst_scale=2))
-    assert shader == "convert_fours"
-    assert kernel.constants[6:8] == (1, 0)
-    assert push.plane_stride == 0
+    kernel = only(src, dst, dst_scale=2)
+    assert (kernel.shader, kernel.constant("WIDE"), kernel.pushed("plane_stride")) == ("convert_fours", 0, 0)
 
 
 @pytest.mark.parametrize("dst", ["f32[6,12]{strides=(13,1),offset=0}", "s64[6,12]{strides=(-14,1),offset=70}"])
 def test_fours_of_whole_words_may_begin_anywhere(dst):
-    shader, kernel, _ = only(planned("u8[6,12]", dst, src_scale=3))
-    assert (shader, kernel.constants[9]) == ("convert_fours", 0)
+    kernel = only("u8[6,12]", dst, src_scale=3)
+    assert (kernel.shader, kernel.constant("WHOLE_STORES")) == ("convert_fours", 0)
+
+
+def rows_found(kernel: KernelSpec) -> tuple[int, int]:
+    return kernel.constant("IN_ROW"), kernel.constant("LOADS_ROW")
 
 
 @pytest.mark.parametrize(
@@ -206,13 +205,13 @@ def test_fours_of_whole_words_may_begin_anywhere(dst):
     ],
 )
 def test_four_fours_of_a_row_are_found_together(src, dst, in_row):
-    assert only(planned(src, dst, src_scale=3))[1].constants[10:12] == in_row
-    assert only(planned(src, dst, GPU, src_scale=3))[1].constants[10:12] == (0, 0)
+    assert rows_found(only(src, dst, src_scale=3)) == in_row
+    assert rows_found(only(src, dst, GPU, src_scale=3)) == (0, 0)
 
 
 def test_fours_with_pairs_of_their_own_are_found_each_by_itself():
     for scale, in_row in ((np.arange(1, 33), (0, 0)), (np.arange(1, 4).reshape(3, 1), (1, 1))):
-        assert only(planned("u8[3,32]", "f32[3,32]", src_scale=scale))[1].constants[10:12] == in_row
+        assert rows_found(only("u8[3,32]", "f32[3,32]", src_scale=scale)) == in_row
 
 
 @pytest.mark.parametrize(
@@ -230,7 +229,7 @@ def test_fours_with_pairs_of_their_own_are_found_each_by_itself():
     ],
 )
 def test_integers_divided_by_ordinary_scales_leave_out_what_is_not_normal(src, arguments, is_normal):
-    assert only(planned(f"{src}[6,12]", "f32[6,12]", **arguments))[1].constants[4] == 4 + 16 * is_normal
+    assert only(f"{src}[6,12]", "f32[6,12]", **arguments).constant("ROUNDING") == 4 + 16 * is_normal
 
 
 @pytest.mark.parametrize(
@@ -243,8 +242,7 @@ def test_integers_divided_by_ordinary_scales_leave_out_what_is_not_normal(src, a
     ],
 )
 def test_bytes_are_divided_the_short_way_where_every_quotient_allows_it(dst, scale, is_short):
-    kernel = only(planned("u8[6,12]", dst, dst_scale=np.float32(scale)))[1]
-    assert kernel.constants[4] == 4 + 16 + 32 * is_short
+    assert only("u8[6,12]", dst, dst_scale=np.float32(scale)).constant("ROUNDING") == 4 + 16 + 32 * is_short
 
 
 @pytest.mark.parametrize(
@@ -253,7 +251,7 @@ def test_bytes_are_divided_the_short_way_where_every_quotient_allows_it(dst, sca
 def test_planes_of_an_odd_size_are_cut_where_their_last_four_ends(dst, shaders):
     kernels = planned("u8[3,31,37]{0,2,1}", f"{dst}[3,31,37]", src_scale=np.array([3, 0.5, 7]).reshape(-1, 1, 1))
     assert [kernel.shader for kernel in kernels] == shaders
-    assert kernels[0].constants[9] == 0
+    assert not any(kernel.constant("WHOLE_STORES") for kernel in kernels if kernel.shader == "convert_planes")
 
 
 @pytest.mark.parametrize(
@@ -269,25 +267,25 @@ def test_planes_of_an_odd_size_are_cut_where_their_last_four_ends(dst, shaders):
 def test_what_is_not_in_whole_fours_is_written_element_by_element(dst):
     sizes = dst[dst.index("[") : dst.index("]") + 1]
     columns_first = "{0,1}"
-    shader, _, _ = only(planned(f"f32{sizes}{columns_first}", dst, src_scale=3))
-    assert shader == "convert_elements"
+    assert only(f"f32{sizes}{columns_first}", dst, src_scale=3).shader == "convert_elements"
 
 
 def test_which_fours_an_invocation_makes_is_the_device_s():
-    assert only(planned("f32[64]", "u8[64]", ROOMY))[1].constants[1] == 1
-    assert only(planned("f32[64]", "u8[64]", GPU))[1].constants[1] == 0
+    assert only("f32[64]", "u8[64]", ROOMY).constant("NEIGHBOURS") == 1
+    assert only("f32[64]", "u8[64]", GPU).constant("NEIGHBOURS") == 0
 
 
 # --- pairs
 
 
 def test_a_number_for_all_elements_is_a_push_constant_and_arrays_follow_the_axes():
-    _, scalar, _ = only(planned("f32[8,12]", "s8[8,12]", src_scale=0.5, src_zero_point=-3, dst_zero_point=7))
-    values = np.array(scalar.push[7:11], np.uint32).view(np.float32)
+    scalar = only("f32[8,12]", "s8[8,12]", src_scale=0.5, src_zero_point=-3, dst_zero_point=7)
+    names = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point")
+    values = np.array([scalar.pushed(name) for name in names], np.uint32).view(np.float32)
     np.testing.assert_array_equal(values, np.array([0.5, -3, 1, 7], np.float32))
-    _, arrays, push = only(planned("f32[8,12]", "s8[8,12]", src_scale=np.arange(1, 13)))
+    arrays = only("f32[8,12]", "s8[8,12]", src_scale=np.arange(1, 13))
     assert len(arrays.parameters) - len(scalar.parameters) >= 12 * PAIR_BYTES
-    assert push.src_pair_lane == 1
+    assert arrays.pushed("src_pair_lane") == 1
     assert len(arrays.parameters) % 16 == 0
 
 
@@ -370,8 +368,8 @@ def test_how_to_round_is_a_constant_of_the_kernel():
     src, dst = TensorDesc("f32", (8,)), TensorDesc("u8", (8,))
     done = arithmetic(src, dst, (0,), dst_scale=2, dst_zero_point=3, rounds_first=True, rounding="half_away")
     (kernel,) = convert_kernels(src, dst, done, ROOMY)
-    assert kernel.constants[4] == 2 + 4 + 8
+    assert kernel.constant("ROUNDING") == 2 + 4 + 8
     (plain,) = convert_kernels(src, TensorDesc("s32", (8,)), NO_ARITHMETIC, ROOMY)
-    assert plain.constants[4:6] == (4, 0)
+    assert (plain.constant("ROUNDING"), plain.constant("STEPS")) == (4, 0)
     (wraps,) = convert_kernels(src, dst, Arithmetic(saturate=False, rounding="truncate"), ROOMY)
-    assert wraps.constants[4] == 1
+    assert wraps.constant("ROUNDING") == 1

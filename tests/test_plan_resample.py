@@ -76,7 +76,8 @@ def test_cells_are_the_worked_example():
     made = by_cells(problem("u8[8,1080,1920]", "u8[8,540,960]", AREA), ROOMY)
     assert (made.shader, made.total, made.row_pieces, made.blocks) == ("resample_cells", 130_560, 240, 68)
     # The rows are axis 1, of two taps like axis 0, whose cells are two apart; no slot between.
-    assert (made.axes, made.rows) == ((1, 0, 2, 2, 1, 2), 8)
+    taps = {"TAPS": 2, "TAPS_0": 2, "TAPS_1": 1}
+    assert made.constants == {"ROW_AXIS": 1, "AXIS_1": 0, **taps, "STEP": 2, "ROWS": 8}
 
 
 @pytest.mark.parametrize(
@@ -124,15 +125,11 @@ def test_what_has_no_cells(src, dst, choice):
 
 def test_rows_are_the_worked_example():
     made = by_rows(problem("u8[3,224,224]", "u8[3,1080,1920]", LINEAR), ROOMY)
-    assert (made.shader, made.total, made.row_pieces, made.blocks, made.owned) == (
-        "resample_runs",
-        97_200,
-        240,
-        135,
-        8,
-    )
+    assert (made.shader, made.total, made.row_pieces, made.blocks) == ("resample_runs", 97_200, 240, 135)
     # The rows are axis 1, axes 0 and 1 have tables, of two taps each; no slot 1 inside; along axis 0, runs of three.
-    assert made.axes == (1, 3, 2, 2, 2, 0, 1, 3)
+    axes = {"ROW_AXIS": 1, "TABLED": 3, "TAPS": 2, "TAPS_0": 2, "TAPS_1": 2, "AXIS_1": 0}
+    moved = {"REPEATED": 1, "WHOLE_BLOCKS": 0}
+    assert made.constants == {"BITS": 8, "ELEMENTS": 8, **axes, "ALONG_AXIS_0": 1, "RUN": 3, "ROWS": 8, **moved}
 
 
 def test_taps_are_the_worked_example():
@@ -142,14 +139,16 @@ def test_taps_are_the_worked_example():
     assert made.problem.axes[0].table.taps == 20
     # Planes and rows are one axis, of 405 blocks.
     assert (made.shader, made.total, made.row_pieces, made.blocks) == ("resample_along", 90_720, 224, 405)
-    assert made.axes == (0, 1, 1, 1, 0)
+    pixels = {"CHANNELS": 1, "CHANNEL_AXIS": 0}
+    assert made.constants == {"TAP_AXIS": 0, "ALIGNED": 1, "ROW_AXIS": 1, **pixels, "ROWS": 8}
     apart = by_taps(problem("u8[3,1080,1920]{strides=(2073604,1920,1)}", "f32[3,1080,224]", WIDENED), ROOMY)
     assert (apart.total, apart.row_pieces, apart.blocks) == (90_720, 224, 135)
 
 
 def test_neighbours_are_the_worked_example():
     made = by_neighbours(problem("f32[3,1080,224]", "u8[3,224,224]", WIDENED))
-    assert (made.shader, made.total, made.axes) == ("resample_across", 37_632, (1, 1))
+    assert (made.shader, made.total) == ("resample_across", 37_632)
+    assert made.constants == {"TAP_AXIS": 1, "ALIGNED": 1}
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
@@ -159,12 +158,15 @@ def test_channels_side_by_side_are_one_pixel(channels):
         assert made.shader == "resample_across"
         return
     assert (made.shader, made.total, made.blocks) == ("resample_along", 12 * 3, 3)
-    assert made.axes == (int(channels > 1), 1, 2 if channels > 1 else 1, channels, 0)
+    axes = {"TAP_AXIS": 1, "ROW_AXIS": 2} if channels > 1 else {"TAP_AXIS": 0, "ROW_AXIS": 1}
+    assert made.constants == {**axes, "ALIGNED": 1, "CHANNELS": channels, "CHANNEL_AXIS": 0, "ROWS": 8}
 
 
 def test_channels_of_a_planar_destination_lie_side_by_side_in_the_source_alone():
     made = chosen("u8[9,64,3]", "f32[9,12,3]{1,0,2}")
-    assert (made.shader, made.axes) == ("resample_along", (0, 1, 1, 3, 2))
+    axes = {"TAP_AXIS": 0, "ROW_AXIS": 1, "CHANNEL_AXIS": 2}
+    assert made.shader == "resample_along"
+    assert made.constants == {**axes, "ALIGNED": 1, "CHANNELS": 3, "ROWS": 8}
 
 
 BY_TAPS = ("f32[9,64]", "f32[9,12]", WIDENED, None)
@@ -204,7 +206,7 @@ def test_what_is_not_made_by_taps(src, dst, choice, axes):
 )
 def test_fours_of_rows_that_are_not_whole_fours_are_put_together(src, dst):
     made = by_taps(problem(src, dst, WIDENED), ROOMY)
-    assert (made.shader, made.axes[1]) == ("resample_along", 0)
+    assert (made.shader, made.constants["ALIGNED"]) == ("resample_along", 0)
 
 
 def test_whole_fours_that_no_binding_covers_are_not_made_by_taps():
@@ -253,7 +255,7 @@ def test_what_is_not_made_by_neighbours(src, dst, choice, axes):
 )
 def test_neighbours_that_are_not_whole_fours_are_put_together(src, dst, pieces):
     made = by_neighbours(problem(src, dst, WIDENED))
-    assert (made.shader, made.row_pieces, made.axes[1]) == ("resample_across", pieces, 0)
+    assert (made.shader, made.row_pieces, made.constants["ALIGNED"]) == ("resample_across", pieces, 0)
 
 
 @pytest.mark.parametrize(
@@ -269,10 +271,10 @@ def test_neighbours_that_are_not_whole_fours_are_put_together(src, dst, pieces):
 def test_a_gpu_has_fewer_rows_where_invocations_would_be_too_few(src, dst, elements, rows):
     asked = problem(src, dst, LINEAR)
     made = by_rows(asked, replace(ROOMY, choices=Choices.usual("discrete")))
-    assert (made.owned, made.rows) == (elements, rows)
+    assert (made.constants["ELEMENTS"], made.constants["ROWS"]) == (elements, rows)
     assert made.total == asked.count // (elements * rows) >= min(asked.count // 4, 80_000)
-    assert by_rows(asked, replace(ROOMY, choices=Choices("apart", "shared", "8", "few"))).rows == 8
-    assert by_rows(asked, ROOMY).rows == 8
+    assert by_rows(asked, replace(ROOMY, choices=Choices("apart", "shared", "8", "few"))).constants["ROWS"] == 8
+    assert by_rows(asked, ROOMY).constants["ROWS"] == 8
 
 
 @pytest.mark.parametrize(
@@ -289,7 +291,8 @@ def test_a_gpu_has_as_many_rows_of_pixels_as_a_cache_keeps_and_invocations_allow
     asked = problem(src, dst, Request(mode="cubic", antialias=True), axes=(1,) if src.endswith(",3]") else None)
     for choices, rows in ((Choices("apart"), few), (Choices("apart", invocations="many"), many), (Choices(), 8)):
         made = by_taps(asked, replace(ROOMY, choices=choices))
-        assert (made.rows, made.blocks) == (rows, -(-asked.axes[made.axes[2]].size // rows))
+        assert made.constants["ROWS"] == rows
+        assert made.blocks == -(-asked.axes[made.constants["ROW_AXIS"]].size // rows)
 
 
 BY_ROWS = ("u8[8,8]", "u8[12,12]", LINEAR)
@@ -320,7 +323,8 @@ def test_what_is_not_made_by_rows(src, dst, choice):
 
 
 def test_four_taps_are_made_by_rows_and_five_are_not():
-    assert by_rows(problem("f32[8,8]", "f32[12,12]", Request(mode="cubic")), ROOMY).axes[2:4] == (4, 4)
+    cubic = by_rows(problem("f32[8,8]", "f32[12,12]", Request(mode="cubic")), ROOMY).constants
+    assert (cubic["TAPS"], cubic["TAPS_0"]) == (4, 4)
     four, five = problem("f32[24,8]", "f32[6,12]", AREA), problem("f32[25,8]", "f32[5,12]", AREA)
     assert [axis.table.taps for axis in (four.axes[1], five.axes[1])] == [4, 5]
     assert by_rows(four, ROOMY) is not None
@@ -329,7 +333,8 @@ def test_four_taps_are_made_by_rows_and_five_are_not():
 
 def test_what_fits_nothing_else_is_made_by_elements():
     made = chosen("u8[24,24]", "u8[5,13]", AREA)
-    assert (made.shader, made.owned, made.total, made.axes) == ("resample", 1, -(-5 * 13 // 4), ())
+    assert (made.shader, made.total) == ("resample", -(-5 * 13 // 4))
+    assert made.constants == {"BITS": 8, "OWN_WORDS": 1}
 
 
 # --- groups
@@ -353,7 +358,7 @@ def test_what_fits_nothing_else_is_made_by_elements():
 def test_four_neighbours_of_whole_factors_are_of_one_group(dtype, factor, group):
     made = chosen(f"{dtype}[8,16]", f"{dtype}[{8 * factor},{16 * factor}]", NEAREST)
     assert made.shader == "resample_rows"
-    assert made.axes[7] == group
+    assert made.constants["GROUP"] == group
 
 
 @pytest.mark.parametrize(
@@ -369,8 +374,9 @@ def test_four_neighbours_of_whole_factors_are_of_one_group(dtype, factor, group)
     ],
 )
 def test_neighbours_that_are_no_group(src, dst):
-    assert chosen("f32[8,16]", "f32[16,32]", NEAREST).axes[7] == 2
-    assert (0, *chosen(src, dst, NEAREST).axes)[-1] == 0
+    assert chosen("f32[8,16]", "f32[16,32]", NEAREST).constants["GROUP"] == 2
+    made = chosen(src, dst, NEAREST)
+    assert made.shader == "resample" or (made.shader, made.constants["GROUP"]) == ("resample_rows", 0)
 
 
 @pytest.mark.parametrize(
@@ -388,7 +394,7 @@ def test_neighbours_that_are_no_group(src, dst):
 )
 def test_rows_that_are_repeated(src, dst, choice, times):
     assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), choice)
-    assert chosen(src, dst, choice).axes[3] == times
+    assert chosen(src, dst, choice).constants["REPEATED"] == times
 
 
 @pytest.mark.parametrize(
@@ -396,16 +402,17 @@ def test_rows_that_are_repeated(src, dst, choice, times):
     [
         ("f32[8,16]", "f32[16,32]", 0x11100, 1),
         ("f32[8,16]", "f32[16,64]", 0x10000, 1),
-        ("u8[8,16]", "u8[32,32]", 1, 1),  # the table of u8 has groups of four: elements 0 0 1 1, then 2 2 3 3
+        ("u8[8,16]", "u8[32,32]", 0, 1),  # the table of u8 has groups of four: elements 0 0 1 1, then 2 2 3 3
         ("f16[8,16]", "f16[24,32]", 0x11100, 0),  # blocks of eight rows, each row thrice
         ("f32[9,16]", "f32[18,32]", 0x11100, 0),  # the last block has two rows
-        ("f32[8,16]", "f32[16,24]", 1, 1),  # 0 1 1 2, which is no group
+        ("f32[8,16]", "f32[16,24]", 0, 1),  # 0 1 1 2, which is no group
         ("f32[8,16]", "f32[20,32]", 0x11100, 0),
     ],
 )
 def test_patterns_and_whole_blocks_of_rows_that_are_moved(src, dst, pattern, whole):
     assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), NEAREST)
-    assert chosen(src, dst, NEAREST).axes[4:6] == (pattern, whole)
+    made = chosen(src, dst, NEAREST).constants
+    assert (made["PATTERN"], made["WHOLE_BLOCKS"]) == (pattern, whole)
 
 
 @pytest.mark.parametrize(
@@ -425,7 +432,8 @@ def test_patterns_and_whole_blocks_of_rows_that_are_moved(src, dst, pattern, who
 )
 def test_runs_that_neighbours_read(src, dst, choice, elements, run):
     made = chosen(src, dst, choice)
-    assert (made.shader, made.owned, made.axes[6:]) == ("resample_runs", elements, (1, run))
+    assert made.shader == "resample_runs"
+    assert [made.constants[name] for name in ("ELEMENTS", "ALONG_AXIS_0", "RUN")] == [elements, 1, run]
 
 
 @pytest.mark.parametrize(
@@ -443,7 +451,7 @@ def test_runs_that_neighbours_read(src, dst, choice, elements, run):
 def test_neighbours_that_read_far_apart_are_fewer(src, dst, choice, elements):
     assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), choice)
     made = chosen(src, dst, choice)
-    assert (made.shader, made.owned) == ("resample_rows", elements)
+    assert (made.shader, made.constants["ELEMENTS"]) == ("resample_rows", elements)
 
 
 @pytest.mark.parametrize(
@@ -467,7 +475,7 @@ def test_what_shares_no_run(src, dst):
 def test_a_load_of_a_group_ends_inside_the_window(src, dst):
     """12 bytes of every 16 are read: sixteen at once would end past the last of them, and there is no group."""
     (kernel,) = assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), NEAREST)
-    assert (kernel.shader, kernel.constants[14]) == ("resample_rows", 0)
+    assert (kernel.shader, kernel.constant("GROUP")) == ("resample_rows", 0)
 
 
 # --- tables in fours
@@ -617,8 +625,8 @@ def test_pixels_in_blocks_of_rows_are_what_elements_are(types, rows, channels):
     for most in CANDIDATES["rows"]:
         (kernel,) = assert_same_bits(src, dst, WIDENED, replace(ROOMY, choices=Choices(rows=most)))
         assert kernel.shader == "resample_along"
-        assert kernel.constants[10] == channels
-        assert kernel.constants[12] == int(most)
+        assert kernel.constant("CHANNELS") == channels
+        assert kernel.constant("ROWS") == int(most)
 
 
 @pytest.mark.parametrize("types", [("u8", "u8"), ("f16", "f16"), ("f32", "f32"), ("f32", "u8"), ("u8", "f32")])
@@ -647,13 +655,13 @@ def test_blocks_of_rows_are_what_elements_are(types, src, dst, choice):
         limits = replace(ROOMY, choices=Choices(rows=most))
         (kernel,) = assert_same_bits(TensorDesc(src_type, src), TensorDesc(dst_type, dst), choice, limits)
         if src == (9, 6, 12):
-            assert (kernel.shader, kernel.constants[13]) == ("resample_cells", int(most))
+            assert (kernel.shader, kernel.constant("ROWS")) == ("resample_cells", int(most))
             continue
         if dst[-1] % 4 == 0:
             assert kernel.shader == ("resample_rows" if choice is NEAREST else "resample_runs")
         else:
             assert kernel.shader == ("resample_rows" if dst_type == "f32" else "resample")
-        assert kernel.shader == "resample" or kernel.constants[16] == int(most)
+        assert kernel.shader == "resample" or kernel.constant("ROWS") == int(most)
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def test_groups_of_neighbours(dtype, factor, rows, vulkan_device, monkeypatch):
     tensor = rs.asarray(x, device=vulkan_device)
     target = (rows * factor, 48 * factor)
     kernels, made = assert_same_bits(lambda: rs.resample(tensor, target, mode="nearest"), vulkan_device, monkeypatch)
-    assert [(kernel.shader, kernel.constants[14] > 0) for kernel in kernels] == [("resample_rows", True)]
+    assert [(kernel.shader, kernel.constant("GROUP") > 0) for kernel in kernels] == [("resample_rows", True)]
     np.testing.assert_array_equal(made, x.repeat(factor, 1).repeat(factor, 2))
 
 
@@ -230,7 +230,7 @@ def test_windows_of_groups(dtype, vulkan_device, monkeypatch):
                     vulkan_device,
                     monkeypatch,
                 )
-                groups |= {kernel.constants[14] for kernel in kernels}
+                groups |= {kernel.constant("GROUP") for kernel in kernels}
     assert len(groups) > 1
     assert 0 in groups
 

@@ -8,14 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from judges import judge
-from push_words import words_of
-from test_shader_contract import members_of_push_constants
 
 import restride as rs
 from restride.cli.demo import draw_sheet
 from restride.kernel import Limits
 from restride.plan.two_sources import light_kernels
-from restride.runtime.modules import load_module
 
 RNG = np.random.default_rng(7)
 PHOTO = RNG.integers(0, 256, (37, 52, 3), np.uint8)
@@ -187,10 +184,6 @@ def test_light_is_cut_where_a_binding_ends(vulkan_device):
     assert len(kernels) > 4
     vulkan_device.runtime.submit(kernels, (src.memory, dst.memory, alpha.memory))
     assert np.array_equal(dst.numpy(), codes.astype(np.float32) ** 2)
-
-
-def test_push_constants_have_the_names_of_the_plan():
-    assert members_of_push_constants(load_module("light_elements")) == list(words_of("light_elements"))
 
 
 @pytest.mark.usefixtures("vulkan_device")

@@ -8,8 +8,7 @@ import pytest
 import runtime_process
 
 from restride.errors import DeviceError
-from restride.kernel import Binding, KernelSpec
-from restride.runtime import modules
+from restride.kernel import Binding, KernelSpec, modules
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
 kernels = runtime_process.kernels
@@ -20,7 +19,7 @@ def shipped(tmp_path, monkeypatch, kernels):
     code = (kernels / "bump.spv").read_bytes()
     (tmp_path / "bump.spv").write_bytes(code)
     entry = {"sha256": hashlib.sha256(code).hexdigest(), "bytes": len(code), "source": "bump.comp", "defines": []}
-    manifest = {"format": 1, "modules": {"bump": entry, "lost": entry}}
+    manifest = {"format": 2, "modules": {"bump": entry, "lost": entry}}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     monkeypatch.setattr(modules, "spirv_folder", lambda: tmp_path)
     modules.load_module.cache_clear()
@@ -61,9 +60,9 @@ def test_what_is_missing_is_named(shipped):
     for text, message in [
         ("{", "is damaged"),
         ("[" * 100_000, "is damaged"),
-        ("[]", "not of format 1"),
-        ('{"format": 2}', "not of format 1"),
-        ('{"format": 1, "modules": {"other": []}}', "is damaged"),
+        ("[]", "not of format 2"),
+        ('{"format": 1}', "not of format 2"),
+        ('{"format": 2, "modules": {"other": []}}', "is damaged"),
     ]:
         (shipped / "manifest.json").write_text(text)
         modules.manifest.cache_clear()

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
 import pytest
-from push_words import words_of
 
 from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
-from restride.kernel import CANDIDATES
+from restride.kernel import CANDIDATES, Binding, KernelSpec
+from restride.kernel.modules import interface_of, load_module, manifest
 from restride.plan import crops, resample
 from restride.plan import resample as invocations
 from restride.plan.convert import ELEMENT_TYPES, FOURS_PER_INVOCATION, PAIRS_ALONG_FOUR, Conversion
@@ -22,27 +25,25 @@ from restride.plan.dispatches import GROUP_SIZE
 from restride.plan.problem import (
     AXIS_ROWS,
     HEADER_ROWS,
-    KERNEL_CONSTANTS,
     MAX_AXES,
     MOST_CHANNELS,
     Axis,
     axis_rows,
-    constants_for,
     multiply_shift,
 )
 from restride.plan.transpose import GROUP_BLOCKS, shared_edge
-from restride.runtime.modules import load_module, manifest
 from restride.weights import BoxRows, Request, Side, box_rows, resizing
 from restride_conformance import Case
 from restride_conformance.shader.contract import (
     CONTRACT,
     INTERFACES,
-    NUMBER_OF_AXES,
     SHARED_BYTES,
     module_named,
     require_interface,
+    table,
 )
 from restride_conformance.shader.part import SteeredLimits
+from restride_conformance.shader.spirv import read_interface
 
 SHADERS = Path(__file__).parent.parent / "shaders"
 
@@ -84,13 +85,6 @@ def test_words_of_an_axis():
     assert loads == [(walk, ""), (divisors, "1"), (more, "2")]
 
 
-def test_the_number_of_axes_follows_the_constants_of_the_kernel():
-    assert number(r"constant_id = (\d+)\) const uint RANK", "include/axes.glsl") == KERNEL_CONSTANTS == NUMBER_OF_AXES
-    axes = [Axis(2, 1, 1), Axis(3, 2, 2)]
-    assert constants_for(axes, (7, 8)) == (7, 8, *[0] * 13, 2)
-    assert constants_for(axes, (*range(15), 30)) == (*range(15), 2, 30)
-
-
 @pytest.mark.parametrize("path", sorted(SHADERS.rglob("*.comp")), ids=lambda path: path.name)
 def test_axes_are_loaded_before_any_invocation_leaves(path):
     text = path.read_text(encoding="utf-8")
@@ -98,12 +92,6 @@ def test_axes_are_loaded_before_any_invocation_leaves(path):
         mains = re.findall(r"void main\(\) \{\n(?:#if.*\n)? +(.*)\n", text)
         assert mains
         assert set(mains) == {"load_axes();"}
-
-
-def test_no_constant_of_a_kernel_is_that_of_the_axes():
-    for file in {*SHADERS.rglob("*.*")} - {*(SHADERS / "bare").iterdir()}:
-        ids = re.findall(r"constant_id = (\d+)\) const (?!uint RANK)", file.read_text(encoding="utf-8"))
-        assert all(int(number) != KERNEL_CONSTANTS for number in ids), file
 
 
 def test_element_types_have_the_same_numbers():
@@ -120,32 +108,102 @@ def test_roundings_have_the_same_numbers():
     assert [name.lower() for name, _ in re.findall(r"(\w+) = (\d+)", line)] == list(ROUNDINGS)
 
 
-def members_of_push_constants(code: bytes) -> list[str]:
-    """The names of the members of a module's block of push constants, in order: OpMemberName of the struct that
-    OpTypePointer of storage class PushConstant points to."""
-    words = np.frombuffer(code, "<u4")
-    names: dict[int, dict[int, str]] = {}
-    block, at = 0, 5
-    while at < len(words):
-        opcode, length = words[at] & 0xFFFF, words[at] >> 16
-        operands = words[at + 1 : at + length]
-        if opcode == 6:
-            names.setdefault(int(operands[0]), {})[int(operands[1])] = operands[2:].tobytes().split(b"\0")[0].decode()
-        elif opcode == 32 and operands[1] == 9 and int(operands[2]) in names:
-            block = int(operands[2])
-        at += int(length)
-    return list(names[block].values())
+def spirv_names(code: bytes) -> tuple[dict[str, int], list[str]]:
+    """The specialization constants of a module with their ids, and the members of its push constants, as spirv-dis
+    prints them."""
+    text = subprocess.run(
+        ["spirv-dis", "--raw-id", "--no-color", "-"], input=code, capture_output=True, check=True
+    ).stdout.decode()
+    names = dict(re.findall(r'OpName (%\d+) "(\w+)"', text))
+    ids = {target: int(number) for target, number in re.findall(r"OpDecorate (%\d+) SpecId (\d+)", text)}
+    pointee = re.search(r"OpTypePointer PushConstant (%\d+)", text)
+    members = re.findall(rf'OpMemberName {pointee[1]} \d+ "(\w+)"', text) if pointee else []
+    return {names[target]: number for target, number in ids.items() if target in names}, members
+
+
+@pytest.mark.parametrize("module", manifest())
+def test_the_manifest_has_the_names_that_another_reader_finds(module):
+    if shutil.which("spirv-dis") is None:
+        pytest.skip("spirv-dis is not on the PATH: install spirv-tools")
+    constants, push = spirv_names(load_module(module))
+    given = interface_of(module)
+    assert (dict(given.constants), list(given.push)) == (constants, push)
 
 
 @pytest.mark.parametrize("module", INTERFACES)
-def test_push_constants_have_the_names_of_the_plan(module):
-    assert members_of_push_constants(load_module(module)) == list(words_of(module))
+def test_the_manifest_has_what_the_reader_of_strangers_finds(module):
+    declared, given = read_interface(load_module(module)), interface_of(module)
+    (entry,) = declared.entry_points
+    buffers = [variable.binding for variable in declared.variables if variable.is_buffer]
+    (push,) = (variable.nbytes for variable in declared.variables if variable.storage == "PushConstant")
+    assert entry.local_size == given.local_size
+    assert max(buffers) + 1 == given.bindings
+    assert push == 4 * len(given.push)
+    assert sorted(constant.number for constant in declared.constants) == sorted(given.constants.values())
+
+
+BINDINGS = (Binding(0, 64), Binding(0, 64, writes=True))
+
+
+def test_constants_and_push_constants_are_packed_by_name():
+    constants, push = {"EACH": 4, "NEIGHBOURS": True}, {"pieces": 16, "dst_base": 3}
+    kernel = KernelSpec.of("run_copy_32", constants, push, b"", (1, 1, 1), BINDINGS)
+    assert (kernel.constants, kernel.push) == ((1, 4), (0, 3, 16, 0, 0))
+    assert (kernel.constant("EACH"), kernel.pushed("pieces")) == (4, 16)
+    gap = {"SRC_TYPE": 0, "DST_TYPE": 3, "ROUNDING": 4, "STEPS": 0, "SLOTS_AND_KIND": 1, "TAP_AXIS": 7, "ALIGNED": 1}
+    across = KernelSpec.of("resample_across", {**gap, "RANK": 2}, {}, b"", (1, 1, 1), BINDINGS)
+    assert across.constants == (0, 0, 0, 3, 4, 0, 1, 7, 1, *[0] * 6, 2)
+
+
+@pytest.mark.parametrize(
+    ("constants", "push", "message"),
+    [
+        ({"EACH": 4}, {}, "run_copy_32 has the constants NEIGHBOURS, EACH, and is given EACH"),
+        ({"EACH": 4, "NEIGHBOURS": 1, "RANK": 1}, {}, "is given EACH, NEIGHBOURS, RANK"),
+        (
+            {"EACH": 4, "NEIGHBOURS": 1},
+            {"peices": 1},
+            "run_copy_32 has the push constants src_base, .* is given peices",
+        ),
+    ],
+)
+def test_a_name_that_a_module_lacks_or_misses_is_an_error_of_the_plan(constants, push, message):
+    with pytest.raises(AssertionError, match=message):
+        KernelSpec.of("run_copy_32", constants, push, b"", (1, 1, 1), BINDINGS)
+
+
+def named_rows(text: str) -> set[tuple[str, str]]:
+    """Constants and modules of the table of specialization constants in shaders/README.md."""
+    section = text.split("\n## Specialization constants\n")[1].split("\n## ", maxsplit=1)[0]
+    found = set()
+    for line in re.findall(r"^\| (`[A-Z].*)$", section, re.MULTILINE):
+        names, modules, *_ = line.split(" | ")
+        first, to, last = modules.partition(" to ")
+        chosen = list(INTERFACES)
+        if to:
+            chosen = chosen[chosen.index(first.strip("`")) : chosen.index(last.strip("`")) + 1]
+            patterns = ["*"]
+        else:
+            patterns = re.findall(r"`([\w*]+)`", modules)
+        found |= {
+            (name, module)
+            for name in re.findall(r"`(\w+)`", names)
+            for module in chosen
+            if any(fnmatchcase(module, pattern) for pattern in patterns)
+        }
+    return found
+
+
+def test_the_readme_explains_every_constant_of_every_module():
+    text = (SHADERS / "README.md").read_text(encoding="utf-8")
+    declared = {(name, module) for module, given in INTERFACES.items() for name in given.constants if name != "RANK"}
+    said = {(name, module) for name, module in named_rows(text) if name != "RANK"}
+    assert sorted(declared - said) == []
 
 
 def test_every_name_of_a_push_constant_is_in_the_readme():
     page = (SHADERS / "README.md").read_text(encoding="utf-8")
-    names = {name for module in INTERFACES for name in words_of(module)}
-    names = {name.rstrip("_") for name in names if not name.startswith("unused")}
+    names = {name for given in INTERFACES.values() for name in given.push if not name.startswith("unused")}
     assert [name for name in sorted(names) if f"`{name}`" not in page] == []
 
 
@@ -158,7 +216,8 @@ def test_steps_have_the_same_numbers():
 
     def constants(**fields):
         arithmetic = Arithmetic(**{"saturate": False, **fields})
-        return Conversion(DTYPES["f32"], DTYPES["u8"], arithmetic).constants[2:]
+        made = Conversion(DTYPES["f32"], DTYPES["u8"], arithmetic).constants
+        return made["ROUNDING"], made["STEPS"]
 
     assert constants(saturate=True) == (in_glsl["SATURATES"], 0)
     assert constants(rounds_first=True) == (in_glsl["ROUNDS_FIRST"], 0)
@@ -237,28 +296,9 @@ def test_every_module_that_ships_keeps_to_the_contract(name):
     require_interface(load_module(name), name)
 
 
-def numbers_of(cell: str) -> set[int]:
-    """``0, 1, 8 to 10`` as a set."""
-    spans = re.findall(r"(\d+)(?: to (\d+))?", cell)
-    return {number for first, last in spans for number in range(int(first), int(last or first) + 1)}
-
-
 def test_the_readme_says_what_each_module_is_given():
     text = (SHADERS / "README.md").read_text(encoding="utf-8")
-    said = {}
-    for line in re.findall(r"^\| (`\w+`.*\| \d+ \| .*) \|$", text, re.MULTILINE):
-        modules, size, bindings, words, constants = line.split(" | ")
-        for module in re.findall(r"`(\w+)`", modules):
-            said[module] = (size, numbers_of(bindings), int(words), numbers_of(constants))
-    assert said == {
-        name: (
-            ", ".join(map(str, given.local_size)),
-            set(range(given.bindings)),
-            given.push_words,
-            set(given.constants),
-        )
-        for name, given in INTERFACES.items()
-    }
+    assert f"\n\n{table()}\n\n<!-- end of interfaces -->" in text
 
 
 def test_the_readme_names_the_contract_everywhere():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from restride.errors import DeviceError
-from restride.runtime import modules
+from restride.kernel import modules
 
 ROOT = Path(__file__).resolve().parent.parent
 SHADERS = ROOT / "shaders"
@@ -35,7 +35,7 @@ def spirv_tool(tool, *arguments):
 
 def test_manifest_lists_exactly_the_table():
     manifest = json.loads((SPIRV / "manifest.json").read_text())
-    assert manifest["format"] == 1
+    assert manifest["format"] == 2
     listed = {name: (entry["source"], entry["defines"]) for name, entry in manifest["modules"].items()}
     assert listed == VARIANTS
     assert {path.stem for path in SPIRV.glob("*.spv")} == set(VARIANTS)
@@ -127,7 +127,7 @@ def test_unknown_module_names_the_known_ones():
         modules.load_module("no_such_module")
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"format": 2, "modules": {}}', '{"format": 1, "modules": []}'])
+@pytest.mark.parametrize("text", ["", "[]", '{"format": 1, "modules": {}}', '{"format": 2, "modules": []}'])
 def test_damaged_manifest_is_refused(damaged_folder, text):
     (damaged_folder / "manifest.json").write_text(text)
     with pytest.raises(DeviceError, match=r"manifest\.json"):

@@ -11,7 +11,7 @@ from planned_cases import kernels_of
 from spirv_kernels import glslang
 
 from restride.kernel import Binding, KernelSpec
-from restride.runtime.modules import load_module
+from restride.kernel.modules import load_module
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride_conformance import catalogue

@@ -10,7 +10,7 @@ import pytest
 from spirv_kernels import glslang
 
 from restride.errors import DescriptorError
-from restride.runtime.modules import load_module
+from restride.kernel.modules import load_module
 from restride_conformance.shader.contract import require_interface
 from restride_conformance.shader.spirv import MOST_BYTES, is_spirv, read_interface
 
@@ -128,7 +128,7 @@ BROKEN = {
     ),
     "constant": (
         KEEPS.replace(LINE, LINE + "layout(constant_id = 8) const uint N = 0;\n").replace("src[0]", "N"),
-        "specialization constant 8; the contract has 0 to 4, 15",
+        "specialization constant 8; the contract has 0 NEIGHBOURS, 1 EACH, 2 TOGETHER, 3 FULL, 15 RANK",
     ),
     "shared memory": (
         KEEPS.replace(LINE, LINE + "shared uint a[4096]; shared bool b;\n").replace("src[0];", "a[src[0]] + uint(b);"),
@@ -213,7 +213,11 @@ def test_the_number_of_axes_is_a_constant_where_axes_are_walked(build):
         KEEPS.replace(LINE, LINE + "layout(constant_id = 15) const uint RANK = 0;\n").replace("src[0]", "RANK")
     )
     require_interface(code, "strided_copy_32")
-    for module, known in (("run_copy_32", "0, 1"), ("digit_copy", "0 to 3"), ("digit_convert", "0 to 6")):
+    for module, known in (
+        ("run_copy_32", "0 NEIGHBOURS, 1 EACH"),
+        ("digit_copy", "0 BITS, 1 WORDS, 2 FILL, 3 NUMBERS"),
+        ("digit_convert", "0 BITS, 2 SRC_TYPE, .*, 6 NUMBERS"),
+    ):
         with pytest.raises(DescriptorError, match=f"specialization constant 15; the contract has {known}$"):
             require_interface(code, module)
 

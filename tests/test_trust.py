@@ -13,7 +13,7 @@ from conftest import open_device
 import restride as rs
 from restride.cli import main
 from restride.errors import DeviceError
-from restride.runtime import modules
+from restride.kernel import modules
 from restride.runtime.kompute.device import KomputeDevice
 from restride.runtime.vulkan.device import LogicalDevice
 from restride_conformance.run import runner

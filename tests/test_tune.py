@@ -172,7 +172,7 @@ def test_every_candidate_is_measured_and_the_device_is_as_before(
     submit = vulkan_device.runtime.submit
 
     def submit_and_note(kernels, memories) -> None:
-        met.update((kernel.shader, kernel.constants) for kernel in kernels)
+        met.update(kernels)
         submit(kernels, memories)
 
     monkeypatch.setattr(vulkan_device.runtime, "submit", submit_and_note)
@@ -184,15 +184,17 @@ def test_every_candidate_is_measured_and_the_device_is_as_before(
             assert set(each) == set(tuning.WORK[choice])
             assert all(seconds > 0 for seconds in each.values())
     assert found.usual == usual(vulkan_device)
-    assert {name.removesuffix("_aligned") for name, _ in met if name.startswith("transpose")} == {
+    assert {each.shader.removesuffix("_aligned") for each in met if each.shader.startswith("transpose")} == {
         f"transpose_{way}{bits}" for way in ("", "shared_") for bits in (8, 16, 32)
     }
-    assert {constants[0] for name, constants in met if name == "strided_gather_128"} == {0, 1}
-    assert {constants[1] for name, constants in met if name == "convert_fours"} == {0, 1}
-    for shader, number in (("resample_runs", 16), ("resample_along", 12)):
-        assert {constants[number] for name, constants in met if name == shader} == {8, 4, 2, 1}
-    assert len({constants[16] for name, constants in met if name == "resample_rows"}) > 1
-    assert {constants[11] for name, constants in met if name == "crop_pixels"} == {4, 2, 1}
+
+    def values(shader: str, name: str) -> set[int]:
+        return {each.constant(name) for each in met if each.shader == shader}
+
+    assert values("strided_gather_128", "NEIGHBOURS") == values("convert_fours", "NEIGHBOURS") == {0, 1}
+    assert values("resample_runs", "ROWS") == values("resample_along", "ROWS") == {8, 4, 2, 1}
+    assert len(values("resample_rows", "ROWS")) > 1
+    assert values("crop_pixels", "ROWS") == {4, 2, 1}
 
 
 def test_without_a_clock_of_the_device_the_host_s_is_read(

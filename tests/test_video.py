@@ -90,11 +90,11 @@ def test_many_frames_are_several_dispatches():
     form, factors = FORMATS["nv12"], colors("bt601", full_range=False)
     limits = Limits(max_buffer_range=512)
     parts = list(yuv_kernels(src, dst, form, factors, limits))
-    assert sum(kernel.push.pieces for kernel in parts) == 10 * 2 * 2
+    assert sum(kernel.pushed("pieces") for kernel in parts) == 10 * 2 * 2
     assert len(parts) > 1
     assert all(binding.nbytes <= 512 for kernel in parts for binding in kernel.bindings)
-    begins = [kernel.bindings[1].offset + kernel.push.dst_base for kernel in parts]
-    assert begins == [96 * sum(each.push.pieces // 4 for each in parts[:place]) for place in range(len(parts))]
+    begins = [kernel.bindings[1].offset + kernel.pushed("dst_base") for kernel in parts]
+    assert begins == [96 * sum(each.pushed("pieces") // 4 for each in parts[:place]) for place in range(len(parts))]
     said = "a frame of 48 bytes, and 96 as RGB, needs bindings of up to 112 bytes, .*, and one covers at most 111"
     with pytest.raises(rs.UnsupportedError, match=said):
         list(yuv_kernels(src, dst, form, factors, replace(limits, max_buffer_range=111)))

@@ -11,9 +11,9 @@ import pytest
 from vulkan_kernels import affine, bump, download, modules, upload
 
 import restride as rs
+from restride.kernel.modules import load_module, manifest
 from restride.runtime import instance
 from restride.runtime.loader import package
-from restride.runtime.modules import load_module, manifest
 from restride.runtime.vulkan import memory
 from restride.runtime.vulkan.runtime import PIECE_BYTES, VulkanRuntime
 

@@ -14,8 +14,8 @@ import pytest
 from conftest import open_device
 
 import restride as rs
+from restride.kernel.modules import spirv_folder
 from restride.runtime import RUNTIMES
-from restride.runtime.modules import spirv_folder
 from restride_conformance.case import Case
 from restride_conformance.record import Host, Outcome, ShaderUnderTest, Target, Verdict
 from restride_conformance.run import worker

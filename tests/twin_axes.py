@@ -8,11 +8,11 @@ import numpy as np
 
 from restride.dtypes import DTYPES
 from restride.kernel import KernelSpec
+from restride.kernel.modules import interface_of
 from restride.plan.convert import ELEMENT_TYPES
 from restride.plan.problem import MAX_AXES
 
-RANK = 15
-"""Number of the specialization constant that says how many axes there are (``RANK`` in shaders/include/axes.glsl)."""
+_NUMBERS = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point", "sum_scale")
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,7 @@ def signed(word: int) -> int:
 
 def axes_of(kernel: KernelSpec, words: np.ndarray) -> list[TwinAxis]:
     """The axes as load_axes of axes.glsl has them: as many as are compiled in, which are those of the header."""
-    assert len(kernel.constants) > RANK
-    rank = kernel.constants[RANK]
+    rank = kernel.constant("RANK")
     assert rank == words[0] <= MAX_AXES
     axes = []
     for k in range(rank):
@@ -73,7 +72,7 @@ def walk(index: np.ndarray, axes: list[TwinAxis]) -> tuple[np.ndarray, np.ndarra
 
 
 def pieces(kernel: KernelSpec, per_group: int) -> np.ndarray:
-    count = kernel.push[2]
+    count = kernel.pushed("pieces")
     assert kernel.groups[0] * kernel.groups[1] * per_group >= count
     assert count < 1 << 31
     return np.arange(count, dtype=np.int64)
@@ -98,11 +97,10 @@ def by_elements(window: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 def destination(kernel: KernelSpec, axes: list[TwinAxis]) -> tuple[np.ndarray, list[np.ndarray]]:
     """The destination elements of destination.glsl, by owned words or by index, and their coordinates."""
-    _, dst_base, _, first = kernel.push[:4]
-    bits, own_words = kernel.constants[:2]
-    lanes = 32 // bits
+    dst_base, first = kernel.pushed("dst_base"), kernel.pushed("first_word")
+    lanes = 32 // kernel.constant("BITS")
     piece = pieces(kernel, 128)
-    if not own_words:
+    if not kernel.constant("OWN_WORDS"):
         _, dst, coordinates = walk(piece, axes)
         return dst + dst_base, coordinates
     offset = ((first + piece)[:, None] * lanes + np.arange(lanes)).ravel()
@@ -120,15 +118,16 @@ def destination(kernel: KernelSpec, axes: list[TwinAxis]) -> tuple[np.ndarray, l
 
 def kernel_types(kernel: KernelSpec) -> tuple[np.dtype, np.dtype]:
     names = list(ELEMENT_TYPES)
-    src, dst = (DTYPES[names[number]].dtype for number in kernel.constants[2:4])
-    assert kernel.constants[0] == 8 * dst.itemsize
+    src, dst = (DTYPES[names[kernel.constant(side)]].dtype for side in ("SRC_TYPE", "DST_TYPE"))
+    if "BITS" in interface_of(kernel.shader).constants:
+        assert kernel.constant("BITS") == 8 * dst.itemsize
     return src, dst
 
 
 def pair_places(
     kernel: KernelSpec, axes: list[TwinAxis], coordinates: list[np.ndarray], count: int
 ) -> list[np.ndarray]:
-    places = [np.full(count, start, np.int64) for start in kernel.push[5:7]]
+    places = [np.full(count, start, np.int64) for start in map(kernel.pushed, ("src_pairs", "dst_pairs"))]
     for axis, coordinate in zip(axes, coordinates, strict=True):
         places = [place + coordinate * step for place, step in zip(places, axis.pairs, strict=True)]
     return [place % (1 << 32) for place in places]
@@ -145,12 +144,12 @@ def put_converted(
 ) -> None:
     """converted in scales.glsl, for elements, or sums in f32, and the destination elements that they become."""
     _, dst_type = kernel_types(kernel)
-    rounding, steps = kernel.constants[4:6]
+    rounding, steps = kernel.constant("ROUNDING"), kernel.constant("STEPS")
     assert rounding & ~48 == 4, "the twin rounds to nearest even and saturates"
     assert steps < 1 << 9, "and has no post-ops"
     out = by_elements(window, dst_type)
     table = np.frombuffer(kernel.parameters, np.float32).reshape(-1, 2)
-    scalars = np.array(kernel.push[7:12], np.uint32).view(np.float32)
+    scalars = np.array([kernel.pushed(name) for name in _NUMBERS], np.uint32).view(np.float32)
     sides = [
         at(table, place).T if steps & bit else scalar
         for place, bit, scalar in zip(places, (32, 64), (scalars[:2], scalars[2:4]), strict=True)

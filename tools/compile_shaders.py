@@ -1,7 +1,8 @@
-"""Compile shaders/ to SPIR-V: a module for every line of shaders/variants.txt, and a manifest with their hashes.
+"""Compile shaders/ to SPIR-V: a module for every line of shaders/variants.txt, and a manifest that describes them.
 
 A line of the table is ``name: source.comp DEFINE=1 OTHER=2``; ``#`` starts a comment. The result is a folder of
-``name.spv`` files and ``manifest.json``, which the package reads to check a module before it reaches a driver.
+``name.spv`` files and ``manifest.json``, which the package reads to give a module its constants and push constants by
+name, and to check it before it reaches a driver.
 
 Modules that are up to date are not compiled again: ``.stamp.json`` keeps, for each module, a hash of its source, of
 every file that the source includes, of its defines and of the compiler's version.
@@ -24,6 +25,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # where another build imports this file by its path
+from shader_interface import read_interface
 
 ROOT = Path(__file__).resolve().parent.parent
 SHADERS = ROOT / "shaders"
@@ -204,7 +208,8 @@ def compile_shaders(shaders: Path, target: Path, say: Callable[[str], None] = pr
     """Bring ``target`` up to date with ``shaders``; return the names of the modules that were compiled.
 
     ``target`` then holds exactly one ``.spv`` for each line of ``shaders/variants.txt``, ``manifest.json``
-    (``{"format": 1, "modules": {name: {"sha256", "bytes", "source", "defines"}}}``) and ``.stamp.json``.
+    (``{"format": 2, "modules": {name: {"sha256", "bytes", "source", "defines", ...}}}``, where ``...`` is what
+    ``read_interface`` finds) and ``.stamp.json``.
 
     Raises:
         ShaderBuildError: see ``find_compiler`` and ``read_variants``; or a shader does not compile, with its file
@@ -233,13 +238,14 @@ def compile_shaders(shaders: Path, target: Path, say: Callable[[str], None] = pr
 
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in modules.items()}
     manifest = {
-        "format": 1,
+        "format": 2,
         "modules": {
             variant.name: {
                 "sha256": hashes[variant.name],
                 "bytes": len(modules[variant.name]),
                 "source": variant.source,
                 "defines": list(variant.defines),
+                **read_interface(modules[variant.name]),
             }
             for variant in variants
         },

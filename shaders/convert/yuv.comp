@@ -17,7 +17,7 @@ layout(std430, binding = 1) writeonly buffer Dst { uint dst[]; };
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 
 layout(constant_id = 0) const bool ALIGNED = false;  // every four bytes of luma are one word
-layout(constant_id = 1) const bool PIXELS = true;  // R, G, B lie side by side; otherwise in planes
+layout(constant_id = 1) const bool INTERLEAVED = true;  // R, G, B lie side by side; otherwise in planes
 layout(constant_id = 2) const uint CHROMA_STEP = 1;  // bytes from sample to sample; 2: U and V alternate
 
 layout(push_constant) uniform Dispatch {
@@ -31,7 +31,7 @@ layout(push_constant) uniform Dispatch {
     uint dst_plane;
     uint last_chunk;
     int zero;
-    int floor_;
+    int min_luma;
     int luma;
     int v_to_r;
     int u_to_g;
@@ -67,7 +67,7 @@ ivec3 chroma(int u, int v) {
 
 uvec3 pixel(uint four, uint place, ivec3 color) {
     int y = int(four >> 8u * place & 0xFFu);
-    return uvec3(clamp(color + (max(y, dispatch.floor_) - dispatch.zero) * dispatch.luma >> 20, 0, 255));
+    return uvec3(clamp(color + (max(y, dispatch.min_luma) - dispatch.zero) * dispatch.luma >> 20, 0, 255));
 }
 
 void store_row(uint offset, uint four, ivec3 left, ivec3 right) {
@@ -76,7 +76,7 @@ void store_row(uint offset, uint four, ivec3 left, ivec3 right) {
     uvec3 c = pixel(four, 2u, right);
     uvec3 d = pixel(four, 3u, right);
     uint word = offset / 4u;
-    if (PIXELS) {
+    if (INTERLEAVED) {
         dst[word] = a.r | a.g << 8 | a.b << 16 | b.r << 24;
         dst[word + 1u] = b.g | b.b << 8 | c.r << 16 | c.g << 24;
         dst[word + 2u] = c.b | d.r << 8 | d.g << 16 | d.b << 24;

@@ -62,9 +62,9 @@ const uint A_WORDS = 2;  // takes half as long to compile, and a row of the dest
 const uint A_BLOCK = A_WORDS / ELEMENT_WORDS * LANES;
 #ifdef ALIGNED
 const uint B_WORDS = 4;
-layout(constant_id = 2) const bool WHOLE = false;  // every invocation of every group has a block
+layout(constant_id = 2) const bool FULL = false;  // every invocation of every group has a block
 #else
-const bool WHOLE = false;
+const bool FULL = false;
 layout(constant_id = 2) const uint B_WORDS = 4;  // or those of an element, or one: four times as many invocations
 #endif
 const uint B_BLOCK = B_WORDS / ELEMENT_WORDS * LANES;
@@ -176,7 +176,7 @@ void main() {
     uint b = (gl_WorkGroupID.x * dispatch.along + row - box * dispatch.along) * B_BLOCK;
     uint index = gl_WorkGroupID.z * dispatch.deep + box;
     // With a branch, llvmpipe asks for each load and store whether its lane is there.
-    if (!WHOLE) {
+    if (!FULL) {
         if (a >= dispatch.a_size || b >= dispatch.b_size || box >= dispatch.deep || index >= dispatch.indices) {
             return;
         }

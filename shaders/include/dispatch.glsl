@@ -1,8 +1,7 @@
 // Push constants of every kernel except the transposes and yuv.comp, and the number of a work group.
 //
 // The words in the middle depend on the family of kernels, which a kernel selects by a #define: a name never has two meanings.
-// The plans use the same names in the same order (restride.plan.problem and restride.plan.convert);
-// tests/test_shader_contract.py compares them with the compiled modules.
+// The plans give them by these names, and KernelSpec.of (restride/kernel/spec.py) puts them in this order.
 //
 // src_base, dst_base: element offset of index 0 inside the bound window. Sums with negative strides wrap modulo 2^32 and end
 //                     inside the window: the host has proven that every access lies there.

@@ -30,14 +30,15 @@ layout(constant_id = 1) const uint ELEMENTS = 1;  // 1, 2, 4 or 8
 layout(constant_id = 7) const uint ROW_AXIS = 1;
 layout(constant_id = 8) const uint TABLED = 0;  // bit k: axis k has a table
 layout(constant_id = 9) const uint TAPS = 1;  // 1 to 4 of a row, and of each slot inside
-layout(constant_id = 10) const uint TAPS_0 = 1;  // without slots: so many rows in turn take one of the source, if more than 1
-layout(constant_id = 11) const uint TAPS_1 = 1;  // without slots: a pattern, if more than 1
-layout(constant_id = 12) const uint AXIS_1 = 0;  // the axis of slot 1, where that is inside; without slots: WHOLE_BLOCKS
+layout(constant_id = 10) const uint TAPS_0 = 1;
+layout(constant_id = 11) const uint TAPS_1 = 1;
+layout(constant_id = 12) const uint AXIS_1 = 0;  // the axis of slot 1, where that is inside
 layout(constant_id = 13) const bool ALONG_AXIS_0 = false;  // ELEMENTS divides its size
 layout(constant_id = 16) const uint ROWS = 8;  // rows that an invocation makes
+layout(constant_id = 17) const uint REPEATED = 1;  // without slots: so many rows in turn take one of the source, if more than 1
+layout(constant_id = 18) const bool WHOLE_BLOCKS = false;  // REPEATED is more than 1, and all blocks have ROWS rows, a multiple of it
 
 const uint MOST_ROWS = 8;
-const bool WHOLE_BLOCKS = AXIS_1 != 0u;  // without slots: all blocks have ROWS rows, a multiple of TAPS_0
 const uint MOST_TAPS = 4;
 #ifdef RUNS
 const uint MOST_ELEMENTS = 8;
@@ -181,11 +182,12 @@ void keep_row(uint offset) {
 
 layout(constant_id = 14) const uint GROUP = 0;  // the four of a piece are of one aligned group of so many, if not 0
 
-// Pieces that take one group after the other, and lane n always element TAPS_1 >> 4 * n & 15 of it: no table is loaded for them.
-// Enlarged twice, the four are elements 0 0 1 1 of each group of two: 0x1100, and HAS_PATTERN.
+// Pieces that take one group after the other, and lane n always element PATTERN >> 4 * n & 15 of it: no table is loaded for them.
+// Enlarged twice, the four are elements 0 0 1 1 of each group of two: 0x1100, and HAS_PATTERN. 0: there is no pattern.
+layout(constant_id = 19) const uint PATTERN = 0;
 const uint HAS_PATTERN = 0x10000;
 uint in_group[4];
-bool has_pattern() { return SLOTS == 0u && (TAPS_1 & HAS_PATTERN) != 0u; }
+bool has_pattern() { return (PATTERN & HAS_PATTERN) != 0u; }
 
 NUMBER number_at(uint offset) { return number_of(load_src(offset)); }
 
@@ -229,7 +231,7 @@ void keep_group(uint offset) {
         group = src4[offset / GROUP];
     }
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-        uint place = has_pattern() ? TAPS_1 >> 4u * lane & 15u : in_group[lane];
+        uint place = has_pattern() ? PATTERN >> 4u * lane & 15u : in_group[lane];
         uint word = place / lanes;
         uint bits = word == 0u ? group.x : word == 1u ? group.y : word == 2u ? group.z : group.w;
         tap_bits[lane][0] = bits >> (place % lanes * SRC_WIDTH) & 0xFFFFFFFFu >> (32u - SRC_WIDTH);
@@ -401,15 +403,15 @@ void write_row(uint at, uint row, NUMBER row_weights[MOST_TAPS]) {
     }
 }
 
-// Rows that are moved as they are, in whole blocks: each is loaded once, and stored TAPS_0 times, with no branch.
+// Rows that are moved as they are, in whole blocks: each is loaded once, and stored REPEATED times, with no branch.
 bool are_repeated_whole() { return SLOTS == 0u && WHOLE_BLOCKS && STEPS == 0u && SRC_TYPE == DST_TYPE; }
 
 void write_repeated(uint row_offset, uint dst_offset) {
     NUMBER no_weights[MOST_TAPS];
     [[unroll]] for (uint row = 0u; row < MOST_ROWS; ++row) {
         if (row < ROWS) {
-            if (row % TAPS_0 == 0u) {
-                keep_row(row_offset + row / TAPS_0 * row_src);
+            if (row % REPEATED == 0u) {
+                keep_row(row_offset + row / REPEATED * row_src);
             }
             write_row(dst_offset + row * row_dst, row, no_weights);
         }
@@ -428,7 +430,7 @@ void main() {
     uint dst_offset = visit_all(place.piece * ELEMENTS, place.outer);
     uint row = place.block * ROWS;
     if (are_repeated_whole()) {
-        write_repeated(place.block * ROWS / TAPS_0 * row_src, dst_offset + row * row_dst);
+        write_repeated(place.block * ROWS / REPEATED * row_src, dst_offset + row * row_dst);
         return;
     }
     uint end = min(row + ROWS, row_count);
@@ -440,7 +442,7 @@ void main() {
         if (SLOTS > 0u) {
             first = load_row(row_table + row * rows_of_taps(TAPS), TAPS, row_weights);
         } else {
-            first = TAPS_0 > 1u ? row / TAPS_0 * row_src : words[4u * row_table + row];
+            first = REPEATED > 1u ? row / REPEATED * row_src : words[4u * row_table + row];
         }
         uint missing = !holds ? TAPS : first == held ? 0u : first == held + row_src ? 1u : TAPS;
         holds = true;

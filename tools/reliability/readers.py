@@ -24,10 +24,11 @@ from restride.cli import crop, drivers, files, operate, options, parser
 from restride.drawing.explain import explain
 from restride.drawing.picture import show
 from restride.errors import RestrideError
+from restride.kernel import modules
 from restride.layout import TensorDesc
 from restride.layout.argument import axis_order, laid_out
 from restride.layout.tags import parse_tag
-from restride.runtime import choices_file, choose, modules, specialization
+from restride.runtime import choices_file, choose, specialization
 from restride.runtime.interface import DeviceInfo
 from restride.runtime.vulkan import program
 from restride.weights.rows import MOST_OF_GRADIENT
@@ -520,7 +521,7 @@ def _json_files(folder: Path) -> tuple[Reader, ...]:
     code = modules.load_module("run_copy_32")
     (shaders / "copy.spv").write_bytes(code)
     listed = {
-        "format": 1,
+        "format": 2,
         "modules": {"copy": {"sha256": hashlib.sha256(code).hexdigest(), "bytes": len(code), "defines": []}},
     }
     choices = {"device": "a device", "choices": {"elements": "apart", "transpose": "shared"}}

@@ -21,8 +21,7 @@ from typing import Any
 from figures import Figure, run_part
 
 from restride.errors import DeviceError
-from restride.kernel import Binding, KernelSpec
-from restride.runtime import modules
+from restride.kernel import Binding, KernelSpec, modules
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
 COUNT = 1000

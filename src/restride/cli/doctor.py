@@ -23,11 +23,11 @@ from restride.cli.drivers import manifests
 from restride.cli.parser import Commands, add_command
 from restride.cli.process import Exit, ending
 from restride.errors import DeviceError, DeviceNotFound, RestrideError, UnsupportedError
+from restride.kernel.modules import load_module, manifest
 from restride.ops.reorder import reorder
 from restride.runtime import RUNTIMES, DeviceInfo, choose_runtime, list_devices
 from restride.runtime.kompute.device import INSTALL_KP
 from restride.runtime.loader import INSTALL_DRIVER, INSTALL_VALIDATION_LAYER, VALIDATION_LAYER, package
-from restride.runtime.modules import load_module, manifest
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -34,7 +34,6 @@ from restride.plan.problem import (
     ROW_WORDS,
     Axis,
     Problem,
-    Push,
     Span,
     moved,
     pack_parameters,
@@ -76,50 +75,10 @@ PAIRS_ALONG_FOUR = (128, 256)
 FOURS_PER_INVOCATION = 4
 """Groups of four elements that an invocation of convert.comp makes."""
 
+_NUMBERS = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point", "sum_scale")
+"""Push constants that are f32."""
+
 _MOST_KEPT_PAIR_BYTES = 1 << 12
-
-
-class Scales(NamedTuple):
-    """Push constants 5 to 11 of every kernel that converts: places of index 0's pairs, then numbers as bits of f32."""
-
-    src_pairs: int
-    dst_pairs: int
-    src_scale: int
-    src_zero_point: int
-    dst_scale: int
-    dst_zero_point: int
-    sum_scale: int
-
-
-class Planes(NamedTuple):
-    """Push constants 12 to 16 of kernels that convert fours: steps among the pairs, and from plane to plane."""
-
-    src_pair_lane: int = 0
-    dst_pair_lane: int = 0
-    plane_stride: int = 0
-    src_pair_plane: int = 0
-    dst_pair_plane: int = 0
-
-
-class Channels(NamedTuple):
-    """Push constants 12 to 16 of kernels for boxes of images.
-
-    src_pair_lane, dst_pair_lane: steps among the pairs from channel to channel. lane_dst, row_dst: elements of the
-    destination from channel to channel and from row to row. box_rows: rows of a box.
-    """
-
-    src_pair_lane: int
-    dst_pair_lane: int
-    lane_dst: int
-    box_rows: int
-    row_dst: int
-
-
-class Last(NamedTuple):
-    """Push constants 17 and 18: where the numbers of post-ops begin, in pairs, and the shifts of integer sums."""
-
-    post_ops: int
-    shifts: int
 
 
 @dataclass(frozen=True)
@@ -142,8 +101,8 @@ class Conversion:
         return sum(len(side.pairs) for side in sides if side is not None) <= _MOST_KEPT_PAIR_BYTES
 
     @property
-    def constants(self) -> tuple[int, int, int, int]:
-        """Specialization constants 2 to 5: both types, how to round, which steps apply."""
+    def constants(self) -> dict[str, int]:
+        """The constants of every kernel that converts: both types, how to round, which steps apply."""
         arithmetic, src, dst = self.arithmetic, self.arithmetic.src, self.arithmetic.dst
         rounding = ROUNDINGS.index(arithmetic.rounding)
         rounding += _SATURATES * arithmetic.saturate + _ROUNDS_FIRST * arithmetic.rounds_first
@@ -154,44 +113,43 @@ class Conversion:
             steps += (1 + POST_OPS.index(op.name)) << _POST_OP_BITS + 2 * place
         if dst is not None:
             steps += _DST_ZERO_POINT * dst.has_zero_point + _DST_SCALE * dst.has_scale + _DST_PAIRS * (dst.count > 1)
-        return ELEMENT_TYPES[self.src.name], ELEMENT_TYPES[self.dst.name], rounding, steps
+        types = {"SRC_TYPE": ELEMENT_TYPES[self.src.name], "DST_TYPE": ELEMENT_TYPES[self.dst.name]}
+        return {**types, "ROUNDING": rounding, "STEPS": steps}
 
     @cached_property
-    def constants_of_elements(self) -> tuple[int, int, int, int]:
-        """Constants 2 to 5 for raw source elements, whose quotients may be known not to need the long division.
+    def constants_of_elements(self) -> dict[str, int]:
+        """``constants`` for raw source elements, whose quotients may be known not to need the long division.
 
         An integer other than 0 is 1 to 2^64 in magnitude, so no quotient by an ordinary scale is denormal or infinite.
         """
-        src, dst, rounding, steps = self.constants
-        scales = self.arithmetic.dst
-        others = steps & ~(_DST_ZERO_POINT | _DST_PAIRS)
+        constants, scales = self.constants, self.arithmetic.dst
+        others = constants["STEPS"] & ~(_DST_ZERO_POINT | _DST_PAIRS)
         if self.src.is_float or scales is None or others != _DST_SCALE:
-            return self.constants
+            return constants
         sizes = np.abs(np.frombuffer(scales.pairs, np.float32)[::2])
         is_ordinary = sizes.min() >= _ORDINARY[0] and sizes.max() <= _ORDINARY[1]
-        return src, dst, rounding + _NORMAL_QUOTIENTS * bool(is_ordinary), steps
+        return {**constants, "ROUNDING": constants["ROUNDING"] + _NORMAL_QUOTIENTS * bool(is_ordinary)}
 
     @cached_property
-    def constants_of_fours(self) -> tuple[int, int, int, int]:
+    def constants_of_fours(self) -> dict[str, int]:
         """As ``constants_of_elements`` for the kernels of fours, where the short division of bytes may be exact too."""
-        src, dst, rounding, steps = self.constants_of_elements
+        constants = self.constants_of_elements
+        rounding = constants["ROUNDING"]
         if self.src.itemsize > 1 or not rounding & _NORMAL_QUOTIENTS or self.arithmetic.dst is None:
-            return self.constants_of_elements
-        return src, dst, rounding + _SHORT_QUOTIENTS * _are_short(self.arithmetic.dst.pairs), steps
+            return constants
+        return {**constants, "ROUNDING": rounding + _SHORT_QUOTIENTS * _are_short(self.arithmetic.dst.pairs)}
 
     def with_scales(
         self,
-        head: tuple[int, ...],
+        push: Mapping[str, int],
         parameters: bytes,
         offsets: tuple[int, int],
         spans: tuple[Span, Span],
-        lanes: Planes | Channels | None = None,
         shifts: Shifts | None = None,
-    ) -> tuple[tuple[int, ...], bytes]:
-        """The push constants of a kernel that converts, and ``parameters`` with the pairs that it reads behind them.
+    ) -> tuple[dict[str, int], bytes]:
+        """Return ``push`` with the numbers of this conversion, and ``parameters`` with its pairs at their end.
 
-        Push constants: ``head``, ``Scales``, ``lanes`` and ``Last``. Behind ``parameters`` lie the pairs of the source,
-        of the destination and of the post-ops.
+        Pairs of the source come first, then those of the destination and those of the post-ops.
 
         offsets: the pair of index 0 in the source's and in the destination's list. spans: the pairs that are read.
         """
@@ -206,9 +164,14 @@ class Conversion:
         ops = b"".join(struct.pack("2f", op.first, op.second) for op in self.arithmetic.post_ops)
         parts.append(ops + bytes(-len(ops) % (4 * ROW_WORDS)))
         numbers = (*_first_pair(sides[0]), *_first_pair(sides[1]), self.arithmetic.sum_scale or 0.0)
-        scales = Scales(first[0], first[1], *struct.unpack("5I", struct.pack("5f", *numbers)))
-        last = Last(nbytes // PAIR_BYTES, shifts.word if shifts else 0)
-        return (*head, *scales, *(lanes or Planes()), *last), b"".join(parts)
+        converts = {
+            "src_pairs": first[0],
+            "dst_pairs": first[1],
+            **dict(zip(_NUMBERS, struct.unpack("5I", struct.pack("5f", *numbers)), strict=True)),
+            "post_ops": nbytes // PAIR_BYTES,
+            "shifts": shifts.word if shifts else 0,
+        }
+        return {**push, **converts}, b"".join(parts)
 
 
 def _are_short(pairs: bytes) -> bool:
@@ -268,8 +231,9 @@ def _by_digits(region: Region, conversion: Conversion, limits: Limits) -> Iterat
     for part in digit_dispatches(region, itemsizes, limits, has_pairs=True):
         src, dst = part.pairs
         offsets, spans = (src.const, dst.const), (Span(*src.span), Span(*dst.span))
-        push, program = conversion.with_scales(part.push, part.program, offsets, spans)
-        constants = (8 * conversion.dst.itemsize, 0, *conversion.constants)
+        push = {**part.bound.bases, "pieces": part.pieces}
+        push, program = conversion.with_scales(push, part.program, offsets, spans)
+        constants = {"BITS": 8 * conversion.dst.itemsize, **conversion.constants}
         yield part._replace(program=program).kernel("digit_convert", constants, push, limits)
 
 
@@ -289,20 +253,31 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> Kernel
     bound = bind(problem, limits)
     fours = _fours(problem)
     axes = problem.axes if fours is None else fours.axes
-    bits = 8 * problem.itemsize
     if fours is None:
         work = work_of(problem, bound)
-        shader, each, lanes = "convert_elements", 1, Planes()
-        constants: tuple[int, ...] = (bits, int(work.own_words), *conversion.constants_of_elements)
-        head = Push(bound.src_base, bound.dst_base, work.pieces, work.first)
+        shader, each = "convert_elements", 1
+        constants = {
+            "BITS": 8 * problem.itemsize,
+            "OWN_WORDS": work.own_words,
+            **conversion.constants_of_elements,
+        }
+        push = {**bound.bases, "pieces": work.pieces, "first_word": work.first}
     else:
         lane, plane = fours.lane, fours.plane
         shader, each = "convert_fours" if plane.size == 1 else "convert_planes", FOURS_PER_INVOCATION
-        constants = (bits, *fours.constants(conversion, limits.choices.neighbours))
-        head = Push(bound.src_base, bound.dst_base, problem.count // (4 * plane.size), 0, word(lane.src))
-        lanes = Planes(word(lane.pairs[0]), word(lane.pairs[1]), plane.dst, word(plane.pairs[0]), word(plane.pairs[1]))
+        constants = fours.constants(conversion, limits.choices.neighbours)
+        push = {
+            **bound.bases,
+            "pieces": problem.count // (4 * plane.size),
+            "lane_stride": word(lane.src),
+            "src_pair_lane": word(lane.pairs[0]),
+            "dst_pair_lane": word(lane.pairs[1]),
+            "plane_stride": plane.dst,
+            "src_pair_plane": word(plane.pairs[0]),
+            "dst_pair_plane": word(plane.pairs[1]),
+        }
     spans = pair_spans(problem)
-    push, parameters = conversion.with_scales(head, pack_parameters(axes), problem.pair_offsets, spans, lanes)
+    push, parameters = conversion.with_scales(push, pack_parameters(axes), problem.pair_offsets, spans)
     return strided_kernel(shader, axes, constants, push, bound.windows, limits, each=each, parameters=parameters)
 
 
@@ -324,14 +299,21 @@ class _Fours(NamedTuple):
     in_row: bool
     loads_row: bool
 
-    def constants(self, conversion: Conversion, neighbours: bool) -> tuple[int, ...]:
-        """Specialization constants 1 to 11."""
-        *types, steps = conversion.constants_of_fours
+    def constants(self, conversion: Conversion, neighbours: bool) -> dict[str, int]:
+        """The specialization constants of ``convert_fours``, or ``convert_planes``."""
+        constants = conversion.constants_of_fours
         along_four = [bool(step) * bit for step, bit in zip(self.lane.pairs, PAIRS_ALONG_FOUR, strict=True)]
-        pairs_of_planes = all(axis.pairs == (0, 0) for axis in self.axes)
         in_row = neighbours and self.in_row
-        flags = (self.is_run, pairs_of_planes, self.is_aligned, in_row, in_row and self.loads_row)
-        return (int(neighbours), *types, steps + sum(along_four), self.plane.size, *map(int, flags))
+        return {
+            **constants,
+            "STEPS": constants["STEPS"] + sum(along_four),
+            "NEIGHBOURS": neighbours,
+            **({"WIDE": self.is_run} if self.plane.size == 1 else {"PLANES": self.plane.size}),
+            "PAIRS_OF_PLANES": all(axis.pairs == (0, 0) for axis in self.axes),
+            "WHOLE_STORES": self.is_aligned,
+            "IN_ROW": in_row,
+            "LOADS_ROW": in_row and self.loads_row,
+        }
 
 
 def _fours(problem: Problem) -> _Fours | None:

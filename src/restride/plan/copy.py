@@ -7,9 +7,9 @@ digits, where no strided walks describe the layouts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import NamedTuple
 
 from restride.kernel import Binding, Choices, KernelSpec, Limits, Run
@@ -32,10 +32,7 @@ from restride.plan.problem import (
     MAX_AXES,
     MOST_CHANNELS,
     Axis,
-    ChunkPush,
-    PadPush,
     Problem,
-    Push,
     in_order,
     narrow,
     simplify,
@@ -159,7 +156,7 @@ def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
     elif shared := shared_exchange(problem, limits):
         yield from transpose_shared(problem, shared, limits)
     elif is_padded:
-        yield from plan_elements(problem, limits, "element_pad", partial(PadPush, low=0, high=0))
+        yield from plan_elements(problem, limits, "element_pad")
     elif transposed := _transposed(problem, limits):
         yield from transpose(problem, transposed, limits)
     elif limits.shortcuts and _are_rows(problem):
@@ -259,8 +256,15 @@ def _copy_pixels(problem: Problem, pixels: _Pixels, limits: Limits) -> KernelSpe
     axes = (replace(along, size=chunks, src=chunk * along.src, dst=chunk * along.dst), *others)
     (plane_stride,) = (*_planes(channel.src), *_planes(channel.dst))
     pieces = problem.count // (along.size * channel.size) * chunks
-    constants = (8 * problem.itemsize, channel.size, *map(int, whole), int(are_full(pieces, limits)), chunk // lanes)
-    push = ChunkPush(bound.src_base, bound.dst_base, pieces, along.size, word(plane_stride))
+    constants = {
+        "BITS": 8 * problem.itemsize,
+        "CHANNELS": channel.size,
+        "WHOLE_LOADS": whole[0],
+        "WHOLE_STORES": whole[1],
+        "FULL": are_full(pieces, limits),
+        "GROUPS": chunk // lanes,
+    }
+    push = {**bound.bases, "pieces": pieces, "row_size": along.size, "plane_stride": word(plane_stride)}
     return strided_kernel(shader, axes, constants, push, bound.windows, limits)
 
 
@@ -289,8 +293,8 @@ def _copy_rows(problem: Problem, limits: Limits) -> KernelSpec:
     chunks = -(-(along.size + begins_in_words * (lanes - 1)) // chunk)
     axes = (replace(along, size=chunks, src=along.src * chunk, dst=chunk), *outer)
     count = problem.count // along.size * chunks
-    constants = (8 * problem.itemsize, word(along.src), int(_is_aligned(problem)))
-    push = ChunkPush(bound.src_base, bound.dst_base, count, along.size)
+    constants = {"BITS": 8 * problem.itemsize, "STEP": word(along.src), "ALIGNED": _is_aligned(problem)}
+    push = {**bound.bases, "pieces": count, "row_size": along.size}
     return strided_kernel("element_rows", axes, constants, push, bound.windows, limits)
 
 
@@ -355,10 +359,10 @@ def _copy_short_rows(problem: Problem, short_rows: _ShortRows, limits: Limits) -
             axes = (beside, *(axis for axis in axes if axis is not beside))
         across = 1 if beside is None else beside.size
         deep = most // across
-    push = Push(bound.src_base, bound.dst_base, pieces, 0, word(along.src))
-    constants = (8 * problem.itemsize, along.size, across, deep)
-    kernel = strided_kernel("short_rows", axes, constants, push, bound.windows, limits)
-    return replace(kernel, groups=rows_of_groups(-(-pieces // (across * deep or GROUP_SIZE)), limits))
+    push = {**bound.bases, "pieces": pieces, "lane_stride": word(along.src)}
+    constants = {"BITS": 8 * problem.itemsize, "ROW": along.size, "ACROSS": across, "DEEP": deep}
+    groups = rows_of_groups(-(-pieces // (across * deep or GROUP_SIZE)), limits)
+    return strided_kernel("short_rows", axes, constants, push, bound.windows, limits, groups=groups)
 
 
 # Words of 32, 64 and 128 bits, four at a time.
@@ -369,23 +373,32 @@ def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
     scattered = _scattered_axis(problem)
     if limits.shortcuts and _can_gather(problem) and not _is_run(problem):
         bound = bind(problem, limits)
-        push = Push(bound.src_base, bound.dst_base // 4, problem.count // 4, 0, word(axes[0].src))
+        push = {
+            "src_base": bound.src_base,
+            "dst_base": bound.dst_base // 4,
+            "pieces": problem.count // 4,
+            "lane_stride": word(axes[0].src),
+        }
         words_lie = _BACKWARDS if _is_reversed(problem) else _APART
         return walking_kernel("strided_gather_128", _gathered(axes), push, bound.windows, limits, words_lie)
     if limits.shortcuts and scattered is not None and not _is_run(problem):
         bound = bind(problem, limits)
-        push = Push(bound.src_base // 4, bound.dst_base, problem.count // 4, 0, axes[scattered].dst)
+        push = {
+            "src_base": bound.src_base // 4,
+            "dst_base": bound.dst_base,
+            "pieces": problem.count // 4,
+            "lane_stride": axes[scattered].dst,
+        }
         return walking_kernel("strided_scatter_128", _scattered(axes, scattered), push, bound.windows, limits)
     problem = _spread(problem, limits.choices)
     bound = bind(problem, limits)
-    push = Push(bound.src_base, bound.dst_base, problem.count)
+    push = {**bound.bases, "pieces": problem.count}
     bits = problem.itemsize * 8
     if limits.shortcuts and bits in RUN_WIDTHS and _is_run(problem):
         each = _pieces_each(problem.count, limits.choices)
-        constants = (int(limits.choices.neighbours), each)
-        return KernelSpec(
-            f"run_copy_{bits}", constants, push, b"", groups_for(problem.count, limits, each), bound.windows
-        )
+        constants = {"NEIGHBOURS": limits.choices.neighbours, "EACH": each}
+        groups = groups_for(problem.count, limits, each)
+        return KernelSpec.of(f"run_copy_{bits}", constants, push, b"", groups, bound.windows)
     return walking_kernel(f"strided_copy_{bits}", problem.axes, push, bound.windows, limits)
 
 
@@ -408,19 +421,25 @@ def _spread(problem: Problem, choices: Choices) -> Problem:
 def walking_kernel(
     shader: str,
     axes: tuple[Axis, ...],
-    push: tuple[int, ...],
+    push: Mapping[str, int],
     windows: tuple[Binding, ...],
     limits: Limits,
     words_lie: int = _APART,
 ) -> KernelSpec:
     """The dispatch of a strided_ module, with the axes in the order in which it walks them."""
     neighbours = limits.choices.neighbours
-    each = _pieces_each(push[2], limits.choices)
+    each = _pieces_each(push["pieces"], limits.choices)
     together = _together(axes, each) if neighbours and each > 1 else None
-    if together and each == PIECES_EACH and _lie_in_a_row(shader, together[0], lane_stride=push[4]):
+    if together and each == PIECES_EACH and _lie_in_a_row(shader, together[0], push.get("lane_stride", 0)):
         words_lie = _IN_A_ROW
-    is_full = are_full(push[2], limits, each)
-    constants = (int(neighbours), each, int(together is not None), int(is_full), words_lie)
+    constants = {
+        "NEIGHBOURS": neighbours,
+        "EACH": each,
+        "TOGETHER": together is not None,
+        "FULL": are_full(push["pieces"], limits, each),
+    }
+    if shader in ("strided_gather_128", "strided_scatter_128"):
+        constants["WORDS_LIE"] = words_lie
     return strided_kernel(shader, together or axes, constants, push, windows, limits, each=each)
 
 

@@ -14,7 +14,7 @@ each with its own form of tables:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.errors import UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
-from restride.plan.convert import Channels, Conversion
+from restride.plan.convert import Conversion
 from restride.plan.dispatches import (
     MAX_COUNT,
     MAX_TABLE_BYTES,
@@ -45,7 +45,6 @@ from restride.plan.problem import (
     ROW_WORDS,
     Axis,
     Problem,
-    Push,
     Span,
     in_order,
     multiply_shift,
@@ -362,15 +361,15 @@ source offset of the box's image."""
 class _Kernel(NamedTuple):
     """The kernel of a dispatch, and what one invocation of it makes.
 
-    tables: functions that make the tables of columns and of rows. pixels: specialization constants 8 and 9, how the
-    elements of a pixel are read and written. makes_rows: an invocation may make up to ROWS rows. backwards: the first
-    channel is the last byte of a pixel.
+    tables: functions that make the tables of columns and of rows. constants: the kernel's own, how the elements of a
+    pixel are read and written. makes_rows: an invocation may make up to ROWS rows. backwards: the first channel is the
+    last byte of a pixel.
     """
 
     shader: str
     tables: tuple[_MakeTable, _MakeTable]
     channels: int
-    pixels: tuple[int, int]
+    constants: Mapping[str, int]
     columns: int = 1
     makes_rows: bool = True
     backwards: bool = False
@@ -410,29 +409,37 @@ def _kernel(part: _Part) -> KernelSpec:
         work = work_of(Problem(walk, 0, dst.offset, itemsize), bound)
     # Integer sums, and elements that are only moved, are integers where the source's elements are.
     are_elements = crops.sums.shifts is not None or crops.rows.weights is None
-    constants = (
-        8 * itemsize,
-        int(work.own_words),
-        *(conversion.constants_of_elements if are_elements else conversion.constants),
-        _slots(crops),
-        kernel.channels,
-        *kernel.pixels,
-        int(not any(axis.size > 1 and (any(axis.pairs) or at == channel) for at, axis in enumerate(axes))),
-        many_rows,
-        *([int(kernel.backwards)] if kernel.shader == "crop_resize_fixed" else []),
-    )
-    push = Push(bound.src_base, bound.dst_base, work.pieces, work.first, word(lane.src))
+    constants = {
+        **(conversion.constants_of_elements if are_elements else conversion.constants),
+        **kernel.constants,
+        "SLOTS_AND_KIND": _slots(crops),
+        "CHANNELS": kernel.channels,
+        "ALL_CHANNELS": not any(axis.size > 1 and (any(axis.pairs) or at == channel) for at, axis in enumerate(axes)),
+        "ROWS": many_rows,
+    }
+    if kernel.shader == "crop_resize":
+        constants |= {"BITS": 8 * itemsize, "OWN_WORDS": work.own_words}
+    push = {
+        **bound.bases,
+        "pieces": work.pieces,
+        "first_word": work.first,
+        "lane_stride": word(lane.src),
+        "src_pair_lane": word(lane.pairs[0]),
+        "dst_pair_lane": word(lane.pairs[1]),
+        "lane_dst": lane.dst,
+        "box_rows": row.size,
+        "row_dst": row.dst,
+    }
     offsets = [0 if place is None else place.strides[0] * part.first for place in conversion.places]
-    lanes = Channels(word(lane.pairs[0]), word(lane.pairs[1]), lane.dst, row.size, row.dst)
     packed = _packed(walk, crops, src, kernel.tables)
     scaled, parameters = conversion.with_scales(
-        push, packed, (offsets[0], offsets[1]), _pair_spans(part), lanes, crops.sums.shifts
+        push, packed, (offsets[0], offsets[1]), _pair_spans(part), crops.sums.shifts
     )
     return strided_kernel(kernel.shader, walk, constants, scaled, windows, part.limits, parameters=parameters)
 
 
 def _slots(crops: Crops) -> int:
-    """Specialization constant 6: two slots, columns then rows, with a bit for a long sum; 0 if elements only move."""
+    """SLOTS_AND_KIND: two slots, columns then rows, with a bit for a long sum; 0 if elements only move."""
     if crops.rows.weights is None:
         return 0
     are_long = [not crops.sums.in_order and side.taps > SHORT_SUM for side in (crops.columns, crops.rows)]
@@ -477,8 +484,8 @@ def _choose_kernel(part: _Part, axes: list[_CropAxis], channel: int | None) -> _
     are_words = part.dst.dtype.itemsize == 4
     channels = _channels_per_invocation(lane.size) if are_words else 1
     are_bytes = channels > 1 and part.src.dtype.itemsize == 1 and lane.src == 1
-    pixels = (part.crops.few_taps, int(are_bytes))
-    return _Kernel("crop_resize", (table, table), channels, pixels, makes_rows=are_words)
+    constants = {"TAPS": part.crops.few_taps, "BYTES": are_bytes}
+    return _Kernel("crop_resize", (table, table), channels, constants, makes_rows=are_words)
 
 
 def _channels_per_invocation(channels: int) -> int:
@@ -506,8 +513,8 @@ def _by_pixels(part: _Part, axes: list[_CropAxis], lane: _CropAxis, channel: int
     is_aligned = not any(number % COLUMNS for number in (dst.offset, column.size, *strides))
     if not is_aligned and dst.dtype.itemsize < 4:
         return None
-    pixels = (int(by_pixels), int(is_aligned))
-    return _Kernel("crop_pixels", (table_of_columns_of_pixels, table_of_pixels), channels, pixels, COLUMNS)
+    constants = {"BY_PIXELS": by_pixels, "ALIGNED": is_aligned}
+    return _Kernel("crop_pixels", (table_of_columns_of_pixels, table_of_pixels), channels, constants, COLUMNS)
 
 
 def _integer_kernel(part: _Part, lane: _CropAxis, channel: int | None) -> _Kernel:
@@ -526,7 +533,8 @@ def _integer_kernel(part: _Part, lane: _CropAxis, channel: int | None) -> _Kerne
         kind = RUN if (src.strides or ())[crops.axes[1]] == channels else BYTES
         if lane.size == channels and not any(number % 4 for number in (lowest, *others)):
             kind = WORD
-    return _Kernel("crop_resize_fixed", tables, channels, (crops.few_taps, kind), backwards=backwards)
+    constants = {"TAPS": crops.few_taps, "PIXELS": kind, "BACKWARDS": backwards}
+    return _Kernel("crop_resize_fixed", tables, channels, constants, backwards=backwards)
 
 
 def _packed(walk: Sequence[_CropAxis], crops: Crops, src: TensorDesc, make: tuple[_MakeTable, _MakeTable]) -> bytes:

@@ -9,7 +9,7 @@ rows still span all of its columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import accumulate
 from operator import eq, mul
@@ -19,11 +19,10 @@ from restride.errors import UnsupportedError
 from restride.kernel import Binding, Choices, KernelSpec, Limits
 from restride.layout.equation import nested
 from restride.plan.problem import (
+    MAX_AXES,
     Axis,
     Problem,
-    Push,
     Span,
-    constants_for,
     in_order,
     moved,
     pack_parameters,
@@ -65,6 +64,11 @@ class Bound(NamedTuple):
     windows: tuple[Binding, Binding]
     src_base: int
     dst_base: int
+
+    @property
+    def bases(self) -> dict[str, int]:
+        """Both offsets as push constants."""
+        return {"src_base": self.src_base, "dst_base": self.dst_base}
 
 
 def bind(problem: Problem, limits: Limits) -> Bound:
@@ -251,21 +255,25 @@ def rows_of_groups(groups: int, limits: Limits) -> tuple[int, int, int]:
 def strided_kernel(
     shader: str,
     axes: tuple[Axis, ...],
-    constants: tuple[int, ...],
-    push: tuple[int, ...],
+    constants: Mapping[str, int],
+    push: Mapping[str, int],
     windows: tuple[Binding, ...],
     limits: Limits,
     *,
     each: int = 1,
     parameters: bytes | None = None,
+    groups: tuple[int, int, int] | None = None,
 ) -> KernelSpec:
     """The dispatch of a kernel that walks ``axes``; an invocation makes ``each`` of the ``pieces`` in ``push``.
 
-    parameters: the storage buffer, if it holds more than the axes.
+    constants: without RANK, the number of axes. parameters: the storage buffer, if it holds more than the axes.
+    groups: work groups, if they do not follow from the pieces.
     """
+    if len(axes) > MAX_AXES:
+        raise AssertionError(f"a kernel walks at most {MAX_AXES} axes, not {len(axes)}")
     packed = pack_parameters(axes) if parameters is None else parameters
-    groups = groups_for(push[2], limits, each)
-    return KernelSpec(shader, constants_for(axes, constants), push, packed, groups, windows)
+    groups = groups or groups_for(push["pieces"], limits, each)
+    return KernelSpec.of(shader, {**constants, "RANK": len(axes)}, push, packed, groups, windows)
 
 
 def rows_each(rows: int, pieces: int, elements: int, choices: Choices, most: int = 8) -> int:
@@ -308,13 +316,13 @@ def _is_nested(problem: Problem) -> bool:
 
 
 def plan_elements(
-    problem: Problem, limits: Limits, shader: str, pushed: Callable[[int, int, int, int], tuple[int, ...]] = Push
+    problem: Problem, limits: Limits, shader: str, value: Mapping[str, int] | None = None
 ) -> Iterator[KernelSpec]:
     """Dispatches of ``shader``, which writes elements by shaders/include/destination.glsl.
 
     Elements have 8 to 32 bits, or up to 64 in ``element_pad``; there an axis without ``inside`` counts as all inside.
 
-    pushed: makes the push constants from the first four of ``Push``.
+    value: the words, ``low`` and ``high``, of the element that ``element_fill`` and ``element_pad`` write.
     """
     for part in parts(problem, limits):
         bound = bind(part, limits)
@@ -322,11 +330,14 @@ def plan_elements(
         if shader == "element_pad":
             axes = tuple(replace(axis, inside=axis.inside or range(axis.size)) for axis in axes)
         for work, are_whole in _by_whole_words(part, work_of(part, bound), limits, may_cut=shader == "element_copy"):
-            push = pushed(bound.src_base, bound.dst_base, work.pieces, work.first)
-            constants = [8 * part.itemsize, int(work.own_words)]
+            push = {**bound.bases, "pieces": work.pieces, "first_word": work.first, **(value or {})}
+            if shader == "element_fill":
+                del push["src_base"]
+            constants = {"BITS": 8 * part.itemsize, "OWN_WORDS": work.own_words}
             if shader in ("element_copy", "element_pad"):
-                constants += [int(are_whole), int(are_whole and are_full(work.pieces, limits))]
-            yield strided_kernel(shader, axes, tuple(constants), push, bound.windows, limits)
+                is_full = are_whole and are_full(work.pieces, limits)
+                constants |= {"WHOLE_WORDS": are_whole, "FULL": is_full}
+            yield strided_kernel(shader, axes, constants, push, bound.windows, limits)
 
 
 def _by_whole_words(problem: Problem, work: Work, limits: Limits, may_cut: bool) -> Iterator[tuple[Work, bool]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import prod
 
 from restride.kernel import KernelSpec, Limits
@@ -14,7 +14,7 @@ from restride.layout.tensor_desc import element_bits
 from restride.plan.copy import plan_copy, walking_kernel
 from restride.plan.dispatches import bind, parts, plan_elements
 from restride.plan.general import UNREAD, general_kernels
-from restride.plan.problem import Axis, FillPush, PadPush, Problem, simplify, widen
+from restride.plan.problem import Axis, Problem, simplify, widen
 from restride.plan.tiles import Place, Region, Walk, complement, walks
 from restride.plan.transpose import shared_exchange
 
@@ -144,7 +144,7 @@ def _fill(problem: Problem, bits: int, limits: Limits) -> Iterator[KernelSpec]:
         yield from _fill_words(widen(problem, 4), _repeated(bits, itemsize, 4), limits)
     else:
         value = _repeated(bits, itemsize, wide.itemsize)
-        for kernel in plan_elements(wide, limits, "element_fill", lambda _src, *more: FillPush(value, *more)):
+        for kernel in plan_elements(wide, limits, "element_fill", {"low": value}):
             yield replace(kernel, bindings=(UNREAD, kernel.bindings[1]))
 
 
@@ -152,7 +152,7 @@ def _fill_words(problem: Problem, words: int, limits: Limits) -> Iterator[Kernel
     """Dispatches that fill elements of 4 or 16 bytes with one word, or with two in turn."""
     for part in parts(problem, limits):
         bound = bind(part, limits)
-        push = FillPush(words & 0xFFFFFFFF, bound.dst_base, part.count, high=words >> 32)
+        push = {"low": words & 0xFFFFFFFF, "high": words >> 32, "dst_base": bound.dst_base, "pieces": part.count}
         yield walking_kernel(f"strided_fill_{8 * part.itemsize}", part.axes, push, (UNREAD, bound.windows[1]), limits)
 
 
@@ -182,5 +182,5 @@ def pad_kernels(
     itemsize = src.dtype.itemsize
     problem = widen(simplify(axes, origin, dst.offset, itemsize), _WIDEST_PADDED)
     words = _repeated(bits, itemsize, problem.itemsize)
-    pushed = partial(PadPush, low=words & 0xFFFFFFFF, high=words >> 32)
-    return tuple(plan_elements(problem, limits, "element_pad", pushed))
+    value = {"low": words & 0xFFFFFFFF, "high": words >> 32}
+    return tuple(plan_elements(problem, limits, "element_pad", value))

@@ -9,7 +9,7 @@ steps that do not divide a tile. The kernel gets a program, which has the addres
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,8 +18,8 @@ import numpy as np
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, KernelSpec, Limits
 from restride.layout.digits import Digit, Index, Linear, affine
-from restride.plan.dispatches import MAX_COUNT, MOST_PAIR_BYTES, groups_for, require_windows
-from restride.plan.problem import FillPush, Push, Span, multiply_shift, word
+from restride.plan.dispatches import MAX_COUNT, MOST_PAIR_BYTES, Bound, groups_for, require_windows
+from restride.plan.problem import Span, multiply_shift, word
 from restride.plan.tiles import Region
 
 _NUMBERS = (16, 32, 64, 192)
@@ -35,19 +35,22 @@ UNREAD = Binding(0, 4)
 class DigitDispatch(NamedTuple):
     """One dispatch by digits.
 
-    room: numbers that the pipeline has room for. pairs: addresses of the pairs of source and destination.
+    pieces: elements. room: numbers that the pipeline has room for. pairs: addresses of the pairs of source and
+    destination.
     """
 
     program: bytes
-    push: Push
+    bound: Bound
+    pieces: int
     room: int
-    windows: tuple[Binding, Binding]
     pairs: tuple[Linear, Linear]
 
-    def kernel(self, shader: str, constants: tuple[int, ...], push: tuple[int, ...], limits: Limits) -> KernelSpec:
+    def kernel(self, shader: str, constants: Mapping[str, int], push: Mapping[str, int], limits: Limits) -> KernelSpec:
         """The dispatch of ``shader``."""
-        groups = groups_for(self.push.pieces, limits)
-        return KernelSpec(shader, (*constants, self.room), push, self.program, groups, self.windows)
+        groups = groups_for(self.pieces, limits)
+        return KernelSpec.of(
+            shader, {**constants, "NUMBERS": self.room}, push, self.program, groups, self.bound.windows
+        )
 
 
 def general_kernels(region: Region, itemsize: int, limits: Limits, fill: int | None = None) -> Iterator[KernelSpec]:
@@ -57,13 +60,14 @@ def general_kernels(region: Region, itemsize: int, limits: Limits, fill: int | N
         UnsupportedError: no cut of the region makes its buffers fit a binding, or a coordinate reaches 2^31.
     """
     words = max(itemsize // 4, 1)
-    constants = (8 * itemsize // words, words, int(fill is not None))
+    constants = {"BITS": 8 * itemsize // words, "WORDS": words, "FILL": fill is not None}
     for part in digit_dispatches(region, (itemsize, itemsize), limits):
+        push = {"src_base_or_low": part.bound.src_base, "dst_base": part.bound.dst_base, "pieces": part.pieces}
         if fill is None:
-            yield part.kernel("digit_copy", constants, part.push, limits)
+            yield part.kernel("digit_copy", constants, push, limits)
         else:
-            push = FillPush(word(fill), part.push.dst_base, part.push.pieces, high=fill >> 32)
-            filled = part._replace(windows=(UNREAD, part.windows[1]))
+            push |= {"src_base_or_low": word(fill), "high": fill >> 32}
+            filled = part._replace(bound=part.bound._replace(windows=(UNREAD, part.bound.windows[1])))
             yield filled.kernel("digit_copy", constants, push, limits)
 
 
@@ -89,13 +93,10 @@ def digit_dispatches(
         return
     program = _Program(region)
     packed = program.packed(*(program.terms_of(address) for address in (src, dst, *(pairs if has_pairs else ()))))
-    push = Push(
-        word(src.const - windows[0].offset // itemsizes[0]),
-        word(dst.const - windows[1].offset // itemsizes[1]),
-        region.count,
-    )
+    src_base = word(src.const - windows[0].offset // itemsizes[0])
+    dst_base = word(dst.const - windows[1].offset // itemsizes[1])
     room = next(numbers for numbers in _NUMBERS if program.numbers <= numbers)
-    yield DigitDispatch(packed, push, room, windows, (pairs[0], pairs[1]))
+    yield DigitDispatch(packed, Bound(windows, src_base, dst_base), region.count, room, (pairs[0], pairs[1]))
 
 
 def _addresses(region: Region) -> tuple[Linear, ...]:

@@ -252,79 +252,13 @@ def narrow(problem: Problem) -> Problem:
     return Problem(axes, problem.src_offset * 2, problem.dst_offset * 2, problem.itemsize // 2)
 
 
-# The words of a dispatch: constants, push constants, and the storage buffer with the axes. Rows of the buffer are in
-# the order of shaders/include/axes.glsl, push constants in that of shaders/include/dispatch.glsl; tests compare them.
+# The storage buffer of a dispatch, in the order of shaders/include/axes.glsl.
 
 ROW_WORDS = 4
 """Words in a row of the storage buffer: 128 bits. Every part of it, and every row of weights, starts at a row."""
 
 HEADER_ROWS = 2
 AXIS_ROWS = 3
-KERNEL_CONSTANTS = 15
-"""Specialization constants 0 to 14 belong to the kernel, 15 is the number of axes; a kernel's further ones follow."""
-
-
-class Push(NamedTuple):
-    """Push constants of kernels that copy or convert elements.
-
-    src_base, dst_base: element offset of index 0 in the windows.
-    pieces: elements, or words of the destination, that the dispatch writes.
-    first_word: the destination word of piece 0, where invocations own words.
-    lane_stride: elements between neighbouring lanes of an invocation.
-    """
-
-    src_base: int
-    dst_base: int
-    pieces: int
-    first_word: int = 0
-    lane_stride: int = 0
-
-
-class FillPush(NamedTuple):
-    """Push constants of kernels that write one value: ``low`` and ``high`` are its two words."""
-
-    low: int
-    dst_base: int
-    pieces: int
-    first_word: int = 0
-    high: int = 0
-
-
-class PadPush(NamedTuple):
-    """Push constants of ``element_pad``: ``low`` and ``high`` are the two words of the value around the source."""
-
-    src_base: int
-    dst_base: int
-    pieces: int
-    first_word: int
-    low: int
-    high: int
-
-
-class ChunkPush(NamedTuple):
-    """Push constants of kernels that copy rows in chunks of 16 bytes.
-
-    row_size: elements, or pixels, of a row. plane_stride: elements from plane to plane, on the side that has planes.
-    """
-
-    src_base: int
-    dst_base: int
-    pieces: int
-    row_size: int
-    plane_stride: int = 0
-
-
-class BlockPush(NamedTuple):
-    """Push constants of kernels that resample blocks of rows; those of scales follow.
-
-    row_pieces: pieces in a row. blocks: number of blocks of rows.
-    """
-
-    src_base: int
-    dst_base: int
-    pieces: int
-    row_pieces: int
-    blocks: int
 
 
 def word(value: int) -> int:
@@ -343,14 +277,6 @@ def multiply_shift(divisor: int) -> tuple[int, int]:
         return 0, 0
     bits = (divisor - 1).bit_length()
     return -(-(1 << (31 + bits)) // divisor), bits - 1
-
-
-def constants_for(axes: Sequence[Axis], kernel: Sequence[int]) -> tuple[int, ...]:
-    """The specialization constants: the kernel's own, and the number of axes, so that loops over axes are unrolled."""
-    if len(axes) > MAX_AXES:
-        raise AssertionError(f"a kernel walks at most {MAX_AXES} axes, not {len(axes)}")
-    padding = [0] * (KERNEL_CONSTANTS - len(kernel))
-    return (*kernel[:KERNEL_CONSTANTS], *padding, len(axes), *kernel[KERNEL_CONSTANTS:])
 
 
 def slot_word(axis: Axis) -> int:

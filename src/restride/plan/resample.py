@@ -35,9 +35,7 @@ from restride.plan.dispatches import (
 from restride.plan.problem import (
     MOST_CHANNELS,
     Axis,
-    BlockPush,
     Problem,
-    Push,
     narrow,
     pack_parameters,
     table_bytes,
@@ -56,7 +54,7 @@ _MOST_IN_RUN = 8
 """Most elements that neighbours read together (``MOST_IN_RUN`` in shaders/resample/resample_rows.comp)."""
 
 _HAS_PATTERN = 1 << 16
-"""Bit of constant 11 of ``resample_rows`` (``HAS_PATTERN`` in shaders/resample/resample_rows.comp)."""
+"""Bit of PATTERN of ``resample_rows`` (``HAS_PATTERN`` in shaders/resample/resample_rows.comp)."""
 
 _LINE_BYTES = 64
 """Bytes of a cache line."""
@@ -69,20 +67,16 @@ class Invocations(NamedTuple):
     """What ``total`` invocations of a shader make of a problem.
 
     row_pieces, blocks: pieces in a row, and blocks of rows; 0 by elements.
-    owned: specialization constant 1: elements of a piece, by rows; whether words are owned, by elements; else 0.
-    axes: constants from 7 on, what the kernel knows of the axes.
-    rows: the constant behind those: rows of an invocation, by cells, by rows and by taps.
+    constants: what the kernel knows of the axes, and what an invocation makes.
     first_word: the destination word of piece 0, by elements.
     """
 
     shader: str
     problem: Problem
     total: int
+    constants: dict[str, int]
     row_pieces: int = 0
     blocks: int = 0
-    owned: int = 0
-    axes: tuple[int, ...] = ()
-    rows: int = 0
     first_word: int = 0
 
     @property
@@ -109,7 +103,8 @@ def invocations(problem: Problem, limits: Limits) -> Invocations:
 def by_elements(problem: Problem, limits: Limits) -> Invocations:
     """One element or word of the destination each: fits every problem of one dispatch."""
     work = work_of(problem, bind(problem, limits))
-    return Invocations("resample", problem, work.pieces, owned=int(work.own_words), first_word=work.first)
+    constants = {"BITS": 8 * problem.itemsize, "OWN_WORDS": work.own_words}
+    return Invocations("resample", problem, work.pieces, constants, first_word=work.first)
 
 
 def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
@@ -135,8 +130,16 @@ def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
     count = problem.count // 4 // row.size
     rows = rows_each(row.size, count, problem.count, limits.choices)
     blocks = -(-row.size // rows)
-    axes = (position, between, _taps(row), _taps(first), _taps(problem.axes[between]) if between else 1, step)
-    return Invocations("resample_cells", problem, count * blocks, pieces, blocks, 0, axes, rows)
+    constants = {
+        "ROW_AXIS": position,
+        "AXIS_1": between,
+        "TAPS": _taps(row),
+        "TAPS_0": _taps(first),
+        "TAPS_1": _taps(problem.axes[between]) if between else 1,
+        "STEP": step,
+        "ROWS": rows,
+    }
+    return Invocations("resample_cells", problem, count * blocks, constants, pieces, blocks)
 
 
 def _cell_step(axis: Axis) -> int:
@@ -173,21 +176,26 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
     rows = rows_each(row.size, count, problem.count, limits.choices)
     has_weights = not row.table.moves
     repeated = 1 if has_weights else _repeated(row.table)
-    whole_blocks = repeated > 1 and rows % repeated == 0 and row.size % rows == 0
     inside = {slot: place for place, slot in slots.items() if place != position}
-    axes = (
-        position,
-        sum(1 << place for place in slots),
-        _taps(row),
-        _taps(problem.axes[inside.get(0, position)]) if has_weights else repeated,
-        _taps(problem.axes[inside.get(1, position)]) if has_weights else _pattern(problem.axes[0], shared),
-        inside.get(1, 0) if has_weights else int(whole_blocks),
-        int(inner[0].size % elements == 0),
-        shared,
-    )
+    is_run = has_weights and shared > 0
+    constants = {
+        "BITS": 8 * problem.itemsize,
+        "ELEMENTS": elements,
+        "ROW_AXIS": position,
+        "TABLED": sum(1 << place for place in slots),
+        "TAPS": _taps(row),
+        "TAPS_0": _taps(problem.axes[inside.get(0, position)]),
+        "TAPS_1": _taps(problem.axes[inside.get(1, position)]),
+        "AXIS_1": inside.get(1, 0),
+        "ALONG_AXIS_0": inner[0].size % elements == 0,
+        "ROWS": rows,
+        "REPEATED": repeated,
+        "WHOLE_BLOCKS": repeated > 1 and rows % repeated == 0 and row.size % rows == 0,
+        **({"RUN": shared} if is_run else {"GROUP": shared, "PATTERN": _pattern(problem.axes[0], shared)}),
+    }
     blocks = -(-row.size // rows)
-    shader = "resample_runs" if has_weights and shared else "resample_rows"
-    return Invocations(shader, problem, count * blocks, pieces, blocks, elements, axes, rows)
+    shader = "resample_runs" if is_run else "resample_rows"
+    return Invocations(shader, problem, count * blocks, constants, pieces, blocks)
 
 
 def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
@@ -220,8 +228,15 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
     most = 8 if limits.choices.neighbours else _most_cached_rows(axis, problem.src_itemsize)
     each = rows_each(size, count, problem.count, limits.choices, most)
     blocks = -(-size // each)
-    axes = (position, int(aligned), row, channels, pixel.axes[-1])
-    return Invocations("resample_along", padded, count * blocks, axis.size, blocks, 0, axes, each)
+    constants = {
+        "TAP_AXIS": position,
+        "ALIGNED": aligned,
+        "ROW_AXIS": row,
+        "CHANNELS": channels,
+        "CHANNEL_AXIS": pixel.axes[-1],
+        "ROWS": each,
+    }
+    return Invocations("resample_along", padded, count * blocks, constants, axis.size, blocks)
 
 
 def _most_cached_rows(axis: Axis, itemsize: int) -> int:
@@ -275,8 +290,8 @@ def by_neighbours(problem: Problem) -> Invocations | None:
         return None
     aligned = whole_words and _reads_fours(problem, (0,))
     pieces = -(-first.size // 4)
-    axes = (tabled[0], int(aligned))
-    return Invocations("resample_across", problem, problem.count // first.size * pieces, pieces, 1, 0, axes)
+    constants = {"TAP_AXIS": tabled[0], "ALIGNED": aligned}
+    return Invocations("resample_across", problem, problem.count // first.size * pieces, constants, pieces, 1)
 
 
 def _neighbours(problem: Problem, position: int, limits: Limits) -> tuple[int, int]:
@@ -356,16 +371,16 @@ def _group(problem: Problem, limits: Limits) -> int:
 
 
 def _pattern(axis: Axis, group: int) -> int:
-    """Which elements of its group a piece of four takes, 4 bits each, if the pieces of a row take a group each; else 1.
+    """Which elements of its group a piece of four takes, 4 bits each, if the pieces of a row take a group each; else 0.
 
     Twice the size, groups of two: 0 0 1 1 and then 2 2 3 3 are 0 0 1 1 of group 0 and of group 1: 0x11100.
     """
     if group == 0 or axis.table is None:
-        return 1
+        return 0
     index = table_words(axis.table, 1).reshape(-1, 4).astype(np.int64)
     places = index - group * np.arange(len(index))[:, None]
     if places.min() < 0 or places.max() >= group or (places != places[0]).any():
-        return 1
+        return 0
     return _HAS_PATTERN + sum(int(place) << 4 * lane for lane, place in enumerate(places[0]))
 
 
@@ -471,10 +486,12 @@ def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits:
     problem = work.problem
     bound = bind(problem, limits)
     divisors = (work.row_pieces, work.blocks) if work.blocks else ()
-    rows = (work.rows,) if work.rows else ()
-    constants = (8 * problem.itemsize, work.owned, *conversion.constants, _slots(tables), *work.axes, *rows)
-    first = bound.src_base, bound.dst_base, work.total
-    push = BlockPush(*first, *divisors) if divisors else Push(*first, work.first_word)
+    constants = {**work.constants, **conversion.constants, "SLOTS_AND_KIND": _slots(tables)}
+    push = {**bound.bases, "pieces": work.total}
+    if work.blocks:
+        push |= {"row_pieces": work.row_pieces, "blocks": work.blocks}
+    else:
+        push["first_word"] = work.first_word
     scaled, parameters = conversion.with_scales(
         push,
         pack_parameters(problem.axes, divisors),
@@ -486,7 +503,7 @@ def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits:
 
 
 def _slots(tables: Tables) -> int:
-    """Specialization constant 6: interpolated axes, none where elements are only moved; and what their sums are."""
+    """SLOTS_AND_KIND: the number of interpolated axes, 0 where elements are only moved; and what their sums are."""
     if is_index(tables):
         return 0
     are_long = sum(LONG << slot for slot, (_, table) in enumerate(tables) if _is_long(table))

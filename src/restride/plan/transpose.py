@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from restride.kernel import Choices, KernelSpec, Limits
-from restride.plan.dispatches import GROUP_SIZE, bind, part_of, plan_elements
-from restride.plan.problem import MAX_AXES, Axis, Problem, constants_for, in_order, pack_parameters, word
+from restride.plan.dispatches import GROUP_SIZE, bind, part_of, plan_elements, strided_kernel
+from restride.plan.problem import MAX_AXES, Axis, Problem, in_order, pack_parameters, word
 
 # The axes that a transpose exchanges: contiguous ones of the destination, and contiguous ones of the source.
 
@@ -176,25 +176,6 @@ class Transpose(NamedTuple):
         return self.filled == 1
 
 
-class TransposePush(NamedTuple):
-    """Push constants, in the order of shaders/copy/transpose.comp, which says what each is."""
-
-    src_base: int
-    dst_base: int
-    a_size: int
-    b_size: int
-    a_src: int
-    b_dst: int
-    a_jump: int
-    b_jump: int
-    across: int
-    along: int
-    deep: int
-    per_across: int
-    per_along: int
-    indices: int
-
-
 @lru_cache(maxsize=16)
 def transpose_of(problem: Problem, limits: Limits) -> Transpose | None:
     """The transpose that a problem is, where the kernel pays; of several the one with whole blocks in full groups.
@@ -299,29 +280,31 @@ def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[K
         dst_base += sum((axis.size - 1) * axis.dst for axis in b.axes)
         b_strides = [-stride for stride in b_strides]
     a_strides = [axis.src for axis in a.axes]
-    of_form = int(chosen.is_whole) if chosen.is_aligned else chosen.block[1] * problem.itemsize // 4
-    yield KernelSpec(
-        shader=f"transpose_{8 * problem.itemsize}" + "_aligned" * chosen.is_aligned,
-        constants=constants_for(outer, (*(int(len(side.axes) > 1) for side in (a, b)), of_form)),
-        push=TransposePush(
-            src_base=word(src_base),
-            dst_base=dst_base,
-            a_size=a.size,
-            b_size=b.size,
-            a_src=word(a_strides[0]),
-            b_dst=word(b_strides[0]),
-            a_jump=_jump(a, a_strides),
-            b_jump=_jump(b, b_strides),
-            across=chosen.across,
-            along=chosen.along,
-            deep=chosen.deep,
-            per_across=_reciprocal(chosen.across),
-            per_along=_reciprocal(chosen.along),
-            indices=chosen.exchange.indices,
-        ),
-        parameters=pack_parameters(outer, (a.run, b.run)),
-        groups=chosen.groups,
-        bindings=bound.windows,
+    constants = {
+        "A_JUMPS": len(a.axes) > 1,
+        "B_JUMPS": len(b.axes) > 1,
+        **({"FULL": chosen.is_whole} if chosen.is_aligned else {"B_WORDS": chosen.block[1] * problem.itemsize // 4}),
+    }
+    push = {
+        "src_base": word(src_base),
+        "dst_base": dst_base,
+        "a_size": a.size,
+        "b_size": b.size,
+        "a_src": word(a_strides[0]),
+        "b_dst": word(b_strides[0]),
+        "a_jump": _jump(a, a_strides),
+        "b_jump": _jump(b, b_strides),
+        "across": chosen.across,
+        "along": chosen.along,
+        "deep": chosen.deep,
+        "per_across": _reciprocal(chosen.across),
+        "per_along": _reciprocal(chosen.along),
+        "indices": chosen.exchange.indices,
+    }
+    shader = f"transpose_{8 * problem.itemsize}" + "_aligned" * chosen.is_aligned
+    parameters = pack_parameters(outer, (a.run, b.run))
+    yield strided_kernel(
+        shader, outer, constants, push, bound.windows, limits, parameters=parameters, groups=chosen.groups
     )
     yield from _end_kernels(problem, chosen.exchange, limits)
 
@@ -386,18 +369,6 @@ _LEAST_TILE_BYTES = 32
 """Bytes of a tile's rows along b, at least: what a GPU's memory moves at once."""
 
 
-class SharedPush(NamedTuple):
-    """Push constants, in the order of shaders/copy/transpose_shared.comp, which says what each is."""
-
-    src_base: int
-    dst_base: int
-    a_size: int
-    b_size: int
-    a_src: int
-    b_src: int
-    b_dst: int
-
-
 def shared_edge(itemsize: int) -> int:
     """Elements along each edge of a tile of transpose_shared.comp, or the longer one."""
     return 64 if itemsize < 4 else 32
@@ -427,15 +398,19 @@ def transpose_shared(problem: Problem, exchange: Exchange, limits: Limits) -> It
     (a,), (b,) = exchange.a.axes, exchange.b.axes
     tile = _tile(problem, exchange, limits)
     inside = 0 if a.inside is None else min(a.inside.stop, a.size)
-    begins_anywhere = (int(not _in_whole_words(problem, exchange)),) if problem.itemsize < 4 else ()
-    yield KernelSpec(
-        shader=f"transpose_shared_{8 * problem.itemsize}",
-        constants=constants_for(exchange.outer, (tile[1], inside, *begins_anywhere)),
-        push=SharedPush(bound.src_base, bound.dst_base, a.size, b.size, word(a.src), word(b.src), b.dst),
-        parameters=pack_parameters(exchange.outer),
-        groups=_groups(exchange, tile),
-        bindings=bound.windows,
-    )
+    constants = {"B_EDGE": tile[1], "INSIDE": inside}
+    if problem.itemsize < 4:
+        constants["ANYWHERE"] = not _in_whole_words(problem, exchange)
+    push = {
+        **bound.bases,
+        "a_size": a.size,
+        "b_size": b.size,
+        "a_src": word(a.src),
+        "b_src": word(b.src),
+        "b_dst": b.dst,
+    }
+    shader, groups = f"transpose_shared_{8 * problem.itemsize}", _groups(exchange, tile)
+    yield strided_kernel(shader, exchange.outer, constants, push, bound.windows, limits, groups=groups)
     yield from _end_kernels(problem, exchange, limits)
 
 

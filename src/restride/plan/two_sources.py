@@ -19,21 +19,11 @@ from restride.plan.dispatches import bind, longest, pair_spans, parts, require_w
 from restride.plan.problem import Axis, Problem, pack_parameters, simplify, word
 
 
-class TwoSourcesPush(NamedTuple):
-    """Push constants: the first four as in ``Push``; other_base: as src_base, but of the second source."""
-
-    src_base: int
-    dst_base: int
-    pieces: int
-    first_word: int
-    other_base: int
-
-
 class _Part(NamedTuple):
     """A part of the walk that fits one dispatch. owns_words: an invocation writes a word, not an element."""
 
     problem: Problem
-    push: TwoSourcesPush
+    push: dict[str, int]
     owns_words: bool
     windows: tuple[Binding, ...]
 
@@ -53,7 +43,7 @@ def _parts(src: TensorDesc, other: TensorDesc, dst: TensorDesc, limits: Limits) 
         work = work_of(problem, bound)
         window = _other_window(problem, itemsize, limits)
         other_base = word(problem.pair_offsets[0] - window.offset // itemsize)
-        push = TwoSourcesPush(bound.src_base, bound.dst_base, work.pieces, work.first, other_base)
+        push = {**bound.bases, "pieces": work.pieces, "first_word": work.first, "other_base": other_base}
         yield _Part(problem, push, work.own_words, (*bound.windows, window))
 
 
@@ -80,12 +70,17 @@ def equal_kernels(
 
     negated: write 1 where elements are not equal, and 0 where they are.
     """
-    types = ELEMENT_TYPES[src.dtype.name], ELEMENT_TYPES[other.dtype.name]
+    constants = {
+        "BITS": 8,
+        "SRC_TYPE": ELEMENT_TYPES[src.dtype.name],
+        "OTHER_TYPE": ELEMENT_TYPES[other.dtype.name],
+        "NEGATED": negated,
+    }
     return tuple(
         strided_kernel(
             "equal_elements",
             part.problem.axes,
-            (8, int(part.owns_words), *types, int(negated)),
+            {**constants, "OWN_WORDS": part.owns_words},
             part.push,
             part.windows,
             limits,
@@ -118,10 +113,15 @@ def light_kernels(
         problem, push = part.problem, part.push
         fours = None if alpha is not None else _by_fours(problem)
         if fours is not None:
-            push = push._replace(pieces=problem.count // 4)
+            push = {**push, "pieces": problem.count // 4}
         axes = fours or problem.axes
-        bits = 8 * problem.itemsize, 8 * problem.src_itemsize
-        constants = (bits[0], int(part.owns_words), int(alpha is not None), bits[1], int(fours is not None))
+        constants = {
+            "BITS": 8 * problem.itemsize,
+            "OWN_WORDS": part.owns_words,
+            "TIMES_ALPHA": alpha is not None,
+            "SRC_BITS": 8 * problem.src_itemsize,
+            "FOURS": fours is not None,
+        }
         parameters = pack_parameters(axes) + table
         return strided_kernel("light_elements", axes, constants, push, part.windows, limits, parameters=parameters)
 

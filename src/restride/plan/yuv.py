@@ -52,12 +52,12 @@ FORMATS = {
 class Colors(NamedTuple):
     """Integer factors from YUV to RGB, in units of 1 / f, f = 2^20; results are rounded halves up, clamped to 0..255.
 
-    l = luma * (max(Y, floor) - zero), R = (l + v_to_r * (V - 128)) / f, B = (l + u_to_b * (U - 128)) / f, and
+    l = luma * (max(Y, min_luma) - zero), R = (l + v_to_r * (V - 128)) / f, B = (l + u_to_b * (U - 128)) / f, and
     G = (l + u_to_g * (U - 128) + v_to_g * (V - 128)) / f.
     """
 
     zero: int
-    floor: int
+    min_luma: int
     luma: int
     v_to_r: int
     u_to_g: int
@@ -109,27 +109,6 @@ def checked(format: Any, matrix: Any, full_range: Any, like: Any) -> tuple[Forma
             f"{full_range} contradict it"
         )
     return FORMATS[format], OPENCV
-
-
-class YuvPush(NamedTuple):
-    """Push constants, in the order of shaders/convert/yuv.comp."""
-
-    src_base: int
-    dst_base: int
-    pieces: int
-    u_base: int
-    v_base: int
-    src_row: int
-    dst_row: int
-    dst_plane: int
-    last_chunk: int
-    zero: int
-    floor: int
-    luma: int
-    v_to_r: int
-    u_to_g: int
-    v_to_g: int
-    u_to_b: int
 
 
 class _Frames(NamedTuple):
@@ -218,8 +197,19 @@ def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, 
         aligned = not any(place % 4 for place in (src_base, frames.row, *(axis.src for axis in walked)))
         pieces = chunks * (rows // _ROWS) * number
         last = chunks - 1 if columns % COLUMNS else _NO_CHUNK
-        push = YuvPush(src_base, dst_base, pieces, u, v, frames.row, rgb.row, to_channel, last, *map(word, colors))
-        constants = (int(aligned), int(to_channel == 1), chroma_step)
+        push = {
+            "src_base": src_base,
+            "dst_base": dst_base,
+            "pieces": pieces,
+            "u_base": u,
+            "v_base": v,
+            "src_row": frames.row,
+            "dst_row": rgb.row,
+            "dst_plane": to_channel,
+            "last_chunk": last,
+            **{name: word(value) for name, value in colors._asdict().items()},
+        }
+        constants = {"ALIGNED": aligned, "INTERLEAVED": to_channel == 1, "CHROMA_STEP": chroma_step}
         yield strided_kernel("yuv_to_rgb", walked, constants, push, windows, limits)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from restride.arguments import integer
 from restride.errors import DescriptorError, DeviceNotFound, UnsupportedError
+from restride.kernel.modules import load_module
 from restride.runtime.instance import list_devices
 from restride.runtime.interface import (
     DEFAULT_TIMEOUT,
@@ -18,7 +19,6 @@ from restride.runtime.interface import (
     Runtime,
     RuntimeName,
 )
-from restride.runtime.modules import load_module
 
 if TYPE_CHECKING:
     from restride.runtime.kompute.runtime import KomputeRuntime

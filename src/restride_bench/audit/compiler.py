@@ -22,8 +22,8 @@ from restride.cli.drivers import driver_file
 from restride.cli.process import ending
 from restride.errors import DeviceNotFound
 from restride.kernel import KernelSpec
+from restride.kernel.modules import load_module
 from restride.runtime.loader import DRIVER_VARIABLES, Functions, Handle, array, package, struct
-from restride.runtime.modules import load_module
 from restride.runtime.specialization import specialized
 from restride_conformance.shader.spirv import read_interface
 

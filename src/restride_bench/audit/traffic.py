@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, KernelSpec
+from restride.kernel.modules import load_module
 from restride.runtime import choose, list_devices
-from restride.runtime.modules import load_module
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor.device import Device

@@ -27,8 +27,8 @@ from typing import Any, BinaryIO, cast
 import restride
 from restride.errors import DeviceLost, DeviceTimeout, RestrideError
 from restride.kernel import Limits
+from restride.kernel.modules import load_module
 from restride.runtime import Runtime, open_runtime
-from restride.runtime.modules import load_module
 from restride.tensor.device import Device
 from restride_conformance.case import Case
 from restride_conformance.check import host_bytes, run_case

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import restride
 from restride.errors import DescriptorError, DeviceError, UnsupportedError, prefixed
-from restride.runtime.modules import load_module, manifest
+from restride.kernel.modules import load_module, manifest
 from restride_conformance.record import ShaderUnderTest
 from restride_conformance.shader.contract import CONTRACT, module_named, require_interface
 from restride_conformance.shader.spirv import MOST_BYTES, is_spirv

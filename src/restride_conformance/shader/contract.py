@@ -1,15 +1,17 @@
-"""Contract 1: the bindings, push words and constants of each module, and the check of a SPIR-V module against them.
+"""Contract 1: the modules that another kernel may replace, and the check of a SPIR-V module against what each is given.
 
-``shaders/README.md`` explains what they mean.
+What a module is given stands in the package's manifest (``restride.kernel.modules``); ``shaders/README.md`` explains
+what it means, and has ``table()``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from itertools import groupby
 
 from restride.errors import DescriptorError
+from restride.kernel.modules import Interface, interface_of, manifest
 from restride_conformance.shader.spirv import Declared, EntryPoint, Variable, read_interface
 
 CONTRACT = 1
@@ -24,73 +26,11 @@ EXTENSIONS = frozenset({"SPV_KHR_storage_buffer_storage_class"})
 SHARED_BYTES = 16384
 """Most bytes of all ``shared`` variables together: the least ``maxComputeSharedMemorySize`` of any Vulkan device."""
 
-NUMBER_OF_AXES = 15
-"""Id of the specialization constant with the number of axes, which many kernels share."""
+_OUTSIDE = ("bare_", "equal_elements", "light_elements")
+"""Beginnings of the names of modules that no conformance case runs: by hand for one task, or with a second source."""
 
-
-@dataclass(frozen=True)
-class Interface:
-    """The resources of a module. A shader must have this local size, and may leave any of the others unused.
-
-    local_size: invocations of a work group.
-    bindings: number of storage buffers, at bindings 0, 1, ... of descriptor set 0.
-    push_words: number of 32-bit words of push constants.
-    kernel_constants: number of the kernel's own specialization constants, with ids 0 to 14, 16, ...
-    walks_axes: the kernel also has the constant NUMBER_OF_AXES.
-    """
-
-    local_size: tuple[int, int, int]
-    bindings: int
-    push_words: int
-    kernel_constants: int
-    walks_axes: bool = True
-
-    @property
-    def constants(self) -> frozenset[int]:
-        """The ids of all specialization constants."""
-        own = (number + (number >= NUMBER_OF_AXES) for number in range(self.kernel_constants))
-        return frozenset({*own, *([NUMBER_OF_AXES] if self.walks_axes else ())})
-
-
-_LINE = (128, 1, 1)
-_BLOCKS = (64, 1, 1)
-
-_MODULES = (
-    ("run_copy_32 run_copy_128", Interface(_LINE, 2, 5, 2, walks_axes=False)),
-    ("strided_copy_32 strided_copy_64 strided_copy_128", Interface(_LINE, 3, 5, 5)),
-    ("strided_gather_128 strided_scatter_128 strided_fill_32 strided_fill_128", Interface(_LINE, 3, 5, 5)),
-    ("transpose_8 transpose_16 transpose_32 transpose_64", Interface(_BLOCKS, 3, 14, 3)),
-    ("transpose_8_aligned transpose_16_aligned", Interface(_BLOCKS, 3, 14, 3)),
-    ("transpose_32_aligned transpose_64_aligned", Interface(_BLOCKS, 3, 14, 3)),
-    ("transpose_shared_8 transpose_shared_16", Interface(_LINE, 3, 7, 3)),
-    ("transpose_shared_32 transpose_shared_64", Interface(_LINE, 3, 7, 2)),
-    ("pixels_to_planes planes_to_pixels", Interface(_LINE, 3, 5, 6)),
-    ("element_copy", Interface(_LINE, 3, 5, 4)),
-    ("element_rows", Interface(_LINE, 3, 5, 3)),
-    ("short_rows", Interface(_LINE, 3, 5, 4)),
-    ("element_fill", Interface(_LINE, 3, 5, 2)),
-    ("element_pad", Interface(_LINE, 3, 6, 4)),
-    ("yuv_to_rgb", Interface(_LINE, 3, 16, 3)),
-    ("digit_copy", Interface(_LINE, 3, 5, 4, walks_axes=False)),
-    ("convert_elements", Interface(_LINE, 3, 19, 6)),
-    ("convert_fours convert_planes", Interface(_LINE, 3, 19, 12)),
-    ("digit_convert", Interface(_LINE, 3, 19, 7, walks_axes=False)),
-    ("resample_nearest", Interface(_LINE, 3, 5, 2)),
-    ("resample", Interface(_LINE, 3, 19, 7)),
-    ("resample_rows resample_runs", Interface(_LINE, 3, 19, 16)),
-    ("resample_cells", Interface(_LINE, 3, 19, 14)),
-    ("resample_along", Interface(_LINE, 3, 19, 13)),
-    ("resample_across", Interface(_LINE, 3, 19, 9)),
-    ("resample_fixed", Interface(_LINE, 3, 19, 7)),
-    ("resample_rows_fixed", Interface(_LINE, 3, 19, 16)),
-    ("resample_along_fixed", Interface(_LINE, 3, 19, 13)),
-    ("resample_across_fixed", Interface(_LINE, 3, 19, 9)),
-    ("crop_resize crop_pixels", Interface(_LINE, 3, 19, 12)),
-    ("crop_resize_fixed", Interface(_LINE, 3, 19, 13)),
-)
-
-INTERFACES = {name: interface for names, interface in _MODULES for name in names.split()}
-"""Every module of the contract."""
+INTERFACES = {name: interface_of(name) for name in manifest() if not name.startswith(_OUTSIDE)}
+"""What each module of the contract is given. A shader may leave any of it unused but the local size."""
 
 
 def module_named(name: str) -> str:
@@ -158,11 +98,11 @@ def _broken_variable(variable: Variable, contract: Interface) -> Iterator[str]:
     if variable.storage in _OF_THE_SHADER:
         return
     if variable.storage == "PushConstant":
-        most = 4 * contract.push_words
+        most = 4 * len(contract.push)
         if variable.nbytes is None:
             yield f"push constants of unknown size; the contract has {most} bytes of 32-bit words"
         elif variable.nbytes > most:
-            yield f"push constants of {variable.nbytes} bytes; the contract has {most}, {contract.push_words} words"
+            yield f"push constants of {variable.nbytes} bytes; the contract has {most}, {len(contract.push)} words"
         return
     where = f"binding {variable.binding} of descriptor set {variable.descriptor_set}"
     if not variable.is_buffer:
@@ -183,18 +123,25 @@ def _broken_shared(declared: Declared) -> Iterator[str]:
 
 
 def _broken_constants(declared: Declared, contract: Interface) -> Iterator[str]:
+    known = ", ".join(f"{number} {name}" for name, number in contract.constants.items()) or "none"
     for constant in declared.constants:
-        if constant.number not in contract.constants:
-            yield f"specialization constant {constant.number}; the contract has {_ranges(contract.constants)}"
+        if constant.number not in contract.constants.values():
+            yield f"specialization constant {constant.number}; the contract has {known}"
         elif constant.kind not in ("bool", "int32"):
             yield f"specialization constant {constant.number} is {constant.kind}; the contract's are int32 or bool"
 
 
-def _ranges(numbers: frozenset[int]) -> str:
-    """The numbers as text with ranges: ``{0, 1, 8, 9, 10}`` gives ``0, 1, 8 to 10``."""
-    text = ""
-    for n in sorted(numbers):
-        inside = n - 1 in numbers and n + 1 in numbers
-        if not inside:
-            text += f" to {n}" if {n - 2, n - 1} <= numbers else f", {n}"
-    return text.removeprefix(", ") or "none"
+def table() -> str:
+    """The table of ``shaders/README.md``: what each module is given, those given the same in one row."""
+    rows = ["| modules | local size | bindings | push constants | specialization constants |", "| --- |" + " --- |" * 4]
+    for given, names in groupby(INTERFACES, INTERFACES.__getitem__):
+        constants = (f"`{name}` {number}" for name, number in given.constants.items())
+        cells = (
+            " ".join(f"`{name}`" for name in names),
+            ", ".join(map(str, given.local_size or ())),
+            ", ".join(map(str, range(given.bindings))),
+            " ".join(f"`{name}`" for name in given.push),
+            ", ".join(constants),
+        )
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from restride.errors import DescriptorError, DeviceLost, UnsupportedError
 from restride.kernel import KernelSpec, Limits
+from restride.kernel.modules import load_module
 from restride.runtime.heap import limit_budgets
 from restride.runtime.instance import SPAWN
 from restride.runtime.interface import (
@@ -38,7 +39,6 @@ from restride.runtime.interface import (
 from restride.runtime.kompute.device import LARGEST_TENSOR, KomputeDevice, find_device, heaps_of
 from restride.runtime.kompute.memory import Buffer, BufferPool, KomputeMemory, parameter_bytes
 from restride.runtime.live_objects import LiveObjects
-from restride.runtime.modules import load_module
 from restride.runtime.specialization import specialized
 
 MOST_PROGRAMS = 128

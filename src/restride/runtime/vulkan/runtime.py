@@ -22,6 +22,7 @@ from restride.errors import (
     UnsupportedError,
 )
 from restride.kernel import KernelSpec, Limits, Run
+from restride.kernel.modules import load_module
 from restride.runtime.instance import PhysicalDevice, find_physical, physical_devices
 from restride.runtime.interface import (
     DEFAULT_TIMEOUT,
@@ -42,7 +43,6 @@ from restride.runtime.interface import (
 )
 from restride.runtime.live_objects import LiveObjects
 from restride.runtime.loader import struct
-from restride.runtime.modules import load_module
 from restride.runtime.vulkan import sharing
 from restride.runtime.vulkan.clock import Clock
 from restride.runtime.vulkan.device import LogicalDevice

@@ -1,11 +1,11 @@
-"""KernelSpec and Run: one dispatch or copy as a plain value, and the limits of a device that a plan must respect."""
+"""The limits of a device that a plan must respect, and the choices between kernels that differ only in speed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args, get_type_hints
+from typing import Any, Literal, Self, TypeAlias, get_args, get_type_hints
 
 from restride.errors import DescriptorError
 
@@ -143,40 +143,3 @@ class Limits:
     def allow(self, dispatches: int, elements: int) -> bool:
         """True if a tiled copy of ``elements`` may take ``dispatches``."""
         return (dispatches - 1) * self.elements_per_dispatch <= elements
-
-
-@dataclass(frozen=True)
-class Binding:
-    """The bytes of one memory that a kernel sees: ``[offset, offset + nbytes)``, both multiples of 4."""
-
-    offset: int
-    nbytes: int
-    writes: bool = False
-
-
-@dataclass(frozen=True)
-class KernelSpec:
-    """One dispatch, without its memories.
-
-    shader: name of a module, as in ``shaders/variants.txt``.
-    constants: specialization constants 0, 1, 2, ... as uint32.
-    push: push constants as uint32; at most 32 words (128 bytes, what every Vulkan device has).
-    parameters: contents of the storage buffer bound after ``bindings``; empty: no such binding.
-    groups: work groups along x, y and z.
-    bindings: binding ``i`` covers a part of memory ``i``.
-    """
-
-    shader: str
-    constants: tuple[int, ...]
-    push: tuple[int, ...]
-    parameters: bytes
-    groups: tuple[int, int, int]
-    bindings: tuple[Binding, ...]
-
-
-class Run(NamedTuple):
-    """Bytes that the device's own copy moves from memory 0 to memory 1, at any offset and of any size."""
-
-    src_offset: int
-    dst_offset: int
-    nbytes: int

@@ -1,4 +1,4 @@
-"""SPIR-V modules by name, each checked against its SHA-256 before a driver sees it.
+"""SPIR-V modules by name: what each is given, and its code, checked against its SHA-256 before a driver sees it.
 
 Damaged SPIR-V crashes or hangs drivers, and ``spirv-val`` passes some of it, so the hash is the only gate.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -24,7 +26,7 @@ def spirv_folder() -> Traversable:
 
 @cache
 def manifest() -> dict[str, dict[str, Any]]:
-    """The manifest of the wheel's modules: name -> sha256, bytes, source, defines.
+    """The manifest of the wheel's modules: name -> sha256, bytes, source, defines, and the fields of ``Interface``.
 
     Raises:
         DeviceError: there is no manifest, or it cannot be read.
@@ -36,13 +38,57 @@ def manifest() -> dict[str, dict[str, Any]]:
         raise DeviceError(f"no shader modules: {path} does not exist; {_REINSTALL}") from error
     except (OSError, RecursionError, ValueError) as error:
         raise DeviceError(f"the list of shader modules {path} is damaged: {error}; {_REINSTALL}") from error
-    if not isinstance(content, dict) or content.get("format") != 1 or not isinstance(content.get("modules"), dict):
-        raise DeviceError(f"the list of shader modules {path} is not of format 1; {_REINSTALL}")
+    if not isinstance(content, dict) or content.get("format") != 2 or not isinstance(content.get("modules"), dict):
+        raise DeviceError(f"the list of shader modules {path} is not of format 2; {_REINSTALL}")
     for name, entry in content["modules"].items():
         if not isinstance(entry, dict) or not isinstance(entry.get("defines"), list):
             raise DeviceError(f"the list of shader modules {path} is damaged at {name[:80]!a}; {_REINSTALL}")
     modules: dict[str, dict[str, Any]] = content["modules"]
     return modules
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What a module is given, as glslang wrote it into the SPIR-V.
+
+    local_size: invocations of a work group along x, y and z; None where specialization constants set it.
+    bindings: number of storage buffers, at bindings 0, 1, ... of descriptor set 0.
+    constants: the id of each specialization constant, by its name in GLSL.
+    push: the names of the push constants in order, one 32-bit word each.
+    """
+
+    local_size: tuple[int, int, int] | None
+    bindings: int
+    constants: Mapping[str, int]
+    push: tuple[str, ...]
+
+    @cached_property
+    def ids(self) -> int:
+        """One more than the largest id of a constant."""
+        return max(self.constants.values(), default=-1) + 1
+
+
+@cache
+def interface_of(name: str) -> Interface:
+    """What the shipped module ``name`` is given.
+
+    Raises:
+        DeviceError: the module is unknown, or its entry in the manifest is damaged.
+    """
+    entry = _entry(name)
+    try:
+        size = entry["local_size"]
+        local_size = None if size is None else (size[0], size[1], size[2])
+        return Interface(local_size, entry["bindings"], entry["constants"], tuple(entry["push"]))
+    except (LookupError, TypeError) as error:
+        raise DeviceError(f"the list of shader modules is damaged at {name!r}: {error!r}; {_REINSTALL}") from error
+
+
+def _entry(name: str) -> dict[str, Any]:
+    entry = manifest().get(name)
+    if entry is None:
+        raise DeviceError(f"unknown shader module {name!r}; known are {', '.join(sorted(manifest()))}")
+    return entry
 
 
 @cache
@@ -52,9 +98,7 @@ def load_module(name: str) -> bytes:
     Raises:
         DeviceError: the module is unknown or missing, or its bytes are not those that the manifest names.
     """
-    entry = manifest().get(name)
-    if entry is None:
-        raise DeviceError(f"unknown shader module {name!r}; known are {', '.join(sorted(manifest()))}")
+    entry = _entry(name)
     path = spirv_folder() / f"{name}.spv"
     try:
         code = path.read_bytes()

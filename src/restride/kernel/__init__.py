@@ -1,0 +1,31 @@
+"""What a plan is made of, as plain values: dispatches, and the limits and modules that they depend on."""
+
+from restride.kernel.limits import (
+    CANDIDATES,
+    MANY,
+    NVIDIA,
+    Choices,
+    ElementsChoice,
+    InvocationsChoice,
+    Limits,
+    RowsChoice,
+    RunsChoice,
+    TransposeChoice,
+)
+from restride.kernel.spec import Binding, KernelSpec, Run
+
+__all__ = [
+    "CANDIDATES",
+    "MANY",
+    "NVIDIA",
+    "Binding",
+    "Choices",
+    "ElementsChoice",
+    "InvocationsChoice",
+    "KernelSpec",
+    "Limits",
+    "RowsChoice",
+    "Run",
+    "RunsChoice",
+    "TransposeChoice",
+]

@@ -1,0 +1,88 @@
+"""One dispatch or copy as a plain value: which module, with which constants and push constants, on which bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+from restride.kernel.modules import interface_of
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The bytes of one memory that a kernel sees: ``[offset, offset + nbytes)``, both multiples of 4."""
+
+    offset: int
+    nbytes: int
+    writes: bool = False
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """One dispatch, without its memories.
+
+    shader: name of a module, as in ``shaders/variants.txt``.
+    constants: specialization constants as uint32, each at the place of its id; 0 where the module has none of an id.
+    push: push constants as uint32; at most 32 words (128 bytes, what every Vulkan device has).
+    parameters: contents of the storage buffer bound after ``bindings``; empty: no such binding.
+    groups: work groups along x, y and z.
+    bindings: binding ``i`` covers a part of memory ``i``.
+    """
+
+    shader: str
+    constants: tuple[int, ...]
+    push: tuple[int, ...]
+    parameters: bytes
+    groups: tuple[int, int, int]
+    bindings: tuple[Binding, ...]
+
+    @classmethod
+    def of(
+        cls,
+        shader: str,
+        constants: Mapping[str, int],
+        push: Mapping[str, int],
+        parameters: bytes,
+        groups: tuple[int, int, int],
+        bindings: tuple[Binding, ...],
+    ) -> Self:
+        """The dispatch of a shipped module whose constants and push constants are given by their names in its GLSL.
+
+        ``run_copy_32`` has the constants NEIGHBOURS, id 0, and EACH, id 1: ``{"EACH": 4, "NEIGHBOURS": 1}`` is (1, 4).
+        Push constants that are left out are 0.
+
+        Raises:
+            AssertionError: the module has no constant or push constant of a name, or a constant is not given.
+        """
+        declared = interface_of(shader)
+        if constants.keys() != declared.constants.keys():
+            raise AssertionError(_mismatch(shader, "constants", constants, declared.constants))
+        words = dict.fromkeys(declared.push, 0)
+        words.update(push)
+        if len(words) > len(declared.push):
+            raise AssertionError(_mismatch(shader, "push constants", push, declared.push))
+        packed = [0] * declared.ids
+        for name, number in declared.constants.items():
+            packed[number] = int(constants[name])
+        return cls(shader, tuple(packed), tuple(words.values()), parameters, groups, bindings)
+
+    def constant(self, name: str) -> int:
+        """A specialization constant of a shipped module by its name in GLSL."""
+        return self.constants[interface_of(self.shader).constants[name]]
+
+    def pushed(self, name: str) -> int:
+        """A push constant of a shipped module by its name in GLSL."""
+        return self.push[interface_of(self.shader).push.index(name)]
+
+
+def _mismatch(shader: str, kind: str, given: Mapping[str, int], declared: Mapping[str, int] | Sequence[str]) -> str:
+    return f"{shader} has the {kind} {', '.join(declared)}, and is given {', '.join(given)}"
+
+
+class Run(NamedTuple):
+    """Bytes that the device's own copy moves from memory 0 to memory 1, at any offset and of any size."""
+
+    src_offset: int
+    dst_offset: int
+    nbytes: int

@@ -1,0 +1,79 @@
+"""Read what a compiled module is given, by name: its constants, push constants, buffers and group, from its SPIR-V.
+
+For modules that glslang has just written, with their names; ``restride_conformance.shader.spirv`` reads those of
+strangers. It needs the standard library alone, because wheels are built where no dependency of restride is installed.
+
+Source: SPIR-V specification 1.6, sections 2.3 (physical layout) and 3 (numbers of instructions and decorations).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import Any
+
+_SPEC_ID, _BINDING, _OFFSET = 1, 33, 35  # decorations
+_LOCAL_SIZE, _PUSH_CONSTANT = 17, 9  # an execution mode, a storage class
+
+
+def read_interface(code: bytes) -> dict[str, Any]:
+    """What the manifest says about a module.
+
+    ``local_size``: invocations of a group along x, y and z; None where constants set it. ``bindings``: number of
+    storage buffers. ``constants``: specialization constants, the id of each by its name. ``push``: names of the push
+    constants in order, one 32-bit word each.
+
+    Raises:
+        ValueError: the push constants are not words that follow one another.
+    """
+    names: dict[int, str] = {}
+    members: dict[int, dict[int, str]] = {}
+    offsets: dict[int, list[int]] = {}
+    pointees: dict[int, int] = {}
+    ids: dict[int, int] = {}
+    local_size: list[int] | None = None
+    bindings, block = 0, 0
+    for opcode, operands in _instructions(code):
+        match opcode, operands:
+            case 5, [target, *text]:  # OpName
+                names[target] = _text(text)
+            case 6, [target, member, *text]:  # OpMemberName
+                members.setdefault(target, {})[member] = _text(text)
+            case 16, [_, mode, *size] if mode == _LOCAL_SIZE:  # OpExecutionMode
+                local_size = size
+            case 32, [pointer, _, pointee]:  # OpTypePointer
+                pointees[pointer] = pointee
+            case 59, [pointer, _, storage, *_] if storage == _PUSH_CONSTANT:  # OpVariable
+                block = pointees[pointer]
+            case 71, [target, decoration, number] if decoration == _SPEC_ID:  # OpDecorate
+                ids[target] = number
+            case 71, [_, decoration, number] if decoration == _BINDING:
+                bindings = max(bindings, number + 1)
+            case 72, [target, _, decoration, offset] if decoration == _OFFSET:  # OpMemberDecorate
+                offsets.setdefault(target, []).append(offset)
+    push = [name for _, name in sorted(members.get(block, {}).items())]
+    if offsets.get(block, []) != [4 * word for word in range(len(push))]:
+        raise ValueError(f"the push constants {', '.join(push)} are not one word after the other: {offsets.get(block)}")
+    named = {names[target]: number for target, number in ids.items() if target in names}
+    return {
+        "local_size": local_size if len(named) == len(ids) else None,  # constants of the group's size have no name
+        "bindings": bindings,
+        "constants": dict(sorted(named.items(), key=itemgetter(1))),
+        "push": push,
+    }
+
+
+def _instructions(code: bytes) -> Iterator[tuple[int, list[int]]]:
+    """Yield the opcode and the operands of each instruction."""
+    words = struct.unpack(f"<{len(code) // 4}I", code)
+    position = 5  # after the header
+    while position < len(words):
+        count, opcode = words[position] >> 16, words[position] & 0xFFFF
+        yield opcode, list(words[position + 1 : position + count])
+        position += count
+
+
+def _text(words: list[int]) -> str:
+    """A literal string: UTF-8, ended by a zero byte, padded to whole words."""
+    return struct.pack(f"<{len(words)}I", *words).split(b"\0", 1)[0].decode()
