@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, TypeAlias, get_args, get_type_hints
 
 from restride.errors import DescriptorError
@@ -15,8 +15,8 @@ RowsChoice: TypeAlias = Literal["8", "4", "2", "1"]
 InvocationsChoice: TypeAlias = Literal["few", "many"]
 RunsChoice: TypeAlias = Literal["command", "kernel"]
 
-NVIDIA = 0x10DE
-"""The PCI vendor number of NVIDIA."""
+NVIDIA, ARM = 0x10DE, 0x13B5
+"""PCI vendor numbers."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +39,13 @@ class Choices:
     invocations: InvocationsChoice = "few"
     runs: RunsChoice = "command"
 
-    @classmethod
-    def usual(cls, kind: str, driver_version: str = "", vendor_id: int = 0) -> Self:
-        """The choices for a kind of device, a driver and a vendor, as ``DeviceInfo`` names them.
-
-        A CPU runs a group as one thread, so a barrier is expensive. Elsewhere neighbouring invocations share a memory
-        transaction, and a result must be cut into enough invocations for all of the device. On Mesa 22.3's lavapipe a
-        transpose in narrow groups takes as long as in wide ones or longer, on 25.0's 0.6 to 0.95 of the time.
-        NVIDIA's copy command moves 0.85 TB/s on an H200, and 0.05 where the bytes are no multiple of 16; a kernel 3.5.
-        """
+    @staticmethod
+    def usual(kind: str, driver_version: str = "", vendor_id: int = 0) -> Choices:
+        """The choices for a kind of device, a driver and a vendor, as ``DeviceInfo`` names them: a row of ``USUAL``."""
         if kind != "cpu":
-            return cls("apart", "shared", "8", "many", "kernel" if vendor_id == NVIDIA else "command")
+            return USUAL.get(vendor_id, USUAL["gpu"])
         mesa = re.match(r"Mesa (\d+)\.", driver_version)
-        return cls(transpose="narrow") if mesa and int(mesa[1]) >= 25 else cls()
+        return USUAL["cpu, Mesa 25" if mesa and int(mesa[1]) >= 25 else "cpu"]
 
     @classmethod
     def parse(cls, record: Mapping[str, Any]) -> Self:
@@ -86,6 +80,24 @@ class Choices:
 
 CANDIDATES: dict[str, tuple[str, ...]] = {name: get_args(kind) for name, kind in get_type_hints(Choices).items()}
 """The values that each choice may have."""
+
+_GPU = Choices("apart", "shared", "8", "many")
+
+USUAL: dict[str | int, Choices] = {
+    # A CPU runs a group as one thread, so a barrier is expensive, and neighbours lie in one cache line.
+    "cpu": Choices(),
+    # Measured on lavapipe: in narrow groups a transpose takes 0.6 to 0.95 of the time in wide ones, with Mesa 22.3 as
+    # long.
+    "cpu, Mesa 25": Choices(transpose="narrow"),
+    # Neighbouring invocations share a memory transaction, and a result must be cut into enough of them for all units.
+    "gpu": _GPU,
+    # Measured on an H200: the copy command moves 0.85 TB/s, 0.05 where bytes are no multiple of 16; a kernel 3.5.
+    NVIDIA: replace(_GPU, runs="kernel"),
+    # Mali's shared memory is ordinary memory: Mesa's compiler counts 5 cycles of the load and store unit for a word of
+    # a transpose through it, and 0.75 through registers (f32, Mali-G610).
+    ARM: replace(_GPU, transpose="registers"),
+}
+"""The usual choices by what a device is, and of GPUs by vendor."""
 
 MANY = 80_000
 """Invocations that keep the largest GPUs busy."""
