@@ -23,6 +23,13 @@ uint src_offset;
 uvec2 pair_offset;
 uvec3 taps[3];  // for each slot: number of taps, source elements from tap to tap, word of the first weight
 
+// Compilers put an array into memory that is written at a variable index.
+void set_taps(uint slot, uvec3 of_slot) {
+    taps[0] = slot == 0 ? of_slot : taps[0];
+    taps[1] = slot == 1 ? of_slot : taps[1];
+    taps[2] = slot == 2 ? of_slot : taps[2];
+}
+
 void begin_element() {
     src_offset = dispatch.src_base;
     pair_offset = uvec2(dispatch.src_pairs, dispatch.dst_pairs);
@@ -37,7 +44,7 @@ void begin_element() {
         uint count = SLOT(k) >> 2; \
         uint row = 4 * (TABLE(k) + coordinate * rows_of_taps(count)); \
         src_offset += words[row + count]; \
-        taps[SLOT(k) & 3u] = uvec3(count, SRC(k), row); \
+        set_taps(SLOT(k) & 3u, uvec3(count, SRC(k), row)); \
     } \
     if (has(SRC_PAIRS | DST_PAIRS)) { \
         pair_offset += coordinate * PAIRS(k); \
