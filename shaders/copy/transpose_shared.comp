@@ -65,9 +65,13 @@ const uint SQUARES = (ANYWHERE ? ROW + 1 : ROW) * B_ROW;
 const uint SQUARES_PER_INVOCATION = (SQUARES + 127) / 128;
 const uint CELLS_PER_INVOCATION = B_EDGE * ROW / 128;
 
-// A row of the tile is one of the destination, with a cell more: down a column, cells then lie in different banks. ANYWHERE, it
-// has elements of the last word.
-shared CELL tile[EDGE][ROW + 1];
+// A row of the tile is a row of the destination and one more cell, so that the cells of a column lie in different banks; ANYWHERE,
+// the extra cell has elements of the last word. The squares of a row of squares lie LANES rows apart, and 32 banks then come round
+// after 32 rows: the later rows lie LANES / 2 cells further.
+// 8 bits, rows of 17 words: 16 squares side by side store to the banks 4 * 17 * n mod 32, which are 0, 4, ... 28 twice. With 2
+// words more the second time they are 2, 6, ... 30, and those of the next 16 squares, one word on, lie between.
+shared CELL tile[EDGE * (ROW + 1) + LANES / 2];
+uint place_in_tile(uint row, uint cell) { return row * (ROW + 1u) + row / 32u * (LANES / 2u) + cell; }
 
 // Element n of each of LANES cells, side by side.
 CELL column(CELL cells[LANES], uint n) {
@@ -105,12 +109,13 @@ void write_cell(uint down, uint across, uint a, uint b, uint dst_offset) {
         uint skipped = (0u - first) % LANES;
         if (a + skipped + LANES <= dispatch.a_size) {
             uint shift = skipped * WIDTH;
-            dst[(first + skipped) / LANES] = tile[down][across] >> shift | tile[down][across + 1u] << 1 << (31u - shift);
+            uint place = place_in_tile(down, across);
+            dst[(first + skipped) / LANES] = tile[place] >> shift | tile[place + 1u] << 1 << (31u - shift);
         }
         return;
     }
 #endif
-    dst[first / LANES] = tile[down][across];
+    dst[first / LANES] = tile[place_in_tile(down, across)];
 }
 
 void main() {
@@ -122,25 +127,28 @@ void main() {
     uint first_a = gl_WorkGroupID.x * EDGE;
     uint first_b = gl_WorkGroupID.y * B_EDGE;
 
+    // All loads come before the first store, and without branches, so that they are in flight together. Past an edge they load
+    // what lies at the edge.
+    CELL cells[SQUARES_PER_INVOCATION][LANES];
+    [[unroll]] for (uint n = 0u; n < SQUARES_PER_INVOCATION; ++n) {
+        uint square = n * 128u + gl_LocalInvocationID.x;
+        uint b = min(first_b + square % B_ROW * LANES, dispatch.b_size - (ANYWHERE ? 1u : LANES));
+        [[unroll]] for (uint lane = 0u; lane < LANES; ++lane) {
+            uint a = min(first_a + square / B_ROW * LANES + lane, (INSIDE > 0u ? INSIDE : dispatch.a_size) - 1u);
+            cells[n][lane] = read_cell(src_offset + a * dispatch.a_src, b);
+        }
+    }
     [[unroll]] for (uint n = 0u; n < SQUARES_PER_INVOCATION; ++n) {
         uint square = n * 128u + gl_LocalInvocationID.x;
         uint down = square / B_ROW, across = square % B_ROW;
-        uint a = first_a + down * LANES;
-        uint b = first_b + across * LANES;
-        if ((!ANYWHERE || square < SQUARES) && a < dispatch.a_size && b < dispatch.b_size) {
-            CELL cells[LANES];
+        if (SQUARES % 128u == 0u || square < SQUARES) {
             [[unroll]] for (uint lane = 0u; lane < LANES; ++lane) {
-                uint row = ANYWHERE ? min(a + lane, dispatch.a_size - 1u) : a + lane;
                 if (INSIDE > 0u) {
-                    row = min(row, INSIDE - 1u);
-                }
-                cells[lane] = read_cell(src_offset + row * dispatch.a_src, b);
-                if (INSIDE > 0u) {
-                    cells[lane] = a + lane < INSIDE ? cells[lane] : CELL(0u);
+                    cells[n][lane] = first_a + down * LANES + lane < INSIDE ? cells[n][lane] : CELL(0u);
                 }
             }
             [[unroll]] for (uint lane = 0u; lane < LANES; ++lane) {
-                tile[across * LANES + lane][down] = column(cells, lane);
+                tile[place_in_tile(across * LANES + lane, down)] = column(cells[n], lane);
             }
         }
     }
