@@ -38,7 +38,7 @@ from restride_bench.audit.compiler import (
 from restride_bench.audit.instrument import HEADER_WORDS, Sample, instrumented
 from restride_bench.audit.record import FORMAT, VERSION, changes, read_record
 from restride_bench.audit.recording import GPU, Dispatch, Recording, recorded
-from restride_bench.audit.roofline import Prediction
+from restride_bench.audit.roofline import Prediction, known_devices
 from restride_bench.audit.table import Subject, workload_rows
 from restride_bench.audit.times import read_benchmark
 from restride_bench.audit.traffic import (
@@ -373,10 +373,42 @@ def test_what_was_measured_stands_beside_the_model(tmp_path, capsys):
     assert "200.0" not in other
 
 
+@pytest.mark.parametrize(("chosen", "devices"), [("none", 0), ("RX 580,H200", 2)])
+def test_a_benchmark_of_a_device_that_the_model_lacks_is_shown_without_a_prediction(chosen, devices, tmp_path, capsys):
+    kernel = {"restride": {"median": 200e-6}, "copy": {"median": 150e-6}}
+    file = benchmark(tmp_path, "NVIDIA GH200 480GB", kernel=kernel)
+    assert main(["audit", "--small", "-k", "transpose f32 4", "--device", chosen, "--measured", file]) == 0
+    title, head, *lines = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    assert title.endswith("; measured: on NVIDIA GH200 480GB, which the model does not have")
+    assert head.endswith("measured us  of copy")
+    assert head.count("limit") == devices
+    measured = next(line for line in lines if "4096x4096" in line)
+    assert measured.split()[-2:] == ["200.0", "0.75"]
+    assert measured.count("model") == devices
+
+
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [
+        ("NVIDIA H100 80GB HBM3", "H100 HBM3"),
+        ("NVIDIA H100 PCIe", None),
+        ("NVIDIA H200", "H200"),
+        ("NVIDIA GH200 480GB", None),
+        ("AMD Radeon RX 6900 XT (RADV NAVI21)", "RX 6900 XT"),
+        ("Intel(R) Arc(TM) A770 Graphics (DG2)", "Arc A770"),
+        ("Adreno (TM) 740", "Adreno 740"),
+        ("Mali-G715-Immortalis MC11", "Mali-G715"),
+        ("llvmpipe (LLVM 15.0.6, 256 bits)", None),
+    ],
+)
+def test_a_benchmark_is_of_the_device_whose_words_the_driver_says(name, device, tmp_path):
+    file = benchmark(tmp_path, name, kernel={"restride": {"median": 2e-4}, "copy": {"median": 1e-4}})
+    assert read_benchmark(Path(file), known_devices(), is_small=True).device == device
+
+
 @pytest.mark.parametrize(
     ("device", "kernel", "words"),
     [
-        ("llvmpipe", {"restride": {"median": 1.0}, "copy": {"median": 1.0}}, "of 'llvmpipe', which is none of .*H200"),
         ("NVIDIA H200", {}, "no times of the measure kernel"),
         (
             "NVIDIA H200",

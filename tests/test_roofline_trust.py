@@ -24,8 +24,6 @@ NAIVE = SteeredLimits(**vars(GPU), widest_element=4, shortcuts=False)
 """Every copy goes through strided_copy_32: element by element, in the order of the destination."""
 
 SQUARE = "f32[4096,4096]"
-H100 = replace(DEVICES["H200"], name="H100 SXM", bandwidth=3350)
-"""The same chip with other memory (NVIDIA, "H100 Tensor Core GPU Architecture", 2022)."""
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +97,7 @@ def test_a_padded_tile_reaches_90_percent_of_copy(src, name, model):
 def test_a_naive_transpose_of_an_h100_takes_what_was_measured(model):
     """475 GB/s: yencal.github.io/gpu-matrix-transpose-optimization, kernel TransposeNaive, f32."""
     nbytes = 2 * 4 * 4096 * 4096
-    assert nbytes / model(H100, naive_stores()).seconds / 1e9 == pytest.approx(475, rel=0.25)
+    assert nbytes / model(DEVICES["H100 HBM3"], naive_stores()).seconds / 1e9 == pytest.approx(475, rel=0.25)
 
 
 def test_a_naive_transpose_of_an_rtx_4090_takes_what_was_measured(model):
@@ -117,7 +115,7 @@ def test_a_naive_transpose_of_pytorch_takes_what_was_measured(model):
     f32 here, an eighth of them, for the reason above.
     """
     dispatch = naive_loads("f32[32768,1024]")
-    assert 8 * model(H100, dispatch).seconds == pytest.approx(1.98e-3, rel=0.25)
+    assert 8 * model(DEVICES["H100 HBM3"], dispatch).seconds == pytest.approx(1.98e-3, rel=0.25)
 
 
 def test_a_tile_on_an_rtx_4090_reaches_the_share_of_copy_that_was_measured(model):

@@ -107,7 +107,7 @@ def add_commands(commands: Commands) -> None:
         "--measured",
         metavar="FILE",
         type=Path,
-        help="JSON of `restride bench` on one of the devices, to put beside the model",
+        help="JSON of `restride bench`, to put beside the model's prediction for its device if the model has that",
     )
     parser.add_argument(
         "--against", metavar="FILE", type=Path, help="JSON of an earlier audit: print what changed since"
@@ -144,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
     _compile(rows, [device.family for device in devices if device.family not in families])
     if not arguments.no_traffic:
         _trace(rows, devices, arguments.subgroup)
-    model = predictions(rows, devices) if devices else {}
+    model = predictions(rows, devices) if devices or benchmark is not None else {}
     is_judged = goals.FAMILY in families and arguments.subgroup == goals.SUBGROUP and not arguments.small
     verdicts = goals.verdicts(rows, model) if is_judged else []
     print("\n\n".join(_blocks(rows, families, devices, model, benchmark, verdicts)), flush=True)
@@ -178,7 +178,7 @@ def _devices(arguments: argparse.Namespace, benchmark: Benchmark | None) -> list
             )
         return []
     names = _DEFAULT_DEVICES if arguments.device is None else arguments.device
-    measured = [] if benchmark is None else [benchmark.device]
+    measured = [] if benchmark is None or benchmark.device is None else [benchmark.device]
     return [_DEVICES[name] for name in dict.fromkeys([*names, *measured])]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,13 +43,13 @@ def predictions(rows: Sequence[Row], devices: Sequence[Device]) -> Model:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark of a device that the model has.
+    """A benchmark of a device.
 
-    device: its name in the model. name: its name as the driver says it.
+    device: its name in the model, or None if the model does not have it. name: its name as the driver says it.
     times: by group and workload, seconds by the device's own clock, and the speed as a share of the device's copy.
     """
 
-    device: str
+    device: str | None
     name: str
     times: Mapping[tuple[str, str], tuple[float, float]]
 
@@ -62,7 +63,7 @@ def read_benchmark(path: Path, devices: Collection[str], *, is_small: bool) -> B
         is_small: the sizes that are audited.
 
     Raises:
-        UsageError: it is no benchmark, damaged, of other sizes, of none of the devices, or lacks the measure kernel.
+        UsageError: it is no benchmark, damaged, of other sizes, or lacks the measure kernel.
     """
     content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -73,13 +74,13 @@ def read_benchmark(path: Path, devices: Collection[str], *, is_small: bool) -> B
         times = dict(filter(None, map(_times, content["results"])))
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise UsageError(f"the benchmark {path} is damaged: {type(error).__name__}: {str(error)[:200]}") from error
-    words = name.casefold()
-    device = next((each for each in devices if all(word in words for word in each.casefold().split())), None)
-    if device is None:
-        raise UsageError(f"{path} is of {name!r}, which is none of the model's devices: {', '.join(devices)}")
     if not times:
         raise UsageError(f"{path} has no times of the measure kernel: restride bench --measure kernel")
-    return Benchmark(device, name, times)
+    return Benchmark(next((each for each in devices if _words(each) <= _words(name)), None), name, times)
+
+
+def _words(name: str) -> set[str]:
+    return set(re.findall("[a-z0-9]+", name.casefold()))
 
 
 def _times(result: Mapping[str, Any]) -> tuple[tuple[str, str], tuple[float, float]] | None:
@@ -104,9 +105,10 @@ def predicted_text(model: Model, devices: Sequence[Device], benchmark: Benchmark
     heads = ["workload"]
     for device in devices:
         heads += [device.name, "us", "of copy", "limit"]
+    has_ratio = benchmark is not None and benchmark.device is not None
     if benchmark is not None:
-        title += f"; measured: on {benchmark.name}"
-        heads += ["measured us", "of copy", "model / measured"]
+        title += f"; measured: on {benchmark.name}{'' if has_ratio else ', which the model does not have'}"
+        heads += ["measured us", "of copy", *(["model / measured"] if has_ratio else [])]
     cells = [heads]
     for subject, by_device in model.items():
         cells.append([subject.name])
@@ -115,7 +117,8 @@ def predicted_text(model: Model, devices: Sequence[Device], benchmark: Benchmark
             cells[-1] += ["model", f"{1e6 * seconds:.1f}", f"{share:.2f}", limit]
         if benchmark is not None and (subject.group, subject.name) in benchmark.times:
             seconds, share = benchmark.times[subject.group, subject.name]
-            ratio = by_device[benchmark.device].seconds / seconds
-            cells[-1] += [f"{1e6 * seconds:.1f}", f"{share:.2f}", f"{ratio:.2f}"]
+            cells[-1] += [f"{1e6 * seconds:.1f}", f"{share:.2f}"]
+            if benchmark.device is not None:
+                cells[-1].append(f"{by_device[benchmark.device].seconds / seconds:.2f}")
     right = [place for place, head in enumerate(heads) if head in {"us", "of copy", "measured us", "model / measured"}]
     return "\n".join([title, *columns(cells, right=right)])
