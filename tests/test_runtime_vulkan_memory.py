@@ -2,6 +2,7 @@
 
 import gc
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +10,10 @@ import vulkan_kernels
 from vulkan_kernels import MIB, SEPARATE, affine, bump, download, slow, table, upload
 
 from restride.errors import DeviceLost, OutOfDeviceMemory, UnsupportedError
-from restride.runtime import heap
+from restride.runtime import heap, instance
 from restride.runtime.instance import physical_devices
 from restride.runtime.live_objects import LiveObjects
+from restride.runtime.loader import package
 from restride.runtime.vulkan import dispatch
 from restride.runtime.vulkan.program import Pipelines
 from restride.runtime.vulkan.queue import MOST_PENDING
@@ -153,6 +155,50 @@ def test_the_drivers_own_refusal_is_typed(in_place, monkeypatch):
     monkeypatch.setattr(functions, "vkAllocateMemory", allocate)
     in_place.submit([affine(64)], [kept, in_place.allocate(2 * MIB)])
     in_place.wait()
+
+
+def test_the_driver_says_what_all_processes_leave_of_a_heap(monkeypatch):
+    functions, ffi = instance.instance().vk, package().ffi
+    properties = functions.vkGetPhysicalDeviceMemoryProperties2
+
+    def with_budgets(handle, memory):
+        properties(handle, memory)
+        budgets = ffi.cast("VkPhysicalDeviceMemoryBudgetPropertiesEXT *", memory.pNext)
+        for heap_index in range(memory.memoryProperties.memoryHeapCount):
+            budgets.heapBudget[heap_index], budgets.heapUsage[heap_index] = 900 * MIB, (heap_index + 1) * 200 * MIB
+
+    monkeypatch.setattr(functions, "vkGetPhysicalDeviceMemoryProperties2", with_budgets)
+    physical = physical_devices()[0]
+    there = replace(physical, extensions=physical.extensions | {"VK_EXT_memory_budget"})
+    assert there.heap_left(0) == 700 * MIB
+    names = instance._extension_names
+    monkeypatch.setattr(instance, "_extension_names", lambda *owner: names(*owner) | {"VK_EXT_memory_budget"})
+    info = physical_devices()[0].info
+    assert info.heap_left == 700 * MIB
+    assert info == physical.info, "what is left now does not make it another device"
+    monkeypatch.setattr(instance, "_extension_names", lambda *owner: names(*owner) - {"VK_EXT_memory_budget"})
+    assert physical_devices()[0].info.heap_left is None
+
+
+@pytest.mark.parametrize("left", [3 * MIB, None])
+def test_a_refusal_says_whose_figure_it_is(left, in_place, monkeypatch):
+    monkeypatch.setattr(instance.PhysicalDevice, "heap_left", lambda *_: left)
+    heap_bytes = in_place.info.heap_bytes
+    whose = "the driver does not say what others leave of it"
+    if left is not None:
+        whose = f"by VK_EXT_memory_budget the driver has {left} bytes left for it"
+    match = f"of its heap of {heap_bytes} bytes are in use by this process(;|, and) {whose}, in "
+    with pytest.raises(OutOfDeviceMemory, match=match):
+        in_place.allocate(heap_bytes + MIB)
+
+
+def test_idle_memory_goes_back_before_more_is_taken_than_the_driver_has_left(in_place, monkeypatch):
+    in_place.allocate(8 * MIB).free()
+    kept = in_place.allocate(4 * MIB)
+    assert in_place.counters().bytes_allocated == 12 * MIB
+    monkeypatch.setattr(instance.PhysicalDevice, "heap_left", lambda *_: MIB)
+    more = in_place.allocate(2 * MIB)
+    assert in_place.counters().bytes_allocated == 6 * MIB == kept.nbytes + more.nbytes
 
 
 def test_an_allocation_larger_than_the_driver_allows(modules, monkeypatch):

@@ -186,6 +186,37 @@ def test_shared_memory_is_never_pooled_and_counts_where_it_was_allocated(device)
     assert (after.bytes_in_use, after.bytes_allocated) == (before.bytes_in_use, before.bytes_allocated)
 
 
+def test_shareable_memory_is_of_a_type_that_the_driver_shares(device, monkeypatch):
+    """Vulkan lets a driver allow other memory types for buffers that it exports than for others."""
+    session = device.runtime._session
+    physical, functions = session.device.physical, session.device.vk
+    (kind,) = physical.memory_types[:1]
+    monkeypatch.setattr(session.device, "physical", replace(physical, memory_types=(kind, kind)))
+    create, requirements = functions.vkCreateBuffer, functions.vkGetBufferMemoryRequirements
+    shareable = set()
+
+    def created(owner, info, allocator, buffer):
+        create(owner, info, allocator, buffer)
+        (shareable.add if info.pNext else shareable.discard)(buffer[0])
+
+    def required(owner, buffer, needs):
+        requirements(owner, buffer, needs)
+        needs.memoryTypeBits = 0b10 if buffer in shareable else 0b01
+
+    monkeypatch.setattr(functions, "vkCreateBuffer", created)
+    monkeypatch.setattr(functions, "vkGetBufferMemoryRequirements", required)
+    x = shared(X, device)
+    fd, handle = x.export_fd()
+    assert handle.memory.memory_type == 1
+    y = rs.from_fd(fd, handle, device)
+    os.close(fd)
+    assert np.array_equal(bits(y.numpy()), bits(X))
+    assert np.array_equal(bits(rs.reorder(y).numpy()), bits(X))
+    before = device.counters().bytes_allocated
+    del x
+    assert device.counters().bytes_allocated < before, "shareable memory is never pooled"
+
+
 def test_a_memory_limit_holds_for_shareable_memory():
     with over(memory_limit=1 << 20) as device:
         x = rs.empty("u8[900000]", device, shareable=True)
@@ -313,7 +344,8 @@ def test_memory_that_is_not_shareable_is_not_exported(device):
 
 @pytest.mark.parametrize("what", ["extension", "features"])
 def test_a_driver_that_shares_nothing(what, device, monkeypatch):
-    fd, handle = shared(X, device).export_fd()
+    with over() as other:
+        fd, handle = shared(X, other).export_fd()
     logical = device.runtime._session.device
     if what == "extension":
         physical = replace(logical.physical, extensions=logical.physical.extensions - {FD_SHARING})

@@ -20,7 +20,7 @@ _DESCRIPTION = """\
 Lists the Vulkan devices of this machine. * marks the default: what RESTRIDE_DEVICE names (an index, or part of a name),
 otherwise the best of discrete, integrated, virtual and CPU devices. The kernels of a device are the usual ones of its
 kind, or those that `restride tune` found to be faster. Devices of the kind cpu compute on the processor in the last
-line.
+line. "left" is what all processes leave of the memory, where the driver says so (VK_EXT_memory_budget).
 
 examples:
   restride devices
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             info.kind,
             f"{info.driver} {info.driver_version}",
             info.api_version,
-            f"{info.heap_bytes / 2**30:.1f} GiB",
+            _memory(info),
             "tuned" if info.is_tuned else "usual",
         )
         for info in devices
@@ -63,6 +63,11 @@ def run(arguments: argparse.Namespace) -> int:
     print("\n".join(columns(rows)))
     print(f"processor: {cpu_model()}")
     return Exit.OK
+
+
+def _memory(info: DeviceInfo) -> str:
+    left = "" if info.heap_left is None else f", {info.heap_left / 2**30:.1f} left"
+    return f"{info.heap_bytes / 2**30:.1f} GiB{left}"
 
 
 _VECTORS = {"avx512vl": "AVX-512", "avx2": "AVX2"}

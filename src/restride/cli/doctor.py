@@ -200,12 +200,13 @@ def _devices() -> Iterator[Finding]:
         return
     for info in devices:
         limits = info.limits
+        left = "" if info.heap_left is None else f" ({info.heap_left >> 20} left, says the driver)"
         yield Finding(
             "ok",
             f"device {info.index}",
             f"{info.name} ({info.kind}), {info.driver} {info.driver_version}, Vulkan {info.api_version}; "
-            f"heap {info.heap_bytes >> 20} MiB, buffer range {limits.max_buffer_range >> 20} MiB, offset alignment "
-            f"{limits.offset_alignment}, groups {' x '.join(map(str, limits.max_group_count))}, "
+            f"heap {info.heap_bytes >> 20} MiB{left}, buffer range {limits.max_buffer_range >> 20} MiB, "
+            f"offset alignment {limits.offset_alignment}, groups {' x '.join(map(str, limits.max_group_count))}, "
             f"{limits.choices} ({'as restride tune found' if info.is_tuned else 'usual'})",
         )
         yield from _old_lavapipe(info)

@@ -35,6 +35,9 @@ HOST_IMPORT = "VK_EXT_external_memory_host"
 FD_SHARING = "VK_KHR_external_memory_fd"
 """The device extension that shares device memory between processes, by file descriptors."""
 
+_MEMORY_BUDGET = "VK_EXT_memory_budget"
+"""The extension by which the driver says what all processes leave of a heap; it need not be enabled on a device."""
+
 _LARGEST_RANGE = (1 << 32) - 4
 
 _MOST_LISTED = 1 << 14
@@ -81,6 +84,15 @@ class PhysicalDevice:
     import_alignment: int
     driver_uuid: str
     pipeline_cache_id: str
+
+    def heap_left(self, heap: int) -> int | None:
+        """Bytes of a heap that the driver leaves to this process now, or None if it does not say.
+
+        The driver's budget counts other processes, and may be exceeded: it says what it expects to serve well.
+        """
+        if not self.supports_1_1 or _MEMORY_BUDGET not in self.extensions:
+            return None
+        return _heaps_left(self.handle)[heap]
 
     def require_usable(self) -> None:
         """Raise UnsupportedError if the device lacks Vulkan 1.1, memory, or a queue for compute."""
@@ -235,6 +247,15 @@ def _enumerate_all(function: Callable[..., int | None], type_name: str, *argumen
     raise DeviceError(f"the driver's list of {type_name} was incomplete {_MOST_TRIES} times in a row")
 
 
+def _heaps_left(handle: Handle) -> list[int]:
+    """Bytes that the driver leaves to this process of each heap of a device with ``_MEMORY_BUDGET``."""
+    budgets = struct("VkPhysicalDeviceMemoryBudgetPropertiesEXT")
+    memory = struct("VkPhysicalDeviceMemoryProperties2", pNext=budgets)
+    instance().vk.vkGetPhysicalDeviceMemoryProperties2(handle, memory)
+    count = memory.memoryProperties.memoryHeapCount
+    return [max(0, budgets.heapBudget[heap] - budgets.heapUsage[heap]) for heap in range(count)]
+
+
 def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
     vulkan = package()
     ffi = vulkan.ffi
@@ -262,7 +283,9 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
     memory = ffi.new("VkPhysicalDeviceMemoryProperties *")
     vk.vkGetPhysicalDeviceMemoryProperties(handle, memory)
     heaps = [memory.memoryHeaps[i] for i in range(memory.memoryHeapCount)]
-    local = [heap.size for heap in heaps if heap.flags & vulkan.VK_MEMORY_HEAP_DEVICE_LOCAL_BIT]
+    local = [number for number, heap in enumerate(heaps) if heap.flags & vulkan.VK_MEMORY_HEAP_DEVICE_LOCAL_BIT]
+    largest = max(local or range(len(heaps)), key=lambda number: heaps[number].size, default=None)
+    says_what_is_left = supports_1_1 and _MEMORY_BUDGET in extensions and largest is not None
     kind = _KINDS.get(base.deviceType, "other")
     families = _enumerate_all(vk.vkGetPhysicalDeviceQueueFamilyProperties, "VkQueueFamilyProperties", handle)
     family = _compute_family(families)
@@ -280,9 +303,10 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         driver_version=driver_version,
         api_version=_version_text(version),
         uuid=bytes(identity.deviceUUID).hex(),
-        heap_bytes=max(local or [heap.size for heap in heaps], default=0),
+        heap_bytes=0 if largest is None else heaps[largest].size,
         limits=_limits(base.limits, choices or Choices.usual(kind, driver_version, base.vendorID)),
         is_tuned=choices is not None,
+        heap_left=_heaps_left(handle)[largest] if says_what_is_left else None,
     )
     types = [memory.memoryTypes[i] for i in range(memory.memoryTypeCount)]
     return PhysicalDevice(

@@ -46,6 +46,8 @@ class DeviceInfo:
     api_version: the newest Vulkan version the device supports, such as "1.3.230".
     uuid: 32 hexadecimal digits, equal for the same device and driver in every process.
     heap_bytes: the largest device-local heap; 0 if the device has no memory and cannot be opened.
+    heap_left: bytes of that heap that the driver left to this process when the device was listed, other processes
+        taken into account; None if the driver does not say, since it lacks VK_EXT_memory_budget.
     limits: what a plan for this device must respect.
     is_tuned: True if the choices in ``limits`` come from ``restride tune``, else from ``Choices.usual``.
     """
@@ -62,6 +64,7 @@ class DeviceInfo:
     heap_bytes: int
     limits: Limits = field(default_factory=Limits)
     is_tuned: bool = False
+    heap_left: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

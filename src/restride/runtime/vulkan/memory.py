@@ -12,7 +12,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from restride.errors import DeviceError, DeviceLost, OutOfDeviceMemory, UnsupportedError
@@ -51,10 +51,14 @@ class Placement:
     staging: bool
 
 
-def buffer_types(device: LogicalDevice) -> int:
-    """The bit set of memory types that the driver allows for tensors: one set for all buffers of one usage."""
+def buffer_types(device: LogicalDevice, *, shareable: bool = False) -> int:
+    """The bit set of memory types that the driver allows for tensors: one set for all buffers of one usage.
+
+    shareable: for tensors that other processes may import, of which the driver may allow fewer types.
+    """
     needs = device.ffi.new("VkMemoryRequirements *")
-    buffer = device.create("Buffer", size=MEMORY_ROUNDING, usage=_usage())
+    extra = sharing.external_buffer() if shareable else device.null
+    buffer = device.create("Buffer", size=MEMORY_ROUNDING, usage=_usage(), pNext=extra)
     try:
         device.vk.vkGetBufferMemoryRequirements(device.handle, buffer, needs)
     finally:
@@ -207,7 +211,7 @@ class Chunks:
         forget: Callable[[], None],
     ) -> None:
         self._device = device
-        self._memory_type = memory_type
+        self.memory_type = memory_type
         self.budget = budget
         self.limits = limits
         self._budgets = (*limits, budget)
@@ -237,7 +241,6 @@ class Chunks:
             raise self._exhausted(nbytes, self.budget)
         fields: dict[str, Any] = {}
         if shareable:
-            sharing.require_sharing(self._device, _usage())
             fields["pNext"] = sharing.external_buffer()
         chunk = Chunk(self._device, nbytes, partial(self._allocate, shareable=shareable), usage=_usage(), **fields)
         self._alive[chunk.serial] = chunk
@@ -253,7 +256,6 @@ class Chunks:
             UnsupportedError: it is of another device or driver, or the device cannot share memory between processes.
         """
         device = self._device
-        sharing.require_sharing(device, _usage())
         sharing.require_import(device, external)
 
         def allocate(chunk: Chunk, needs: Handle) -> None:
@@ -278,11 +280,16 @@ class Chunks:
         for chunk in list(self._alive.values()):
             self.destroy(chunk)
 
+    def left(self) -> int | None:
+        """Bytes of the heap that the driver leaves to this process, or None if it does not say."""
+        physical = self._device.physical
+        return physical.heap_left(physical.memory_types[self.memory_type].heap)
+
     def __contains__(self, chunk: Chunk) -> bool:
         return chunk.serial in self._alive
 
     def _allocate(self, chunk: Chunk, needs: Handle, shareable: bool) -> None:
-        device, kind, nbytes = self._device, self._memory_type, needs.size  # the driver may need more than the buffer's
+        device, kind, nbytes = self._device, self.memory_type, needs.size  # the driver may need more than the buffer's
         if not needs.memoryTypeBits >> kind & 1:
             raise DeviceError(
                 f"{device.physical.info.name} refuses a storage buffer of {chunk.nbytes} bytes in memory type {kind}; "
@@ -317,9 +324,17 @@ class Chunks:
             chunk.view = memoryview(device.ffi.buffer(start, chunk.nbytes)).cast("B")
 
     def _exhausted(self, nbytes: int, budget: HeapBudget, cause: str = "") -> OutOfDeviceMemory:
+        whose = ""
+        if budget is self.budget:
+            left = self.left()
+            whose = (
+                " by this process, and the driver does not say what others leave of it"
+                if left is None
+                else (f" by this process; by VK_EXT_memory_budget the driver has {left} bytes left for it")
+            )
         return OutOfDeviceMemory(
             f"{self._device.physical.info.name} has no room for {nbytes} bytes: {budget.used} of its {budget.name} of "
-            f"{budget.heap_bytes} bytes are in use, in {len(self._alive)} of at most "
+            f"{budget.heap_bytes} bytes are in use{whose}, in {len(self._alive)} of at most "
             f"{self._device.physical.max_allocations} allocations{cause}; free tensors or work in smaller pieces"
         )
 
@@ -547,6 +562,11 @@ class Pool:
 
     def _new_chunk(self, nbytes: int, shareable: bool = False) -> Chunk:
         chunks = self.chunks
+        left = chunks.left()
+        if left is not None and left < nbytes:
+            # Other processes use the heap too. The driver may move memory to the host instead of refusing.
+            self.trim()
+            chunks.budget.make_room()
         try:
             return chunks.allocate(nbytes, shareable)
         except OutOfDeviceMemory:
@@ -685,8 +705,8 @@ class Imports:
 class Blocks:
     """The pools of a device and its imports. The caller holds the runtime's lock, except to append to ``freed``.
 
-    pool: for tensors. host_pool: for staging. parameter_pool: for parameters of kernels. Pools of one memory type are
-        one: all three if the host works in place.
+    pools: those that are open. pool: for tensors. host_pool: for staging. parameter_pool: for parameters of kernels.
+        Pools of one memory type are one: all three if the host works in place.
     freed: blocks that nobody refers to any more, each after the bytes that it counted for in use. The garbage collector
         may free a block in the middle of anything, so a finalizer only appends it here, which needs no lock; the next
         thread that holds the lock returns it to its pool.
@@ -701,23 +721,45 @@ class Blocks:
         memory_limit: int | None,
         forget: Callable[[], None],
     ) -> None:
-        separate = bool(os.environ.get(SEPARATE_BUFFERS_VARIABLE))
-        limited = limit_budgets(memory_limit)
-
-        def open_pool(memory_type: int) -> Pool:
-            budget = shared_budget(device.physical, device.physical.memory_types[memory_type].heap)
-            chunks = Chunks(device, memory_type, budget, limited, forget)
-            most = min(each.heap_bytes for each in (budget, *limited))
-            return Pool(chunks, limits.offset_alignment, most, separate=separate)
-
-        types = placement.device, placement.host, placement.parameters
-        pools = {memory_type: open_pool(memory_type) for memory_type in dict.fromkeys(types)}
-        self.pools = tuple(pools.values())
-        self.pool, self.host_pool, self.parameter_pool = (pools[memory_type] for memory_type in types)
+        self._device = device
+        self._placement = placement
+        self._alignment = limits.offset_alignment
+        self._limits = limit_budgets(memory_limit)
+        self._forget = forget
+        self._separate = bool(os.environ.get(SEPARATE_BUFFERS_VARIABLE))
+        self.pools: tuple[Pool, ...] = ()
+        self.pool = self._pool_of(placement.device)
+        self.host_pool = self._pool_of(placement.host)
+        self.parameter_pool = self._pool_of(placement.parameters)
         self.imports = Imports(device, limits.offset_alignment, forget)
         self.freed: deque[tuple[int, Block]] = deque()
         self.in_use = 0
         self.lent = 0
+
+    @cached_property
+    def shareable_pool(self) -> Pool:
+        """The pool for memory that other processes use too: that of tensors, if the driver shares its memory type.
+
+        Raises:
+            UnsupportedError: the driver does not share buffers, or none that restride can use.
+        """
+        sharing.require_sharing(self._device, _usage())
+        allowed = buffer_types(self._device, shareable=True)
+        placement = place(self._device.physical, allowed, staging=self._placement.staging)
+        return self._pool_of(placement.device)
+
+    def _pool_of(self, memory_type: int) -> Pool:
+        """The pool of a memory type, opened when it is first asked for."""
+        for pool in self.pools:
+            if pool.chunks.memory_type == memory_type:
+                return pool
+        physical = self._device.physical
+        budget = shared_budget(physical, physical.memory_types[memory_type].heap)
+        chunks = Chunks(self._device, memory_type, budget, self._limits, self._forget)
+        most = min(each.heap_bytes for each in (budget, *self._limits))
+        pool = Pool(chunks, self._alignment, most, separate=self._separate)
+        self.pools += (pool,)
+        return pool
 
     def drain(self) -> None:
         """Return the ``freed`` blocks to their pools; the device may still use them."""
@@ -727,10 +769,12 @@ class Blocks:
             self.in_use -= nbytes
             self.lent -= block.is_lent
             block.is_lent = False
-            if block.chunk.owner is None:
-                self.pool.free(block)
-            else:
+            if block.chunk.owner is not None:
                 self.imports.free(block)
+            elif block.chunk.is_shared:
+                self.shareable_pool.free(block)
+            else:
+                self.pool.free(block)
 
     def collect(self, completed: int) -> None:
         """Make reusable what was freed and no submission after ``completed`` uses."""

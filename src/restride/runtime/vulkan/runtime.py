@@ -135,7 +135,7 @@ class VulkanRuntime:
                 f"a memory of {memory.nbytes} bytes was imported from a file descriptor: pass on a duplicate of that"
             )
         session.wait_for(hold.block.written)
-        kind = session.placement.device
+        kind = session.blocks.shareable_pool.chunks.memory_type
         external = ExternalMemory(memory.nbytes, chunk.allocated, kind, self.info.uuid, physical.driver_uuid)
         with session.lock:
             session.enter()
@@ -145,7 +145,7 @@ class VulkanRuntime:
         """See ``Runtime.import_fd``."""
         with self._session.lock:
             self._session.enter()
-            block = self._session.blocks.pool.import_fd(fd, external)
+            block = self._session.blocks.shareable_pool.import_fd(fd, external)
         return VulkanMemory(Hold(self._session, block, 0), external.nbytes)
 
     def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:
@@ -405,6 +405,11 @@ class Session:
             DeviceTimeout: freed blocks stayed in use past the time limit.
         """
         pool = self.blocks.pool
+        if shareable:
+            with self.lock:
+                self.enter()
+                pool = self.blocks.shareable_pool
+                pool.chunks.budget.join(self)
         return self._take(pool, nbytes, pool.most_pooled, shareable, in_use=nbytes)
 
     def staging_block(self, nbytes: int) -> Block:
