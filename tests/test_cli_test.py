@@ -7,6 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -23,9 +26,10 @@ from restride.kernel import Limits
 from restride.runtime import RUNTIMES
 from restride_conformance import Case, Verdict
 from restride_conformance.commands import _exit as exit_of
+from restride_conformance.commands import _write_last_failed
 from restride_conformance.commands import last_failed_file as last_failed
-from restride_conformance.record import Aftermath
-from restride_conformance.run.runner import Runner
+from restride_conformance.record import Aftermath, Outcome
+from restride_conformance.run.runner import Runner, WorkerDied, WorkerProcess
 
 FAULTY = str(Path(__file__).with_name("faulty_worker.py"))
 
@@ -362,6 +366,97 @@ def test_what_happens_behind_a_case_counts_against_that_case(capsys, monkeypatch
     assert [case["verdict"] for case in cases] == ["PASSED", "CRASHED", "PASSED"]
     assert cases[1]["message"].startswith(first)
     assert "found after it had its verdict: the driver fell over" in cases[1]["message"]
+
+
+def test_processes_give_the_report_of_one(capsys, plant, tmp_path):
+    lines = [RIGHT, WRONG, *(f"{RIGHT} seed={seed}" for seed in range(1, 7))]
+    cases = [word for line in lines for word in ("--repro", line)]
+    plant(sys.executable, FAULTY, "segfault", WRONG)
+    reports = []
+    for count in ("1", "3"):
+        code, out, _ = restride_test(capsys, *cases, "-n", count, "--json", tmp_path / f"{count}.json")
+        assert code == 6
+        assert "CRASHED: 1 of 8 cases is not right (1 CRASHED)" in out
+        reports.append(json.loads((tmp_path / f"{count}.json").read_text()))
+    one, three = ([(each["case"], each["verdict"]) for each in report["outcomes"]] for report in reports)
+    assert one == three == [(line, "CRASHED" if line == WRONG else "PASSED") for line in lines]
+    assert last_failed().read_text() == f"{WRONG}\n"
+
+
+def test_processes_run_at_the_same_time(capsys, monkeypatch):
+    """Each of two cases ends only once the other has begun."""
+    both = threading.Barrier(2, timeout=60)
+    run = Runner.run
+
+    def waits(runner, case, mode):
+        both.wait()
+        return run(runner, case, mode)
+
+    monkeypatch.setattr(Runner, "run", waits)
+    assert restride_test(capsys, "--repro", RIGHT, "--repro", f"{RIGHT} seed=1", "-n", "2")[0] == 0
+
+
+def test_two_processes_for_each_case_give_the_bits_of_both(capsys):
+    assert restride_test(capsys, "--repro", RIGHT, "--repro", WRONG, "--mode", "bitwise", "-n", "2")[0] == 0
+
+
+@pytest.mark.usefixtures("wrong")
+def test_processes_stop_at_the_first_failure(capsys, tmp_path):
+    cases = [word for seed in range(1, 20) for word in ("--repro", f"{RIGHT} seed={seed}")]
+    code, out, _ = restride_test(capsys, "--repro", WRONG, *cases, "-n", "2", "-x", "--json", tmp_path / "report.json")
+    assert code == 1
+    assert "FAILED" in out
+    assert len(json.loads((tmp_path / "report.json").read_text())["outcomes"]) < 20
+
+
+def test_a_device_that_does_not_open_in_one_process_ends_the_run(capsys, plant, tmp_path, monkeypatch):
+    monkeypatch.setattr("restride_conformance.run.runner.REOPENING", 0.0)
+    plant(sys.executable, "-c", OPENS_ONCE, FAULTY, "none", WRONG, str(tmp_path / "opened"))
+    cases = [word for seed in range(1, 4) for word in ("--repro", f"{RIGHT} seed={seed}")]
+    code, _, err = restride_test(capsys, *cases, "-n", "2", "--json", tmp_path / "report.json")
+    assert code == 6
+    assert "restride: no worker process opens the device" in err
+    assert json.loads((tmp_path / "report.json").read_text())["broken_off"].startswith("no worker process opens")
+
+
+def test_an_interrupt_ends_all_processes(capsys, monkeypatch, tmp_path):
+    started, hanging = [], []
+    start = Runner._start_worker
+
+    def starts(runner):
+        started.append(start(runner))
+        return started[-1]
+
+    def hangs(worker, *_):
+        hanging.append(worker)
+        if len(hanging) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        worker._process.wait()
+        raise WorkerDied(Verdict.CRASHED, "killed")
+
+    monkeypatch.setattr(Runner, "_start_worker", starts)
+    monkeypatch.setattr(WorkerProcess, "run", hangs)
+    cases = [word for seed in range(1, 6) for word in ("--repro", f"{RIGHT} seed={seed}")]
+    assert restride_test(capsys, *cases, "-n", "2", "--json", tmp_path / "report.json")[0] == 130
+    assert json.loads((tmp_path / "report.json").read_text())["broken_off"] == "interrupted"
+    assert 1 <= len(started) <= 2, "no worker is started again"
+    assert all(worker._process.poll() is not None for worker in started)
+
+
+@pytest.mark.parametrize("words", [["-n", "0"], ["-n", "two"], ["-n", "65"], ["-n", "2", "--mode", "perf"]])
+def test_processes_that_make_no_sense_are_refused(capsys, words):
+    with suppress(SystemExit):
+        assert restride_test(capsys, "--repro", RIGHT, *words)[0] == 2
+        return
+    assert "-n: " in capsys.readouterr().err
+
+
+def test_runs_that_end_together_keep_what_failed_in_each():
+    """Twenty runs in four threads, each of which adds a case to the file."""
+    outcomes = [Outcome(Case.parse(f"{WRONG[:-2]}{seed}"), Verdict.FAILED) for seed in range(20)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda outcome: _write_last_failed([outcome]), outcomes))
+    assert sorted(last_failed().read_text().splitlines()) == sorted(str(outcome.case) for outcome in outcomes)
 
 
 def test_a_report_that_cannot_be_written_costs_nothing_else(capsys, monkeypatch, tmp_path):

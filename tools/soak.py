@@ -5,14 +5,16 @@
 The minutes are shared by the runtimes. Half of the cases are those of the catalogue ci with other values, the others
 are drawn as tools/make_layout_cases.py, make_arithmetic_cases.py and make_resampling_cases.py draw theirs; one in eight
 runs inside ``device.batch()``. Copies and conversions must be right bit for bit, sums within the bound that is derived
-for each case. A difference is shown with the command that repeats it, the case that runs is in .cache/soak.txt, where
-it is found after a crash. The exit code is 1 where a case was wrong or memory grew.
+for each case. A difference is shown with the command that repeats it. The case that runs is in .cache/soak-PID.txt, with
+the number of the process, until the soak ends: after a crash it is found there. The exit code is 1 where a case was
+wrong or memory grew.
 """
 
 from __future__ import annotations
 
 import argparse
 import faulthandler
+import os
 import random
 import sys
 import time
@@ -37,8 +39,8 @@ from restride_conformance import Case, Outcome, Verdict, catalogue, run_case
 from restride_conformance.case import OPERATIONS
 from restride_conformance.record import Target
 
-RUNNING = Path(__file__).resolve().parent.parent / ".cache" / "soak.txt"
-"""The file with the case that is running, for after a crash."""
+RUNNING = Path(__file__).resolve().parent.parent / ".cache"
+"""The folder of the files with the cases that are running, one for each process, for after a crash."""
 
 _SHOWN_SECONDS = 15.0
 _SAMPLED_SECONDS = 1.0
@@ -125,8 +127,9 @@ def soak(runtime: RuntimeName, seconds: float, seed: int, part: str = "ci") -> S
     """Run random cases on one device for ``seconds``."""
     soaked = Soaked(runtime)
     rng = random.Random(~seed)
-    RUNNING.parent.mkdir(exist_ok=True)
-    with RUNNING.open("w", encoding="utf-8") as running, rs.Device(runtime=runtime) as device:
+    RUNNING.mkdir(exist_ok=True)
+    file = RUNNING / f"soak-{os.getpid()}.txt"
+    with file.open("w", encoding="utf-8") as running, rs.Device(runtime=runtime) as device:
         started = time.perf_counter()
         sampled = shown = 0.0
         for case in drawn_cases(seed, part):
@@ -159,6 +162,7 @@ def soak(runtime: RuntimeName, seconds: float, seed: int, part: str = "ci") -> S
                 print(f"soak: {soaked}", file=sys.stderr, flush=True)
             if over:
                 break
+    file.unlink()
     return soaked
 
 

@@ -11,20 +11,21 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from restride.cli.drivers import driver_file
 from restride.cli.files import require_places
+from restride.cli.options import whole_number
 from restride.cli.parser import Commands, add_command, add_device_options, missing_runtimes
 from restride.cli.process import Exit, NothingSelected, UsageError, tell, why_ended
 from restride.errors import DescriptorError, RestrideError
 from restride.kernel import Limits
 from restride.ops.progress import Progress
 from restride.runtime import choose_runtime
-from restride.runtime.file_store import cache_folder, read_cached, write_cached
+from restride.runtime.file_store import cache_folder, locked_cached, read_cached, write_cached
 from restride_conformance.case import OPERATIONS, Case
 from restride_conformance.operations import require_valid
 from restride_conformance.record import Outcome, Target, Verdict, add_aftermath
@@ -32,8 +33,10 @@ from restride_conformance.report import Report, first_line, printable, speed_tex
 from restride_conformance.report.compare import compare
 from restride_conformance.report.file import read_json, write_json
 from restride_conformance.report.junit import write_junit
+from restride_conformance.report.merge import merge
 from restride_conformance.report.page import write_page
 from restride_conformance.run.limits import BOUNDS
+from restride_conformance.run.parallel import run_all
 from restride_conformance.run.runner import Runner
 from restride_conformance.run.validation import PROFILES
 from restride_conformance.selection import select
@@ -52,11 +55,14 @@ examples:
   restride test smoke --op resample --dtype u8 -x      stop at the first that does not pass
   restride test --repro 'reorder u8[2,3]{{1,0}} -> u8[2,3]{{0,1}}'
   restride test ci --driver swiftshader --html report.html
+  restride test full -n 4                              in four processes at a time
   restride test smoke --validate sync                  under the Khronos validation layer
   restride test --shader my.comp --as strided_copy     your own kernel in the place of ours"""
 
 _TIMEOUT_HELP = "longest time for one case on the device (default: %(default)g)"
 
+
+_MOST_PROCESSES = 64
 
 MODES = ("correctness", "bitwise", "perf", "list")
 
@@ -80,6 +86,14 @@ def _add_test(commands: Commands) -> None:
         metavar="MODE",
         default="correctness",
         help="correctness (default); bitwise: run twice, in two processes, and compare bytes; perf: also measure; list",
+    )
+    parser.add_argument(
+        "-n",
+        dest="processes",
+        type=whole_number("number of processes", 1, _MOST_PROCESSES),
+        metavar="N",
+        default=1,
+        help="run the cases in N processes at a time (default: 1); not with --mode perf",
     )
     parser.add_argument("-x", "--exitfirst", action="store_true", help="stop at the first case that does not pass")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line for every case")
@@ -129,6 +143,8 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
 
 def run_test(arguments: argparse.Namespace) -> int:
     """Run the cases and print their verdicts; returns the exit code, which follows from the worst verdict."""
+    if arguments.processes > 1 and arguments.mode == "perf":
+        raise UsageError("-n and --mode perf: cases that run at the same time have no speed of their own")
     files = _report_files(arguments)
     choice = Choice(arguments)
     cases = choice.cases(Limits())
@@ -138,22 +154,27 @@ def run_test(arguments: argparse.Namespace) -> int:
         return Exit.OK
     with tempfile.TemporaryDirectory(prefix="restride-test-") as folder:
         target = _target(arguments, Path(folder))
-        outcomes: list[Outcome] = []
+        judged: dict[int, Outcome] = {}
         broken_off: BaseException | None = None
-        with Runner(target) as runner:
+        with ExitStack() as opened:
+            runners = [opened.enter_context(Runner(target)) for _ in range(arguments.processes)]
             with missing_runtimes():
-                host = runner.host
+                host = runners[0].host
             tell(str(host))
             if host.limits != Limits():  # case files may refer to the device's limits
                 cases = choice.cases(host.limits)
             _require_any(cases)
             started, clock = datetime.now(UTC), time.monotonic()
             try:
-                with runner:
-                    _run_all(runner, cases, arguments, outcomes)
+                with ExitStack() as closed:
+                    for runner in runners:
+                        closed.enter_context(runner)
+                    _run_all(runners, cases, arguments, judged)
             except BaseException as error:  # noqa: BLE001 - raised below, once the reports are written
                 broken_off = error
-        add_aftermath(outcomes, runner.aftermath)
+        outcomes = [judged[place] for place in sorted(judged)]
+        for runner in runners:
+            add_aftermath(outcomes, runner.aftermath)
         report = Report(
             started=started,
             seconds=time.monotonic() - clock,
@@ -196,19 +217,20 @@ def _require_any(cases: tuple[Case, ...]) -> None:
         raise NothingSelected("no case is selected")
 
 
-def _run_all(runner: Runner, cases: tuple[Case, ...], arguments: argparse.Namespace, outcomes: list[Outcome]) -> None:
-    """Run the cases and append each outcome to ``outcomes``, where they remain if an exception ends the run."""
+def _run_all(
+    runners: Sequence[Runner], cases: tuple[Case, ...], arguments: argparse.Namespace, judged: dict[int, Outcome]
+) -> None:
+    """Run the cases and put each outcome into ``judged``, by the place of its case; an exception leaves those there."""
     bad = 0
-    with Progress(len(cases), sys.stderr) as progress:
-        for case in cases:
-            outcome = runner.run_bitwise(case) if arguments.mode == "bitwise" else runner.run(case, arguments.mode)
-            outcomes.append(outcome)
+    with Progress(len(cases), sys.stderr) as progress, closing(run_all(runners, cases, arguments.mode)) as running:
+        for place, outcome in running:
+            judged[place] = outcome
             bad += not outcome.verdict.is_good
             if arguments.verbose or arguments.mode == "perf" or not outcome.verdict.is_good:
                 progress.clear()
                 print(_line(outcome), flush=True)
             progress.step(f"{bad} bad" if bad else "all good")
-            if (bad or runner.aftermath) and arguments.exitfirst:
+            if arguments.exitfirst and (bad or any(runner.aftermath for runner in runners)):
                 break
 
 
@@ -339,17 +361,21 @@ def last_failed_file() -> Path | None:
 
 
 def _write_last_failed(outcomes: Iterable[Outcome]) -> None:
-    """Add cases that did not pass to the file and remove those that did; ignores errors such as a read-only home."""
-    cases = {case: None for case in _last_failed_lines().values() if case is not None}
-    for outcome in outcomes:
-        if outcome.verdict.is_good:
-            cases.pop(outcome.case, None)
-        else:
-            cases[outcome.case] = None
+    """Add cases that did not pass to the file and remove those that did; ignores errors such as a read-only home.
+
+    Runs that end at the same time do so one after the other.
+    """
     path = last_failed_file()
-    if path is not None:
-        with suppress(OSError):
-            write_cached(path, "".join(f"{case}\n" for case in cases).encode("utf-8", "replace"))
+    if path is None:
+        return
+    with suppress(OSError), locked_cached(path):
+        cases = {case: None for case in _last_failed_lines().values() if case is not None}
+        for outcome in outcomes:
+            if outcome.verdict.is_good:
+                cases.pop(outcome.case, None)
+            else:
+                cases[outcome.case] = None
+        write_cached(path, "".join(f"{case}\n" for case in cases).encode("utf-8", "replace"))
 
 
 def _read_last_failed() -> tuple[Case, ...]:
@@ -428,7 +454,12 @@ Reads reports that `restride test --json` wrote, also on other devices, with oth
 examples:
   restride report show report.json
   restride report compare before.json after.json     exit code 1 if a case got worse
-  restride report html report.json report.html"""
+  restride report html report.json report.html
+  restride report merge 1.json 2.json --json all.json --junitxml all.xml"""
+_MERGE_DESCRIPTION = """\
+Makes one report of the parts of a run, such as those of `restride test --shard`: the cases of all, in the order of the
+parts. Its seconds are the sum of theirs. The parts must be of one device, driver, mode, shader and versions, and no
+case may be in two."""
 _COMPARE_DESCRIPTION = """\
 Compares two reports: devices and versions, cases that only one of them has, cases whose verdict changed, and the speeds
 of `--mode perf`. The exit code is 1 if a case of both got worse, from PASSED or SKIPPED to anything else, or from one
@@ -448,6 +479,11 @@ def _add_report(commands: Commands) -> None:
     show = actions.add_parser("show", help="print the summary, as `restride test` does")
     show.add_argument("report", type=Path, metavar="REPORT.json", help="the report to read")
     show.set_defaults(run=_run_show)
+
+    several = actions.add_parser("merge", help="make one report of several", description=_MERGE_DESCRIPTION)
+    several.add_argument("parts", nargs="+", type=Path, metavar="PART.json", help="the reports to read")
+    _add_reports(several)
+    several.set_defaults(run=_run_merge)
 
     for name, write, what in (
         ("html", write_page, "write a page to look at"),
@@ -469,6 +505,16 @@ def _run_compare(arguments: argparse.Namespace) -> int:
 def _run_show(arguments: argparse.Namespace) -> int:
     """Print the summary of a report."""
     print(summary(read_json(arguments.report)))
+    return Exit.OK
+
+
+def _run_merge(arguments: argparse.Namespace) -> int:
+    """Print the summary of the merged report, and write it."""
+    files = _report_files(arguments)
+    merged = merge([(str(path), read_json(path)) for path in arguments.parts])
+    print(summary(merged), flush=True)
+    for file in files:
+        _write(merged, *file)
     return Exit.OK
 
 

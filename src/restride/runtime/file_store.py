@@ -9,13 +9,17 @@ import errno
 import os
 import secrets
 import stat
+import sys
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from restride.errors import DescriptorError
+
+if sys.platform != "win32":
+    import fcntl
 
 Content: TypeAlias = bytes | memoryview | Callable[[BinaryIO], object]
 """The bytes of a file, or a function that writes them."""
@@ -187,12 +191,39 @@ def write_cached(path: Path, content: bytes) -> None:
     Raises:
         OSError: it cannot be written, or ``read_cached`` would not trust it.
     """
-    for folder in _folders(path):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _require_own(folder.lstat(), f"the folder {folder}")
+    _own_folders(path)
     with suppress(FileNotFoundError):
         _require_own(path.lstat(), "it")
     write_file(path, content, 0o600)
+
+
+@contextmanager
+def locked_cached(path: Path) -> Iterator[None]:
+    """Keep other processes that call this from changing a cached file between its reading and its writing.
+
+    They wait. On Windows nobody waits, and what is written last stays.
+
+    Raises:
+        OSError: as ``write_cached``.
+    """
+    _own_folders(path)
+    # The file itself does not do: writing replaces it.
+    with open(f"{path}.lock", "ab", opener=_unfollowed_own) as file:
+        if sys.platform != "win32":
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _unfollowed_own(path: str, flags: int) -> int:
+    """An opener that refuses links, for a file of this user alone."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+
+
+def _own_folders(path: Path) -> None:
+    """Create the folder of a cached file if there is none, and raise OSError if it is not this user's."""
+    for folder in _folders(path):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _require_own(folder.lstat(), f"the folder {folder}")
 
 
 def _folders(path: Path) -> list[Path]:

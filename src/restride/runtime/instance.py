@@ -285,7 +285,7 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
     heaps = [memory.memoryHeaps[i] for i in range(memory.memoryHeapCount)]
     local = [number for number, heap in enumerate(heaps) if heap.flags & vulkan.VK_MEMORY_HEAP_DEVICE_LOCAL_BIT]
     largest = max(local or range(len(heaps)), key=lambda number: heaps[number].size, default=None)
-    says_what_is_left = supports_1_1 and _MEMORY_BUDGET in extensions and largest is not None
+    says_what_is_left = supports_1_1 and _MEMORY_BUDGET in extensions
     kind = _KINDS.get(base.deviceType, "other")
     families = _enumerate_all(vk.vkGetPhysicalDeviceQueueFamilyProperties, "VkQueueFamilyProperties", handle)
     family = _compute_family(families)
@@ -306,7 +306,7 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         heap_bytes=0 if largest is None else heaps[largest].size,
         limits=_limits(base.limits, choices or Choices.usual(kind, driver_version, base.vendorID)),
         is_tuned=choices is not None,
-        heap_left=_heaps_left(handle)[largest] if says_what_is_left else None,
+        heap_left=None if largest is None or not says_what_is_left else _heaps_left(handle)[largest],
     )
     types = [memory.memoryTypes[i] for i in range(memory.memoryTypeCount)]
     return PhysicalDevice(

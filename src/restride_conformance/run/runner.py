@@ -51,6 +51,7 @@ class Runner:
         self._workers: dict[str, WorkerProcess] = {}
         self._aftermath: list[Aftermath] = []
         self._has_opened = False
+        self._is_abandoned = False
 
     @property
     def host(self) -> Host:
@@ -98,6 +99,12 @@ class Runner:
         message = f"{difference}\n{worse.message}" if worse.message else difference
         return replace(worse, verdict=Verdict.FAILED, message=message)
 
+    def abandon(self) -> None:
+        """Kill the workers at once, also while another thread is in ``run``, which then raises ``WorkerDied``."""
+        self._is_abandoned = True
+        for worker in list(self._workers.values()):
+            worker.kill()
+
     def close(self) -> None:
         """Let the workers close their devices, for at most a few seconds; a second call does nothing.
 
@@ -122,6 +129,8 @@ class Runner:
         try:
             return self._worker(name).run(case, mode, keep)
         except WorkerDied:
+            if self._is_abandoned:
+                raise
             self._aftermath += self._workers.pop(name).aftermath
             return self._worker(name).run(case, mode, keep)
 
@@ -129,6 +138,9 @@ class Runner:
         worker = self._workers.get(name)
         if worker is None or not worker.is_usable:
             worker = self._workers[name] = self._start_worker()
+        if self._is_abandoned:
+            worker.kill()
+            raise WorkerDied(Verdict.CRASHED, "the run was broken off")
         return worker
 
     def _start_worker(self) -> WorkerProcess:

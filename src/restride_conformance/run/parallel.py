@@ -1,0 +1,69 @@
+"""Run cases on several runners at the same time, each in worker processes of its own."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Generator, Sequence
+
+from restride_conformance.case import Case
+from restride_conformance.record import Mode, Outcome
+from restride_conformance.run.runner import Runner
+
+Judged = tuple[int, Outcome]
+"""The place of a case among all cases, and its outcome."""
+
+
+def run_all(runners: Sequence[Runner], cases: Sequence[Case], mode: Mode) -> Generator[Judged, None, None]:
+    """Yield every case's place and outcome, in the order in which they end; one runner keeps the order of the cases.
+
+    Each runner takes the next case as soon as it is free, so that the slow ones do not meet in one part. Whoever stops
+    early waits for the cases that are running; an exception, such as Ctrl-C, kills their workers.
+
+    Raises:
+        RestrideError: as ``Runner.run``.
+    """
+    if len(runners) == 1:
+        for place, case in enumerate(cases):
+            yield place, _run(runners[0], case, mode)
+        return
+    waiting = queue.SimpleQueue[tuple[int, Case]]()
+    ended = queue.SimpleQueue[Judged | BaseException]()
+    for numbered in enumerate(cases):
+        waiting.put(numbered)
+    stopped = threading.Event()
+
+    def work(runner: Runner) -> None:
+        try:
+            while not stopped.is_set():
+                place, case = waiting.get_nowait()
+                ended.put((place, _run(runner, case, mode)))
+        except queue.Empty:
+            pass
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits for the outcomes
+            ended.put(error)
+
+    threads = [threading.Thread(target=work, args=(runner,), daemon=True) for runner in runners[: len(cases)]]
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in cases:
+            result = ended.get()
+            if isinstance(result, BaseException):
+                raise result  # noqa: TRY301 - it ends the others as an interrupt does
+            yield result
+    except GeneratorExit:
+        raise
+    except BaseException:
+        for runner in runners:
+            runner.abandon()
+        raise
+    finally:
+        stopped.set()
+        for thread in threads:
+            if thread.is_alive():
+                thread.join()
+
+
+def _run(runner: Runner, case: Case, mode: Mode) -> Outcome:
+    return runner.run_bitwise(case) if mode == "bitwise" else runner.run(case, mode)
