@@ -1,5 +1,6 @@
 """`restride bench`: the table, the JSON and the chart of made-up times, and a run of small workloads."""
 
+import itertools
 import json
 import os
 import re
@@ -363,6 +364,36 @@ def test_a_run_that_is_broken_off_says_so_and_writes_what_it_has(chosen_peers, c
     assert capsys.readouterr().out.endswith("broken off: interrupted\n")
 
 
+def test_several_keywords_choose_what_any_of_them_names_in_their_order(capsys):
+    assert main(["bench", "--list", "-k", "transpose u8", "-k", "transpose f32 4096", "-k", "TRANSPOSE U8 8192"]) == 0
+    names = [line.partition(";")[0] for line in capsys.readouterr().out.splitlines()]
+    each = []
+    for keyword in ("transpose u8", "transpose f32 4096"):
+        assert main(["bench", "--list", "-k", keyword]) == 0
+        each += [line.partition(";")[0] for line in capsys.readouterr().out.splitlines()]
+    assert names == each
+    assert len(names) > 2
+
+
+def test_what_has_no_time_left_is_named(capsys, tmp_path, monkeypatch):
+    """The clock says that an hour passes for each workload; the first always runs."""
+    hours = itertools.count()
+    monkeypatch.setattr("restride_bench.report.time", SimpleNamespace(monotonic=lambda: 3600.0 * next(hours)))
+    file = tmp_path / "bench.json"
+    options = ["--small", "--repeat", "1", "--peers", "none", "--measure", "resident", "--json", str(file)]
+    words = ["-k", "transpose f64", "-k", "transpose u8", "--seconds"]
+    assert main(["bench", *options, *words, "4000"]) == 0
+    out = capsys.readouterr().out
+    content = json.loads(file.read_text())
+    assert [result["name"] for result in content["results"]] == ["transpose f64 2048x4096", "transpose u8 8192x8192"]
+    assert content["left_out"] == ["permutations: transpose u8 4095x4093"]
+    assert content["broken_off"] == ""
+    assert "left out, for the time: permutations: transpose u8 4095x4093" in out
+    assert main(["bench", *options, *words, "999999"]) == 0
+    assert json.loads(file.read_text())["left_out"] == []
+    assert "left out" not in capsys.readouterr().out
+
+
 def test_the_list_needs_no_device(capsys, monkeypatch):
     monkeypatch.setenv("VK_DRIVER_FILES", "/nowhere/none.json")
     assert main(["bench", "--list", "-k", "transpose F32 4096"]) == 0
@@ -385,6 +416,10 @@ def test_the_list_needs_no_device(capsys, monkeypatch):
         (("--growth", "a.svg", "-k", "no such"), 5, "no workload has 'no such'"),
         (("-k", "scale", "--chart", "a.svg"), 2, "-k scale has no bars: --growth draws its growth"),
         (("-k", "scale: nothing"), 5, "no workload has 'scale: nothing'"),
+        (("-k", "no such", "-k", "nor this"), 5, "no workload has 'no such' or 'nor this' in"),
+        (("--seconds", "0"), 2, "'0' is no number of seconds"),
+        (("-k", "scale", "-k", "copy"), 2, "-k scale goes with no other workloads"),
+        (("-k", "scale", "--seconds", "9"), 2, "--seconds is not of -k scale"),
         (("--whole",), 2, "--whole is of -k scale"),
         (("-k", "scale", "--whole", "--small"), 2, "not allowed with argument"),
         (("--json", "/nowhere/at/all.json"), 2, "no such folder"),

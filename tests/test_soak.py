@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from itertools import islice
@@ -33,10 +34,17 @@ def test_a_few_seconds(device: rs.Device) -> None:
 
 
 def test_what_is_wrong_is_shown_with_the_command_that_repeats_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], device: rs.Device
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], device: rs.Device
 ) -> None:
     runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
-    monkeypatch.setattr(soak, "run_case", lambda case, _device: Outcome(case, Verdict.FAILED, "1 of 9 elements"))
+    noted = []
+
+    def fails(case: Case, _device: rs.Device) -> Outcome:
+        noted.append((soak.RUNNING / f"soak-{os.getpid()}.txt").read_text(encoding="utf-8"))
+        return Outcome(case, Verdict.FAILED, "1 of 9 elements")
+
+    monkeypatch.setattr(soak, "RUNNING", tmp_path)
+    monkeypatch.setattr(soak, "run_case", fails)
     soaked = soak.soak(runtime, 0.0, 5, "smoke")
     (case,) = islice(soak.drawn_cases(5, "smoke"), 1)
     assert (soaked.operations, len(soaked.wrong)) == (1, 1)
@@ -44,7 +52,8 @@ def test_what_is_wrong_is_shown_with_the_command_that_repeats_it(
     assert "WRONG, operation 1 of seed 5: 1 of 9 elements" in shown
     command = shlex.split(shown.partition("\nagain: ")[2].partition("\n")[0])
     assert command == ["restride", "test", "--repro", str(case), "--runtime", runtime]
-    assert soak.RUNNING.read_text(encoding="utf-8") == f"{case}\n"
+    assert noted == [f"{case}\n"]
+    assert not [*tmp_path.iterdir()], "nothing is left of a soak that ended"
 
 
 def test_growth_is_that_of_the_later_half() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
 import warnings
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -19,6 +19,7 @@ import restride as rs
 from restride.cli import main
 from restride.errors import DescriptorError, DeviceError, UnsupportedError
 from restride.kernel import CANDIDATES, NVIDIA, Choices
+from restride.ops.progress import Progress
 from restride.runtime.choices_file import FOLDER_VARIABLE, MOST_BYTES, choices_path, read_choices, write_choices
 from restride.runtime.instance import physical_devices
 from restride_bench import tuning
@@ -228,7 +229,8 @@ def test_another_runtime_is_refused() -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small squares, one round."""
-    monkeypatch.setattr("restride_bench.tuning.tune", partial(tune, edge=32, rounds=1))
+    monkeypatch.setattr(tuning, "EDGE", 32)
+    monkeypatch.setattr(tuning, "ROUNDS", 1)
 
 
 @pytest.mark.usefixtures("quick", "vulkan_device")
@@ -307,6 +309,41 @@ def test_the_table_says_what_was_chosen(
     ]
     (file,) = folder.iterdir()
     assert read_choices(file.stem) == Choices("apart", "registers")
+
+
+@pytest.mark.usefixtures("quick", "folder", "vulkan_device")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_was_measured_before_an_interrupt_is_kept(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """And choices that were not measured are those of the tuning before."""
+    keep(OTHER)
+    step = Progress.step
+
+    def stops(progress: Progress, text: str) -> None:
+        step(progress, text)
+        if text == "rows: boxes":
+            os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(Progress, "step", stops)
+    assert main(["tune", "--json"]) == 130
+    out, err = capsys.readouterr()
+    said = json.loads(out)
+    assert [*said["seconds"]] == ["elements", "transpose"]
+    assert "restride: not measured, and left as it was: rows\n" in err
+    assert f"restride: wrote {said['file']}\n" in err
+    kept = read_choices(Path(said["file"]).stem)
+    assert kept == replace(OTHER, elements=said["choices"]["elements"], transpose=said["choices"]["transpose"])
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_small_sizes_are_measured_and_not_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", "--small", "--json"]) == 0
+    out, err = capsys.readouterr()
+    said = json.loads(out)
+    assert (said["rounds"], said["file"], [*said["seconds"]]) == (1, None, [*CANDIDATES])
+    assert "restride: nothing is kept: these sizes say nothing about speed\n" in err
+    assert not folder.exists()
 
 
 @pytest.mark.usefixtures("quick", "vulkan_device")

@@ -45,6 +45,7 @@ image, streams, Dask, and how both grow. Its peers: {", ".join(WAYS_OF_PEERS)}.
 examples:
   restride bench                                        everything, against everybody
   restride bench -k transpose --peers numpy,torch
+  restride bench -k permutations -k resampling --seconds 60
   restride bench -k ttc57 --peers numpy --measure resident --repeat 5
   restride bench --measure numpy --json here.json --chart here.svg
   restride bench --small --repeat 1                     does it all work? (times mean nothing)
@@ -62,10 +63,10 @@ def add_commands(commands: Commands) -> None:
     parser = add_command(commands, "bench", _DESCRIPTION)
     parser.add_argument(
         "-k",
-        dest="keyword",
+        dest="keywords",
+        action="append",
         metavar="TEXT",
-        default="",
-        help="workloads with this in their name or group, as --list prints them; "
+        help="workloads with this in their name or group, as --list prints them; repeat it for more, in this order; "
         f"{TTC57}: the 57 transpositions of TTC, HPTT and cuTT, 200 MiB each; {SCALE}: files of any size",
     )
     parser.add_argument("--list", action="store_true", help="print the workloads and their goals, measure nothing")
@@ -84,6 +85,12 @@ def add_commands(commands: Commands) -> None:
         type=whole_number("number of rounds", 1, 99_999),
         metavar="N",
         help=f"rounds to measure (default: {_ROUNDS}, for {SCALE} {_SCALE_ROUNDS})",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=whole_number("number of seconds", 1, 999_999),
+        metavar="N",
+        help="begin no workload after this time; those left out are named",
     )
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--small", action="store_true", help="small sizes, to see in a moment if it works")
@@ -106,15 +113,17 @@ def add_commands(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the table and write the files. A wrong peer is a failure; a missed goal is not."""
-    if is_scale(arguments.keyword):
-        return _run_scale(arguments)
+    keywords: list[str] = arguments.keywords or [""]
+    if any(map(is_scale, keywords)):
+        return _run_scale(arguments, keywords)
     if arguments.whole:
         raise UsageError(f"--whole is of -k {SCALE}")
-    chosen = selected(arguments.keyword, arguments.small)
     if arguments.growth is not None:
-        chosen = [each for each in growth(arguments.small) if is_named(arguments.keyword, each.group, each.name)]
+        chosen = [each for each in growth(arguments.small) if _is_any(keywords, each.group, each.name)]
+    else:
+        chosen = [*dict.fromkeys(each for keyword in keywords for each in selected(keyword, arguments.small))]
     charts.require_outputs(arguments.json, arguments.chart, arguments.growth)
-    _require_any(chosen, arguments.keyword)
+    _require_any(chosen, keywords)
     if arguments.list:
         print("\n".join(map(_listed, chosen)))
         return Exit.OK
@@ -129,7 +138,8 @@ def run(arguments: argparse.Namespace) -> int:
             chosen,
             device,
             () if is_growth else [name for name in arguments.peers if name in PEERS],
-            is_whole=not (arguments.keyword or arguments.small or is_growth),
+            is_whole=not (any(keywords) or arguments.small or is_growth),
+            seconds=arguments.seconds,
             finished=lambda result: progress.step(result.workload.name),
         )
     print(table(report), flush=True)
@@ -139,17 +149,25 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.CHECK_FAILED if report.disagreements else Exit.OK
 
 
-def _run_scale(arguments: argparse.Namespace) -> int:
+def _is_any(keywords: Sequence[str], group: str, name: str) -> bool:
+    return any(is_named(keyword, group, name) for keyword in keywords)
+
+
+def _run_scale(arguments: argparse.Namespace, keywords: Sequence[str]) -> int:
     """As ``run``, for the group ``scale``."""
+    if not all(map(is_scale, keywords)):
+        raise UsageError(f"-k {SCALE} goes with no other workloads: it measures files")
+    if arguments.seconds is not None:
+        raise UsageError(f"--seconds is not of -k {SCALE}, whose parts are long")
     chosen = [
         part
         for part in parts(is_small=arguments.small, is_whole=arguments.whole, peers=arguments.peers)
-        if is_named(arguments.keyword, SCALE, part.name) and (part.is_growth or arguments.growth is None)
+        if _is_any(keywords, SCALE, part.name) and (part.is_growth or arguments.growth is None)
     ]
     charts.require_outputs(arguments.json, arguments.chart, arguments.growth)
     if arguments.chart is not None:
         raise UsageError(f"-k {SCALE} has no bars: --growth draws its growth")
-    _require_any(chosen, arguments.keyword)
+    _require_any(chosen, keywords)
     if arguments.list:
         print("\n".join(f"{SCALE}: {part.name}; {part.source}\n{_goals(part)}" for part in chosen))
         return Exit.OK
@@ -183,11 +201,11 @@ def _goals(part: Part) -> str:
     return "\n".join(f"  {goal.way}: {goal}" for goal in part.goals)
 
 
-def _require_any(chosen: Sequence[Workload | Part], keyword: str) -> None:
+def _require_any(chosen: Sequence[Workload | Part], keywords: Sequence[str]) -> None:
     if not chosen:
         raise NothingSelected(
-            f"no workload has {keyword!r} in its name or group: `restride bench --list` has them, and --peers names "
-            "libraries"
+            f"no workload has {' or '.join(map(repr, keywords))} in its name or group: `restride bench --list` has "
+            "them, and --peers names libraries"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -61,6 +62,7 @@ class Report:
     notes: other lines for the user, such as a measure that was left out.
     peers, absent: the version of each peer that took part, and the reason for each that did not, by name.
     memory_beside: bytes that a resample allocates in addition to its destination; None: not measured.
+    left_out: names of the workloads that were not begun, because the time for all was over.
     broken_off: why the run ended early; empty if it did not.
     """
 
@@ -80,6 +82,7 @@ class Report:
     absent: Mapping[str, str] = field(default_factory=dict)
     results: tuple[Result, ...] = ()
     memory_beside: int | None = None
+    left_out: tuple[str, ...] = ()
     broken_off: str = ""
 
     @property
@@ -232,6 +235,7 @@ def measured(
     peers: Sequence[str],
     *,
     is_whole: bool = False,
+    seconds: float | None = None,
     finished: Callable[[Result], None] = lambda _: None,
 ) -> tuple[Report, BaseException | None]:
     """Measure workloads.
@@ -242,20 +246,26 @@ def measured(
         device: the device for restride.
         peers: names of the other libraries; the report lists those that are absent.
         is_whole: the workloads are the whole catalogue, so also measure the extra memory of a resample.
+        seconds: no workload begins later than this; the first always runs. None: all run.
         finished: called with each result.
 
     Returns:
         The report, and the exception that ended the run early or None; raise it once the report is written.
     """
+    started = time.monotonic()
     present, absent = open_peers(peers, device)
     results: list[Result] = []
     broken_off: BaseException | None = None
     memory: int | None = None
+    left_out: tuple[str, ...] = ()
     try:
         for result in run(workloads, device, present, report.measures, report.repeat):
             results.append(result)
             finished(result)
-        memory = memory_beside(device) if is_whole else None
+            if seconds is not None and time.monotonic() - started >= seconds:
+                left_out = tuple(f"{each.group}: {each.name}" for each in workloads[len(results) :])
+                break
+        memory = memory_beside(device) if is_whole and not left_out else None
     except BaseException as error:  # noqa: BLE001 - raised once the report is written
         broken_off = error
     complete = replace(
@@ -264,6 +274,7 @@ def measured(
         absent=absent,
         results=tuple(results),
         memory_beside=memory,
+        left_out=left_out,
         broken_off=why_ended(broken_off),
     )
     return complete, broken_off
@@ -359,5 +370,6 @@ def _summary(report: Report) -> Iterator[str]:
     if report.memory_beside is not None:
         beside = f"{report.memory_beside / 1024:.0f} KiB"
         yield f"device memory of a resample to 3x1200x2000 f32, beside its destination: {beside}"
+    yield from (f"left out, for the time: {name}" for name in report.left_out)
     if report.broken_off:
         yield f"broken off: {report.broken_off}"

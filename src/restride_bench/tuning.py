@@ -37,6 +37,7 @@ from restride_bench.run import Columns, timed_rounds, warnings
 _DESCRIPTION = f"""\
 Measures, in some seconds, which of several equivalent kernels is faster on a device, and stores the choice for this
 device and driver. Every process that opens the device uses it. No result changes. Leave the machine alone meanwhile.
+What is known when Ctrl-C or SIGTERM ends it is stored too.
 
 The file is in restride/choices of the user's cache folder, or in the folder that {FOLDER_VARIABLE} names; where that is
 empty, nothing is stored or read. Remove the file to return to the usual kernels of the kind of device.
@@ -51,6 +52,8 @@ EDGE = 4096
 
 ROUNDS = 9
 WARM_UP = 2
+
+_SMALL_EDGE = 64
 
 WORTH = 0.95
 """A candidate replaces the usual one if it takes at most this share of its time."""
@@ -124,7 +127,7 @@ WORK: Mapping[str, Mapping[str, tuple[str, Operation]]] = {
 
 @dataclass(frozen=True)
 class Tuning:
-    """Median seconds by choice, candidate and work.
+    """Median seconds by choice, candidate and work; of a tuning that ended early, only the choices it had measured.
 
     usual: the default choices for this kind of device.
     by_device: True if measured by the device's clock; otherwise by the host's, from the call to the end of the wait.
@@ -140,8 +143,11 @@ class Tuning:
 
     @property
     def choices(self) -> Choices:
-        """The fastest candidate of each choice; the usual one where the difference may be chance (``WORTH``)."""
-        return Choices.parse({name: self._best(name) for name in CANDIDATES})
+        """The fastest candidate of each choice; the usual one where the difference may be chance (``WORTH``).
+
+        Also the usual one of a choice that was not measured.
+        """
+        return Choices.parse(asdict(self.usual) | {name: self._best(name) for name in self.seconds})
 
     def _best(self, choice: str) -> str:
         usual: str = getattr(self.usual, choice)
@@ -150,11 +156,16 @@ class Tuning:
 
 
 def tune(
-    device: Device, edge: int = EDGE, rounds: int = ROUNDS, measured: Callable[[str], None] = lambda _: None
+    device: Device,
+    edge: int = EDGE,
+    rounds: int = ROUNDS,
+    measured: Callable[[str], None] = lambda _: None,
+    known: Callable[[Tuning], None] = lambda _: None,
 ) -> Tuning:
     """Measure every candidate with the usual candidates for the other choices; restores the runtime's own choices.
 
     measured: called after each work, with its choice and name.
+    known: called after each choice, with what is known then.
 
     Raises:
         DeviceError: two candidates have different results.
@@ -173,13 +184,15 @@ def tune(
                 candidate: replace(limits, choices=Choices.parse(asdict(usual) | {choice: candidate}))
                 for candidate in CANDIDATES[choice]
             }
-            seconds[choice] = {candidate: {} for candidate in candidates}
+            found: dict[str, dict[str, float]] = {candidate: {} for candidate in candidates}
             for name, (dtype, operation) in works.items():
                 columns = _columns(device, runtime, candidates, _square(device, dtype, edge), operation)
                 measure: Measure = "kernel" if by_device else "resident"
                 for candidate, times in timed_rounds(columns, (measure,), rounds, WARM_UP)[measure].items():
-                    seconds[choice][candidate][name] = statistics.median(times)
+                    found[candidate][name] = statistics.median(times)
                 measured(f"{choice}: {name}")
+            seconds[choice] = found
+            known(Tuning(dict(seconds), usual, by_device))
     finally:
         runtime.limits = limits
     return Tuning(seconds, usual, by_device)
@@ -221,44 +234,72 @@ def add_commands(commands: Commands) -> None:
     """Add ``tune``."""
     parser = add_command(commands, "tune", _DESCRIPTION)
     add_device_option(parser)
+    parser.add_argument(
+        "--small", action="store_true", help="small sizes, to see in a moment if it works; keeps nothing"
+    )
     parser.add_argument("--json", action="store_true", help="a JSON object instead of the table")
     parser.set_defaults(run=run, runtime="vulkan", timeout=DEFAULT_TIMEOUT)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure, print the times and the choices, and store them."""
+    """Measure, print the times and the choices, and store them; also those that were known when it was broken off."""
+    edge, rounds = (_SMALL_EDGE, 1) if arguments.small else (EDGE, ROUNDS)
+    tunings: list[Tuning] = []
+    broken_off: BaseException | None = None
     for warning in warnings():
         tell(f"warning: {warning}")
     with open_device(arguments) as device:
         info = device.info
         tell(f"measuring on {info.name}, some seconds for each kind of kernel")
         with Progress(sum(map(len, WORK.values())), sys.stderr) as progress:
-            tuning = tune(device, measured=progress.step)
-    path = _store(info, tuning)
-    print(json.dumps(_record(info, tuning, path), indent=2) if arguments.json else _text(info, tuning))
-    where = f"wrote {path}" if path else f"nothing is kept: {FOLDER_VARIABLE} is empty, or there is no home"
-    tell(where)
+            try:
+                tunings.append(tune(device, edge=edge, rounds=rounds, measured=progress.step, known=tunings.append))
+            except BaseException as error:  # noqa: BLE001 - raised once what is known is kept
+                broken_off = error
+    if tunings:
+        _keep(arguments, info, tunings[-1], rounds)
+    if broken_off is not None:
+        raise broken_off
     return Exit.OK
 
 
+def _keep(arguments: argparse.Namespace, info: DeviceInfo, tuning: Tuning, rounds: int) -> None:
+    """Store the choices and print them."""
+    path = None if arguments.small else _store(info, tuning)
+    record = _record(info, tuning, path, rounds)
+    print(json.dumps(record, indent=2) if arguments.json else _text(info, tuning, rounds), flush=True)
+    for choice in CANDIDATES:
+        if choice not in tuning.seconds:
+            tell(f"not measured, and left as it was: {choice}")
+    if arguments.small:
+        tell("nothing is kept: these sizes say nothing about speed")
+    else:
+        tell(f"wrote {path}" if path else f"nothing is kept: {FOLDER_VARIABLE} is empty, or there is no home")
+
+
 def _store(info: DeviceInfo, tuning: Tuning) -> Path | None:
-    """Store the choices; returns the path of the file, or None if choices are not stored."""
+    """Store the choices; returns the path of the file, or None if choices are not stored.
+
+    A choice that was not measured stays as the device has it, which may be from an earlier tuning.
+    """
+    measured = {name: candidate for name, candidate in asdict(tuning.choices).items() if name in tuning.seconds}
+    choices = Choices.parse(asdict(info.limits.choices) | measured)
     (identity,) = (each.pipeline_cache_id for each in physical_devices() if each.info.index == info.index)
     path = choices_path(identity)
     if path is not None:
         try:
-            write_choices(path, f"{info.name}, {info.driver} {info.driver_version}", tuning.choices)
+            write_choices(path, f"{info.name}, {info.driver} {info.driver_version}", choices)
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}") from error
     return path
 
 
-def _record(info: DeviceInfo, tuning: Tuning, path: Path | None) -> dict[str, Any]:
+def _record(info: DeviceInfo, tuning: Tuning, path: Path | None, rounds: int) -> dict[str, Any]:
     return {
         "device": info.name,
         "driver": f"{info.driver} {info.driver_version}",
         "clock": "device" if tuning.by_device else "host",
-        "rounds": ROUNDS,
+        "rounds": rounds,
         "seconds": tuning.seconds,
         "usual": asdict(tuning.usual),
         "choices": asdict(tuning.choices),
@@ -266,10 +307,10 @@ def _record(info: DeviceInfo, tuning: Tuning, path: Path | None) -> dict[str, An
     }
 
 
-def _text(info: DeviceInfo, tuning: Tuning) -> str:
+def _text(info: DeviceInfo, tuning: Tuning, rounds: int) -> str:
     """The table with a row per candidate: its total and single milliseconds, and whether it is chosen or usual."""
     rows = [("choice", "candidate", "ms", "", "")]
-    for choice, candidates in CANDIDATES.items():
+    for choice, candidates in tuning.seconds.items():
         for candidate in candidates:
             each = ", ".join(
                 f"{name} {milliseconds(seconds)}" for name, seconds in tuning.seconds[choice][candidate].items()
@@ -278,7 +319,7 @@ def _text(info: DeviceInfo, tuning: Tuning) -> str:
             words = ["chosen"] * is_chosen + ["usual"] * (getattr(tuning.usual, choice) == candidate)
             rows.append((choice, candidate, milliseconds(tuning.total(choice, candidate)), ", ".join(words), each))
     clock = "the device's own clock" if tuning.by_device else "the host's clock"
-    heading = f"{info.name}, {info.driver} {info.driver_version}; {clock}, medians of {ROUNDS} rounds"
+    heading = f"{info.name}, {info.driver} {info.driver_version}; {clock}, medians of {rounds} rounds"
     return "\n".join([heading, *columns(rows, right=(2,))])
 
 
