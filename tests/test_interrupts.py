@@ -164,7 +164,7 @@ def test_an_interrupt_at_any_call_leaves_the_device_usable(operation, device):
             uploaded = rs.asarray(x, device=ours)
             submitted = ours.counters().submissions
             rs.reorder(uploaded, "AB->BA")
-            assert ours.counters().submissions == submitted + 1, f"in a batch that never ends, after {[*places][-1]}"
+            assert ours.counters().submissions > submitted, f"in a batch that never ends, after {[*places][-1]}"
             ours.wait()
         assert len(places) > 100
         ours.wait()

@@ -15,9 +15,16 @@ MIB = 1 << 20
 BOTH = pytest.mark.parametrize("runtime", ["vulkan", "kompute"])
 
 
+def copies(runtime: RuntimeName) -> int:
+    """The bytes that count for each byte of a tensor: kp keeps a twin on the host where a device has its own memory."""
+    with open_device(runtime) as device:
+        memory = device.runtime.allocate(4096)
+        return device.counters().bytes_allocated // memory.nbytes if runtime == "kompute" else 1
+
+
 def limited(runtime: RuntimeName, limit: int) -> rs.Device:
-    open_device(runtime).close()  # a skip where there is none
-    return rs.Device(runtime=runtime, memory_limit=limit)
+    """A device with room for tensors of ``limit`` bytes."""
+    return rs.Device(runtime=runtime, memory_limit=limit * copies(runtime))
 
 
 def number(text: str) -> str:
@@ -34,7 +41,7 @@ def test_a_device_takes_no_more_than_its_limit(runtime: RuntimeName) -> None:
             most = max(most, device.counters().bytes_allocated)
             assert (y.numpy() == size).all()
             del x, y
-        assert 6 * MIB < most <= 8 * MIB, "the last and its result are 6.2 MiB"
+        assert 6 * MIB < most / copies(runtime) <= 8 * MIB, "the last and its result are 6.2 MiB"
         x = rs.asarray(np.zeros((1050, 1050), np.float32), device=device)
         with pytest.raises(rs.OutOfDeviceMemory, match="memory_limit"):
             rs.reorder(x, "AB->BA")
@@ -50,7 +57,7 @@ def test_a_refusal_names_what_was_asked_what_is_in_use_and_the_limit(runtime: Ru
             rs.empty("u8[4194304]", device)
         message = number(str(caught.value))
         assert "memory_limit" in message
-        for nbytes in (4 * MIB, kept.desc.nbytes, 6 * MIB):
+        for nbytes in (4 * MIB, copies(runtime) * kept.desc.nbytes, copies(runtime) * 6 * MIB):
             assert f"{nbytes} " in message
         assert message.endswith("asked for u8[4194304]{0}")
 
@@ -58,13 +65,14 @@ def test_a_refusal_names_what_was_asked_what_is_in_use_and_the_limit(runtime: Ru
 @BOTH
 def test_what_is_pooled_makes_room_before_a_limit_refuses(runtime: RuntimeName) -> None:
     with limited(runtime, 8 * MIB) as device:
-        for size in (3 * MIB, 4 * MIB, 5 * MIB, 6 * MIB, 8 * MIB):
+        for size in (3 * MIB, 4 * MIB, 5 * MIB, 6 * MIB):
             x = rs.asarray(np.ones(size, np.uint8), device=device)
             if size < 4 * MIB:
                 rs.reorder(x.reshape(2, size // 2), "AB->BA").numpy()
-            assert device.counters().bytes_allocated <= 8 * MIB
+            assert device.counters().bytes_allocated <= 8 * MIB * copies(runtime)
             del x
-        assert size == 8 * MIB, "all of it, with nothing left for parameters of prepared submissions"
+        x = rs.empty(f"u8[{8 * MIB}]", device)
+        assert x.desc.nbytes == 8 * MIB, "all of it, with nothing left for staging and parameters"
 
 
 @BOTH
@@ -99,7 +107,7 @@ def test_trim_gives_back_what_is_pooled_and_says_how_much(runtime: RuntimeName) 
         assert given_back == before.bytes_allocated - after.bytes_allocated
         assert given_back > MIB
         assert after.bytes_in_use == kept.desc.nbytes
-        assert after.bytes_allocated <= (1 if runtime == "vulkan" else 0) * MIB + kept.desc.nbytes, "a slab of 1 MiB"
+        assert after.bytes_allocated <= (MIB if runtime == "vulkan" else copies(runtime) * kept.desc.nbytes), "a slab"
         assert device.trim() == 0
         assert rs.reorder(kept, "AB->BA").numpy().tolist() == kept.numpy().T.tolist()
         del kept
