@@ -9,13 +9,17 @@ import pytest
 from spirv_kernels import compile_kernels
 
 PRELUDE = """
-import gc, os, sys, threading, time
+import gc, os, sys, threading, time, warnings
 from pathlib import Path
 import numpy as np
 import restride.runtime as runtime
 from restride.errors import *
 from restride.kernel import Binding, KernelSpec
 from restride.runtime.vulkan.runtime import VulkanRuntime
+
+# From Python 3.12 a fork beside other threads, here the driver's, warns that the child may wait for a lock for ever. That
+# it does not, because it is refused before any lock, is what the tests of forks are about.
+warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
 
 def open_device(**options):
     return VulkanRuntime(0, module_source=lambda name: Path(sys.argv[1], name + ".spv").read_bytes(), **options)

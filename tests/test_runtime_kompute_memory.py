@@ -153,7 +153,7 @@ def test_memories_that_kp_cannot_make_are_refused_with_the_numbers(make):
 
 
 def test_budget(make):
-    runtime = make(memory_limit=10_000)
+    runtime = make(memory_limit=10_000, in_place=True)
     a, b = runtime.allocate(4000), runtime.allocate(4001)
     with pytest.raises(OutOfDeviceMemory, match=r"no room for 2,000 bytes: 8,016 of 10,000 bytes .* in 2 of at most"):
         runtime.allocate(2000)
@@ -165,7 +165,7 @@ def test_budget(make):
 
 
 def test_default_budget_is_below_the_heap(make, device):
-    runtime = make()
+    runtime = make(in_place=True)
     ((budget, most),) = runtime._pool.heaps
     assert 0 < most < budget.heap_bytes == device.heap_bytes
     with pytest.raises((OutOfDeviceMemory, UnsupportedError), match=r"[\d,]{9,}"):
