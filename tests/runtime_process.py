@@ -17,8 +17,8 @@ from restride.errors import *
 from restride.kernel import Binding, KernelSpec
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
-# From Python 3.12 a fork beside other threads, here the driver's, warns that the child may wait for a lock for ever. That
-# it does not, because it is refused before any lock, is what the tests of forks are about.
+# From Python 3.12 a fork beside other threads, here the driver's, warns that the child may wait for a lock for ever.
+# That it does not, because it is refused before any lock, is what the tests of forks are about.
 warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
 
 def open_device(**options):
