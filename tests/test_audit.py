@@ -25,16 +25,10 @@ from restride.runtime.loader import DRIVER_VARIABLES
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride_bench.audit import goals
+from restride_bench.audit.assembly import accesses, counted, vector_instructions
 from restride_bench.audit.commands import _DESCRIPTION
-from restride_bench.audit.compiler import (
-    FAMILIES,
-    Compiled,
-    Key,
-    compile_kernels,
-    local_size,
-    memory_instructions,
-    vector_instructions,
-)
+from restride_bench.audit.compiler import Compiled, Key, compile_kernels, local_size
+from restride_bench.audit.gpus import FAMILIES
 from restride_bench.audit.instrument import HEADER_WORDS, Sample, instrumented
 from restride_bench.audit.record import FORMAT, VERSION, changes, read_record
 from restride_bench.audit.recording import GPU, Dispatch, Recording, recorded
@@ -298,7 +292,7 @@ def test_memory_instructions_are_counted_by_width():
      buffer_store_short %1, %2
      buffer_store_short %1, %2
     """
-    assert dict(memory_instructions(code)) == {
+    assert counted(accesses("AMD", code)) == {
         "load 16": 1, "load 1": 1, "uniform load 4": 1, "shared load 8": 1, "store 2": 2
     }  # fmt: skip
 
@@ -555,7 +549,7 @@ def test_a_kernel_with_too_many_records_is_named_and_has_no_traffic(monkeypatch,
 
 def test_a_kernel_that_does_not_compile_is_named():
     key = Key("nosuch", (), 2)
-    with pytest.raises(rs.DeviceError, match=r"RADV does not compile nosuch for the family 'navi21': .*unknown shader"):
+    with pytest.raises(rs.DeviceError, match=r"unknown shader.*nosuch"):
         compile_kernels("navi21", [key])
 
 

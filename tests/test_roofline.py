@@ -7,7 +7,8 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from restride_bench.audit.compiler import FAMILIES, Compiled
+from restride_bench.audit.compiler import Compiled
+from restride_bench.audit.gpus import FAMILIES
 from restride_bench.audit.roofline import LAUNCH, Device, Work, known_devices, limits_of, predicted
 from restride_bench.audit.traffic import LINE, SECTOR, Shared, Traffic
 

@@ -17,8 +17,9 @@ from restride.cli.process import Exit, NothingSelected, UsageError, tell
 from restride.errors import DeviceNotFound, OutOfDeviceMemory, UnsupportedError
 from restride.ops.progress import Progress
 from restride_bench import charts
-from restride_bench.audit import goals
-from restride_bench.audit.compiler import FAMILIES, Key, UnknownFamily, compile_kernels, compiler_version
+from restride_bench.audit import goals, vendors
+from restride_bench.audit.compiler import Key, NoCompiler, UnknownFamily, compile_kernels, compiler_version
+from restride_bench.audit.gpus import FAMILIES, GPUS
 from restride_bench.audit.record import changes, lines_of, part_of, read_record, record, require_alike
 from restride_bench.audit.roofline import Device, known_devices
 from restride_bench.audit.table import Model, Row, case_rows, text, workload_rows
@@ -34,6 +35,8 @@ _ALL = "all"
 
 _CARDS = [f"{name:<10} {card}" for name, card in FAMILIES.items()]
 
+_VENDORS = fill(", ".join(GPUS), 100, initial_indent="\n" + " " * 10, subsequent_indent=" " * 10)
+
 _DESCRIPTION = f"""\
 Compiles the kernels that a discrete GPU would get for each workload of the benchmark with AMD's compiler in Mesa's
 driver RADV, which needs no GPU. Counts how well their loads and stores use the 32-byte sectors of memory, from the
@@ -47,6 +50,11 @@ families: {
 }
 
 devices:  {fill(", ".join(_DEVICES), 100, subsequent_indent=" " * 10)}
+
+GPUs of --vendors, of which bash tools/mesa26.sh fetches the compilers: {_VENDORS}
+          registers are the maker's own: AMD's vectors, NVIDIA's and Arm's of 32 bits, Apple's of 16, Qualcomm's of four \
+words,
+          Intel's of the whole subgroup; docs/benchmarks/audit.md says what the other columns mean for each
 
 columns:  invocations    of the dispatch, and the work groups in which they run
           waves          most subgroups that a SIMD unit keeps in flight; more of them hide more latency
@@ -74,6 +82,8 @@ examples:
   restride audit --json now.json --against before.json   exit code 1 if a kernel got worse
   restride audit --case 'reorder f32[64,48]{{1,0}} -> f16[64,48]{{0,1}}'
   restride audit --device 'RX 580,Mali-G715' --chart here.svg
+  restride audit --vendors                               by every compiler that is here, of Mesa 26
+  restride audit --vendors ampere,Apple -k transpose
   restride audit --measured bench.json                   what `restride bench --json` measured, beside the model"""
 
 
@@ -112,6 +122,16 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument(
         "--against", metavar="FILE", type=Path, help="JSON of an earlier audit: print what changed since"
     )
+    parser.add_argument(
+        "--vendors",
+        metavar="A,B",
+        nargs="?",
+        const="",
+        help="compile with Mesa's drivers for GPUs of seven makers, named below; GPUs or makers (default: those of the "
+        "table of --against, else all)",
+    )
+    parser.add_argument("--contract", action="store_true", help="with --vendors: kernels of every module")
+    parser.add_argument("--table", action="store_true", help="with --vendors: print a row for each GPU, in Markdown")
     parser.set_defaults(run=run)
 
 
@@ -120,6 +140,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         print("\n".join(map(str, _workloads(arguments))))
         return Exit.OK
+    if arguments.vendors is not None:
+        return _run_vendors(arguments)
+    if arguments.contract or arguments.table:
+        raise UsageError("--contract and --table are for --vendors")
     benchmark = None
     if arguments.measured is not None:
         benchmark = read_benchmark(arguments.measured, _DEVICES, is_small=arguments.small)
@@ -159,6 +183,38 @@ def run(arguments: argparse.Namespace) -> int:
     lines, is_worse = changes(part_of(before, {row.subject for row in rows}, arguments.keyword), audit)
     print("\n".join(["", f"against {arguments.against}", *lines]))
     return Exit.CHECK_FAILED if is_worse else Exit.OK
+
+
+def _run_vendors(arguments: argparse.Namespace) -> int:
+    """Compile for the GPUs of all makers, print the table and the changes, and write the file."""
+    if arguments.device or arguments.measured is not None or arguments.chart is not None:
+        raise UsageError("--vendors only compiles: it excludes --device, --measured and --chart")
+    before = None if arguments.against is None else vendors.read_record(arguments.against)
+    known = [] if before is None else [gpu for gpu in before[1] if gpu in GPUS]
+    gpus = vendors.chosen_gpus(arguments.vendors) if arguments.vendors else known or [*GPUS]
+    charts.require_outputs(arguments.json, None)
+    if arguments.contract:
+        kernels = vendors.contract_kernels()
+    else:
+        kernels = vendors.kernels_of([(row.subject.name, row.dispatch.kernel) for row in _rows(arguments)])
+    devices = vendors.compile_all(kernels, gpus, skips_missing=not arguments.vendors)
+    if not devices:
+        raise NoCompiler("no driver compiles for these GPUs here: bash tools/mesa26.sh")
+    record_now = vendors.record(kernels, devices)
+    if arguments.table:
+        print(vendors.summary(kernels, devices, record_now["settings"]["date"]))
+    else:
+        print(vendors.text(kernels))
+    problems = vendors.problems(kernels)
+    if problems:
+        print("\n".join(["", "errors, spills and scratch memory", *problems]))
+    if arguments.json is not None:
+        write_output(arguments.json, lines_of(record_now).encode())
+    if before is None:
+        return Exit.OK
+    lines, is_worse = vendors.changes(before[0], before[1], kernels, devices)
+    print("\n".join(["", f"against {arguments.against}", *(lines or ["nothing changed"])]))
+    return Exit.CHECK_FAILED if is_worse or problems else Exit.OK
 
 
 def _families(words: str) -> list[str]:

@@ -139,9 +139,9 @@ def recorded(workload: Workload, limits: Limits = GPU) -> list[Dispatch | Run]:
     return runtime.submitted
 
 
-def recorded_case(case: Case) -> list[Dispatch | Run]:
-    """What a conformance case submits on a device with the limits ``GPU``."""
-    runtime = Recording(GPU)
+def recorded_case(case: Case, limits: Limits = GPU) -> list[Dispatch | Run]:
+    """What a conformance case submits on a device with these limits."""
+    runtime = Recording(limits)
     device = rs.Device.over(runtime)
     source = rs.Tensor(runtime.allocate(case.src.nbytes), case.src, device)
     memory = source.memory if case["out"] == "same" else runtime.allocate(case.dst.nbytes)

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 from restride.drawing.explain import columns
 from restride.kernel import Run
-from restride_bench.audit.compiler import FAMILIES, Compiled
+from restride_bench.audit.compiler import Compiled
+from restride_bench.audit.gpus import FAMILIES
 from restride_bench.audit.recording import Dispatch, recorded, recorded_case
 from restride_bench.audit.roofline import Device, Prediction, Work
 from restride_bench.audit.traffic import Traffic

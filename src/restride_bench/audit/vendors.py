@@ -1,0 +1,305 @@
+"""Kernels as Mesa's compilers for GPUs of seven makers see them: a table, its JSON, and what got worse since another."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import restride as rs
+from restride.cli.process import UsageError, tell
+from restride.drawing.explain import columns
+from restride.errors import RestrideError
+from restride.kernel import NVIDIA, Choices, KernelSpec
+from restride_bench.audit.compiler import Figures, Key, NoCompiler, compile_figures
+from restride_bench.audit.gpus import GPUS
+from restride_bench.audit.record import WORSE, read_json
+from restride_bench.audit.recording import GPU, Dispatch, Recording, recorded, recorded_case
+from restride_bench.workloads import catalogue as workloads
+from restride_conformance import catalogue
+
+FORMAT, VERSION = "restride-compiled", 1
+
+EXCEPTIONS: dict[str, tuple[str, ...]] = {
+    "its array of digits is indexed by a variable, which NVK keeps in memory; the fallback for any rank": (
+        "digit_copy",
+        "digit_convert",
+    ),
+    "its array of taps is indexed by a variable, which NVK and pvr keep in memory": ("resample", "resample_fixed"),
+}
+"""Modules that may spill or use scratch memory on GPUs, by the reason; at most five."""
+
+_EACH = 4
+"""Most kernels of a module that the conformance cases add to those of the workloads."""
+
+_COLUMNS = ("instructions", "registers", "in_flight", "spills", "scratch", "cycles", "trips", "ms", "memory")
+_FEWER_IS_BETTER = {"instructions": True, "registers": True, "in_flight": False, "cycles": True, "trips": True}
+_ROW = 16
+"""Bytes of the widest load or store."""
+
+
+@dataclass
+class Kernel:
+    """A kernel, and what the compilers say of it.
+
+    subject: the first workload or case that dispatches it. for_gpus: False if only the choices of CPUs lead to it.
+    compiled: by GPU; a text says why there are no figures.
+    """
+
+    key: Key
+    subject: str
+    for_gpus: bool = True
+    compiled: dict[str, Figures | str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The module with its constants: what distinguishes it from others."""
+        return f"{self.key.shader}({','.join(map(str, self.key.constants))};{self.key.buffers})"
+
+
+def kernels_of(named: Sequence[tuple[str, KernelSpec]]) -> list[Kernel]:
+    """The distinct kernels among dispatches with the names of what dispatches them."""
+    found: dict[Key, Kernel] = {}
+    for subject, spec in named:
+        key = Key.of(spec)
+        found.setdefault(key, Kernel(key, subject))
+    return list(found.values())
+
+
+def contract_kernels() -> list[Kernel]:
+    """Kernels of every module of the contract: those of the workloads, and some of each module that the cases need."""
+    found = {each.key: each for each in kernels_of([(w.name, k) for w in workloads() for k in _specs(recorded(w))])}
+    of_modules: dict[str, dict[Key, Kernel]] = defaultdict(dict)
+    nvidia = replace(GPU, choices=Choices.usual("discrete", vendor_id=NVIDIA))
+    # A GPU may promise nothing about offsets in its memory, and a CPU's choices are any user's to make.
+    for limits in (GPU, nvidia, replace(GPU, offset_alignment=0), replace(GPU, choices=Choices.usual("cpu"))):
+        for case in catalogue("smoke"):
+            try:
+                specs = _specs(recorded_case(case, limits))
+            except RestrideError:
+                continue  # a case of errors
+            for spec in specs:
+                kernel = Kernel(Key.of(spec), str(case), for_gpus=limits.choices.elements == "apart")
+                of_modules[spec.shader].setdefault(kernel.key, kernel)
+    runtime = Recording(GPU)
+    rs.resize(rs.empty("u8[480,640,4]", rs.Device.over(runtime)), (240, 320), linear_light=True, premultiply=True)
+    for spec in _specs(runtime.submitted):
+        of_modules[spec.shader].setdefault(Key.of(spec), Kernel(Key.of(spec), "resize, linear_light, premultiply"))
+    for chosen in of_modules.values():
+        new = [kernel for key, kernel in chosen.items() if key not in found]
+        step = max(len(new) / _EACH, 1)
+        found |= {kernel.key: kernel for kernel in (new[int(place * step)] for place in range(min(len(new), _EACH)))}
+    return list(found.values())
+
+
+def _specs(submitted: Sequence[Any]) -> list[KernelSpec]:
+    return [each.kernel for each in submitted if isinstance(each, Dispatch)]
+
+
+def chosen_gpus(words: str) -> list[str]:
+    """The GPUs that are named, by their own names or their makers'.
+
+    Raises:
+        UsageError: a name is unknown.
+    """
+    chosen = []
+    for word in (word.strip().casefold() for word in words.split(",")):
+        names = [name for name, gpu in GPUS.items() if word in (name, gpu.maker.casefold())]
+        if not names:
+            makers = dict.fromkeys(gpu.maker for gpu in GPUS.values())
+            raise UsageError(f"no GPU is named {word[:40]!r}: known are {', '.join([*GPUS, *makers])}")
+        chosen += names
+    return list(dict.fromkeys(chosen))
+
+
+def compile_all(kernels: Sequence[Kernel], gpus: Sequence[str], *, skips_missing: bool) -> dict[str, dict[str, str]]:
+    """Fill in what the compilers say, and return each GPU's device and driver as the driver names them.
+
+    Raises:
+        NoCompiler: a driver or shim is missing, unless ``skips_missing``: then the GPU is left out, and named.
+    """
+    devices = {}
+    for name in gpus:
+        tell(f"compiling {len(kernels)} kernels for {name} ({GPUS[name].maker} {GPUS[name].card}) ...")
+        try:
+            devices[name], figures = compile_figures(name, [kernel.key for kernel in kernels])
+        except NoCompiler as error:
+            if not skips_missing:
+                raise
+            tell(f"{name} is left out: {error}")
+            continue
+        for kernel, each in zip(kernels, figures, strict=True):
+            kernel.compiled[name] = each
+    return devices
+
+
+def excused(kernel: Kernel) -> str:
+    """The reason why a kernel may spill or use scratch memory, or nothing."""
+    if not kernel.for_gpus:
+        return "only a CPU's choices lead to it"
+    return next((reason for reason, modules in EXCEPTIONS.items() if kernel.key.shader in modules), "")
+
+
+def text(kernels: Sequence[Kernel]) -> str:
+    """The table: a line for each kernel and GPU."""
+    heads = ["workload", "kernel", "GPU", "instr.", "registers", "in flight", "spills", "scratch", "cycles", "trips"]
+    cells = [[*heads, "ms", "loads and stores by bytes"]]
+    for kernel in kernels:
+        subject = [kernel.subject, kernel.key.shader]
+        for gpu, figures in kernel.compiled.items():
+            if isinstance(figures, str):
+                cells.append([*subject, gpu, *[""] * 8, f"not compiled: {figures}"])
+            else:
+                *numbers, memory = _record(figures)
+                accesses = ", ".join(f"{count} {name}" for name, count in memory.items())
+                cells.append([*subject, gpu, *map(str, numbers), accesses])
+            subject = ["", ""]
+    return "\n".join(columns(cells, right=range(3, 11)))
+
+
+def summary(kernels: Sequence[Kernel], devices: Mapping[str, Mapping[str, str]], date: str) -> str:
+    """A table in Markdown with a row for each GPU: what was compiled for it, with what."""
+    lines = [
+        "| maker | GPU | name | driver | kernels | spills or scratch | 128-bit accesses | date |",
+        "| --- " * 8 + "|",
+    ]
+    for name, device in devices.items():
+        figures = [kernel.compiled[name] for kernel in kernels if name in kernel.compiled]
+        good = [each for each in figures if isinstance(each, Figures)]
+        spilling = sum(bool(each.spills or each.scratch) for each in good)
+        whole = sum(count for each in good for what, count in each.memory.items() if _is_whole(what))
+        cells = [GPUS[name].maker, GPUS[name].card, f"`{name}`", f"{device['driver']}, {device['version']}"]
+        cells += [
+            f"{len(good)} of {len(figures)}",
+            str(spilling),
+            str(whole) if GPUS[name].maker != "Imagination" else "",
+            date,
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _is_whole(name: str) -> bool:
+    return name in {f"load {_ROW}", f"store {_ROW}"}
+
+
+def _record(figures: Figures) -> list[Any]:
+    values = vars(figures) | {"ms": round(1000 * figures.seconds)}
+    return [values[name] for name in _COLUMNS]
+
+
+def record(kernels: Sequence[Kernel], devices: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """The table as JSON values."""
+    settings = {"restride": rs.__version__, "date": datetime.now(UTC).date().isoformat(), "columns": list(_COLUMNS)}
+    rows = [
+        {
+            "kernel": kernel.key.shader,
+            "constants": list(kernel.key.constants),
+            "buffers": kernel.key.buffers,
+            "subject": kernel.subject,
+            "for_gpus": kernel.for_gpus,
+            "compiled": {
+                gpu: each if isinstance(each, str) else _record(each) for gpu, each in kernel.compiled.items()
+            },
+        }
+        for kernel in kernels
+    ]
+    return {"format": FORMAT, "version": VERSION, "settings": settings, "gpus": dict(devices), "rows": rows}
+
+
+def read_record(path: Path) -> tuple[list[Kernel], dict[str, dict[str, str]], str]:
+    """Read the kernels, the devices and the date of a table that ``record`` made.
+
+    Raises:
+        UsageError: it is none, or damaged.
+    """
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != VERSION:
+        raise UsageError(f"{path} is no table of `restride audit --vendors --json`, format {FORMAT} version {VERSION}")
+    try:
+        devices = {
+            str(gpu): {name: str(each[name])[:200] for name in ("name", "driver", "version")}
+            for gpu, each in content["gpus"].items()
+        }
+        kernels = []
+        for row in content["rows"]:
+            key = Key(str(row["kernel"]), tuple(map(int, row["constants"])), int(row["buffers"]))
+            compiled = {
+                str(gpu): each if isinstance(each, str) else _figures(each) for gpu, each in row["compiled"].items()
+            }
+            kernels.append(Kernel(key, str(row["subject"]), bool(row["for_gpus"]), compiled))
+        return kernels, devices, str(content["settings"]["date"])
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise UsageError(f"the table {path} is damaged: {type(error).__name__}: {str(error)[:200]}") from error
+
+
+def _figures(values: Sequence[Any]) -> Figures:
+    named = dict(zip(_COLUMNS, values, strict=True))
+    memory = {str(name): int(count) for name, count in named.pop("memory").items()}
+    seconds = int(named.pop("ms")) / 1000
+    return Figures(memory=memory, seconds=seconds, **{name: int(value) for name, value in named.items()})
+
+
+def problems(kernels: Sequence[Kernel]) -> list[str]:
+    """A line for each kernel that a GPU's compiler refuses, or that spills or uses scratch memory without an excuse."""
+    lines = []
+    for kernel in kernels:
+        for gpu, figures in kernel.compiled.items():
+            if isinstance(figures, str):
+                lines.append(f"not compiled: {gpu}: {kernel.name}: {figures}")
+            elif (figures.spills or figures.scratch) and not excused(kernel):
+                lines.append(f"{gpu}: {kernel.name}: {figures.spills} spills, {figures.scratch} bytes of scratch")
+    return lines
+
+
+def changes(
+    before: Sequence[Kernel],
+    old: Mapping[str, Mapping[str, str]],
+    after: Sequence[Kernel],
+    new: Mapping[str, Mapping[str, str]],
+) -> tuple[list[str], bool]:
+    """A line per difference of two tables, and whether something got worse.
+
+    Of two versions of a driver only 128-bit accesses are compared: one is lost if there are fewer, and more of narrower
+    ones. before, after: the kernels. old, new: the devices.
+    """
+    lines = [
+        f"{gpu}: {old[gpu]['version']}, now {new[gpu]['version']}: only 128-bit accesses are compared"
+        for gpu in new
+        if gpu in old and old[gpu]["version"] != new[gpu]["version"]
+    ]
+    is_worse = False
+    stored = {kernel.key: kernel for kernel in before}
+    for kernel in after:
+        if kernel.key not in stored:
+            lines.append(f"new: {kernel.name}")
+            continue
+        for gpu, now in kernel.compiled.items():
+            was = stored[kernel.key].compiled.get(gpu)
+            if isinstance(now, str) or not isinstance(was, Figures):
+                continue
+            is_same = old[gpu]["version"] == new[gpu]["version"]
+            for line, is_bad in _differences(was, now, with_counts=is_same):
+                is_worse = is_worse or is_bad
+                lines.append(f"{'worse' if is_bad else 'better'}: {gpu}: {kernel.name}: {line}")
+    return lines, is_worse
+
+
+def _differences(was: Figures, now: Figures, *, with_counts: bool) -> Iterator[tuple[str, bool]]:
+    """Yield what changed, and whether that is worse by more than the factor ``WORSE``."""
+    for kind in ("load", "store"):
+        wide, narrow = (
+            [sum(each.memory.get(f"{kind} {nbytes}", 0) for nbytes in widths) for each in (was, now)]
+            for widths in ((_ROW,), (1, 2, 4, 8, 12))
+        )
+        if wide[1] < wide[0] and narrow[1] > narrow[0]:
+            yield f"128-bit {kind}s {wide[0]} -> {wide[1]}, narrower ones {narrow[0]} -> {narrow[1]}", True
+    for name, fewer_is_better in _FEWER_IS_BETTER.items() if with_counts else ():
+        first, second = getattr(was, name), getattr(now, name)
+        if first != second:
+            is_worse = (second > first) == fewer_is_better
+            if not is_worse or abs(second - first) > (WORSE - 1) * first:
+                yield f"{name} {first} -> {second}", is_worse
