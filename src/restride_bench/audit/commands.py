@@ -35,7 +35,7 @@ _ALL = "all"
 
 _CARDS = [f"{name:<10} {card}" for name, card in FAMILIES.items()]
 
-_VENDORS = fill(", ".join(GPUS), 100, initial_indent="\n" + " " * 10, subsequent_indent=" " * 10)
+_VENDORS = fill(f"{', '.join(GPUS)}, by Mesa 26, which tools/mesa26.sh fetches", 100, subsequent_indent=" " * 10)
 
 _DESCRIPTION = f"""\
 Compiles the kernels that a discrete GPU would get for each workload of the benchmark with AMD's compiler in Mesa's
@@ -51,10 +51,7 @@ families: {
 
 devices:  {fill(", ".join(_DEVICES), 100, subsequent_indent=" " * 10)}
 
-GPUs of --vendors, of which bash tools/mesa26.sh fetches the compilers: {_VENDORS}
-          registers are the maker's own: AMD's vectors, NVIDIA's and Arm's of 32 bits, Apple's of 16, Qualcomm's of four \
-words,
-          Intel's of the whole subgroup; docs/benchmarks/audit.md says what the other columns mean for each
+vendors:  {_VENDORS}
 
 columns:  invocations    of the dispatch, and the work groups in which they run
           waves          most subgroups that a SIMD unit keeps in flight; more of them hide more latency

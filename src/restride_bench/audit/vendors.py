@@ -1,4 +1,4 @@
-"""Kernels as Mesa's compilers for GPUs of seven makers see them: a table, its JSON, and what got worse since another."""
+"""Kernels as Mesa's compilers for GPUs of seven makers see them: a table, its JSON, and what got worse since."""
 
 from __future__ import annotations
 
