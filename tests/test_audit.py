@@ -27,7 +27,7 @@ from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride_bench.audit import goals
 from restride_bench.audit.assembly import accesses, counted, vector_instructions
 from restride_bench.audit.commands import _DESCRIPTION
-from restride_bench.audit.compiler import Compiled, Key, compile_kernels, local_size
+from restride_bench.audit.compiler import Compiled, Key, Mesa, compile_kernels, local_size
 from restride_bench.audit.gpus import FAMILIES
 from restride_bench.audit.instrument import HEADER_WORDS, Sample, instrumented
 from restride_bench.audit.record import FORMAT, VERSION, changes, read_record
@@ -672,11 +672,11 @@ def test_a_family_that_only_a_newer_mesa_knows_is_left_out_of_all(monkeypatch, c
 
 
 def test_a_compiler_that_crashes_is_named_with_the_kernel(monkeypatch, capsys):
-    crash = "import os, sys; sys.stderr.write('restride compiles this_one\\n'); sys.stderr.flush(); os.abort()"
-    run = subprocess.run
-    monkeypatch.setattr(subprocess, "run", lambda _, **options: run([sys.executable, "-c", crash], **options))
+    crash = """import os; print('{"device": {}}\\n{"begin": 0}', flush=True); os.abort()"""
+    monkeypatch.setattr(Mesa, "command", lambda *_: ([sys.executable, "-c", crash], {}))
     assert main(["audit", "--small", "-k", "nearest"]) == 4
-    assert "RADV does not compile this_one for the family 'navi21': it died of SIGABRT" in capsys.readouterr().err
+    said = "RADV does not compile resample_rows for the family 'navi21': its process died of SIGABRT"
+    assert said in capsys.readouterr().err
 
 
 def test_the_command_says_what_it_does_meanwhile(capsys):

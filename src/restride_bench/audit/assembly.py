@@ -83,6 +83,9 @@ _READERS: dict[str, Callable[[str], Iterable[Access]]] = {
     "AMD": _amd, "NVIDIA": _nvidia, "Intel": _intel, "Qualcomm": _qualcomm, "Apple": _apple, "Arm": _arm,
 }  # fmt: skip
 
+READ = frozenset(_READERS)
+"""The makers whose code is read."""
+
 
 def accesses(maker: str, code: str) -> list[Access]:
     """The loads and stores of a kernel in the order of its code."""

@@ -19,7 +19,7 @@ from restride.ops.progress import Progress
 from restride_bench import charts
 from restride_bench.audit import goals, vendors
 from restride_bench.audit.compiler import Key, NoCompiler, UnknownFamily, compile_kernels, compiler_version
-from restride_bench.audit.gpus import FAMILIES, GPUS
+from restride_bench.audit.gpus import FAMILIES, GPUS, STORED
 from restride_bench.audit.record import changes, lines_of, part_of, read_record, record, require_alike
 from restride_bench.audit.roofline import Device, known_devices
 from restride_bench.audit.table import Model, Row, case_rows, text, workload_rows
@@ -127,7 +127,11 @@ def add_commands(commands: Commands) -> None:
         help="compile with Mesa's drivers for GPUs of seven makers, named below; GPUs or makers (default: those of the "
         "table of --against, else all)",
     )
-    parser.add_argument("--contract", action="store_true", help="with --vendors: kernels of every module")
+    parser.add_argument(
+        "--contract",
+        action="store_true",
+        help="with --vendors: kernels of every module; JSON has one GPU of each maker in full",
+    )
     parser.add_argument("--table", action="store_true", help="with --vendors: print a row for each GPU, in Markdown")
     parser.set_defaults(run=run)
 
@@ -197,16 +201,16 @@ def _run_vendors(arguments: argparse.Namespace) -> int:
     devices = vendors.compile_all(kernels, gpus, skips_missing=not arguments.vendors)
     if not devices:
         raise NoCompiler("no driver compiles for these GPUs here: bash tools/mesa26.sh")
-    record_now = vendors.record(kernels, devices)
+    now = vendors.record(kernels, devices, STORED if arguments.contract else gpus)
     if arguments.table:
-        print(vendors.summary(kernels, devices, record_now["settings"]["date"]))
+        print(vendors.table(now["gpus"], now["settings"]["date"]))
     else:
         print(vendors.text(kernels))
     problems = vendors.problems(kernels)
     if problems:
         print("\n".join(["", "errors, spills and scratch memory", *problems]))
     if arguments.json is not None:
-        write_output(arguments.json, lines_of(record_now).encode())
+        write_output(arguments.json, lines_of(now).encode())
     if before is None:
         return Exit.OK
     lines, is_worse = vendors.changes(before[0], before[1], kernels, devices)

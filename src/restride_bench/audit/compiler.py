@@ -195,12 +195,15 @@ def compile_figures(name: str, keys: Sequence[Key]) -> tuple[dict[str, str], lis
     """The device as the driver names it, and the figures of each kernel for a GPU of ``GPUS``, or why there are none.
 
     Raises:
-        NoCompiler: no Mesa here has the driver and the shim, or they do not know the GPU.
+        NoCompiler: no Mesa here has the driver and the shim, or they do not know the GPU. For AMD's the installed RADV
+            will do, and ``DeviceNotFound`` says that there is none.
     """
     gpu = GPUS[name]
     maker = MAKERS[gpu.maker]
     places = [Mesa.unpacked(""), Mesa.unpacked("-arm64")]
     place = next((each for each in places if each.has(maker.driver, maker.shim)), None)
+    if place is None and gpu.maker == "AMD":
+        place = Mesa.installed(maker.driver)
     if place is None:
         option = {"Intel": " --intel", "Arm": " --arm64", "Imagination": " --arm64"}.get(gpu.maker, "")
         missing = f"libvulkan_{maker.driver}.so and lib{maker.shim}_noop_drm_shim.so of Mesa 26"

@@ -85,7 +85,7 @@ GPUS = {
     "navi31": GPU("AMD", "RX 7900 XTX, RDNA 3", "navi31"),
     "gfx1201": GPU("AMD", "RX 9070 XT, RDNA 4, from Mesa 25 on", "gfx1201"),
     "maxwell": GPU("NVIDIA", "GTX 970, Maxwell", "124"),
-    "pascal": GPU("NVIDIA", "GTX 1080, Pascal", "132"),
+    "pascal": GPU("NVIDIA", "GTX 1080 Ti, Pascal", "132"),
     "volta": GPU("NVIDIA", "Titan V, Volta", "140"),
     "turing": GPU("NVIDIA", "RTX 2080, Turing", "164"),
     "ampere": GPU("NVIDIA", "RTX 3090, Ampere", "172"),
@@ -104,6 +104,9 @@ GPUS = {
     "bxs-4-64": GPU("Imagination", "PowerVR BXS-4-64"),
 }
 """The GPUs by the names that the command takes. The drivers know more."""
+
+STORED = ("navi21", "ampere", "dg2", "adreno-660", "m1", "mali-g610", "bxs-4-64")
+"""The GPU of each maker whose figures a table of the whole contract has."""
 
 FAMILIES = {name: gpu.card for name, gpu in GPUS.items() if gpu.maker == "AMD"}
 """Families of AMD GPUs, each with a card of it."""

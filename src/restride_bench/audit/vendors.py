@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,9 +14,10 @@ from typing import Any
 import restride as rs
 from restride.cli.process import UsageError, tell
 from restride.drawing.explain import columns
-from restride.errors import RestrideError
+from restride.errors import DeviceNotFound, RestrideError
 from restride.kernel import NVIDIA, Choices, KernelSpec
-from restride_bench.audit.compiler import Figures, Key, NoCompiler, compile_figures
+from restride_bench.audit.assembly import READ
+from restride_bench.audit.compiler import Figures, Key, compile_figures
 from restride_bench.audit.gpus import GPUS
 from restride_bench.audit.record import WORSE, read_json
 from restride_bench.audit.recording import GPU, Dispatch, Recording, recorded, recorded_case
@@ -37,7 +40,7 @@ _EACH = 4
 
 _COLUMNS = ("instructions", "registers", "in_flight", "spills", "scratch", "cycles", "trips", "ms", "memory")
 _FEWER_IS_BETTER = {"instructions": True, "registers": True, "in_flight": False, "cycles": True, "trips": True}
-_ROW = 16
+_WHOLE = 16
 """Bytes of the widest load or store."""
 
 
@@ -76,7 +79,7 @@ def contract_kernels() -> list[Kernel]:
     nvidia = replace(GPU, choices=Choices.usual("discrete", vendor_id=NVIDIA))
     # A GPU may promise nothing about offsets in its memory, and a CPU's choices are any user's to make.
     for limits in (GPU, nvidia, replace(GPU, offset_alignment=0), replace(GPU, choices=Choices.usual("cpu"))):
-        for case in catalogue("smoke"):
+        for case in (*catalogue("smoke"), *catalogue("perf")):
             try:
                 specs = _specs(recorded_case(case, limits))
             except RestrideError:
@@ -119,20 +122,28 @@ def compile_all(kernels: Sequence[Kernel], gpus: Sequence[str], *, skips_missing
     """Fill in what the compilers say, and return each GPU's device and driver as the driver names them.
 
     Raises:
-        NoCompiler: a driver or shim is missing, unless ``skips_missing``: then the GPU is left out, and named.
+        DeviceNotFound: a driver or shim is missing, unless ``skips_missing``: then the GPU is left out, and named.
     """
-    devices = {}
-    for name in gpus:
+    keys = [kernel.key for kernel in kernels]
+
+    def compiled(name: str) -> tuple[dict[str, str], list[Figures | str]] | DeviceNotFound:
         tell(f"compiling {len(kernels)} kernels for {name} ({GPUS[name].maker} {GPUS[name].card}) ...")
         try:
-            devices[name], figures = compile_figures(name, [kernel.key for kernel in kernels])
-        except NoCompiler as error:
-            if not skips_missing:
-                raise
-            tell(f"{name} is left out: {error}")
-            continue
-        for kernel, each in zip(kernels, figures, strict=True):
-            kernel.compiled[name] = each
+            return compile_figures(name, keys)
+        except DeviceNotFound as error:
+            return error
+
+    devices = {}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, answer in zip(gpus, pool.map(compiled, gpus), strict=True):
+            if isinstance(answer, DeviceNotFound):
+                if not skips_missing:
+                    raise answer
+                tell(f"{name} is left out: {answer}")
+                continue
+            devices[name], figures = answer
+            for kernel, each in zip(kernels, figures, strict=True):
+                kernel.compiled[name] = each
     return devices
 
 
@@ -160,30 +171,33 @@ def text(kernels: Sequence[Kernel]) -> str:
     return "\n".join(columns(cells, right=range(3, 11)))
 
 
-def summary(kernels: Sequence[Kernel], devices: Mapping[str, Mapping[str, str]], date: str) -> str:
-    """A table in Markdown with a row for each GPU: what was compiled for it, with what."""
-    lines = [
-        "| maker | GPU | name | driver | kernels | spills or scratch | 128-bit accesses | date |",
-        "| --- " * 8 + "|",
-    ]
+def summaries(kernels: Sequence[Kernel], devices: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, Any]]:
+    """Of each GPU the device, and how many kernels were compiled, how many of these spill, and 128-bit accesses."""
+    found: dict[str, dict[str, Any]] = {}
     for name, device in devices.items():
-        figures = [kernel.compiled[name] for kernel in kernels if name in kernel.compiled]
+        figures = [kernel.compiled[name] for kernel in kernels]
         good = [each for each in figures if isinstance(each, Figures)]
-        spilling = sum(bool(each.spills or each.scratch) for each in good)
-        whole = sum(count for each in good for what, count in each.memory.items() if _is_whole(what))
-        cells = [GPUS[name].maker, GPUS[name].card, f"`{name}`", f"{device['driver']}, {device['version']}"]
-        cells += [
-            f"{len(good)} of {len(figures)}",
-            str(spilling),
-            str(whole) if GPUS[name].maker != "Imagination" else "",
-            date,
-        ]
+        found[name] = {
+            **device,
+            "kernels": len(figures),
+            "compiled": len(good),
+            "spilling": sum(bool(each.spills or each.scratch) for each in good),
+            "whole": sum(each.memory.get(f"{way} {_WHOLE}", 0) for each in good for way in ("load", "store")),
+        }
+    return found
+
+
+def table(gpus: Mapping[str, Mapping[str, Any]], date: str) -> str:
+    """The summaries of known GPUs as a table in Markdown."""
+    heads = ["maker", "GPU", "name", "driver", "kernels", "spills or scratch", "128-bit accesses", "date"]
+    lines = [f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
+    for name, each in gpus.items():
+        gpu = GPUS[name]
+        cells = [gpu.maker, gpu.card.partition(", from")[0], f"`{name}`", f"{each['driver']}, {each['version']}"]
+        whole = str(each["whole"]) if gpu.maker in READ else "no code to read"
+        cells += [f"{each['compiled']} of {each['kernels']}", str(each["spilling"]), whole, date]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def _is_whole(name: str) -> bool:
-    return name in {f"load {_ROW}", f"store {_ROW}"}
 
 
 def _record(figures: Figures) -> list[Any]:
@@ -191,8 +205,10 @@ def _record(figures: Figures) -> list[Any]:
     return [values[name] for name in _COLUMNS]
 
 
-def record(kernels: Sequence[Kernel], devices: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-    """The table as JSON values."""
+def record(
+    kernels: Sequence[Kernel], devices: Mapping[str, Mapping[str, str]], kept: Collection[str]
+) -> dict[str, Any]:
+    """The table as JSON values: summaries of all GPUs, and the figures of those in ``kept``."""
     settings = {"restride": rs.__version__, "date": datetime.now(UTC).date().isoformat(), "columns": list(_COLUMNS)}
     rows = [
         {
@@ -202,16 +218,24 @@ def record(kernels: Sequence[Kernel], devices: Mapping[str, Mapping[str, str]]) 
             "subject": kernel.subject,
             "for_gpus": kernel.for_gpus,
             "compiled": {
-                gpu: each if isinstance(each, str) else _record(each) for gpu, each in kernel.compiled.items()
+                gpu: each if isinstance(each, str) else _record(each)
+                for gpu, each in kernel.compiled.items()
+                if gpu in kept
             },
         }
         for kernel in kernels
     ]
-    return {"format": FORMAT, "version": VERSION, "settings": settings, "gpus": dict(devices), "rows": rows}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "settings": settings,
+        "gpus": summaries(kernels, devices),
+        "rows": rows,
+    }
 
 
-def read_record(path: Path) -> tuple[list[Kernel], dict[str, dict[str, str]], str]:
-    """Read the kernels, the devices and the date of a table that ``record`` made.
+def read_record(path: Path) -> tuple[list[Kernel], dict[str, dict[str, Any]], str]:
+    """Read the kernels, the summaries of the GPUs and the date of a table that ``record`` made.
 
     Raises:
         UsageError: it is none, or damaged.
@@ -222,6 +246,7 @@ def read_record(path: Path) -> tuple[list[Kernel], dict[str, dict[str, str]], st
     try:
         devices = {
             str(gpu): {name: str(each[name])[:200] for name in ("name", "driver", "version")}
+            | {name: int(each[name]) for name in ("kernels", "compiled", "spilling", "whole")}
             for gpu, each in content["gpus"].items()
         }
         kernels = []
@@ -293,7 +318,7 @@ def _differences(was: Figures, now: Figures, *, with_counts: bool) -> Iterator[t
     for kind in ("load", "store"):
         wide, narrow = (
             [sum(each.memory.get(f"{kind} {nbytes}", 0) for nbytes in widths) for each in (was, now)]
-            for widths in ((_ROW,), (1, 2, 4, 8, 12))
+            for widths in ((_WHOLE,), (1, 2, 4, 8, 12))
         )
         if wide[1] < wide[0] and narrow[1] > narrow[0]:
             yield f"128-bit {kind}s {wide[0]} -> {wide[1]}, narrower ones {narrow[0]} -> {narrow[1]}", True
