@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -253,9 +254,12 @@ def read_record(path: Path) -> tuple[list[Kernel], dict[str, dict[str, Any]], st
         for row in content["rows"]:
             key = Key(str(row["kernel"]), tuple(map(int, row["constants"])), int(row["buffers"]))
             compiled = {
-                str(gpu): each if isinstance(each, str) else _figures(each) for gpu, each in row["compiled"].items()
+                gpu: each if isinstance(each, str) else _figures(each)
+                for gpu, each in row["compiled"].items()
+                if devices[gpu]  # a KeyError if it is not listed
             }
             kernels.append(Kernel(key, str(row["subject"]), bool(row["for_gpus"]), compiled))
+        json.dumps(content, ensure_ascii=False).encode()  # no text is half a character
         return kernels, devices, str(content["settings"]["date"])
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise UsageError(f"the table {path} is damaged: {type(error).__name__}: {str(error)[:200]}") from error
@@ -292,7 +296,7 @@ def changes(
     ones. before, after: the kernels. old, new: the devices.
     """
     lines = [
-        f"{gpu}: {old[gpu]['version']}, now {new[gpu]['version']}: only 128-bit accesses are compared"
+        f"{gpu}: {old[gpu]['version']!r:.60}, now {new[gpu]['version']!r:.60}: only 128-bit accesses are compared"
         for gpu in new
         if gpu in old and old[gpu]["version"] != new[gpu]["version"]
     ]
