@@ -672,7 +672,7 @@ def test_a_family_that_only_a_newer_mesa_knows_is_left_out_of_all(monkeypatch, c
 
 
 def test_a_compiler_that_crashes_is_named_with_the_kernel(monkeypatch, capsys):
-    crash = """import os; print('{"device": {}}\\n{"begin": 0}', flush=True); os.abort()"""
+    crash = """import os; print('{"device": {"version": "Mesa 1"}}\\n{"begin": 0}', flush=True); os.abort()"""
     monkeypatch.setattr(Mesa, "command", lambda *_: ([sys.executable, "-c", crash], {}))
     assert main(["audit", "--small", "-k", "nearest"]) == 4
     said = "RADV does not compile resample_rows for the family 'navi21': its process died of SIGABRT"

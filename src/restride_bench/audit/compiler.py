@@ -283,13 +283,13 @@ def _run(place: Mesa, name: str, gpu: GPU, keys: Sequence[Key]) -> tuple[dict[st
         environment[maker.variable] = gpu.value
     if gpu.maker == "AMD" and not place.shim(maker.shim).exists():
         environment["RADV_FORCE_FAMILY"] = gpu.value
-    device: dict[str, str] = {}
+    device: dict[str, str] | None = None
     answers: list[dict[str, Any]] = []
     kernels = []
     for key in keys:
         code, rest = specialized(load_module(key.shader), key.constants)
         kernels.append({"code": base64.b64encode(code).decode(), "constants": rest, "buffers": key.buffers})
-    while not device or len(answers) < len(keys):
+    while device is None or len(answers) < len(keys):
         has_begun, why = False, ""
         for answer in _lines(command, environment, json.dumps(kernels[len(answers) :])):
             if "device" in answer:
@@ -303,7 +303,7 @@ def _run(place: Mesa, name: str, gpu: GPU, keys: Sequence[Key]) -> tuple[dict[st
                 answers.append(answer)
         if has_begun:
             answers.append({"error": why})
-        elif why or not device:
+        elif why or device is None:
             raise NoCompiler(f"{gpu.maker}'s driver of this Mesa compiles nothing for {name!r}: {why}")
     return device, answers
 
