@@ -98,6 +98,7 @@ def mesa25(tmp_path):
     """mesa25.sh in a folder of its own, where what it fetches would be; ``apt-get`` fails."""
     for name in ("tools", "bin"):
         (tmp_path / name).mkdir()
+    shutil.copy(TOOLS / "packages.sh", tmp_path / "tools")
     script = shutil.copy(TOOLS / "mesa25.sh", tmp_path / "tools")
     apt_get = tmp_path / "bin" / "apt-get"
     apt_get.write_text("#!/bin/sh\necho E: no network >&2\nexit 100\n")
@@ -116,7 +117,7 @@ def test_mesa25_that_cannot_be_fetched_fails_and_runs_nothing(mesa25):
         result = mesa25("echo", "run")
         assert (result.returncode, result.stdout) == (1, "")
         assert "E: no network" in result.stderr
-        assert result.stderr.splitlines()[-1].startswith("restride: Mesa 25 cannot be fetched")
+        assert result.stderr.splitlines()[-1].startswith("restride: Mesa 25 of Debian's bookworm-backports cannot be fetched")
     assert mesa25().returncode == 1
 
 

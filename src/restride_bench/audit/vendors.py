@@ -44,11 +44,6 @@ EXCEPTIONS = (
         "a variable indexes the array of digits, which these compilers keep in memory; the fallback for any rank",
     ),
     Excuse(
-        ("resample", "resample_fixed"),
-        ("NVIDIA", "Imagination"),
-        "a variable indexes the array of taps, which these compilers keep in memory",
-    ),
-    Excuse(
         ("crop_pixels", "crop_resize", "resample_runs"),
         ("Arm",),
         "several pixels of bytes with their weights need some registers more than the 64 of a Mali",
