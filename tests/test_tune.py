@@ -253,6 +253,13 @@ def test_the_command_keeps_what_it_prints(folder: Path, capsys: pytest.CaptureFi
     assert "tuned" in capsys.readouterr().out
 
 
+def test_a_gpu_is_never_given_eight_neighbours_by_tuning(vulkan_device: rs.Device) -> None:
+    cpu = vulkan_device.info
+    assert set(tuning.work_for(cpu)) == set(CANDIDATES)
+    for kind in ("discrete", "integrated", "virtual", "other"):
+        assert set(tuning.work_for(replace(cpu, kind=kind))) == set(CANDIDATES) - {"elements"}
+
+
 def test_each_work_is_told_when_it_is_measured(vulkan_device: rs.Device) -> None:
     told: list[str] = []
     tune(vulkan_device, edge=32, rounds=1, measured=told.append)

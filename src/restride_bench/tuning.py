@@ -125,6 +125,15 @@ WORK: Mapping[str, Mapping[str, tuple[str, Operation]]] = {
 """The work for each choice, by name: the element type of the square source, and the operation."""
 
 
+def work_for(device: DeviceInfo) -> Mapping[str, Mapping[str, tuple[str, Operation]]]:
+    """The work that is measured on a device.
+
+    ``elements`` is a choice of CPUs: with neighbours an invocation of a resize makes eight, and Mesa's compilers for
+    AMD, Intel and Mali then keep registers in memory.
+    """
+    return {choice: works for choice, works in WORK.items() if choice != "elements" or device.kind == "cpu"}
+
+
 @dataclass(frozen=True)
 class Tuning:
     """Median seconds by choice, candidate and work; of a tuning that ended early, only the choices it had measured.
@@ -179,7 +188,7 @@ def tune(
     by_device = has_clock(device)
     seconds: dict[str, dict[str, dict[str, float]]] = {}
     try:
-        for choice, works in WORK.items():
+        for choice, works in work_for(info).items():
             candidates = {
                 candidate: replace(limits, choices=Choices.parse(asdict(usual) | {choice: candidate}))
                 for candidate in CANDIDATES[choice]
@@ -251,7 +260,7 @@ def run(arguments: argparse.Namespace) -> int:
     with open_device(arguments) as device:
         info = device.info
         tell(f"measuring on {info.name}, some seconds for each kind of kernel")
-        with Progress(sum(map(len, WORK.values())), sys.stderr) as progress:
+        with Progress(sum(map(len, work_for(info).values())), sys.stderr) as progress:
             try:
                 tunings.append(tune(device, edge=edge, rounds=rounds, measured=progress.step, known=tunings.append))
             except BaseException as error:  # noqa: BLE001 - raised once what is known is kept

@@ -152,7 +152,7 @@ def kernels(job: Job) -> Part:
     """Measure which kernels are faster, as ``restride tune`` does, but without storing the choices."""
     device = job.device
     edge, rounds = (SMALL_EDGE, 1) if job.is_small else (tuning.EDGE, tuning.ROUNDS)
-    count, total = 0, sum(map(len, tuning.WORK.values()))
+    count, total = 0, sum(map(len, tuning.work_for(device.info).values()))
 
     def step(name: str) -> None:
         nonlocal count
