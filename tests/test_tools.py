@@ -117,7 +117,9 @@ def test_mesa25_that_cannot_be_fetched_fails_and_runs_nothing(mesa25):
         result = mesa25("echo", "run")
         assert (result.returncode, result.stdout) == (1, "")
         assert "E: no network" in result.stderr
-        assert result.stderr.splitlines()[-1].startswith("restride: Mesa 25 of Debian's bookworm-backports cannot be fetched")
+        assert result.stderr.splitlines()[-1].startswith(
+            "restride: Mesa 25 of Debian's bookworm-backports cannot be fetched"
+        )
     assert mesa25().returncode == 1
 
 
