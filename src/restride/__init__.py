@@ -58,7 +58,7 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
     from restride.stream.lazy import LazyArray
     from restride.stream.run import stream
     from restride.tensor.arrays import asarray, from_buffer
-    from restride.tensor.device import Device, default_device, devices
+    from restride.tensor.device import Device, default_device, devices, set_default_device
     from restride.tensor.images import imread, imwrite
     from restride.tensor.tensor import METHODS as _METHODS
     from restride.tensor.tensor import Tensor, TensorHandle, empty, from_fd
@@ -115,6 +115,7 @@ __all__ = [
     "resample",
     "resample_backward",
     "resize",
+    "set_default_device",
     "show",
     "source_window",
     "stream",

@@ -277,11 +277,14 @@ def device_over_manager() -> Device:
 
 
 _default: Device | None = None
+_is_set = False  # by set_default_device
 _default_lock = threading.Lock()
 
 
 def default_device() -> Device:
-    """The device of operations that name none; opened at first use, and again if it was closed.
+    """The device of operations that name none: that of ``set_default_device``, else one that is opened at first use.
+
+    The latter is opened again if it was closed. A device that was set is not replaced: operations on a closed one fail.
 
     Raises:
         DeviceNotFound: see ``Device()``.
@@ -292,9 +295,31 @@ def default_device() -> Device:
     """
     global _default  # noqa: PLW0603 - one lazily opened device a process is what the name promises
     with _default_lock:
-        if _default is None or _default.is_closed:
+        if _default is None or (_default.is_closed and not _is_set):
             _default = Device()
         return _default
+
+
+def set_default_device(device: Device | None) -> None:
+    """Make ``device`` the device of operations that name none; None: one that is opened at first use, as at the start.
+
+    The device before it stays open, with its tensors.
+
+    Raises:
+        DescriptorError: ``device`` is neither a Device nor None.
+
+    Examples:
+        >>> other = rs.Device()
+        >>> rs.set_default_device(other)
+        >>> rs.asarray(np.ones(3)).device is other
+        True
+        >>> rs.set_default_device(None)
+    """
+    global _default, _is_set
+    if device is not None and not isinstance(device, Device):
+        raise DescriptorError(f"the default device is a restride.Device or None, not {device!r:.80}")
+    with _default_lock:
+        _default, _is_set = device, device is not None
 
 
 def _unlock_in_child() -> None:
