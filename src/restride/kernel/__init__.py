@@ -1,6 +1,7 @@
 """What a plan is made of, as plain values: dispatches, and the limits and modules that they depend on."""
 
 from restride.kernel.limits import (
+    ARM,
     CANDIDATES,
     MANY,
     NVIDIA,
@@ -15,6 +16,7 @@ from restride.kernel.limits import (
 from restride.kernel.spec import Binding, KernelSpec, Run
 
 __all__ = [
+    "ARM",
     "CANDIDATES",
     "MANY",
     "NVIDIA",
