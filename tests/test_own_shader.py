@@ -32,7 +32,7 @@ from restride_conformance.operations import is_arithmetic
 from restride_conformance.record import ShaderUnderTest
 from restride_conformance.setting import GUARD_BYTES
 from restride_conformance.shader import module_source, shader_under_test
-from restride_conformance.shader.contract import INTERFACES
+from restride_conformance.shader.contract import interfaces
 from restride_conformance.shader.part import RuntimeUnderTest, SteeredLimits, TakesNoPart
 
 ROOT = Path(__file__).parent.parent
@@ -145,7 +145,7 @@ def test_our_own_pieces_may_be_included_and_the_contract_is_defined(tmp_path):
         shader_under_test(glsl(tmp_path, EXAMPLE + check.replace("1", "2")), "strided_copy", tmp_path)
 
 
-@pytest.mark.parametrize("module", INTERFACES)
+@pytest.mark.parametrize("module", interfaces())
 def test_our_own_source_stands_in_for_each_of_its_modules(tmp_path, module):
     source = ROOT / "shaders" / manifest()[module]["source"]
     ours = shader_under_test(str(source), module, tmp_path)
@@ -397,7 +397,7 @@ def verdicts(shader: ShaderUnderTest, cases, runtime: str = "vulkan"):
                 continue
 
 
-@pytest.mark.parametrize("module", sample(INTERFACES, 20))
+@pytest.mark.parametrize("module", sample(interfaces(), 20))
 def test_problems_reach_every_module_in_the_place_of_which_a_shader_may_stand(tmp_path, module):
     outcomes = list(verdicts(shipped(tmp_path, module), reaching(module, 8)))
     assert [outcome.verdict for outcome in outcomes] == [Verdict.PASSED] * 8
@@ -490,7 +490,7 @@ def test_the_same_in_hlsl_is_right_too(tmp_path):
 def test_every_module_is_in_the_guide():
     text = (ROOT / "docs/own_shader.md").read_text("utf-8")
     table = re.sub(r"`(\w+)_32` `_64` `_128`|`(\w+)_32` `_128`", r"`\1\2_32` `\1\2_64` `\1\2_128`", text)
-    assert [name for name in INTERFACES if f"| `{name}`" not in table.replace("` `", "` | `")] == []
+    assert [name for name in interfaces() if f"| `{name}`" not in table.replace("` `", "` | `")] == []
 
 
 OVERRUN = ("copy(index);", "{ copy(index); if (index + 1 == pieces) dst[dst_base + pieces] = 7; }")

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import open_device
+from judges import judge
 
 from restride.cli import main
 from restride.cli.doctor import Finding
@@ -349,13 +350,15 @@ def test_wrong_bytes_and_transpositions_are_problems(monkeypatch):
 def test_without_room_or_torch_a_part_says_so(monkeypatch):
     with pytest.raises(NotRun, match=r"the device has .* GiB, and it takes 12.0"):
         checks.large(job(is_small=False))
-    import torch
-
-    if not torch.cuda.is_available():
-        with pytest.raises(NotRun, match="sees no CUDA device"):
-            checks.cuda(job())
     monkeypatch.setattr(checks, "find_spec", lambda _: None)
     with pytest.raises(NotRun, match="torch is not installed"):
+        checks.cuda(job())
+
+
+def test_where_torch_sees_no_cuda_a_part_says_so():
+    if judge("torch").cuda.is_available():
+        pytest.skip("torch sees a CUDA device here")
+    with pytest.raises(NotRun, match="sees no CUDA device"):
         checks.cuda(job())
 
 

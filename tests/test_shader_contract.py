@@ -36,8 +36,8 @@ from restride.weights import BoxRows, Request, Side, box_rows, resizing
 from restride_conformance import Case
 from restride_conformance.shader.contract import (
     CONTRACT,
-    INTERFACES,
     SHARED_BYTES,
+    interfaces,
     module_named,
     require_interface,
     table,
@@ -130,7 +130,7 @@ def test_the_manifest_has_the_names_that_another_reader_finds(module):
     assert (dict(given.constants), list(given.push)) == (constants, push)
 
 
-@pytest.mark.parametrize("module", INTERFACES)
+@pytest.mark.parametrize("module", interfaces())
 def test_the_manifest_has_what_the_reader_of_strangers_finds(module):
     declared, given = read_interface(load_module(module)), interface_of(module)
     (entry,) = declared.entry_points
@@ -179,7 +179,7 @@ def named_rows(text: str) -> set[tuple[str, str]]:
     for line in re.findall(r"^\| (`[A-Z].*)$", section, re.MULTILINE):
         names, modules, *_ = line.split(" | ")
         first, to, last = modules.partition(" to ")
-        chosen = list(INTERFACES)
+        chosen = list(interfaces())
         if to:
             chosen = chosen[chosen.index(first.strip("`")) : chosen.index(last.strip("`")) + 1]
             patterns = ["*"]
@@ -196,14 +196,14 @@ def named_rows(text: str) -> set[tuple[str, str]]:
 
 def test_the_readme_explains_every_constant_of_every_module():
     text = (SHADERS / "README.md").read_text(encoding="utf-8")
-    declared = {(name, module) for module, given in INTERFACES.items() for name in given.constants if name != "RANK"}
+    declared = {(name, module) for module, given in interfaces().items() for name in given.constants if name != "RANK"}
     said = {(name, module) for name, module in named_rows(text) if name != "RANK"}
     assert sorted(declared - said) == []
 
 
 def test_every_name_of_a_push_constant_is_in_the_readme():
     page = (SHADERS / "README.md").read_text(encoding="utf-8")
-    names = {name for given in INTERFACES.values() for name in given.push if not name.startswith("unused")}
+    names = {name for given in interfaces().values() for name in given.push if not name.startswith("unused")}
     assert [name for name in sorted(names) if f"`{name}`" not in page] == []
 
 
@@ -288,10 +288,10 @@ def test_work_of_an_invocation_that_resamples():
 
 
 def test_the_contract_has_every_module_that_ships_but_those_written_by_hand():
-    assert set(INTERFACES) == {name for name in manifest() if not name.startswith(("bare_", "equal_", "light_"))}
+    assert set(interfaces()) == {name for name in manifest() if not name.startswith(("bare_", "equal_", "light_"))}
 
 
-@pytest.mark.parametrize("name", INTERFACES)
+@pytest.mark.parametrize("name", interfaces())
 def test_every_module_that_ships_keeps_to_the_contract(name):
     require_interface(load_module(name), name)
 
@@ -330,7 +330,7 @@ def test_a_module_may_be_named_without_its_width():
     assert module_named("transpose") == "transpose_8"
     assert module_named("transpose_shared") == "transpose_shared_8"
     assert module_named("strided_gather") == "strided_gather_128"
-    assert [module_named(name) for name in INTERFACES] == list(INTERFACES)
+    assert [module_named(name) for name in interfaces()] == list(interfaces())
 
 
 @pytest.mark.parametrize("name", ["", "strided", "strided_copy_16", "Strided_copy", "../strided_copy_32", "copy" * 999])

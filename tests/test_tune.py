@@ -296,7 +296,7 @@ def test_the_table_says_what_was_chosen(
 ) -> None:
     monkeypatch.setattr(
         "restride_bench.tuning.tune",
-        lambda _, **__: made_up(neighbours=12.345, apart=1, registers=2, shared=3, few=4, many=5),
+        lambda _, known, **__: known(made_up(neighbours=12.345, apart=1, registers=2, shared=3, few=4, many=5)),
     )
     assert main(["tune"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]

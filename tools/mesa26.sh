@@ -17,7 +17,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
 FOLDER="$ROOT/.cache/mesa26"
 SUITE=trixie
 SHIM=libintel_noop_drm_shim.so
-MACHINE="$(dpkg --print-architecture)" || fail "no dpkg: this is not Debian or Ubuntu, and has no packages for it"
+MACHINE="$(dpkg --print-architecture)" || fail "no dpkg: this is not Debian, and has no packages for it"
 
 # fill_with FOLDER ARCHITECTURE PACKAGES...: the drivers and all that they need, since nothing counts as installed.
 fill_with() {

@@ -262,7 +262,7 @@ def run(arguments: argparse.Namespace) -> int:
         tell(f"measuring on {info.name}, some seconds for each kind of kernel")
         with Progress(sum(map(len, work_for(info).values())), sys.stderr) as progress:
             try:
-                tunings.append(tune(device, edge=edge, rounds=rounds, measured=progress.step, known=tunings.append))
+                tune(device, edge=edge, rounds=rounds, measured=progress.step, known=tunings.append)
             except BaseException as error:  # noqa: BLE001 - raised once what is known is kept
                 broken_off = error
     if tunings:
@@ -274,10 +274,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _keep(arguments: argparse.Namespace, info: DeviceInfo, tuning: Tuning, rounds: int) -> None:
     """Store the choices and print them."""
-    path = None if arguments.small else _store(info, tuning)
-    record = _record(info, tuning, path, rounds)
+    choices = _kept(info, tuning)
+    path = None if arguments.small else _store(info, choices)
+    record = _record(info, tuning, choices, path, rounds)
     print(json.dumps(record, indent=2) if arguments.json else _text(info, tuning, rounds), flush=True)
-    for choice in CANDIDATES:
+    for choice in work_for(info):
         if choice not in tuning.seconds:
             tell(f"not measured, and left as it was: {choice}")
     if arguments.small:
@@ -286,13 +287,14 @@ def _keep(arguments: argparse.Namespace, info: DeviceInfo, tuning: Tuning, round
         tell(f"wrote {path}" if path else f"nothing is kept: {FOLDER_VARIABLE} is empty, or there is no home")
 
 
-def _store(info: DeviceInfo, tuning: Tuning) -> Path | None:
-    """Store the choices; returns the path of the file, or None if choices are not stored.
+def _kept(info: DeviceInfo, tuning: Tuning) -> Choices:
+    """The choices of a tuning; if it was interrupted, those that were not measured stay as the device has them."""
+    missing = [name for name in work_for(info) if name not in tuning.seconds]
+    return replace(tuning.choices, **{name: getattr(info.limits.choices, name) for name in missing})
 
-    A choice that was not measured stays as the device has it, which may be from an earlier tuning.
-    """
-    measured = {name: candidate for name, candidate in asdict(tuning.choices).items() if name in tuning.seconds}
-    choices = Choices.parse(asdict(info.limits.choices) | measured)
+
+def _store(info: DeviceInfo, choices: Choices) -> Path | None:
+    """Store the choices; returns the path of the file, or None if choices are not stored."""
     (identity,) = (each.pipeline_cache_id for each in physical_devices() if each.info.index == info.index)
     path = choices_path(identity)
     if path is not None:
@@ -303,7 +305,7 @@ def _store(info: DeviceInfo, tuning: Tuning) -> Path | None:
     return path
 
 
-def _record(info: DeviceInfo, tuning: Tuning, path: Path | None, rounds: int) -> dict[str, Any]:
+def _record(info: DeviceInfo, tuning: Tuning, choices: Choices, path: Path | None, rounds: int) -> dict[str, Any]:
     return {
         "device": info.name,
         "driver": f"{info.driver} {info.driver_version}",
@@ -311,7 +313,7 @@ def _record(info: DeviceInfo, tuning: Tuning, path: Path | None, rounds: int) ->
         "rounds": rounds,
         "seconds": tuning.seconds,
         "usual": asdict(tuning.usual),
-        "choices": asdict(tuning.choices),
+        "choices": asdict(choices),
         "file": None if path is None else str(path),
     }
 

@@ -223,15 +223,20 @@ def _run_all(
     """Run the cases and put each outcome into ``judged``, by the place of its case; an exception leaves those there."""
     bad = 0
     with Progress(len(cases), sys.stderr) as progress, closing(run_all(runners, cases, arguments.mode)) as running:
-        for place, outcome in running:
-            judged[place] = outcome
-            bad += not outcome.verdict.is_good
-            if arguments.verbose or arguments.mode == "perf" or not outcome.verdict.is_good:
-                progress.clear()
-                print(_line(outcome), flush=True)
-            progress.step(f"{bad} bad" if bad else "all good")
-            if arguments.exitfirst and (bad or any(runner.aftermath for runner in runners)):
-                break
+        try:
+            for place, outcome in running:
+                judged[place] = outcome
+                bad += not outcome.verdict.is_good
+                if arguments.verbose or arguments.mode == "perf" or not outcome.verdict.is_good:
+                    progress.clear()
+                    print(_line(outcome), flush=True)
+                progress.step(f"{bad} bad" if bad else "all good")
+                if arguments.exitfirst and (bad or any(runner.aftermath for runner in runners)):
+                    break
+        except BaseException:  # such as Ctrl-C
+            for runner in runners:
+                runner.abandon()
+            raise
 
 
 def _line(outcome: Outcome) -> str:

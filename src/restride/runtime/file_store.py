@@ -201,7 +201,7 @@ def write_cached(path: Path, content: bytes) -> None:
 def locked_cached(path: Path) -> Iterator[None]:
     """Keep other processes that call this from changing a cached file between its reading and its writing.
 
-    They wait. On Windows nobody waits, and what is written last stays.
+    They wait. On Windows, and where the file system has no locks, nobody waits, and what is written last stays.
 
     Raises:
         OSError: as ``write_cached``.
@@ -210,7 +210,8 @@ def locked_cached(path: Path) -> Iterator[None]:
     # The file itself does not do: writing replaces it.
     with open(f"{path}.lock", "ab", opener=_unfollowed_own) as file:
         if sys.platform != "win32":
-            fcntl.flock(file, fcntl.LOCK_EX)
+            with suppress(OSError):  # a file system without locks: what is written last stays
+                fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 

@@ -188,8 +188,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run_vendors(arguments: argparse.Namespace) -> int:
     """Compile for the GPUs of all makers, print the table and the changes, and write the file."""
-    if arguments.device or arguments.measured is not None or arguments.chart is not None:
-        raise UsageError("--vendors only compiles: it excludes --device, --measured and --chart")
+    if arguments.device or arguments.measured is not None or arguments.chart is not None or arguments.no_traffic:
+        raise UsageError("--vendors only compiles: it excludes --device, --measured, --chart and --no-traffic")
+    if arguments.contract and (arguments.keyword or arguments.case is not None or arguments.small):
+        raise UsageError("--contract takes kernels of every module: it excludes -k, --case and --small")
     before = None if arguments.against is None else vendors.read_record(arguments.against)
     known = [] if before is None else [gpu for gpu in before[1] if gpu in GPUS]
     gpus = vendors.chosen_gpus(arguments.vendors) if arguments.vendors else known or [*GPUS]
@@ -212,7 +214,7 @@ def _run_vendors(arguments: argparse.Namespace) -> int:
     if arguments.json is not None:
         write_output(arguments.json, lines_of(now).encode())
     if before is None:
-        return Exit.OK
+        return Exit.CHECK_FAILED if problems else Exit.OK
     lines, is_worse = vendors.changes(before[0], before[1], kernels, devices)
     print("\n".join(["", f"against {arguments.against}", *(lines or ["nothing changed"])]))
     return Exit.CHECK_FAILED if is_worse or problems else Exit.OK

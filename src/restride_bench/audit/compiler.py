@@ -48,7 +48,7 @@ SLOWEST = 120.0
 """Seconds after which a driver that has not compiled a kernel is ended."""
 
 FOLDER = "RESTRIDE_MESA"
-"""Environment variable with the folder of an unpacked Mesa 26; ``.cache/mesa26`` without it."""
+"""Environment variable with the folder of an unpacked Mesa 26; without it, ``.cache/mesa26`` of the source tree."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def compile_kernels(family: str, keys: Sequence[Key]) -> dict[Key, Compiled]:
             latency=said["Latency"],
             inverse_throughput=said["Inverse Throughput"],
             memory=counted(accesses("AMD", code)),
-            divisions=divisions("AMD", code),
+            divisions=divisions(code),
             depths=vector_instructions(code),
         )
     return compiled
@@ -191,8 +191,12 @@ def _of_family(family: str, keys: Sequence[Key]) -> tuple[dict[str, str], list[d
         raise
 
 
-def compile_figures(name: str, keys: Sequence[Key]) -> tuple[dict[str, str], list[Figures | str]]:
+def compile_figures(
+    name: str, keys: Sequence[Key], stopped: threading.Event | None = None
+) -> tuple[dict[str, str], list[Figures | str]]:
     """The device as the driver names it, and the figures of each kernel for a GPU of ``GPUS``, or why there are none.
+
+    stopped: set by another thread to end early.
 
     Raises:
         NoCompiler: no Mesa here has the driver and the shim, or they do not know the GPU. For AMD's the installed RADV
@@ -207,8 +211,9 @@ def compile_figures(name: str, keys: Sequence[Key]) -> tuple[dict[str, str], lis
     if place is None:
         option = {"Intel": " --intel", "Arm": " --arm64", "Imagination": " --arm64"}.get(gpu.maker, "")
         missing = f"libvulkan_{maker.driver}.so and lib{maker.shim}_noop_drm_shim.so of Mesa 26"
-        raise NoCompiler(f"{missing} are not in {places[option == ' --arm64'].folder}: bash tools/mesa26.sh{option}")
-    device, answers = _run(place, name, gpu, keys)
+        folder = places[option == " --arm64"].folder
+        raise NoCompiler(f"{missing} are not in {folder} ({FOLDER} names another): bash tools/mesa26.sh{option}")
+    device, answers = _run(place, name, gpu, keys, stopped)
     return device, [each.get("error") or Figures.of(gpu.maker, each) for each in answers]
 
 
@@ -222,7 +227,7 @@ class Mesa:
     @classmethod
     def unpacked(cls, suffix: str) -> Mesa:
         """What ``tools/mesa26.sh`` unpacked; it may be missing."""
-        root = Path(os.environ.get(FOLDER) or ".cache/mesa26").absolute()
+        root = Path(os.environ.get(FOLDER) or Path(__file__).parents[3] / ".cache/mesa26").absolute()
         root = root.with_name(root.name + suffix)
         return cls(next((each.parent for each in root.glob("usr/lib/*/libvulkan_lvp.so")), root), is_unpacked=True)
 
@@ -271,7 +276,9 @@ class Mesa:
         return [emulator, *command, str(python), "-s"], {"PYTHONHOME": str(root / "usr")}
 
 
-def _run(place: Mesa, name: str, gpu: GPU, keys: Sequence[Key]) -> tuple[dict[str, str], list[dict[str, Any]]]:
+def _run(
+    place: Mesa, name: str, gpu: GPU, keys: Sequence[Key], stopped: threading.Event | None = None
+) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """The device as the driver describes it, and the answer for each kernel, some of which are errors."""
     maker = MAKERS[gpu.maker]
     command, variables = place.command(maker.shim)
@@ -292,6 +299,8 @@ def _run(place: Mesa, name: str, gpu: GPU, keys: Sequence[Key]) -> tuple[dict[st
     while device is None or len(answers) < len(keys):
         has_begun, why = False, ""
         for answer in _lines(command, environment, json.dumps(kernels[len(answers) :])):
+            if stopped is not None and stopped.is_set():
+                raise NoCompiler(f"compiling for {name!r} was interrupted")
             if "device" in answer:
                 device = answer["device"]
             elif "begin" in answer:
@@ -302,8 +311,8 @@ def _run(place: Mesa, name: str, gpu: GPU, keys: Sequence[Key]) -> tuple[dict[st
                 has_begun = False
                 answers.append(answer)
         if has_begun:
-            answers.append({"error": why})
-        elif why or device is None:
+            answers.append({"error": why or "its process ended without an answer"})
+        elif device is None or (why and len(answers) < len(keys)):
             raise NoCompiler(f"{gpu.maker}'s driver of this Mesa compiles nothing for {name!r}: {why}")
     return device, answers
 

@@ -12,11 +12,11 @@ class Maker:
 
     driver: as in ``libvulkan_DRIVER.so``. shim: the fake kernel driver, as in ``libSHIM_noop_drm_shim.so``.
     variable: the environment variable of the shim that chooses the GPU. others: further variables of the driver.
-    instructions to cycles: names of statistics. in_flight: the most work in flight that the compiler allows (AMD:
-        subgroups of a SIMD unit; NVIDIA: of a multiprocessor; Qualcomm: of a core; Apple: invocations; Arm: 2, or 1
-        with more than 32 registers; Intel: lanes of a subgroup). cycles: the compiler's estimate for one subgroup (AMD
-        latency, Qualcomm cycles stalled on memory, Apple ALU, Imagination groups of instructions): it compares a kernel
-        with itself only.
+    instructions, registers, in_flight, cycles: names of the driver's statistics. in_flight: the most work in flight
+        that the compiler allows (AMD: subgroups of a SIMD unit; NVIDIA: of a multiprocessor; Qualcomm: of a core;
+        Apple: invocations; Arm: 2, or 1 with more than 32 registers; Intel: lanes of a subgroup). cycles: the
+        compiler's estimate for one subgroup (AMD latency, Qualcomm cycles stalled on memory, Apple ALU, Imagination
+        groups of instructions): it compares a kernel with itself only.
     spills: registers spilled. scratch: bytes of memory of each invocation.
     text: the internal representation with the code; "": the last one.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -54,7 +55,7 @@ EXCEPTIONS = (
         "a block of bytes is 64 words, as many as a Mali has registers; through its shared memory a word takes longer",
     ),
 )
-"""At most five."""
+"""Why some kernels that GPUs are given may spill or use scratch memory: five reasons at most, the rest is a fault."""
 
 _EACH = 4
 """Most kernels of a module that the conformance cases add to those of the workloads."""
@@ -146,25 +147,31 @@ def compile_all(kernels: Sequence[Kernel], gpus: Sequence[str], *, skips_missing
         DeviceNotFound: a driver or shim is missing, unless ``skips_missing``: then the GPU is left out, and named.
     """
     keys = [kernel.key for kernel in kernels]
+    stopped = threading.Event()
 
     def compiled(name: str) -> tuple[dict[str, str], list[Figures | str]] | DeviceNotFound:
         tell(f"compiling {len(kernels)} kernels for {name} ({GPUS[name].maker} {GPUS[name].card}) ...")
         try:
-            return compile_figures(name, keys)
+            return compile_figures(name, keys, stopped)
         except DeviceNotFound as error:
             return error
 
     devices = {}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for name, answer in zip(gpus, pool.map(compiled, gpus), strict=True):
-            if isinstance(answer, DeviceNotFound):
-                if not skips_missing:
-                    raise answer
-                tell(f"{name} is left out: {answer}")
-                continue
-            devices[name], figures = answer
-            for kernel, each in zip(kernels, figures, strict=True):
-                kernel.compiled[name] = each
+        try:
+            for name, answer in zip(gpus, pool.map(compiled, gpus), strict=True):
+                if isinstance(answer, DeviceNotFound):
+                    if not skips_missing:
+                        raise answer  # noqa: TRY301 - it ends the others as an interrupt does
+                    tell(f"{name} is left out: {answer}")
+                    continue
+                devices[name], figures = answer
+                for kernel, each in zip(kernels, figures, strict=True):
+                    kernel.compiled[name] = each
+        except BaseException:  # such as Ctrl-C
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return devices
 
 

@@ -132,7 +132,7 @@ class _Selftest:
             "processor": cpu_model(),
             "warnings": [],
             "problems": [],
-            "not_run": {},
+            "not_run": {row.name: "the selftest ended before it" for row in PARTS},
             **dict.fromkeys(NAMES),
         }
 
@@ -142,7 +142,7 @@ class _Selftest:
         for warning in self._record["warnings"]:
             tell(f"warning: {warning}")
         for number, row in enumerate(PARTS, 1):
-            left = TOTAL - GRACE - (time.monotonic() - self._started)
+            left = TOTAL - GRACE - CLOSING - (time.monotonic() - self._started)
             seconds = min(row.seconds, left)
             if seconds < _LEAST:
                 self._finish(row, {"not_run": f"the {TOTAL:.0f} s of the selftest were over"})
@@ -170,6 +170,7 @@ class _Selftest:
 
     def _finish(self, row: Row, answer: dict[str, Any]) -> None:
         """Keep and print the answer of a part, and write the files."""
+        del self._record["not_run"][row.name]
         if "record" in answer:
             self._record[row.name] = answer["record"]
             print(f"{row.name}: {answer['text']}", flush=True)

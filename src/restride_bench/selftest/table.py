@@ -139,7 +139,7 @@ _COLUMNS = (
     _Column("ttc57", "ttc57", _ttc57),
     _Column("up, down, GB/s", "transfers", _transfers),
     _Column("call, us", "calls", _call),
-    _Column("over 4 GiB", "large", _large, is_timed=False),
+    _Column("over 4 GiB", "large", _large),
     _Column("CUDA", "cuda", _cuda, is_timed=False),
     _Column("faster kernels", "kernels", _faster),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
 
 from restride.errors import DescriptorError
@@ -29,8 +30,15 @@ SHARED_BYTES = 16384
 _OUTSIDE = ("bare_", "equal_elements", "light_elements")
 """Beginnings of the names of modules that no conformance case runs: by hand for one task, or with a second source."""
 
-INTERFACES = {name: interface_of(name) for name in manifest() if not name.startswith(_OUTSIDE)}
-"""What each module of the contract is given. A shader may leave any of it unused but the local size."""
+
+@cache
+def interfaces() -> dict[str, Interface]:
+    """What each module of the contract is given. A shader may leave any of it unused but the local size.
+
+    Raises:
+        DeviceError: the list of modules is missing or damaged.
+    """
+    return {name: interface_of(name) for name in manifest() if not name.startswith(_OUTSIDE)}
 
 
 def module_named(name: str) -> str:
@@ -39,12 +47,12 @@ def module_named(name: str) -> str:
     Raises:
         DescriptorError: there is no such module; the message lists all of them.
     """
-    if name in INTERFACES:
+    if name in interfaces():
         return name
-    for module in INTERFACES:  # narrow modules come before wide ones
+    for module in interfaces():  # narrow modules come before wide ones
         if re.sub(r"_\d+", "", module) == name:
             return module
-    raise DescriptorError(f"no module is called {name!r}; contract {CONTRACT} has {', '.join(INTERFACES)}")
+    raise DescriptorError(f"no module is called {name!r}; contract {CONTRACT} has {', '.join(interfaces())}")
 
 
 _OF_THE_SHADER = ("Input", "Output", "Private", "Workgroup")
@@ -61,7 +69,7 @@ def require_interface(code: bytes, module: str) -> None:
         DescriptorError: ``code`` is not SPIR-V or breaks the contract; the message has a line for each broken rule.
     """
     declared = read_interface(code)
-    broken = list(dict.fromkeys(_broken_rules(declared, INTERFACES[module])))
+    broken = list(dict.fromkeys(_broken_rules(declared, interfaces()[module])))
     if len(broken) > _MOST_SHOWN:
         broken[_MOST_SHOWN:] = [f"... and {len(broken) - _MOST_SHOWN} more"]
     if broken:
@@ -134,7 +142,7 @@ def _broken_constants(declared: Declared, contract: Interface) -> Iterator[str]:
 def table() -> str:
     """The table of ``shaders/README.md``: what each module is given, those given the same in one row."""
     rows = ["| modules | local size | bindings | push constants | specialization constants |", "| --- |" + " --- |" * 4]
-    for given, names in groupby(INTERFACES, INTERFACES.__getitem__):
+    for given, names in groupby(interfaces(), interfaces().__getitem__):
         constants = (f"`{name}` {number}" for name, number in given.constants.items())
         cells = (
             " ".join(f"`{name}`" for name in names),
