@@ -242,3 +242,19 @@ def test_the_audit_of_amds_families_works_with_mesa_26(monkeypatch, capsys):
     assert "gfx1201 (RX 9070 XT" in capsys.readouterr().out
     assert main(["audit", "--case", CASE, "--family", "nosuch", "--no-traffic"]) == 4
     assert "does not know the family 'nosuch'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("library", "folder"),
+    [
+        ("../../../lib/own/libvulkan_radeon.so", "lib/own"),
+        ("libvulkan_nowhere.so", "share/vulkan/icd.d"),
+        ("/elsewhere/lib/libvulkan_radeon.so", "/elsewhere/lib"),
+    ],
+)
+def test_a_manifest_names_its_library_beside_itself_unless_the_name_is_bare(library, folder, tmp_path, monkeypatch):
+    manifest = tmp_path / "share/vulkan/icd.d/radeon_icd.json"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text(json.dumps({"ICD": {"library_path": library}}))
+    monkeypatch.setattr(compiler, "driver_file", lambda _: manifest)
+    assert Mesa.installed("radeon").folder == tmp_path.resolve() / folder

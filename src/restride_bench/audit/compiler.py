@@ -239,9 +239,11 @@ class Mesa:
         except DeviceNotFound as error:
             raise DeviceNotFound(f"no driver compiles for AMD's GPUs here; {INSTALL}") from error
         library = Path(json.loads(manifest.read_bytes())["ICD"]["library_path"])
-        folders = [Path(f"/usr/lib/{platform.machine()}-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib")]
-        bare = [folder for folder in folders if (folder / library).exists()]
-        return cls(bare[0] if bare else (manifest.parent / library).resolve().parent, is_unpacked=False)
+        folder = (manifest.parent / library).resolve().parent
+        if library == Path(library.name):  # a bare name is that of an installed library
+            folders = [Path(f"/usr/lib/{platform.machine()}-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib")]
+            folder = next((each for each in folders if (each / library).exists()), folder)
+        return cls(folder, is_unpacked=False)
 
     def has(self, driver: str, shim: str) -> bool:
         """Whether both files are there."""
