@@ -417,6 +417,7 @@ def test_the_list_needs_no_device(capsys, monkeypatch):
         (("-k", "scale", "--chart", "a.svg"), 2, "-k scale has no bars: --growth draws its growth"),
         (("-k", "scale: nothing"), 5, "no workload has 'scale: nothing'"),
         (("-k", "no such", "-k", "nor this"), 5, "no workload has 'no such' or 'nor this' in"),
+        (("-k", "copy", "-k", "no such"), 5, "no workload has 'no such' in"),
         (("--seconds", "0"), 2, "'0' is no number of seconds"),
         (("-k", "scale", "-k", "copy"), 2, "-k scale goes with no other workloads"),
         (("-k", "scale", "--seconds", "9"), 2, "--seconds is not of -k scale"),

@@ -123,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         chosen = [*dict.fromkeys(each for keyword in keywords for each in selected(keyword, arguments.small))]
     charts.require_outputs(arguments.json, arguments.chart, arguments.growth)
-    _require_any(chosen, keywords)
+    _require_each(keywords, [(each.group, each.name) for each in chosen])
     if arguments.list:
         print("\n".join(map(_listed, chosen)))
         return Exit.OK
@@ -167,7 +167,7 @@ def _run_scale(arguments: argparse.Namespace, keywords: Sequence[str]) -> int:
     charts.require_outputs(arguments.json, arguments.chart, arguments.growth)
     if arguments.chart is not None:
         raise UsageError(f"-k {SCALE} has no bars: --growth draws its growth")
-    _require_any(chosen, keywords)
+    _require_each(keywords, [(SCALE, each.name) for each in chosen])
     if arguments.list:
         print("\n".join(f"{SCALE}: {part.name}; {part.source}\n{_goals(part)}" for part in chosen))
         return Exit.OK
@@ -201,10 +201,12 @@ def _goals(part: Part) -> str:
     return "\n".join(f"  {goal.way}: {goal}" for goal in part.goals)
 
 
-def _require_any(chosen: Sequence[Workload | Part], keywords: Sequence[str]) -> None:
-    if not chosen:
+def _require_each(keywords: Sequence[str], chosen: Sequence[tuple[str, str]]) -> None:
+    """Raise ``NothingSelected`` unless each keyword selects one of the groups and names."""
+    missing = [keyword for keyword in keywords if not any(is_named(keyword, *each) for each in chosen)]
+    if missing:
         raise NothingSelected(
-            f"no workload has {' or '.join(map(repr, keywords))} in its name or group: `restride bench --list` has "
+            f"no workload has {' or '.join(map(repr, missing))} in its name or group: `restride bench --list` has "
             "them, and --peers names libraries"
         )
 
