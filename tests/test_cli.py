@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -316,6 +317,18 @@ def test_doctor_without_kp_names_what_to_run(capsys, monkeypatch):
 def doctor_attempt(runtime):
     """What doctor's other process would find without kp."""
     return Attempt(runtime == "vulkan", f"the runtime {runtime!r} needs the Python package `kp`; {INSTALL_KP}", True)
+
+
+def test_doctor_names_the_variable_that_hides_the_validation_layer(monkeypatch):
+    from restride.cli import doctor
+
+    monkeypatch.setattr(doctor, "package", lambda: SimpleNamespace(vkEnumerateInstanceLayerProperties=list))
+    monkeypatch.setenv("VK_LOADER_LAYERS_DISABLE", "~all~")
+    hidden = doctor._validation_layer()
+    assert hidden.status == "missing"
+    assert hidden.detail.endswith("VK_LOADER_LAYERS_DISABLE is '~all~'")
+    monkeypatch.delenv("VK_LOADER_LAYERS_DISABLE")
+    assert "install it" in doctor._validation_layer().fix
 
 
 def test_doctor_lists_every_optional_package(monkeypatch, capsys):

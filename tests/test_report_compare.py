@@ -13,7 +13,7 @@ from restride.cli.process import Exit, UsageError
 from restride.errors import DescriptorError
 from restride_conformance import commands as report_command
 from restride_conformance.record import Speed, Verdict
-from restride_conformance.report import summary
+from restride_conformance.report import headline, summary
 from restride_conformance.report.compare import compare
 from restride_conformance.report.file import read_json, write_json
 from restride_conformance.report.merge import merge
@@ -228,3 +228,22 @@ def test_reports_that_are_no_parts_of_one_run_are_refused(changes, words):
     other = replace(example(outcomes=passed(B)), **changes)
     with pytest.raises(UsageError, match=words):
         merge([("a", example(outcomes=passed(A))), ("b", other)])
+
+
+@pytest.mark.parametrize(
+    ("shards", "broken_off"),
+    [
+        (("--shard 1/2", "--shard=2/2"), ""),
+        (("--shard 1/3", "--shard 3/3"), "shard 2 of 3 is missing"),
+        (("--shard 2/4", ""), "shards 1, 3, 4 of 4 are missing"),
+        (("-n 2", ""), ""),
+    ],
+)
+def test_a_shard_that_is_missing_is_named(shards, broken_off):
+    parts = [
+        (name, example(outcomes=passed(case), selected=1, command=f"restride test {words}"))
+        for name, case, words in zip("ab", (A, B), shards, strict=True)
+    ]
+    merged = merge(parts)
+    assert merged.broken_off == broken_off
+    assert headline(merged).startswith(f"STOPPED: {broken_off}; 2 of 2 " if broken_off else "PASSED: 2 cases")

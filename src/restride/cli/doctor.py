@@ -245,6 +245,10 @@ def _validation_layer() -> Finding:
     user = "used by `restride test --validate` and `restride selftest` only"
     if VALIDATION_LAYER in layers:
         return Finding("ok", "validation layer", f"{VALIDATION_LAYER}, {user}")
+    if disabled := os.environ.get("VK_LOADER_LAYERS_DISABLE"):
+        # The loader does not list a layer that the variable disables, so it may be installed.
+        fix = "unset it to see whether the layer is installed"
+        return Finding("missing", "validation layer", f"{user}; VK_LOADER_LAYERS_DISABLE is {disabled!r}", fix)
     return Finding("missing", "validation layer", user, INSTALL_VALIDATION_LAYER)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
@@ -14,7 +15,8 @@ from restride_conformance.report import Report, facts
 def merge(parts: Sequence[tuple[str, Report]]) -> Report:
     """The report of all parts, each after its name: their cases in the order of the parts.
 
-    It begins when the first began, and takes as long as all of them one after the other. If one ended early, so did it.
+    It begins when the first began, and takes as long as all of them one after the other. If one ended early, or if a
+    shard is missing, the whole ended early.
 
     Raises:
         UsageError: the parts differ in device, driver, versions or options, or a case is in two of them.
@@ -42,8 +44,20 @@ def merge(parts: Sequence[tuple[str, Report]]) -> Report:
         catalogues=tuple(dict.fromkeys(chain.from_iterable(report.catalogues for report in reports))),
         selected=sum(report.selected for report in reports),
         outcomes=tuple(chain.from_iterable(report.outcomes for report in reports)),
-        broken_off=next((report.broken_off for report in reports if report.broken_off), ""),
+        broken_off=next((report.broken_off for report in reports if report.broken_off), _missing_shards(reports)),
     )
+
+
+def _missing_shards(reports: Sequence[Report]) -> str:
+    """The shards that no report is of: of ``--shard 1/3`` and ``--shard=3/3``, "shard 2 of 3 is missing"; or ""."""
+    shards = [re.search(r"--shard[ =](\d+)/(\d+)", report.command) for report in reports]
+    present = {(int(shard[1]), int(shard[2])) for shard in shards if shard}
+    for count in {count for _, count in present}:
+        missing = [str(number) for number in range(1, count + 1) if (number, count) not in present]
+        if missing:
+            several = len(missing) > 1
+            return f"shard{'s' * several} {', '.join(missing)} of {count} {'are' if several else 'is'} missing"
+    return ""
 
 
 def _facts(report: Report) -> dict[str, str]:
