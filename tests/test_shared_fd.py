@@ -190,7 +190,9 @@ def test_shareable_memory_is_of_a_type_that_the_driver_shares(device, monkeypatc
     """Vulkan lets a driver allow other memory types for buffers that it exports than for others."""
     session = device.runtime._session
     physical, functions = session.device.physical, session.device.vk
-    (kind,) = physical.memory_types[:1]
+    if len(physical.memory_types) > 1:
+        pytest.skip(f"{device.info.name} has several memory types, and this test doubles the only one")
+    (kind,) = physical.memory_types
     monkeypatch.setattr(session.device, "physical", replace(physical, memory_types=(kind, kind)))
     create, requirements = functions.vkCreateBuffer, functions.vkGetBufferMemoryRequirements
     shareable = set()
