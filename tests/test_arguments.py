@@ -36,7 +36,7 @@ def tensor() -> rs.Tensor:
 
 
 def letterboxed() -> rs.Letterboxed:
-    return rs.crop_resize(COLORS, BOX, (2, 2), axes=(0, 1), letterbox="center")[1]
+    return rs.Letterboxed.of(BOX, (2, 2))
 
 
 DOORS: dict[str, Callable[[], Any]] = {

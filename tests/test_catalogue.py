@@ -20,7 +20,8 @@ from restride.errors import DescriptorError
 from restride.kernel import Choices, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.layout.views import broadcast_to, index, permute, reshape
-from restride.ops.crop_resize import CROPPED_TYPES, FLIPS, UNITS
+from restride.ops.boxes import FLIPS, UNITS
+from restride.ops.crop_resize import CROPPED_TYPES
 from restride.ops.letterbox import PLACES
 from restride.ops.take import PAD_MODES
 from restride.plan.convert import ELEMENT_TYPES

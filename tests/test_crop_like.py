@@ -102,8 +102,7 @@ def one_set(rng, device, like, sampling, dtype, channels, where, after):
     )  # fmt: skip
     places = [(0, 0, *sizes)] * count
     if letterbox is not None:
-        found, placed = found
-        places = placed.places.tolist()
+        places = rs.Letterboxed.of(boxes, sizes, letterbox).places.tolist()
     right = chained_like([images[k] for k in index], boxes, sizes, axes, flips, fill, places, after, like, sampling)
     np.testing.assert_array_equal(found.numpy().view(np.uint8), right.view(np.uint8))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from inspect import signature
 
 import ml_dtypes
 import numpy as np
@@ -13,7 +12,6 @@ from sampled import sample
 
 import restride as rs
 from restride.layout import TensorDesc
-from restride.ops.crop_resize import Options
 from restride.ops.letterbox import Letterboxed
 from restride.plan import crops
 from restride.runtime import choose, list_devices
@@ -111,8 +109,7 @@ def one_set(rng, device, dtype, channels, where, sampling, after):
     )
     places = None
     if letterbox is not None:
-        found, placed = found
-        places = placed.places.tolist()
+        places = rs.Letterboxed.of(boxes, sizes, letterbox).places.tolist()
     right = chained(
         [images[k] for k in index], boxes, sizes, axes, flips=flips, fill=fill, places=places, after=after, **sampling
     )
@@ -177,7 +174,7 @@ def test_boxes_like_a_library(vulkan_device, like, sampling, letterbox):
         rs.asarray(image, device=vulkan_device), boxes, (12, 9), axes=(0, 1), like=like, flip=flips, fill=(1, 2, 3),
         letterbox=letterbox, mean=mean, std=std, layout="NHWC->NCHW", **sampling,
     )  # fmt: skip
-    made, places = (made, [(0, 0, 12, 9)] * 3) if letterbox is None else (made[0], made[1].places.tolist())
+    places = [(0, 0, 12, 9)] * 3 if letterbox is None else rs.Letterboxed.of(boxes, (12, 9)).places.tolist()
     for number, (box, (y0, x0, y1, x1)) in enumerate(zip(boxes, places, strict=True)):
         piece = padded_slice(image, (0, 1), box, (1, 2, 3))
         one = rs.resample(piece, (y1 - y0, x1 - x0), axes=(0, 1), like=like, dtype="f32", **sampling).numpy()
@@ -202,17 +199,14 @@ def test_a_box_of_the_whole_image_is_normalized_as_normalize_does(vulkan_device,
     np.testing.assert_array_equal(made.numpy()[0], right.numpy())
 
 
-def test_corners_come_back_from_a_letterbox(vulkan_device):
+def test_corners_come_back_from_a_letterbox():
     rng = np.random.default_rng(3)
-    image = rng.integers(0, 256, (60, 80, 3), dtype=np.uint8)
     for _ in range(20):
         boxes = random_boxes(rng, 4, (60, 80))
         sizes = tuple(map(int, rng.integers(8, 70, 2)))
         place = str(rng.choice(["center", "top_left"]))
         flips = [str(rng.choice(["none", "horizontal", "vertical", "both"])) for _ in boxes]
-        _, placed = rs.crop_resize(
-            rs.asarray(image, device=vulkan_device), boxes, sizes, axes=(0, 1), letterbox=place, flip=flips
-        )
+        placed = rs.Letterboxed.of(boxes, sizes, place, flip=flips)
         for number, (box, its) in enumerate(zip(boxes, placed.places.tolist(), strict=True)):
             np.testing.assert_allclose(placed.to_image(its, number), box, atol=0.5)
             heights, widths = its[2] - its[0], its[3] - its[1]
@@ -250,6 +244,30 @@ def test_points_of_no_letterbox(points, index, message):
     placed = Letterboxed(boxes, boxes, np.zeros((2, 2), np.bool_))
     with pytest.raises(rs.DescriptorError, match=message):
         placed.points(points, index)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([(0, 0, 2, 2)], (4, 4), None), "letterbox must be one of 'center', 'top_left', not None"),
+        (([(0, 0, 2, 2.5)], (4, 4)), "letterbox goes with boxes of integers in pixels, not of floats"),
+        (([(0, 0, 2, 0)], (4, 4)), r"boxes\[0\] must be of integers with y0 < y1 and x0 < x1"),
+        (([(0, 0, 2, 2)], (4,)), "sizes must be a height and a width of 1 or more"),
+    ],
+)
+def test_what_is_letterboxed(arguments, message):
+    with pytest.raises(rs.DescriptorError, match=message):
+        rs.Letterboxed.of(*arguments)
+
+
+def test_a_letterbox_changes_no_type(vulkan_device):
+    image = rs.asarray(np.arange(24, dtype=np.uint8).reshape(4, 6), device=vulkan_device)
+    made = rs.crop_resize(image, [(0, 0, 4, 6)], (6, 6), letterbox="center", fill=9)
+    assert isinstance(made, rs.Tensor)
+    top, left, bottom, right = rs.Letterboxed.of([(0, 0, 4, 6)], (6, 6)).places[0]
+    whole = np.full((6, 6), 9, np.uint8)
+    whole[top:bottom, left:right] = rs.crop_resize(image, [(0, 0, 4, 6)], (bottom - top, right - left)).numpy()[0]
+    np.testing.assert_array_equal(made.numpy()[0], whole)
 
 
 def test_other_boxes_sizes_and_images_compile_nothing(vulkan_device):
@@ -323,14 +341,6 @@ def test_no_boxes_and_boxes_of_a_tensor(vulkan_device):
     out = rs.empty("u8[2,2,2,3]", vulkan_device)
     assert rs.crop_resize(x, boxes, (2, 2), axes=(0, 1), out=out) is out
     np.testing.assert_array_equal(out.numpy(), given)
-
-
-def test_options_are_the_arguments():
-    """Types of arguments are written twice: for the call, and for what is said by whether it letterboxes."""
-    known = signature(rs.crop_resize).parameters
-    assert set(Options.__annotations__) == set(known) - {"x", "boxes", "sizes", "letterbox"}
-    for name, written in Options.__annotations__.items():
-        assert written.__forward_arg__ == known[name].annotation, name
 
 
 @pytest.mark.parametrize(

@@ -288,7 +288,7 @@ def test_placed_sizes_are_rounded_as_asked(rounding, rounded):
         right = [max(rounded(extent * scale), 1) for extent in shape]
         _, placed = rs.Preprocess((640, 640), letterbox="top_left", rounding=rounding, mode="nearest")(images(shape))
         assert placed.places.tolist() == [[0, 0, *right]], shape
-    cut = rs.crop_resize(*images((401, 1280)), [(0, 0, 401, 1280)], (640, 640), axes=(0, 1), letterbox="top_left")[1]
+    cut = rs.Letterboxed.of([(0, 0, 401, 1280)], (640, 640), "top_left")
     assert cut.places.tolist() == [[0, 0, 200, 640]]
 
 

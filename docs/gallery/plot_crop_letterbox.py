@@ -1,8 +1,8 @@
 """Letterbox, and back
 ===================
 
-A photograph in a square with its aspect ratio kept, as detectors want it. The ``Letterboxed`` that comes with it brings
-a box that was found there back to the photograph.
+A photograph in a square with its aspect ratio kept, as detectors want it. ``Letterboxed.of`` the same box brings what
+was found there back to the photograph.
 """
 
 import numpy as np
@@ -11,9 +11,9 @@ from gallery import photo, plt, save
 import restride as rs
 
 cup = photo("coffee")
-boxed, places = rs.crop_resize(
-    cup, [(0, 0, *cup.shape[:2])], (256, 256), axes=(0, 1), letterbox="center", antialias=True, fill=114
-)
+whole = [(0, 0, *cup.shape[:2])]
+boxed = rs.crop_resize(cup, whole, (256, 256), axes=(0, 1), letterbox="center", antialias=True, fill=114)
+places = rs.Letterboxed.of(whole, (256, 256))
 detected = np.array([70.0, 70.0, 170.0, 200.0])
 figure, axes = plt.subplots(1, 2, width_ratios=(1, 1.5))
 shown = (("256 x 256, found here", boxed.numpy()[0], detected), ("brought back", cup, places.to_image(detected, 0)))

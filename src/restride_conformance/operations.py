@@ -23,7 +23,7 @@ from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc, views
 from restride.layout.argument import axis_order, laid_out
 from restride.layout.overlap import may_overlap, written_by
-from restride.ops.crop_resize import FLIPS, UNITS
+from restride.ops.boxes import FLIPS, UNITS
 from restride.ops.letterbox import PLACES
 from restride.ops.reorder import reorder_with
 from restride.ops.take import PAD_MODES
@@ -580,11 +580,6 @@ class CropResize(_Sampling):
             "flip": flips[0] if len(flips) == 1 else flips,
             "fill": fill[0] if len(fill) == 1 else list(fill),
         }
-
-    def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
-        result: Any = super().call(case, source, out)
-        tensor: Tensor = result if case["letterbox"] is None else result[0]
-        return tensor
 
     def limits(self, case: Case, steps: str) -> str:
         if case["like"] is not None:

@@ -17,8 +17,9 @@ from restride.dtypes import as_dtype
 from restride.errors import ErrorContext
 from restride.layout import TensorDesc
 from restride.layout.argument import axis_order, laid_out
-from restride.ops.crop_resize import FLIPS, UNITS, Images, crop_resize, normalized, read_boxes
-from restride.ops.letterbox import placed
+from restride.ops.boxes import FLIPS, UNITS, read_boxes
+from restride.ops.crop_resize import Images, crop_resize, normalized
+from restride.ops.letterbox import Letterboxed
 from restride.tensor.tensor import Tensor
 
 _CROP = f"""\
@@ -103,9 +104,7 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
     one: tuple[Any, ...] = () if has_axis else (*[slice(None)] * box_axis, 0)
 
     def crop(x: Tensor) -> Tensor:
-        crops: Any = crop_resize(x, boxes, arguments.sizes, layout=layout, **common, **normal, **on_device)
-        tensor: Tensor = crops if arguments.letterbox is None else crops[0]
-        return tensor[one]
+        return crop_resize(x, boxes, arguments.sizes, layout=layout, **common, **normal, **on_device)[one]
 
     def check(array: Array, output: Array) -> Comparison:
         every = common | expected | {"axes": images.axes}
@@ -140,8 +139,8 @@ def _places(arguments: argparse.Namespace, boxes: Array) -> tuple[str, ...]:
     if arguments.letterbox is None or boxes.dtype.kind != "i":
         return ()
     notes = []
-    for number, (y0, x0, y1, x1) in enumerate(boxes.tolist()):
-        top, left, bottom, right = placed((y1 - y0, x1 - x0), tuple(arguments.sizes), arguments.letterbox)
+    places = Letterboxed.of(boxes, arguments.sizes, arguments.letterbox).places
+    for number, (top, left, bottom, right) in enumerate(places.tolist()):
         notes.append(f"box {number} is in rows {top} to {bottom} and columns {left} to {right} of its result")
     return tuple(notes)
 

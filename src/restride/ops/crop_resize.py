@@ -14,19 +14,20 @@ from dataclasses import replace
 from enum import Enum
 from fractions import Fraction
 from itertools import groupby, pairwise
-from typing import Any, Literal, NamedTuple, NoReturn, SupportsIndex, TypedDict, Unpack, overload
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import as_numpy, counts, integers, require_word
+from restride.arguments import integers
 from restride.arithmetic import NO_ARITHMETIC, Rounding, numbers, require_of_type
 from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed
 from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, family
-from restride.ops.letterbox import PLACES, Letterboxed, placed
+from restride.ops.boxes import Boxes, Flip, read_boxes, read_flips, read_sizes, refuse_floats
+from restride.ops.letterbox import Place, places_of
 from restride.ops.plan import cached, source_beside
 from restride.ops.quantize import in_axes_of_result, normalizing_scales
 from restride.ops.reorder import reorder
@@ -46,7 +47,6 @@ from restride.weights import (
     Rows,
     Rules,
     Shifts,
-    Side,
     box_rows,
     resizing,
     rows_of_sizes,
@@ -54,14 +54,6 @@ from restride.weights import (
 from restride.weights.coordinates import CoordinatesRule
 from restride.weights.filters import NearestRule
 from restride.weights.like.libraries import Library, ModeName
-
-UNITS = ("pixels", "normalized")
-
-FLIPS = {"none": (False, False), "vertical": (True, False), "horizontal": (False, True), "both": (True, True)}
-"""For each flip, whether rows and columns go backwards."""
-
-FARTHEST = 1 << 30
-"""Most pixels that an edge may lie from the image's origin."""
 
 CROPPED_TYPES = tuple(name for name in INTERPOLATED_TYPES if name not in ("s32", "u32"))
 """Element types that can be interpolated: f32 has all their numbers, so a box of the result's sizes is unchanged."""
@@ -82,53 +74,6 @@ _MOST_OF_LIBRARY = 1 << 26
 """Most rows and columns, before and after, of all differently sized boxes with a library's weights: 10 s of work."""
 
 _Indices = Iterable[SupportsIndex] | None
-_Flip = str | Iterable[str] | None
-
-
-class Options(TypedDict, total=False):
-    """Arguments of ``crop_resize`` except ``letterbox``, which decides what a call returns."""
-
-    images: _Indices
-    units: str
-    axes: Iterable[SupportsIndex] | None
-    mode: ModeName | int | Enum | None
-    coordinates: CoordinatesRule | None
-    nearest: NearestRule | None
-    cubic_a: float | None
-    antialias: bool | None
-    exclude_outside: bool | None
-    like: Library | None
-    flip: _Flip
-    fill: Any
-    mean: Any
-    std: Any
-    layout: Layout
-    dtype: DTypeLike | None
-    src_scale: Any
-    src_zero_point: Any
-    dst_scale: Any
-    dst_zero_point: Any
-    post_ops: Iterable[tuple[Any, ...]] | None
-    rounding: Rounding
-    saturate: bool
-    out: Tensor | None
-
-
-@overload
-def crop_resize(
-    x: Any, boxes: Any, sizes: Iterable[SupportsIndex], *, letterbox: None = None, **options: Unpack[Options]
-) -> Tensor: ...
-
-
-@overload
-def crop_resize(
-    x: Any,
-    boxes: Any,
-    sizes: Iterable[SupportsIndex],
-    *,
-    letterbox: Literal["center", "top_left"],
-    **options: Unpack[Options],
-) -> tuple[Tensor, Letterboxed]: ...
 
 
 def crop_resize(
@@ -136,7 +81,7 @@ def crop_resize(
     boxes: Any,
     sizes: Iterable[SupportsIndex],
     *,
-    letterbox: Literal["center", "top_left"] | None = None,
+    letterbox: Place | None = None,
     images: _Indices = None,
     units: str = "pixels",
     axes: Iterable[SupportsIndex] | None = None,
@@ -147,7 +92,7 @@ def crop_resize(
     antialias: bool | None = None,
     exclude_outside: bool | None = None,
     like: Library | None = None,
-    flip: _Flip = None,
+    flip: Flip = None,
     fill: Any = 0,
     mean: Any = None,
     std: Any = None,
@@ -161,7 +106,7 @@ def crop_resize(
     rounding: Rounding = "nearest_even",
     saturate: bool = True,
     out: Tensor | None = None,
-) -> Tensor | tuple[Tensor, Letterboxed]:
+) -> Tensor:
     """Cut out many boxes; resize each to ``sizes``, flip, convert and lay it out. docs/crop_resize.md draws it.
 
     The result of a box is bit for bit that of single operations: pad the image with ``fill``, slice the box out,
@@ -179,8 +124,7 @@ def crop_resize(
             a detector give ``np.rint(boxes[:, [1, 0, 3, 2]]).astype(np.int64)``.
         sizes: height and width of every result.
         letterbox: for boxes of integers: keep each box's aspect and make it as large as fits, at the "center" or
-            "top_left"; the rest is ``fill``. The result is then a pair: the tensor, and a ``Letterboxed`` that maps
-            points back to the images.
+            "top_left"; the rest is ``fill``. ``Letterboxed.of`` maps points of the result back to the images.
         images: index of the image of each box, along axis 0 of a batch or in a list; default: ``x`` is one image, or
             box i is of image i of a list.
         units: "pixels", or "normalized": 0 is the first centre, 1 the last. Without it normalized boxes are taken as
@@ -230,7 +174,7 @@ def crop_resize(
 
     Source: ONNX operators, Resize, and TensorFlow, tf.image.crop_and_resize, for boxes of floats.
     """
-    result, letterboxed = cropped(
+    return cropped(
         x,
         out,
         boxes=np.asarray(boxes) if isinstance(boxes, Tensor) else boxes,
@@ -260,13 +204,10 @@ def crop_resize(
         rounding=rounding,
         saturate=saturate,
     )
-    return result if letterboxed is None else (result, letterboxed)
 
 
-def cropped(
-    x: Any, out: Tensor | None, *, axes: _Indices, images: _Indices, **arguments: Any
-) -> tuple[Tensor, Letterboxed | None]:
-    """The result of ``crop_resize``, and where boxes lie in it if they are letterboxed, else None.
+def cropped(x: Any, out: Tensor | None, *, axes: _Indices, images: _Indices, **arguments: Any) -> Tensor:
+    """The result of ``crop_resize``.
 
     The argument ``places`` may give y0, x0, y1, x1 of each box of integers in its output, also beyond the output.
     """
@@ -281,7 +222,7 @@ def cropped(
     except (DescriptorError, UnsupportedError) as error:
         error.add_descriptor(source.desc)
         raise
-    return plan.run(tensors, device, out), plan.letterboxed if arguments.get("letterbox") else None
+    return plan.run(tensors, device, out)
 
 
 # What boxes are cut from: one image, a batch or a list of images, with their axes of rows, columns and channels.
@@ -428,98 +369,6 @@ def _batch_remedy(desc: TensorDesc) -> str:
     return "; a batch needs images=, the image of each box" if desc.rank == _BATCH_RANK else ""
 
 
-# Boxes, and what fills the outside, checked; messages name the box.
-
-
-class Boxes(NamedTuple):
-    """The boxes of a call, and their places in the outputs.
-
-    edges: (boxes, 4), y0, x0, y1, x1 in the image, int64 in pixels or f64 in ``units``. places: (boxes, 4), the same
-    in the outputs, in pixels. flipped: (boxes, 2), whether rows and columns go backwards.
-    """
-
-    edges: npt.NDArray[Any]
-    units: str
-    places: npt.NDArray[np.int64]
-    flipped: npt.NDArray[np.bool_]
-
-    @property
-    def sizes(self) -> list[tuple[int, int]]:
-        """Height and width of each box of integers."""
-        return [(y1 - y0, x1 - x0) for y0, x0, y1, x1 in self.edges.tolist()]
-
-    @property
-    def resized(self) -> list[tuple[int, int]]:
-        """Height and width of each box in its output."""
-        return [(y1 - y0, x1 - x0) for y0, x0, y1, x1 in self.places.tolist()]
-
-    @property
-    def is_exact(self) -> bool:
-        """True if edges are integers of pixels, so that a box is a slice of the image with fill around it."""
-        return bool(self.edges.dtype.kind == "i")
-
-    def sides(self, rows: Sequence[tuple[Rows, ...]], axis: int, boxes: slice = slice(None)) -> list[Side]:
-        """The sides along axis 0, rows, or 1, columns, of the given boxes, for which ``rows`` has both axes' rows."""
-        starts = self.edges[boxes, axis].tolist() if self.is_exact else [0] * len(rows)
-        each = zip(rows, starts, self.places[boxes, axis].tolist(), self.flipped[boxes, axis].tolist(), strict=True)
-        return [Side(both[axis], start, at, flip) for both, start, at, flip in each]
-
-
-def read_boxes(boxes: Any, units: Any) -> npt.NDArray[Any]:
-    """Edges y0, x0, y1, x1 of each box: int64 where they are integers of pixels, else f64.
-
-    Raises:
-        DescriptorError: not (boxes, 4) numbers; not finite, or too far; integers that hold no pixel; unknown units.
-    """
-    require_word("units", units, UNITS)
-    edges = as_numpy("boxes", boxes)
-    if not edges.size and edges.ndim == 1:
-        edges = edges.reshape(0, 4).astype(np.int64)
-    if edges.ndim != 2 or edges.shape[1] != 4 or edges.dtype.kind not in "iuf":
-        raise DescriptorError(
-            f"boxes must be an array of (boxes, 4) numbers, y0, x0, y1, x1, got {edges.dtype} of shape {edges.shape}"
-        )
-    farthest = FARTHEST if units == "pixels" else 1 << 16
-    is_near = np.abs(edges.astype(np.float64)) <= farthest  # NaN is not
-    _require(is_near.all(axis=1), f"finite and within +-{farthest}", edges)
-    if edges.dtype.kind == "f" or units == "normalized":
-        return edges.astype(np.float64)
-    edges = edges.astype(np.int64)
-    has_pixels = (edges[:, :2] < edges[:, 2:]).all(axis=1)
-    remedy = "; boxes[(boxes[:, :2] < boxes[:, 2:]).all(1)] leaves out those without a pixel"
-    _require(has_pixels, "of integers with y0 < y1 and x0 < x1", edges, remedy)
-    return edges
-
-
-def _require(holds: Any, rule: str, boxes: npt.NDArray[Any], remedy: str = "") -> None:
-    if not holds.all():
-        box = int(holds.argmin())
-        raise DescriptorError(f"boxes[{box}] must be {rule}, got {tuple(boxes[box].tolist())}{remedy}")
-
-
-def read_sizes(sizes: Any) -> tuple[int, int]:
-    """Height and width of every result.
-
-    Raises:
-        DescriptorError: not two integers of 1 or more.
-    """
-    if isinstance(sizes, int | np.integer):
-        raise DescriptorError(f"sizes must be a height and a width, such as ({sizes}, {sizes}), got {sizes}")
-    both = counts("sizes", sizes)
-    if len(both) != 2 or 0 in both:
-        raise DescriptorError(f"sizes must be a height and a width of 1 or more, got {both}")
-    return both[0], both[1]
-
-
-def _refuse_floats(what: str, units: str) -> NoReturn:
-    """Refuse an argument that boxes of floats, and normalized ones, do not take."""
-    pixels = "boxes" if units == "pixels" else "boxes * (rows, columns, rows, columns)"
-    raise DescriptorError(
-        f"{what} goes with boxes of integers in pixels, not of floats: np.rint({pixels}).astype(np.int64) makes them; "
-        f"a detector's x0, y0, x1, y1 are boxes[:, [1, 0, 3, 2]] first"
-    )
-
-
 def _image_indices(images: _Indices, boxes: int, source: Images) -> npt.NDArray[np.int64]:
     """The image of each box."""
     if images is None:
@@ -534,34 +383,6 @@ def _image_indices(images: _Indices, boxes: int, source: Images) -> npt.NDArray[
         box = int(outside[0])
         raise DescriptorError(f"images[{box}] = {index[box]} is outside [0, {source.number}) of the images")
     return index
-
-
-def _read_flips(flip: Any, boxes: int) -> npt.NDArray[np.bool_]:
-    """Whether rows and columns of each box go backwards, (boxes, 2), by one word or one for each box."""
-    if flip is None or isinstance(flip, str) or not isinstance(flip, Iterable):
-        require_word("flip", flip, (None, *FLIPS))
-        return np.full((boxes, 2), FLIPS[flip or "none"], np.bool_)
-    words = list(flip)
-    if len(words) != boxes:
-        raise DescriptorError(f"flip must be a word, or one for each of {boxes} boxes, got {len(words)}")
-    for box, word in enumerate(words):
-        require_word(f"flip[{box}]", word, tuple(FLIPS))
-    return np.array([FLIPS[word] for word in words], np.bool_).reshape(boxes, 2)
-
-
-def _read_places(
-    places: Any, letterbox: Any, edges: npt.NDArray[Any], units: str, sizes: tuple[int, int]
-) -> npt.NDArray[np.int64]:
-    """The place of each box in its output, (boxes, 4): y0, x0, y1, x1."""
-    if places is not None:
-        return np.array(places, np.int64)
-    require_word("letterbox", letterbox, (None, *PLACES))
-    if letterbox is None:
-        return np.full((len(edges), 4), (0, 0, *sizes), np.int64)
-    if edges.dtype.kind != "i":
-        _refuse_floats("letterbox", units)
-    box_sizes = (edges[:, 2:] - edges[:, :2]).tolist()
-    return np.array([placed((height, width), sizes, letterbox) for height, width in box_sizes], np.int64).reshape(-1, 4)
 
 
 def _per_channel(argument: str, value: Any, source: Images) -> npt.NDArray[Any]:
@@ -595,11 +416,11 @@ def _read_fill(fill: Any, source: Images) -> npt.NDArray[Any]:
 def _settled_request(request: Request, boxes: Boxes, src: TensorDesc) -> tuple[Request, Rules | None]:
     if not boxes.is_exact:
         if request.antialias:
-            _refuse_floats("antialias", boxes.units)
+            refuse_floats("antialias", boxes.units)
         if request.coordinates not in (None, "tf_crop_and_resize"):
-            _refuse_floats(f"coordinates {request.coordinates!r}", boxes.units)
+            refuse_floats(f"coordinates {request.coordinates!r}", boxes.units)
         if request.like is not None:
-            _refuse_floats(f"like {request.like!r}", boxes.units)
+            refuse_floats(f"like {request.like!r}", boxes.units)
         return request._replace(coordinates=None).settled(src.dtype.name)  # each box has its own roi
     if request.coordinates == "tf_crop_and_resize":
         raise DescriptorError("coordinates 'tf_crop_and_resize' goes with boxes of floats")
@@ -849,11 +670,6 @@ class _CropPlan(NamedTuple):
                 device.run(self.last, cropped.memory, result.memory)
         return result
 
-    @property
-    def letterboxed(self) -> Letterboxed:
-        """The boxes' places in the result, as copies that the caller may change."""
-        return Letterboxed(self.boxes.edges.copy(), self.boxes.places.copy(), self.boxes.flipped.copy())
-
 
 def _crop_plan(
     source: Images,
@@ -866,7 +682,7 @@ def _crop_plan(
     units: str = "pixels",
     flip: Any = None,
     fill: Any = 0,
-    letterbox: str | None = None,
+    letterbox: Place | None = None,
     places: list[tuple[int, int, int, int]] | None = None,
     like: Library | None = None,
     mean: Any = None,
@@ -880,7 +696,8 @@ def _crop_plan(
     edges = read_boxes(boxes, units)
     count, size = len(edges), read_sizes(sizes)
     of_images = _image_indices(images, count, source)
-    cut = Boxes(edges, units, _read_places(places, letterbox, edges, units, size), _read_flips(flip, count))
+    of_outputs = places_of(edges, units, size, letterbox) if places is None else np.array(places, np.int64)
+    cut = Boxes(edges, units, of_outputs, read_flips(flip, count))
     options = {name: others.pop(name) for name in DEFAULTS if name in others}
     request, rules = _settled_request(Request(like=like, **options), cut, src)
     elements = _read_fill(fill, source)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, SupportsIndex, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import as_numpy
+from restride.arguments import as_numpy, require_word
 from restride.arithmetic import numbers
 from restride.errors import DescriptorError
+from restride.ops.boxes import Flip, read_boxes, read_flips, read_sizes, refuse_floats
 
 PLACES = ("center", "top_left")
 """Places that a letterboxed box may have in its result."""
+
+Place: TypeAlias = Literal["center", "top_left"]
 
 PlacedRounding: TypeAlias = Literal["nearest", "floor", "half_up"]
 
@@ -44,6 +47,32 @@ class Letterboxed:
     boxes: npt.NDArray[np.int64]
     places: npt.NDArray[np.int64]
     flipped: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, boxes: Any, sizes: Iterable[SupportsIndex], letterbox: Place = "center", *, flip: Flip = None
+    ) -> Letterboxed:
+        """The places that ``crop_resize`` gives the boxes with these arguments; nothing is computed on the device.
+
+        Args:
+            boxes: (boxes, 4) integers y0, x0, y1, x1.
+            sizes: height and width of every output.
+            letterbox: "center" or "top_left".
+            flip: as in ``crop_resize``.
+
+        Raises:
+            DescriptorError: boxes, sizes or words that ``crop_resize`` refuses.
+
+        Examples:
+            >>> placed = rs.Letterboxed.of([(0, 0, 480, 640)], (320, 320))
+            >>> placed.places.tolist()
+            [[40, 0, 280, 320]]
+            >>> placed.to_image((40, 0, 280, 320), 0).tolist()
+            [0.0, 0.0, 480.0, 640.0]
+        """
+        edges = read_boxes(boxes, "pixels")
+        require_word("letterbox", letterbox, PLACES)
+        return cls(edges, places_of(edges, "pixels", read_sizes(sizes), letterbox), read_flips(flip, len(edges)))
 
     def points(self, points: Any, index: Any) -> npt.NDArray[np.float64]:
         """Points (..., 2) of the outputs ``index`` as points of their images.
@@ -107,3 +136,20 @@ def placed(
     height, width = (max(PLACED_ROUNDINGS[rounding](before * scale), 1) for before in box)
     y, x = (0, 0) if place == "top_left" else ((sizes[0] - height) // 2, (sizes[1] - width) // 2)
     return y, x, y + height, x + width
+
+
+def places_of(
+    edges: npt.NDArray[Any], units: str, sizes: tuple[int, int], letterbox: Place | None
+) -> npt.NDArray[np.int64]:
+    """The place of each box in its output, (boxes, 4): y0, x0, y1, x1; without ``letterbox`` all of the output.
+
+    Raises:
+        DescriptorError: an unknown word, or letterboxed boxes of floats.
+    """
+    require_word("letterbox", letterbox, (None, *PLACES))
+    if letterbox is None:
+        return np.full((len(edges), 4), (0, 0, *sizes), np.int64)
+    if edges.dtype.kind != "i":
+        refuse_floats("letterbox", units)
+    box_sizes = (edges[:, 2:] - edges[:, :2]).tolist()
+    return np.array([placed((height, width), sizes, letterbox) for height, width in box_sizes], np.int64).reshape(-1, 4)

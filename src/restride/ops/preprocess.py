@@ -19,7 +19,8 @@ from restride.arguments import as_numpy, integer, is_pillow, require_word
 from restride.dtypes import DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.layout import TensorDesc
-from restride.ops.crop_resize import cropped, read_sizes
+from restride.ops.boxes import read_sizes
+from restride.ops.crop_resize import cropped
 from restride.ops.letterbox import PLACED_ROUNDINGS, PLACES, Letterboxed, PlacedRounding, placed
 from restride.ops.progress import Progress
 from restride.ops.yuv import yuv_to_rgb
@@ -316,13 +317,13 @@ class Preprocess(Generic[_Result]):
         _require_alike(pixels if isinstance(pixels, list) else [pixels])
         batch = self._batch(len(pixels), pixels[0], out)
         extents = [(rows, columns) for rows, columns, _ in (pixels[at].sizes for at in range(len(pixels)))]
-        _, letterboxed = cropped(
+        boxes, places = [(0, 0, *extent) for extent in extents], self._places(extents)
+        cropped(
             pixels,
             batch.permute(LAYOUTS[options["layout"]]),
-            boxes=[(0, 0, *extent) for extent in extents],
+            boxes=boxes,
             sizes=self._sizes,
-            letterbox=self._letterbox,
-            places=self._places(extents),
+            places=places,
             images=None if is_list else range(len(extents)),
             axes=(0, 1) if is_list else (1, 2),
             fill=options["fill"],
@@ -332,7 +333,10 @@ class Preprocess(Generic[_Result]):
             antialias=options["antialias"],
             like=options["like"],
         )
-        return batch if letterboxed is None else (batch, letterboxed)  # type: ignore[return-value]
+        if self._letterbox is None:
+            return batch  # type: ignore[return-value] # the overloads of __init__ say which of both
+        letterboxed = Letterboxed(np.array(boxes), np.array(places), np.zeros((len(boxes), 2), np.bool_))
+        return batch, letterboxed  # type: ignore[return-value] # as above
 
     def _batch(self, count: int, image: Tensor, out: Any) -> Tensor:
         """The tensor that takes the batch: ``out``, or a new one.

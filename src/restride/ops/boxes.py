@@ -1,0 +1,128 @@
+"""Boxes of images as callers write them, checked: their edges, the sizes they are resized to, and how they are flipped.
+
+Messages name the box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.arguments import as_numpy, counts, require_word
+from restride.errors import DescriptorError
+from restride.weights import Rows, Side
+
+Flip: TypeAlias = str | Iterable[str] | None
+
+UNITS = ("pixels", "normalized")
+
+FLIPS = {"none": (False, False), "vertical": (True, False), "horizontal": (False, True), "both": (True, True)}
+"""For each flip, whether rows and columns go backwards."""
+
+FARTHEST = 1 << 30
+"""Most pixels that an edge may lie from the image's origin."""
+
+
+class Boxes(NamedTuple):
+    """The boxes of a call, and their places in the outputs.
+
+    edges: (boxes, 4), y0, x0, y1, x1 in the image, int64 in pixels or f64 in ``units``. places: (boxes, 4), the same
+    in the outputs, in pixels. flipped: (boxes, 2), whether rows and columns go backwards.
+    """
+
+    edges: npt.NDArray[Any]
+    units: str
+    places: npt.NDArray[np.int64]
+    flipped: npt.NDArray[np.bool_]
+
+    @property
+    def sizes(self) -> list[tuple[int, int]]:
+        """Height and width of each box of integers."""
+        return [(y1 - y0, x1 - x0) for y0, x0, y1, x1 in self.edges.tolist()]
+
+    @property
+    def resized(self) -> list[tuple[int, int]]:
+        """Height and width of each box in its output."""
+        return [(y1 - y0, x1 - x0) for y0, x0, y1, x1 in self.places.tolist()]
+
+    @property
+    def is_exact(self) -> bool:
+        """True if edges are integers of pixels, so that a box is a slice of the image with fill around it."""
+        return bool(self.edges.dtype.kind == "i")
+
+    def sides(self, rows: Sequence[tuple[Rows, ...]], axis: int, boxes: slice = slice(None)) -> list[Side]:
+        """The sides along axis 0, rows, or 1, columns, of the given boxes, for which ``rows`` has both axes' rows."""
+        starts = self.edges[boxes, axis].tolist() if self.is_exact else [0] * len(rows)
+        each = zip(rows, starts, self.places[boxes, axis].tolist(), self.flipped[boxes, axis].tolist(), strict=True)
+        return [Side(both[axis], start, at, flip) for both, start, at, flip in each]
+
+
+def read_boxes(boxes: Any, units: Any) -> npt.NDArray[Any]:
+    """Edges y0, x0, y1, x1 of each box: int64 where they are integers of pixels, else f64.
+
+    Raises:
+        DescriptorError: not (boxes, 4) numbers; not finite, or too far; integers that hold no pixel; unknown units.
+    """
+    require_word("units", units, UNITS)
+    edges = as_numpy("boxes", boxes)
+    if not edges.size and edges.ndim == 1:
+        edges = edges.reshape(0, 4).astype(np.int64)
+    if edges.ndim != 2 or edges.shape[1] != 4 or edges.dtype.kind not in "iuf":
+        raise DescriptorError(
+            f"boxes must be an array of (boxes, 4) numbers, y0, x0, y1, x1, got {edges.dtype} of shape {edges.shape}"
+        )
+    farthest = FARTHEST if units == "pixels" else 1 << 16
+    is_near = np.abs(edges.astype(np.float64)) <= farthest  # NaN is not
+    _require(is_near.all(axis=1), f"finite and within +-{farthest}", edges)
+    if edges.dtype.kind == "f" or units == "normalized":
+        return edges.astype(np.float64)
+    edges = edges.astype(np.int64)
+    has_pixels = (edges[:, :2] < edges[:, 2:]).all(axis=1)
+    remedy = "; boxes[(boxes[:, :2] < boxes[:, 2:]).all(1)] leaves out those without a pixel"
+    _require(has_pixels, "of integers with y0 < y1 and x0 < x1", edges, remedy)
+    return edges
+
+
+def _require(holds: Any, rule: str, boxes: npt.NDArray[Any], remedy: str = "") -> None:
+    if not holds.all():
+        box = int(holds.argmin())
+        raise DescriptorError(f"boxes[{box}] must be {rule}, got {tuple(boxes[box].tolist())}{remedy}")
+
+
+def read_sizes(sizes: Any) -> tuple[int, int]:
+    """Height and width of every result.
+
+    Raises:
+        DescriptorError: not two integers of 1 or more.
+    """
+    if isinstance(sizes, int | np.integer):
+        raise DescriptorError(f"sizes must be a height and a width, such as ({sizes}, {sizes}), got {sizes}")
+    both = counts("sizes", sizes)
+    if len(both) != 2 or 0 in both:
+        raise DescriptorError(f"sizes must be a height and a width of 1 or more, got {both}")
+    return both[0], both[1]
+
+
+def refuse_floats(what: str, units: str) -> NoReturn:
+    """Refuse an argument that boxes of floats, and normalized ones, do not take."""
+    pixels = "boxes" if units == "pixels" else "boxes * (rows, columns, rows, columns)"
+    raise DescriptorError(
+        f"{what} goes with boxes of integers in pixels, not of floats: np.rint({pixels}).astype(np.int64) makes them; "
+        f"a detector's x0, y0, x1, y1 are boxes[:, [1, 0, 3, 2]] first"
+    )
+
+
+def read_flips(flip: Any, boxes: int) -> npt.NDArray[np.bool_]:
+    """Whether rows and columns of each box go backwards, (boxes, 2), by one word or one for each box."""
+    if flip is None or isinstance(flip, str) or not isinstance(flip, Iterable):
+        require_word("flip", flip, (None, *FLIPS))
+        return np.full((boxes, 2), FLIPS[flip or "none"], np.bool_)
+    words = list(flip)
+    if len(words) != boxes:
+        raise DescriptorError(f"flip must be a word, or one for each of {boxes} boxes, got {len(words)}")
+    for box, word in enumerate(words):
+        require_word(f"flip[{box}]", word, tuple(FLIPS))
+    return np.array([FLIPS[word] for word in words], np.bool_).reshape(boxes, 2)
