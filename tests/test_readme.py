@@ -147,7 +147,7 @@ def test_what_is_said_of_a_gpu_is_the_recorded_run():
         f"{len(record['results'])} workloads, driver {record['device']['driver_version']}",
         f"{geometric_mean(hand):.2f} of hand-written kernels in the geometric mean",
         f"from {min(hand):.2f} to {max(hand):.2f}",
-        f"{geometric_mean(cuda):.2f} of torch's CUDA kernels, slower in all {len(cuda)} rows",
+        f"{geometric_mean(cuda):.2f} of torch's CUDA kernels, all {len(cuda)} of which are slower",
         f"a call takes {geometric_mean(ratios('resident', 'torch-cuda')):.2f} of torch's time",
     ]
     assert [words for words in said if words not in paragraph] == []
