@@ -74,7 +74,7 @@ def test_a_fork_while_other_threads_hold_every_lock(kernels, staging):
         memory, other = device.allocate(4 * 8192), device.allocate(16)
         session = device._session
         budgets = [pool.chunks.budget._lock for pool in session.blocks.pools]
-        held = [session._lock, *budgets, instance._lock]
+        held = [session._lock.raw, *budgets, instance._lock]
         held = list({{id(lock): lock for lock in held}}.values())
         for lock in held:
             lock.acquire()

@@ -53,7 +53,7 @@ def test_closed_by_two_threads_at_once(make):
             wrong.append(error)
 
     threads = [threading.Thread(target=close) for _ in range(2)]
-    with runtime._lock:  # both find it open, and wait for the lock
+    with runtime._lock.raw:  # both find it open, and wait for the lock
         for thread in threads:
             thread.start()
         while len(closed) < 2:
@@ -203,7 +203,7 @@ FORK = """
     runtime.write(memory, 0, memoryview(b"parent"))
     sys.stdout.flush()
     # Another thread is in the middle of every lock.
-    locks = [runtime._lock, instance._lock, *(heap._lock for heap, _ in runtime._pool.heaps)]
+    locks = [runtime._lock.raw, instance._lock, *(heap._lock for heap, _ in runtime._pool.heaps)]
     held, done = threading.Event(), threading.Event()
     def hold():
         for lock in locks:

@@ -350,7 +350,7 @@ def test_an_interrupt_at_the_lock_leaves_no_pin(in_place, monkeypatch):
     ]
     for call in calls:
         in_place.submit([slow(8192)], [memory])
-        monkeypatch.setattr(session, "_lock", InterruptingLock(session._lock, 1))
+        monkeypatch.setattr(session._lock, "raw", InterruptingLock(session._lock.raw, 1))
         with pytest.raises(Interrupted):
             call()
         monkeypatch.undo()

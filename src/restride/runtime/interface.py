@@ -264,29 +264,52 @@ class Runtime(Protocol):
         """
 
 
-def take(lock: threading.RLock, taken: list[bool], timeout: float = 0.0) -> bool:
-    """Acquire ``lock`` within ``timeout`` seconds; return whether that succeeded, and set ``taken`` to ``[result]``.
+class HostLock:
+    """The lock of one device's state on the host, which a finalizer neither waits for nor enters twice.
 
-    The caller releases it in a ``finally`` if ``taken[0]``: Python may raise KeyboardInterrupt between a bare
-    ``acquire`` and the ``try`` after it. Here one call into C both acquires the lock and records it.
+    The garbage collector may run a finalizer (``__del__``, or a generator that was dropped) in the middle of any call,
+    also in the thread that holds the lock. Waiting would never end there, and entering again would find the state
+    half changed. So a call asks ``unheld`` first, and work that can be put off is done by ``if_free``. The lock is
+    reentrant only to know its holder: no thread acquires it twice.
+
+    name: the device's, for the error.
+    raw: the lock itself, for ``with`` where this thread is known not to hold it.
+    is_held: whether this thread holds it.
     """
-    blocking, limit = (True, min(timeout, threading.TIMEOUT_MAX)) if timeout > 0 else (False, -1)
-    taken[:] = map(lock.acquire, (blocking,), (limit,))
-    return taken[0]
 
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.raw = threading.RLock()
+        self.is_held: Callable[[], bool] = self.raw._is_owned  # type: ignore[attr-defined]  # noqa: SLF001 - as in threading
 
-def asks_whether_held(lock: threading.RLock) -> Callable[[], bool]:
-    """Return a function: does this thread hold ``lock``? Then a finalizer interrupted one of its own calls."""
-    is_owned: Callable[[], bool] = lock._is_owned  # type: ignore[attr-defined]  # noqa: SLF001 - as in threading
-    return is_owned
+    def unheld(self) -> threading.RLock:
+        """The lock itself, for a call that waits for it: ``with lock.unheld(): ...``.
 
+        Raises:
+            DeviceError: this thread holds it: a finalizer calls in the middle of another call.
+        """
+        if self.is_held():
+            raise DeviceError(
+                f"{self._name} was called by a finalizer (__del__, or a generator that was dropped) that the garbage "
+                "collector ran in the middle of another call of this thread: end such work explicitly"
+            )
+        return self.raw
 
-def in_a_finalizer(name: str) -> DeviceError:
-    """The error for a finalizer that calls a runtime in the middle of another call of its thread: it cannot wait."""
-    return DeviceError(
-        f"{name} was called by a finalizer (__del__, or a generator that was dropped) that the garbage collector ran "
-        "in the middle of another call of this thread: end such work explicitly"
-    )
+    def if_free(self, act: Callable[[], object]) -> bool:
+        """Call ``act`` under the lock if no thread holds it, this one included; return whether it was called."""
+        if self.is_held():
+            return False
+        taken = [False]
+        try:
+            # One call into C acquires the lock and records it: Python may raise KeyboardInterrupt between a bare
+            # ``acquire`` and the ``try`` after it.
+            taken[:] = map(self.raw.acquire, (False,))
+            if taken[0]:
+                act()
+        finally:
+            if taken[0]:
+                self.raw.release()
+        return taken[0]
 
 
 def as_bytes(view: memoryview) -> memoryview:

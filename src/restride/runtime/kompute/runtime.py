@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
-import threading
 import time
 import warnings
 from collections import OrderedDict
@@ -25,15 +24,13 @@ from restride.runtime.interface import (
     Counters,
     DeviceInfo,
     ExternalMemory,
+    HostLock,
     Memory,
     as_bytes,
-    asks_whether_held,
-    in_a_finalizer,
     require_copy,
     require_inside,
     require_kernel,
     rounded,
-    take,
     writable_bytes,
 )
 from restride.runtime.kompute.device import LARGEST_TENSOR, KomputeDevice, find_device, heaps_of
@@ -120,9 +117,7 @@ class KomputeRuntime:
         )
         self._dispatches = self._uploaded = self._downloaded = 0
         self._closed = ""
-        # Reentrant, because a finalizer may run in the middle of any method; the methods raise if one calls them.
-        self._lock = threading.RLock()
-        self._is_held = asks_whether_held(self._lock)
+        self._lock = HostLock(self.info.name)
         for heap, _ in heaps:
             heap.join(self)
         _open_runtimes.add(self)
@@ -302,9 +297,7 @@ class KomputeRuntime:
 
     def close(self) -> None:
         """Free everything; a second call does nothing. Freeing a memory later is harmless."""
-        if self._is_held():
-            raise in_a_finalizer(self.info.name)
-        with self._lock:
+        with self._lock.unheld():
             if self._closed:
                 return
             self._closed = f"{self.info.name} (kompute) was closed; make a new Device"
@@ -315,21 +308,14 @@ class KomputeRuntime:
 
     def trim_if_free(self) -> None:
         """See ``heap.Holder``."""
-        taken = [False]
-        try:
-            if not self._closed and not self._is_held() and take(self._lock, taken):
-                self._pool.trim()
-        finally:
-            if taken[0]:
-                self._lock.release()
+        if not self._closed:
+            self._lock.if_free(self._pool.trim)
 
     @contextmanager
     def _opened(self) -> Iterator[None]:
         # Checked before the lock too: in a child made by fork, the thread that held it does not exist to release it.
         self._require_open()
-        if self._is_held():
-            raise in_a_finalizer(self.info.name)
-        with self._lock:
+        with self._lock.unheld():
             self._require_open()
             yield
 
@@ -420,8 +406,7 @@ class KomputeRuntime:
     def _abandon(self) -> None:
         """In a child made by fork, stop calling the driver: a call may wait forever for threads that are not here."""
         self._closed = f"{self.info.name} (kompute) was opened before this process was forked, and {SPAWN}"
-        self._lock = threading.RLock()
-        self._is_held = asks_whether_held(self._lock)
+        self._lock = HostLock(self.info.name)
         # Never freed: kp's destructors call the driver, even when the process ends.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 

@@ -594,6 +594,8 @@ class Imports:
 
     The caller holds the runtime's lock, except in ``release_owners``. ``forget`` is called before a buffer is
     destroyed.
+
+    destroyed: chunks that are no more, but still own bytes of the host, until ``release_owners``.
     """
 
     def __init__(self, device: LogicalDevice, offset_alignment: int, forget: Callable[[], None]) -> None:
@@ -603,7 +605,7 @@ class Imports:
         self._forget = forget
         self._alive: dict[int, Chunk] = {}
         self._leaving: list[Block] = []  # freed, but the device may still read them
-        self._destroyed: deque[Chunk] = deque()  # keep the host's bytes alive until ``release_owners``
+        self.destroyed: deque[Chunk] = deque()
 
     def add(self, data: memoryview) -> tuple[Block, int]:
         """A block over the pages of ``data`` (one or more one-dimensional bytes), and the offset of ``data`` in it.
@@ -656,7 +658,7 @@ class Imports:
 
     def release_owners(self) -> None:
         """Drop the owners of destroyed chunks. Not under the lock: dropping one may run any code, such as a deleter."""
-        self._destroyed.clear()
+        self.destroyed.clear()
 
     def leave_to_driver(self) -> None:
         """Keep the owners alive to the end of the process: the device may read their bytes until then."""
@@ -667,7 +669,7 @@ class Imports:
         self._forget()
         del self._alive[chunk.serial]
         chunk.destroy(self._device)
-        self._destroyed.append(chunk)
+        self.destroyed.append(chunk)
 
     def _import(self, first: int, nbytes: int) -> Chunk:
         """Import the pages from address ``first``, the start of one, as a chunk with a buffer of ``nbytes`` bytes."""

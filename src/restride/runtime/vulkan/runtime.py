@@ -29,16 +29,14 @@ from restride.runtime.interface import (
     Counters,
     DeviceInfo,
     ExternalMemory,
+    HostLock,
     Memory,
     as_bytes,
-    asks_whether_held,
     copy_bytes,
-    in_a_finalizer,
     require_copy,
     require_inside,
     require_writable,
     rounded,
-    take,
     writable_bytes,
 )
 from restride.runtime.live_objects import LiveObjects
@@ -344,10 +342,8 @@ class Session:
         module_source: Callable[[str], bytes],
     ) -> None:
         self.timeout = timeout
-        # Never acquired twice: it is reentrant only so that it knows whether this thread holds it, see ``lock``.
-        self._lock = threading.RLock()
-        self._is_held = asks_whether_held(self._lock)
-        self._changed = threading.Condition(self._lock)
+        self._lock = HostLock(physical.info.name)
+        self._changed = threading.Condition(self._lock.raw)
         self._ended_batches: deque[None] = deque()  # one entry for each batch that must end, see ``_end_batches``
         self._active_users = 0  # threads that wait or copy outside the lock
         self.clocks: list[Clock] = []  # clocks whose queries exist
@@ -383,10 +379,10 @@ class Session:
         """
         if self.device.dead:
             self.device.require_alive()
-        if self._is_held():
-            raise in_a_finalizer(self.device.physical.info.name)
-        self.blocks.imports.release_owners()
-        return self._lock
+        lock = self._lock.unheld()
+        if self.blocks.imports.destroyed:
+            self.blocks.imports.release_owners()
+        return lock
 
     def enter(self) -> None:
         """Call first under the lock: raises if the device is gone, then takes back what is finished and freed."""
@@ -394,7 +390,8 @@ class Session:
             self.device.require_alive()
         if self._ended_batches:
             self._end_batches()
-        self.blocks.drain()
+        if self.blocks.freed:
+            self.blocks.drain()
         self.blocks.collect(self.queue.poll())
 
     def allocate(self, nbytes: int, shareable: bool = False) -> Block:
@@ -450,20 +447,14 @@ class Session:
 
     def _drain_if_free(self) -> None:
         # Repeat if something was freed just before the lock was released: on a closed device nobody else frees it.
-        taken = [True]
-        while self.blocks.freed and taken[0] and not self._is_held():
-            taken = [False]
-            try:
-                if take(self._lock, taken):
-                    self.blocks.drain()
-                    self.blocks.imports.collect(self.queue.completed)
-                    if self._idle:
-                        self._destroy_idle()
-            finally:
-                if taken[0]:
-                    self._lock.release()
-            if taken[0]:
-                self.blocks.imports.release_owners()
+        while self.blocks.freed and self._lock.if_free(self._drain):
+            self.blocks.imports.release_owners()
+
+    def _drain(self) -> None:
+        self.blocks.drain()
+        self.blocks.imports.collect(self.queue.completed)
+        if self._idle:
+            self._destroy_idle()
 
     @contextmanager
     def pinned(self, block: Block, uploads: int = 0, downloads: int = 0) -> Iterator[None]:
@@ -480,7 +471,7 @@ class Session:
             moved = True
         finally:
             if pinned:
-                with self._lock:
+                with self._lock.raw:
                     # Before any call, where an interrupt may come: ``close`` waits until ``_active_users`` is 0.
                     block.pins -= 1
                     self._active_users -= 1
@@ -518,7 +509,7 @@ class Session:
             return True
         finally:
             if slot is not None:
-                with self._lock:
+                with self._lock.raw:
                     self._active_users -= 1
                     self._notify_close()
                     self.queue.leave_wait(slot, finished)
@@ -535,22 +526,22 @@ class Session:
 
     def free_staging(self, blocks: list[Block]) -> None:
         """Take back and remove all of ``blocks``, which came from ``staging_block``; the device may still use them."""
-        with self._lock:  # without ``enter``, whose error would hide that of the transfer
+        with self._lock.raw:  # without ``enter``, whose error would hide that of the transfer
             while blocks:  # one by one: after an interrupt no block is both in the list and in the pool
                 self.blocks.host_pool.free(blocks.pop())
 
     def trim_memory(self) -> int:
         """Give idle memory back to the driver, prepared submissions and their parameters included; return the bytes."""
         with self.lock:
-            self.enter()
-            before = self.blocks.allocated
-            self._trim_locked()
-            return before - self.blocks.allocated
+            return self._trim()
 
-    def _trim_locked(self) -> None:
+    def _trim(self) -> int:
+        self.enter()
+        before = self.blocks.allocated
         self.preparations.forget()
         self.blocks.collect(self.queue.completed)
         self.blocks.trim()
+        return before - self.blocks.allocated
 
     def trim_pipelines(self) -> None:
         """Destroy the pipelines that no pending work uses."""
@@ -620,8 +611,8 @@ class Session:
                 # The same if the collector drops a generator in the middle of any call, even of another device's: then
                 # this code must not wait for the lock.
                 self._ended_batches += (None,)
-                if not (dropped or self._is_held() or self.device.inherited):
-                    with self._lock:
+                if not (dropped or self._lock.is_held() or self.device.inherited):
+                    with self._lock.raw:
                         self._end_batches()
 
     def _end_batches(self) -> None:
@@ -637,9 +628,7 @@ class Session:
         """Wait, then destroy everything. Work that outlasts the wait keeps its memory, as Vulkan requires."""
         if self._closed or self.device.inherited:
             return
-        if self._is_held():
-            raise in_a_finalizer(self.device.physical.info.name)
-        with self._lock:
+        with self._lock.unheld():
             closing, self._closed = not self._closed, True
             if not closing:
                 return
@@ -673,19 +662,10 @@ class Session:
 
     def trim_if_free(self) -> None:
         """Give idle memory back to the driver, unless a thread is busy here."""
-        if self._closed or self.device.dead or self._is_held():
+        if self._closed or self.device.dead:
             return
-        taken = [False]
-        try:
-            if take(self._lock, taken):
-                self.enter()
-                self._trim_locked()
-        except DeviceError:
-            # Another device asked for room: an error of this one is raised by the next call here.
-            return
-        finally:
-            if taken[0]:
-                self._lock.release()
+        with suppress(DeviceError):  # another device asked for room: the next call here raises this one's error
+            self._lock.if_free(self._trim)
 
     def __del__(self) -> None:
         self.close()
