@@ -477,8 +477,8 @@ class TensorDesc:
     @property
     def is_broadcast(self) -> bool:
         """True if steps along an axis of size greater than 1 do not move."""
-        moving = self.strides if self.strides is not None else [any(step) for step in self.walk[1]]
-        return bool(self.numel) and any(not move and size > 1 for size, move in zip(self.sizes, moving, strict=True))
+        moves = zip(self.sizes, self.walk[1], strict=True)
+        return bool(self.numel) and any(size > 1 and not any(step) for size, step in moves)
 
     @property
     def is_padded(self) -> bool:
@@ -494,7 +494,7 @@ class TensorDesc:
             lowest, highest = start + sum(min(end, 0) for end in ends), start + sum(max(end, 0) for end in ends)
             if lowest > 0 or highest < bound - 1 or has_gap(self.sizes, moves):
                 return True
-        return self.strides is None and self.extent > whole.numel
+        return self.extent > whole.numel
 
     @property
     def is_packed(self) -> bool:
