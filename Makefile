@@ -8,7 +8,7 @@ SETUP := bash tools/setup.sh
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## install what is missing, then crop, flip, re-lay-out and resize a photograph (PHOTO=file.jpg for your own)
+demo: ## install what is missing of the library, then crop, flip, re-lay-out and resize a photograph (PHOTO=file.jpg for your own)
 	@$(SETUP) demo
 	@$(PYTHON_BIN) -m restride demo $(if $(PHOTO),"$(PHOTO)")
 
@@ -26,14 +26,14 @@ test-full: ## like test, with every test in full and under every validation prof
 
 reliability: ## faults injected at every Vulkan call, leaks, threads, soak, hostile files: all of docs/reliability.md (up to 3 hours)
 	@$(SETUP) test
-	$(PYTHON_BIN) tools/reliability/run.py $(RELIABILITY)
+	$(PYTHON_BIN) lab/reliability/run.py $(RELIABILITY)
 
 bench: ## measure speed beside every other library that is installed (BENCH='-k transpose' for its options)
-	@$(SETUP) demo
+	@$(SETUP) lab
 	$(PYTHON_BIN) -m restride bench $(BENCH)
 
 audit: ## make the stored audit of the kernels again, docs/benchmarks/audit.txt and audit.json
-	@$(SETUP) demo
+	@$(SETUP) lab
 	@mkdir -p .cache
 	$(PYTHON_BIN) -m restride audit --json docs/benchmarks/audit.json >.cache/audit.txt && mv .cache/audit.txt docs/benchmarks/audit.txt
 
@@ -51,13 +51,14 @@ lint: ## ruff and mypy --strict
 shaders: ## compile shaders/ to SPIR-V in src/restride/spirv
 	@$(SETUP) demo
 
-wheel: ## build the wheel and the source distribution into dist/
+wheel: ## build the wheels and the source distributions of restride and restride-lab into dist/
 	@$(SETUP) test
 	$(PYTHON_BIN) -m build
+	$(PYTHON_BIN) -m build --outdir dist lab
 
-release-check: ## build wheel and sdist twice, compare, check, try them in clean environments, and leave them in dist/ (RELEASE='--tag v1.2.3')
+release-check: ## build the wheels and sdists of restride and restride-lab twice, compare, check, try them in clean environments, and leave them in dist/ (RELEASE='--tag v1.2.3')
 	@$(SETUP) demo
 	@$(PYTHON_BIN) tools/release_check.py $(RELEASE)
 
 clean: ## remove what was built: .venv, dist, SPIR-V and caches (.cache keeps the kp wheel)
-	rm -rf .venv dist build demo_out src/restride/spirv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv dist build demo_out src/restride/spirv lab/src/restride_bench/spirv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -30,6 +30,7 @@ include_patterns = [
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "shaders/README.md",
+    "lab/README.md",
     "docs/*.md",
     "docs/benchmarks/*.md",
     "docs/notebooks/*.md",

@@ -12,16 +12,17 @@ import signal
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import conftest  # noqa: F401 - poses
-
 from restride.cli.doctor import Finding
 from restride.errors import DeviceLost, OutOfDeviceMemory, UnsupportedError
-from restride_bench import own, tuning
-from restride_bench.selftest import checks, speeds, worker
-from restride_bench.selftest.part import Job
 from restride_conformance.record import Verdict
 from restride_conformance.run.runner import Runner
+from restride_measure import own, tuning
+from restride_measure.selftest import checks, speeds, worker
+from restride_measure.selftest.part import Job
 
 
 def hang():

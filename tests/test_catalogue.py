@@ -490,7 +490,7 @@ def widths_of(shader: str) -> set[int]:
     return {kernel.constant("BITS") for each in kernels for kernel in each if kernel.shader == shader}
 
 
-NO_CASES = ("#", "bare_", "light_")
+NO_CASES = ("#", "light_")
 """Comments, and modules of the benchmark."""
 
 

@@ -6,19 +6,19 @@ import shlex
 import signal
 import subprocess
 import sys
-from importlib import import_module
+from importlib.metadata import EntryPoints
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import open_device
 
 import restride as rs
-from restride.cli import COMMANDS, main
+from conftest import open_device
+from restride.cli import command_modules, main
 from restride.cli.comparison import compare_bits, compare_limits
 from restride.cli.devices import cpu_model
 from restride.cli.doctor import Attempt
-from restride.cli.parser import parse, parse_index
+from restride.cli.parser import LABORATORY, parse, parse_index
 from restride.cli.process import UsageError, ending
 from restride.runtime import RUNTIMES, DeviceInfo
 from restride.runtime.kompute.device import INSTALL_KP
@@ -470,7 +470,19 @@ def test_no_command_prints_a_short_tour_whose_commands_exist(capsys):
     examples = [shlex.split(line.split("   ")[0]) for line in map(str.strip, lines) if line.startswith("restride ")]
     assert len(examples) == 5  # the sentence at its beginning, and four commands
     for _, *words in examples[1:]:
-        assert parse(map(import_module, COMMANDS), words).command == words[0]
+        assert parse(command_modules(), words).command == words[0]
+
+
+@pytest.mark.parametrize("name", sorted(LABORATORY))
+def test_a_command_of_the_laboratory_names_the_package_that_is_missing(name, monkeypatch, capsys):
+    monkeypatch.setattr("restride.cli.parser.entry_points", lambda **_: EntryPoints())
+    assert main([name, "--help"]) == 2
+    assert capsys.readouterr().err == (
+        f"restride: `restride {name}` is a command of the package restride-lab: pip install restride-lab, "
+        "or in a checkout pip install ./lab\n"
+    )
+    assert main(["--help"]) == 0
+    assert f"\n  {name} " not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("word", ["--help", "-h", "--version"])
@@ -483,7 +495,7 @@ def test_an_overview_imports_nothing_of_the_library(word, capsys):
     assert ours == {"restride", "restride.errors", *(f"restride.cli{part}" for part in ("", ".parser", ".process"))}
     # What all modules of commands together print is the same.
     with pytest.raises(SystemExit) as ended:
-        parse(map(import_module, COMMANDS), [word])
+        parse(command_modules(), [word])
     assert (ended.value.code, capsys.readouterr().out) == (0, done.stdout)
     assert main([word]) == 0
     assert capsys.readouterr().out == done.stdout
@@ -550,9 +562,9 @@ def test_a_full_stderr_keeps_no_result_back(tmp_path, monkeypatch):
     code, out, _ = in_a_shell("$restride reorder in.npy out.npy --layout 'HW->WH' 2>/dev/full")
     assert (code, out) == (0, "out.npy: u8[3,2]{1,0} from u8[2,3]{1,0}\n")
     assert np.load("out.npy").tolist() == [[0, 3], [1, 4], [2, 5]]
-    code, out, _ = in_a_shell("$restride bench --small --repeat 1 -k 'transpose u8 4095' --peers none 2>/dev/full")
+    code, out, _ = in_a_shell("$restride test --repro 'reorder u8[2,3] -> u8[2,3]{0,1}' 2>/dev/full")
     assert code == 0
-    assert "transpose u8 4095x4093" in out
+    assert "PASSED: 1 case" in out
 
 
 @pytest.mark.usefixtures("vulkan_device")

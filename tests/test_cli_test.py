@@ -15,10 +15,10 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from conftest import open_device
 from report_examples import example
 
 import restride
+from conftest import open_device
 from restride.cli import main
 from restride.cli.process import NothingSelected, as_interrupts, exit_for
 from restride.errors import DescriptorError

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from conftest import open_device
 
+from conftest import open_device
 from restride.runtime import RUNTIMES
 from restride_conformance import Case, Verdict, catalogue
 from restride_conformance.record import Target

@@ -15,10 +15,10 @@ from itertools import product
 import ml_dtypes
 import numpy as np
 import pytest
-from conftest import open_device
 from sampled import FULL, sample
 
 import restride as rs
+from conftest import open_device
 from restride.arithmetic import ROUNDINGS, arithmetic
 from restride.dtypes import DTYPES
 from restride.runtime import RUNTIMES

@@ -19,17 +19,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import open_device
 from numpy.testing import assert_array_equal as assert_equal
 
 import restride as rs
+from conftest import open_device
 from restride.runtime import choose, cuda_driver, list_devices
 from restride.runtime.instance import FD_SHARING
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor import cuda as cuda_tensors
 from restride.tensor import dlpack
-from restride_bench.selftest import checks
-from restride_bench.selftest.part import Job
+from restride_measure.selftest import checks
+from restride_measure.selftest.part import Job
 
 X = np.random.default_rng(23).standard_normal((6, 40, 5)).astype(np.float32)
 CPU, CUDA = (1, 0), (2, 1)

@@ -4,8 +4,8 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import open_device
 
+from conftest import open_device
 from restride import asarray
 from restride.cli import main
 from restride.cli.comparison import Comparison

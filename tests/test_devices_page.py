@@ -9,9 +9,9 @@ import pytest
 
 from restride.cli import main
 from restride.cli.process import UsageError
-from restride_bench.selftest.nameless import NAME, PATH
-from restride_bench.selftest.parts import GRACE, PARTS, TOTAL
-from restride_bench.selftest.table import LARGEST, SHARES, read, table
+from restride_measure.selftest.nameless import NAME, PATH
+from restride_measure.selftest.parts import GRACE, PARTS, TOTAL
+from restride_measure.selftest.table import LARGEST, SHARES, read, table
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = DOCS / "devices.md"

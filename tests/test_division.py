@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import open_device
 
 import restride as rs
+from conftest import open_device
 from restride.dtypes import DTYPES
 from restride.plan.convert import _are_short
 from restride.runtime import open_runtime

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import open_device
 from sampled import sample
 
 import restride as rs
+from conftest import open_device
 from restride.kernel import CANDIDATES, Choices, InvocationsChoice
 from restride_conformance import Case, Verdict, catalogue, run_case
 

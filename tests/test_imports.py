@@ -12,19 +12,26 @@ from pathlib import Path
 import pytest
 from judges import judge
 
-SOURCE = Path(__file__).resolve().parent.parent / "src"
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src"
+LAB = ROOT / "lab" / "src"
 BINDINGS = {"vulkan", "kp"}
 SHORT_NAMES = {"dask": "dask", "ome": "zarr", "xarray": "xarray"}
 """Modules of restride.interop that have a short name, and the packages that they need."""
-WINGS = ("restride_conformance", "restride_bench", "restride_like_check")
+WINGS = ("restride_conformance", "restride_measure")
+"""Packages of the same wheel that the library never imports."""
+LABORATORY = ("restride_bench", "restride_like_check")
+"""Packages of the wheel restride-lab, which the other one never imports."""
 
 
-def module_name(path: Path) -> str:
-    parts = path.relative_to(SOURCE).with_suffix("").parts
+def module_name(path: Path, source: Path = SOURCE) -> str:
+    parts = path.relative_to(source).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 FILES = {module_name(path): path for path in SOURCE.rglob("*.py")}
+OUTSIDE = {module_name(path, LAB): path for path in LAB.rglob("*.py")}
+OUTSIDE |= {f"tests.{path.stem}": path for path in (ROOT / "conftest.py", *(ROOT / "tests").glob("*.py"))}
 
 
 def statements(body, *, inside_functions: bool):
@@ -39,7 +46,8 @@ def statements(body, *, inside_functions: bool):
 def imported(name: str, *, inside_functions: bool = False) -> set[str]:
     """Every module that ``name`` imports; of ``from restride import desc`` that is restride.layout, not restride."""
     found = set()
-    for node in statements(ast.parse(FILES[name].read_text(encoding="utf-8")).body, inside_functions=inside_functions):
+    source = (FILES | OUTSIDE)[name].read_text(encoding="utf-8")
+    for node in statements(ast.parse(source).body, inside_functions=inside_functions):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         else:
@@ -97,6 +105,26 @@ def test_the_library_never_imports_the_wings():
     library = {name for name in FILES if part_of(name).split(".")[0] == "restride"}
     named = {needed for name in library for needed in ALL_IMPORTS[name] if needed.split(".")[0] in WINGS}
     assert named == set()
+
+
+def test_the_runner_imports_neither_what_measures_nor_the_laboratory():
+    others = {"restride_measure", *LABORATORY}
+    for name in FILES:
+        if part_of(name).split(".")[0] == "restride_conformance":
+            assert not {needed.split(".")[0] for needed in ALL_IMPORTS[name]} & others, name
+
+
+def test_neither_the_wheel_nor_its_tests_import_the_laboratory():
+    for name in (*FILES, *(name for name in OUTSIDE if name.startswith("tests."))):
+        needed = imported(name, inside_functions=True)
+        assert not {each.split(".")[0] for each in needed} & set(LABORATORY), name
+
+
+def test_the_laboratory_imports_no_private_name():
+    for name in OUTSIDE:
+        if name.split(".")[0] in LABORATORY:
+            private = {each for each in imported(name, inside_functions=True) if each.startswith("restride")}
+            assert not [each for each in private if any(part.startswith("_") for part in each.split("."))], name
 
 
 def test_few_modules_are_loose():

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import open_device
 
 import restride as rs
+from conftest import open_device
 from restride.runtime import choose, list_devices
 from restride.runtime.kompute.runtime import KomputeRuntime
 from restride.runtime.vulkan.runtime import VulkanRuntime

@@ -6,29 +6,29 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import open_device
 from sampled import sample
 from test_spirv_interface import DST, HEAD, INT64, KEEPS, LINE, MAIN, SRC, build
 
 import restride as rs
+from conftest import open_device
 from restride.cli import main
 from restride.errors import DescriptorError
 from restride.kernel import Binding, Choices, KernelSpec
 from restride.kernel.modules import load_module, manifest
 from restride.runtime import list_devices
 from restride.runtime.instance import physical_devices
-from restride_bench.own import has_clock
 from restride_conformance.record import Target, Verdict
 from restride_conformance.run.limits import BOUNDS, open_within
 from restride_conformance.run.runner import Runner
 from restride_conformance.sweep import catalogue
+from restride_measure.own import has_clock
 
 MOBILE = BOUNDS["mobile"]
 
 FIXTURES = (build,)
 
 
-@pytest.mark.parametrize("name", sorted(name for name in manifest() if not name.startswith("bare_")))
+@pytest.mark.parametrize("name", sorted(manifest()))
 def test_every_kernel_of_the_library_runs_on_every_device(name):
     assert MOBILE.exceeded(load_module(name)) == ""
 

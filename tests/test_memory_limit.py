@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import open_device
 
 import restride as rs
+from conftest import open_device
 from restride.runtime.instance import list_devices
 from restride.runtime.interface import RuntimeName
 from restride.runtime.vulkan.runtime import PIECE_BYTES, VulkanRuntime

@@ -16,12 +16,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import open_device
 from planned_cases import PlanRuntime, kernels_of
 from sampled import FULL, sample
 from spirv_kernels import glslang
 
 import restride as rs
+from conftest import open_device
 from restride.errors import DescriptorError, DeviceError, UnsupportedError
 from restride.kernel import Binding, KernelSpec, Limits
 from restride.kernel.modules import load_module, manifest, spirv_folder

@@ -1,7 +1,7 @@
 """``like=`` beside the libraries it names: bytes bit for bit, but where they are known to differ; floats in bounds.
 
 A sample of random images; RESTRIDE_TEST_FULL=1: 500 of bytes and 100 of other types for every profile and mode, and 336
-of every profile, mode and type in tests/test_profiles_page.py.
+of every profile, mode and type in lab/tests/test_profiles_page.py.
 """
 
 from __future__ import annotations

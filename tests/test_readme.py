@@ -16,7 +16,7 @@ from restride.plan import problem as parameters
 from restride.plan.convert import ELEMENT_TYPES
 from restride.plan.problem import Axis, table_words
 from restride.weights import MOST_TAPS, Request, resizing
-from restride_bench.workloads import catalogue
+from restride_measure.workloads import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -80,6 +80,7 @@ def test_signatures_are_the_real_ones(signature):
         "CONTRIBUTING.md",
         "SECURITY.md",
         "shaders/README.md",
+        "lab/README.md",
         "docs/api.md",
         "docs/arrays.md",
         "docs/benchmarks/README.md",

@@ -18,12 +18,13 @@ ROOT = release_check.ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 INFO = "restride-1.2.3.dist-info"
 METADATA = b"License-Expression: Apache-2.0\nLicense-File: LICENSE\nRequires-Python: >=3.11\nVersion: 1.2.3\n"
-WHEEL = dict.fromkeys(release_check.WHEEL_NEEDS, b"") | {
+WHEEL = dict.fromkeys(release_check.LIBRARY.wheel_needs, b"") | {
     f"{INFO}/METADATA": METADATA,
     f"{INFO}/licenses/LICENSE": b"",
     f"{INFO}/entry_points.txt": b"",
 }
-SDIST = dict.fromkeys(release_check.SDIST_NEEDS, b"")
+SDIST = dict.fromkeys(release_check.LIBRARY.sdist_needs, b"")
+LAB = '[project]\nversion = "1.2.3"\ndependencies = ["numpy", "restride==1.2.3"]\n'
 
 
 def wheel(folder, files, date=(2026, 1, 1, 0, 0, 0)):
@@ -69,7 +70,8 @@ def test_a_wheel_that_lacks_something(missing, tmp_path):
         ("restride/.DS_Store", "stray"),
         ("restride/old.py~", "stray"),
         ("tests/conftest.py", "no package of restride"),
-        ("restride_bench/large.bin", "more than 3000000"),
+        ("restride_bench/run.py", "no package of restride"),
+        ("restride_measure/large.bin", "more than 3000000"),
     ],
 )
 def test_a_wheel_that_holds_too_much(name, problem, tmp_path):
@@ -94,13 +96,18 @@ def test_two_builds_that_differ_are_named(tmp_path):
 
 
 def test_versions_agree():
-    problems = release_check.version_problems
+    def problems(tag, changelog, module='__version__ = "1.2.3"\n', lab=LAB):
+        return release_check.version_problems(tag, changelog, "1.2.3", module, lab)
+
     released = "## [Unreleased]\n\n## [1.2.3] - 2026-01-01\n"
-    assert problems("v1.2.3", released, "1.2.3", '__version__ = "1.2.3"\n') == []
-    assert problems(None, "", "1.2.3", '__version__ = "1.2.3"\n') == []
-    assert problems("1.2.3", released, "1.2.3", '__version__ = "1.2.3"\n') == ["the tag is 1.2.3, the version 1.2.3"]
-    assert "no section" in problems("v1.2.3", "## [Unreleased]\n", "1.2.3", '__version__ = "1.2.3"\n')[0]
-    assert problems(None, "", "1.2.3", '__version__ = "1.2.2"\n') == ["restride.__version__ is not 1.2.3"]
+    assert problems("v1.2.3", released) == []
+    assert problems(None, "") == []
+    assert problems("1.2.3", released) == ["the tag is 1.2.3, the version 1.2.3"]
+    assert "no section" in problems("v1.2.3", "## [Unreleased]\n")[0]
+    assert problems(None, "", '__version__ = "1.2.2"\n') == ["restride.__version__ is not 1.2.3"]
+    wrong = "lab/pyproject.toml is not of version 1.2.3, or does not need restride==1.2.3"
+    assert problems(None, "", lab=LAB.replace('version = "1.2.3"', 'version = "1.2.2"')) == [wrong]
+    assert problems(None, "", lab=LAB.replace("restride==", "restride>=")) == [wrong]
 
 
 def test_a_command_that_ends_with_another_code_is_an_error():
@@ -126,8 +133,16 @@ def test_only_pythons_that_start_are_taken(tmp_path, monkeypatch):
 def test_this_checkout_says_one_version_everywhere():
     version = PROJECT["project"]["version"]
     module = (ROOT / "src" / "restride" / "__init__.py").read_text(encoding="utf-8")
-    assert release_check.version_problems(None, "", version, module) == []
+    lab = (ROOT / "lab" / "pyproject.toml").read_text(encoding="utf-8")
+    assert release_check.version_problems(None, "", version, module, lab) == []
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_the_laboratory_is_built_as_the_library_is():
+    lab = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text(encoding="utf-8"))
+    assert lab["build-system"] == PROJECT["build-system"]
+    assert lab["project"]["requires-python"] == PROJECT["project"]["requires-python"]
+    assert (ROOT / "lab" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
 def test_pythons_of_the_check_are_those_of_the_project():

@@ -10,9 +10,9 @@ from typing import get_args
 
 import jsonschema
 import pytest
-from conftest import open_device
 from report_examples import PERF, PICTURE, example, many, outcome, wrong_picture
 
+from conftest import open_device
 from restride.cli.files import require_places
 from restride.cli.process import UsageError
 from restride.errors import DescriptorError, UnsupportedError

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import open_device
 
 import restride as rs
+from conftest import open_device
 from restride.kernel import RunsChoice
 from restride.plan.copy import copy_kernels
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from conftest import open_device
 from spirv_kernels import compile_kernels
 
 import restride as rs
+from conftest import open_device
 from restride.runtime import RUNTIMES
 from restride_conformance.case import Case
 from restride_conformance.record import Target, Verdict

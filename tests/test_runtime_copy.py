@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 import vulkan_kernels
-from conftest import open_device
 from vulkan_kernels import affine, barriers, bump, download, upload
 
+from conftest import open_device
 from restride.errors import DescriptorError
 from restride.runtime import choose, list_devices
 from restride.runtime.kompute.runtime import KomputeRuntime

@@ -87,3 +87,54 @@ def test_a_folder_and_a_loop_of_links_are_no_files(shipped, name):
         modules.manifest.cache_clear()
         with pytest.raises(DeviceError, match=name.replace(".", r"\.")):
             modules.load_module("bump")
+
+
+@pytest.fixture
+def added(tmp_path, monkeypatch, kernels):
+    """A folder of another package, with its module ``added_bump``."""
+    code = (kernels / "bump.spv").read_bytes()
+    (tmp_path / "added_bump.spv").write_bytes(code)
+    entry = {"sha256": hashlib.sha256(code).hexdigest(), "bytes": len(code), "source": "bump.comp", "defines": []}
+    entry |= {"local_size": [16, 1, 1], "bindings": 1, "constants": {}, "push": ["count"]}
+    (tmp_path / "manifest.json").write_text(json.dumps({"format": 2, "modules": {"added_bump": entry}}))
+    monkeypatch.setattr(modules, "_ADDED", {})
+    modules.load_module.cache_clear()
+    modules.interface_of.cache_clear()
+    yield tmp_path
+    modules.load_module.cache_clear()
+    modules.interface_of.cache_clear()
+
+
+def test_a_module_of_an_added_folder_loads_and_is_none_of_the_wheel(added):
+    with pytest.raises(DeviceError, match="unknown shader module 'added_bump'"):
+        modules.load_module("added_bump")
+    for _ in range(2):  # a folder may be added again
+        modules.add_folder(added)
+    assert modules.load_module("added_bump") == (added / "added_bump.spv").read_bytes()
+    assert modules.interface_of("added_bump").push == ("count",)
+    assert "added_bump" not in modules.manifest()
+
+
+def test_a_damaged_module_of_an_added_folder_is_refused(added):
+    modules.add_folder(added)
+    path = added / "added_bump.spv"
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(DeviceError, match="shader module 'added_bump' is damaged"):
+        modules.load_module("added_bump")
+
+
+def test_an_added_folder_needs_a_manifest_and_names_of_its_own(added, tmp_path_factory):
+    modules.add_folder(added)
+    other = tmp_path_factory.mktemp("other")
+    with pytest.raises(DeviceError, match=r"no shader modules: .*manifest\.json does not exist"):
+        modules.add_folder(other)
+    manifest = json.loads((added / "manifest.json").read_text())
+    (other / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DeviceError, match=r"the shader module 'added_bump' of .* has the name of another one"):
+        modules.add_folder(other)
+    entry = manifest["modules"]["added_bump"]
+    (other / "manifest.json").write_text(json.dumps(manifest | {"modules": {"mine": entry, "run_copy_32": entry}}))
+    with pytest.raises(DeviceError, match=r"the shader module 'run_copy_32' of .* has the name of another one"):
+        modules.add_folder(other)
+    with pytest.raises(DeviceError, match="unknown shader module 'mine'"):
+        modules.load_module("mine")

@@ -15,24 +15,24 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from conftest import open_device
 from judges import judge
 
+from conftest import open_device
 from restride.cli import main
 from restride.cli.doctor import Finding
 from restride.cli.process import Exit
 from restride.kernel import CANDIDATES
 from restride.runtime.choices_file import FOLDER_VARIABLE
-from restride_bench.selftest import checks, speeds
-from restride_bench.selftest import commands as selftest
-from restride_bench.selftest.nameless import nameless
-from restride_bench.selftest.part import Job, NotRun
-from restride_bench.selftest.parts import PARTS
-from restride_bench.selftest.speeds import MEASURED
-from restride_bench.selftest.table import SHARES
-from restride_bench.workloads import catalogue
 from restride_conformance.record import Verdict
 from restride_conformance.run.process import WorkerDied
+from restride_measure.selftest import checks, speeds
+from restride_measure.selftest import commands as selftest
+from restride_measure.selftest.nameless import nameless
+from restride_measure.selftest.part import Job, NotRun
+from restride_measure.selftest.parts import PARTS
+from restride_measure.selftest.speeds import MEASURED
+from restride_measure.selftest.table import SHARES
+from restride_measure.workloads import catalogue
 
 FAULTY = Path(__file__).with_name("faulty_part.py")
 USER, HOST, SECRET = "Quentin.Planted", "planted-host-17", "planted-secret-value"

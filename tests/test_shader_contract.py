@@ -289,7 +289,7 @@ def test_work_of_an_invocation_that_resamples():
 
 
 def test_the_contract_has_every_module_that_ships_but_those_written_by_hand():
-    assert set(interfaces()) == {name for name in manifest() if not name.startswith(("bare_", "equal_", "light_"))}
+    assert set(interfaces()) == {name for name in manifest() if not name.startswith(("equal_", "light_"))}
 
 
 @pytest.mark.parametrize("name", interfaces())

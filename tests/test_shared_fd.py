@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import open_device
 from numpy.testing import assert_array_equal as assert_equal
 from validated_process import messages
 
 import restride as rs
+from conftest import open_device
 from restride.runtime import ExternalMemory, choose, list_devices
 from restride.runtime.instance import FD_SHARING
 from restride.runtime.loader import package

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import runtime_process
 import vulkan_kernels
-from conftest import open_device
 from judges import judge
 from numpy.testing import assert_array_equal as assert_equal
 from runtime_process import passes
@@ -19,6 +18,7 @@ from validated_process import messages
 from vulkan_kernels import bump, slow
 
 import restride as rs
+from conftest import open_device
 from restride.runtime import choose, list_devices
 from restride.runtime.instance import open_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime

@@ -13,17 +13,17 @@ from typing import Self
 
 import numpy as np
 import pytest
-from conftest import open_device
 
 import restride as rs
+from conftest import open_device
 from restride.cli import main
 from restride.errors import DescriptorError, DeviceError, UnsupportedError
 from restride.kernel import CANDIDATES, NVIDIA, Choices
 from restride.ops.progress import Progress
 from restride.runtime.choices_file import FOLDER_VARIABLE, MOST_BYTES, choices_path, read_choices, write_choices
 from restride.runtime.instance import physical_devices
-from restride_bench import tuning
-from restride_bench.tuning import Tuning, tune
+from restride_measure import tuning
+from restride_measure.tuning import Tuning, tune
 
 OTHER = Choices("apart", "shared", "8", "many")
 
@@ -283,7 +283,7 @@ def test_the_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
         def step(self, text: str) -> None:
             seen.append((self.total, text))
 
-    monkeypatch.setattr("restride_bench.tuning.Progress", Seen)
+    monkeypatch.setattr("restride_measure.tuning.Progress", Seen)
     assert main(["tune"]) == 0
     assert {total for total, _ in seen} == {len(seen) - 1}
     assert seen[-1][1] == "cleared"
@@ -295,7 +295,7 @@ def test_the_table_says_what_was_chosen(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "restride_bench.tuning.tune",
+        "restride_measure.tuning.tune",
         lambda _, known, **__: known(made_up(neighbours=12.345, apart=1, registers=2, shared=3, few=4, many=5)),
     )
     assert main(["tune"]) == 0

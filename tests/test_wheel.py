@@ -1,4 +1,4 @@
-"""The wheel: for every system, complete, and at work in a clean environment that has no compiler."""
+"""The wheels of restride and restride-lab: for every system, complete, and at work where there is no compiler."""
 
 import hashlib
 import json
@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile")
-FOLDERS = ("src", "shaders", "tools", "tests")
-PACKAGES = ("restride", "restride_bench", "restride_conformance", "restride_like_check")
+SOURCES = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "conftest.py")
+FOLDERS = ("src", "shaders", "lab", "tools", "tests")
+PACKAGES = ("restride", "restride_conformance", "restride_measure")
+LAB_PACKAGES = ("restride_bench", "restride_like_check")
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 RUN_AN_OPERATION = """
@@ -39,7 +40,7 @@ def run(*command, **options):
 
 @pytest.fixture(scope="session")
 def dist(tmp_path_factory):
-    """A folder with the source distribution of this checkout, and the wheel that is built from it."""
+    """A folder with the source distributions of this checkout, and the wheels that are built from them."""
     # Built from a copy: the hook compiles into the tree that it builds from.
     checkout = tmp_path_factory.mktemp("checkout")
     for name in SOURCES:
@@ -48,35 +49,52 @@ def dist(tmp_path_factory):
         shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__", "spirv"))
     shutil.copy(ROOT / ".gitignore", checkout)
     folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, checkout)
+    for project in (checkout, checkout / "lab"):
+        run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, project)
     return folder
 
 
 @pytest.fixture(scope="session")
 def wheel(dist):
-    (path,) = dist.glob("*.whl")
+    (path,) = dist.glob("restride-*.whl")
     return path
 
 
-def test_wheel_is_for_every_python_and_system(wheel):
-    assert wheel.name == f"restride-{VERSION}-py3-none-any.whl"
-    with zipfile.ZipFile(wheel) as archive:
-        metadata = archive.read(f"restride-{VERSION}.dist-info/WHEEL").decode()
-    assert "Tag: py3-none-any" in metadata
-    assert "Root-Is-Purelib: true" in metadata
+@pytest.fixture(scope="session")
+def lab_wheel(dist):
+    (path,) = dist.glob("restride_lab-*.whl")
+    return path
 
 
-def test_wheel_holds_every_module_with_its_hash(wheel):
-    with zipfile.ZipFile(wheel) as archive:
-        manifest = json.loads(archive.read("restride/spirv/manifest.json"))
-        shipped = {name for name in archive.namelist() if name.startswith("restride/spirv/")}
-        assert manifest["modules"]
-        for name, entry in manifest["modules"].items():
-            code = archive.read(f"restride/spirv/{name}.spv")
-            assert hashlib.sha256(code).hexdigest() == entry["sha256"]
-            assert len(code) == entry["bytes"]
-    expected = {f"restride/spirv/{name}.spv" for name in manifest["modules"]}
-    assert shipped == expected | {"restride/spirv/manifest.json"}
+def test_wheels_are_for_every_python_and_system(wheel, lab_wheel):
+    for path, name in ((wheel, "restride"), (lab_wheel, "restride_lab")):
+        assert path.name == f"{name}-{VERSION}-py3-none-any.whl"
+        with zipfile.ZipFile(path) as archive:
+            metadata = archive.read(f"{name}-{VERSION}.dist-info/WHEEL").decode()
+        assert "Tag: py3-none-any" in metadata
+        assert "Root-Is-Purelib: true" in metadata
+
+
+def test_wheels_hold_every_module_with_its_hash(wheel, lab_wheel):
+    for path, folder in ((wheel, "restride/spirv"), (lab_wheel, "restride_bench/spirv")):
+        with zipfile.ZipFile(path) as archive:
+            manifest = json.loads(archive.read(f"{folder}/manifest.json"))
+            shipped = {name for name in archive.namelist() if name.startswith(f"{folder}/")}
+            assert manifest["modules"]
+            for name, entry in manifest["modules"].items():
+                code = archive.read(f"{folder}/{name}.spv")
+                assert hashlib.sha256(code).hexdigest() == entry["sha256"]
+                assert len(code) == entry["bytes"]
+        expected = {f"{folder}/{name}.spv" for name in manifest["modules"]}
+        assert shipped == expected | {f"{folder}/manifest.json"}
+
+
+def test_the_wheel_of_the_laboratory_holds_its_packages_alone(lab_wheel):
+    with zipfile.ZipFile(lab_wheel) as archive:
+        names = archive.namelist()
+        metadata = archive.read(f"restride_lab-{VERSION}.dist-info/METADATA").decode()
+    assert {name.split("/")[0] for name in names} == {*LAB_PACKAGES, f"restride_lab-{VERSION}.dist-info"}
+    assert f"Requires-Dist: restride=={VERSION}" in metadata
 
 
 def test_wheel_holds_the_glsl_and_the_type_marker(wheel):
@@ -92,7 +110,7 @@ def test_wheel_holds_the_glsl_and_the_type_marker(wheel):
 
 
 def test_sdist_holds_what_a_wheel_is_built_from(dist):
-    (path,) = dist.glob("*.tar.gz")
+    (path,) = dist.glob("restride-*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
     for needed in (
@@ -103,18 +121,18 @@ def test_sdist_holds_what_a_wheel_is_built_from(dist):
         "LICENSE",
     ):
         assert needed in names
-    assert not any(name.startswith("src/restride/spirv") for name in names)
+    assert not any(name.endswith(".spv") for name in names)
 
 
 @pytest.fixture(scope="session")
-def clean_python(wheel, tmp_path_factory):
-    """A new environment's interpreter: restride from the wheel, its dependencies borrowed from this environment."""
+def clean_python(wheel, lab_wheel, tmp_path_factory):
+    """A new environment's interpreter: both wheels, and their dependencies borrowed from this environment."""
     home = tmp_path_factory.mktemp("clean")
     run(sys.executable, "-m", "venv", "--without-pip", home)
     python = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     packages = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python)
-    run(*pip, "install", "--no-deps", "--no-index", wheel)
+    run(*pip, "install", "--no-deps", "--no-index", wheel, lab_wheel)
     # Only the directory: a .pth inside it, such as that of an editable restride, is not followed. It comes after the
     # wheel's own folder.
     (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")

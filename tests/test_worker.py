@@ -11,9 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from conftest import open_device
 
 import restride as rs
+from conftest import open_device
 from restride.kernel.modules import spirv_folder
 from restride.runtime import RUNTIMES
 from restride_conformance.case import Case

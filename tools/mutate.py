@@ -36,8 +36,8 @@ LONGEST_SECONDS = 3600
 _CAUGHT = (1, 6)
 """Exit codes of ``restride test``: a case failed; the device was lost, or hung."""
 
-TESTS = "tests/"
-"""Prefix of a fault's ``run`` that names tests, for faults that no case can show: files and options for pytest."""
+TESTS = ("tests/", "lab/tests/")
+"""Prefixes of a fault's ``run`` that names tests, for faults that no case can show: files and options for pytest."""
 
 _HEADING = "## What the cases catch"
 _SECTION = f"""\

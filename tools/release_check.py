@@ -1,9 +1,10 @@
-"""Check that a wheel and a source distribution can be published; leaves them in dist/, and their SBOM in build/.
+"""Check that restride and restride-lab can be published; leaves their files in dist/, and their SBOMs in build/.
 
-Both are built twice from copies of the checkout that differ in folder, umask, time zone and hash seed, and must be
-equal byte for byte. Their contents are listed and checked, and twine reads their metadata. The wheel is installed in
-clean environments and runs the demo there: with each installed Python, the oldest numpy and the newest. In the last
-environment, commands and library calls without a Vulkan loader must end in the error that names the fix.
+The wheel and the source distribution of each are built twice from copies of the checkout that differ in folder, umask,
+time zone and hash seed, and must be equal byte for byte. Their contents are listed and checked, and twine reads their
+metadata. The wheel of restride is installed in clean environments and runs the demo there: with each installed Python,
+the oldest numpy and the newest. In the last environment, commands and library calls without a Vulkan loader must end in
+the error that names the fix, and `restride bench` names restride-lab until its wheel is installed too.
 
     python tools/release_check.py                               with every Python from 3.11 to 3.14 that is here
     python tools/release_check.py --all-pythons --tag v1.2.3    none may be missing, and the versions must agree
@@ -26,6 +27,7 @@ import tomllib
 import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,15 +35,46 @@ TOOLS = ROOT / ".cache" / "release"
 """A virtual environment with the dependency group ``release`` and the build requirements."""
 
 MOST_BYTES = 3_000_000
-"""Most bytes of the wheel, and of the source distribution."""
+"""Most bytes of a wheel, and of a source distribution."""
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 OLDEST_NUMPY, LAST_PYTHON_OF_IT = "numpy==1.26.*", "3.12"
 """The oldest numpy that restride supports, and the last Python with wheels of it."""
 
-PACKAGES = ("restride", "restride_bench", "restride_conformance", "restride_like_check")
-WHEEL_NEEDS = ("restride/py.typed", "restride/spirv/manifest.json", "restride/shaders/README.md")
-SDIST_NEEDS = ("LICENSE", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "shaders/variants.txt", "tools/hatch_build.py")
+
+@dataclass(frozen=True)
+class Project:
+    """A package that is published.
+
+    name: of its distribution. folder: of its pyproject.toml, in the checkout.
+    packages: all that its wheel may hold. wheel_needs, sdist_needs: some of what its files must hold.
+    compiled: the folder of the SPIR-V, which its source distribution must not hold.
+    """
+
+    name: str
+    folder: str
+    packages: tuple[str, ...]
+    wheel_needs: tuple[str, ...]
+    sdist_needs: tuple[str, ...]
+    compiled: str
+
+
+LIBRARY = Project(
+    "restride",
+    ".",
+    ("restride", "restride_conformance", "restride_measure"),
+    ("restride/py.typed", "restride/spirv/manifest.json", "restride/shaders/README.md"),
+    ("LICENSE", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "shaders/variants.txt", "tools/hatch_build.py"),
+    "src/restride/spirv/",
+)
+LAB = Project(
+    "restride-lab",
+    "lab",
+    ("restride_bench", "restride_like_check"),
+    ("restride_bench/spirv/manifest.json", "restride_bench/audit/devices.toml", "restride_like_check/profiles.md"),
+    ("LICENSE", "README.md", "shaders/variants.txt", "build_hook.py", "tools/compile_shaders.py"),
+    "src/restride_bench/spirv/",
+)
 _STRAY = re.compile(r"(^|/)(__pycache__|\.[^/]+|[^/]+\.py[co]|[^/]+~)(/|$)")
 
 _LIBRARY_WORKS_WITHOUT_VULKAN = """
@@ -110,11 +143,11 @@ def differences(first: Path, second: Path) -> list[str]:
     return [f"two builds of {first.name} differ in {', '.join(names[:9]) or 'order, times or modes of their members'}"]
 
 
-def wheel_problems(path: Path, files: Mapping[str, bytes], version: str) -> list[str]:
+def wheel_problems(path: Path, files: Mapping[str, bytes], version: str, project: Project = LIBRARY) -> list[str]:
     """Messages about what a wheel lacks, and what it must not contain."""
-    info = f"restride-{version}.dist-info"
-    tops = {name.partition("/")[0] for name in files} - {*PACKAGES, info}
-    problems = [f"{path.name} has {top}, which is no package of restride" for top in sorted(tops)]
+    info = f"{project.name.replace('-', '_')}-{version}.dist-info"
+    tops = {name.partition("/")[0] for name in files} - {*project.packages, info}
+    problems = [f"{path.name} has {top}, which is no package of {project.name}" for top in sorted(tops)]
     metadata = files.get(f"{info}/METADATA", b"").decode()
     required = (
         "License-Expression: Apache-2.0",
@@ -123,17 +156,16 @@ def wheel_problems(path: Path, files: Mapping[str, bytes], version: str) -> list
         f"Version: {version}",
     )
     problems += [f"METADATA of {path.name} lacks {line!r}" for line in required if line not in metadata.splitlines()]
-    needed = (*WHEEL_NEEDS, f"{info}/licenses/LICENSE", f"{info}/entry_points.txt")
+    needed = (*project.wheel_needs, f"{info}/licenses/LICENSE", f"{info}/entry_points.txt")
     return problems + _common_problems(path, files, needed)
 
 
-def sdist_problems(path: Path, files: Mapping[str, bytes]) -> list[str]:
+def sdist_problems(path: Path, files: Mapping[str, bytes], project: Project = LIBRARY) -> list[str]:
     """Messages about what a source distribution lacks, and what it must not contain."""
-    compiled = sorted(name for name in files if name.startswith("src/restride/spirv/"))
+    compiled = sorted(name for name in files if name.startswith(project.compiled))
     problems = [f"{path.name} has {compiled[0]}, which the wheel's build makes"] if compiled else []
-    return problems + _common_problems(
-        path, {name: data for name, data in files.items() if name != ".gitignore"}, SDIST_NEEDS
-    )
+    kept = {name: data for name, data in files.items() if name != ".gitignore"}
+    return problems + _common_problems(path, kept, project.sdist_needs)
 
 
 def _common_problems(path: Path, files: Mapping[str, bytes], needed: Sequence[str]) -> list[str]:
@@ -143,9 +175,16 @@ def _common_problems(path: Path, files: Mapping[str, bytes], needed: Sequence[st
     return problems + [f"{path.name} has {name}, a stray file" for name in sorted(files) if _STRAY.search(name)]
 
 
-def version_problems(tag: str | None, changelog: str, version: str, module: str) -> list[str]:
-    """Messages if the module, and with ``tag`` the tag or the changelog, disagrees with pyproject.toml's version."""
+def version_problems(tag: str | None, changelog: str, version: str, module: str, lab: str) -> list[str]:
+    """Messages if a text disagrees with pyproject.toml's version.
+
+    module: restride/__init__.py. lab: the pyproject.toml of restride-lab, which needs restride of the same version.
+    changelog: looked at if there is a ``tag``, which must agree too.
+    """
     problems = [] if f'__version__ = "{version}"' in module else [f"restride.__version__ is not {version}"]
+    project = tomllib.loads(lab)["project"]
+    if project["version"] != version or f"restride=={version}" not in project["dependencies"]:
+        problems.append(f"lab/pyproject.toml is not of version {version}, or does not need restride=={version}")
     if tag is not None:
         problems += [] if tag == f"v{version}" else [f"the tag is {tag}, the version {version}"]
         if not re.search(rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE):
@@ -195,7 +234,7 @@ def install_tools() -> Path:
 
 
 def build(python: Path, folder: Path, place: str, umask: int, **variables: str) -> list[Path]:
-    """Build the source distribution, and the wheel from it, in a copy of the checkout in ``folder``."""
+    """Build each source distribution, and the wheel from it, in a copy of the checkout in ``folder``."""
     checkout = folder / place / "restride"
     listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT)
     for name in filter(None, listed.split("\0")):
@@ -204,11 +243,13 @@ def build(python: Path, folder: Path, place: str, umask: int, **variables: str) 
             shutil.copy(ROOT / name, checkout / name)
     dist = folder / place / "dist"
     date = run("git", "log", "-1", "--format=%ct", cwd=ROOT).strip()
-    run(
-        *(python, "-m", "build", "--no-isolation", "--outdir", dist, checkout),
-        env=os.environ | {"SOURCE_DATE_EPOCH": date} | variables,
-        umask=umask,
-    )
+    for project in (LIBRARY, LAB):
+        run(
+            *(python, "-m", "build", "--no-isolation", "--outdir", dist),
+            checkout / project.folder,
+            env=os.environ | {"SOURCE_DATE_EPOCH": date} | variables,
+            umask=umask,
+        )
     return sorted(dist.iterdir())
 
 
@@ -256,22 +297,38 @@ def try_without_vulkan(python: Path, folder: Path) -> None:
     run(command, "show", "f32[2,3]", cwd=folder, env=without)
 
 
+def try_lab(python: Path, wheel: Path, folder: Path) -> None:
+    """Check that `restride bench` names restride-lab, and that it measures once that is installed beside restride."""
+    command = (python.with_name("restride"), "bench", "--small", "--repeat", "1", "-k", "copy f32 16")
+    output = run(*command, code=2, cwd=folder, env=_outside())
+    if "pip install restride-lab" not in output:
+        raise ReleaseError(f"`restride bench` without restride-lab names no fix:\n{output}")
+    pip(python, "install", "--only-binary=:all:", "--no-index", wheel)
+    pip(python, "check")
+    output = run(*command, cwd=folder, env=_outside())
+    if "by-hand lab/shaders" not in output:
+        raise ReleaseError(f"`restride bench` of restride-lab does not run its own kernels:\n{output}")
+
+
 def _outside() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
-def write_sbom(tools: Path, python: Path, target: Path, version: str) -> None:
-    """Write the CycloneDX SBOM of an environment with only the wheel: restride and its dependencies."""
+def write_sbom(tools: Path, python: Path, project: Project, version: str) -> Path:
+    """Write the CycloneDX SBOM of an environment with only the project's wheel and what it needs; returns its path."""
+    target = ROOT / "build" / f"{project.name}.cdx.json"
     target.parent.mkdir(exist_ok=True)
     run(
-        *(tools.with_name("cyclonedx-py"), "environment", python, "--pyproject", ROOT / "pyproject.toml"),
+        *(tools.with_name("cyclonedx-py"), "environment", python),
+        *("--pyproject", ROOT / project.folder / "pyproject.toml"),
         *("--mc-type", "library", "--output-reproducible", "--of", "JSON", "-o", target),
     )
     record = json.loads(target.read_text(encoding="utf-8"))
     main = record["metadata"]["component"]
     names = {component["name"] for component in record["components"]}
-    if (main["name"], main["version"]) != ("restride", version) or not {"numpy", "ml_dtypes", "vulkan"} <= names:
+    if (main["name"], main["version"]) != (project.name, version) or not {"numpy", "ml_dtypes", "vulkan"} <= names:
         raise ReleaseError(f"{target} is of {main['name']} {main['version']} with {sorted(names)}")
+    return target
 
 
 def check(tag: str | None, pythons: Mapping[str, str], folder: Path) -> None:
@@ -283,43 +340,52 @@ def check(tag: str | None, pythons: Mapping[str, str], folder: Path) -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     module = (ROOT / "src" / "restride" / "__init__.py").read_text(encoding="utf-8")
-    problems = version_problems(tag, changelog, version, module)
+    lab = (ROOT / LAB.folder / "pyproject.toml").read_text(encoding="utf-8")
+    problems = version_problems(tag, changelog, version, module, lab)
     tools = install_tools()
     say("building twice")
     first = build(tools, folder, "one", 0o022, TZ="UTC", PYTHONHASHSEED="1")
     second = build(tools, folder, "another/place", 0o077, TZ="Asia/Tokyo", PYTHONHASHSEED="2")
-    wheel, sdist = sorted(first, key=lambda path: path.suffix != ".whl")
     for one, other in zip(first, second, strict=True):
         problems += differences(one, other)
-    in_wheel, in_sdist = members(wheel), members(sdist)
-    print(contents(wheel, in_wheel), contents(sdist, in_sdist), sep="\n", flush=True)
-    problems += wheel_problems(wheel, in_wheel, version) + sdist_problems(sdist, in_sdist)
+    wheels = {}
+    for project in (LIBRARY, LAB):
+        prefix = f"{project.name.replace('-', '_')}-{version}"
+        wheel, sdist = sorted(
+            (path for path in first if path.name.startswith(prefix)), key=lambda path: path.suffix != ".whl"
+        )
+        in_wheel, in_sdist = members(wheel), members(sdist)
+        print(contents(wheel, in_wheel), contents(sdist, in_sdist), sep="\n", flush=True)
+        problems += wheel_problems(wheel, in_wheel, version, project) + sdist_problems(sdist, in_sdist, project)
+        wheels[project] = wheel
     if problems:
         raise ReleaseError("\n".join(problems))
-    run(tools, "-m", "twine", "check", "--strict", wheel, sdist)
+    run(tools, "-m", "twine", "check", "--strict", *first)
     for name, interpreter in pythons.items():
         newest = "numpy>=2"
         for numpy in (newest,) if PYTHONS.index(name) > PYTHONS.index(LAST_PYTHON_OF_IT) else (OLDEST_NUMPY, newest):
             start = time.monotonic()
             python = environment(folder / "clean", interpreter)
-            device = try_wheel(python, wheel, numpy, folder)
+            device = try_wheel(python, wheels[LIBRARY], numpy, folder)
             say(f"Python {name}, {numpy}: {device}, {time.monotonic() - start:.0f} s")
     try_without_vulkan(python, folder)
     say("without a Vulkan loader: the errors name the fix")
-    sbom = ROOT / "build" / "restride.cdx.json"
-    write_sbom(tools, python, sbom, version)
+    sboms = [write_sbom(tools, python, LIBRARY, version)]
+    try_lab(python, wheels[LAB], folder)
+    say("restride-lab: named where it is missing, and measures where it is installed")
+    sboms.append(write_sbom(tools, python, LAB, version))
     dist = ROOT / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     dist.mkdir()
-    for path in (wheel, sdist):
+    for path in first:
         shutil.copy(path, dist)
-    for path in (dist / wheel.name, dist / sdist.name, sbom):
+    for path in (*(dist / path.name for path in first), *sboms):
         print(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(ROOT)}")
 
 
 def main() -> int:
     """Run the command line; the exit code is 0 if the files may be published."""
-    parser = argparse.ArgumentParser(description="check that the wheel and the source distribution can be published")
+    parser = argparse.ArgumentParser(description="check that restride and restride-lab can be published")
     parser.add_argument("--all-pythons", action="store_true", help=f"fail if one of {', '.join(PYTHONS)} is missing")
     parser.add_argument("--tag", help="the release's tag: the version and the changelog must agree with it")
     parser.add_argument("--python", nargs="+", choices=PYTHONS, default=PYTHONS, help="try these only")

@@ -2,6 +2,7 @@
 # Bring this checkout to where `make demo` or `make test` can run, and say each step before it is done.
 #
 #   bash tools/setup.sh demo    Vulkan loader and drivers, .venv with restride, shaders
+#   bash tools/setup.sh lab     also restride-lab, of the folder lab/, and its shaders
 #   bash tools/setup.sh test    also the test tools, validation layers, spirv-tools and kp
 #
 # System packages come through apt where this is Debian or Ubuntu and root or passwordless sudo is there; elsewhere
@@ -160,22 +161,26 @@ for line in tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires
 is_stamped() { [ -f "$1" ] && [ "$(cat "$1")" = "$2" ]; }
 
 install_package() {
-    local fingerprint group=() pip=($VENV/bin/python -m pip --disable-pip-version-check)
-    fingerprint="$(pwd; cksum pyproject.toml tools/setup.sh; $VENV/bin/python --version)"
-    if is_stamped "$STAMP" "$fingerprint" || { [ "$LEVEL" = demo ] && is_stamped "$VENV/.restride-test" "$fingerprint"; }; then
-        return
-    fi
+    local fingerprint level levels more=() pip=($VENV/bin/python -m pip --disable-pip-version-check)
+    fingerprint="$(pwd; cksum pyproject.toml lab/pyproject.toml tools/setup.sh; $VENV/bin/python --version)"
+    levels="demo lab test" # each installs what those before it do
+    for level in "$LEVEL" ${levels#*"$LEVEL"}; do
+        if is_stamped "$VENV/.restride-$level" "$fingerprint"; then
+            return
+        fi
+    done
     # The compiler stays in .venv, where a changed shader needs it; so the package is built without an environment of
     # its own. Dependency groups need pip 25.1.
     mkdir -p .cache
     build_requirements >.cache/build-requirements.txt
     step "installing the build tools into $VENV" "${pip[@]}" install 'pip>=25.1' -r .cache/build-requirements.txt
-    [ "$LEVEL" = test ] && group=(--group dev)
-    step "installing restride into $VENV" "${pip[@]}" install --no-build-isolation -e '.[demo]' ${group[@]+"${group[@]}"}
+    [ "$LEVEL" = demo ] || more+=(-e ./lab)
+    [ "$LEVEL" = test ] && more+=(--group dev)
+    step "installing restride into $VENV" "${pip[@]}" install --no-build-isolation -e '.[demo]' ${more[@]+"${more[@]}"}
     echo "$fingerprint" >"$STAMP"
 }
 
-case "$LEVEL" in demo | test) ;; *) fail "usage: bash tools/setup.sh demo|test" ;; esac
+case "$LEVEL" in demo | lab | test) ;; *) fail "usage: bash tools/setup.sh demo|lab|test" ;; esac
 
 make_venv
 if has_apt; then
@@ -189,6 +194,9 @@ elif [ ! -f "$STAMP" ]; then
 fi
 install_package
 $VENV/bin/python tools/compile_shaders.py >&2
+if [ "$LEVEL" != demo ]; then
+    $VENV/bin/python tools/compile_shaders.py --shaders lab/shaders --target lab/src/restride_bench/spirv >&2
+fi
 if [ "$LEVEL" = test ]; then
     $VENV/bin/python tools/build_kp.py >&2
 fi

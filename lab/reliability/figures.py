@@ -1,6 +1,6 @@
 """The figures that a part of `make reliability` measures, with their goals, and the command line of every part.
 
-    python tools/reliability/PART.py [--small] [--seed N] [--write FILE.json]
+    python lab/reliability/PART.py [--small] [--seed N] [--write FILE.json]
 
 A part is a script of this folder with a function ``measure(small, seed)`` that ends with ``run_part(measure)``.
 """

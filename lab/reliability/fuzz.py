@@ -1,7 +1,7 @@
 """Hostile inputs for every reader: it must read each, or refuse it with a typed error, within a second and 64 MiB.
 
-    python tools/reliability/fuzz.py [--small] [--seed N] [--write FILE.json]
-    python tools/reliability/fuzz.py --reader NAME [--count N] [--seed N]     one reader, in this process
+    python lab/reliability/fuzz.py [--small] [--seed N] [--write FILE.json]
+    python lab/reliability/fuzz.py --reader NAME [--count N] [--seed N]     one reader, in this process
 
 Each reader (``readers.py``) has its own process, whose memory is measured. Inputs are valid ones with up to six
 mistakes. If the package atheris is installed, libFuzzer chooses among them by the branches that they reach.

@@ -1,6 +1,6 @@
 """Inject faults at every driver call: each call of each scenario fails in turn, with each code that it may return.
 
-    python tools/reliability/injection.py [--small] [--seed N] [--only TEXT]
+    python lab/reliability/injection.py [--small] [--seed N] [--only TEXT]
 
 After each fault there must be a typed error or the right result; every destination untouched or complete; the same
 device working again, unless it was lost; as many objects destroyed as created; and a fresh device that works. Faults

@@ -1,6 +1,6 @@
 """Find leaks of memory, file descriptors, threads, pipelines and caches over thousands of operations, or of devices.
 
-    python tools/reliability/leaks.py [--small] [--seed N] [--write FILE.json]
+    python lab/reliability/leaks.py [--small] [--seed N] [--write FILE.json]
 
 Each runtime works in its own process. Samples are taken in a settled state: nothing pending, garbage collected,
 `trim()` called, and the C library's free memory returned to the system, which it does not do by itself. Other

@@ -34,8 +34,6 @@ from restride.runtime.vulkan import program
 from restride.weights.rows import MOST_OF_GRADIENT
 from restride_bench.audit.record import changes, read_record
 from restride_bench.audit.times import read_benchmark
-from restride_bench.selftest import table as selftest
-from restride_bench.selftest.table import table
 from restride_conformance import commands, selection, sweep
 from restride_conformance.case import Case
 from restride_conformance.operations import require_valid
@@ -46,6 +44,8 @@ from restride_conformance.report.file import read_json
 from restride_conformance.report.junit import write_junit
 from restride_conformance.report.page import write_page
 from restride_conformance.shader import contract
+from restride_measure.selftest import table as selftest
+from restride_measure.selftest.table import table
 
 CORPUS = Path(__file__).resolve().parents[2] / "tests" / "corpus"
 """Inputs that once failed: a file for each reader, one Python bytes literal per line."""

@@ -1,6 +1,6 @@
 """Run `make reliability`: every part of this folder, one after the other, then print a table of their figures.
 
-    python tools/reliability/run.py [PART ...] [--seed N] [--again] [--page]
+    python lab/reliability/run.py [PART ...] [--seed N] [--again] [--page]
 
 Results are stored in .cache/reliability by commit and seed: a run that was stopped continues with the part that it was
 in, and ``--again`` measures everything anew. ``--page`` writes the table into docs/reliability.md, with the commit, the
@@ -26,14 +26,14 @@ PAGE = ROOT / "docs" / "reliability.md"
 START, END = "<!-- figures: make reliability -->", "<!-- end of figures -->"
 
 PARTS: dict[str, tuple[str, ...]] = {
-    "leaks": ("tools/reliability/leaks.py",),
-    "injection": ("tools/reliability/injection.py",),
-    "threads": ("tools/reliability/threads.py",),
-    "interrupts": ("tools/reliability/interrupts.py",),
-    "profiles": ("tools/reliability/profiles.py",),
-    "soak": ("tools/soak.py", "--minutes", "30"),
-    "fuzz": ("tools/reliability/fuzz.py",),
-    "tampering": ("tools/reliability/tampering.py",),
+    "leaks": ("lab/reliability/leaks.py",),
+    "injection": ("lab/reliability/injection.py",),
+    "threads": ("lab/reliability/threads.py",),
+    "interrupts": ("lab/reliability/interrupts.py",),
+    "profiles": ("lab/reliability/profiles.py",),
+    "soak": ("lab/reliability/soak.py", "--minutes", "30"),
+    "fuzz": ("lab/reliability/fuzz.py",),
+    "tampering": ("lab/reliability/tampering.py",),
 }
 """The command line of each part, without the interpreter; ``--seed`` and ``--write`` are appended."""
 

@@ -1,6 +1,6 @@
 """Soak: random cases for minutes, each judged against the numpy reference, while the process's memory is watched.
 
-    python tools/soak.py [--minutes 30] [--seed N] [--runtime vulkan|kompute] [--write FILE.json]
+    python lab/reliability/soak.py [--minutes 30] [--seed N] [--runtime vulkan|kompute] [--write FILE.json]
 
 The minutes are shared by the runtimes. Half of the cases are those of the catalogue ci with other values, the others
 are drawn as tools/make_layout_cases.py, make_arithmetic_cases.py and make_resampling_cases.py draw theirs; one in eight
@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "reliability"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import make_arithmetic_cases
 import make_layout_cases
 import make_resampling_cases
@@ -39,7 +39,7 @@ from restride_conformance import Case, Outcome, Verdict, catalogue, run_case
 from restride_conformance.case import OPERATIONS
 from restride_conformance.record import Target
 
-RUNNING = Path(__file__).resolve().parent.parent / ".cache"
+RUNNING = Path(__file__).resolve().parents[2] / ".cache"
 """The folder of the files with the cases that are running, one for each process, for after a crash."""
 
 _SHOWN_SECONDS = 15.0

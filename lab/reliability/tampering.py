@@ -1,6 +1,6 @@
 """Tamper with shader modules: each changed module must be refused before the driver sees a byte of it.
 
-    python tools/reliability/tampering.py [--small] [--seed N] [--write FILE.json]
+    python lab/reliability/tampering.py [--small] [--seed N] [--write FILE.json]
 
 Copies of the package's modules, or of their manifest, are changed on disk, and a pipeline is asked for. What counts is
 whether ``vkCreateShaderModule`` was called, which is looked at in the table of the device's functions.

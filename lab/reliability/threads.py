@@ -1,6 +1,6 @@
 """Eight threads run random operations on devices that they share, open or close, while locks yield at random.
 
-    python tools/reliability/threads.py [--small] [--seed N] [--write FILE.json]
+    python lab/reliability/threads.py [--small] [--seed N] [--write FILE.json]
 
 Each scenario runs in a process of its own, with a time limit: a crash or a hang is a figure that missed its goal. What
 a thread reads must equal, bit for bit, what the same operation gave before without other threads, where it was judged
@@ -23,12 +23,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for soak
 from figures import Figure, run_part
 
 Array = np.ndarray[Any, Any]

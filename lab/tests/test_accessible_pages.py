@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from conftest import open_device
 from report_examples import example, many, passed, wrong_picture
 from test_bench import report as bench_report
 from test_bench_growth import made_up
@@ -14,14 +13,15 @@ from test_devices_page import NEWER
 from test_page import ALL_OPERATIONS
 
 import restride as rs
+from conftest import open_device
 from restride_bench.charts import chart_file, draw_bars, draw_growth
-from restride_bench.selftest.page import page as selftest_page
-from restride_bench.workloads import BY_AXES, BY_BYTES
 from restride_conformance.record import Verdict
 from restride_conformance.report.page import write_page
+from restride_measure.selftest.page import page as selftest_page
+from restride_measure.workloads import BY_AXES, BY_BYTES
 
 WIDTHS = (400, 1200, 2000)
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 OPTIONS = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],

@@ -43,15 +43,15 @@ from restride_bench.audit.traffic import (
     Traffic,
     _through_cache,
 )
-from restride_bench.workloads import TTC57, Move, Relayout, Workload, catalogue
 from restride_conformance import Case
 from restride_conformance.shader.part import SteeredLimits
+from restride_measure.workloads import TTC57, Move, Relayout, Workload, catalogue
 
 FEW = replace(GPU, choices=replace(GPU.choices, invocations="few"))
 WORDS = SteeredLimits(**vars(FEW), widest_element=4, shortcuts=False)
 TRANSPOSED = Workload("t", "g", "f32[64,64]", Move((1, 0)))
 WORKLOADS = {workload.name: workload for workload in catalogue(is_small=True)}
-BENCHMARKS = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
+BENCHMARKS = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"
 SPIRV_VAL = Path(sys.executable).with_name("spirv-val")
 
 

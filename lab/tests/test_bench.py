@@ -13,20 +13,21 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import open_device
 
 import restride as rs
+from conftest import open_device
 from restride.cli import main
 from restride.cli.devices import cpu_model
 from restride.errors import UnsupportedError
 from restride.runtime import RUNTIMES
-from restride_bench import own, peers
-from restride_bench import run as bench_run
+from restride_bench import peers
 from restride_bench.charts import chart_file, draw_bars, require_matplotlib
-from restride_bench.offer import MEASURES, Absent, Offer
 from restride_bench.report import FORMAT, Report, table
-from restride_bench.run import WARM_UP, Columns, Disagreement, Result, timed_rounds, warnings
-from restride_bench.workloads import TTC57, Goal, Move, Rival, Workload
+from restride_measure import own
+from restride_measure import run as bench_run
+from restride_measure.offer import MEASURES, Absent, Offer
+from restride_measure.run import WARM_UP, Columns, Disagreement, Result, timed_rounds, warnings
+from restride_measure.workloads import TTC57, Goal, Move, Rival, Workload
 
 COPY = Workload("copy f32 1000", "copies", "f32[1000]", Move((0,)), (Goal("numpy", 2.0),))
 TURN = Workload(
@@ -37,6 +38,14 @@ TURN = Workload(
     (Goal("own copy", 1.5), Goal(seconds=400e-6), Goal("pillow")),
     (Rival("own copy", "f32[200]", Move((0,))),),
 )
+
+
+def test_help_fills_prose_and_keeps_tables(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["bench", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "\n          kernel    what the device itself says it took\n" in text
+    assert re.search(r"\npeers:    by-hand, .*\n {10}\S", text)
 
 
 def report(**changes):
@@ -181,10 +190,10 @@ def test_a_chart_is_the_same_file_again_in_both_formats():
 def test_charts_need_an_extra_which_the_error_names(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(UnsupportedError, match=r"charts need matplotlib: pip install 'restride\[charts\]'"):
+    with pytest.raises(UnsupportedError, match=r"charts need matplotlib: pip install 'restride-lab\[charts\]'"):
         require_matplotlib()
     assert main(["bench", "--chart", str(tmp_path / "here.svg")]) == 2, "before anything is measured"
-    assert "pip install 'restride[charts]'" in capsys.readouterr().err
+    assert "pip install 'restride-lab[charts]'" in capsys.readouterr().err
 
 
 def test_every_round_runs_all_columns_and_warm_up_does_not_count():

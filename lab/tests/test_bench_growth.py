@@ -10,8 +10,8 @@ from test_bench import report
 
 from restride.cli import main
 from restride_bench.charts import chart_file, draw_growth
-from restride_bench.run import Result
-from restride_bench.workloads import BY_AXES, BY_BYTES, growth, result_bytes, result_elements
+from restride_measure.run import Result
+from restride_measure.workloads import BY_AXES, BY_BYTES, growth, result_bytes, result_elements
 
 pytest.importorskip("matplotlib")
 DEVICE = {"name": "A device", "driver": "drv", "driver_version": "1.2", "limits": {"max_buffer_range": 1 << 27}}

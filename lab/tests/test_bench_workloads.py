@@ -7,18 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import open_device
 from judges import judge
 
 import restride as rs
+from conftest import open_device
 from restride.errors import DeviceTimeout
 from restride.runtime.loader import TIMEOUT
-from restride_bench import own
-from restride_bench.offer import Absent
 from restride_bench.peers import PEERS, open_peers
 from restride_bench.peers.vulkan import Raw
-from restride_bench.run import columns_of, compare, timed_rounds, tolerance
-from restride_bench.workloads import (
+from restride_measure import own
+from restride_measure.offer import Absent
+from restride_measure.run import columns_of, compare, timed_rounds, tolerance
+from restride_measure.workloads import (
     BY_AXES,
     Boxes,
     Calls,
@@ -42,7 +42,7 @@ from restride_bench.workloads import (
     useful_bytes,
 )
 
-SHADERS = Path(__file__).resolve().parent.parent / "shaders"
+SHADERS = Path(__file__).resolve().parents[1] / "shaders"
 FULL, SMALL = catalogue(), catalogue(is_small=True)
 NAMES = [workload.name for workload in FULL]
 

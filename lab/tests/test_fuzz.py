@@ -1,4 +1,4 @@
-"""Hostile texts and files: each is read or refused with a typed error; tools/reliability/fuzz.py feeds far more."""
+"""Hostile texts and files: each is read or refused with a typed error; lab/reliability/fuzz.py feeds far more."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from restride.errors import DescriptorError, DeviceError
 from restride.kernel import modules
 from restride.runtime.specialization import specialized
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools" / "reliability"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "reliability"))
 import fuzz
 import readers
 

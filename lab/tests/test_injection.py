@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import open_device
 from sampled import SEED
 
 import restride as rs
+from conftest import open_device
 from restride.runtime import RUNTIMES, choose, instance, list_devices
 from restride.runtime.loader import result_name
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools" / "reliability"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "reliability"))
 import injection
 import vulkan_double
 from scenarios import FAMILIES, SCENARIOS

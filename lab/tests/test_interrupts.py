@@ -12,8 +12,8 @@ import pytest
 
 import restride as rs
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tools" / "reliability"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "lab" / "reliability"))
 import interrupts  # noqa: E402  tools/ is no package
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells when a command handles signals")

@@ -1,4 +1,4 @@
-"""Nothing grows: the small form of tools/reliability/leaks.py, and what a dropped device or bins of a pool leave."""
+"""Nothing grows: the small form of lab/reliability/leaks.py, and what a dropped device or bins of a pool leave."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import open_device
 
 import restride as rs
+from conftest import open_device
 from restride.runtime.interface import RuntimeName
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tools" / "reliability"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "lab" / "reliability"))
 import leaks  # noqa: E402  tools/ is no package
 
 BOTH = pytest.mark.parametrize("runtime", ["vulkan", "kompute"])

@@ -18,7 +18,7 @@ from restride_like_check.comparison import row_of
 from restride_like_check.images import DIRECTIONS, SIZES, image, sizes_of
 from restride_like_check.page import cells, head, limit_text, page
 
-PAGE = (Path(__file__).resolve().parent.parent / "docs" / "profiles.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "profiles.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 SECTIONS = dict(re.findall(r"^### ([\w-]+): .*?$\n(.*?)(?=^### |\Z)", PAGE, re.DOTALL | re.MULTILINE))
 SAMPLE = 112 if FULL else 2
@@ -199,7 +199,7 @@ def test_large_cells_of_opencv_s_area_are_left_out():
 @pytest.mark.usefixtures("vulkan_device")
 def test_fresh_images_are_within_what_is_stated(monkeypatch):
     installed("opencv")
-    monkeypatch.syspath_prepend(Path(__file__).resolve().parent.parent / "tools" / "reliability")
+    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[1] / "reliability")
     figures = list(importlib.import_module("profiles").measure(small=True, seed=3))
     assert len(figures) >= 1
     assert all(figure.met for figure in figures), figures

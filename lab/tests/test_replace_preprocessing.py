@@ -11,7 +11,7 @@ from restride.cli import main
 from restride_like_check.images import photograph
 from restride_like_check.page import MODES, PHOTOGRAPH, results
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "replace_preprocessing.md").read_text(encoding="utf-8")
 SECTIONS = {text.split("\n", 1)[0]: text for text in PAGE.split("\n## ")[1:]}
 MODULES = {"Pillow": "PIL", "OpenCV": "cv2", "torch": "torch"}

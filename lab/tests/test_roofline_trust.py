@@ -15,8 +15,8 @@ from restride_bench.audit.compiler import Key, compile_kernels
 from restride_bench.audit.recording import GPU, Dispatch, recorded
 from restride_bench.audit.roofline import Device, Prediction, Work, known_devices, predicted
 from restride_bench.audit.traffic import Tracer
-from restride_bench.workloads import Move, Workload
 from restride_conformance.shader.part import SteeredLimits
+from restride_measure.workloads import Move, Workload
 
 DEVICES = known_devices()
 CARDS = ("RX 6900 XT", "RX 580", "Arc A770", "RTX 4090", "H200")

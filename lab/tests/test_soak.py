@@ -14,7 +14,7 @@ import restride as rs
 from restride_conformance import Case, Outcome, Verdict
 from restride_conformance.case import OPERATIONS
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "reliability"))
 import soak
 
 

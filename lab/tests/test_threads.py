@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import open_device
 
 import restride as rs
+from conftest import open_device
 from restride.runtime import RUNTIMES
 
-ROOT = Path(__file__).resolve().parent.parent
-SCRIPT = ROOT / "tools" / "reliability" / "threads.py"
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "lab" / "reliability" / "threads.py"
 
 
 def run(scenario: str, runtime: str, devices: int, count: int, before: str = "") -> subprocess.CompletedProcess[str]:

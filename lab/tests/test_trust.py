@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import open_device
 
 import restride as rs
+from conftest import open_device
 from restride.cli import main
 from restride.errors import DeviceError
 from restride.kernel import modules
@@ -18,10 +18,10 @@ from restride.runtime.kompute.device import KomputeDevice
 from restride.runtime.vulkan.device import LogicalDevice
 from restride_conformance.run import runner
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools" / "reliability"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "reliability"))
 import tampering
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -100,7 +100,7 @@ def test_the_page_on_security_names_what_the_code_checks():
     page = (ROOT / "docs" / "security.md").read_text("utf-8")
     for path in re.findall(r"\]\(([^)#]+)", page):
         assert (ROOT / "docs" / path).exists(), path
-    for word in re.findall(r"`((?:src|tools|tests)/[^`]+)`", page):
+    for word in re.findall(r"`((?:src|lab|tools|tests)/[^`]+)`", page):
         assert (ROOT / word).exists(), word
     for text in ((ROOT / "README.md").read_text("utf-8"), (ROOT / "docs" / "reliability.md").read_text("utf-8")):
         assert "security.md" in text

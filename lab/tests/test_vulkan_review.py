@@ -17,10 +17,10 @@ from restride.runtime.loader import package
 from restride.runtime.vulkan import memory
 from restride.runtime.vulkan.runtime import PIECE_BYTES, VulkanRuntime
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools" / "reliability"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "reliability"))
 import vulkan_double
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = (modules,)
 MODES = pytest.mark.parametrize("staging", [False, True], ids=["in-place", "staging"])
 
@@ -171,12 +171,13 @@ def test_a_barrier_of_a_work_group_orders_its_shared_memory(name):
 
 def test_the_page_names_what_exists():
     page = (ROOT / "docs" / "vulkan_review.md").read_text(encoding="utf-8")
+    files = [*(ROOT / "tests").glob("test_*.py"), *(ROOT / "lab" / "tests").glob("test_*.py")]
     tests = {
         name
-        for file in (ROOT / "tests").glob("test_*.py")
+        for file in files
         for name in re.findall(r"^def (test_\w+)", file.read_text(encoding="utf-8"), re.MULTILINE)
     }
-    named = set(re.findall(r"`(test_\w+)`", page)) - {file.stem for file in (ROOT / "tests").glob("test_*.py")}
+    named = set(re.findall(r"`(test_\w+)`", page)) - {file.stem for file in files}
     assert len(named) > 15
     assert named <= tests
     symbols = set(re.findall(r"`([A-Z]\w+)\.(\w+)`", page))

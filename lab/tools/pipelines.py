@@ -1,6 +1,6 @@
 """Run what docs/preprocess.md shows beside what it replaces, and streams of 1080p frames: differences, times, memory.
 
-    python tools/pipelines.py [--write docs/preprocess.md]
+    python lab/tools/pipelines.py [--write docs/preprocess.md]
 
 The sections with a ``before`` and an ``after`` are taken from the page itself. Both run in turn on photographs that
 scikit-image ships; a time is the median of the rounds, of calls after the first, with the result read back. Takes less
@@ -25,7 +25,7 @@ import restride as rs
 from restride_bench.scale.ways import resident
 from restride_like_check.images import photograph
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "preprocess.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "preprocess.md"
 PHOTOGRAPHS = ("coffee.png", "retina.jpg")
 
 SECONDS = 2.0
@@ -39,8 +39,8 @@ _HEADING = "## How long it takes"
 _SECTION = f"""\
 {_HEADING}
 
-`python tools/pipelines.py --write docs/preprocess.md` writes this section in less than a minute. Times are medians of
-calls after the first, from a numpy array to a numpy array, both sides in turn; the difference is the largest of any
+`python lab/tools/pipelines.py --write docs/preprocess.md` writes this section in less than a minute. Times are medians
+of calls after the first, from a numpy array to a numpy array, both sides in turn; the difference is the largest of any
 element. The ratio is restride's time divided by the time before: below 1 restride is faster. Measured on
 {{device}}, with {{cores}} cores for either side.
 

@@ -1,6 +1,6 @@
 """Draw the pictures of docs/scale.md that are not measured: seams of chunks, and how often chunks of a source are read.
 
-    python tools/scale_pictures.py [FOLDER]
+    python lab/tools/scale_pictures.py [FOLDER]
 
 FOLDER is docs/images by default. Needs scikit-image, whose photograph is resized, and matplotlib.
 """
@@ -111,4 +111,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1] / "docs" / "images")
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "docs" / "images")

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 
 from restride.errors import RestrideError
-from restride_bench.workloads import Array, Workload
+from restride_measure.workloads import Array, Workload
 
 Measure: TypeAlias = Literal["resident", "kernel", "numpy", "processor"]
 MEASURES: tuple[Measure, ...] = ("resident", "kernel", "numpy", "processor")

@@ -18,8 +18,8 @@ from restride.plan.copy import copy_kernels
 from restride.runtime.interface import rounded
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor.device import Device
-from restride_bench.offer import Offer
-from restride_bench.workloads import (
+from restride_measure.offer import Offer
+from restride_measure.workloads import (
     MEAN,
     STD,
     Array,

@@ -17,13 +17,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-import restride as rs
 from restride.errors import OutOfDeviceMemory
 from restride.tensor.device import Device
-from restride_bench import own
-from restride_bench.offer import Measure, Offer, Peer
-from restride_bench.own import COPY, OURS
-from restride_bench.workloads import STD, Array, Boxes, Gradient, Normalize, Relayout, Resize, Sizes, Workload
+from restride_measure import own
+from restride_measure.offer import Measure, Offer, Peer
+from restride_measure.own import COPY, OURS
+from restride_measure.workloads import STD, Array, Boxes, Gradient, Normalize, Relayout, Resize, Sizes, Workload
 
 WARM_UP = 3
 """Rounds that are not counted, because the first dispatches compile kernels."""
@@ -171,6 +170,11 @@ def timed_rounds(
     return times
 
 
+def rounds_text(repeat: int) -> str:
+    """The number of rounds, in words."""
+    return "one round" if repeat == 1 else f"medians of {repeat} rounds"
+
+
 def wait_until_idle() -> None:
     """Wait until no thread of the process works: those of ONNX Runtime spin for 45 ms after a call."""
     end = time.perf_counter() + MOST_PAUSE
@@ -300,7 +304,7 @@ def _difference(theirs: Array, ours: Array, *, exactly: bool) -> float:
     return 0.0 if exactly else largest
 
 
-# What distorts the figures, and the memory of an operation.
+# What distorts the figures.
 
 BUSY = 0.5
 """Load average per core above which other work distorts the figures."""
@@ -321,13 +325,3 @@ def warnings(environment: Mapping[str, str] = os.environ) -> list[str]:
         f"{name} is set: layers are loaded, and figures are too high" for name in _LAYERS if environment.get(name)
     ]
     return lines
-
-
-def memory_beside(device: Device) -> int:
-    """Bytes of device memory that a resample to f32[3,1200,2000] allocates in addition to its destination."""
-    x = rs.asarray(np.random.default_rng(0).random((3, 1080, 1920), np.float32), device=device)
-    device.wait()
-    before = device.counters().bytes_allocated
-    y = rs.resample(x, sizes=(1200, 2000))
-    device.wait()
-    return device.counters().bytes_allocated - before - y.desc.nbytes

@@ -30,9 +30,9 @@ from restride.runtime.choices_file import FOLDER_VARIABLE, choices_path, write_c
 from restride.runtime.instance import physical_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor.device import Device
-from restride_bench.offer import Measure
-from restride_bench.own import Operation, dispatched, has_clock, keep_awake
-from restride_bench.run import Columns, timed_rounds, warnings
+from restride_measure.offer import Measure
+from restride_measure.own import Operation, dispatched, has_clock, keep_awake
+from restride_measure.run import Columns, timed_rounds, warnings
 
 _DESCRIPTION = f"""\
 Measures, in some seconds, which of several equivalent kernels is faster on a device, and stores the choice for this

@@ -627,7 +627,7 @@ def ttc57(is_small: bool = False) -> tuple[Workload, ...]:
     Args:
         is_small: use the sizes to the power 0.6, together 200 KiB.
     """
-    data = tomllib.loads(files("restride_bench").joinpath("ttc57.toml").read_text(encoding="utf-8"))
+    data = tomllib.loads(files("restride_measure").joinpath("ttc57.toml").read_text(encoding="utf-8"))
     workloads = []
     for sizes, axes in data["transpositions"]:
         name = f"{''.join(map(str, axes))} f32 {'x'.join(map(str, sizes))}"

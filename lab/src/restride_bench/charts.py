@@ -1,6 +1,6 @@
 """Draw charts with matplotlib: bars of speed for each workload, lines of how time grows, and bars of an audit.
 
-matplotlib comes with the extra ``restride[charts]``, and is imported only when a chart is drawn.
+matplotlib comes with the extra ``restride-lab[charts]``, and is imported only when a chart is drawn.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from restride.cli.process import UsageError
 from restride.errors import UnsupportedError
 from restride_bench.audit.roofline import Device
 from restride_bench.audit.table import Model, Row, Subject
-from restride_bench.offer import Measure
-from restride_bench.own import COPY, OURS
-from restride_bench.report import TITLES, Report, rounds_text
-from restride_bench.run import Result
+from restride_bench.report import TITLES, Report
 from restride_bench.scale.parts import GROWS, Cost
 from restride_bench.scale.run import PartResult
-from restride_bench.workloads import BY_AXES, BY_BYTES, bytes_text, result_bytes, result_elements
+from restride_measure.offer import Measure
+from restride_measure.own import COPY, OURS
+from restride_measure.run import Result, rounds_text
+from restride_measure.workloads import BY_AXES, BY_BYTES, bytes_text, result_bytes, result_elements
 
 Figure: TypeAlias = Any
 Axes: TypeAlias = Any
@@ -48,7 +48,7 @@ def require_matplotlib() -> Any:
         import matplotlib.figure
         import matplotlib.ticker
     except ImportError as error:
-        raise UnsupportedError("charts need matplotlib: pip install 'restride[charts]'") from error
+        raise UnsupportedError("charts need matplotlib: pip install 'restride-lab[charts]'") from error
     return matplotlib
 
 

@@ -17,12 +17,12 @@ from restride.cli.process import Exit, NothingSelected, UsageError, why_ended
 from restride.ops.progress import Progress
 from restride.runtime import DEVICE_VARIABLE, RUNTIME_VARIABLE
 from restride_bench import charts
-from restride_bench.offer import MEASURES
 from restride_bench.peers import PEERS
 from restride_bench.report import JUDGED, Report, measured, new_report, table
 from restride_bench.scale import run as scale
 from restride_bench.scale.parts import SCALE, WAYS_OF_PEERS, Part, is_scale, parts
-from restride_bench.workloads import TTC57, Workload, growth, is_named, selected
+from restride_measure.offer import MEASURES
+from restride_measure.workloads import TTC57, Workload, growth, is_named, selected
 
 _DESCRIPTION = f"""\
 Measures everyday work on the device. restride, the device's own copy, hand-written kernels and every other library that

@@ -21,11 +21,11 @@ from restride.cli.parser import runtime_name
 from restride.cli.process import tell, why_ended
 from restride.drawing.explain import columns
 from restride.tensor.device import Device
-from restride_bench.offer import Measure
-from restride_bench.own import COPY, OURS, has_clock
 from restride_bench.peers import open_peers
-from restride_bench.run import WARM_UP, Disagreement, Result, memory_beside, run, tolerance, warnings
-from restride_bench.workloads import MEAN_GOALS, Goal, Workload
+from restride_measure.offer import Measure
+from restride_measure.own import COPY, OURS, has_clock
+from restride_measure.run import WARM_UP, Disagreement, Result, rounds_text, run, tolerance, warnings
+from restride_measure.workloads import MEAN_GOALS, Goal, Workload
 
 FORMAT, VERSION = "restride-benchmark", 1
 
@@ -307,11 +307,6 @@ def heading(report: Report) -> str:
     return "\n".join([*lines, *report.notes])
 
 
-def rounds_text(repeat: int) -> str:
-    """The number of rounds, in words."""
-    return "one round" if repeat == 1 else f"medians of {repeat} rounds"
-
-
 def _block(report: Report, measure: Measure) -> Iterator[str]:
     """The lines of one measure's table, a row per workload.
 
@@ -373,3 +368,13 @@ def _summary(report: Report) -> Iterator[str]:
     yield from (f"left out, for the time: {name}" for name in report.left_out)
     if report.broken_off:
         yield f"broken off: {report.broken_off}"
+
+
+def memory_beside(device: Device) -> int:
+    """Bytes of device memory that a resample to f32[3,1200,2000] allocates in addition to its destination."""
+    x = restride.asarray(np.random.default_rng(0).random((3, 1080, 1920), np.float32), device=device)
+    device.wait()
+    before = device.counters().bytes_allocated
+    y = restride.resample(x, sizes=(1200, 2000))
+    device.wait()
+    return device.counters().bytes_allocated - before - y.desc.nbytes

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
 
 from restride.cli import process
-from restride.cli.parser import OVERVIEW, parse, print_overview, print_tour
+from restride.cli.parser import ENTRY_POINTS, OVERVIEW, parse, print_overview, print_tour
 from restride.cli.process import Exit, exit_for, line_for
 
 COMMANDS = (
     "restride.cli.devices",
     "restride.cli.doctor",
-    "restride_bench.tuning",
+    "restride_measure.tuning",
     "restride.cli.show",
     "restride.cli.view",
     "restride_conformance.commands",
-    "restride_bench.commands",
-    "restride_bench.audit.commands",
-    "restride_bench.selftest.commands",
-    "restride_like_check.commands",
+    "restride_measure.selftest.commands",
     "restride.cli.operate",
     "restride.cli.crop",
     "restride.cli.yuv",
@@ -30,9 +29,15 @@ COMMANDS = (
     "restride.cli.demo",
     "restride.cli.completion",
 )
-"""Names of the modules with the commands, in the order of ``restride --help``. They are imported by name, because the
-library never imports the packages that test, measure and compare it, which the same wheel installs.
+"""Names of the modules with the commands of this wheel, in the order of ``restride --help``. They are imported by name,
+because the library never imports the packages that test and measure it.
 """
+
+
+def command_modules() -> Iterator[Any]:
+    """Import the modules with the commands: those of this wheel, then those that other packages add."""
+    yield from map(import_module, COMMANDS)
+    yield from (entry_point.load() for entry_point in entry_points(group=ENTRY_POINTS))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -63,7 +68,7 @@ def _run(argv: Sequence[str] | None) -> int:
             print_tour()
         if OVERVIEW.issuperset(words) and len(words) == 1:
             print_overview(words)
-        arguments = parse(map(import_module, COMMANDS), argv)
+        arguments = parse(command_modules(), argv)
         code: int = arguments.run(arguments)
     except SystemExit as finished:  # --help, --version, and no command at all
         return finished.code if isinstance(finished.code, int) else Exit.OK

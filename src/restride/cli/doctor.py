@@ -48,7 +48,7 @@ _PACKAGES = (
     ("kp", "the runtime kompute", INSTALL_KP),
     ("pillow", "images", "pip install 'restride[images]'"),
     ("scikit-image", "the demo without a photograph of yours", "pip install 'restride[demo]'"),
-    ("matplotlib", "charts of restride bench", "pip install 'restride[charts]'"),
+    ("matplotlib", "charts of restride bench", "pip install 'restride-lab[charts]'"),
     ("einops", "einops' functions on tensors", "pip install 'restride[einops]'"),
     ("dask", "rs.dask", "pip install 'restride[dask]'"),
     ("zarr", "rs.stream of zarr arrays", "pip install 'restride[zarr]'"),

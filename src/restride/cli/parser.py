@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import entry_points
 from itertools import groupby
 from textwrap import wrap
 from types import EllipsisType
@@ -66,6 +67,14 @@ GROUPS = {
 """Commands and their summaries by purpose, in the order of ``restride --help``, which imports no command."""
 
 SUMMARIES = {command: summary for group in GROUPS.values() for command, summary in group.items()}
+
+LABORATORY = frozenset({"profiles", "bench", "audit"})
+"""Commands of the package ``restride-lab``, which measures restride beside other libraries and on other GPUs."""
+
+_LABORATORY_INSTALL = "restride-lab: pip install restride-lab, or in a checkout pip install ./lab"
+
+ENTRY_POINTS = "restride.commands"
+"""The group of entry points by which a package adds commands: a command's name = the module with ``add_commands``."""
 
 _COMMAND = "COMMAND"
 
@@ -178,6 +187,11 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} (see `{self.prog} --help`)")
 
 
+def missing_commands() -> frozenset[str]:
+    """The commands of the laboratory if it is not installed."""
+    return LABORATORY - entry_points(group=ENTRY_POINTS).names
+
+
 Commands = Any
 """The type that ``add_subparsers`` returns, which is private in argparse."""
 
@@ -195,6 +209,9 @@ def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namesp
         UsageError: the arguments are wrong.
         SystemExit: after ``--help`` and ``--version``, and without any command.
     """
+    words = sys.argv[1:] if argv is None else argv
+    if words and words[0] in missing_commands():
+        raise UsageError(f"`restride {words[0]}` is a command of the package {_LABORATORY_INSTALL}")
     parser, commands = _parser()
     for module in modules:
         module.add_commands(commands)
@@ -238,8 +255,9 @@ def print_tour() -> NoReturn:
 
 
 def _parser() -> tuple[Parser, Commands]:
+    missing = missing_commands()
     groups = [
-        "\n".join([f"{heading}:", *(f"  {command:<12}{summary}" for command, summary in group.items())])
+        "\n".join([f"{heading}:", *(f"  {name:<12}{group[name]}" for name in group if name not in missing)])
         for heading, group in GROUPS.items()
     ]
     parser = Parser("\n\n".join([_DESCRIPTION, *groups, _EXAMPLES]), prog="restride")

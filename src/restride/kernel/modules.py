@@ -1,5 +1,6 @@
 """SPIR-V modules by name: what each is given, and its code, checked against its SHA-256 before a driver sees it.
 
+Modules are those of the wheel, and those of folders that ``add_folder`` names.
 Damaged SPIR-V crashes or hangs drivers, and ``spirv-val`` passes some of it, so the hash is the only gate.
 """
 
@@ -31,7 +32,11 @@ def manifest() -> dict[str, dict[str, Any]]:
     Raises:
         DeviceError: there is no manifest, or it cannot be read.
     """
-    path = spirv_folder() / "manifest.json"
+    return _read_manifest(spirv_folder())
+
+
+def _read_manifest(folder: Traversable) -> dict[str, dict[str, Any]]:
+    path = folder / "manifest.json"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -45,6 +50,25 @@ def manifest() -> dict[str, dict[str, Any]]:
             raise DeviceError(f"the list of shader modules {path} is damaged at {name[:80]!a}; {_REINSTALL}")
     modules: dict[str, dict[str, Any]] = content["modules"]
     return modules
+
+
+_ADDED: dict[str, tuple[Traversable, dict[str, Any]]] = {}
+"""Of each module that ``add_folder`` has added, by its name: the folder, and the entry in the manifest there."""
+
+
+def add_folder(folder: Traversable) -> None:
+    """Let kernels name the modules of another package; adding a folder again changes nothing.
+
+    folder: ``.spv`` files and the ``manifest.json`` that ``tools/compile_shaders.py`` writes beside them.
+
+    Raises:
+        DeviceError: the manifest is missing or damaged, or it names a module that another folder has.
+    """
+    added = {name: (folder, entry) for name, entry in _read_manifest(folder).items()}
+    for name, place in added.items():
+        if name in manifest() or _ADDED.get(name, place)[0] != folder:
+            raise DeviceError(f"the shader module {name!r} of {folder} has the name of another one")
+    _ADDED.update(added)
 
 
 @dataclass(frozen=True)
@@ -70,12 +94,12 @@ class Interface:
 
 @cache
 def interface_of(name: str) -> Interface:
-    """What the shipped module ``name`` is given.
+    """What the module ``name`` is given.
 
     Raises:
         DeviceError: the module is unknown, or its entry in the manifest is damaged.
     """
-    entry = _entry(name)
+    _, entry = _found(name)
     try:
         size = entry["local_size"]
         local_size = None if size is None else (size[0], size[1], size[2])
@@ -84,22 +108,25 @@ def interface_of(name: str) -> Interface:
         raise DeviceError(f"the list of shader modules is damaged at {name!r}: {error!r}; {_REINSTALL}") from error
 
 
-def _entry(name: str) -> dict[str, Any]:
+def _found(name: str) -> tuple[Traversable, dict[str, Any]]:
+    """The folder of a module and its entry in the manifest there."""
     entry = manifest().get(name)
-    if entry is None:
-        raise DeviceError(f"unknown shader module {name!r}; known are {', '.join(sorted(manifest()))}")
-    return entry
+    if entry is not None:
+        return spirv_folder(), entry
+    if name in _ADDED:
+        return _ADDED[name]
+    raise DeviceError(f"unknown shader module {name!r}; known are {', '.join(sorted([*manifest(), *_ADDED]))}")
 
 
 @cache
 def load_module(name: str) -> bytes:
-    """The SPIR-V of the shipped module ``name``.
+    """The SPIR-V of the module ``name``.
 
     Raises:
         DeviceError: the module is unknown or missing, or its bytes are not those that the manifest names.
     """
-    entry = _entry(name)
-    path = spirv_folder() / f"{name}.spv"
+    folder, entry = _found(name)
+    path = folder / f"{name}.spv"
     try:
         code = path.read_bytes()
     except FileNotFoundError as error:

@@ -27,8 +27,8 @@ EXTENSIONS = frozenset({"SPV_KHR_storage_buffer_storage_class"})
 SHARED_BYTES = 16384
 """Most bytes of all ``shared`` variables together: the least ``maxComputeSharedMemorySize`` of any Vulkan device."""
 
-_OUTSIDE = ("bare_", "equal_elements", "light_elements")
-"""Beginnings of the names of modules that no conformance case runs: by hand for one task, or with a second source."""
+_OUTSIDE = ("equal_elements", "light_elements")
+"""Modules that no conformance case runs, because they read a second source."""
 
 
 @cache
@@ -38,7 +38,7 @@ def interfaces() -> dict[str, Interface]:
     Raises:
         DeviceError: the list of modules is missing or damaged.
     """
-    return {name: interface_of(name) for name in manifest() if not name.startswith(_OUTSIDE)}
+    return {name: interface_of(name) for name in manifest() if name not in _OUTSIDE}
 
 
 def module_named(name: str) -> str:

@@ -17,12 +17,12 @@ from restride.cli.process import Exit
 from restride.errors import DeviceNotFound
 from restride.runtime import RUNTIMES, DeviceInfo, choose, list_devices
 from restride.tensor.device import Device
-from restride_bench.selftest.part import Job, NotRun, Part, Problem
 from restride_conformance.case import Case
 from restride_conformance.record import Outcome, Target, Verdict, add_aftermath
 from restride_conformance.report import first_line
 from restride_conformance.run.runner import Runner
 from restride_conformance.sweep import catalogue
+from restride_measure.selftest.part import Job, NotRun, Part, Problem
 
 CASE_SECONDS = 10.0
 """Longest time of a case on the device."""

@@ -22,14 +22,14 @@ from restride.cli.options import whole_number
 from restride.cli.parser import Commands, add_command, add_device_option
 from restride.cli.process import Exit, UsageError, tell, why_ended
 from restride.ops.progress import Progress
-from restride_bench.run import warnings
-from restride_bench.selftest.checks import MESSAGE
-from restride_bench.selftest.nameless import nameless
-from restride_bench.selftest.page import page
-from restride_bench.selftest.parts import GRACE, NAMES, PARTS, TOTAL, Row
-from restride_bench.selftest.table import FORMAT, VERSION, read, table
 from restride_conformance.run.process import JsonProcess, WorkerDied, inherited
 from restride_conformance.run.runner import CLOSING
+from restride_measure.run import warnings
+from restride_measure.selftest.checks import MESSAGE
+from restride_measure.selftest.nameless import nameless
+from restride_measure.selftest.page import page
+from restride_measure.selftest.parts import GRACE, NAMES, PARTS, TOTAL, Row
+from restride_measure.selftest.table import FORMAT, VERSION, read, table
 
 _DESCRIPTION = f"""\
 Takes at most {TOTAL / 60:.0f} minutes on your device. Checks what is installed, runs cases (under the Khronos
@@ -48,7 +48,7 @@ examples:
   restride selftest --small                           does it all work? (the times mean nothing)
   restride selftest --table docs/devices/*.json       the table of several files, as Markdown"""
 
-COMMAND = (sys.executable, "-m", "restride_bench.selftest.worker")
+COMMAND = (sys.executable, "-m", "restride_measure.selftest.worker")
 """Starts the process of a part, whose name follows; tests replace it."""
 
 _LEAST = 2.0

@@ -8,12 +8,12 @@ from functools import partial
 from importlib.resources import files
 from typing import Any
 
-from restride_bench.report import rounds_text
-from restride_bench.selftest.part import NOTHING
-from restride_bench.selftest.speeds import call_rows, copy_speed, speed_rows, transfer_rows, ttc57_rows
-from restride_bench.tuning import milliseconds
 from restride_conformance.report import printable
 from restride_conformance.report.page import fill_template, limit_text
+from restride_measure.run import rounds_text
+from restride_measure.selftest.part import NOTHING
+from restride_measure.selftest.speeds import call_rows, copy_speed, speed_rows, transfer_rows, ttc57_rows
+from restride_measure.tuning import milliseconds
 
 _UNITS = {"max_buffer_range": " bytes", "offset_alignment": " bytes", "max_group_count": " work groups"}
 

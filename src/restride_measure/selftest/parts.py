@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from restride_bench.selftest import checks, speeds
-from restride_bench.selftest.part import Function
+from restride_measure.selftest import checks, speeds
+from restride_measure.selftest.part import Function
 
 
 class Row(NamedTuple):

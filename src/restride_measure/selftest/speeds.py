@@ -19,15 +19,14 @@ from restride.errors import OutOfDeviceMemory, UnsupportedError
 from restride.kernel import CANDIDATES
 from restride.runtime.interface import rounded
 from restride.tensor.device import Device
-from restride_bench import tuning
-from restride_bench.offer import Measure
-from restride_bench.own import COPY, OURS, copy_offer, has_clock, keep_awake, offer
-from restride_bench.report import rounds_text
-from restride_bench.run import Columns, Result, run, timed_rounds
-from restride_bench.selftest.part import NOTHING, Job, NotRun, Part, Problem, figure
-from restride_bench.workloads import Move, Workload
-from restride_bench.workloads import catalogue as workloads
-from restride_bench.workloads import ttc57 as transpositions
+from restride_measure import tuning
+from restride_measure.offer import Measure
+from restride_measure.own import COPY, OURS, copy_offer, has_clock, keep_awake, offer
+from restride_measure.run import Columns, Result, rounds_text, run, timed_rounds
+from restride_measure.selftest.part import NOTHING, Job, NotRun, Part, Problem, figure
+from restride_measure.workloads import Move, Workload
+from restride_measure.workloads import catalogue as workloads
+from restride_measure.workloads import ttc57 as transpositions
 
 MEASURED = (
     "copy f32 4096x4096",

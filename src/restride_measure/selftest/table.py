@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from restride.cli.files import read_bounded
 from restride.cli.process import UsageError
-from restride_bench.selftest.speeds import copy_speed, median_share, share_of_copy
 from restride_conformance.report import printable
+from restride_measure.selftest.speeds import copy_speed, median_share, share_of_copy
 
 FORMAT, VERSION = "restride-selftest", 2
 

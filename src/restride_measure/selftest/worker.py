@@ -1,4 +1,4 @@
-"""The process of a part of a selftest: ``python -m restride_bench.selftest.worker NAME``, in lines of JSON.
+"""The process of a part of a selftest: ``python -m restride_measure.selftest.worker NAME``, in lines of JSON.
 
     in:  {"selector": ..., "seconds": ..., "is_small": ..., "seed": ...}
     out: {"step": "text"}, any number of times, then one of
@@ -21,9 +21,9 @@ from typing import Any
 
 from restride.cli.process import Exit, exit_for, line_for
 from restride.errors import OutOfDeviceMemory
-from restride_bench.selftest.part import Job, NotRun, Part
-from restride_bench.selftest.parts import GRACE, PARTS
 from restride_conformance.run.process import take_channel
+from restride_measure.selftest.part import Job, NotRun, Part
+from restride_measure.selftest.parts import GRACE, PARTS
 
 _TRACEBACK_LINES = 12
 

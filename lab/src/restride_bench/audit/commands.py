@@ -25,8 +25,8 @@ from restride_bench.audit.roofline import Device, known_devices
 from restride_bench.audit.table import Model, Row, case_rows, text, workload_rows
 from restride_bench.audit.times import Benchmark, predicted_text, predictions, read_benchmark
 from restride_bench.audit.traffic import Tracer
-from restride_bench.workloads import Workload, selected
 from restride_conformance import Case
+from restride_measure.workloads import Workload, selected
 
 _DEVICES = known_devices()
 _DEFAULT_DEVICES = (goals.DEVICE, "H200")

@@ -11,7 +11,7 @@ from statistics import median
 
 from restride_bench.audit.roofline import Prediction
 from restride_bench.audit.table import Model, Row, Subject
-from restride_bench.workloads import TTC57
+from restride_measure.workloads import TTC57
 
 FAMILY, SUBGROUP, DEVICE = "navi21", 32, "RX 6900 XT"
 """The GPU that the goals are for: family, lanes of a subgroup, name in devices.toml."""

@@ -14,7 +14,7 @@ from restride.cli.files import read_bounded
 from restride.cli.process import UsageError
 from restride_bench.audit.table import Model, Row, Subject
 from restride_bench.audit.traffic import Traffic
-from restride_bench.workloads import is_named
+from restride_measure.workloads import is_named
 
 FORMAT, VERSION = "restride-audit", 2
 

@@ -14,10 +14,10 @@ import restride as rs
 from restride.errors import OutOfDeviceMemory, UnsupportedError
 from restride.kernel import Choices, KernelSpec, Limits, Run
 from restride.runtime import Counters, DeviceInfo, ExternalMemory, Memory
-from restride_bench.own import operation_of, viewed
-from restride_bench.workloads import Page, Workload
 from restride_conformance import Case
 from restride_conformance.operations import makes_destination
+from restride_measure.own import operation_of, viewed
+from restride_measure.workloads import Page, Workload
 
 GPU = Limits(
     max_buffer_range=(1 << 32) - 4, offset_alignment=16, choices=Choices.usual("discrete"), max_memory=16 << 30

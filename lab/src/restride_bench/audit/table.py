@@ -14,9 +14,9 @@ from restride_bench.audit.gpus import FAMILIES
 from restride_bench.audit.recording import Dispatch, recorded, recorded_case
 from restride_bench.audit.roofline import Device, Prediction, Work
 from restride_bench.audit.traffic import Traffic
-from restride_bench.workloads import Workload
 from restride_conformance import Case
 from restride_conformance.run.measure import useful_bytes
+from restride_measure.workloads import Workload
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from restride.drawing.explain import columns
 from restride_bench.audit.record import read_json, require_alike
 from restride_bench.audit.roofline import Device, predicted
 from restride_bench.audit.table import Model, Row, Subject
-from restride_bench.own import COPY, OURS
 from restride_bench.report import FORMAT
 from restride_conformance.report import printable
+from restride_measure.own import COPY, OURS
 
 _LONGEST = 80
 """Most characters of a device's name."""

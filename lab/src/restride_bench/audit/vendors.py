@@ -23,8 +23,8 @@ from restride_bench.audit.compiler import Figures, Key, compile_figures
 from restride_bench.audit.gpus import GPUS
 from restride_bench.audit.record import WORSE, read_json
 from restride_bench.audit.recording import GPU, Dispatch, Recording, recorded, recorded_case
-from restride_bench.workloads import catalogue as workloads
 from restride_conformance import catalogue
+from restride_measure.workloads import catalogue as workloads
 
 FORMAT, VERSION = "restride-compiled", 1
 

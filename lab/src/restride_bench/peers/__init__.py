@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from restride.tensor.device import Device
-from restride_bench.offer import Absent, Peer
 from restride_bench.peers.arrays import Numpy
 from restride_bench.peers.computeml import ComputeML
 from restride_bench.peers.einops import Einops
@@ -16,6 +15,7 @@ from restride_bench.peers.pillow import Pillow
 from restride_bench.peers.pytorch import Torch
 from restride_bench.peers.vulkan import ByHand, Raw
 from restride_bench.peers.webgpu import Wgpu
+from restride_measure.offer import Absent, Peer
 
 PEERS: dict[str, Callable[[Device], Peer]] = {
     "by-hand": ByHand,

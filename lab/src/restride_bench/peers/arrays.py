@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from restride_bench.offer import Offer, filling
-from restride_bench.workloads import (
+from restride_measure.offer import Offer, filling
+from restride_measure.workloads import (
     MEAN,
     STD,
     Array,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from restride.tensor.device import Device
-from restride_bench.offer import Absent, Offer, installed
-from restride_bench.workloads import Array, Move, Workload
+from restride_measure.offer import Absent, Offer, installed
+from restride_measure.workloads import Array, Move, Workload
 
 _MOST_AXES = 4
 

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from restride_bench.offer import Offer, installed, returning
-from restride_bench.workloads import Array, Rearrange, Workload
+from restride_measure.offer import Offer, installed, returning
+from restride_measure.workloads import Array, Rearrange, Workload
 
 
 class Einops:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from restride.tensor.device import Device
-from restride_bench.offer import Absent, Offer, installed
-from restride_bench.workloads import Array, Resize, Workload
+from restride_measure.offer import Absent, Offer, installed
+from restride_measure.workloads import Array, Resize, Workload
 
 _MODES = {"nearest": 1, "linear": 2}
 _PLANE = 4

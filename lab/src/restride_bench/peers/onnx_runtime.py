@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from restride_bench.offer import Offer, installed
-from restride_bench.workloads import MEAN, STD, Array, Convert, Move, Normalize, Resize, Workload
+from restride_measure.offer import Offer, installed
+from restride_measure.workloads import MEAN, STD, Array, Convert, Move, Normalize, Resize, Workload
 
 _TYPES = {
     "u8": ("uint8", 2),

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from restride_bench.offer import Offer, filling, installed, returning
-from restride_bench.workloads import MEAN, STD, Array, Boxes, Convert, Move, Normalize, Resize, Task, Workload
+from restride_measure.offer import Offer, filling, installed, returning
+from restride_measure.workloads import MEAN, STD, Array, Boxes, Convert, Move, Normalize, Resize, Task, Workload
 
 _MOST_CHANNELS = 4
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from restride_bench.offer import Offer, installed
-from restride_bench.workloads import Array, Resize, Workload
+from restride_measure.offer import Offer, installed
+from restride_measure.workloads import Array, Resize, Workload
 
 
 class Pillow:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, Literal, TypeAlias
 
-from restride_bench.offer import Absent, Offer, installed
-from restride_bench.workloads import (
+from restride_measure.offer import Absent, Offer, installed
+from restride_measure.workloads import (
     MEAN,
     STD,
     Array,

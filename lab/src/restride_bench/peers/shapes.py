@@ -51,7 +51,7 @@ BUFFER_MULTIPLE = 16
 """Buffers have a multiple of this many bytes."""
 
 _SIDES = {8: 8, 16: 4, 32: 4, 64: 2}
-"""Elements along a side of a block, by their bits (``SIDE`` in shaders/bare/block.comp)."""
+"""Elements along a side of a block, by their bits (``SIDE`` in lab/shaders/block.comp)."""
 
 LINE = (64, 128, 256)
 """Work groups along one axis."""
@@ -185,7 +185,7 @@ def _kernel(
     bindings: tuple[Binding, Binding],
     counts: tuple[int, int] | None = None,
 ) -> KernelSpec | None:
-    """A dispatch of shaders/bare/fixed_axes.glsl. counts: invocations along axes 0 and 1, else their sizes."""
+    """A dispatch of lab/shaders/fixed_axes.glsl. counts: invocations along axes 0 and 1, else their sizes."""
     padded = _padded(axes)
     along = counts or (padded[0].size, padded[1].size)
     outer = math.prod(axis.size for axis in padded[2:])

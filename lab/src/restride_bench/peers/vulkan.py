@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from importlib.resources import files
 from itertools import accumulate, zip_longest
 from typing import Any, TypeAlias, cast
 
@@ -14,18 +15,19 @@ import numpy as np
 import restride as rs
 from restride.errors import DeviceTimeout
 from restride.kernel import Binding, KernelSpec
+from restride.kernel.modules import add_folder
 from restride.layout import TensorDesc
 from restride.layout.pattern import Pattern
 from restride.runtime import Memory, Runtime
 from restride.runtime.loader import TIMEOUT, struct
 from restride.runtime.vulkan.runtime import VulkanMemory, VulkanRuntime
 from restride.tensor.device import Device
-from restride_bench import own
-from restride_bench.offer import Absent, Offer
-from restride_bench.own import dispatched, viewed
 from restride_bench.peers.shapes import LINE, Candidate, Dispatches, candidates, whole
 from restride_bench.peers.weighed import boxes, resizes
-from restride_bench.workloads import (
+from restride_measure import own
+from restride_measure.offer import Absent, Offer
+from restride_measure.own import dispatched, viewed
+from restride_measure.workloads import (
     Array,
     Boxes,
     Convert,
@@ -50,10 +52,11 @@ class ByHand:
     """The kernels and the device they run on. Of those that fit a workload, the fastest of a few calls is offered."""
 
     name = "by-hand"
-    version = "shaders/bare"
+    version = "lab/shaders"
     lingers = False
 
     def __init__(self, device: Device) -> None:
+        add_folder(files("restride_bench") / "spirv")
         self._device = device
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:

@@ -11,9 +11,9 @@ from typing import TypeAlias
 import numpy as np
 
 from restride.tensor.device import Device
-from restride_bench.offer import Absent, Offer, installed
 from restride_bench.peers.shapes import MOST_GROUPS
-from restride_bench.workloads import Array, Move, Resize, Task, Workload
+from restride_measure.offer import Absent, Offer, installed
+from restride_measure.workloads import Array, Move, Resize, Task, Workload
 
 
 class Wgpu:

@@ -16,17 +16,17 @@ from restride.kernel import Binding, KernelSpec
 from restride.layout import TensorDesc
 from restride.weights import Request, Resizing, Rows, Shifts, resizing
 from restride_bench.peers.shapes import LINE, MOST_GROUPS, Candidate, Step, whole
-from restride_bench.workloads import STD, Boxes, Gradient, Resize
+from restride_measure.workloads import STD, Boxes, Gradient, Resize
 
 _BLOCK = 8
-"""Rows of an invocation of shaders/bare/direct.comp."""
+"""Rows of an invocation of lab/shaders/direct.comp."""
 
 _LINES = 4
-"""Rows of an invocation of shaders/bare/weighed.comp that weighs along them."""
+"""Rows of an invocation of lab/shaders/weighed.comp that weighs along them."""
 
 _MOST_CHANNELS = 4
 _MOST_TAPS = 4
-"""Along each axis of shaders/bare/direct.comp."""
+"""Along each axis of lab/shaders/direct.comp."""
 
 
 class Shape(NamedTuple):

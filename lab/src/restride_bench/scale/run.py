@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 from restride.cli.process import ending
 from restride.drawing.explain import columns
-from restride_bench.report import Report, heading, rounds_text
+from restride_bench.report import Report, heading
 from restride_bench.scale.parts import SCALE, Cost, Goal, Part, Source, Way
 from restride_bench.scale.ways import Job
+from restride_measure.run import rounds_text
 
 FORMAT, VERSION = "restride-scale", 1
 

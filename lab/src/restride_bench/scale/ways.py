@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import restride as rs
-from restride_bench.offer import Absent
+from restride_measure.offer import Absent
 
 SMALLER = 3
 """Levels of a pyramid besides the copy of its source."""
