@@ -6,17 +6,17 @@ whole image with ``tf_crop_and_resize``; their edges are exact fractions of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from restride.arguments import as_numpy
 from restride.dtypes import as_dtype
 from restride.errors import UnsupportedError
-from restride.reference.arguments import Array, as_array, require_few_elements
+from restride.reference.arguments import Array, BoxArguments, CropArguments, as_array, require_few_elements
 from restride.reference.conversion import convert
 from restride.reference.reorder import reorder
 from restride.reference.resample import NEUTRAL, resample, resample_limits
@@ -25,7 +25,7 @@ Resampled = Callable[..., tuple[Array, Array]]
 """A resampling function that returns two arrays: the lowest and the highest correct results."""
 
 
-def crop_resize(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Any) -> Array:
+def crop_resize(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Unpack[BoxArguments]) -> Array:
     """The result of ``rs.crop_resize`` for one image or a batch; arguments have the same names.
 
     ``axes`` is required. ``mean``, ``std``, ``layout`` and ``out`` are not supported.
@@ -38,7 +38,9 @@ def crop_resize(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Any) -> A
     return _cropped(lambda *values, **others: (resample(*values, **others),) * 2, x, boxes, sizes, **arguments)[0]
 
 
-def crop_resize_limits(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Any) -> tuple[Array, Array]:
+def crop_resize_limits(
+    x: Any, boxes: Any, sizes: Sequence[int], **arguments: Unpack[BoxArguments]
+) -> tuple[Array, Array]:
     """The lowest and the highest correct result of each element, as for ``resample_limits``."""
     return _cropped(resample_limits, x, boxes, sizes, **arguments)
 
@@ -55,7 +57,7 @@ def _cropped(
     letterbox: str | None = None,
     flip: str | Sequence[str] = "none",
     fill: Any = 0,
-    **others: Any,
+    **others: Unpack[CropArguments],
 ) -> tuple[Array, Array]:
     array, edges = as_array(x), as_numpy("boxes", boxes)
     dtype = others.get("dtype")
@@ -76,14 +78,14 @@ def _cropped(
             _place(box, sizes, letterbox) if is_cut else [(0, size) for size in sizes],
             tuple(axis for axis, flipping in zip(image_axes, words, strict=True) if word in flipping),
             np.broadcast_to(convert(fill, image.dtype), channels),
-            others | _steps_of_box(others, number, image.ndim),
+            {**others, **_steps_of_box(others, number, image.ndim)},
         )
         pair = crop.cut(resampled, box) if is_cut else crop.sampled(resampled, box, units)
         ends.append([crop.placed(end) for end in pair])
     return np.stack([low for low, _ in ends]), np.stack([high for _, high in ends])
 
 
-def _steps_of_box(arguments: dict[str, Any], number: int, rank: int) -> dict[str, Any]:
+def _steps_of_box(arguments: Mapping[str, Any], number: int, rank: int) -> dict[str, Any]:
     """The scales and zero points of box ``number``; arrays may have one entry for each box."""
     steps = {}
     for name in NEUTRAL:
