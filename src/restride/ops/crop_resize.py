@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import integers
-from restride.arithmetic import NO_ARITHMETIC, Rounding, numbers, require_of_type
+from restride.arithmetic import NO_ARITHMETIC, Numbers, Rounding, numbers, require_of_type
 from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed
 from restride.kernel import Limits
@@ -218,7 +218,7 @@ def cropped(x: Any, out: Tensor | None, *, axes: _Indices, images: _Indices, **a
     arguments["out"] = None if out is None else Out(out.desc, is_shared=False)
     arguments["limits"] = device.limits
     try:
-        plan: _CropPlan = cached(_crop_plan, arguments)
+        plan = cached(_crop_plan, **arguments)
     except (DescriptorError, UnsupportedError) as error:
         error.add_descriptor(source.desc)
         raise
@@ -599,7 +599,7 @@ def _target(
     if is_normalized:
         others = normalized(mean, std, source, result_dtype, layout, others)
     result = _family(source, cropped.sizes, result_dtype)
-    return target_of_sums(src, cropped, result, layout, out, others, moves=cropped.dtype == src.dtype)
+    return target_of_sums(src, cropped, result, layout, out, Numbers(**others), moves=cropped.dtype == src.dtype)
 
 
 def _family(source: Images, sizes: tuple[int, ...], dtype: DType) -> TensorDesc:
@@ -635,7 +635,8 @@ def normalized(
         return values.reshape([-1, *[1] * (src.rank - 1 - source.channel)])
 
     arguments = normalizing_scales(0.0 if mean is None else mean, 1.0 if std is None else std, src.dtype, read)
-    return {**others, **in_axes_of_result(arguments, TensorDesc(dtype, source.result_sizes(1, (1, 1))), layout)}
+    scales = in_axes_of_result(arguments, TensorDesc(dtype, source.result_sizes(1, (1, 1))), layout)
+    return {**others, **dict(zip(Numbers._fields[:4], scales, strict=False))}
 
 
 # The plan, which depends on layouts and arguments, not on elements.
@@ -717,7 +718,7 @@ def _crop_plan(
         "dtype": dtype,
         **others,
     }
-    target: Target = cached(_target, of_target)
+    target = cached(_target, **of_target)
     if not target.whole.numel:
         return _CropPlan(cut, target.whole, last=_copy_steps(target.site, target, limits))
     if library is not None and library.sums is None:

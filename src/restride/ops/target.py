@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from restride.arithmetic import Arithmetic, arithmetic
+from restride.arithmetic import AS_THEY_ARE, Arithmetic, Numbers, arithmetic
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, ErrorContext, OutOfDeviceMemory
 from restride.kernel import Limits
@@ -22,6 +22,18 @@ class Out(NamedTuple):
 
     desc: TensorDesc
     is_shared: bool
+
+
+class Result(NamedTuple):
+    """What a caller asks of a result, as written: its layout, its element type, and what changes its numbers."""
+
+    layout: Layout = None
+    dtype: Any = None
+    numbers: Numbers = AS_THEY_ARE
+
+
+PLAIN = Result()
+"""The result of an operation that changes neither type nor numbers, in its own layout."""
 
 
 def destination(
@@ -64,6 +76,8 @@ def destination(
 
 def element_type(src: TensorDesc, layout: Layout, dtype: Any, out: Out | None) -> DType:
     """The element type of a result: ``dtype``, or that of ``out``, of ``layout`` where it says one, or of ``src``."""
+    if isinstance(dtype, DType):
+        return dtype
     if dtype is not None:
         with ErrorContext(src):
             try:
@@ -127,7 +141,7 @@ def target_of_sums(
     result: TensorDesc,
     layout: Layout,
     out: Out | None,
-    numbers: dict[str, Any],
+    numbers: Numbers,
     *,
     moves: bool,
 ) -> Target:
@@ -141,7 +155,7 @@ def target_of_sums(
         result: the layout where neither ``layout`` nor ``out`` says one.
         layout: as in ``reorder``.
         out: the caller's destination, if any.
-        numbers: the arguments of ``restride.arithmetic.arithmetic``.
+        numbers: what the caller asks of ``restride.arithmetic``.
         moves: elements are moved, not summed.
     """
     whole, site = destination(result, layout, src, out, result, result.dtype)
@@ -157,10 +171,10 @@ def require_out_of_sum(sum_scale: Any, src: TensorDesc, out: Out | None) -> None
         raise DescriptorError(f"sum_scale {sum_scale!r} reads an out, and there is none, for {src}")
 
 
-def arithmetic_of_result(src: TensorDesc, dst: TensorDesc, layout: Layout, arguments: dict[str, Any]) -> Arithmetic:
+def arithmetic_of_result(src: TensorDesc, dst: TensorDesc, layout: Layout, numbers: Numbers) -> Arithmetic:
     """``restride.arithmetic.arithmetic`` with both scalings in the axes of ``src``, also where ``layout`` is "A->B"."""
     order = axis_order(src, layout)
-    full = arithmetic(src, dst, order, **arguments)
+    full = arithmetic(src, dst, order, numbers)
     if full.dst is None:
         return full
     return replace(full, dst=full.dst.permuted([order.index(axis) for axis in range(len(order))]))

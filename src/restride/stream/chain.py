@@ -11,20 +11,20 @@ import functools
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from inspect import signature
 from itertools import islice
-from typing import Any, NoReturn, SupportsIndex, TypeAlias
+from typing import Any, NoReturn, SupportsIndex, TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import MOST_MEMBERS, counts, integer
-from restride.arithmetic import Arithmetic
+from restride.arguments import MOST_MEMBERS, counts, integer, list_arguments
+from restride.arithmetic import Arithmetic, Numbers
 from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, shown, warn_caller
 from restride.kernel import Limits
@@ -32,10 +32,20 @@ from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order, family, is_permutation
 from restride.ops import quantize as quantization
 from restride.ops.plan import Plan, perform
-from restride.ops.reorder import reorder
-from restride.ops.resample import about_channels, require_rows_and_columns, resample, steps_to, sums_of
+from restride.ops.reorder import ReorderArguments, reorder
+from restride.ops.resample import (
+    DEFAULT_ARGUMENTS,
+    ResampleArguments,
+    about_channels,
+    asked,
+    require_rows_and_columns,
+    resample,
+    steps_to,
+    sums_of,
+)
 from restride.ops.target import (
     Out,
+    Result,
     Target,
     arithmetic_of_result,
     destination,
@@ -47,7 +57,8 @@ from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.arrays import asarray, host_array
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
-from restride.weights import Request, Resizing, measured
+from restride.weights import Resizing, measured
+from restride.weights.like.libraries import ModeName
 from restride.weights.rows import Rows
 
 Window: TypeAlias = tuple[range, ...]
@@ -87,25 +98,67 @@ class Chain:
                 f"a chain begins empty, as in rs.Chain().resample((2, 3)), got {shown(self.operations)}"
             )
 
-    def resample(self, *arguments: Any, **named: Any) -> Chain:
+    @list_arguments(ResampleArguments, DEFAULT_ARGUMENTS)
+    def resample(
+        self,
+        sizes: Iterable[SupportsIndex] | None = None,
+        scales: Iterable[Any] | None = None,
+        axes: Iterable[SupportsIndex] | None = None,
+        mode: ModeName | int | Enum | None = None,
+        **arguments: Unpack[ResampleArguments],
+    ) -> Chain:
         """``rs.resample``, without ``sum_scale``, ``window`` and ``source_sizes``; ``layout`` only as "A->B"."""
-        return self._with("resample", resample, arguments, named)
+        return self._with(resample, sizes, scales, axes, mode, **arguments)
 
-    def reorder(self, *arguments: Any, **named: Any) -> Chain:
+    @list_arguments(ReorderArguments, DEFAULT_ARGUMENTS)
+    def reorder(
+        self,
+        layout: Layout = None,
+        dtype: DTypeLike | None = None,
+        *numbers: Any,
+        **named: Unpack[ReorderArguments],
+    ) -> Chain:
         """``rs.reorder``, without ``sum_scale``; ``layout`` only as "A->B": the destination has its own layout."""
-        return self._with("reorder", reorder, arguments, named)
+        return self._with(reorder, layout, dtype, *numbers, **named)
 
-    def quantize(self, *arguments: Any, **named: Any) -> Chain:
+    def quantize(
+        self,
+        scale: Any,
+        zero_point: Any = None,
+        dtype: DTypeLike | None = None,
+        axis: SupportsIndex = 1,
+        block_size: SupportsIndex | None = None,
+        saturate: bool = True,
+        *,
+        layout: Layout = None,
+    ) -> Chain:
         """``rs.quantize``; ``layout`` only as "A->B"."""
-        return self._with("quantize", quantization.quantize, arguments, named)
+        return self._with(quantization.quantize, scale, zero_point, dtype, axis, block_size, saturate, layout=layout)
 
-    def dequantize(self, *arguments: Any, **named: Any) -> Chain:
+    def dequantize(
+        self,
+        scale: Any,
+        zero_point: Any = None,
+        dtype: DTypeLike | None = None,
+        axis: SupportsIndex = 1,
+        block_size: SupportsIndex | None = None,
+        *,
+        layout: Layout = None,
+    ) -> Chain:
         """``rs.dequantize``; ``layout`` only as "A->B"."""
-        return self._with("dequantize", quantization.dequantize, arguments, named)
+        return self._with(quantization.dequantize, scale, zero_point, dtype, axis, block_size, layout=layout)
 
-    def normalize(self, *arguments: Any, **named: Any) -> Chain:
+    def normalize(
+        self,
+        mean: Any,
+        std: Any,
+        *,
+        axis: SupportsIndex = -1,
+        layout: Layout = None,
+        dtype: DTypeLike | None = None,
+    ) -> Chain:
         """``rs.normalize``; ``layout`` only as "A->B"."""
-        return self._with("normalize", quantization.normalize, arguments, named)
+        return self._with(quantization.normalize, mean, std, axis=axis, layout=layout, dtype=dtype)
 
     def __getitem__(self, key: Any) -> Chain:
         """Basic indexing, as in numpy: integers, slices with any step, ``...`` and ``None``.
@@ -124,11 +177,13 @@ class Chain:
         """
         return WindowedChain(self, counts("sizes", sizes), as_dtype(dtype))
 
-    def _with(
-        self, name: str, operation: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
-    ) -> Chain:
-        bound = dict(signature(operation).bind(None, *arguments, **named).arguments)
-        del bound["x"]
+    def _with(self, operation: Callable[..., Any], *arguments: object, **named: object) -> Chain:
+        """The chain and one more operation, with the arguments that are not its defaults."""
+        listed = signature(operation)
+        given = listed.bind(None, *arguments, **named).arguments.items()
+        bound: dict[str, Any] = {
+            name: value for name, value in given if name != "x" and value is not listed.parameters[name].default
+        }
         for refused in ("out", "sum_scale", "window", "source_sizes"):
             if bound.pop(refused, None) is not None:
                 raise DescriptorError(f"{refused} is not accepted in a chain, whose chunks are windows of new results")
@@ -137,7 +192,7 @@ class Chain:
             raise DescriptorError(
                 f"layout {layout!r} of a chain only permutes axes, as 'NCHW->NHWC': the destination has its own"
             )
-        added = Operation(name, {argument: _frozen(value) for argument, value in bound.items()})
+        added = Operation(operation.__name__, {argument: _frozen(value) for argument, value in bound.items()})
         _ = str(added)  # raises here if an argument has no unambiguous text
         return Chain((*self.operations, added))
 
@@ -228,7 +283,7 @@ class WindowedChain:
         stages: list[Stage] = []
         desc = TensorDesc(self.source_dtype, self.source_sizes)
         for operation in self.chain.operations:
-            stages.append(_STAGES[operation.name](desc, **operation.arguments))
+            stages.append(_STAGES[operation.name](desc, operation.arguments))
             desc = TensorDesc(stages[-1].dtype, stages[-1].sizes)
         return tuple(stages)
 
@@ -432,7 +487,8 @@ class _Sliced(Stage):
     steps: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, src: TensorDesc, key: tuple[Any, ...]) -> _Sliced:
+    def of(cls, src: TensorDesc, arguments: Mapping[str, Any]) -> _Sliced:
+        key = arguments["key"]
         with ErrorContext(src):
             named = sum(1 for member in key if member is not None and member is not Ellipsis)
             if key.count(Ellipsis) > 1 or named > src.rank:
@@ -485,18 +541,26 @@ class _Reordered(Stage):
     layout: Layout
 
     @classmethod
-    def of(cls, src: TensorDesc, layout: Layout = None, dtype: Any = None, **arguments: Any) -> _Reordered:
+    def of(cls, src: TensorDesc, result: Result) -> _Reordered:
+        layout, dtype, numbers = result
         element = element_type(src, layout, dtype, None)
         dst, _ = destination(src, layout, src, None, dtype=element)
-        full = arithmetic_of_result(src, dst, layout, arguments)
+        full = arithmetic_of_result(src, dst, layout, numbers)
         return cls(dst.sizes, element, axis_order(src, layout), full, layout)
 
     @classmethod
-    def by(cls, asks: Callable[..., quantization.Reordering], src: TensorDesc, **arguments: Any) -> _Reordered:
+    def asked(cls, src: TensorDesc, arguments: Mapping[str, Any]) -> _Reordered:
+        numbers = dict(arguments)
+        return cls.of(src, Result(numbers.pop("layout", None), numbers.pop("dtype", None), Numbers(**numbers)))
+
+    @classmethod
+    def by(
+        cls, asks: Callable[..., quantization.Reordering], src: TensorDesc, arguments: Mapping[str, Any]
+    ) -> _Reordered:
         with ErrorContext(src):
             reordering = asks(src, **arguments)
             with reordering.renamed():
-                return cls.of(src, reordering.layout, reordering.dtype, **reordering.arguments)
+                return cls.of(src, reordering.result)
 
     def reads(self, axis: int, part: range) -> range:
         del axis
@@ -527,8 +591,10 @@ class _Resampled(Stage):
     layout: Layout
 
     @classmethod
-    def of(cls, src: TensorDesc, layout: Layout = None, dtype: Any = None, **arguments: Any) -> _Resampled:
-        request = Request(**{name: arguments.pop(name) for name in Request._fields if name in arguments})
+    def of(cls, src: TensorDesc, arguments: Mapping[str, Any]) -> _Resampled:
+        rules = dict(arguments)
+        places = [rules.pop(name, None) for name in ("sizes", "scales", "axes", "mode")]
+        request, (layout, dtype, numbers) = asked(rules, *places)
         with ErrorContext(src):
             sized = measured(src.sizes, request, src.dtype.name)
             resized = sized.resizing()
@@ -536,7 +602,7 @@ class _Resampled(Stage):
             sums = sums_of(src, resized)
             result = family(src, resized.sizes, element_type(family(src, resized.sizes), layout, dtype, None))
         moves = all(rows.moves for rows in resized.rows)
-        target = target_of_sums(src, sums, result, layout, None, arguments, moves=moves)
+        target = target_of_sums(src, sums, result, layout, None, numbers, moves=moves)
         if warning := about_channels(request, src.rank, sized.old, sized.new, "x"):
             warn_caller(warning)
         order = axis_order(result, layout)
@@ -588,9 +654,9 @@ def _resample_part(
     return Plan(src, whole, steps)
 
 
-_STAGES: dict[str, Callable[..., Stage]] = {
+_STAGES: dict[str, Callable[[TensorDesc, Mapping[str, Any]], Stage]] = {
     "slice": _Sliced.of,
-    "reorder": _Reordered.of,
+    "reorder": _Reordered.asked,
     "resample": _Resampled.of,
     "quantize": functools.partial(_Reordered.by, quantization.quantizing),
     "dequantize": functools.partial(_Reordered.by, quantization.dequantizing),

@@ -15,15 +15,15 @@ from enum import Enum
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from numbers import Integral
-from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, TypedDict, get_args
 
 import numpy as np
 
 from restride.arguments import LIMIT, integers
 from restride.errors import DescriptorError, UnsupportedError, shown
-from restride.weights.coordinates import COORDINATES, Ends, Line, line, line_of_offsets
-from restride.weights.filters import AREA_MODES, MODES, NEAREST_RULES, Filter, filter_rows
-from restride.weights.like.libraries import LIBRARIES, OTHER_NAMES
+from restride.weights.coordinates import COORDINATES, CoordinatesRule, Ends, Line, line, line_of_offsets
+from restride.weights.filters import AREA_MODES, MODES, NEAREST_RULES, Filter, NearestRule, filter_rows
+from restride.weights.like.libraries import LIBRARIES, OTHER_NAMES, Library
 from restride.weights.like.profile import LibraryRequest, Mode, Profile
 from restride.weights.rows import LibraryRows, Rows
 
@@ -52,6 +52,33 @@ _MOST_OF_AXIS = 1 << 63
 """A resampled axis has fewer elements than this: their indices are s64."""
 
 
+class FilterArguments(TypedDict, total=False):
+    """Arguments of ``rs.resample`` that say how elements are weighed, for functions that pass them on."""
+
+    coordinates: CoordinatesRule | None
+    nearest: NearestRule | None
+    cubic_a: float | None
+    antialias: bool | None
+    exclude_outside: bool | None
+    like: Library | None
+
+
+class RuleArguments(FilterArguments, total=False):
+    """The keywords that ``rs.resample`` and ``rs.resample_backward`` share, but for layouts and types."""
+
+    roi: Iterable[Any] | None
+    input_offsets: Iterable[Any] | None
+    output_offsets: Iterable[Any] | None
+    recompute_scale_factor: bool | None
+
+
+class RequestArguments(RuleArguments, total=False):
+    """The keywords of ``rs.resample`` that decide what an output reads, which ``rs.source_window`` takes too."""
+
+    extrapolation_value: float
+    keep_aspect_ratio_policy: AspectPolicy
+
+
 class Request(NamedTuple):
     """The arguments of ``rs.resample`` that decide what an output reads, under the same names.
 
@@ -69,7 +96,7 @@ class Request(NamedTuple):
     exclude_outside: Any = None
     extrapolation_value: Any = 0.0
     roi: Any = None
-    keep_aspect_ratio_policy: Any = None
+    keep_aspect_ratio_policy: Any = "stretch"
     input_offsets: Any = None
     output_offsets: Any = None
     recompute_scale_factor: Any = None
