@@ -68,10 +68,6 @@ class Numbers(NamedTuple):
     rounds_first: bool = False
 
 
-AS_THEY_ARE = Numbers()
-"""No argument that changes numbers."""
-
-
 class PostOp(NamedTuple):
     """A step on every result, before the destination's scale; its numbers are exact in float32.
 
@@ -179,7 +175,7 @@ NO_ARITHMETIC = Arithmetic()
 """Conversion from type to type, rounded to nearest even and saturated."""
 
 
-def arithmetic(src: TensorDesc, dst: TensorDesc, order: Sequence[int], asked: Numbers = AS_THEY_ARE) -> Arithmetic:
+def arithmetic(src: TensorDesc, dst: TensorDesc, order: Sequence[int], asked: Numbers | None = None) -> Arithmetic:
     """The arithmetic of a reorder from ``src`` to ``dst``, whose axis k is axis ``order[k]`` of ``src``.
 
     Scales and zero points are numbers, or anything that numpy turns into arrays of numbers; they are rounded to the
@@ -195,6 +191,8 @@ def arithmetic(src: TensorDesc, dst: TensorDesc, order: Sequence[int], asked: Nu
 
     Source: oneDNN specification, Reorder and Quantization; ONNX, QuantizeLinear (blocks).
     """
+    if asked is None:
+        return NO_ARITHMETIC
     with ErrorContext(src):
         require_word("rounding", asked.rounding, ROUNDINGS)
         require_word("saturate", asked.saturate, (True, False))

@@ -27,10 +27,11 @@ from restride.arguments import as_numpy, integers, list_arguments, require_liste
 from restride.dtypes import DType, DTypeLike
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.layout.argument import Layout
+from restride.ops.operation import Window
 from restride.ops.reorder import ReorderArguments
 from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments, about_channels
 from restride.stream.axes import rows_and_columns, stated_axes
-from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
+from restride.stream.chain import Chain, WindowedChain, lengths, spelled
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
 from restride.stream.lazy import open_source, unwrapped

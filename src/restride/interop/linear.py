@@ -13,17 +13,11 @@ from typing import Any, SupportsIndex
 from restride.dtypes import as_dtype
 from restride.errors import ErrorContext, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
-from restride.ops.resample import (
-    GRADIENT_TYPES,
-    about_channels,
-    require_rows_and_columns,
-    resample,
-    resample_backward,
-)
+from restride.ops.resample import GRADIENT_TYPES, checked, resample, resample_backward
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
-from restride.weights import Request, measured
+from restride.weights import Request
 from restride.weights.like.libraries import ModeName
 from restride.weights.request import RuleArguments
 
@@ -110,11 +104,13 @@ def linear_map(
         if value is not None
     }
     with ErrorContext(src):
-        request = Request(sizes, axes=axes, **named)
-        asked = measured(src.sizes, request, src.dtype.name)
-        require_rows_and_columns(request, asked.axes, "x", src)
-    warning = about_channels(request, src.rank, asked.old, asked.new, "x")
+        resized, _, warning = checked(src, Request(sizes, axes=axes, **named))
     if warning:
         warn_caller(warning)
-    counted = tuple(axis - src.rank for axis in asked.axes)
-    return LinearMap(asked.old, asked.new, counted, tuple(sorted(named.items())), device)
+    return LinearMap(
+        tuple(rows.source_size for rows in resized.rows),
+        tuple(rows.size for rows in resized.rows),
+        tuple(axis - src.rank for axis in resized.axes),
+        tuple(sorted(named.items())),
+        device,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -246,39 +246,34 @@ def key_of(value: Any, levels: int = 6) -> Any:
         _NoKeyError: for an iterator, a Tensor, a large array or list, or a type of the caller's.
     """
     kind = type(value)
-    if kind in _OWN_KEY:
-        return value
-    key: Any
     if kind is TensorDesc:
         return value.spelled
     if kind is Out:
         return value.desc.spelled, value.is_shared
+    if isinstance(value, _LISTS):
+        if len(value) > _MOST_MEMBERS or not levels:
+            raise _NoKeyError
+        kinds = tuple(map(type, value))
+        if _WITH_TYPE.issuperset(kinds):
+            return kind, kinds, tuple(value)
+        members = list(value)
+        for place in _positions_needing_keys(kinds):
+            members[place] = key_of(members[place], levels - 1)
+        return kind, kinds, tuple(members)
+    if kind in _OWN_KEY:
+        return value
+    key: Any
     if kind is float:
         key = _bytes_of_float(value)
-    elif kind in _IMMUTABLE:
+    elif kind in _IMMUTABLE or isinstance(value, _IMMUTABLE_BASES):
         key = value
-    elif isinstance(value, _LISTS) and len(value) <= _MOST_MEMBERS and levels:
-        kinds = tuple(map(type, value))
-        key = kinds, tuple(value) if _WITH_TYPE.issuperset(kinds) else _keys_of_members(value, kinds, levels)
-    elif kind is dict and len(value) <= _MOST_MEMBERS:
-        key = tuple(value), key_of(tuple(value.values()), levels)
-    elif isinstance(value, _IMMUTABLE_BASES):
-        key = value
-    elif kind is slice:
-        key = key_of((value.start, value.stop, value.step))
+    elif kind is dict or kind is slice:
+        key = key_of((*value, *value.values()) if kind is dict else (value.start, value.stop, value.step), levels)
     elif (isinstance(value, np.generic) or kind is np.ndarray) and _is_small(value):
         key = value.dtype, value.shape, value.tobytes()
     else:
         raise _NoKeyError
     return kind, key
-
-
-def _keys_of_members(members: Sequence[Any], kinds: tuple[type, ...], levels: int) -> tuple[Any, ...]:
-    """The members, each replaced by its ``key_of`` unless it is its own key."""
-    values = list(members)
-    for place in _positions_needing_keys(kinds):
-        values[place] = key_of(values[place], levels - 1)
-    return tuple(values)
 
 
 def _is_small(array: np.generic | np.ndarray[Any, Any]) -> bool:

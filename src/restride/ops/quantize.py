@@ -16,7 +16,7 @@ from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order, laid_out
 from restride.ops.plan import perform
-from restride.ops.reorder import reorder_plan
+from restride.ops.reorder import Reorder, reorder_plan
 from restride.ops.target import Result
 from restride.tensor.arrays import host_array
 from restride.tensor.tensor import Tensor
@@ -37,6 +37,11 @@ class Reordering(NamedTuple):
         """The result for ``x``."""
         with self.renamed():
             return perform(reorder_plan, x, out, self.result)
+
+    def operation(self, src: TensorDesc) -> Reorder:
+        """The operation for a source."""
+        with self.renamed():
+            return Reorder(src, self.result)
 
     @contextmanager
     def renamed(self) -> Iterator[None]:

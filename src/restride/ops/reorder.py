@@ -11,12 +11,14 @@ from restride.dtypes import DTypeLike
 from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
-from restride.layout.argument import Layout
+from restride.layout.argument import Layout, axis_order
 from restride.layout.overlap import may_overlap, written_by
+from restride.ops.operation import Operation, Window
 from restride.ops.plan import Plan, perform, plan_for, refuse_out, source_beside
 from restride.ops.target import (
     Out,
     Result,
+    Target,
     arithmetic_of_result,
     destination,
     element_type,
@@ -168,14 +170,38 @@ METHODS["assign"] = assign
 
 def reorder_plan(src: TensorDesc, out: Out | None, limits: Limits, result: Result) -> Plan:
     """The plan of ``reorder``."""
-    layout, dtype, numbers = result
-    require_out_of_sum(numbers.sum_scale, src, out)
-    element = element_type(src, layout, dtype, out)
-    dst, site = destination(src, layout, src, out, dtype=element, in_place=True)
-    require_room(dst.sizes, element, limits)
+    require_out_of_sum(result.sum_scale, src, out)
+    target = _target(src, out, result, limits)
     steps = Steps(limits)
-    steps.copy(Site(SOURCE, src), site, dst, arithmetic_of_result(src, dst, layout, numbers))
-    return Plan(src, dst, steps, reads_result=numbers.sum_scale is not None)
+    steps.copy(Site(SOURCE, src), *target)
+    return Plan(src, target.whole, steps, reads_result=result.sum_scale is not None)
+
+
+def _target(src: TensorDesc, out: Out | None, result: Result, limits: Limits | None = None) -> Target:
+    """Where the result is written. limits: those of a device that must have room for it."""
+    layout, dtype, numbers = result
+    dst, site = destination(src, layout, src, out, dtype=element_type(src, layout, dtype, out), in_place=True)
+    if limits is not None:
+        require_room(dst.sizes, dst.dtype, limits)
+    return Target(site, dst, arithmetic_of_result(src, dst, layout, numbers))
+
+
+class Reorder(Operation):
+    """``reorder`` without a sum; ``layout`` is None or a permutation "A->B"."""
+
+    planner = staticmethod(reorder_plan)
+
+    def __init__(self, src: TensorDesc, result: Result) -> None:
+        _, dst, self._arithmetic = _target(src, None, result)
+        self.src, self.sizes, self.dtype, self.fixed = src, dst.sizes, dst.dtype, {}
+        self.axes = axis_order(src, result.layout)
+        self._layout = result.layout
+
+    def reads_along(self, axis: int, part: range) -> range:  # noqa: ARG002 - alike for every axis
+        return part
+
+    def part(self, window: Window) -> tuple[Result]:
+        return (Result(self._layout, self.dtype, self._arithmetic.window(self.reads(window))),)
 
 
 class ReorderArguments(NumberArguments, total=False):

@@ -25,8 +25,9 @@ from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc, views
-from restride.layout.argument import Layout, family
+from restride.layout.argument import Layout, axis_order, family
 from restride.layout.tensor_desc import element_bits
+from restride.ops.operation import Operation, Window
 from restride.ops.plan import Plan, perform, plan_for, refuse_out
 from restride.ops.target import (
     PLAIN,
@@ -36,6 +37,7 @@ from restride.ops.target import (
     element_type,
     element_with_room,
     require_out_of_sum,
+    require_room,
     target_of_sums,
 )
 from restride.plan.fill import padding_kernels
@@ -180,12 +182,13 @@ def asked(
 ) -> tuple[Request, Result]:
     """What a call asks to read, and what it asks of the result. arguments: some of ``ResampleArguments``."""
     rules = dict(arguments)
-    numbers = {"sum_scale": sum_scale}
-    for name in rules.keys() & NumberArguments.__annotations__.keys():
-        numbers[name] = rules.pop(name)
-    result = Result(rules.pop("layout", None), rules.pop("dtype", None), Numbers(**numbers))
+    layout, dtype = rules.pop("layout", None), rules.pop("dtype", None)
+    names = rules.keys() & NumberArguments.__annotations__.keys()
+    numbers = None
+    if names or sum_scale is not None:
+        numbers = Numbers(sum_scale=sum_scale, **{name: rules.pop(name) for name in names})
     request = Request(sizes, scales, axes, mode, window=window, source_sizes=source_sizes, **rules)
-    return request, result
+    return request, Result(layout, dtype, numbers)
 
 
 @list_arguments(BackwardArguments, DEFAULT_ARGUMENTS)
@@ -272,9 +275,9 @@ def source_window(
     whole_sizes = counts("source_sizes", source_sizes)
     request = Request(sizes, scales, axes, mode, window=window, **arguments)
     with ErrorContext(f"source_sizes {whole_sizes}"):
-        sized = measured(whole_sizes, request, as_dtype(source_dtype).name)
-        ranges = sized.resizing().part_read
-    warning = about_channels(request, len(whole_sizes), sized.old, sized.new, "source_sizes")
+        whole = TensorDesc(source_dtype, whole_sizes)
+        resized, _, warning = checked(whole, request, argument="source_sizes")
+        ranges = resized.part_read
     if warning:
         warn_caller(warning)
     return tuple(slice(part.start, part.stop) for part in ranges)
@@ -344,20 +347,79 @@ def plan_resample_backward(
 def resample_plan(src: TensorDesc, out: Out | None, limits: Limits, request: Request, result: Result) -> Plan:
     """The plan of ``resample``."""
     with ErrorContext(src):
-        part = request.source_sizes
-        sized = measured(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
-        element = element_with_room(src, sized.sizes, result.layout, result.dtype, out, limits)
-        resized = sized.resizing()
-        require_rows_and_columns(request, resized.axes, "x", src)
-        if part is not None and src.sizes != resized.read_sizes:
+        resized, element, warning = checked(src, request, result, out=out, limits=limits)
+    return plan_of(src, out, limits, resized, result._replace(dtype=element), warning)
+
+
+def checked(
+    src: TensorDesc,
+    request: Request,
+    result: Result = PLAIN,
+    *,
+    argument: str = "x",
+    out: Out | None = None,
+    limits: Limits | None = None,
+) -> tuple[Resizing, DType, str]:
+    """The resampling of ``src`` that a call asks for, the element type of its result, and what it warns of.
+
+    argument: name of the source in messages. limits: those of a device that must have room for the result.
+
+    Raises:
+        DescriptorError, UnsupportedError, OutOfDeviceMemory: as ``resample`` says.
+    """
+    part = request.source_sizes
+    sized = measured(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
+    like = src if result.layout is None else TensorDesc(src.dtype, sized.sizes)  # a layout is for the result's sizes
+    element = element_type(like, result.layout, result.dtype, out)
+    if limits is not None:
+        require_room(sized.sizes, element, limits)
+    resized = sized.resizing()
+    require_rows_and_columns(request, resized.axes, argument, src)
+    if part is not None:
+        if src.sizes != resized.read_sizes:
             raise DescriptorError(
-                f"x {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
+                f"{argument} {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
                 f"source_sizes {resized.source_sizes}"
             )
-    if part is not None:
         resized = replace(resized, clips=False)  # the range of the whole source is not known
-    warning = about_channels(request, src.rank, sized.old, sized.new, "x")
-    return plan_of(src, resized, out, limits, result._replace(dtype=element), warning)
+    return resized, element, about_channels(request, src.rank, sized.old, sized.new, argument)
+
+
+class Resample(Operation):
+    """``resample`` without a sum; ``layout`` is None or a permutation "A->B"."""
+
+    def __init__(self, src: TensorDesc, request: Request, result: Result) -> None:
+        layout, _, numbers = result
+        self._resized, self.dtype, self.warning = checked(src, request, result)
+        sums = sums_of(src, self._resized)
+        default = family(src, self._resized.sizes, self.dtype)
+        target = target_of_sums(src, sums, default, layout, None, numbers, moves=self._resized.moves)
+        self.src, self.sizes, self.fixed, self.blends = src, target.whole.sizes, {}, not self._resized.moves
+        self.axes = self._order = axis_order(default, layout)
+        self._layout, self._arithmetic = layout, target.arithmetic
+
+    def reads_along(self, axis: int, part: range) -> range:
+        rows = dict(zip(self._resized.axes, self._resized.rows, strict=True)).get(self._order[axis])
+        if rows is None:
+            return part
+        if rows.inside is not None:
+            start = max(part.start, rows.inside.start)
+            part = range(start, max(min(part.stop, rows.inside.stop), start))
+        return rows.part(part.start, len(part)).span
+
+    def part(self, window: Window) -> tuple[Resizing, Result]:
+        whole, parts = self._resized, [range(0)] * len(window)
+        for axis, part in zip(self._order, window, strict=True):
+            parts[axis] = part
+        sizes = [size if axis in whole.axes else len(parts[axis]) for axis, size in enumerate(whole.source_sizes)]
+        these = tuple(parts[axis] for axis in whole.axes)
+        resized = replace(whole, window=these, source_sizes=tuple(sizes), clips=False)
+        return resized, Result(self._layout, self.dtype, self._arithmetic.window(parts))
+
+    def between(self, lengths: Sequence[int]) -> int:
+        # One axis too, where results are narrower than a word: in f32 they may be faster, and are converted then.
+        has_sums = len(self._resized.axes) > 1 or self.dtype.itemsize < 4
+        return 4 * math.prod(lengths) if has_sums else 0
 
 
 def backward_plan(src: TensorDesc, out: Out | None, limits: Limits, request: Request, result: Result) -> Plan:
@@ -376,7 +438,7 @@ def backward_plan(src: TensorDesc, out: Out | None, limits: Limits, request: Req
                 raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}")
     warning = about_channels(request, src.rank, [src.sizes[axis] for axis in axes], input_sizes, "grad")
     unsaturated = Result(result.layout, element, Numbers(saturate=False))
-    return plan_of(src, forward.transposed(), out, limits, unsaturated, warning)
+    return plan_of(src, out, limits, forward.transposed(), unsaturated, warning)
 
 
 def library_plan(
@@ -390,7 +452,7 @@ def library_plan(
 ) -> Plan:
     """The plan of a resampling along ``axes`` to ``sizes`` by rows that are already known."""
     resized = Resizing(axes, rows.rows, tuple(map(range, sizes)), src.sizes, *rows[1:], rounds=True)
-    return plan_of(src, resized, out, limits)
+    return plan_of(src, out, limits, resized)
 
 
 def require_rows_and_columns(request: Request, axes: tuple[int, ...], argument: str, src: TensorDesc) -> None:
@@ -458,9 +520,9 @@ _FEW_TAPS = 4
 
 def plan_of(
     src: TensorDesc,
-    resized: Resizing,
     out: Out | None,
     limits: Limits,
+    resized: Resizing,
     result: Result = PLAIN,
     warning: str = "",
 ) -> Plan:
@@ -474,10 +536,12 @@ def plan_of(
     with ErrorContext(src):
         _require_few_weights(resized)
     layout, dtype, numbers = result
-    sum_scale = numbers.sum_scale
+    sum_scale = result.sum_scale
     require_out_of_sum(sum_scale, src, out)
     sums = sums_of(src, resized)
-    default = family(src, resized.sizes, element_type(src, layout, dtype, out))
+    element = element_type(src, layout, dtype, out)
+    require_room(resized.sizes, element, limits)
+    default = family(src, resized.sizes, element)
     target = target_of_sums(src, sums, default, layout, out, numbers, moves=resized.moves)
     reads_result = sum_scale is not None
     if not resized.clips or resized.moves or not sums.numel:
@@ -485,6 +549,9 @@ def plan_of(
         return Plan(src, target.whole, steps, reads_result=reads_result, warning=warning)
     steps = steps_to(src, resized, sums, Target(Site(RESULT, sums), sums, NO_ARITHMETIC), limits)
     return ClippedPlan(src, sums, target, steps, reads_result=reads_result, warning=warning)
+
+
+Resample.planner = staticmethod(plan_of)
 
 
 class ClippedPlan(Plan):

@@ -44,7 +44,7 @@ def take_plan(
         for axis, listed in zip(axes, indices, strict=True):
             rows.append(indexed_rows(src.sizes[axis], _from_0(listed, axis, src.sizes[axis])))
     resized = Resizing(axes, tuple(rows), tuple(range(each.size) for each in rows), src.sizes)
-    return plan_of(src, resized, out, limits)
+    return plan_of(src, out, limits, resized)
 
 
 def _from_0(indices: Indices, axis: int, size: int) -> Indices:

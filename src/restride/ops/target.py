@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from restride.arithmetic import AS_THEY_ARE, Arithmetic, Numbers, arithmetic
+from restride.arithmetic import Arithmetic, Numbers, arithmetic
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, ErrorContext, OutOfDeviceMemory
 from restride.kernel import Limits
@@ -25,11 +25,25 @@ class Out(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a caller asks of a result, as written: its layout, its element type, and what changes its numbers."""
+    """What is asked of a result: its layout, its element type, and what changes its numbers.
+
+    numbers: as the caller wrote them, None if nothing changes them; or for a window, the arithmetic of the whole, cut.
+    """
 
     layout: Layout = None
     dtype: Any = None
-    numbers: Numbers = AS_THEY_ARE
+    numbers: Numbers | Arithmetic | None = None
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Result:
+        """What a call by these names asks."""
+        given = dict(arguments)
+        return cls(given.pop("layout", None), given.pop("dtype", None), Numbers(**given))
+
+    @property
+    def sum_scale(self) -> Any:
+        """The factor of the old destination; None: it is not read."""
+        return None if self.numbers is None else self.numbers.sum_scale
 
 
 PLAIN = Result()
@@ -141,7 +155,7 @@ def target_of_sums(
     result: TensorDesc,
     layout: Layout,
     out: Out | None,
-    numbers: Numbers,
+    numbers: Numbers | Arithmetic | None,
     *,
     moves: bool,
 ) -> Target:
@@ -155,7 +169,7 @@ def target_of_sums(
         result: the layout where neither ``layout`` nor ``out`` says one.
         layout: as in ``reorder``.
         out: the caller's destination, if any.
-        numbers: what the caller asks of ``restride.arithmetic``.
+        numbers: as in ``Result``.
         moves: elements are moved, not summed.
     """
     whole, site = destination(result, layout, src, out, result, result.dtype)
@@ -171,8 +185,12 @@ def require_out_of_sum(sum_scale: Any, src: TensorDesc, out: Out | None) -> None
         raise DescriptorError(f"sum_scale {sum_scale!r} reads an out, and there is none, for {src}")
 
 
-def arithmetic_of_result(src: TensorDesc, dst: TensorDesc, layout: Layout, numbers: Numbers) -> Arithmetic:
+def arithmetic_of_result(
+    src: TensorDesc, dst: TensorDesc, layout: Layout, numbers: Numbers | Arithmetic | None
+) -> Arithmetic:
     """``restride.arithmetic.arithmetic`` with both scalings in the axes of ``src``, also where ``layout`` is "A->B"."""
+    if isinstance(numbers, Arithmetic):
+        return numbers
     order = axis_order(src, layout)
     full = arithmetic(src, dst, order, numbers)
     if full.dst is None:
