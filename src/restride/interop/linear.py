@@ -108,8 +108,8 @@ def linear_map(
     if warning:
         warn_caller(warning)
     return LinearMap(
-        tuple(rows.source_size for rows in resized.rows),
-        tuple(rows.size for rows in resized.rows),
+        resized.old,
+        resized.new,
         tuple(axis - src.rank for axis in resized.axes),
         tuple(sorted(named.items())),
         device,

@@ -36,7 +36,7 @@ from restride.stream.lazy import open_source, require_values, unwrapped
 from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
 from restride.stream.run import Streamed, as_bytes, open_devices, plan_stream, stream
 from restride.tensor.device import Device
-from restride.weights import Request, measured
+from restride.weights import Request, resizing
 from restride.weights.centres import line_of_centres
 from restride.weights.like.libraries import ModeName
 from restride.weights.request import FilterArguments, fraction, members
@@ -296,7 +296,7 @@ class _Image:
             return Fraction(1), Fraction(0)
         before = self.before(level)
         slope, intercept = self.position(axis, before)
-        change = measured(self.sizes[before], Request(**self.asked(level)), self.desc.dtype.name)
+        change = resizing(self.sizes[before], Request(**self.asked(level)), self.desc.dtype.name)
         centres = line_of_centres(change.filters()[change.axes.index(axis)])
         intercept += slope * centres.at(0)
         pixel = Fraction(self.sizes[before][axis], self.sizes[level][axis])

@@ -18,7 +18,7 @@ from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments
 from restride.ops.resample import resample as resample_array
 from restride.stream.axes import coordinate_values
 from restride.tensor.tensor import Tensor
-from restride.weights import Request, measured
+from restride.weights import Request, resizing
 from restride.weights.centres import centres, line_of_centres
 from restride.weights.like.libraries import ModeName
 
@@ -151,7 +151,7 @@ def _centres(
     request = Request(**{argument: tuple(asked.values())}, **{k: v for k, v in named.items() if k in Request._fields})
     sizes = [data.sizes[dim] for dim in asked]
     dtypes = {as_dtype(each.dtype).name for each in resized} or {"f32"}
-    filters, *others = {measured(sizes, request, dtype).filters() for dtype in dtypes}
+    filters, *others = {resizing(sizes, request, dtype).filters() for dtype in dtypes}
     if others:
         raise UnsupportedError(
             f"variables of the types {', '.join(sorted(dtypes))} are read at different positions, and share their "

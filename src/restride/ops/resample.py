@@ -54,7 +54,7 @@ from restride.plan.resample import (
 from restride.plan.steps import RESULT, SOURCE, Site, Steps, together
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
-from restride.weights import LibraryRows, Request, Resizing, measured, resized_axes, resizing
+from restride.weights import Request, Resizing, resized_axes, resizing
 from restride.weights.like import IMAGES_ONLY
 from restride.weights.like.libraries import ModeName
 from restride.weights.request import RequestArguments, RuleArguments
@@ -368,12 +368,11 @@ def checked(
         DescriptorError, UnsupportedError, OutOfDeviceMemory: as ``resample`` says.
     """
     part = request.source_sizes
-    sized = measured(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
-    like = src if result.layout is None else TensorDesc(src.dtype, sized.sizes)  # a layout is for the result's sizes
+    resized = resizing(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
+    like = src if result.layout is None else TensorDesc(src.dtype, resized.sizes)  # a layout is for the result's sizes
     element = element_type(like, result.layout, result.dtype, out)
     if limits is not None:
-        require_room(sized.sizes, element, limits)
-    resized = sized.resizing()
+        require_room(resized.sizes, element, limits)
     require_rows_and_columns(request, resized.axes, argument, src)
     if part is not None:
         if src.sizes != resized.read_sizes:
@@ -382,7 +381,7 @@ def checked(
                 f"source_sizes {resized.source_sizes}"
             )
         resized = replace(resized, clips=False)  # the range of the whole source is not known
-    return resized, element, about_channels(request, src.rank, sized.old, sized.new, argument)
+    return resized, element, about_channels(request, src.rank, resized.old, resized.new, argument)
 
 
 class Resample(Operation):
@@ -413,8 +412,7 @@ class Resample(Operation):
             parts[axis] = part
         sizes = [size if axis in whole.axes else len(parts[axis]) for axis, size in enumerate(whole.source_sizes)]
         these = tuple(parts[axis] for axis in whole.axes)
-        resized = replace(whole, window=these, source_sizes=tuple(sizes), clips=False)
-        return resized, Result(self._layout, self.dtype, self._arithmetic.window(parts))
+        return whole.of_window(these, tuple(sizes)), Result(self._layout, self.dtype, self._arithmetic.window(parts))
 
     def between(self, lengths: Sequence[int]) -> int:
         # One axis too, where results are narrower than a word: in f32 they may be faster, and are converted then.
@@ -432,6 +430,7 @@ def backward_plan(src: TensorDesc, out: Out | None, limits: Limits, request: Req
             sizes[axis] = size
         element = element_with_room(src, sizes, result.layout, result.dtype, out, limits)
         forward = resizing(sizes, request._replace(sizes=[src.sizes[axis] for axis in axes], axes=axes), src.dtype.name)
+        _ = forward.library  # too many rows are an error before a wrong type
         require_rows_and_columns(request, forward.axes, "grad", src)
         for type_, argument in ((src.dtype, "grad"), (element, "dtype")):
             if type_.name not in GRADIENT_TYPES:
@@ -439,20 +438,6 @@ def backward_plan(src: TensorDesc, out: Out | None, limits: Limits, request: Req
     warning = about_channels(request, src.rank, [src.sizes[axis] for axis in axes], input_sizes, "grad")
     unsaturated = Result(result.layout, element, Numbers(saturate=False))
     return plan_of(src, out, limits, forward.transposed(), unsaturated, warning)
-
-
-def library_plan(
-    src: TensorDesc,
-    out: Out | None,
-    limits: Limits,
-    *,
-    axes: tuple[int, ...],
-    sizes: tuple[int, ...],
-    rows: LibraryRows,
-) -> Plan:
-    """The plan of a resampling along ``axes`` to ``sizes`` by rows that are already known."""
-    resized = Resizing(axes, rows.rows, tuple(map(range, sizes)), src.sizes, *rows[1:], rounds=True)
-    return plan_of(src, out, limits, resized)
 
 
 def require_rows_and_columns(request: Request, axes: tuple[int, ...], argument: str, src: TensorDesc) -> None:
@@ -659,7 +644,7 @@ def _add_extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorD
         inner = Site(SOURCE, TensorDesc(whole.dtype, (0,)))
     else:
         inner = steps.new(box)
-        _add_passes(steps, src, replace(resized, window=resized.inside), Target(inner, box, NO_ARITHMETIC))
+        _add_passes(steps, src, resized.of_window(resized.inside), Target(inner, box, NO_ARITHMETIC))
     dst = target.whole
     is_direct = (
         target.arithmetic.is_conversion and dst.dtype == whole.dtype and dst.is_packed and dst.strides is not None
@@ -694,21 +679,21 @@ def _add_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> N
         between = as_dtype("s32")
     dtype = src.desc.dtype
     is_direct = target.site.desc.dtype == dtype and target.arithmetic.is_conversion
-    is_copied = resized.scale is not None or (resized.keeps_type and not is_direct)
-    rounded = NO_ARITHMETIC if resized.rounding is None else Arithmetic(rounding=resized.rounding)
+    is_copied = resized.library.scale is not None or (resized.keeps_type and not is_direct)
+    rounded = NO_ARITHMETIC if resized.library.rounding is None else Arithmetic(rounding=resized.library.rounding)
     if resized.keeps_type and is_direct:
         target = target._replace(arithmetic=rounded)  # the library's rounding, whatever the caller named
     for these, behind in pairwise(tables):
-        is_whole = resized.rounding is not None and these[0][0] != behind[0][0]  # not a part of a row's sum
+        is_whole = resized.library.rounding is not None and these[0][0] != behind[0][0]  # not a part of a row's sum
         element, last = (dtype, rounded) if is_whole else (between, NO_ARITHMETIC)
         src = _add_one_pass(steps, src, these, None, element, last)
     for these in tables[-1:]:
         element = dtype if resized.keeps_type and between.name == "f32" else between
         src = _add_one_pass(steps, src, these, None if is_copied else target, element, rounded)
-    if resized.scale is not None:
+    if resized.library.scale is not None:
         sums, src = src, steps.new(TensorDesc.xla(dtype, src.desc.sizes, src.desc.minor_to_major))
         order = tuple(range(src.desc.rank))
-        steps.copy(sums, src, arithmetic=arithmetic(sums.desc, src.desc, order, Numbers(resized.scale)))
+        steps.copy(sums, src, arithmetic=arithmetic(sums.desc, src.desc, order, Numbers(resized.library.scale)))
     if not tables or is_copied:
         steps.copy(src, target.site, target.whole, target.arithmetic)
 

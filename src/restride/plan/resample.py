@@ -530,7 +530,7 @@ FEW_TAPS = 16
 def passes(resized: Resizing) -> tuple[Tables, ...]:
     """The tables of each pass; axes that stay as they are have none."""
     stepped: list[tuple[int, Rows]] = []
-    order = resized.order or sorted(range(len(resized.axes)), key=lambda place: -resized.axes[place])
+    order = resized.library.order or sorted(range(len(resized.axes)), key=lambda place: -resized.axes[place])
     for place in order:
         rows, inside, read = resized.rows[place], resized.inside[place], resized.read[place]
         if not rows.is_identity:
@@ -539,7 +539,7 @@ def passes(resized: Resizing) -> tuple[Tables, ...]:
     if not stepped:
         return ()
     whole = tuple(stepped)
-    if resized.rounding is not None:
+    if resized.library.rounding is not None:
         return tuple((one,) for one in whole)  # each is rounded
     if is_index(whole):
         return (whole,)

@@ -51,15 +51,10 @@ class ResampleArguments(RuleArguments, total=False):
     out: Any
 
 
-class CropArguments(ResampleArguments, total=False):
-    """Keywords of ``resample`` that each box of ``crop_resize`` gets, and its mode."""
-
-    mode: Any
-
-
-class BoxArguments(CropArguments, total=False):
+class BoxArguments(ResampleArguments, total=False):
     """Keywords of ``crop_resize``."""
 
+    mode: Any
     axes: Required[Sequence[int]]
     images: Sequence[int] | None
     units: str

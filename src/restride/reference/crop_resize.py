@@ -16,7 +16,7 @@ import numpy as np
 from restride.arguments import as_numpy
 from restride.dtypes import as_dtype
 from restride.errors import UnsupportedError
-from restride.reference.arguments import Array, BoxArguments, CropArguments, as_array, require_few_elements
+from restride.reference.arguments import Array, BoxArguments, as_array, require_few_elements
 from restride.reference.conversion import convert
 from restride.reference.reorder import reorder
 from restride.reference.resample import NEUTRAL, resample, resample_limits
@@ -35,30 +35,22 @@ def crop_resize(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Unpack[Bo
         >>> rs.reference.crop_resize(photo, [(0, 1, 2, 4)], (2, 3), axes=(0, 1), fill=9).tolist()
         [[[1, 2, 9], [4, 5, 9]]]
     """
-    return _cropped(lambda *values, **others: (resample(*values, **others),) * 2, x, boxes, sizes, **arguments)[0]
+    return _cropped(lambda *values, **others: (resample(*values, **others),) * 2, x, boxes, sizes, arguments)[0]
 
 
 def crop_resize_limits(
     x: Any, boxes: Any, sizes: Sequence[int], **arguments: Unpack[BoxArguments]
 ) -> tuple[Array, Array]:
     """The lowest and the highest correct result of each element, as for ``resample_limits``."""
-    return _cropped(resample_limits, x, boxes, sizes, **arguments)
+    return _cropped(resample_limits, x, boxes, sizes, arguments)
 
 
 def _cropped(
-    resampled: Resampled,
-    x: Any,
-    boxes: Any,
-    sizes: Sequence[int],
-    *,
-    axes: Sequence[int],
-    images: Sequence[int] | None = None,
-    units: str = "pixels",
-    letterbox: str | None = None,
-    flip: str | Sequence[str] = "none",
-    fill: Any = 0,
-    **others: Unpack[CropArguments],
+    resampled: Resampled, x: Any, boxes: Any, sizes: Sequence[int], arguments: Mapping[str, Any]
 ) -> tuple[Array, Array]:
+    others = dict(arguments)
+    axes, images, letterbox = (others.pop(name, None) for name in ("axes", "images", "letterbox"))
+    units, flip, fill = (others.pop(*pair) for pair in (("units", "pixels"), ("flip", "none"), ("fill", 0)))
     array, edges = as_array(x), as_numpy("boxes", boxes)
     dtype = others.get("dtype")
     others["dtype"] = as_dtype(array.dtype if dtype is None else dtype).dtype
@@ -78,7 +70,7 @@ def _cropped(
             _place(box, sizes, letterbox) if is_cut else [(0, size) for size in sizes],
             tuple(axis for axis, flipping in zip(image_axes, words, strict=True) if word in flipping),
             np.broadcast_to(convert(fill, image.dtype), channels),
-            {**others, **_steps_of_box(others, number, image.ndim)},
+            others | _steps_of_box(others, number, image.ndim),
         )
         pair = crop.cut(resampled, box) if is_cut else crop.sampled(resampled, box, units)
         ends.append([crop.placed(end) for end in pair])

@@ -35,6 +35,7 @@ from restride.tensor.arrays import asarray, host_array
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
 from restride.weights.like.libraries import ModeName
+from restride.weights.request import read_window
 
 
 @dataclass(frozen=True)
@@ -318,19 +319,7 @@ class WindowedChain:
 
     def as_window(self, window: Sequence[Any]) -> Window:
         """Check the window and return it as ranges."""
-        sizes = self.sizes
-        if len(window) != len(sizes):
-            raise DescriptorError(f"window has {len(window)} slices where the result has {len(sizes)} axes")
-        parts = []
-        for axis, (part, size) in enumerate(zip(window, sizes, strict=True)):
-            if not isinstance(part, slice) or part.step not in (None, 1):
-                raise DescriptorError(f"window[{axis}] must be a slice without a step, got {part!r}")
-            start = 0 if part.start is None else integer(f"window[{axis}]", part.start)
-            stop = size if part.stop is None else integer(f"window[{axis}]", part.stop)
-            if not 0 <= start <= stop <= size:
-                raise DescriptorError(f"window[{axis}] [{start}, {stop}) exceeds size {size} of axis {axis}")
-            parts.append(range(start, stop))
-        return tuple(parts)
+        return read_window(window, self.sizes)
 
     def __str__(self) -> str:
         return self.text

@@ -126,6 +126,9 @@ class Request(NamedTuple):
         return plain, rules
 
 
+_NO_REQUEST = Request()
+
+
 class Rules(NamedTuple):
     """A library's own rules for a request: its word for the mode, and what else the rules depend on."""
 
@@ -174,24 +177,59 @@ class Rules(NamedTuple):
 
 @dataclass(frozen=True)
 class Resizing:
-    """A checked resampling: ``rows[k]`` are those of all outputs along ``axes[k]``; ``window[k]`` is asked for.
+    """A checked resampling: its sizes at once, its rows when they are first asked for.
 
-    order, scale, rounding: those of ``LibraryRows``. rounds: results are rounded to the source's type before they are
-        converted to another.
+    source_sizes: of all axes. axes: those that are resized. window: the outputs that are asked for, along each of them.
+    known: the rows, where they are not those of a request. rounds: results are rounded to the source's type before
+        they are converted to another.
     outside: the value of outputs that read beyond the source, where an axis extrapolates.
     clips: sums are clipped to the range of the whole source.
+    choice, rules: of the request, as ``Request.settled`` has them. new: sizes of ``axes`` after it. factors: the scales
+        that are given, or that an aspect ratio policy makes; None: there are none.
     """
 
-    axes: tuple[int, ...]
-    rows: tuple[Rows, ...]
-    window: tuple[range, ...]
     source_sizes: tuple[int, ...]
-    order: tuple[int, ...] = ()
-    scale: float | None = None
-    rounding: str | None = None
+    axes: tuple[int, ...]
+    window: tuple[range, ...]
+    known: LibraryRows | None = None
     rounds: bool = False
     outside: float = 0.0
     clips: bool = False
+    choice: Request = _NO_REQUEST
+    rules: Rules | None = None
+    new: tuple[int, ...] = ()
+    factors: tuple[Fraction, ...] | None = None
+
+    @cached_property
+    def library(self) -> LibraryRows:
+        """The rows of each axis, and how their sums are rounded.
+
+        Raises:
+            UnsupportedError: there are more rows than can be made.
+        """
+        if self.known is not None:
+            return self.known
+        for axis, size, before in zip(self.axes, self.new, self.old, strict=True):
+            if max(size, before) >= _MOST_OF_AXIS:
+                raise UnsupportedError(f"axis {axis} must have less than 2^63 elements: {before} become {size}")
+        rules = self.rules
+        library = None if rules is None else rules.rows(self._request(rules, self._scales))
+        return LibraryRows(tuple(map(filter_rows, self.filters()))) if library is None else library
+
+    @cached_property
+    def rows(self) -> tuple[Rows, ...]:
+        """``rows[k]`` are those of all outputs along ``axes[k]``."""
+        return self.library.rows
+
+    @property
+    def old(self) -> tuple[int, ...]:
+        """Sizes of ``axes`` before."""
+        return tuple(self.source_sizes[axis] for axis in self.axes)
+
+    def of_window(self, window: tuple[range, ...], source_sizes: tuple[int, ...] | None = None) -> Resizing:
+        """The same rows for other outputs, of a source that may have other sizes along other axes, without clipping."""
+        sizes = self.source_sizes if source_sizes is None else source_sizes
+        return Resizing(sizes, self.axes, window, self.library, self.rounds, self.outside)
 
     @property
     def keeps_type(self) -> bool:
@@ -206,7 +244,7 @@ class Resizing:
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """All sizes of the result, or of its window."""
-        return self._sizes_with(self.window)
+        return self._with_sizes(self.window)
 
     @cached_property
     def inside(self) -> tuple[range, ...]:
@@ -227,7 +265,7 @@ class Resizing:
     @cached_property
     def read_sizes(self) -> tuple[int, ...]:
         """All sizes of the part of the source that is read."""
-        return self._sizes_with(self.read)
+        return self._with_sizes(self.read)
 
     @property
     def part_read(self) -> tuple[range, ...]:
@@ -240,65 +278,14 @@ class Resizing:
     def transposed(self) -> Resizing:
         """The resampling of the gradient, from all sizes of the result to those of the source."""
         rows = tuple(each.transposed() for each in self.rows)
-        return Resizing(self.axes, rows, tuple(range(each.size) for each in rows), self.sizes)
+        return Resizing(self.sizes, self.axes, tuple(range(each.size) for each in rows), LibraryRows(rows))
 
-    def _sizes_with(self, parts: Sequence[range]) -> tuple[int, ...]:
-        return _with_sizes(self.source_sizes, self.axes, parts)
-
-
-def _with_sizes(sizes: tuple[int, ...], axes: tuple[int, ...], parts: Sequence[range]) -> tuple[int, ...]:
-    """``sizes`` with those of ``parts`` along ``axes``."""
-    changed = list(sizes)
-    for axis, part in zip(axes, parts, strict=True):
-        changed[axis] = part.stop - part.start  # len() has a limit
-    return tuple(changed)
-
-
-def _common(a: range, b: range) -> range:
-    start = max(a.start, b.start)
-    return range(start, max(min(a.stop, b.stop), start))
-
-
-class Measured(NamedTuple):
-    """A checked request with all sizes known, before any rows are made.
-
-    choice, rules: those of ``Request.settled``. old, new: sizes of ``axes`` before and after. window: the outputs that
-    are asked for. factors: the scales that are given, or that an aspect ratio policy makes; None: there are none.
-    outside: the value of outputs that read beyond the source.
-    """
-
-    choice: Request
-    rules: Rules | None
-    source_sizes: tuple[int, ...]
-    axes: tuple[int, ...]
-    old: tuple[int, ...]
-    new: tuple[int, ...]
-    window: tuple[range, ...]
-    factors: tuple[Fraction, ...] | None
-    outside: float
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """All sizes of the result, or of its window."""
-        return _with_sizes(self.source_sizes, self.axes, self.window)
-
-    def resizing(self) -> Resizing:
-        """The resampling, with the rows of each axis.
-
-        Raises:
-            UnsupportedError: there are more rows than can be made.
-        """
-        for axis, size, before in zip(self.axes, self.new, self.old, strict=True):
-            if max(size, before) >= _MOST_OF_AXIS:
-                raise UnsupportedError(f"axis {axis} must have less than 2^63 elements: {before} become {size}")
-        rules = self.rules
-        library = None if rules is None else rules.rows(self._request(rules, self._scales))
-        if library is None:
-            library = LibraryRows(tuple(map(filter_rows, self.filters())))
-        keeps_type, clips = (False, False) if rules is None else (rules.keeps_type, rules.clips)
-        return Resizing(
-            self.axes, library.rows, self.window, self.source_sizes, *library[1:], keeps_type, self.outside, clips
-        )
+    def _with_sizes(self, parts: Sequence[range]) -> tuple[int, ...]:
+        """``source_sizes`` with those of ``parts`` along ``axes``."""
+        changed = list(self.source_sizes)
+        for axis, part in zip(self.axes, parts, strict=True):
+            changed[axis] = part.stop - part.start  # len() has a limit
+        return tuple(changed)
 
     def filters(self) -> tuple[Filter, ...]:
         """The filter of each of ``axes`` by our own words; with ``like``, those that come closest to the library."""
@@ -328,8 +315,13 @@ class Measured(NamedTuple):
         return rules.request(self.source_sizes, self.axes, self.old, self.new, scales)
 
 
-def measured(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Measured:
-    """The checked request, with its sizes, for a source of ``source_sizes``, all axes, and of this element type.
+def _common(a: range, b: range) -> range:
+    start = max(a.start, b.start)
+    return range(start, max(min(a.stop, b.stop), start))
+
+
+def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Resizing:
+    """The resampling that a request means for a source of ``source_sizes``, all axes, and of this element type.
 
     Raises:
         DescriptorError: the arguments do not fit each other or the source.
@@ -342,7 +334,7 @@ def measured(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
     for axis, size, before in zip(axes, new_sizes, old, strict=True):
         if size > 0 and before == 0:
             raise DescriptorError(f"axis {axis} has no elements to make {size} of, sizes are {new_sizes}")
-    window = _window(choice.window, new_sizes)
+    window = read_window(choice.window, new_sizes)
     outside: float = real("extrapolation_value", choice.extrapolation_value)
     if outside != 0 and choice.coordinates != "tf_crop_and_resize":
         raise DescriptorError(
@@ -351,17 +343,9 @@ def measured(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
         )
     if isinstance(choice.extrapolation_value, int | np.integer):
         outside = int(choice.extrapolation_value)  # f64 may not have it, and elements of 64 bits do
-    return Measured(choice, rules, tuple(source_sizes), axes, old, new_sizes, window, factors, outside)
-
-
-def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Resizing:
-    """The resampling that a request means for a source of ``source_sizes``, all axes, and of this element type.
-
-    Raises:
-        DescriptorError: the arguments do not fit each other or the source.
-        UnsupportedError: an unknown word; the message lists those known. Or the rows are more than can be made.
-    """
-    return measured(source_sizes, request, dtype).resizing()
+    keeps_type, clips = (False, False) if rules is None else (rules.keeps_type, rules.clips)
+    sizes = tuple(source_sizes)
+    return Resizing(sizes, axes, window, None, keeps_type, outside, clips, choice, rules, new_sizes, factors)
 
 
 def _sizes(
@@ -497,7 +481,7 @@ def _per_axis(argument: str, values: Any, default: tuple[Fraction, ...]) -> tupl
     return numbers_of_axes
 
 
-def _window(window: Any, sizes: tuple[int, ...]) -> tuple[range, ...]:
+def read_window(window: Any, sizes: tuple[int, ...]) -> tuple[range, ...]:
     """The part of each axis that ``window`` asks for: slices without a step; None: all of it."""
     if window is None:
         return tuple(range(size) for size in sizes)
