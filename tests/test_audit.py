@@ -478,7 +478,7 @@ def test_goals_are_judged_and_misses_named():
     assert missed(0.89) == [f"{name}: 0.89 of copy on the RX 6900 XT (model), goal at least 0.90 (model)"]
     row.compiled["navi21"] = replace(good, spills=3, waves=7, divisions=1)
     row.traffic["store"] = replace(row.traffic["load"], sectors=300000)
-    kernel = f"{name}: pixels_to_planes"
+    kernel = f"{name}: interleaved_copy"
     assert missed() == [
         f"{kernel}: 3 spills, goal no spills",
         f"{kernel}: 7 waves, goal at least 8 waves",

@@ -237,9 +237,8 @@ def test_steps_have_the_same_numbers():
     [
         "copy/strided_copy.comp",
         "copy/element_copy.comp",
-        "copy/element_rows.comp",
+        "copy/interleaved_copy.comp",
         "copy/short_rows.comp",
-        "copy/pixels.comp",
         "copy/digit_copy.comp",
         "resample/resample.comp",
         "resample/resample_cells.comp",
@@ -282,7 +281,7 @@ def test_work_of_an_invocation_that_resamples():
     assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MOST_TAPS_OF_ROWS
     assert number(r"const uint MOST_IN_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MOST_IN_RUN
     assert number(r"const uint MOST_CHANNELS = (\d+);", "resample/resample_fours.comp") == MOST_CHANNELS
-    assert number(r"const uint MOST_CHANNELS = (\d+);", "copy/pixels.comp") == MOST_CHANNELS
+    assert number(r"const uint SRC_WIDTH = 3;  // at most (\d+)", "copy/interleaved_copy.comp") == MOST_CHANNELS
     assert number(r"const uint GRADIENT = (\d+)u;", "include/taps.glsl") == resample._GRADIENT
     assert number(r"const uint LONG = (\d+)u;", "include/taps.glsl") == resample.LONG
     assert number(r"const uint SHORT_SUM = (\d+)u;", "include/taps.glsl") == resample.SHORT_SUM
