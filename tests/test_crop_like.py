@@ -13,6 +13,7 @@ from restride.dtypes import as_dtype
 from restride.kernel import Limits
 from restride.ops.crop_resize import Images, _crop_plan
 from restride.plan import crops
+from restride.plan.crops import HELD
 from restride.runtime import choose, list_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.weights.like import LIBRARIES
@@ -240,10 +241,12 @@ def test_all_that_is_read_is_bound(like, box, place):
     words = np.frombuffer(kernel.parameters, np.int32)
     columns, rows = (words[begin : begin + 4 * 16].reshape(-1, 4) for begin in words[[4, 6]])
     if like is None:
-        of_columns, of_rows = columns[:, 2], np.concatenate([rows[:, 2], rows[:, 2] + words[7]])
-    else:
-        of_columns, of_rows = columns[:, 1], rows[:, 1:3]
+        further, two = words[7], 2
+    else:  # further taps inside the image, and pixels that are loaded together
+        first, end = (rows[:, 3] & 0xFFF, rows[:, 3] >> 16 & 0xFFF)
+        further = words[7] * np.maximum(end - first - 1, 0) * (rows[:, 3] & HELD == 0)
+        two = 2 if (columns[:, 3] == 2 << 16).any() else 1
+    of_columns, of_rows = columns[:, 2], np.concatenate([rows[:, 2], rows[:, 2] + further])
     base = int(np.array(kernel.pushed("src_base"), np.uint32).astype(np.int32))
-    two = 2 if like is None or (columns[:, 3] == 2).any() else 1
     assert base + int(of_columns.min()) + int(of_rows.min()) >= 0
     assert base + int(of_columns.max()) + int(of_rows.max()) + two * channels <= kernel.bindings[0].nbytes

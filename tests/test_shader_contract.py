@@ -32,7 +32,8 @@ from restride.plan.problem import (
     multiply_shift,
 )
 from restride.plan.transpose import GROUP_BLOCKS, shared_edge
-from restride.weights import BoxRows, Request, Side, box_rows, resizing
+from restride.weights import Request, Side, box_rows, moved_rows, resizing
+from restride.weights.boxes import _clipped
 from restride_conformance import Case
 from restride_conformance.shader.contract import (
     CONTRACT,
@@ -276,7 +277,7 @@ def test_memory_that_a_group_of_short_rows_shares():
 def test_work_of_an_invocation_that_resamples():
     most_rows = max(map(int, CANDIDATES["rows"]))
     assert number(r"const uint MOST_ROWS = (\d+);", "resample/resample_fours.comp") == most_rows
-    assert number(r"const uint MOST_ROWS = (\d+);", "crop/crop_resize_fixed.comp") == crops.ROWS
+    assert number(r"const uint MOST_ROWS = (\d+);", "crop/crop_resize.comp") == crops.ROWS
     assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MOST_TAPS_OF_ROWS
     assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MOST_TAPS_OF_ROWS
     assert number(r"const uint MOST_IN_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MOST_IN_RUN
@@ -351,9 +352,10 @@ def test_rows_of_boxes():
     page = (SHADERS / "README.md").read_text(encoding="utf-8")
     assert f"begins a pixel before its image: the rows {rows}." in page
     assert f"A row has 1 to {crops.MOST_TAPS_OF_BOX} taps, and so has the product" in page
-    text = "".join((SHADERS / "crop" / name).read_text(encoding="utf-8") for name in ("crop_resize.comp", "crops.glsl"))
-    assert f"const uint ALL_FILL = 0x{crops.ALL_FILL:X}u;" in text
-    assert "return SLOTS == 0 ? 2u : count + 5u & ~3u;" in text
+    text = (SHADERS / "crop" / "crop_resize.comp").read_text(encoding="utf-8")
+    assert f"const uint HELD = 0x{crops.HELD:X}u, IS_FILL = 0x{crops.IS_FILL:X}u;" in text
+    assert f"const uint TAP_BITS = 0x{2 * crops.MOST_TAPS_OF_BOX - 1:X}u;" in text
+    assert "number * (count + 5u & ~3u);" in text
     for taps in range(2, 40):
         wide = box_rows([Side(linear, 0)], 2, [3], least=taps)
         assert crops.table(wide, 1, np.zeros(1, np.int64)).size == 2 * ((taps + 5) & ~3)
@@ -366,6 +368,7 @@ def test_rows_of_boxes_of_pixels():
     first, second, past = crops.HAS_FIRST, crops.HAS_SECOND, crops.PAST
     assert f"HAS_FIRST = {first}, HAS_SECOND = {second}, PAST = {past};" in text
     assert f"const uint COLUMNS = {crops.COLUMNS};" in text
+    assert f"const uint ALL_FILL = 0x{crops.ALL_FILL:X}u;" in text
     none = np.zeros(1, np.int64)
     for start, offsets, weights, ends in (
         (-1, [0, 0], [[0.25, 0.75], [0.25, 0.75]], [first, first + second]),
@@ -382,31 +385,28 @@ def test_rows_of_boxes_of_pixels():
     assert [word == crops.ALL_FILL for word in beside[:, 3].tolist()] == [True, False, False, True]
 
 
-def test_rows_of_boxes_in_integers():
-    """Weights 3 and 5 of elements -1 and 0, and what else may be outside, as the kernel reads them."""
+def test_rows_of_boxes_at_an_edge():
+    """Taps in the image, and where the offset of a row may be read, also if none of its taps is there."""
 
-    def rows(first, weights, *, extent=3, is_held=False):
-        weights = np.array([[weights]], np.int32)
-        index, taps = np.array([[first]]), weights.shape[2]
-        inside, end = np.clip(-index, 0, taps), np.clip(extent - index, 0, taps)
-        held = np.array([[True]]) if is_held else None
-        return BoxRows(index, inside, np.maximum(inside, end), index > 99, weights, np.array([[extent]]), held)
+    def row(first, weights, *, held=False):
+        weights, index = np.array([[weights]], np.int32), np.array([[first]])
+        is_held = np.array([[held]]) if held else None
+        rows = _clipped(index, weights.shape[2], index > 99, weights, np.array([[3]]), is_held)
+        return crops.table(rows, 4, np.array([100])).ravel().tolist()
 
-    page = (SHADERS / "README.md").read_text(encoding="utf-8")
-    base = np.array([100])
-    assert "columns, the row 5 | 0 << 16, 0, 3, 1." in page
-    assert crops.columns_of_two(rows(-1, [3, 5]), 4, base).ravel().tolist() == [5, 100, 3, 1]
-    assert crops.columns_of_two(rows(2, [3, 5]), 4, base).ravel().tolist() == [3, 108, 5, 1]
-    assert crops.columns_of_two(rows(1, [-1, 5]), 4, base).ravel().tolist() == [0xFFFF | 5 << 16, 104, 0, 2]
-    assert crops.columns_of_two(rows(100, [0, 0]), 4, base).ravel().tolist()[3] == crops.ALL_FILL
-    assert crops.rows_of_two(rows(-1, [3, 5]), 4, base).ravel().tolist() == [3 | 5 << 16, 100, 100, 2]
-    assert crops.rows_of_two(rows(0, [3, 5], is_held=True), 4, base).ravel().tolist() == [3 | 5 << 16, 100, 100, 3]
-    assert crops.rows_of_two(rows(5, [3, 5], is_held=True), 4, base).ravel().tolist() == [3 | 5 << 16, 108, 108, 0]
-    of_many = crops.table_of_many(rows(-1, [1, 2, 3, 4, 5]), 4, base).ravel().tolist()
-    assert of_many == [2, 3, 4, 0, 0, 0, 0, 0, 100, 6, 15, 3]
-    assert crops.table_of_one(rows(2, [1]), 4, base).ravel().tolist() == [108, 1]
-    assert crops.table_of_one(rows(-1, [1]), 4, base).ravel().tolist() == [100, 0]
-    text = (SHADERS / "crop/crop_resize_fixed.comp").read_text(encoding="utf-8")
+    assert row(-1, [3, 5]) == [3, 5, 100, 1 | 2 << 16]
+    assert row(2, [3, 5]) == [3, 5, 108, 1 << 16]
+    assert row(1, [-1, 5]) == [0xFFFFFFFF, 5, 104, 2 << 16]
+    assert row(-5, [3, 5]) == [3, 5, 100, 2 | 2 << 16]
+    assert row(5, [3, 5]) == [3, 5, 108, 0]
+    assert row(100, [0, 0]) == [0, 0, 108, crops.IS_FILL]
+    assert row(0, [3, 5], held=True) == [3, 5, 100, 2 << 16 | crops.HELD]
+    assert row(2, [3, 5], held=True) == [3, 5, 108, 2 << 16 | crops.HELD]
+    assert row(5, [3, 5], held=True) == [3, 5, 108, crops.HELD]
+    assert row(-1, [1, 2, 3, 4, 5]) == [1, 2, 3, 4, 5, 100, 1 | 4 << 16, 0]
+    moved = moved_rows(np.array([[2], [-1]]), np.zeros((2, 1), np.bool_), np.array([[3], [3]]))
+    assert crops.table(moved, 4, np.array([100, 0])).tolist() == [[[108, 1 << 16]], [[0, 1 | 1 << 16]]]
+    text = (SHADERS / "crop/crop_resize.comp").read_text(encoding="utf-8")
     kinds = [
         int(value) for value in re.findall(r"const uint [A-Z]+ = (\d);  // (?:the channels|they are|and so)", text)
     ]

@@ -25,6 +25,7 @@ layout(constant_id = 9) const bool ALIGNED = false;  // each four of the destina
 const uint MOST_CHANNELS = 4;
 const uint COLUMNS = 4;
 const uint HAS_FIRST = 1, HAS_SECOND = 2, PAST = 4;
+const uint ALL_FILL = 0xFFFFFFFFu;  // the last word of a table row whose elements are `fill`
 
 uint fill_bytes;
 float fill_of[MOST_CHANNELS];

@@ -21,8 +21,6 @@ layout(constant_id = 11) const uint ROWS = 1;  // rows that an invocation makes,
 
 uint old_word(uint word) { return 0u; }  // boxes are never added to the destination
 
-const uint ALL_FILL = 0xFFFFFFFFu;  // the last word of a table row whose elements are `fill`
-
 uint fill_at;  // index in `words` of the fill of channel 0
 uvec2 taps, strides, tables;  // of columns (x), rows (y): taps of a row, source elements from tap to tap, table's first word
 
@@ -33,6 +31,12 @@ void load_header() {
     taps = counts.zw;
     tables = places.xz;
     strides = places.yw;
+}
+
+uvec2 fill_bits(uint channel) {
+    uint each = SRC_WIDTH == 64u ? 2u : 1u;
+    uint place = fill_at + each * channel;
+    return uvec2(words[place], each == 2u ? words[place + 1u] : 0u);
 }
 
 uint src_offset;

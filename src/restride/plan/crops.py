@@ -1,15 +1,13 @@
 """Plan of crops: boxes of one image or a batch, each resized to the same sizes, in one dispatch or one for each axis.
 
 The tables of rows and columns have an entry for every output index of every box, so boxes and sizes are data: the
-specialization constants follow from element types, the number of axes and how pixels lie. Three kernels resize boxes,
-each with its own form of tables:
+specialization constants follow from element types, the number of axes and how pixels lie. Two kernels resize boxes:
 
-- ``crop_resize`` handles every case, an element or a few channels at a time.
+- ``crop_resize`` handles every case, an element or a few channels at a time; ``crop_resize_fixed`` is the same kernel
+  with sums of integers.
 - ``crop_pixels`` resizes bytes linearly, four columns at a time, with all channels of a pixel. Its tables always name
   two neighbours inside the image. Where a box begins one pixel before its image, taps -1 and 0 with weights 0.75 and
   0.25 become the row 0.25, 0.75, offset 0, HAS_FIRST: elements 0 and 1 are read, and fill replaces the second.
-- ``crop_resize_fixed`` sums bytes in integers as a library does. In its tables taps outside the image come last with
-  weight 0, and fill gets their weight: weights 3, 5, 7 of elements -1, 0, 1 become 5, 7, 0 from element 0, and fill 3.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ from restride.plan.problem import (
 )
 from restride.plan.resample import ELEMENT_COST, FEW_TAPS, LONG, PRODUCT_COST, SHORT_SUM
 from restride.plan.steps import Site, Steps
-from restride.weights import BoxRows, Shifts, ones
+from restride.weights import BoxRows, Shifts, moved_rows
 
 MOST_TAPS_OF_BOX = 2048
 """Most taps of a row, and most products of row taps and column taps: 8,192 of an invocation, which has four rows."""
@@ -69,14 +67,17 @@ COLUMNS = 4
 MOST = 1 << 16
 """Rows of a box, and channels, must be fewer than this: each has 16 bits in the parameters."""
 
+HELD, IS_FILL = 1 << 15, 1 << 31
+"""Flags of a table row: all taps read the first one's element; its output is fill (shaders/crop/crop_resize.comp)."""
+
 ALL_FILL = 0xFFFFFFFF
-"""The last word of a table row whose output is fill (``ALL_FILL`` in shaders/crop/crops.glsl)."""
+"""The last word of a table row of crop_pixels whose output is fill (``ALL_FILL`` in shaders/crop/crop_pixels.comp)."""
 
 HAS_FIRST, HAS_SECOND, PAST = 1, 2, 4
 """The last word of a table row of crop_pixels: which neighbours are taps, or PAST: there is no such column."""
 
 ANYWHERE, BYTES, RUN, WORD = range(4)
-"""Arrangements of the channels of a source pixel in memory (``PIXELS`` in shaders/crop/crop_resize_fixed.comp)."""
+"""Arrangements of the channels of a source pixel in memory (``PIXELS`` in shaders/crop/crop_resize.comp)."""
 
 
 class Sums(NamedTuple):
@@ -177,19 +178,15 @@ def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
         return
     if between.nbytes > steps.limits.max_buffer_range:
         raise UnsupportedError(f"one box needs {between.nbytes} bytes between its two axes, for {src.desc}")
-    as_read = ones(low[:, np.newaxis] + np.arange(many), np.zeros((count, many), np.bool_), other.extent)
-    shifts = sums.shifts if sums.shifts is None or sums.rounds else Shifts()
-    one = replace(
-        crops, few_taps=0, rows=as_read, columns=summed, axes=(across - front, along - front),
-        sums=sums._replace(shifts=shifts),
-    )  # fmt: skip
+    as_read = moved_rows(low[:, np.newaxis] + np.arange(many), np.zeros((count, many), np.bool_), other.extent)
     size = summed.first.shape[1]
-    as_made = ones(np.tile(np.arange(size), (count, 1)), summed.is_fill, np.full((count, 1), size))
-    axes, rows, columns = (across, along), other.within(low, many), as_made
-    if sums.shifts is not None:  # sums of integers are along the columns of a kernel
-        axes, rows, columns = (along, across), columns, rows
-    fill = crops.fill.astype(between.dtype.dtype)
-    two = replace(one, rows=rows, columns=columns, axes=axes, images=np.arange(count), fill=fill, sums=sums)
+    as_made = moved_rows(np.tile(np.arange(size), (count, 1)), summed.is_fill, np.full((count, 1), size))
+    exact = sums if sums.shifts is None or sums.rounds else sums._replace(shifts=Shifts())
+    one = replace(crops, few_taps=0, rows=as_read, columns=summed, axes=(across - front, along - front), sums=exact)
+    two = replace(
+        crops, few_taps=0, rows=as_made, columns=other.within(low, many), axes=(along, across),
+        images=np.arange(count), fill=crops.fill.astype(between.dtype.dtype),
+    )  # fmt: skip
     site = steps.new(between)
     _add_pass(steps, src, site, one, NO_ARITHMETIC, first)
     _add_pass(steps, site, dst, two, arithmetic, first)
@@ -405,7 +402,7 @@ def _kernel(part: _Part) -> KernelSpec:
     earlier = windows[0].offset // src.dtype.itemsize + kernel.backwards * (kernel.channels - 1)
     bound = Bound(windows, word(src.offset - earlier), dst.offset - windows[1].offset // itemsize)
     work = Work(own_words=False, pieces=prod(axis.size for axis in walk), first=0)
-    if kernel.shader == "crop_resize":
+    if kernel.shader != "crop_pixels":
         work = work_of(Problem(walk, 0, dst.offset, itemsize), bound)
     # Integer sums, and elements that are only moved, are integers where the source's elements are.
     are_elements = crops.sums.shifts is not None or crops.rows.weights is None
@@ -417,7 +414,7 @@ def _kernel(part: _Part) -> KernelSpec:
         "ALL_CHANNELS": not any(axis.size > 1 and (any(axis.pairs) or at == channel) for at, axis in enumerate(axes)),
         "ROWS": many_rows,
     }
-    if kernel.shader == "crop_resize":
+    if kernel.shader != "crop_pixels":
         constants |= {"BITS": 8 * itemsize, "OWN_WORDS": work.own_words}
     push = {
         **bound.bases,
@@ -439,11 +436,10 @@ def _kernel(part: _Part) -> KernelSpec:
 
 
 def _slots(crops: Crops) -> int:
-    """SLOTS_AND_KIND: two slots, columns then rows, with a bit for a long sum; 0 if elements only move."""
-    if crops.rows.weights is None:
-        return 0
-    are_long = [not crops.sums.in_order and side.taps > SHORT_SUM for side in (crops.columns, crops.rows)]
-    return 2 + sum(LONG << slot for slot, is_long in enumerate(are_long) if is_long)
+    """SLOTS_AND_KIND: the number of tables with weights, that of columns first, with a bit for each long sum."""
+    weighed = [side for side in (crops.columns, crops.rows) if side.weights is not None]
+    are_long = [not crops.sums.in_order and side.taps > SHORT_SUM for side in weighed]
+    return len(weighed) + sum(LONG << slot for slot, is_long in enumerate(are_long) if is_long)
 
 
 def _dst_in_words(dst: TensorDesc) -> TensorDesc:
@@ -476,16 +472,23 @@ def _walked_axes(part: _Part) -> tuple[list[_CropAxis], int | None]:
 def _choose_kernel(part: _Part, axes: list[_CropAxis], channel: int | None) -> _Kernel:
     """The kernel for boxes that are walked along ``axes``."""
     lane = _NO_LANE if channel is None else axes[channel]
-    if part.crops.sums.shifts is not None:
-        return _integer_kernel(part, lane, channel)
-    by_pixels = _by_pixels(part, axes, lane, channel)
+    is_fixed = part.crops.sums.shifts is not None
+    by_pixels = None if is_fixed else _by_pixels(part, axes, lane, channel)
     if by_pixels is not None:
         return by_pixels
+    is_packed = is_fixed and part.conversion.dst.itemsize == 1  # the channels of a pixel share a word
     are_words = part.dst.dtype.itemsize == 4
-    channels = _channels_per_invocation(lane.size) if are_words else 1
-    are_bytes = channels > 1 and part.src.dtype.itemsize == 1 and lane.src == 1
-    constants = {"TAPS": part.crops.few_taps, "BYTES": are_bytes}
-    return _Kernel("crop_resize", (table, table), channels, constants, makes_rows=are_words)
+    has_one = not are_words or (is_packed and lane.size > MOST_CHANNELS)
+    channels = 1 if has_one else _channels_per_invocation(lane.size)
+    kind, backwards = _pixels(part, lane, channel, channels)
+    return _Kernel(
+        "crop_resize_fixed" if is_fixed else "crop_resize",
+        (table, table),
+        channels,
+        {"TAPS": part.crops.few_taps, "PIXELS": kind, "BACKWARDS": backwards},
+        makes_rows=are_words,
+        backwards=backwards,
+    )
 
 
 def _channels_per_invocation(channels: int) -> int:
@@ -517,24 +520,18 @@ def _by_pixels(part: _Part, axes: list[_CropAxis], lane: _CropAxis, channel: int
     return _Kernel("crop_pixels", (table_of_columns_of_pixels, table_of_pixels), channels, constants, COLUMNS)
 
 
-def _integer_kernel(part: _Part, lane: _CropAxis, channel: int | None) -> _Kernel:
-    """crop_resize_fixed, and how it reads channels; pixels of bytes have all their channels in one word, or one."""
-    src, crops = part.src, part.crops
-    tables = (columns_of_two, rows_of_two) if crops.few_taps else (table_of_many, table_of_one)
-    is_packed = part.conversion.dst.itemsize == 1
-    channels = 1 if is_packed and lane.size > MOST_CHANNELS else _channels_per_invocation(lane.size)
-    backwards = False
-    kind = ANYWHERE
-    if src.dtype.itemsize == 1 and (channels == 1 or abs(lane.src) == 1):
-        backwards = channels > 1 and lane.src < 0
-        lowest = src.offset - backwards * (channels - 1)
-        front = part.dst.rank - src.rank
-        others = [stride for place, stride in enumerate(src.strides or ()) if place + front != channel]
-        kind = RUN if (src.strides or ())[crops.axes[1]] == channels else BYTES
-        if lane.size == channels and not any(number % 4 for number in (lowest, *others)):
-            kind = WORD
-    constants = {"TAPS": crops.few_taps, "PIXELS": kind, "BACKWARDS": backwards}
-    return _Kernel("crop_resize_fixed", tables, channels, constants, backwards=backwards)
+def _pixels(part: _Part, lane: _CropAxis, channel: int | None, channels: int) -> tuple[int, bool]:
+    """How an invocation reads so many channels of a pixel, and whether from the last one on."""
+    src, strides = part.src, part.src.strides or ()
+    if part.crops.columns.weights is None or src.dtype.itemsize > 1 or (channels > 1 and abs(lane.src) != 1):
+        return ANYWHERE, False
+    backwards = channels > 1 and lane.src < 0
+    lowest = src.offset - backwards * (channels - 1)
+    front = part.dst.rank - src.rank
+    others = [stride for place, stride in enumerate(strides) if place + front != channel]
+    if lane.size == channels and not any(number % 4 for number in (lowest, *others)):
+        return WORD, backwards
+    return RUN if strides[part.crops.axes[1]] == channels else BYTES, backwards
 
 
 def _packed(walk: Sequence[_CropAxis], crops: Crops, src: TensorDesc, make: tuple[_MakeTable, _MakeTable]) -> bytes:
@@ -565,16 +562,20 @@ def _row_words(rows: BoxRows) -> int:
 
 
 def table(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
-    """The table of crop_resize: weights, offset of the first tap, and which taps are in the image; no others are read.
+    """The table of crop_resize: weights, offset of the first tap in the image, and which taps are in the image.
 
-    Rows that only move elements have no weights.
+    Where none is, the offset is that of the nearest element, so that every offset can be read. Rows that only move
+    elements have no weights.
     """
     taps = 0 if rows.weights is None else rows.taps
     words = np.zeros((*rows.first.shape, _row_words(rows)), np.uint32)
     if rows.weights is not None:
         words[:, :, :taps] = rows.weights.view(np.uint32)
-    words[:, :, taps] = rows.first * stride + bases[:, np.newaxis]  # modulo 2^32
-    words[:, :, taps + 1] = np.where(rows.is_fill, ALL_FILL, rows.inside | rows.end << 16)
+    index = np.clip(rows.first + rows.inside, 0, rows.extent - 1)
+    words[:, :, taps] = index * stride + bases[:, np.newaxis]  # modulo 2^32
+    words[:, :, taps + 1] = rows.inside | rows.end << 16 | rows.is_fill * IS_FILL
+    if rows.is_held is not None:
+        words[:, :, taps + 1] |= (rows.is_held * HELD).astype(np.uint32)
     return words
 
 
@@ -612,70 +613,3 @@ def table_of_columns_of_pixels(rows: BoxRows, stride: int, bases: npt.NDArray[np
     padded = np.concatenate([words, np.repeat(words[:, -1:], past, axis=1)], axis=1)
     padded[:, -past:, 3] = PAST
     return padded
-
-
-def columns_of_two(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
-    """The table of crop_resize_fixed for two taps with exact sums: weights, offset, weight of fill, number of taps."""
-    weights, of_fill, _ = _inside_first(rows)
-    return _stacked(_halves(weights), _offsets(rows, rows.first + rows.inside, stride, bases), of_fill, _readable(rows))
-
-
-def rows_of_two(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
-    """The table for two taps whose products are each shifted: fill has no weight of its own, taps keep their places."""
-    both = rows.first, rows.first + (1 if rows.is_held is None else ~rows.is_held)
-    has_first, has_second = ((index >= 0) & (index < rows.extent) for index in both)
-    offsets = [_offsets(rows, index, stride, bases) for index in both]
-    return _stacked(_halves(_weights(rows)), *offsets, np.where(rows.is_fill, ALL_FILL, has_first + 2 * has_second))
-
-
-def table_of_many(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
-    """The table for any number of taps: weights padded to fours, offset, weights of fill and of all taps, how many."""
-    weights, of_fill, of_all = _inside_first(rows)
-    offsets = _offsets(rows, rows.first + rows.inside, stride, bases)
-    padding = np.zeros((*rows.first.shape, -rows.taps % 4), np.uint32)
-    behind = _stacked(offsets, of_fill, of_all, _readable(rows))
-    return np.concatenate([weights.view(np.uint32), padding, behind], axis=2)
-
-
-def table_of_one(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
-    """The table for one tap of weight 1: its offset, and whether it is in the image."""
-    return _stacked(_offsets(rows, rows.first, stride, bases), np.where(rows.is_fill, ALL_FILL, rows.inside < rows.end))
-
-
-def _stacked(*words: npt.NDArray[Any]) -> Words:
-    return np.stack([each.astype(np.uint32) for each in words], axis=2)
-
-
-def _offsets(
-    rows: BoxRows, index: npt.NDArray[np.int64], stride: int, bases: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """Source offsets of indices; an index outside the image has that of its edge, so that each can be read."""
-    return np.clip(index, 0, rows.extent - 1) * stride + bases[:, np.newaxis] & 0xFFFFFFFF
-
-
-def _weights(rows: BoxRows) -> npt.NDArray[np.int32]:
-    return np.ones((*rows.first.shape, 1), np.int32) if rows.weights is None else rows.weights
-
-
-def _halves(weights: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Two weights of 16 bits packed in a word, the first in the lower half."""
-    return weights[:, :, 0] & 0xFFFF | weights[:, :, 1] << 16
-
-
-def _inside_first(rows: BoxRows) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """The weights of the taps in the image, moved to the front; the sum of the other taps' weights; and that of all."""
-    weights = _weights(rows)
-    tap = np.arange(weights.shape[2])
-    inside, end = rows.inside[:, :, np.newaxis], rows.end[:, :, np.newaxis]
-    of_all = weights.sum(axis=2, dtype=np.int32)
-    has = (tap >= inside) & (tap < end)
-    if not rows.inside.any() and not (weights * ~has).any():
-        return weights, np.zeros_like(of_all), of_all
-    inner = np.where(has, weights, 0)
-    moved = np.take_along_axis(inner, (tap + inside) % len(tap), axis=2)
-    return moved, of_all - inner.sum(axis=2, dtype=np.int32), of_all
-
-
-def _readable(rows: BoxRows) -> npt.NDArray[np.int64]:
-    """The number of taps of each row that are read, at least one; ALL_FILL for rows of fill."""
-    return np.where(rows.is_fill, ALL_FILL, np.maximum(rows.end - rows.inside, 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from restride.weights.boxes import BoxRows, Side, box_rows, ones
+from restride.weights.boxes import BoxRows, Side, box_rows, moved_rows
 from restride.weights.coordinates import COORDINATES
 from restride.weights.filters import AREA_MODES, MODES, NEAREST_RULES, Filter, filter_of
 from restride.weights.request import (
@@ -41,7 +41,7 @@ __all__ = [
     "in_fours",
     "indexed_rows",
     "library_rows",
-    "ones",
+    "moved_rows",
     "resized_axes",
     "resizing",
     "rows_of_sizes",

@@ -76,9 +76,9 @@ class BoxRows(NamedTuple):
         return _clipped(self.first - low[:, np.newaxis], self.taps, self.is_fill, self.weights, extents)
 
 
-def ones(first: npt.NDArray[np.int64], is_fill: npt.NDArray[np.bool_], extent: npt.NDArray[np.int64]) -> BoxRows:
-    """Rows with one tap of weight 1, the element at ``first``."""
-    return _clipped(first, 1, is_fill, np.ones((*first.shape, 1), np.float32), extent)
+def moved_rows(first: npt.NDArray[np.int64], is_fill: npt.NDArray[np.bool_], extent: npt.NDArray[np.int64]) -> BoxRows:
+    """Rows that move the element at ``first``."""
+    return _clipped(first, 1, is_fill, None, extent)
 
 
 def _clipped(
@@ -94,6 +94,8 @@ def _clipped(
         inside = np.zeros_like(first)
         return BoxRows(first, inside, inside + taps, is_fill, weights, extent, is_held)
     inside, end = np.clip(-first, 0, taps), np.clip(extent - first, 0, taps)
+    if is_held is not None:
+        inside[is_held], end = 0, np.where(is_held, taps * ((first >= 0) & (first < extent)), end)
     return BoxRows(first, inside, np.maximum(inside, end), is_fill, weights, extent, is_held)
 
 
