@@ -11,7 +11,8 @@ from test_crop_resize import random_boxes, random_image
 import restride as rs
 from restride.dtypes import as_dtype
 from restride.kernel import Limits
-from restride.ops.crop_resize import Images, _crop_plan
+from restride.ops.crop_resize import _crop_plan
+from restride.ops.images import Images
 from restride.plan import crops
 from restride.plan.crops import HELD
 from restride.runtime import choose, list_devices

@@ -33,7 +33,7 @@ from restride.plan.problem import (
 )
 from restride.plan.transpose import GROUP_BLOCKS, shared_edge
 from restride.weights import Request, Side, box_rows, moved_rows, resizing
-from restride.weights.boxes import _clipped
+from restride.weights.boxes import MOST_TAPS_OF_BOX, _clipped
 from restride_conformance import Case
 from restride_conformance.shader.contract import (
     CONTRACT,
@@ -351,10 +351,10 @@ def test_rows_of_boxes():
     )
     page = (SHADERS / "README.md").read_text(encoding="utf-8")
     assert f"begins a pixel before its image: the rows {rows}." in page
-    assert f"A row has 1 to {crops.MOST_TAPS_OF_BOX} taps, and so has the product" in page
+    assert f"A row has 1 to {MOST_TAPS_OF_BOX} taps, and so has the product" in page
     text = (SHADERS / "crop" / "crop_resize.comp").read_text(encoding="utf-8")
     assert f"const uint HELD = 0x{crops.HELD:X}u, IS_FILL = 0x{crops.IS_FILL:X}u;" in text
-    assert f"const uint TAP_BITS = 0x{2 * crops.MOST_TAPS_OF_BOX - 1:X}u;" in text
+    assert f"const uint TAP_BITS = 0x{2 * MOST_TAPS_OF_BOX - 1:X}u;" in text
     assert "number * (count + 5u & ~3u);" in text
     for taps in range(2, 40):
         wide = box_rows([Side(linear, 0)], 2, [3], least=taps)

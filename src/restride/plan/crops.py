@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -50,10 +50,8 @@ from restride.plan.problem import (
 )
 from restride.plan.resample import ELEMENT_COST, FEW_TAPS, LONG, PRODUCT_COST, SHORT_SUM
 from restride.plan.steps import Site, Steps
-from restride.weights import BoxRows, Shifts, moved_rows
-
-MOST_TAPS_OF_BOX = 2048
-"""Most taps of a row, and most products of row taps and column taps: 8,192 of an invocation, which has four rows."""
+from restride.weights import BoxRows, Crops, Shifts, Sums, moved_rows
+from restride.weights.boxes import MOST_TAPS_OF_BOX
 
 MOST_BETWEEN = 1 << 26
 """Most bytes of the buffer between two passes, unless one box alone needs more."""
@@ -78,58 +76,6 @@ HAS_FIRST, HAS_SECOND, PAST = 1, 2, 4
 
 ANYWHERE, BYTES, RUN, WORD = range(4)
 """Arrangements of the channels of a source pixel in memory (``PIXELS`` in shaders/crop/crop_resize.comp)."""
-
-
-class Sums(NamedTuple):
-    """How boxes are summed.
-
-    moves: elements are copied, not summed. shifts: those of integer sums; None: sums are f32. rounds: sums along the
-    first axis are rounded to bytes before the second. rows_first: rows are summed before columns. in_order: as in
-    ``Rows``.
-    """
-
-    moves: bool = False
-    shifts: Shifts | None = None
-    rounds: bool = False
-    rows_first: bool = False
-    in_order: bool = False
-
-
-_IN_F32 = Sums()
-
-
-@dataclass(frozen=True)
-class Crops:
-    """Boxes of a source, and how each is resized.
-
-    rows, columns: for each box and output index, what is read along ``axes`` of the source. images: of shape (boxes,),
-    the index along axis 0 of the image that each box is cut from, where the source is a batch; None: it is one image.
-    fill: an element for each channel, along the last axis that is not resized. few_taps: the taps of rows and columns,
-    2 or 4, if they are the same whatever the boxes are; 0: they depend on the boxes.
-    """
-
-    rows: BoxRows
-    columns: BoxRows
-    axes: tuple[int, int]
-    images: npt.NDArray[np.int64] | None
-    fill: npt.NDArray[Any]
-    few_taps: int = 0
-    sums: Sums = _IN_F32
-
-    @property
-    def count(self) -> int:
-        """Number of boxes."""
-        return len(self.rows.first)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the tables."""
-        return sum(4 * rows.first.size * _row_words(rows) for rows in (self.rows, self.columns))
-
-    def part(self, boxes: slice) -> Crops:
-        """The crops of a range of the boxes."""
-        images = None if self.images is None else self.images[boxes]
-        return replace(self, rows=self.rows.part(boxes), columns=self.columns.part(boxes), images=images)
 
 
 def boxes_of(desc: TensorDesc, boxes: slice) -> TensorDesc:
@@ -282,7 +228,7 @@ class _Part(NamedTuple):
     @property
     def fits(self) -> bool:
         """True if one dispatch can make the boxes."""
-        nbytes = self.crops.nbytes
+        nbytes = table_bytes(self.crops)
         if nbytes > self.limits.max_buffer_range or (nbytes > MAX_TABLE_BYTES and self.crops.count > 1):
             return False
         for span, desc in ((self.src_span, self.src), (self.dst_span, self.dst)):
@@ -554,6 +500,11 @@ def _packed(walk: Sequence[_CropAxis], crops: Crops, src: TensorDesc, make: tupl
     fill = crops.fill.view(f"u{min(crops.fill.dtype.itemsize, 4)}").astype(np.uint32)
     padding = np.zeros(-(end + fill.size) % ROW_WORDS, np.uint32)
     return np.concatenate([np.array(head, np.uint32), *tables, fill, padding]).tobytes()
+
+
+def table_bytes(crops: Crops) -> int:
+    """Bytes of the tables."""
+    return sum(4 * rows.first.size * _row_words(rows) for rows in (crops.rows, crops.columns))
 
 
 def _row_words(rows: BoxRows) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from restride.weights.boxes import BoxRows, Side, box_rows, moved_rows
+from restride.weights.boxes import Boxes, BoxRows, Crops, Side, Sums, box_rows, moved_rows
 from restride.weights.coordinates import COORDINATES
 from restride.weights.filters import AREA_MODES, MODES, NEAREST_RULES, Filter, filter_of
 from restride.weights.request import (
@@ -28,6 +28,8 @@ __all__ = [
     "NEAREST_RULES",
     "POLICIES",
     "BoxRows",
+    "Boxes",
+    "Crops",
     "Filter",
     "LibraryRows",
     "Request",
@@ -36,6 +38,7 @@ __all__ = [
     "Rules",
     "Shifts",
     "Side",
+    "Sums",
     "box_rows",
     "filter_of",
     "in_fours",
