@@ -243,6 +243,7 @@ def test_steps_have_the_same_numbers():
         "copy/digit_copy.comp",
         "resample/resample.comp",
         "resample/resample_cells.comp",
+        "resample/resample_moves.comp",
         "resample/resample_rows.comp",
         "resample/resample_fours.comp",
         "convert/convert.comp",
@@ -276,12 +277,12 @@ def test_memory_that_a_group_of_short_rows_shares():
 
 def test_work_of_an_invocation_that_resamples():
     most_rows = max(map(int, CANDIDATES["rows"]))
-    assert number(r"const uint MOST_ROWS = (\d+);", "resample/resample_fours.comp") == most_rows
+    assert number(r"const uint MAX_ROWS = (\d+);", "resample/resample_fours.comp") == most_rows
     assert number(r"const uint MOST_ROWS = (\d+);", "crop/crop_resize.comp") == crops.ROWS
-    assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MOST_TAPS_OF_ROWS
-    assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MOST_TAPS_OF_ROWS
-    assert number(r"const uint MOST_IN_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MOST_IN_RUN
-    assert number(r"const uint MOST_CHANNELS = (\d+);", "resample/resample_fours.comp") == MOST_CHANNELS
+    assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MOST_TAPS_OF_ROWS
+    assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MOST_TAPS_OF_ROWS
+    assert number(r"const uint MAX_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MOST_IN_RUN
+    assert number(r"const uint MAX_CHANNELS = (\d+);", "resample/resample_fours.comp") == MOST_CHANNELS
     assert number(r"const uint SRC_WIDTH = 3;  // at most (\d+)", "copy/interleaved_copy.comp") == MOST_CHANNELS
     assert number(r"const uint GRADIENT = (\d+)u;", "include/taps.glsl") == resample._GRADIENT
     assert number(r"const uint LONG = (\d+)u;", "include/taps.glsl") == resample.LONG

@@ -53,11 +53,6 @@ uint stored[STORED + 1];
 
 uint src_offset, dst_offset, chunk;
 
-#define VISIT_AXIS(k) \
-    src_offset += coordinate * SRC(k); \
-    if (k == 0) { \
-        chunk = coordinate; \
-    }
 #include "axes.glsl"
 
 // Loads the words of a row from element `lowest` on. No word is read that has none of the elements `bottom` to `top`; before
@@ -73,7 +68,7 @@ void load_anywhere(uint place, uint lowest, uint bottom, uint top) {
     uint shift = lowest % LANES * BITS;
     [[unroll]] for (uint n = 0; n < LOADED; ++n) {
         if (LANES > 1) {
-            loaded[place + n] = loaded[place + n] >> shift | loaded[place + n + 1] << 1 << (31 - shift);
+            loaded[place + n] = funnel(loaded[place + n], loaded[place + n + 1], shift);
         }
     }
 }
@@ -183,9 +178,10 @@ void main() {
             return;
         }
     }
-    src_offset = dispatch.src_base;
-    dst_offset = dispatch.dst_base;
-    FOR_COORDINATES_OF_INDEX
+    Walk walk = walk_to(index);
+    src_offset = walk.src;
+    dst_offset = walk.dst;
+    chunk = walk.first;
     int first = int(chunk) * CHUNK;                  // pixel of the row
     int left = int(dispatch.row_size) - first;       // pixels from there to the end of the row
     int outside = BEFORE > 0 || WHOLE_STORES ? 0 : int(dst_offset % LANES);

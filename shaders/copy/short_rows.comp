@@ -28,7 +28,6 @@ layout(constant_id = 2) const uint ACROSS = 1;
 layout(constant_id = 3) const uint DEEP = 64;
 
 #include "dispatch.glsl"
-#define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
 #include "axes.glsl"
 
 const uint LANES = 32 / BITS;
@@ -64,14 +63,12 @@ void main() {
     uint block = gl_LocalInvocationID.x % BLOCKS, part = gl_LocalInvocationID.x / BLOCKS;
     uint index = first + block;
     bool has_block = index < dispatch.pieces && part < PARTS;
-    uint src_offset = dispatch.src_base;
-    uint dst_offset = dispatch.dst_base;
-    FOR_COORDINATES_OF_INDEX
+    Walk walk = walk_to(index);
     if (has_block) {
         if (part == 0) {
-            first_words[block] = dst_offset / LANES;
+            first_words[block] = walk.dst / LANES;
         }
-        load_part(block, part, src_offset);
+        load_part(block, part, walk.src);
     }
     // Every invocation comes here, those without a block too.
     barrier();

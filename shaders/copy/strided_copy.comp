@@ -39,13 +39,7 @@ layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 #endif
 
 #include "dispatch.glsl"
-#ifdef FILL
-#define SRC_BASE 0
-#else
-#define SRC_BASE dispatch.src_base
-#endif
 #ifndef RUN
-#define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
 #include "axes.glsl"
 #endif
 
@@ -168,13 +162,13 @@ void main() {
         index = is_there[n] ? index : dispatch.pieces - 1;
 #endif
 #ifdef RUN
-        src_offset = SRC_BASE + index;
+        src_offset = dispatch.src_base + index;
         dst_offset = dispatch.dst_base + index;
 #else
         if (n == 0 || !TOGETHER) {
-            src_offset = SRC_BASE;
-            dst_offset = dispatch.dst_base;
-            FOR_COORDINATES_OF_INDEX
+            Walk walk = walk_to(index);
+            src_offset = walk.src;
+            dst_offset = walk.dst;
 #if defined(GATHER) || defined(SCATTER)
             if (WORDS_LIE == IN_A_ROW) {  // n is 0: moves the pieces of all n
                 if (is_there[0]) {

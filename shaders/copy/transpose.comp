@@ -47,7 +47,6 @@ layout(push_constant) uniform Dispatch {
 layout(constant_id = 0) const bool A_JUMPS = false;
 layout(constant_id = 1) const bool B_JUMPS = false;
 
-#define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
 #include "axes.glsl"
 #include "selected.glsl"
 
@@ -181,9 +180,9 @@ void main() {
             return;
         }
     }
-    uint src_offset = dispatch.src_base;
-    uint dst_offset = dispatch.dst_base;
-    FOR_COORDINATES_OF_INDEX
+    Walk walk = walk_to(index);
+    uint src_offset = walk.src;
+    uint dst_offset = walk.dst;
     rows[ROWS - 1] = uvec4(0);
     [[unroll]] for (uint n = 0; n < READ_ROWS; ++n) {
         read_row(n, src_offset + along_a(min(a + n, dispatch.a_size - 1)), b);

@@ -55,7 +55,6 @@ layout(constant_id = 2) const bool ANYWHERE = false;
 const bool ANYWHERE = false;
 #endif
 
-#define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
 #include "axes.glsl"
 
 // Cells in a row of the tile, along a, and as many squares of LANES x LANES elements; and squares along b.
@@ -120,10 +119,9 @@ void write_cell(uint down, uint across, uint a, uint b, uint dst_offset) {
 
 void main() {
     load_axes();
-    uint src_offset = dispatch.src_base;
-    uint dst_offset = dispatch.dst_base;
-    uint index = gl_WorkGroupID.z;
-    FOR_COORDINATES_OF_INDEX
+    Walk walk = walk_to(gl_WorkGroupID.z);
+    uint src_offset = walk.src;
+    uint dst_offset = walk.dst;
     uint first_a = gl_WorkGroupID.x * EDGE;
     uint first_b = gl_WorkGroupID.y * B_EDGE;
 

@@ -200,12 +200,11 @@ void main() {
     if (index >= dispatch.pieces) {
         return;
     }
-    begin_element();
-    uint dst_offset = dispatch.dst_base;
-    FOR_COORDINATES_OF_INDEX
+    Walk walk = walk_to(index);
+    begin_element(walk);
     if (!ALL_CHANNELS) {
         load_channels(channel_and_row & 0xFFFFu, pair_offset);
     }
     load_columns();
-    write_lines(dst_offset);
+    write_lines(walk.dst);
 }

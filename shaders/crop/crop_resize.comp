@@ -104,9 +104,6 @@ FOUR_NUMBERS fill_of_channels(uint first) {
     return channels;
 }
 
-// Four bytes from bit `shift` of `low` on, 0 to 24.
-uint joined(uint low, uint high, uint shift) { return low >> shift | high << 1u << 31u - shift; }
-
 FOUR_NUMBERS channels_of(uint bytes) {
     FOUR_NUMBERS channels = FOUR_NUMBERS(0);
     [[unroll]] for (uint c = 0u; c < CHANNELS; ++c) {
@@ -121,7 +118,7 @@ FOUR_NUMBERS pixel_at(uint offset) {
     }
     if (PIXELS != ANYWHERE) {
         uint last = (offset + CHANNELS - 1u) / 4u;
-        return channels_of(joined(src[offset / 4u], src[last], offset % 4u * 8u));
+        return channels_of(funnel(src[offset / 4u], src[last], offset % 4u * 8u));
     }
     FOUR_NUMBERS channels = FOUR_NUMBERS(0);
     for (uint c = 0u; c < CHANNELS; ++c) {
@@ -133,13 +130,14 @@ FOUR_NUMBERS pixel_at(uint offset) {
 // Pixel n of adjacent pixels that begin at run[0]: with three channels, pixel 1 is byte 3 of run[0] and bytes 0 and 1 of run[1].
 FOUR_NUMBERS pixel_of(uint run[4], uint n) {
     uint byte = n * CHANNELS;
-    return channels_of(joined(run[byte / 4u], run[min(byte / 4u + 1u, 3u)], byte % 4u * 8u));
+    return channels_of(funnel(run[byte / 4u], run[min(byte / 4u + 1u, 3u)], byte % 4u * 8u));
 }
 
 // Sums.
 
-struct Sum {
-    FOUR_NUMBERS total, lost_of_total;
+// The sums of the channels of a pixel, see taps.glsl.
+struct PixelSum {
+    Sum channels[4];
     uint weights;
 };
 
@@ -154,33 +152,29 @@ FOUR_NUMBERS product(uint slot, NUMBER weight, FOUR_NUMBERS values) {
 #endif
 }
 
-Sum nothing() { return Sum(FOUR_NUMBERS(NOTHING), FOUR_NUMBERS(0), 0u); }
+PixelSum nothing() { return PixelSum(Sum[4](NO_SUM, NO_SUM, NO_SUM, NO_SUM), 0u); }
 
-void add(inout Sum sum, uint slot, NUMBER weight, FOUR_NUMBERS values) {
-    FOUR_NUMBERS addend = product(slot, weight, values);
-    precise FOUR_NUMBERS total = sum.total + addend;
-    if (is_long(slot)) {
-        precise FOUR_NUMBERS both = sum.lost_of_total + lost(sum.total, addend, total);
-        sum.lost_of_total = both;
-        sum.weights += weight == 0 ? 0u : 1u;
+void add(inout PixelSum sum, uint slot, NUMBER weight, FOUR_NUMBERS values) {
+    FOUR_NUMBERS addends = product(slot, weight, values);
+    [[unroll]] for (uint c = 0u; c < CHANNELS; ++c) {
+        add(sum.channels[c], slot, addends[c]);
     }
-    sum.total = total;
+    sum.weights += counted(slot, weight);
 }
 
-FOUR_NUMBERS result_of(Sum sum, uint slot) {
-    if (is_long(slot)) {
-        for (uint c = 0u; c < CHANNELS; ++c) {
-            sum.total[c] = compensated(sum.total[c], sum.lost_of_total[c], sum.weights);
-        }
+FOUR_NUMBERS result_of(PixelSum sum, uint slot) {
+    FOUR_NUMBERS totals = FOUR_NUMBERS(0);
+    [[unroll]] for (uint c = 0u; c < CHANNELS; ++c) {
+        totals[c] = result(sum.channels[c], slot, sum.weights);
     }
-    return sum.total;
+    return totals;
 }
 
 TableRow column;
 uint begins[MOST_ROWS];  // the source offset of the first tap inside the image, in each line
 bool has_line[MOST_ROWS];  // the image has that line; otherwise its elements are fill
 uint words_before[MOST_ROWS];  // with RUN: the word loaded last
-Sum sums[MOST_ROWS];
+PixelSum sums[MOST_ROWS];
 
 void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
     uint run[4] = uint[4](0u, 0u, 0u, 0u);
@@ -192,7 +186,7 @@ void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
         [[unroll]] for (uint part = 0u; part < 4u; ++part) {
             if (4u * part < TOGETHER * CHANNELS) {
                 uint next = src[begins[n] / 4u + uint(clamp((byte >> 2) + int(part) + 1, 0, last))];
-                run[part] = joined(words_before[n], next, uint(byte & 3) * 8u);
+                run[part] = funnel(words_before[n], next, uint(byte & 3) * 8u);
                 words_before[n] = next;
             }
         }
@@ -230,7 +224,7 @@ void sum_lines() {
 // The sum of an output row along columns and rows.
 FOUR_NUMBERS nested_sum(TableRow line) {
     uint count = TAPS != 0u ? TAPS : taps.y;
-    Sum sum = nothing();
+    PixelSum sum = nothing();
     for (uint y = 0u; y < count; ++y) {
         begins[0] = src_offset + line.offset + steps_to(y, line.range) * strides.y;
         has_line[0] = is_inside(y, line.range);
@@ -295,7 +289,8 @@ void write_pixel(uint offset, FOUR_NUMBERS sum, TableRow line) {
     }
 }
 
-uvec2 element_bits(uint dst_offset) {
+uvec2 element_bits(Walk walk) {
+    begin_element(walk);
     find_column();
     TableRow line = line_of(0u);
     FOUR_NUMBERS sum = FOUR_NUMBERS(0);
@@ -315,8 +310,9 @@ void write_rows(uint piece) {
     if (piece >= dispatch.pieces) {
         return;
     }
-    begin_element();
-    uint dst_offset = visit_index(piece);
+    Walk walk = walk_to(piece);
+    begin_element(walk);
+    uint dst_offset = walk.dst;
     find_column();
     uint count = min(ROWS, dispatch.box_rows - (channel_and_row >> 16));
     if (SLOTS != 1u) {
@@ -352,7 +348,7 @@ void main() {
         fill = SLOTS == 0u ? FOUR_NUMBERS(0) : fill_of_channels(0u);
         load_pairs();
     }
-    uint piece = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    uint piece = invocation_number();
     if (BITS == 32u) {
         write_rows(piece);
     } else {

@@ -44,23 +44,15 @@ uint channel_and_row;  // of the first element: its channel in the lower half, t
 uvec2 pair_offset;
 uvec2 table_row;
 
-void begin_element() {
-    src_offset = dispatch.src_base;
-    pair_offset = uvec2(dispatch.src_pairs, dispatch.dst_pairs);
-    channel_and_row = 0u;
-    table_row = uvec2(0u);
-}
-
-#define TABLE_STEPS(k) uvec2(axis_walk[k].w, axis_more[k].x)
-#define CHANNEL_AND_ROW_STEP(k) axis_more[k].w
-#define VISIT_AXIS(k) \
-    src_offset += coordinate * SRC(k); \
-    channel_and_row += coordinate * CHANNEL_AND_ROW_STEP(k); \
-    table_row += coordinate * TABLE_STEPS(k); \
-    if (has(SRC_PAIRS | DST_PAIRS)) { \
-        pair_offset += coordinate * PAIRS(k); \
-    }
+#define BOXES
 #include "axes.glsl"
+
+void begin_element(Walk walk) {
+    src_offset = walk.src;
+    pair_offset = walk.pairs;
+    channel_and_row = walk.channel_and_row;
+    table_row = walk.table_row;
+}
 
 // The pairs of all channels, loaded before divergent code; see axes.glsl.
 vec2 src_pairs_of[4];

@@ -1,4 +1,4 @@
-// Push constants of every kernel except the transposes and yuv.comp, and the number of a work group.
+// Push constants of every kernel except the transposes and yuv.comp.
 //
 // The words in the middle depend on the family of kernels, which a kernel selects by a #define: a name never has two meanings.
 // The plans give them by these names, and KernelSpec.of (restride/kernel/spec.py) puts them in this order.
@@ -63,6 +63,4 @@ layout(push_constant) uniform Dispatch {
 #endif
 } dispatch;
 
-// The number of this work group, row by row: a dispatch has at most 65,535 groups along x, so larger ones continue along y.
-// With 8 groups along x, group (3, 2) is number 2 * 8 + 3 = 19; its first invocation of 128 is number 19 * 128 = 2432.
-uint group_number() { return gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x; }
+#include "group.glsl"

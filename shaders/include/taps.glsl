@@ -58,8 +58,6 @@ bool is_long(uint slot) { return false; }
 
 int lost(int sum, int addend, int total) { return 0; }
 
-ivec4 lost(ivec4 sum, ivec4 addend, ivec4 total) { return ivec4(0); }
-
 int compensated(int sum, int lost_of_sum, uint weights) { return sum; }
 
 uvec2 converted_sum(int sum, uint dst_offset, uvec2 pair_offset) {
@@ -104,14 +102,6 @@ float lost(float sum, float addend, float total) {
     return both;
 }
 
-vec4 lost(vec4 sum, vec4 addend, vec4 total) {
-    precise vec4 added = total - sum;
-    precise vec4 of_sum = sum - (total - added);
-    precise vec4 of_addend = addend - added;
-    precise vec4 both = of_sum + of_addend;
-    return both;
-}
-
 // `sum` plus what it lost, if it has more than SHORT_SUM taps of nonzero weight. -0.0, which loses 0, and an infinite sum, which
 // loses NaN, stay as they are.
 float compensated(float sum, float lost_of_sum, uint weights) {
@@ -133,3 +123,35 @@ uvec2 converted_sum(float sum, uint dst_offset, uvec2 pair_offset) {
 }
 
 #endif
+
+// A sum in registers: the total, and for a long slot the sum of what its additions lost.
+//
+// 1.0 added twice to 2^24: each time the total stays 2^24 and 1 is lost. If there were more than SHORT_SUM weights, the result is
+// 2^24 + 2.
+//     Sum sum = NO_SUM;
+//     uint weight_count = 0u;
+//     for each tap:
+//         add(sum, slot, weighted(slot, weight, value));
+//         weight_count += counted(slot, weight);
+//     result(sum, slot, weight_count)
+struct Sum {
+    NUMBER total, lost;
+};
+
+const Sum NO_SUM = Sum(NOTHING, 0);
+
+void add(inout Sum sum, uint slot, NUMBER addend) {
+    precise NUMBER total = sum.total + addend;
+    if (is_long(slot)) {
+        precise NUMBER lost_of_sum = sum.lost + lost(sum.total, addend, total);
+        sum.lost = lost_of_sum;
+    }
+    sum.total = total;
+}
+
+// 1 for a weight that counts among those of a long sum.
+uint counted(uint slot, NUMBER weight) { return is_long(slot) && weight != 0 ? 1u : 0u; }
+
+NUMBER result(Sum sum, uint slot, uint weight_count) {
+    return is_long(slot) ? compensated(sum.total, sum.lost, weight_count) : sum.total;
+}
