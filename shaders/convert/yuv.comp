@@ -1,12 +1,9 @@
 // Converts YUV frames, with chroma at half of the rows and columns, to RGB in fixed point: 4 x 2 pixels an invocation.
 //
 // Axes count chunks of four columns, pairs of rows, and frames. PAIRS(k).x is how far a step moves in the chroma; PAIRS(k).y is 1
-// on the axis of chunks. u_base, v_base: offset of the first sample of each; src_row, dst_row: bytes from row to row; dst_plane:
-// bytes from plane to plane.
+// on the axis of chunks.
 // The factors are integers in units of 2^-20 (Colors in plan/yuv.py). Red of Y = 81, U = 90, V = 240 in BT.601 and limited range:
 // luma (81 - 16) * 1220945 and chroma 1673555 * 112 sum to 266799585; plus 2^19, shifted right by 20, that is 254.
-// last_chunk: the chunk at the end of a row that has only two pixels; its other two are computed from the bytes after
-// the row. 2^32 - 1 if there is none.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
@@ -19,22 +16,12 @@ layout(constant_id = 1) const bool INTERLEAVED = true;  // R, G, B lie side by s
 layout(constant_id = 2) const uint CHROMA_STEP = 1;  // bytes from sample to sample; 2: U and V alternate
 
 layout(push_constant) uniform Dispatch {
-    uint src_base;
-    uint dst_base;
-    uint pieces;
-    uint u_base;
-    uint v_base;
-    uint src_row;
-    uint dst_row;
-    uint dst_plane;
-    uint last_chunk;
-    int zero;
-    int min_luma;
-    int luma;
-    int v_to_r;
-    int u_to_g;
-    int v_to_g;
-    int u_to_b;
+    uint src_base, dst_base, pieces;
+    uint u_base, v_base;  // offset of the first sample of each chroma
+    uint src_row, dst_row;  // bytes from row to row
+    uint dst_plane;  // bytes from plane to plane
+    uint last_chunk;  // of a row, if it has only two pixels; the other two are computed from the bytes after the row; else 2^32 - 1
+    int zero, min_luma, luma, v_to_r, u_to_g, v_to_g, u_to_b;
 } dispatch;
 
 #include "group.glsl"

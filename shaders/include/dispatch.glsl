@@ -36,25 +36,18 @@ layout(push_constant) uniform Dispatch {
 #endif
 #endif
 #ifdef SCALES
-    uint src_pairs;  // index in `pairs` of the pair of element 0, for the source and for the destination
-    uint dst_pairs;
-    float src_scale;  // scale and zero point of all elements, for a side without pairs
-    float src_zero_point;
-    float dst_scale;
-    float dst_zero_point;
+    uint src_pairs, dst_pairs;  // index in `pairs` of the pair of element 0, for the source and for the destination
+    float src_scale, src_zero_point, dst_scale, dst_zero_point;  // of all elements, for a side without pairs
     float sum_scale;
 #if defined(PUSH_CHANNELS)
-    uint src_pair_lane;  // pairs from channel to channel of an invocation
-    uint dst_pair_lane;
+    uint src_pair_lane, dst_pair_lane;  // pairs from channel to channel of an invocation
     uint lane_dst;  // destination elements from channel to channel
     uint box_rows;  // rows in a box
     uint row_dst;   // destination elements from row to row
 #elif defined(PUSH_PLANES)
-    uint src_pair_lane;  // pairs from element to element of a four
-    uint dst_pair_lane;
+    uint src_pair_lane, dst_pair_lane;  // pairs from element to element of a four
     uint plane_stride;  // destination elements from plane to plane
-    uint src_pair_plane;  // pairs from plane to plane
-    uint dst_pair_plane;
+    uint src_pair_plane, dst_pair_plane;  // pairs from plane to plane
 #else
     uint unused_12, unused_13, unused_14, unused_15, unused_16;
 #endif
