@@ -8,10 +8,9 @@ determined for the whole, and then cut.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
-from restride.dtypes import DType
 from restride.errors import DescriptorError, ErrorContext
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
@@ -25,11 +24,11 @@ Window: TypeAlias = tuple[range, ...]
 
 
 class Operation(ABC):
-    """An operation for one source. A subclass checks its arguments when it is made, and says what is abstract here.
+    """An operation for one source. A subclass checks its arguments when it is made.
 
     Attributes:
         planner: makes a plan from a source, a destination or None, a device's limits, and what ``part`` returns.
-        src: the source; of its layout only the family matters.
+        src: the source.
         sizes: those of the whole result.
         dtype: the element type of the result.
         axes: for each axis of the result, the axis of the source that it reads, or None.
@@ -39,17 +38,18 @@ class Operation(ABC):
     """
 
     planner: ClassVar[Callable[..., Plan]]
-    src: TensorDesc
-    sizes: tuple[int, ...]
-    dtype: DType
-    axes: Sequence[int | None]
-    fixed: dict[int, int]
+    fixed: Mapping[int, int] = {}
     warning: str = ""
     blends: bool = False
 
-    @abstractmethod
+    def __init__(self, src: TensorDesc, dst: TensorDesc, axes: Sequence[int | None]) -> None:
+        """dst: type and sizes of the whole result."""
+        self.src, self.sizes, self.dtype, self.axes = src, dst.sizes, dst.dtype, tuple(axes)
+
     def reads_along(self, axis: int, part: range) -> range:
         """The indices along ``axes[axis]`` of the source that a part of axis ``axis`` of the result reads."""
+        del axis
+        return part
 
     @abstractmethod
     def part(self, window: Window) -> tuple[Any, ...]:
@@ -99,8 +99,7 @@ class Indexed(Operation):
     def __init__(self, src: TensorDesc, key: tuple[Any, ...]) -> None:
         """key: of Python's integers, and of slices whose steps are not 0."""
         axes: list[int | None] = []
-        sizes, steps, axis = [], [], 0
-        self.fixed = {}
+        sizes, steps, axis, fixed = [], [], 0, {}
         with ErrorContext(src):
             named = sum(1 for member in key if member is not None and member is not Ellipsis)
             if key.count(Ellipsis) > 1 or named > src.rank:
@@ -122,10 +121,10 @@ class Indexed(Operation):
                 elif not -size <= member < size:
                     raise DescriptorError(f"index {member} is outside axis {axis} of size {size}")
                 else:
-                    self.fixed[axis] = member % size
+                    fixed[axis] = member % size
                 axis += 1
-        self.src, self.sizes, self.dtype, self.axes = src, tuple(sizes), src.dtype, tuple(axes)
-        self._steps = steps
+        super().__init__(src, TensorDesc(src.dtype, sizes), axes)
+        self.fixed, self._steps = fixed, steps
 
     def reads_along(self, axis: int, part: range) -> range:
         if not part:

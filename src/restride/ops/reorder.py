@@ -15,16 +15,7 @@ from restride.layout.argument import Layout, axis_order
 from restride.layout.overlap import may_overlap, written_by
 from restride.ops.operation import Operation, Window
 from restride.ops.plan import Plan, perform, plan_for, refuse_out, source_beside
-from restride.ops.target import (
-    Out,
-    Result,
-    Target,
-    arithmetic_of_result,
-    destination,
-    element_type,
-    require_out_of_sum,
-    require_room,
-)
+from restride.ops.target import Out, Result, destination, require_out_of_sum, target_of
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.arrays import host_array
 from restride.tensor.device import Device
@@ -171,19 +162,10 @@ METHODS["assign"] = assign
 def reorder_plan(src: TensorDesc, out: Out | None, limits: Limits, result: Result) -> Plan:
     """The plan of ``reorder``."""
     require_out_of_sum(result.sum_scale, src, out)
-    target = _target(src, out, result, limits)
+    target = target_of(src, out, result, limits, in_place=True)
     steps = Steps(limits)
     steps.copy(Site(SOURCE, src), *target)
     return Plan(src, target.whole, steps, reads_result=result.sum_scale is not None)
-
-
-def _target(src: TensorDesc, out: Out | None, result: Result, limits: Limits | None = None) -> Target:
-    """Where the result is written. limits: those of a device that must have room for it."""
-    layout, dtype, numbers = result
-    dst, site = destination(src, layout, src, out, dtype=element_type(src, layout, dtype, out), in_place=True)
-    if limits is not None:
-        require_room(dst.sizes, dst.dtype, limits)
-    return Target(site, dst, arithmetic_of_result(src, dst, layout, numbers))
 
 
 class Reorder(Operation):
@@ -192,13 +174,9 @@ class Reorder(Operation):
     planner = staticmethod(reorder_plan)
 
     def __init__(self, src: TensorDesc, result: Result) -> None:
-        _, dst, self._arithmetic = _target(src, None, result)
-        self.src, self.sizes, self.dtype, self.fixed = src, dst.sizes, dst.dtype, {}
-        self.axes = axis_order(src, result.layout)
+        _, dst, self._arithmetic = target_of(src, None, result, in_place=True)
+        super().__init__(src, dst, axis_order(src, result.layout))
         self._layout = result.layout
-
-    def reads_along(self, axis: int, part: range) -> range:  # noqa: ARG002 - alike for every axis
-        return part
 
     def part(self, window: Window) -> tuple[Result]:
         return (Result(self._layout, self.dtype, self._arithmetic.window(self.reads(window))),)

@@ -389,13 +389,13 @@ class Resample(Operation):
 
     def __init__(self, src: TensorDesc, request: Request, result: Result) -> None:
         layout, _, numbers = result
-        self._resized, self.dtype, self.warning = checked(src, request, result)
-        sums = sums_of(src, self._resized)
-        default = family(src, self._resized.sizes, self.dtype)
-        target = target_of_sums(src, sums, default, layout, None, numbers, moves=self._resized.moves)
-        self.src, self.sizes, self.fixed, self.blends = src, target.whole.sizes, {}, not self._resized.moves
-        self.axes = self._order = axis_order(default, layout)
-        self._layout, self._arithmetic = layout, target.arithmetic
+        resized, element, self.warning = checked(src, request, result)
+        default = family(src, resized.sizes, element)
+        target = target_of_sums(src, sums_of(src, resized), default, layout, None, numbers, moves=resized.moves)
+        self._order = axis_order(default, layout)
+        super().__init__(src, target.whole, self._order)
+        self.blends = not resized.moves
+        self._resized, self._layout, self._arithmetic = resized, layout, target.arithmetic
 
     def reads_along(self, axis: int, part: range) -> range:
         rows = dict(zip(self._resized.axes, self._resized.rows, strict=True)).get(self._order[axis])

@@ -149,6 +149,21 @@ class Target(NamedTuple):
     arithmetic: Arithmetic
 
 
+def target_of(
+    src: TensorDesc, out: Out | None, result: Result, limits: Limits | None = None, *, in_place: bool = False
+) -> Target:
+    """The target of the elements of ``src``, each of which is moved.
+
+    limits: those of a device that must have room for the result. in_place: ``out`` may be the source itself.
+    """
+    layout, dtype, numbers = result
+    element = element_type(src, layout, dtype, out)
+    dst, site = destination(src, layout, src, out, dtype=element, in_place=in_place)
+    if limits is not None:
+        require_room(dst.sizes, element, limits)
+    return Target(site, dst, arithmetic_of_result(src, dst, layout, numbers))
+
+
 def target_of_sums(
     src: TensorDesc,
     computed: TensorDesc,
