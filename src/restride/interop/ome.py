@@ -297,7 +297,7 @@ class _Image:
         before = self.before(level)
         slope, intercept = self.position(axis, before)
         change = resizing(self.sizes[before], Request(**self.asked(level)), self.desc.dtype.name)
-        centres = line_of_centres(change.filters()[change.axes.index(axis)])
+        centres = line_of_centres(change.filters[change.axes.index(axis)])
         intercept += slope * centres.at(0)
         pixel = Fraction(self.sizes[before][axis], self.sizes[level][axis])
         return slope * (Fraction(centres.step, centres.denominator) or pixel), intercept  # one element has no slope

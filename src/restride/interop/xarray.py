@@ -151,7 +151,7 @@ def _centres(
     request = Request(**{argument: tuple(asked.values())}, **{k: v for k, v in named.items() if k in Request._fields})
     sizes = [data.sizes[dim] for dim in asked]
     dtypes = {as_dtype(each.dtype).name for each in resized} or {"f32"}
-    filters, *others = {resizing(sizes, request, dtype).filters() for dtype in dtypes}
+    filters, *others = {resizing(sizes, request, dtype).filters for dtype in dtypes}
     if others:
         raise UnsupportedError(
             f"variables of the types {', '.join(sorted(dtypes))} are read at different positions, and share their "

@@ -126,9 +126,6 @@ class Request(NamedTuple):
         return plain, rules
 
 
-_NO_REQUEST = Request()
-
-
 class Rules(NamedTuple):
     """A library's own rules for a request: its word for the mode, and what else the rules depend on."""
 
@@ -180,12 +177,12 @@ class Resizing:
     """A checked resampling: its sizes at once, its rows when they are first asked for.
 
     source_sizes: of all axes. axes: those that are resized. window: the outputs that are asked for, along each of them.
-    known: the rows, where they are not those of a request. rounds: results are rounded to the source's type before
-        they are converted to another.
+    known: the rows, where they do not follow from ``filters`` and ``request``. rounds: results are rounded to the
+        source's type before they are converted to another.
     outside: the value of outputs that read beyond the source, where an axis extrapolates.
     clips: sums are clipped to the range of the whole source.
-    choice, rules: of the request, as ``Request.settled`` has them. new: sizes of ``axes`` after it. factors: the scales
-        that are given, or that an aspect ratio policy makes; None: there are none.
+    filters: the filter of each of ``axes`` by our own words; with ``like``, those that come closest to the library.
+    rules, request: with ``like``, what makes the library's rows, and what they are made of.
     """
 
     source_sizes: tuple[int, ...]
@@ -195,10 +192,9 @@ class Resizing:
     rounds: bool = False
     outside: float = 0.0
     clips: bool = False
-    choice: Request = _NO_REQUEST
+    filters: tuple[Filter, ...] = ()
     rules: Rules | None = None
-    new: tuple[int, ...] = ()
-    factors: tuple[Fraction, ...] | None = None
+    request: LibraryRequest | None = None
 
     @cached_property
     def library(self) -> LibraryRows:
@@ -212,9 +208,8 @@ class Resizing:
         for axis, size, before in zip(self.axes, self.new, self.old, strict=True):
             if max(size, before) >= _MOST_OF_AXIS:
                 raise UnsupportedError(f"axis {axis} must have less than 2^63 elements: {before} become {size}")
-        rules = self.rules
-        library = None if rules is None else rules.rows(self._request(rules, self._scales))
-        return LibraryRows(tuple(map(filter_rows, self.filters()))) if library is None else library
+        library = None if self.rules is None or self.request is None else self.rules.rows(self.request)
+        return LibraryRows(tuple(map(filter_rows, self.filters))) if library is None else library
 
     @cached_property
     def rows(self) -> tuple[Rows, ...]:
@@ -225,6 +220,11 @@ class Resizing:
     def old(self) -> tuple[int, ...]:
         """Sizes of ``axes`` before."""
         return tuple(self.source_sizes[axis] for axis in self.axes)
+
+    @property
+    def new(self) -> tuple[int, ...]:
+        """Sizes of ``axes`` in the whole result."""
+        return tuple(each.size for each in self.filters)
 
     def of_window(self, window: tuple[range, ...], source_sizes: tuple[int, ...] | None = None) -> Resizing:
         """The same rows for other outputs, of a source that may have other sizes along other axes, without clipping."""
@@ -287,33 +287,6 @@ class Resizing:
             changed[axis] = part.stop - part.start  # len() has a limit
         return tuple(changed)
 
-    def filters(self) -> tuple[Filter, ...]:
-        """The filter of each of ``axes`` by our own words; with ``like``, those that come closest to the library."""
-        factors = self._factors(self._scales)
-        lines = _lines(self.choice, self.old, self.new, factors)
-        each = zip(self.old, self.new, lines, factors, strict=True)
-        return tuple(_filter(self.choice, *of_axis) for of_axis in each)
-
-    @property
-    def _scales(self) -> tuple[Fraction | None, ...]:
-        """The scale that coordinates follow along each of ``axes``; None: they follow its sizes."""
-        if self.factors is None or self.choice.recompute_scale_factor:
-            return (None,) * len(self.axes)
-        if self.rules is None:
-            return self.factors
-        by_sizes = self.rules.profile.follows_sizes(self._request(self.rules, self.factors))
-        return tuple(None if follows else factor for follows, factor in zip(by_sizes, self.factors, strict=True))
-
-    def _factors(self, scales: Iterable[Fraction | None]) -> tuple[Fraction, ...]:
-        """``scales``, with the ratios of the sizes where coordinates follow these."""
-        return tuple(
-            (Fraction(size, before) if before else _ONE) if scale is None else scale
-            for size, before, scale in zip(self.new, self.old, scales, strict=True)
-        )
-
-    def _request(self, rules: Rules, scales: Iterable[Fraction | None]) -> LibraryRequest:
-        return rules.request(self.source_sizes, self.axes, self.old, self.new, scales)
-
 
 def _common(a: range, b: range) -> range:
     start = max(a.start, b.start)
@@ -343,9 +316,36 @@ def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
         )
     if isinstance(choice.extrapolation_value, int | np.integer):
         outside = int(choice.extrapolation_value)  # f64 may not have it, and elements of 64 bits do
-    keeps_type, clips = (False, False) if rules is None else (rules.keeps_type, rules.clips)
     sizes = tuple(source_sizes)
-    return Resizing(sizes, axes, window, None, keeps_type, outside, clips, choice, rules, new_sizes, factors)
+    scales, of_library = _scales(choice, rules, factors, (sizes, axes, old, new_sizes))
+    ratios = tuple(
+        (Fraction(size, before) if before else _ONE) if scale is None else scale
+        for size, before, scale in zip(new_sizes, old, scales, strict=True)
+    )
+    each = zip(old, new_sizes, _lines(choice, old, new_sizes, ratios), ratios, strict=True)
+    filters = tuple([_filter(choice, *of_axis) for of_axis in each])
+    keeps_type, clips = (False, False) if rules is None else (rules.keeps_type, rules.clips)
+    return Resizing(sizes, axes, window, None, keeps_type, outside, clips, filters, rules, of_library)
+
+
+def _scales(
+    choice: Request,
+    rules: Rules | None,
+    factors: tuple[Fraction, ...] | None,
+    places: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]],
+) -> tuple[tuple[Fraction | None, ...], LibraryRequest | None]:
+    """The scale that coordinates follow along each axis, None where they follow its sizes; and the library's request.
+
+    factors: the scales that are given, or that an aspect ratio policy makes; None: there are none. places: sizes of the
+    source, axes, and their sizes before and after.
+    """
+    scales: tuple[Fraction | None, ...] = (None,) * len(places[1])
+    if not (factors is None or choice.recompute_scale_factor):
+        scales = factors
+        if rules is not None:
+            by_sizes = rules.profile.follows_sizes(rules.request(*places, factors))
+            scales = tuple(None if follows else factor for follows, factor in zip(by_sizes, factors, strict=True))
+    return scales, None if rules is None else rules.request(*places, scales)
 
 
 def _sizes(
