@@ -65,10 +65,6 @@ class Operation(ABC):
                 parts[source] = self.reads_along(axis, window[axis])
         return tuple(parts)
 
-    def plan(self, src: TensorDesc, window: Window, out: Out | None, limits: Limits) -> Plan:
-        """The plan of a window of the result. src: the part that it reads, in any layout."""
-        return type(self).planner(src, out, limits, *self.part(window))
-
     def run(self, x: Tensor, window: Window) -> Tensor:
         """Compute a window of the result from ``x``, the part of the source that it reads."""
         return perform(type(self).planner, x, None, *self.part(window))

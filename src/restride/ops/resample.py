@@ -398,13 +398,7 @@ class Resample(Operation):
         self._resized, self._layout, self._arithmetic = resized, layout, target.arithmetic
 
     def reads_along(self, axis: int, part: range) -> range:
-        rows = dict(zip(self._resized.axes, self._resized.rows, strict=True)).get(self._order[axis])
-        if rows is None:
-            return part
-        if rows.inside is not None:
-            start = max(part.start, rows.inside.start)
-            part = range(start, max(min(part.stop, rows.inside.stop), start))
-        return rows.part(part.start, len(part)).span
+        return self._resized.reads_along(self._order[axis], part)
 
     def part(self, window: Window) -> tuple[Resizing, Result]:
         whole, parts = self._resized, [range(0)] * len(window)

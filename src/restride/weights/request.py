@@ -249,18 +249,16 @@ class Resizing:
     @cached_property
     def inside(self) -> tuple[range, ...]:
         """The part of the window that reads source elements, along each of ``axes``; the rest is extrapolated."""
-        return tuple(
-            part if rows.inside is None else _common(part, rows.inside)
-            for rows, part in zip(self.rows, self.window, strict=True)
-        )
+        return tuple(map(_inside, self.rows, self.window))
 
     @cached_property
     def read(self) -> tuple[range, ...]:
         """The source indices that are read, along each of ``axes``."""
-        return tuple(
-            rows.part(part.start, part.stop - part.start).span
-            for rows, part in zip(self.rows, self.inside, strict=True)
-        )
+        return tuple(map(_read, self.rows, self.window))
+
+    def reads_along(self, axis: int, part: range) -> range:
+        """The indices along an axis of the source that a part of the outputs along it reads."""
+        return _read(self.rows[self.axes.index(axis)], part) if axis in self.axes else part
 
     @cached_property
     def read_sizes(self) -> tuple[int, ...]:
@@ -288,9 +286,18 @@ class Resizing:
         return tuple(changed)
 
 
-def _common(a: range, b: range) -> range:
-    start = max(a.start, b.start)
-    return range(start, max(min(a.stop, b.stop), start))
+def _inside(rows: Rows, part: range) -> range:
+    """The outputs of ``part`` that read source elements."""
+    if rows.inside is None:
+        return part
+    start = max(part.start, rows.inside.start)
+    return range(start, max(min(part.stop, rows.inside.stop), start))
+
+
+def _read(rows: Rows, part: range) -> range:
+    """The source indices that the outputs of ``part`` read."""
+    inside = _inside(rows, part)
+    return rows.part(inside.start, inside.stop - inside.start).span
 
 
 def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Resizing:
