@@ -13,7 +13,7 @@ from typing import Any, SupportsIndex
 from restride.dtypes import as_dtype
 from restride.errors import ErrorContext, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
-from restride.ops.resample import GRADIENT_TYPES, checked, resample, resample_backward
+from restride.ops.resample import GRADIENT_TYPES, resample, resample_backward, resolve
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
@@ -104,7 +104,7 @@ def linear_map(
         if value is not None
     }
     with ErrorContext(src):
-        resized, _, warning = checked(src, Request(sizes, axes=axes, **named))
+        resized, _, warning = resolve(src, Request(sizes, axes=axes, **named))
     if warning:
         warn_caller(warning)
     return LinearMap(

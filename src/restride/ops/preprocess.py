@@ -117,6 +117,7 @@ DEFAULTS: Options = {
     "depth": 2,
     "device": None,
 }
+"""The arguments of ``Preprocess`` where a call leaves them out."""
 
 
 class Changes(Options, total=False):

@@ -166,11 +166,11 @@ def resample(
     """
     if not arguments.keys() <= ResampleArguments.__annotations__.keys():
         require_listed(resample, arguments)
-    request, result = asked(arguments, sizes, scales, axes, mode, window, source_sizes, sum_scale)
+    request, result = split_arguments(arguments, sizes, scales, axes, mode, window, source_sizes, sum_scale)
     return perform(resample_plan, x, out, request, result)
 
 
-def asked(
+def split_arguments(
     arguments: Mapping[str, Any],
     sizes: Iterable[SupportsIndex] | None,
     scales: Iterable[Any] | None = None,
@@ -229,7 +229,7 @@ def resample_backward(
     Source: oneDNN specification, Resampling, backward propagation.
     """
     require_listed(resample_backward, arguments)
-    request, result = asked(arguments, input_sizes, scales, axes, mode)
+    request, result = split_arguments(arguments, input_sizes, scales, axes, mode)
     return perform(backward_plan, grad, out, request, result)
 
 
@@ -276,7 +276,7 @@ def source_window(
     request = Request(sizes, scales, axes, mode, window=window, **arguments)
     with ErrorContext(f"source_sizes {whole_sizes}"):
         whole = TensorDesc(source_dtype, whole_sizes)
-        resized, _, warning = checked(whole, request, argument="source_sizes")
+        resized, _, warning = resolve(whole, request, argument="source_sizes")
         ranges = resized.part_read
     if warning:
         warn_caller(warning)
@@ -310,7 +310,7 @@ def plan_resample(
     """
     refuse_out(arguments, src)
     require_listed(plan_resample, arguments)
-    values = asked(arguments, sizes, scales, axes, mode, window, source_sizes, sum_scale)
+    values = split_arguments(arguments, sizes, scales, axes, mode, window, source_sizes, sum_scale)
     return plan_for(resample_plan, src, dst, device, *values)
 
 
@@ -338,7 +338,7 @@ def plan_resample_backward(
     """
     refuse_out(arguments, grad)
     require_listed(plan_resample_backward, arguments)
-    return plan_for(backward_plan, grad, dst, device, *asked(arguments, input_sizes, scales, axes, mode))
+    return plan_for(backward_plan, grad, dst, device, *split_arguments(arguments, input_sizes, scales, axes, mode))
 
 
 # Planners: they check the arguments of a call, and plan it.
@@ -347,11 +347,11 @@ def plan_resample_backward(
 def resample_plan(src: TensorDesc, out: Out | None, limits: Limits, request: Request, result: Result) -> Plan:
     """The plan of ``resample``."""
     with ErrorContext(src):
-        resized, element, warning = checked(src, request, result, out=out, limits=limits)
+        resized, element, warning = resolve(src, request, result, out=out, limits=limits)
     return plan_of(src, out, limits, resized, result._replace(dtype=element), warning)
 
 
-def checked(
+def resolve(
     src: TensorDesc,
     request: Request,
     result: Result = PLAIN,
@@ -389,7 +389,7 @@ class Resample(Operation):
 
     def __init__(self, src: TensorDesc, request: Request, result: Result) -> None:
         layout, _, numbers = result
-        resized, element, self.warning = checked(src, request, result)
+        resized, element, self.warning = resolve(src, request, result)
         default = family(src, resized.sizes, element)
         target = target_of_sums(src, sums_of(src, resized), default, layout, None, numbers, moves=resized.moves)
         self._order = axis_order(default, layout)

@@ -29,7 +29,7 @@ from restride.layout.argument import Layout, is_permutation
 from restride.ops import quantize as quantization
 from restride.ops.operation import Indexed, Operation, Window
 from restride.ops.reorder import Reorder, ReorderArguments, reorder
-from restride.ops.resample import DEFAULT_ARGUMENTS, Resample, ResampleArguments, asked, resample
+from restride.ops.resample import DEFAULT_ARGUMENTS, Resample, ResampleArguments, resample, split_arguments
 from restride.ops.target import Result
 from restride.tensor.arrays import asarray, host_array
 from restride.tensor.device import Device
@@ -404,7 +404,7 @@ def _spelled(value: Any) -> str:
 def _resample(src: TensorDesc, arguments: Mapping[str, Any]) -> Operation:
     rules = dict(arguments)
     places = [rules.pop(name, None) for name in ("sizes", "scales", "axes", "mode")]
-    return Resample(src, *asked(rules, *places))
+    return Resample(src, *split_arguments(rules, *places))
 
 
 _OPERATIONS: dict[str, Callable[[TensorDesc, Mapping[str, Any]], Operation]] = {
