@@ -176,9 +176,7 @@ void write_fours(Walk walk) {
     }
     src_pairs = src_pair_of;
     dst_pairs = dst_pair_of;
-    if (PLANES == 1u) {
-        write_plane(walk);
-    } else if (LONG == 0u) {
+    if (PLANES == 1u || LONG == 0u) {
         [[unroll]] for (uint plane = 0u; plane < MAX_PLANES; ++plane) {
             if (plane < PLANES) {
                 write_plane(walk);

@@ -137,21 +137,23 @@ void main() {
     Walk walk = walk_to(place.outer);
     move_along(walk, 0u, along);
 
-    Sum sums[4] = Sum[4](NO_SUM, NO_SUM, NO_SUM, NO_SUM);
+    FourSums sums = NO_SUMS;
     uint weight_count = 0u;
     uint taps = SLOT(TAP_AXIS) >> 2;
     [[dont_unroll]] for (uint tap = 0u; tap < taps; ++tap) {
         NUMBER weight = weight_of(words[4u * table_row + tap]);
         FOUR_NUMBERS values = four_at(walk.src + tap * SRC(TAP_AXIS));
+        FOUR_NUMBERS addends;
         [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-            add(sums[lane], 0u, weighted(0u, weight, values[lane]));
+            addends[lane] = weighted(0u, weight, values[lane]);
         }
+        add(sums, 0u, addends);
         weight_count += counted(0u, weight);
     }
+    FOUR_NUMBERS totals = result(sums, 0u, weight_count);
     uvec4 four;
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-        NUMBER sum = result(sums[lane], 0u, weight_count);
-        four[lane] = converted_sum(sum, walk.dst + lane, walk.pairs + lane * PAIRS(0)).x;
+        four[lane] = converted_sum(totals[lane], walk.dst + lane, walk.pairs + lane * PAIRS(0)).x;
     }
     if (ALIGNED || DST_WIDTH < 32u) {
         store_quad(walk.dst, four, DST_WIDTH);

@@ -175,7 +175,7 @@ void sum_row(uint offset) {
 NUMBER number_at(uint lane, uint offset) { return number_of(load_src(offset)); }
 
 // Defines `name(lane, offset)`: the sum along a slot of `tap_count` values along the slot inside it.
-#define DEFINE_SUM(name, slot, tap_count, value_inside) \
+#define DEFINE_SUM_ALONG(name, slot, tap_count, value_inside) \
     NUMBER name(uint lane, uint offset) { \
         Sum sum = NO_SUM; \
         [[unroll]] for (uint tap = 0u; tap < MAX_TAPS; ++tap) { \
@@ -185,8 +185,8 @@ NUMBER number_at(uint lane, uint offset) { return number_of(load_src(offset)); }
         } \
         return sum.total; \
     }
-DEFINE_SUM(sum_along_0, 0u, TAPS_0, number_at)
-DEFINE_SUM(sum_along_1, 1u, TAPS_1, sum_along_0)
+DEFINE_SUM_ALONG(sum_along_0, 0u, TAPS_0, number_at)
+DEFINE_SUM_ALONG(sum_along_1, 1u, TAPS_1, sum_along_0)
 
 NUMBER sum_inside(uint lane, uint offset) {
     switch (SLOTS) {
