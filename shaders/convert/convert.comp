@@ -4,7 +4,7 @@
 //   lane_stride apart or, if WIDE, side by side in one run.
 // IN_PLANES: one run of the source holds the fours of all PLANES. In u8 NHWC with 3 channels, 4 pixels are 12 bytes, which become
 //   four elements in each of three planes, plane_stride apart.
-// Without FOURS, any strides: an invocation makes one element, or those of one word that it owns (destination.glsl).
+// Without FOURS, any strides: an invocation converts one element, or those of one word that it owns (destination.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -56,15 +56,15 @@ void load_pairs(uvec2 place) {
 const uint MAX_WORDS = 4 * MAX_PLANES;
 uint run[MAX_WORDS];
 
-// With IN_ROW and a source of 8 or 16 bits: loads the runs of all fours of an invocation at once, 16 bytes or more from a multiple
-// of 16 bytes.
+// With IN_ROW and a source of 8 or 16 bits: the runs of all fours of an invocation are loaded at once, 16 bytes or more from a
+// multiple of 16 bytes.
 layout(constant_id = 11) const bool LOADS_ROW = false;
 uint row[MAX_WORDS];
 
 #define RUN_WORDS (PLANES * SRC_WIDTH / 8u)
 #define WORD_OF_SRC(offset) (SRC_WIDTH == 64u ? 2u * (offset) : (offset) / (32u / min(SRC_WIDTH, 32u)))
 
-// `total` words from one on, `count` of them, 1, 2 or 4, at once.
+// Loads `total` words, `count` of them, 1, 2 or 4, at once.
 void load_vectors(uint word, uint count, uint total, out uint loaded[MAX_WORDS]) {
     [[unroll]] for (uint n = 0u; n < MAX_WORDS; ++n) {
         if (n < total && n % count == 0u) {

@@ -9,14 +9,16 @@
 //   table has weights.
 // PAIRS(k), with SCALES: how many (scale, zero point) pairs a step moves, for the source (x) and the destination (y).
 // START(k), COUNT(k), with PAD: the first coordinate along the axis that has an element of the source, and how many have one.
+// With BOXES, word 3 of the first row of an axis and word 0 of the third say how far a step moves in the tables of columns and of
+//   rows, and word 3 of the third how far among the channels and, in the upper half, the rows of a box.
 // In the storage buffer `parameters`, each axis is three rows, after two rows of header. RANK, the number of axes, is a
 // specialization constant.
 // DIVIDE_BY_SIZE and DIVIDE_BY_DST are exact for dividends below 2^31.
 //
-// This file depends on the global declarations of `parameters` (rows of uvec4) and `dispatch`.
-// SKIPPED_AXES, which a kernel may define: bit k says that an index has no coordinate along axis k. The kernel has it from
-//   elsewhere, such as the row of a block, and adds it with move_along.
-// TABLES, which a kernel may define: src_along is the kernel's own and reads tables.
+// This file depends on the global declarations of `parameters` (rows of uvec4) and `dispatch`. A kernel may define before it:
+// SKIPPED_AXES: bit k says that an index has no coordinate along axis k. The kernel has the coordinate from elsewhere, such as the
+//   row of a block, and adds it with move_along.
+// TABLES: src_along is the kernel's own, and reads tables.
 
 #define MAX_AXES 12
 
@@ -51,7 +53,8 @@ uvec4 divisors;  // the second row of the header: two divisions that a family of
 #define FOR_AXES_OUTWARD_IN(VISIT) \
     VISIT(11) VISIT(10) VISIT(9) VISIT(8) VISIT(7) VISIT(6) VISIT(5) VISIT(4) VISIT(3) VISIT(2) VISIT(1) VISIT(0)
 
-// Loads all axes. Call it before any divergent code: llvmpipe then loads each word once for all invocations, not once for each.
+// Loads all axes. Call it before any divergent code: llvmpipe loads a uniform value once per group while all lanes are active, but
+// once per lane after a divergent return.
 void load_axes() {
     divisors = parameters[1];
 #define LOAD_AXIS(k) \
@@ -67,7 +70,7 @@ void load_axes() {
 // destination strides (1, 3), bases 0: index 7 has the coordinates (1, 2), so src is 1 * 4 + 2 * 1 = 6 and dst 1 * 1 + 2 * 3 = 7.
 struct Walk {
     uint src, dst;
-    uvec2 pairs;  // in `pairs` with SCALES; otherwise what the steps add up to
+    uvec2 pairs;  // places in `pairs` with SCALES; otherwise the sums of the coordinates times PAIRS(k)
     uint first;  // the coordinate along axis 0
 #ifdef PAD
     bool is_inside;  // every coordinate has an element of the source

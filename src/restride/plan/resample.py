@@ -156,7 +156,7 @@ def _cell_step(axis: Axis) -> int:
 
 
 def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
-    """A block of rows each, which share the sums inside a row, or moved elements; for few taps along every axis.
+    """A block of rows each, which share the sums or the moved elements inside a row; for few taps along every axis.
 
     u8[3,224,224] to u8[3,1080,1920], blocks of eight rows: axis 0 has 1920 elements, 240 pieces of eight, which read
     runs of three; axis 1 has 1080 rows, 135 blocks, and there are 3 of these: 97,200 invocations.
