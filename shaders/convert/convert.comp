@@ -108,7 +108,7 @@ uint old_word(uint word) { return dst[word]; }
 // Fours of the destination begin at multiples of four elements. If false, which 32 and 64 bits allow, they may begin anywhere.
 layout(constant_id = 9) const bool WHOLE_STORES = true;
 
-void store_four(uint offset, uvec4 low, uvec4 high) {
+void store_elements(uint offset, uvec4 low, uvec4 high) {
     if (!WHOLE_STORES && DST_WIDTH >= 32u) {
         low = selected(low, offset);
         high = selected(high, offset);
@@ -128,7 +128,7 @@ void store_four(uint offset, uvec4 low, uvec4 high) {
     }
 }
 
-void write_four(Walk walk, vec2 src_pair, vec2 dst_pair) {
+void write_quad(Walk walk, vec2 src_pair, vec2 dst_pair) {
     uvec4 low, high;
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
         uvec2 bits = WIDE ? load_run(lane * PLANES, SRC_WIDTH) : load_src(walk.src + lane * dispatch.lane_stride);
@@ -142,7 +142,7 @@ void write_four(Walk walk, vec2 src_pair, vec2 dst_pair) {
         low[lane] = element.x;
         high[lane] = element.y;
     }
-    store_four(walk.dst, low, high);
+    store_elements(walk.dst, low, high);
 }
 
 // LONG is 0 for a conversion so short that the loop over planes is unrolled, which takes 0.8 of the time on llvmpipe. Otherwise it
@@ -154,11 +154,11 @@ const uint LONG = (STEPS & LONG_STEPS & ~SHORT_STEPS) | (ROUNDING & ROUNDS_FIRST
 vec2 src_pairs[MAX_PLANES];  // of this plane and the planes after it
 vec2 dst_pairs[MAX_PLANES];
 
-// Writes the four of a plane, and moves to the next plane.
+// Writes four elements of a plane, and moves to the next plane.
 void write_plane(inout Walk walk) {
     vec2 src_pair = LOADS_PAIRS ? src_pairs[0] : src_pair_at(walk.pairs.x);
     vec2 dst_pair = LOADS_PAIRS ? dst_pairs[0] : dst_pair_at(walk.pairs.y);
-    write_four(walk, src_pair, dst_pair);
+    write_quad(walk, src_pair, dst_pair);
     walk.dst += dispatch.plane_stride;
     walk.pairs += uvec2(dispatch.src_pair_plane, dispatch.dst_pair_plane);
     shift_run();
@@ -168,7 +168,7 @@ void write_plane(inout Walk walk) {
     }
 }
 
-void write_fours(Walk walk) {
+void write_quads(Walk walk) {
     if (LOADS_ROW) {
         take_run_of_row();
     } else if (WIDE) {
@@ -210,7 +210,7 @@ void main() {
             if (!IN_ROW) {
                 walk = walk_to(index);
             }
-            write_fours(walk);
+            write_quads(walk);
             if (IN_ROW) {
                 walk.src += SRC(0);
                 walk.dst += DST(0);

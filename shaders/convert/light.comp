@@ -59,7 +59,7 @@ uvec2 element_bits(Walk walk) {
     return uvec2(mapped(load_src(walk.src, SRC_BITS).x, alpha), 0u);
 }
 
-void write_four(uint index) {
+void write_quad(uint index) {
     Walk walk = walk_to(index);
     uvec4 four = load_quad(walk.src, SRC_BITS);
     [[unroll]] for (uint n = 0u; n < 4u; ++n) {
@@ -74,6 +74,6 @@ void main() {
     if (!FOURS) {
         write_piece(piece);
     } else if (piece < dispatch.pieces) {
-        write_four(piece);
+        write_quad(piece);
     }
 }

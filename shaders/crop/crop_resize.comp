@@ -135,12 +135,6 @@ FOUR_NUMBERS pixel_of(uint run[4], uint n) {
 
 // Sums.
 
-// The sums of the channels of a pixel, see taps.glsl.
-struct PixelSum {
-    Sum channels[4];
-    uint weights;
-};
-
 // A tap of weight zero adds nothing. Linear weights are never negative and integers never -0.0 or infinite, so their products need
 // no test.
 FOUR_NUMBERS product(uint slot, NUMBER weight, FOUR_NUMBERS values) {
@@ -152,29 +146,12 @@ FOUR_NUMBERS product(uint slot, NUMBER weight, FOUR_NUMBERS values) {
 #endif
 }
 
-PixelSum nothing() { return PixelSum(Sum[4](NO_SUM, NO_SUM, NO_SUM, NO_SUM), 0u); }
-
-void add(inout PixelSum sum, uint slot, NUMBER weight, FOUR_NUMBERS values) {
-    FOUR_NUMBERS addends = product(slot, weight, values);
-    [[unroll]] for (uint c = 0u; c < CHANNELS; ++c) {
-        add(sum.channels[c], slot, addends[c]);
-    }
-    sum.weights += counted(slot, weight);
-}
-
-FOUR_NUMBERS result_of(PixelSum sum, uint slot) {
-    FOUR_NUMBERS totals = FOUR_NUMBERS(0);
-    [[unroll]] for (uint c = 0u; c < CHANNELS; ++c) {
-        totals[c] = result(sum.channels[c], slot, sum.weights);
-    }
-    return totals;
-}
-
 TableRow column;
 uint begins[MOST_ROWS];  // the source offset of the first tap inside the image, in each line
 bool has_line[MOST_ROWS];  // the image has that line; otherwise its elements are fill
 uint words_before[MOST_ROWS];  // with RUN: the word loaded last
-PixelSum sums[MOST_ROWS];
+QuadSum sums[MOST_ROWS];
+uint weight_count;  // of column taps that count, see taps.glsl
 
 void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
     uint run[4] = uint[4](0u, 0u, 0u, 0u);
@@ -198,21 +175,25 @@ void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
         } else {
             values = pixel_at(begins[n] + steps_to(tap + k, column.range) * strides.x);
         }
-        add(sums[n], 0u, weights[k], has_line[n] && is_inside(tap + k, column.range) ? values : fill);
+        add(sums[n], 0u, product(0u, weights[k], has_line[n] && is_inside(tap + k, column.range) ? values : fill));
     }
 }
 
 // The sums along the columns of LINES source rows.
 void sum_lines() {
     uint count = TAPS != 0u ? TAPS : taps.x;
+    weight_count = 0u;
     [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
         if (n < LINES) {
-            sums[n] = nothing();
+            sums[n] = NO_QUAD_SUM;
             words_before[n] = PIXELS == RUN ? src[begins[n] / 4u] : 0u;
         }
     }
     for (uint tap = 0u; tap < count; tap += TOGETHER) {
         FOUR_NUMBERS weights = weights_from(column, tap, count);
+        [[unroll]] for (uint k = 0u; k < TOGETHER; ++k) {
+            weight_count += counted(0u, weights[k]);
+        }
         [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
             if (n < LINES) {
                 add_taps(n, tap, weights);
@@ -224,15 +205,17 @@ void sum_lines() {
 // The sum of an output row along columns and rows.
 FOUR_NUMBERS nested_sum(TableRow line) {
     uint count = TAPS != 0u ? TAPS : taps.y;
-    PixelSum sum = nothing();
+    QuadSum sum = NO_QUAD_SUM;
+    uint line_count = 0u;
     for (uint y = 0u; y < count; ++y) {
         begins[0] = src_offset + line.offset + steps_to(y, line.range) * strides.y;
         has_line[0] = is_inside(y, line.range);
         sum_lines();
         NUMBER weight = weight_of(TAPS != 0u ? line.begin[y] : words[line.at + y]);
-        add(sum, 1u, weight, result_of(sums[0], 0u));
+        add(sum, 1u, product(1u, weight, result(sums[0], 0u, weight_count)));
+        line_count += counted(1u, weight);
     }
-    return result_of(sum, 1u);
+    return result(sum, 1u, line_count);
 }
 
 // Elements of the destination.
@@ -300,7 +283,7 @@ uvec2 element_bits(Walk walk) {
         begins[0] = src_offset + line.offset;
         has_line[0] = is_inside(0u, line.range);
         sum_lines();
-        sum = result_of(sums[0], 0u);
+        sum = result(sums[0], 0u, weight_count);
     }
     return converted_channel(sum, line, 0u);
 }
@@ -335,7 +318,7 @@ void write_rows(uint piece) {
     [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
         if (n < ROWS) {
             if (n < count) {
-                write_pixel(dst_offset + n * dispatch.row_dst, result_of(sums[n], 0u), lines[n]);
+                write_pixel(dst_offset + n * dispatch.row_dst, result(sums[n], 0u, weight_count), lines[n]);
             }
         }
     }

@@ -113,10 +113,10 @@ uvec2 converted_sum(float sum, uint dst_offset, uvec2 pair_offset) {
 
 #endif
 
-// A sum in registers: the total, and for a long slot the sum of what its additions lost. Sum is one, FourSums are four at a time.
+// A sum in registers: the total, and for a long slot the sum of what its additions lost. Sum holds one number, QuadSum four.
 //
-// 1.0 added twice to 2^24: each time the total stays 2^24 and 1 is lost. If there were more than SHORT_SUM weights, the result is
-// 2^24 + 2.
+// If 1.0 is added twice to 2^24, the total stays 2^24 and 1 is lost each time: lost is 2, and with more than SHORT_SUM weights the
+// result is 2^24 + 2.
 //     Sum sum = NO_SUM;
 //     uint weight_count = 0u;
 //     for each tap:
@@ -124,7 +124,7 @@ uvec2 converted_sum(float sum, uint dst_offset, uvec2 pair_offset) {
 //         weight_count += counted(slot, weight);
 //     result(sum, slot, weight_count)
 //
-// What an addition lost: sum + addend equals total + lost exactly (Knuth, TAOCP 2, 4.2.2).
+// `both` is what an addition lost: sum + addend equals total + both exactly (Knuth, TAOCP 2, 4.2.2).
 #define DEFINE_SUM(SUM, NUMBERS) \
     struct SUM { \
         NUMBERS total, lost; \
@@ -142,10 +142,10 @@ uvec2 converted_sum(float sum, uint dst_offset, uvec2 pair_offset) {
         sum.total = total; \
     }
 DEFINE_SUM(Sum, NUMBER)
-DEFINE_SUM(FourSums, FOUR_NUMBERS)
+DEFINE_SUM(QuadSum, FOUR_NUMBERS)
 
 const Sum NO_SUM = Sum(NOTHING, 0);
-const FourSums NO_SUMS = FourSums(FOUR_NUMBERS(NOTHING), FOUR_NUMBERS(0));
+const QuadSum NO_QUAD_SUM = QuadSum(FOUR_NUMBERS(NOTHING), FOUR_NUMBERS(0));
 
 // 1 for a weight that counts among those of a long sum.
 uint counted(uint slot, NUMBER weight) { return is_long(slot) && weight != 0 ? 1u : 0u; }
@@ -154,7 +154,7 @@ NUMBER result(Sum sum, uint slot, uint weight_count) {
     return is_long(slot) ? compensated(sum.total, sum.lost, weight_count) : sum.total;
 }
 
-FOUR_NUMBERS result(FourSums sums, uint slot, uint weight_count) {
+FOUR_NUMBERS result(QuadSum sums, uint slot, uint weight_count) {
     for (uint n = 0u; n < 4u; ++n) {
         sums.total[n] = result(Sum(sums.total[n], sums.lost[n]), slot, weight_count);
     }

@@ -137,7 +137,7 @@ void main() {
     Walk walk = walk_to(place.outer);
     move_along(walk, 0u, along);
 
-    FourSums sums = NO_SUMS;
+    QuadSum sums = NO_QUAD_SUM;
     uint weight_count = 0u;
     uint taps = SLOT(TAP_AXIS) >> 2;
     [[dont_unroll]] for (uint tap = 0u; tap < taps; ++tap) {

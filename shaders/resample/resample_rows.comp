@@ -246,8 +246,8 @@ void main() {
     uint row_src = SRC(ROW_AXIS);
     bool holds = false;
     uint held = 0u;
-    // Unrolled, the code is a quarter to a half longer on all GPUs whose compilers are in docs/benchmarks/vendors.json. Only NVIDIA's
-    // need fewer registers then, 32 in place of 40 for bilinear f32.
+    // Unrolled, the code is a quarter to a half longer on all GPUs of docs/benchmarks/vendors.json. Only NVIDIA's GPUs need fewer
+    // registers then: 32 in place of 40 for bilinear f32.
     [[dont_unroll]] for (; row < end; ++row) {
         NUMBER row_weights[MAX_TAPS];
         uint first = load_weights(TABLE(ROW_AXIS) + row * rows_of_taps(TAPS), TAPS, row_weights);
