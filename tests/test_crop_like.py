@@ -14,7 +14,7 @@ from restride.kernel import Limits
 from restride.ops.crop_resize import _crop_plan
 from restride.ops.images import Images
 from restride.plan import crops
-from restride.plan.crops import HELD
+from restride.plan.problem import HELD
 from restride.runtime import choose, list_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.weights.like import LIBRARIES

@@ -25,10 +25,13 @@ from restride.plan.dispatches import GROUP_SIZE
 from restride.plan.problem import (
     AXIS_ROWS,
     HEADER_ROWS,
+    HELD,
+    IS_FILL,
     MAX_AXES,
     MOST_CHANNELS,
     Axis,
     axis_rows,
+    box_table,
     multiply_shift,
 )
 from restride.plan.transpose import GROUP_BLOCKS, shared_edge
@@ -344,7 +347,7 @@ def test_an_unknown_module_is_refused_and_the_known_ones_listed(name):
 def test_rows_of_boxes():
     """What the readme says of the tables of crop_resize, as the plan makes them and the kernel reads them."""
     (linear,) = resizing((3,), Request((2,))).rows
-    words = crops.table(box_rows([Side(linear, -1)], 2, [3]), 4, np.zeros(1, np.int64)).reshape(2, 4)
+    words = box_table(box_rows([Side(linear, -1)], 2, [3]), 4, np.zeros(1, np.int64)).reshape(2, 4)
     weights, others = words[:, :2].copy().view(np.float32).tolist(), words[:, 2:].view(np.int32).tolist()
     rows = "; ".join(
         f"{a}, {b}, {offset}, {taps & 0xFFFF} | {taps >> 16} << 16"
@@ -354,12 +357,12 @@ def test_rows_of_boxes():
     assert f"begins a pixel before its image: the rows {rows}." in page
     assert f"A row has 1 to {MOST_TAPS_OF_BOX} taps, and so has the product" in page
     text = (SHADERS / "crop" / "crop_resize.comp").read_text(encoding="utf-8")
-    assert f"const uint HELD = 0x{crops.HELD:X}u, IS_FILL = 0x{crops.IS_FILL:X}u;" in text
+    assert f"const uint HELD = 0x{HELD:X}u, IS_FILL = 0x{IS_FILL:X}u;" in text
     assert f"const uint TAP_BITS = 0x{2 * MOST_TAPS_OF_BOX - 1:X}u;" in text
     assert "number * (count + 5u & ~3u);" in text
     for taps in range(2, 40):
         wide = box_rows([Side(linear, 0)], 2, [3], least=taps)
-        assert crops.table(wide, 1, np.zeros(1, np.int64)).size == 2 * ((taps + 5) & ~3)
+        assert box_table(wide, 1, np.zeros(1, np.int64)).size == 2 * ((taps + 5) & ~3)
 
 
 def test_rows_of_boxes_of_pixels():
@@ -393,20 +396,20 @@ def test_rows_of_boxes_at_an_edge():
         weights, index = np.array([[weights]], np.int32), np.array([[first]])
         is_held = np.array([[held]]) if held else None
         rows = _clipped(index, weights.shape[2], index > 99, weights, np.array([[3]]), is_held)
-        return crops.table(rows, 4, np.array([100])).ravel().tolist()
+        return box_table(rows, 4, np.array([100])).ravel().tolist()
 
     assert row(-1, [3, 5]) == [3, 5, 100, 1 | 2 << 16]
     assert row(2, [3, 5]) == [3, 5, 108, 1 << 16]
     assert row(1, [-1, 5]) == [0xFFFFFFFF, 5, 104, 2 << 16]
     assert row(-5, [3, 5]) == [3, 5, 100, 2 | 2 << 16]
     assert row(5, [3, 5]) == [3, 5, 108, 0]
-    assert row(100, [0, 0]) == [0, 0, 108, crops.IS_FILL]
-    assert row(0, [3, 5], held=True) == [3, 5, 100, 2 << 16 | crops.HELD]
-    assert row(2, [3, 5], held=True) == [3, 5, 108, 2 << 16 | crops.HELD]
-    assert row(5, [3, 5], held=True) == [3, 5, 108, crops.HELD]
+    assert row(100, [0, 0]) == [0, 0, 108, IS_FILL]
+    assert row(0, [3, 5], held=True) == [3, 5, 100, 2 << 16 | HELD]
+    assert row(2, [3, 5], held=True) == [3, 5, 108, 2 << 16 | HELD]
+    assert row(5, [3, 5], held=True) == [3, 5, 108, HELD]
     assert row(-1, [1, 2, 3, 4, 5]) == [1, 2, 3, 4, 5, 100, 1 | 4 << 16, 0]
     moved = moved_rows(np.array([[2], [-1]]), np.zeros((2, 1), np.bool_), np.array([[3], [3]]))
-    assert crops.table(moved, 4, np.array([100, 0])).tolist() == [[[108, 1 << 16]], [[0, 1 | 1 << 16]]]
+    assert box_table(moved, 4, np.array([100, 0])).tolist() == [[[108, 1 << 16]], [[0, 1 | 1 << 16]]]
     text = (SHADERS / "crop/crop_resize.comp").read_text(encoding="utf-8")
     kinds = [
         int(value) for value in re.findall(r"const uint [A-Z]+ = (\d);  // (?:the channels|they are|and so)", text)

@@ -12,8 +12,8 @@ specialization constants follow from element types, the number of axes and how p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
@@ -29,23 +29,28 @@ from restride.plan.dispatches import (
     MAX_COUNT,
     MAX_TABLE_BYTES,
     MOST_PAIR_BYTES,
-    Bound,
     Work,
+    bind,
+    pair_spans,
     require_windows,
     rows_each,
     strided_kernel,
     work_of,
 )
 from restride.plan.problem import (
-    AXIS_ROWS,
-    HEADER_ROWS,
+    MAX_BOX_STEPS,
     MOST_CHANNELS,
+    PAIR_BYTES,
     ROW_WORDS,
     Axis,
+    BoxSteps,
+    BoxTable,
     Problem,
     Span,
+    box_table,
+    box_table_bytes,
     in_order,
-    multiply_shift,
+    pack_boxes,
     word,
 )
 from restride.plan.resample import ELEMENT_COST, FEW_TAPS, LONG, PRODUCT_COST, SHORT_SUM
@@ -61,12 +66,6 @@ ROWS = 4
 
 COLUMNS = 4
 """Columns that an invocation of crop_pixels makes (``COLUMNS`` in shaders/crop/crop_pixels.comp)."""
-
-MOST = 1 << 16
-"""Rows of a box, and channels, must be fewer than this: each has 16 bits in the parameters."""
-
-HELD, IS_FILL = 1 << 15, 1 << 31
-"""Flags of a table row: all taps read the first one's element; its output is fill (shaders/crop/crop_resize.comp)."""
 
 ALL_FILL = 0xFFFFFFFF
 """The last word of a table row of crop_pixels whose output is fill (``ALL_FILL`` in shaders/crop/crop_pixels.comp)."""
@@ -139,14 +138,17 @@ def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
 
 
 def _add_pass(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arithmetic, first: int) -> None:
-    whole = _Part(
-        src.desc, dst.desc, crops, Conversion(src.desc.dtype, dst.desc.dtype, arithmetic), steps.limits, first
-    )
-    if crops.fill.size >= MOST:
-        raise UnsupportedError(f"an image has {crops.fill.size} channels, more than {MOST - 1}: {src.desc}")
-    _pair_spans(whole)
-    parts = tuple(_parts(whole))  # a box that is too large is refused now, not when kernels are made
-    steps.add(src, dst, lambda: tuple(map(_kernel, parts)))
+    limits, conversion = steps.limits, Conversion(src.desc.dtype, dst.desc.dtype, arithmetic)
+    if crops.fill.size >= MAX_BOX_STEPS:
+        raise UnsupportedError(f"an image has {crops.fill.size} channels, more than {MAX_BOX_STEPS - 1}: {src.desc}")
+    if (
+        sum(0 if each is None else each.count * PAIR_BYTES for each in (arithmetic.src, arithmetic.dst))
+        > MOST_PAIR_BYTES
+    ):
+        raise UnsupportedError(f"scales and zero points of more than {MOST_PAIR_BYTES} bytes, for {dst.desc}")
+    made = dst.desc if crops.sums.shifts is None else _in_words(dst.desc)
+    parts = tuple(_parts(src.desc, made, crops, conversion, limits, first))  # what is too large is refused now
+    steps.add(src, dst, lambda: tuple(_kernel(problem, crops, conversion, limits) for problem, crops in parts))
 
 
 def _is_one_pass(crops: Crops) -> bool:
@@ -185,185 +187,139 @@ def _layout_between(sizes: tuple[int, ...], sums: Sums, axes: tuple[int, int]) -
 # From a pass to dispatches, each with as many boxes as fit.
 
 
-class _Part(NamedTuple):
-    """Boxes that one dispatch makes. first: index of the first of them along the scales' axis of boxes."""
-
-    src: TensorDesc
-    dst: TensorDesc
-    crops: Crops
-    conversion: Conversion
-    limits: Limits
-    first: int
-
-    @property
-    def src_span(self) -> Span:
-        """The source elements to bind: all if a binding covers them, else from the first to the last that is read.
-
-        Kernels read at least two neighbours, also for rows of fill and for taps outside the image, where they read the
-        nearest two of the image: for taps 9 and 10 of an axis of size 8, elements 6 and 7.
-        """
-        src, crops = self.src, self.crops
-        if src.nbytes <= self.limits.max_buffer_range:
-            return Span(0, src.nbytes // src.dtype.itemsize - 1)
-        strides = src.strides or ()
-        lowest = highest = np.full(crops.count, src.offset)
-        for axis in range(0 if crops.images is None else 1, src.rank):
-            if axis not in crops.axes:
-                reach = (src.sizes[axis] - 1) * strides[axis]
-                lowest, highest = lowest + min(reach, 0), highest + max(reach, 0)
-        if crops.images is not None:
-            lowest, highest = lowest + crops.images * strides[0], highest + crops.images * strides[0]
-        for rows, axis in ((crops.rows, crops.axes[0]), (crops.columns, crops.axes[1])):
-            near = np.clip(rows.first, 0, np.maximum(rows.extent - 2, 0))
-            far = np.minimum(np.maximum(near + 1, rows.first + rows.taps - 1), rows.extent - 1)
-            ends = near.min(axis=1) * strides[axis], far.max(axis=1) * strides[axis]
-            lowest, highest = lowest + np.minimum(*ends), highest + np.maximum(*ends)
-        return Span(int(lowest.min()), int(highest.max()))
-
-    @property
-    def dst_span(self) -> Span:
-        """The destination elements that are written."""
-        return Span(self.dst.offset, self.dst.offset + _reach(self.dst))
-
-    @property
-    def fits(self) -> bool:
-        """True if one dispatch can make the boxes."""
-        nbytes = table_bytes(self.crops)
-        if nbytes > self.limits.max_buffer_range or (nbytes > MAX_TABLE_BYTES and self.crops.count > 1):
-            return False
-        for span, desc in ((self.src_span, self.src), (self.dst_span, self.dst)):
-            nbytes = span.window(desc.dtype.itemsize, self.limits).nbytes
-            if nbytes > self.limits.max_buffer_range:
-                require_windows(nbytes, self.limits)
-                return False
-        return _reach(self.dst) < MAX_COUNT
-
-
-def _reach(desc: TensorDesc) -> int:
-    return sum((size - 1) * stride for size, stride in zip(desc.sizes, desc.strides or (), strict=True))
-
-
-def _parts(whole: _Part) -> Iterator[_Part]:
-    """Yield the boxes in parts, halved until each fits."""
-    crops = whole.crops
-    if whole.fits:
-        yield whole
+def _parts(
+    src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion, limits: Limits, first: int
+) -> Iterator[tuple[Problem, Crops]]:
+    """Yield the problems of the boxes in parts, halved until each fits."""
+    problem = _problem(src, dst, crops, conversion, limits, first)
+    if _fits(problem, crops, limits):
+        yield problem, crops
         return
     if crops.count == 1:
         raise UnsupportedError(
-            f"one box reads or makes more than the {whole.limits.max_buffer_range} bytes of a binding, or its rows and "
-            f"columns have more bytes of weights: {whole.src} to {whole.dst}"
+            f"one box reads or makes more than the {limits.max_buffer_range} bytes of a binding, or its rows and "
+            f"columns have more bytes of weights: {src} to {dst}"
         )
     half = crops.count // 2
     for boxes in (slice(0, half), slice(half, crops.count)):
-        dst = boxes_of(whole.dst, boxes)
-        yield from _parts(whole._replace(dst=dst, crops=crops.part(boxes), first=whole.first + boxes.start))
+        yield from _parts(src, boxes_of(dst, boxes), crops.part(boxes), conversion, limits, first + boxes.start)
 
 
-def _pair_spans(part: _Part) -> tuple[Span, Span]:
-    """The spans of all pairs of scale and zero point, for source and destination."""
-    sides = (part.conversion.arithmetic.src, part.conversion.arithmetic.dst)
-    spans = [Span(0, 0 if side is None else side.count - 1) for side in sides]
-    if sum(each.pair_bytes for each in spans) > MOST_PAIR_BYTES:
-        raise UnsupportedError(f"scales and zero points of more than {MOST_PAIR_BYTES} bytes, for {part.dst}")
-    return spans[0], spans[1]
+def _problem(
+    src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion, limits: Limits, first: int
+) -> Problem:
+    """The problem of boxes, whose axes are those of the destination in its order: the boxes, then those of an image.
 
-
-# From a dispatch to its kernel: how the destination is walked, which kernel walks it, and its tables.
-
-
-@dataclass(frozen=True)
-class _CropAxis(Axis):
-    """An axis of the destination whose steps also move through the tables, the channels and the rows of a box.
-
-    steps: by how many rows a step moves in the tables of columns and of rows. channel, row: by how many channels of
-    fill, and by how many rows of a box, a step moves.
+    first: index of the first box along the scales' axis of boxes.
     """
+    src_strides, dst_strides = src.strides or (), dst.strides or ()
+    of_src, of_dst = ((0,) * dst.rank if place is None else place.strides for place in conversion.places)
+    pairs = list(zip(of_src, of_dst, strict=True))
+    to_image = 0 if crops.images is None else src_strides[0]
+    rows, columns = crops.rows, crops.columns
+    of_box = BoxSteps((columns.first.shape[1], rows.first.shape[1]))
+    axes = [Axis(crops.count, to_image, dst_strides[0], pairs=pairs[0], images=crops.images, steps=of_box)]
+    front = dst.rank - src.rank
+    channel = max((place for place in range(1, dst.rank) if place - front not in crops.axes), default=None)
+    for place in range(1, dst.rank):
+        walk, of_axis = (dst.sizes[place], src_strides[place - front], dst_strides[place]), pairs[place]
+        if place - front == crops.axes[0]:
+            axes.append(Axis(*walk, slot=1, pairs=of_axis, box_rows=rows, steps=BoxSteps((0, 1), rows=1)))
+        elif place - front == crops.axes[1]:
+            axes.append(Axis(*walk, slot=0, pairs=of_axis, box_rows=columns, steps=BoxSteps((1, 0))))
+        else:
+            axes.append(Axis(*walk, pairs=of_axis, steps=BoxSteps(channels=int(place == channel))))
+    is_bound_whole = src.nbytes <= limits.max_buffer_range
+    return Problem(
+        tuple(axes),
+        src.offset,
+        dst.offset,
+        dst.dtype.itemsize,
+        src.dtype.itemsize,
+        pair_offsets=(of_src[0] * first, of_dst[0] * first),
+        src_bound=Span(0, src.nbytes // src.dtype.itemsize - 1) if is_bound_whole else None,
+    )
 
-    steps: tuple[int, int] = (0, 0)
-    channel: int = 0
-    row: int = 0
 
-    def by(self, count: int) -> _CropAxis:
-        """The axis in steps of ``count`` old ones; the last may have fewer."""
-        steps, pairs = ((each[0] * count, each[1] * count) for each in (self.steps, self.pairs))
-        size, channel, row = -(-self.size // count), self.channel * count, self.row * count
-        walk = size, self.src * count, self.dst * count
-        return _CropAxis(*walk, pairs=pairs, steps=steps, channel=channel, row=row)
-
-
-_NO_LANE = _CropAxis(1, 0, 0)
-
-Words = npt.NDArray[np.uint32]
-
-_MakeTable = Callable[[BoxRows, int, npt.NDArray[np.int64]], Words]
-"""Makes the table of an axis, (boxes, size, words of a row), from its rows, its source stride and, for each box, the
-source offset of the box's image."""
+def _fits(problem: Problem, crops: Crops, limits: Limits) -> bool:
+    """True if one dispatch can make the boxes."""
+    nbytes = table_bytes(crops)
+    if nbytes > limits.max_buffer_range or (nbytes > MAX_TABLE_BYTES and crops.count > 1):
+        return False
+    dst = problem.dst_span
+    for span, itemsize in ((problem.src_span, problem.src_itemsize), (dst, problem.itemsize)):
+        nbytes = span.window(itemsize, limits).nbytes
+        if nbytes > limits.max_buffer_range:
+            require_windows(nbytes, limits)
+            return False
+    return dst.highest - dst.lowest < MAX_COUNT
 
 
-class _Kernel(NamedTuple):
-    """The kernel of a dispatch, and what one invocation of it makes.
+def table_bytes(crops: Crops) -> int:
+    """Bytes of the tables."""
+    return box_table_bytes(crops.rows) + box_table_bytes(crops.columns)
 
-    tables: functions that make the tables of columns and of rows. constants: the kernel's own, how the elements of a
-    pixel are read and written. makes_rows: an invocation may make up to ROWS rows. backwards: the first channel is the
+
+# From a problem to its kernel: what an invocation makes, and how it reads pixels.
+
+
+class _Invocation(NamedTuple):
+    """What one invocation of a kernel makes of boxes: so many channels and columns, in up to ``rows`` rows.
+
+    constants: the kernel's own, how the elements of a pixel are read and written. backwards: the first channel is the
     last byte of a pixel.
     """
 
     shader: str
-    tables: tuple[_MakeTable, _MakeTable]
-    channels: int
     constants: Mapping[str, int]
+    channels: int
     columns: int = 1
-    makes_rows: bool = True
+    rows: int = ROWS
     backwards: bool = False
 
 
-def _kernel(part: _Part) -> KernelSpec:
-    """The dispatch that makes the boxes of a part."""
-    src, crops, conversion = part.src, part.crops, part.conversion
-    if crops.sums.shifts is not None:
-        part = part._replace(dst=_dst_in_words(part.dst))
-    dst, front = part.dst, part.dst.rank - src.rank
-    itemsize = dst.dtype.itemsize
-    axes, channel = _walked_axes(part)
-    kernel = _choose_kernel(part, axes, channel)
-    rows, columns = crops.axes[0] + front, crops.axes[1] + front
-    lane, row = _NO_LANE, axes[rows]
-    if channel is not None and kernel.channels > 1:
-        lane = axes[channel]
-        axes[channel] = lane.by(kernel.channels)
-    if kernel.columns > 1:
-        axes[columns] = axes[columns].by(kernel.columns)
-        axes[0] = replace(axes[0], steps=(kernel.columns * axes[columns].size, axes[0].steps[1]))
+def _kernel(problem: Problem, crops: Crops, conversion: Conversion, limits: Limits) -> KernelSpec:
+    """The dispatch that makes the boxes of a problem."""
+    axes = list(problem.axes)
+    by_slot = {axis.slot: place for place, axis in enumerate(axes) if axis.box_rows is not None}
+    rows, columns = by_slot[1], by_slot[0]
+    channel = next((place for place, axis in enumerate(axes) if axis.steps.channels), None)
+    lane = _NO_LANE if channel is None else axes[channel]
+    made = _invocation(problem, columns, lane, crops, conversion, limits)
+    row, column, image = axes[rows], axes[columns], axes[0]
+    if channel is None or made.channels == 1:
+        lane = _NO_LANE
+    else:
+        axes[channel] = lane.by(made.channels)
+    if made.columns > 1:
+        axes[columns] = column.by(made.columns)
+        of_box = (made.columns * axes[columns].size, image.steps.tables[1])
+        axes[0] = replace(image, steps=BoxSteps(of_box))
     many_rows = 1
-    if kernel.makes_rows and row.size < MOST and not any(row.pairs):
+    if row.size < MAX_BOX_STEPS and not any(row.pairs):
         pieces = prod(axis.size for axis in axes) // row.size
-        many_rows = rows_each(row.size, pieces, prod(dst.sizes), part.limits.choices, ROWS)
+        many_rows = rows_each(row.size, pieces, problem.count, limits.choices, made.rows)
     axes[rows] = row.by(many_rows)
     walk = in_order(axes)
-    windows = (
-        part.src_span.window(src.dtype.itemsize, part.limits),
-        part.dst_span.window(itemsize, part.limits, writes=True),
-    )
-    earlier = windows[0].offset // src.dtype.itemsize + kernel.backwards * (kernel.channels - 1)
-    bound = Bound(windows, word(src.offset - earlier), dst.offset - windows[1].offset // itemsize)
+    bound = bind(problem, limits)
+    is_fixed, is_pixels = crops.sums.shifts is not None, made.shader == "crop_pixels"
     work = Work(own_words=False, pieces=prod(axis.size for axis in walk), first=0)
-    if kernel.shader != "crop_pixels":
-        work = work_of(Problem(walk, 0, dst.offset, itemsize), bound)
+    if not is_pixels:
+        work = work_of(Problem(walk, 0, problem.dst_offset, problem.itemsize), bound)
     # Integer sums, and elements that are only moved, are integers where the source's elements are.
-    are_elements = crops.sums.shifts is not None or crops.rows.weights is None
+    are_elements = is_fixed or crops.columns.weights is None
     constants = {
         **(conversion.constants_of_elements if are_elements else conversion.constants),
-        **kernel.constants,
+        **({} if is_pixels else {"BITS": 8 * problem.itemsize, "OWN_WORDS": work.own_words}),
+        **made.constants,
         "SLOTS_AND_KIND": _slots(crops),
-        "CHANNELS": kernel.channels,
-        "ALL_CHANNELS": not any(axis.size > 1 and (any(axis.pairs) or at == channel) for at, axis in enumerate(axes)),
+        "CHANNELS": made.channels,
+        "ALL_CHANNELS": not any(axis.size > 1 and (any(axis.pairs) or axis.steps.channels) for axis in axes),
         "ROWS": many_rows,
     }
-    if kernel.shader != "crop_pixels":
-        constants |= {"BITS": 8 * itemsize, "OWN_WORDS": work.own_words}
     push = {
-        **bound.bases,
+        "src_base": word(bound.src_base - made.backwards * (made.channels - 1)),
+        "dst_base": bound.dst_base,
         "pieces": work.pieces,
         "first_word": work.first,
         "lane_stride": word(lane.src),
@@ -373,12 +329,17 @@ def _kernel(part: _Part) -> KernelSpec:
         "box_rows": row.size,
         "row_dst": row.dst,
     }
-    offsets = [0 if place is None else place.strides[0] * part.first for place in conversion.places]
-    packed = _packed(walk, crops, src, kernel.tables)
+    bases = np.zeros(crops.count, np.int64) if crops.images is None else crops.images * image.src
+    of_columns, of_rows = (table_of_columns_of_pixels, table_of_pixels) if is_pixels else (box_table, box_table)
+    tables = of_columns(crops.columns, column.src, np.zeros_like(bases)), of_rows(crops.rows, row.src, bases)
+    packed = pack_boxes(walk, tables, (crops.columns.taps, crops.rows.taps), (column.src, row.src), crops.fill)
     scaled, parameters = conversion.with_scales(
-        push, packed, (offsets[0], offsets[1]), _pair_spans(part), crops.sums.shifts
+        push, packed, problem.pair_offsets, pair_spans(problem), crops.sums.shifts
     )
-    return strided_kernel(kernel.shader, walk, constants, scaled, windows, part.limits, parameters=parameters)
+    return strided_kernel(made.shader, walk, constants, scaled, bound.windows, limits, parameters=parameters)
+
+
+_NO_LANE = Axis(1, 0, 0)
 
 
 def _slots(crops: Crops) -> int:
@@ -388,53 +349,31 @@ def _slots(crops: Crops) -> int:
     return len(weighed) + sum(LONG << slot for slot, is_long in enumerate(are_long) if is_long)
 
 
-def _dst_in_words(dst: TensorDesc) -> TensorDesc:
+def _in_words(dst: TensorDesc) -> TensorDesc:
     """The destination with strides in words; channels that share a word have stride 0."""
     if dst.dtype.itemsize == 4:
         return dst
     return TensorDesc("u32", dst.sizes, [stride // 4 for stride in dst.strides or ()], dst.offset // 4)
 
 
-def _walked_axes(part: _Part) -> tuple[list[_CropAxis], int | None]:
-    """The axes of the destination in its order, and the position of that of channels; None: there is none."""
-    src, dst, crops, conversion = part.src, part.dst, part.crops, part.conversion
-    src_strides, dst_strides = src.strides or (), dst.strides or ()
-    rows, columns = crops.rows.first.shape[1], crops.columns.first.shape[1]
-    pairs = [(0,) * dst.rank if place is None else place.strides for place in conversion.places]
-    axes = [_CropAxis(crops.count, 0, dst_strides[0], steps=(columns, rows), pairs=(pairs[0][0], pairs[1][0]))]
-    front = dst.rank - src.rank
-    channel = max((place for place in range(1, dst.rank) if place - front not in crops.axes), default=None)
-    for place in range(1, dst.rank):
-        axis, of_axis = place - front, (pairs[0][place], pairs[1][place])
-        if axis in crops.axes:
-            steps = (0, 1) if axis == crops.axes[0] else (1, 0)
-            axes.append(_CropAxis(dst.sizes[place], 0, dst_strides[place], steps=steps, pairs=of_axis, row=steps[1]))
-        else:
-            walk = dst.sizes[place], src_strides[axis], dst_strides[place]
-            axes.append(_CropAxis(*walk, pairs=of_axis, channel=int(place == channel)))
-    return axes, channel
-
-
-def _choose_kernel(part: _Part, axes: list[_CropAxis], channel: int | None) -> _Kernel:
-    """The kernel for boxes that are walked along ``axes``."""
-    lane = _NO_LANE if channel is None else axes[channel]
-    is_fixed = part.crops.sums.shifts is not None
-    by_pixels = None if is_fixed else _by_pixels(part, axes, lane, channel)
+def _invocation(
+    problem: Problem, columns: int, lane: Axis, crops: Crops, conversion: Conversion, limits: Limits
+) -> _Invocation:
+    """What an invocation makes. columns: position of their axis. lane: the axis of channels."""
+    is_fixed = crops.sums.shifts is not None
+    by_pixels = None if is_fixed else _by_pixels(problem, columns, lane, crops, conversion, limits)
     if by_pixels is not None:
         return by_pixels
-    is_packed = is_fixed and part.conversion.dst.itemsize == 1  # the channels of a pixel share a word
-    are_words = part.dst.dtype.itemsize == 4
+    is_packed = is_fixed and conversion.dst.itemsize == 1  # the channels of a pixel share a word
+    are_words = problem.itemsize == 4
     has_one = not are_words or (is_packed and lane.size > MOST_CHANNELS)
     channels = 1 if has_one else _channels_per_invocation(lane.size)
-    kind, backwards = _pixels(part, lane, channel, channels)
-    return _Kernel(
-        "crop_resize_fixed" if is_fixed else "crop_resize",
-        (table, table),
-        channels,
-        {"TAPS": part.crops.few_taps, "PIXELS": kind, "BACKWARDS": backwards},
-        makes_rows=are_words,
-        backwards=backwards,
+    kind, backwards = (
+        _pixels(problem, columns, lane, channels) if crops.columns.weights is not None else (ANYWHERE, False)
     )
+    constants = {"TAPS": crops.few_taps, "PIXELS": kind, "BACKWARDS": backwards}
+    shader = "crop_resize_fixed" if is_fixed else "crop_resize"
+    return _Invocation(shader, constants, channels, rows=ROWS if are_words else 1, backwards=backwards)
 
 
 def _channels_per_invocation(channels: int) -> int:
@@ -442,95 +381,42 @@ def _channels_per_invocation(channels: int) -> int:
     return next(count for count in range(MOST_CHANNELS, 0, -1) if channels % count == 0)
 
 
-def _by_pixels(part: _Part, axes: list[_CropAxis], lane: _CropAxis, channel: int | None) -> _Kernel | None:
+def _by_pixels(
+    problem: Problem, columns: int, lane: Axis, crops: Crops, conversion: Conversion, limits: Limits
+) -> _Invocation | None:
     """crop_pixels, if bytes are resized linearly and channels or columns of the destination lie side by side."""
-    src, dst, crops = part.src, part.dst, part.crops
-    if crops.few_taps != 2 or src.dtype.name not in ("u8", "s8") or dst.dtype.itemsize > 4:
+    if crops.few_taps != 2 or conversion.src.name not in ("u8", "s8") or problem.itemsize > 4:
         return None
     if min(rows.extent.min() for rows in (crops.rows, crops.columns)) < 2:
         return None
-    if dst.dtype.itemsize == 4 and not part.limits.choices.neighbours:
+    if problem.itemsize == 4 and not limits.choices.neighbours:
         return None  # one pixel an invocation needs a third of the registers, and no load waits for another
-    place = crops.axes[1] + dst.rank - src.rank
-    column, src_stride = axes[place], (src.strides or ())[crops.axes[1]]
-    channels = lane.size if lane.src == 1 and lane.size == src_stride <= MOST_CHANNELS else 1
+    column = problem.axes[columns]
+    channels = lane.size if lane.src == 1 and lane.size == column.src <= MOST_CHANNELS else 1
     by_pixels = channels > 1 and lane.dst == 1
-    if any(column.pairs) or src_stride != channels or column.dst != (channels if by_pixels else 1):
+    if any(column.pairs) or column.src != channels or column.dst != (channels if by_pixels else 1):
         return None
-    side_by_side = {place, channel} if by_pixels else {place}
-    strides = [axis.dst for at, axis in enumerate(axes) if at not in side_by_side and axis.size > 1]
-    is_aligned = not any(number % COLUMNS for number in (dst.offset, column.size, *strides))
-    if not is_aligned and dst.dtype.itemsize < 4:
+    side_by_side = (column, lane) if by_pixels else (column,)
+    strides = [axis.dst for axis in problem.axes if axis.size > 1 and not any(axis is each for each in side_by_side)]
+    is_aligned = not any(number % COLUMNS for number in (problem.dst_offset, column.size, *strides))
+    if not is_aligned and problem.itemsize < 4:
         return None
-    constants = {"BY_PIXELS": by_pixels, "ALIGNED": is_aligned}
-    return _Kernel("crop_pixels", (table_of_columns_of_pixels, table_of_pixels), channels, constants, COLUMNS)
+    return _Invocation("crop_pixels", {"BY_PIXELS": by_pixels, "ALIGNED": is_aligned}, channels, COLUMNS)
 
 
-def _pixels(part: _Part, lane: _CropAxis, channel: int | None, channels: int) -> tuple[int, bool]:
+def _pixels(problem: Problem, columns: int, lane: Axis, channels: int) -> tuple[int, bool]:
     """How an invocation reads so many channels of a pixel, and whether from the last one on."""
-    src, strides = part.src, part.src.strides or ()
-    if part.crops.columns.weights is None or src.dtype.itemsize > 1 or (channels > 1 and abs(lane.src) != 1):
+    if problem.src_itemsize > 1 or (channels > 1 and abs(lane.src) != 1):
         return ANYWHERE, False
     backwards = channels > 1 and lane.src < 0
-    lowest = src.offset - backwards * (channels - 1)
-    front = part.dst.rank - src.rank
-    others = [stride for place, stride in enumerate(strides) if place + front != channel]
+    others = [axis.src for axis in problem.axes if axis is not lane]
+    lowest = problem.src_offset - backwards * (channels - 1)
     if lane.size == channels and not any(number % 4 for number in (lowest, *others)):
         return WORD, backwards
-    return RUN if strides[part.crops.axes[1]] == channels else BYTES, backwards
+    return RUN if problem.axes[columns].src == channels else BYTES, backwards
 
 
-def _packed(walk: Sequence[_CropAxis], crops: Crops, src: TensorDesc, make: tuple[_MakeTable, _MakeTable]) -> bytes:
-    """The storage buffer: header, axes, the tables of columns and of rows, fill."""
-    strides = src.strides or ()
-    bases = np.zeros(crops.count, np.int64) if crops.images is None else crops.images * strides[0]
-    to_row, to_column = (strides[axis] for axis in crops.axes)
-    tables = [
-        make[0](crops.columns, to_column, np.zeros_like(bases)).ravel(),
-        make[1](crops.rows, to_row, bases).ravel(),
-    ]
-    begin = ROW_WORDS * (HEADER_ROWS + AXIS_ROWS * len(walk))
-    begin_of_rows = begin + tables[0].size
-    end = begin_of_rows + tables[1].size
-    head = [len(walk), end, crops.columns.taps, crops.rows.taps, begin, word(to_column), begin_of_rows, word(to_row)]
-    for axis in walk:
-        head += [axis.size, word(axis.src), word(axis.dst), axis.steps[0]]
-        head += [*multiply_shift(axis.size), *multiply_shift(axis.dst)]
-        head += [axis.steps[1], *map(word, axis.pairs), axis.channel + (axis.row << 16)]
-    fill = crops.fill.view(f"u{min(crops.fill.dtype.itemsize, 4)}").astype(np.uint32)
-    padding = np.zeros(-(end + fill.size) % ROW_WORDS, np.uint32)
-    return np.concatenate([np.array(head, np.uint32), *tables, fill, padding]).tobytes()
-
-
-def table_bytes(crops: Crops) -> int:
-    """Bytes of the tables."""
-    return sum(4 * rows.first.size * _row_words(rows) for rows in (crops.rows, crops.columns))
-
-
-def _row_words(rows: BoxRows) -> int:
-    """Words of a table's row: weights, offset and range, rounded up to whole fours; two without weights."""
-    return 2 if rows.weights is None else -(-(rows.taps + 2) // ROW_WORDS) * ROW_WORDS
-
-
-def table(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
-    """The table of crop_resize: weights, offset of the first tap in the image, and which taps are in the image.
-
-    Where none is, the offset is that of the nearest element, so that every offset can be read. Rows that only move
-    elements have no weights.
-    """
-    taps = 0 if rows.weights is None else rows.taps
-    words = np.zeros((*rows.first.shape, _row_words(rows)), np.uint32)
-    if rows.weights is not None:
-        words[:, :, :taps] = rows.weights.view(np.uint32)
-    index = np.clip(rows.first + rows.inside, 0, rows.extent - 1)
-    words[:, :, taps] = index * stride + bases[:, np.newaxis]  # modulo 2^32
-    words[:, :, taps + 1] = rows.inside | rows.end << 16 | rows.is_fill * IS_FILL
-    if rows.is_held is not None:
-        words[:, :, taps + 1] |= (rows.is_held * HELD).astype(np.uint32)
-    return words
-
-
-def table_of_pixels(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
+def table_of_pixels(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> BoxTable:
     """The table of crop_pixels: two weights, the offset of the first neighbour, and which neighbours are taps.
 
     Where the second tap is the first neighbour, or the first tap the second neighbour, the weights change places: a sum
@@ -555,7 +441,7 @@ def table_of_pixels(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) ->
     return words
 
 
-def table_of_columns_of_pixels(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
+def table_of_columns_of_pixels(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> BoxTable:
     """``table_of_pixels`` with the columns of a box padded to whole fours: copies of the last one, marked PAST."""
     words = table_of_pixels(rows, stride, bases)
     past = -words.shape[1] % COLUMNS
