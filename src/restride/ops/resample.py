@@ -72,6 +72,14 @@ class ResampleArguments(RequestArguments, NumberArguments, total=False):
     dtype: DTypeLike | None
 
 
+class AllArguments(ResampleArguments, total=False):
+    """All keywords of ``rs.resample`` but ``out``, those of its plan."""
+
+    window: Iterable[slice | None] | None
+    source_sizes: Iterable[SupportsIndex] | None
+    sum_scale: Any
+
+
 class BackwardArguments(RuleArguments, total=False):
     """The keywords of ``rs.resample_backward`` for functions that pass them on."""
 
@@ -83,7 +91,7 @@ DEFAULT_ARGUMENTS = {**Request._field_defaults, **Numbers._field_defaults}
 """Defaults of the arguments of ``rs.resample``; None for all others."""
 
 
-@list_arguments(ResampleArguments, DEFAULT_ARGUMENTS)
+@list_arguments(AllArguments, DEFAULT_ARGUMENTS)
 def resample(
     x: Any,
     sizes: Iterable[SupportsIndex] | None = None,
@@ -91,11 +99,8 @@ def resample(
     axes: Iterable[SupportsIndex] | None = None,
     mode: ModeName | int | Enum | None = None,
     *,
-    window: Iterable[slice | None] | None = None,
-    source_sizes: Iterable[SupportsIndex] | None = None,
-    sum_scale: Any = None,
     out: Tensor | None = None,
-    **arguments: Unpack[ResampleArguments],
+    **arguments: Unpack[AllArguments],
 ) -> Tensor:
     """Resize ``x`` along ``axes``, to ``sizes`` or by ``scales``. docs/resample.md draws every rule.
 
@@ -164,31 +169,22 @@ def resample(
 
     Source: oneDNN specification, Resampling; ONNX operators, Resize; DirectML, DML_RESAMPLE2_OPERATOR_DESC.
     """
-    if not arguments.keys() <= ResampleArguments.__annotations__.keys():
+    if not arguments.keys() <= AllArguments.__annotations__.keys():
         require_listed(resample, arguments)
-    request, result = split_arguments(arguments, sizes, scales, axes, mode, window, source_sizes, sum_scale)
-    return perform(resample_plan, x, out, request, result)
+    named = {"sizes": sizes, "scales": scales, "axes": axes, "mode": mode, **arguments}
+    return perform(resample_plan, x, out, *split_arguments(named))
 
 
-def split_arguments(
-    arguments: Mapping[str, Any],
-    sizes: Iterable[SupportsIndex] | None,
-    scales: Iterable[Any] | None = None,
-    axes: Iterable[SupportsIndex] | None = None,
-    mode: ModeName | int | Enum | None = None,
-    window: Iterable[slice | None] | None = None,
-    source_sizes: Iterable[SupportsIndex] | None = None,
-    sum_scale: Any = None,
-) -> tuple[Request, Result]:
-    """What a call asks to read, and what it asks of the result. arguments: some of ``ResampleArguments``."""
+def split_arguments(arguments: Mapping[str, Any]) -> tuple[Request, Result]:
+    """What a call of ``resample`` by these names asks to read, and what it asks of the result."""
     rules = dict(arguments)
     layout, dtype = rules.pop("layout", None), rules.pop("dtype", None)
-    names = rules.keys() & NumberArguments.__annotations__.keys()
-    numbers = None
-    if names or sum_scale is not None:
-        numbers = Numbers(sum_scale=sum_scale, **{name: rules.pop(name) for name in names})
-    request = Request(sizes, scales, axes, mode, window=window, source_sizes=source_sizes, **rules)
-    return request, Result(layout, dtype, numbers)
+    names = rules.keys() & _NUMBERS
+    numbers = Numbers(**{name: rules.pop(name) for name in names}) if names else None
+    return Request(**rules), Result(layout, dtype, numbers)
+
+
+_NUMBERS = frozenset(Numbers._fields)
 
 
 @list_arguments(BackwardArguments, DEFAULT_ARGUMENTS)
@@ -229,8 +225,8 @@ def resample_backward(
     Source: oneDNN specification, Resampling, backward propagation.
     """
     require_listed(resample_backward, arguments)
-    request, result = split_arguments(arguments, input_sizes, scales, axes, mode)
-    return perform(backward_plan, grad, out, request, result)
+    named = {"sizes": input_sizes, "scales": scales, "axes": axes, "mode": mode, **arguments}
+    return perform(backward_plan, grad, out, *split_arguments(named))
 
 
 @list_arguments(RequestArguments, DEFAULT_ARGUMENTS)
@@ -283,7 +279,7 @@ def source_window(
     return tuple(slice(part.start, part.stop) for part in ranges)
 
 
-@list_arguments(ResampleArguments, DEFAULT_ARGUMENTS)
+@list_arguments(AllArguments, DEFAULT_ARGUMENTS)
 def plan_resample(
     src: TensorDesc | str,
     dst: TensorDesc | str | None = None,
@@ -292,11 +288,8 @@ def plan_resample(
     axes: Iterable[SupportsIndex] | None = None,
     mode: ModeName | int | Enum | None = None,
     *,
-    window: Iterable[slice | None] | None = None,
-    source_sizes: Iterable[SupportsIndex] | None = None,
-    sum_scale: Any = None,
     device: Device | None = None,
-    **arguments: Unpack[ResampleArguments],
+    **arguments: Unpack[AllArguments],
 ) -> Plan:
     """The plan of ``rs.resample(x, ...)`` for an ``x`` laid out as ``src``: ``src``, ``dst`` as in ``plan_reorder``.
 
@@ -310,8 +303,8 @@ def plan_resample(
     """
     refuse_out(arguments, src)
     require_listed(plan_resample, arguments)
-    values = split_arguments(arguments, sizes, scales, axes, mode, window, source_sizes, sum_scale)
-    return plan_for(resample_plan, src, dst, device, *values)
+    named = {"sizes": sizes, "scales": scales, "axes": axes, "mode": mode, **arguments}
+    return plan_for(resample_plan, src, dst, device, *split_arguments(named))
 
 
 @list_arguments(BackwardArguments, DEFAULT_ARGUMENTS)
@@ -338,7 +331,8 @@ def plan_resample_backward(
     """
     refuse_out(arguments, grad)
     require_listed(plan_resample_backward, arguments)
-    return plan_for(backward_plan, grad, dst, device, *split_arguments(arguments, input_sizes, scales, axes, mode))
+    named = {"sizes": input_sizes, "scales": scales, "axes": axes, "mode": mode, **arguments}
+    return plan_for(backward_plan, grad, dst, device, *split_arguments(named))
 
 
 # Planners: they check the arguments of a call, and plan it.

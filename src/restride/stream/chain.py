@@ -401,16 +401,10 @@ def _spelled(value: Any) -> str:
     raise DescriptorError(f"a chain takes numbers, texts, arrays and sequences of these, got {shown(value)}")
 
 
-def _resample(src: TensorDesc, arguments: Mapping[str, Any]) -> Operation:
-    rules = dict(arguments)
-    places = [rules.pop(name, None) for name in ("sizes", "scales", "axes", "mode")]
-    return Resample(src, *split_arguments(rules, *places))
-
-
 _OPERATIONS: dict[str, Callable[[TensorDesc, Mapping[str, Any]], Operation]] = {
     "slice": lambda src, arguments: Indexed(src, **arguments),
     "reorder": lambda src, arguments: Reorder(src, Result.of(arguments)),
-    "resample": _resample,
+    "resample": lambda src, arguments: Resample(src, *split_arguments(arguments)),
     "quantize": lambda src, arguments: quantization.quantizing(src, **arguments).operation(src),
     "dequantize": lambda src, arguments: quantization.dequantizing(src, **arguments).operation(src),
     "normalize": lambda src, arguments: quantization.normalizing(src, **arguments).operation(src),
