@@ -363,10 +363,7 @@ def resolve(
     """
     part = request.source_sizes
     resized = resizing(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
-    like = src if result.layout is None else TensorDesc(src.dtype, resized.sizes)  # a layout is for the result's sizes
-    element = element_type(like, result.layout, result.dtype, out)
-    if limits is not None:
-        require_room(resized.sizes, element, limits)
+    element = element_with_room(src, resized.sizes, result.layout, result.dtype, out, limits)
     require_rows_and_columns(request, resized.axes, argument, src)
     if part is not None:
         if src.sizes != resized.read_sizes:

@@ -124,16 +124,17 @@ def require_room(sizes: Sequence[int], dtype: DType, limits: Limits) -> None:
 
 
 def element_with_room(
-    src: TensorDesc, sizes: Sequence[int], layout: Layout, dtype: Any, out: Out | None, limits: Limits
+    src: TensorDesc, sizes: Sequence[int], layout: Layout, dtype: Any, out: Out | None, limits: Limits | None
 ) -> DType:
-    """The ``element_type`` of a result of these sizes, for which the device is to have room.
+    """The ``element_type`` of a result of these sizes, for which a device of these limits, if any, must have room.
 
     Raises:
         OutOfDeviceMemory: it has not.
     """
     like = src if layout is None else TensorDesc(src.dtype, sizes)  # a layout is for the sizes of the result
     element = element_type(like, layout, dtype, out)
-    require_room(sizes, element, limits)
+    if limits is not None:
+        require_room(sizes, element, limits)
     return element
 
 
