@@ -28,7 +28,6 @@ from restride.ops.letterbox import PLACES
 from restride.ops.plan import perform
 from restride.ops.reorder import reorder_plan
 from restride.ops.take import PAD_MODES
-from restride.ops.target import Result
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.tensor import Tensor
 from restride.weights import AREA_MODES, COORDINATES, NEAREST_RULES, POLICIES, Request, Resizing, resizing
@@ -327,7 +326,7 @@ class Reorder(_Converting):
             return super().call(case, source, out)
         named = {**self.destination(case, out), **self.arguments(case)}
         out, layout, dtype = (named.pop(name, None) for name in ("out", "layout", "dtype"))
-        return perform(reorder_plan, source, out, Result(layout, dtype, Numbers(**named, rounds_first=True)))
+        return perform(reorder_plan, source, out, layout, dtype, Numbers(**named, rounds_first=True))
 
 
 # Resampling.

@@ -15,7 +15,7 @@ from restride.kernel import Limits
 from restride.layout import TensorDesc, views
 from restride.ops.plan import Plan, ViewPlan, cached, perform
 from restride.ops.reorder import reorder_plan
-from restride.ops.target import PLAIN, Out, require_room
+from restride.ops.target import Out, require_room
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.tensor import Tensor, empty
 
@@ -100,7 +100,7 @@ def _concatenation(
     result, plans, at = TensorDesc(element, sizes), [], 0
     for desc in descs:
         out = Out(views.index(result, (*_all(axis), slice(at, at + desc.sizes[axis]))), is_shared=False)
-        plans.append(cached(reorder_plan, desc, out, limits, PLAIN))
+        plans.append(cached(reorder_plan, desc, out, limits))
         at += desc.sizes[axis]
     return result, tuple(plans)
 

@@ -36,7 +36,7 @@ class Reordering(NamedTuple):
     def perform(self, x: Any, out: Tensor | None) -> Tensor:
         """The result for ``x``."""
         with self.renamed():
-            return perform(reorder_plan, x, out, self.result)
+            return perform(reorder_plan, x, out, *self.result)
 
     def operation(self, src: TensorDesc) -> Reorder:
         """The operation for a source."""

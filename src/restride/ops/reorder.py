@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, SupportsIndex, Unpack
 
 from restride.arguments import list_arguments, require_listed
-from restride.arithmetic import NumberArguments, Numbers, Rounding
+from restride.arithmetic import Arithmetic, NumberArguments, Numbers, Rounding
 from restride.dtypes import DTypeLike
 from restride.errors import DescriptorError
 from restride.kernel import Limits
@@ -130,7 +130,7 @@ def reorder(
     numbers = Numbers(
         *(src_scale, src_zero_point, dst_scale, dst_zero_point, sum_scale, group_sizes, rounding, saturate, post_ops)
     )
-    return perform(reorder_plan, x, out, Result(layout, dtype, numbers))
+    return perform(reorder_plan, x, out, layout, dtype, numbers)
 
 
 def assign(view: Tensor, value: Any) -> None:
@@ -159,8 +159,16 @@ METHODS["reorder"] = reorder
 METHODS["assign"] = assign
 
 
-def reorder_plan(src: TensorDesc, out: Out | None, limits: Limits, result: Result) -> Plan:
-    """The plan of ``reorder``."""
+def reorder_plan(
+    src: TensorDesc,
+    out: Out | None,
+    limits: Limits,
+    layout: Layout = None,
+    dtype: Any = None,
+    numbers: Numbers | Arithmetic | None = None,
+) -> Plan:
+    """The plan of ``reorder``. layout, dtype, numbers: those of a ``Result``."""
+    result = Result(layout, dtype, numbers)
     require_out_of_sum(result.sum_scale, src, out)
     target = target_of(src, out, result, limits, in_place=True)
     steps = Steps(limits)
@@ -178,8 +186,8 @@ class Reorder(Operation):
         super().__init__(src, dst, axis_order(src, result.layout))
         self._layout = result.layout
 
-    def part(self, window: Window) -> tuple[Result]:
-        return (Result(self._layout, self.dtype, self._arithmetic.window(self.reads(window))),)
+    def part(self, window: Window) -> Result:
+        return Result(self._layout, self.dtype, self._arithmetic.window(self.reads(window)))
 
 
 class ReorderArguments(NumberArguments, total=False):
@@ -225,4 +233,4 @@ def plan_reorder(
     """
     refuse_out(named, src)
     require_listed(plan_reorder, named)
-    return plan_for(reorder_plan, src, dst, device, Result(layout, dtype, Numbers(*numbers, **named)))
+    return plan_for(reorder_plan, src, dst, device, layout, dtype, Numbers(*numbers, **named))

@@ -175,13 +175,13 @@ def resample(
     return perform(resample_plan, x, out, *split_arguments(named))
 
 
-def split_arguments(arguments: Mapping[str, Any]) -> tuple[Request, Result]:
-    """What a call of ``resample`` by these names asks to read, and what it asks of the result."""
+def split_arguments(arguments: Mapping[str, Any]) -> tuple[Request, Layout, Any, Numbers | None]:
+    """What a call of ``resample`` by these names asks to read, and the members of the ``Result`` that it asks for."""
     rules = dict(arguments)
     layout, dtype = rules.pop("layout", None), rules.pop("dtype", None)
     names = rules.keys() & _NUMBERS
     numbers = Numbers(**{name: rules.pop(name) for name in names}) if names else None
-    return Request(**rules), Result(layout, dtype, numbers)
+    return Request(**rules), layout, dtype, numbers
 
 
 _NUMBERS = frozenset(Numbers._fields)
@@ -226,7 +226,8 @@ def resample_backward(
     """
     require_listed(resample_backward, arguments)
     named = {"sizes": input_sizes, "scales": scales, "axes": axes, "mode": mode, **arguments}
-    return perform(backward_plan, grad, out, *split_arguments(named))
+    request, layout, dtype, _ = split_arguments(named)
+    return perform(backward_plan, grad, out, request, layout, dtype)
 
 
 @list_arguments(RequestArguments, DEFAULT_ARGUMENTS)
@@ -332,17 +333,26 @@ def plan_resample_backward(
     refuse_out(arguments, grad)
     require_listed(plan_resample_backward, arguments)
     named = {"sizes": input_sizes, "scales": scales, "axes": axes, "mode": mode, **arguments}
-    return plan_for(backward_plan, grad, dst, device, *split_arguments(named))
+    request, layout, dtype, _ = split_arguments(named)
+    return plan_for(backward_plan, grad, dst, device, request, layout, dtype)
 
 
 # Planners: they check the arguments of a call, and plan it.
 
 
-def resample_plan(src: TensorDesc, out: Out | None, limits: Limits, request: Request, result: Result) -> Plan:
+def resample_plan(
+    src: TensorDesc,
+    out: Out | None,
+    limits: Limits,
+    request: Request,
+    layout: Layout,
+    dtype: Any,
+    numbers: Numbers | None,
+) -> Plan:
     """The plan of ``resample``."""
     with ErrorContext(src):
-        resized, element, warning = resolve(src, request, result, out=out, limits=limits)
-    return plan_of(src, out, limits, resized, result._replace(dtype=element), warning)
+        resized, element, warning = resolve(src, request, Result(layout, dtype), out=out, limits=limits)
+    return plan_of(src, out, limits, resized, Result(layout, element, numbers), warning)
 
 
 def resolve(
@@ -378,9 +388,8 @@ def resolve(
 class Resample(Operation):
     """``resample`` without a sum; ``layout`` is None or a permutation "A->B"."""
 
-    def __init__(self, src: TensorDesc, request: Request, result: Result) -> None:
-        layout, _, numbers = result
-        resized, element, self.warning = resolve(src, request, result)
+    def __init__(self, src: TensorDesc, request: Request, layout: Layout, dtype: Any, numbers: Numbers | None) -> None:
+        resized, element, self.warning = resolve(src, request, Result(layout, dtype))
         default = family(src, resized.sizes, element)
         target = target_of_sums(src, sums_of(src, resized), default, layout, None, numbers, moves=resized.moves)
         self._order = axis_order(default, layout)
@@ -405,7 +414,9 @@ class Resample(Operation):
         return 4 * math.prod(lengths) if has_sums else 0
 
 
-def backward_plan(src: TensorDesc, out: Out | None, limits: Limits, request: Request, result: Result) -> Plan:
+def backward_plan(
+    src: TensorDesc, out: Out | None, limits: Limits, request: Request, layout: Layout, dtype: Any
+) -> Plan:
     """The plan of ``resample_backward``: ``request.sizes`` are those of the source along the axes."""
     with ErrorContext(src):
         input_sizes = counts("input_sizes", request.sizes)
@@ -413,7 +424,7 @@ def backward_plan(src: TensorDesc, out: Out | None, limits: Limits, request: Req
         sizes = list(src.sizes)
         for axis, size in zip(axes, input_sizes, strict=True):
             sizes[axis] = size
-        element = element_with_room(src, sizes, result.layout, result.dtype, out, limits)
+        element = element_with_room(src, sizes, layout, dtype, out, limits)
         forward = resizing(sizes, request._replace(sizes=[src.sizes[axis] for axis in axes], axes=axes), src.dtype.name)
         _ = forward.library  # too many rows are an error before a wrong type
         require_rows_and_columns(request, forward.axes, "grad", src)
@@ -421,7 +432,7 @@ def backward_plan(src: TensorDesc, out: Out | None, limits: Limits, request: Req
             if type_.name not in GRADIENT_TYPES:
                 raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}")
     warning = about_channels(request, src.rank, [src.sizes[axis] for axis in axes], input_sizes, "grad")
-    unsaturated = Result(result.layout, element, Numbers(saturate=False))
+    unsaturated = Result(layout, element, Numbers(saturate=False))
     return plan_of(src, out, limits, forward.transposed(), unsaturated, warning)
 
 
