@@ -13,7 +13,7 @@ from restride.dtypes import as_dtype
 from restride.kernel import Limits
 from restride.ops.crop_resize import _crop_plan
 from restride.ops.images import Images
-from restride.plan import crops
+from restride.plan import boxes as plan_of_boxes
 from restride.plan.problem import HELD
 from restride.runtime import choose, list_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
@@ -159,7 +159,7 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device, li
         VulkanRuntime(choose(list_devices(), vulkan_device.info.index), timeout=30, max_buffer_range=1 << 14)
     )
     with narrow:
-        monkeypatch.setattr(crops, "MOST_BETWEEN", 1 << 12)
+        monkeypatch.setattr(plan_of_boxes, "MOST_BETWEEN", 1 << 12)
         before = narrow.counters().dispatches
         found = rs.crop_resize(rs.asarray(images, device=narrow), boxes, (17, 15), **named)
         assert narrow.counters().dispatches - before >= 4

@@ -17,7 +17,8 @@ from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
 from restride.kernel import CANDIDATES, Binding, KernelSpec
 from restride.kernel.modules import interface_of, load_module, manifest
-from restride.plan import crops, resample
+from restride.plan import boxes as plan_of_boxes
+from restride.plan import resample
 from restride.plan import resample as invocations
 from restride.plan.convert import ELEMENT_TYPES, FOURS_PER_INVOCATION, PAIRS_ALONG_FOUR, Conversion
 from restride.plan.copy import _SHARED_WORDS, PIECES_EACH, copy_kernels
@@ -281,7 +282,7 @@ def test_memory_that_a_group_of_short_rows_shares():
 def test_work_of_an_invocation_that_resamples():
     most_rows = max(map(int, CANDIDATES["rows"]))
     assert number(r"const uint MAX_ROWS = (\d+);", "resample/resample_fours.comp") == most_rows
-    assert number(r"const uint MOST_ROWS = (\d+);", "crop/crop_resize.comp") == crops.ROWS
+    assert number(r"const uint MOST_ROWS = (\d+);", "crop/crop_resize.comp") == plan_of_boxes.ROWS
     assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MOST_TAPS_OF_ROWS
     assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MOST_TAPS_OF_ROWS
     assert number(r"const uint MAX_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MOST_IN_RUN
@@ -369,10 +370,10 @@ def test_rows_of_boxes_of_pixels():
     """Neighbours that the image has, in the words of the kernel; the weights that its plan works out."""
     (linear,) = resizing((3,), Request((2,))).rows
     text = (SHADERS / "crop/crop_pixels.comp").read_text(encoding="utf-8")
-    first, second, past = crops.HAS_FIRST, crops.HAS_SECOND, crops.PAST
+    first, second, past = plan_of_boxes.HAS_FIRST, plan_of_boxes.HAS_SECOND, plan_of_boxes.PAST
     assert f"HAS_FIRST = {first}, HAS_SECOND = {second}, PAST = {past};" in text
-    assert f"const uint COLUMNS = {crops.COLUMNS};" in text
-    assert f"const uint ALL_FILL = 0x{crops.ALL_FILL:X}u;" in text
+    assert f"const uint COLUMNS = {plan_of_boxes.COLUMNS};" in text
+    assert f"const uint ALL_FILL = 0x{plan_of_boxes.ALL_FILL:X}u;" in text
     none = np.zeros(1, np.int64)
     for start, offsets, weights, ends in (
         (-1, [0, 0], [[0.25, 0.75], [0.25, 0.75]], [first, first + second]),
@@ -381,12 +382,12 @@ def test_rows_of_boxes_of_pixels():
         (9, [4, 4], None, [0, 0]),
     ):
         rows = box_rows([Side(linear, start)], 2, [3])
-        words = crops.table_of_pixels(rows, 4, none)[0]
+        words = plan_of_boxes.table_of_pixels(rows, 4, none)[0]
         assert words[:, 2].tolist() == offsets
         assert words[:, 3].tolist() == ends
         assert weights is None or words[:, :2].copy().view(np.float32).tolist() == weights
-    beside = crops.table_of_pixels(box_rows([Side(linear, 0, at=1)], 4, [3]), 4, none)[0]
-    assert [word == crops.ALL_FILL for word in beside[:, 3].tolist()] == [True, False, False, True]
+    beside = plan_of_boxes.table_of_pixels(box_rows([Side(linear, 0, at=1)], 4, [3]), 4, none)[0]
+    assert [word == plan_of_boxes.ALL_FILL for word in beside[:, 3].tolist()] == [True, False, False, True]
 
 
 def test_rows_of_boxes_at_an_edge():
@@ -414,4 +415,4 @@ def test_rows_of_boxes_at_an_edge():
     kinds = [
         int(value) for value in re.findall(r"const uint [A-Z]+ = (\d);  // (?:the channels|they are|and so)", text)
     ]
-    assert kinds == [crops.ANYWHERE, crops.BYTES, crops.RUN, crops.WORD]
+    assert kinds == [plan_of_boxes.ANYWHERE, plan_of_boxes.BYTES, plan_of_boxes.RUN, plan_of_boxes.WORD]

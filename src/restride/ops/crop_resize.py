@@ -2,7 +2,7 @@
 
 The images of a call become ``Images``, their layouts, and its boxes become ``Boxes``, each with a place in the outputs.
 The plan has the weights of both axes of every box (rows of a filter or of a library), the kernels of
-``restride.plan.crops`` that sum with them, and the copy that the destination may need after them. Where a library sums
+``restride.plan.boxes`` that sum with them, and the copy that the destination may need after them. Where a library sums
 in a way that no kernel of crops has, boxes go through single operations, one after the other.
 """
 
@@ -31,7 +31,7 @@ from restride.ops.plan import cached
 from restride.ops.quantize import in_axes_of_result, normalizing_scales
 from restride.ops.resample import INTERPOLATED_TYPES
 from restride.ops.target import Out, Target, element_type, element_with_room, target_of_sums
-from restride.plan.crops import add_crops, boxes_of, table_bytes
+from restride.plan.boxes import add_crops, boxes_of, table_bytes
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty

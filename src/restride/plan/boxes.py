@@ -1,4 +1,4 @@
-"""Plan of crops: boxes of one image or a batch, each resized to the same sizes, in one dispatch or one for each axis.
+"""Plan of boxes: those of one image or a batch, each resized to the same sizes, in one dispatch or one for each axis.
 
 The tables of rows and columns have an entry for every output index of every box, so boxes and sizes are data: the
 specialization constants follow from element types, the number of axes and how pixels lie. Two kernels resize boxes:
