@@ -241,13 +241,10 @@ def test_all_that_is_read_is_bound(like, box, place):
     assert kernel.shader == ("crop_pixels" if like is None else "crop_resize_fixed")
     words = np.frombuffer(kernel.parameters, np.int32)
     columns, rows = (words[begin : begin + 4 * 16].reshape(-1, 4) for begin in words[[4, 6]])
-    if like is None:
-        further, two = words[7], 2
-    else:  # further taps inside the image, and pixels that are loaded together
-        first, end = (rows[:, 3] & 0xFFF, rows[:, 3] >> 16 & 0xFFF)
-        further = words[7] * np.maximum(end - first - 1, 0) * (rows[:, 3] & HELD == 0)
-        two = 2 if (columns[:, 3] == 2 << 16).any() else 1
+    first, end = rows[:, 3] & 0xFFF, rows[:, 3] >> 16 & 0xFFF
+    further = words[7] * np.maximum(end - first - 1, 0) * (rows[:, 3] & HELD == 0)  # taps inside after the first
     of_columns, of_rows = columns[:, 2], np.concatenate([rows[:, 2], rows[:, 2] + further])
+    two = 2 if (columns[:, 3] == 2 << 16).any() else 1
     base = int(np.array(kernel.pushed("src_base"), np.uint32).astype(np.int32))
     assert base + int(of_columns.min()) + int(of_rows.min()) >= 0
     assert base + int(of_columns.max()) + int(of_rows.max()) + two * channels <= kernel.bindings[0].nbytes

@@ -357,7 +357,7 @@ def test_rows_of_boxes():
     page = (SHADERS / "README.md").read_text(encoding="utf-8")
     assert f"begins a pixel before its image: the rows {rows}." in page
     assert f"A row has 1 to {MOST_TAPS_OF_BOX} taps, and so has the product" in page
-    text = (SHADERS / "crop" / "crop_resize.comp").read_text(encoding="utf-8")
+    text = "".join((SHADERS / "crop" / name).read_text(encoding="utf-8") for name in ("crop_resize.comp", "crops.glsl"))
     assert f"const uint HELD = 0x{HELD:X}u, IS_FILL = 0x{IS_FILL:X}u;" in text
     assert f"const uint TAP_BITS = 0x{2 * MOST_TAPS_OF_BOX - 1:X}u;" in text
     assert "number * (count + 5u & ~3u);" in text
@@ -366,28 +366,17 @@ def test_rows_of_boxes():
         assert box_table(wide, 1, np.zeros(1, np.int64)).size == 2 * ((taps + 5) & ~3)
 
 
-def test_rows_of_boxes_of_pixels():
-    """Neighbours that the image has, in the words of the kernel; the weights that its plan works out."""
-    (linear,) = resizing((3,), Request((2,))).rows
+def test_columns_of_boxes_of_pixels():
+    """Whole fours for each box: those after the last column are marked, as the kernel reads them."""
     text = (SHADERS / "crop/crop_pixels.comp").read_text(encoding="utf-8")
-    first, second, past = plan_of_boxes.HAS_FIRST, plan_of_boxes.HAS_SECOND, plan_of_boxes.PAST
-    assert f"HAS_FIRST = {first}, HAS_SECOND = {second}, PAST = {past};" in text
+    assert f"const uint PAST = 0x{plan_of_boxes.PAST:X}u;" in text
     assert f"const uint COLUMNS = {plan_of_boxes.COLUMNS};" in text
-    assert f"const uint ALL_FILL = 0x{plan_of_boxes.ALL_FILL:X}u;" in text
-    none = np.zeros(1, np.int64)
-    for start, offsets, weights, ends in (
-        (-1, [0, 0], [[0.25, 0.75], [0.25, 0.75]], [first, first + second]),
-        (1, [4, 4], [[0.75, 0.25], [0.75, 0.25]], [first + second, second]),
-        (-9, [0, 0], None, [0, 0]),
-        (9, [4, 4], None, [0, 0]),
-    ):
-        rows = box_rows([Side(linear, start)], 2, [3])
-        words = plan_of_boxes.table_of_pixels(rows, 4, none)[0]
-        assert words[:, 2].tolist() == offsets
-        assert words[:, 3].tolist() == ends
-        assert weights is None or words[:, :2].copy().view(np.float32).tolist() == weights
-    beside = plan_of_boxes.table_of_pixels(box_rows([Side(linear, 0, at=1)], 4, [3]), 4, none)[0]
-    assert [word == plan_of_boxes.ALL_FILL for word in beside[:, 3].tolist()] == [True, False, False, True]
+    table = np.arange(2 * 5 * 4, dtype=np.uint32).reshape(2, 5, 4)
+    padded = plan_of_boxes._in_fours(table)
+    assert padded.shape == (2, 8, 4)
+    np.testing.assert_array_equal(padded[:, :5], table)
+    assert (padded[:, 5:, :3] == table[:, -1:, :3]).all()
+    assert (padded[:, 5:, 3] == plan_of_boxes.PAST).all()
 
 
 def test_rows_of_boxes_at_an_edge():

@@ -37,9 +37,6 @@ const uint TOGETHER = TAPS == 2u ? 2u : TAPS == 4u || PIXELS == RUN ? 4u : 1u;  
 
 // Rows of tables.
 
-const uint TAP_BITS = 0xFFFu;
-const uint HELD = 0x8000u, IS_FILL = 0x80000000u;
-
 struct TableRow {
     uint at;  // word of the first weight
     uvec4 begin;  // with TAPS: the first four words
@@ -67,12 +64,6 @@ TableRow row_of(uint table, uint number, uint count, bool has_weights) {
     row.range = others.y;
     return row;
 }
-
-uint first_inside(uint range) { return range & TAP_BITS; }
-
-uint end_inside(uint range) { return range >> 16u & TAP_BITS; }
-
-bool is_inside(uint tap, uint range) { return tap >= first_inside(range) && tap < end_inside(range); }
 
 // By how many source elements the nearest tap inside the image is after the first.
 uint steps_to(uint tap, uint range) {

@@ -21,6 +21,16 @@ layout(constant_id = 11) const uint ROWS = 1;  // rows that an invocation makes,
 
 uint old_word(uint word) { return 0u; }  // boxes are never added to the destination
 
+// The range of a table row, its last word; crop_resize.comp says what it has.
+const uint TAP_BITS = 0xFFFu;
+const uint HELD = 0x8000u, IS_FILL = 0x80000000u;
+
+uint first_inside(uint range) { return range & TAP_BITS; }
+
+uint end_inside(uint range) { return range >> 16u & TAP_BITS; }
+
+bool is_inside(uint tap, uint range) { return tap >= first_inside(range) && tap < end_inside(range); }
+
 uint fill_at;  // index in `words` of the fill of channel 0
 uvec2 taps, strides, tables;  // of columns (x), rows (y): taps of a row, source elements from tap to tap, table's first word
 

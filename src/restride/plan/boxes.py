@@ -5,9 +5,7 @@ specialization constants follow from element types, the number of axes and how p
 
 - ``crop_resize`` handles every case, an element or a few channels at a time; ``crop_resize_fixed`` is the same kernel
   with sums of integers.
-- ``crop_pixels`` resizes bytes linearly, four columns at a time, with all channels of a pixel. Its tables always name
-  two neighbours inside the image. Where a box begins one pixel before its image, taps -1 and 0 with weights 0.75 and
-  0.25 become the row 0.25, 0.75, offset 0, HAS_FIRST: elements 0 and 1 are read, and fill replaces the second.
+- ``crop_pixels`` resizes bytes linearly, four columns at a time, with all channels of a pixel.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.errors import UnsupportedError
@@ -41,7 +38,6 @@ from restride.plan.problem import (
     MAX_BOX_STEPS,
     MOST_CHANNELS,
     PAIR_BYTES,
-    ROW_WORDS,
     Axis,
     BoxSteps,
     BoxTable,
@@ -55,7 +51,7 @@ from restride.plan.problem import (
 )
 from restride.plan.resample import ELEMENT_COST, FEW_TAPS, LONG, PRODUCT_COST, SHORT_SUM
 from restride.plan.steps import Site, Steps
-from restride.weights import BoxRows, Crops, Shifts, Sums, moved_rows
+from restride.weights import Crops, Shifts, Sums, moved_rows
 from restride.weights.boxes import MOST_TAPS_OF_BOX
 
 MOST_BETWEEN = 1 << 26
@@ -67,11 +63,8 @@ ROWS = 4
 COLUMNS = 4
 """Columns that an invocation of crop_pixels makes (``COLUMNS`` in shaders/crop/crop_pixels.comp)."""
 
-ALL_FILL = 0xFFFFFFFF
-"""The last word of a table row of crop_pixels whose output is fill (``ALL_FILL`` in shaders/crop/crop_pixels.comp)."""
-
-HAS_FIRST, HAS_SECOND, PAST = 1, 2, 4
-"""The last word of a table row of crop_pixels: which neighbours are taps, or PAST: there is no such column."""
+PAST = 0xFFFFFFFF
+"""The range of columns after the last one, in the table of crop_pixels (``PAST`` in shaders/crop/crop_pixels.comp)."""
 
 ANYWHERE, BYTES, RUN, WORD = range(4)
 """Arrangements of the channels of a source pixel in memory (``PIXELS`` in shaders/crop/crop_resize.comp)."""
@@ -330,8 +323,9 @@ def _kernel(problem: Problem, crops: Crops, conversion: Conversion, limits: Limi
         "row_dst": row.dst,
     }
     bases = np.zeros(crops.count, np.int64) if crops.images is None else crops.images * image.src
-    of_columns, of_rows = (table_of_columns_of_pixels, table_of_pixels) if is_pixels else (box_table, box_table)
-    tables = of_columns(crops.columns, column.src, np.zeros_like(bases)), of_rows(crops.rows, row.src, bases)
+    tables = [box_table(crops.columns, column.src, np.zeros_like(bases)), box_table(crops.rows, row.src, bases)]
+    if made.columns > 1:
+        tables[0] = _in_fours(tables[0])
     packed = pack_boxes(walk, tables, (crops.columns.taps, crops.rows.taps), (column.src, row.src), crops.fill)
     scaled, parameters = conversion.with_scales(
         push, packed, problem.pair_offsets, pair_spans(problem), crops.sums.shifts
@@ -387,8 +381,6 @@ def _by_pixels(
     """crop_pixels, if bytes are resized linearly and channels or columns of the destination lie side by side."""
     if crops.few_taps != 2 or conversion.src.name not in ("u8", "s8") or problem.itemsize > 4:
         return None
-    if min(rows.extent.min() for rows in (crops.rows, crops.columns)) < 2:
-        return None
     if problem.itemsize == 4 and not limits.choices.neighbours:
         return None  # one pixel an invocation needs a third of the registers, and no load waits for another
     column = problem.axes[columns]
@@ -416,37 +408,11 @@ def _pixels(problem: Problem, columns: int, lane: Axis, channels: int) -> tuple[
     return RUN if problem.axes[columns].src == channels else BYTES, backwards
 
 
-def table_of_pixels(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> BoxTable:
-    """The table of crop_pixels: two weights, the offset of the first neighbour, and which neighbours are taps.
-
-    Where the second tap is the first neighbour, or the first tap the second neighbour, the weights change places: a sum
-    of two is the same in either order.
-    """
-    if rows.weights is None:
-        raise AssertionError("crops of pixels have weights")
-    words = np.empty((*rows.first.shape, ROW_WORDS), np.uint32)
-    words[:, :, :2] = rows.weights.view(np.uint32)
-    words[:, :, 3] = HAS_FIRST + HAS_SECOND
-    near = rows.first
-    if rows.inside.any() or rows.end.min() < 2:
-        near = np.clip(rows.first, 0, rows.extent - 2)
-        has_first, has_second = (rows.inside == 0) & (rows.end > 0), (rows.inside <= 1) & (rows.end == 2)
-        words[:, :, 3] = HAS_FIRST * has_first + HAS_SECOND * has_second
-        changes = near != rows.first
-        words[changes, :2] = words[changes, 1::-1]
-        words[changes, 3] = (HAS_FIRST * has_second + HAS_SECOND * has_first)[changes]
-    words[:, :, 2] = near * stride + bases[:, np.newaxis]  # modulo 2^32
-    if rows.is_fill.any():
-        words[rows.is_fill, 3] = ALL_FILL
-    return words
-
-
-def table_of_columns_of_pixels(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> BoxTable:
-    """``table_of_pixels`` with the columns of a box padded to whole fours: copies of the last one, marked PAST."""
-    words = table_of_pixels(rows, stride, bases)
-    past = -words.shape[1] % COLUMNS
+def _in_fours(table: BoxTable) -> BoxTable:
+    """The table of columns with whole fours for each box: after the last one, copies of it that are PAST."""
+    past = -table.shape[1] % COLUMNS
     if not past:
-        return words
-    padded = np.concatenate([words, np.repeat(words[:, -1:], past, axis=1)], axis=1)
+        return table
+    padded = np.concatenate([table, np.repeat(table[:, -1:], past, axis=1)], axis=1)
     padded[:, -past:, 3] = PAST
     return padded

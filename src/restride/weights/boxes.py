@@ -94,14 +94,10 @@ class BoxRows(NamedTuple):
         return np.where(reads, low, 0), int(np.where(reads, high - low, 0).max()) + self.taps
 
     def reads(self) -> tuple[int, int]:
-        """The lowest and the highest index that a kernel reads.
-
-        At least two neighbours, also for rows of fill and for taps outside the image, where they are the nearest two of
-        the image: for taps 9 and 10 of an axis of size 8, elements 6 and 7.
-        """
-        near = np.clip(self.first, 0, np.maximum(self.extent - 2, 0))
-        far = np.minimum(np.maximum(near + 1, self.first + self.taps - 1), self.extent - 1)
-        return int(near.min()), int(far.max())
+        """The lowest and the highest index that a kernel reads; for taps outside the image, the nearest in it."""
+        ends = self.first.min(axis=1), self.first.max(axis=1) + self.taps - 1
+        low, high = (np.clip(index, 0, self.extent[:, 0] - 1) for index in ends)
+        return int(low.min()), int(high.max())
 
     def within(self, low: npt.NDArray[np.int64], extent: int) -> BoxRows:
         """The same rows on the part of each box's image that begins at index ``low`` and has ``extent`` indices."""
