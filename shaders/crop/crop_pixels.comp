@@ -22,7 +22,7 @@ layout(constant_id = 9) const bool ALIGNED = false;  // each four of the destina
 const uint MOST_CHANNELS = 4;
 const uint COLUMNS = 4;
 const uint PAST = 0xFFFFFFFFu;
-const uint FIRST = 1u, SECOND = 2u, BOTH = 3u;  // which of two taps are inside the image
+const uint FIRST = 1u, SECOND = 2u, BOTH = 3u, IS_PAST = 4u;  // which of two taps are inside the image
 
 uint fill_bytes;
 float fill_of[MOST_CHANNELS];
@@ -46,8 +46,7 @@ uint taps_inside(uint range) { return (is_inside(0u, range) ? FIRST : 0u) | (is_
 
 vec2 weights_x[COLUMNS];
 uint offset_x[COLUMNS];
-uint range_x[COLUMNS];
-uint inside_x[COLUMNS];
+uint inside_x[COLUMNS];  // taps_inside, or IS_PAST; plus IS_FILL
 uint last_byte_x[COLUMNS];  // the last byte of the pixels inside the image, from the offset on
 
 void load_columns() {
@@ -56,13 +55,13 @@ void load_columns() {
         uvec4 row = parameters[table + x];
         weights_x[x] = uintBitsToFloat(row.xy);
         offset_x[x] = row.z;
-        range_x[x] = row.w;
-        inside_x[x] = taps_inside(row.w);
-        last_byte_x[x] = (inside_x[x] == BOTH ? 2u : 1u) * CHANNELS - 1u;
-        if (inside_x[x] == SECOND) {  // the offset is that of the second tap; a sum of two is the same in either order
+        uint inside = taps_inside(row.w);
+        last_byte_x[x] = (inside == BOTH ? 2u : 1u) * CHANNELS - 1u;
+        if (inside == SECOND) {  // the offset is that of the second tap; a sum of two is the same in either order
             weights_x[x] = weights_x[x].yx;
-            inside_x[x] = FIRST;
+            inside = FIRST;
         }
+        inside_x[x] = row.w == PAST ? IS_PAST : inside | row.w & IS_FILL;
     }
 }
 
@@ -131,7 +130,7 @@ void write_line(uint at, uint bits[COLUMNS * MOST_CHANNELS]) {
                 uint element = 4u * k + n;
                 uint column = BY_PIXELS ? element / CHANNELS : n;
                 four[n] = bits[MOST_CHANNELS * column + (BY_PIXELS ? element % CHANNELS : k)];
-                if (!ALIGNED && range_x[column] != PAST) {
+                if (!ALIGNED && inside_x[column] != IS_PAST) {
                     dst[at + n] = four[n];
                 }
             }
@@ -182,7 +181,7 @@ void write_lines(uint dst_offset) {
         [[unroll]] for (uint n = 0u; n < COLUMNS * MOST_CHANNELS; ++n) {
             uint c = n % MOST_CHANNELS;
             if (c < CHANNELS) {
-                bool is_fill = ((range_x[n / MOST_CHANNELS] | line.w) & IS_FILL) != 0u;
+                bool is_fill = ((inside_x[n / MOST_CHANNELS] | line.w) & IS_FILL) != 0u;
                 precise float of_upper = weights.x * upper.sums[n];
                 precise float of_lower = weights.y * lower.sums[n];
                 precise float sum = of_upper + of_lower;
