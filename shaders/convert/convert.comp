@@ -202,7 +202,7 @@ void main() {
         load_vectors(WORD_OF_SRC(walk.src), 4u, 4u * RUN_WORDS, row);
     }
     if (LOADS_PAIRS) {
-        load_pairs(walk.pairs);
+        load_pairs(PAIRS_OF_PLANES ? walk_start().pairs : walk.pairs);
     }
     [[dont_unroll]] for (uint n = 0u; n < FOURS_PER_INVOCATION; ++n) {
         uint index = start + n * step;
