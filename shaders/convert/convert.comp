@@ -154,13 +154,13 @@ const uint LONG = (STEPS & LONG_STEPS & ~SHORT_STEPS) | (ROUNDING & ROUNDS_FIRST
 vec2 src_pairs[MAX_PLANES];  // of this plane and the planes after it
 vec2 dst_pairs[MAX_PLANES];
 
-// Writes four elements of a plane, and moves to the next plane.
-void write_plane(inout Walk walk) {
+// Writes four elements of a plane, and shifts the run and the pairs to the next plane.
+void write_plane(Walk walk, uint plane) {
+    walk.dst += plane * dispatch.plane_stride;
+    walk.pairs += plane * uvec2(dispatch.src_pair_plane, dispatch.dst_pair_plane);
     vec2 src_pair = LOADS_PAIRS ? src_pairs[0] : src_pair_at(walk.pairs.x);
     vec2 dst_pair = LOADS_PAIRS ? dst_pairs[0] : dst_pair_at(walk.pairs.y);
     write_quad(walk, src_pair, dst_pair);
-    walk.dst += dispatch.plane_stride;
-    walk.pairs += uvec2(dispatch.src_pair_plane, dispatch.dst_pair_plane);
     shift_run();
     [[unroll]] for (uint n = 1u; n < MAX_PLANES; ++n) {
         src_pairs[n - 1u] = src_pairs[n];
@@ -179,12 +179,12 @@ void write_quads(Walk walk) {
     if (PLANES == 1u || LONG == 0u) {
         [[unroll]] for (uint plane = 0u; plane < MAX_PLANES; ++plane) {
             if (plane < PLANES) {
-                write_plane(walk);
+                write_plane(walk, plane);
             }
         }
     } else {
         [[dont_unroll]] for (uint plane = 0u; plane < PLANES; ++plane) {
-            write_plane(walk);
+            write_plane(walk, plane);
         }
     }
 }
