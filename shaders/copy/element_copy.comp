@@ -46,11 +46,11 @@ uvec2 element_bits(Walk walk) {
 }
 
 #if !defined(FILL) && !defined(INDEX_TABLES)
-// Every word is all elements of the destination, in the order of their indices: nothing is left out or kept.
+// Every word has only elements of the destination, in the order of their indices: no byte is left out or kept.
 layout(constant_id = 2) const bool WHOLE_WORDS = false;
 layout(constant_id = 3) const bool FULL = false;  // every invocation of every group has such a word
 
-// Of the elements of a word only the first one's coordinates come from divisions; the next one is a step further, as an odometer.
+// Only the coordinates of a word's first element come from divisions; each further element is one step on, as in an odometer.
 uint coordinates[MAX_AXES];
 
 #define FIRST_COORDINATE(k) \
