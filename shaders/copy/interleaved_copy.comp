@@ -51,13 +51,12 @@ const uint STORED = GROUPS * DST_WIDTH;
 uint loaded[SRC_ROWS * (LOADED + 1)];  // a row after another, each with a word more
 uint stored[STORED + 1];
 
-uint src_offset, dst_offset, chunk;
-
 #include "axes.glsl"
+
+uint src_offset, dst_offset, chunk;
 
 // Loads the words of a row from element `lowest` on. No word is read that has none of the elements `bottom` to `top`; before
 // these, `lowest` may even be below 0.
-// Bytes 6 to 9 are the upper half of word 1, and the lower one of word 2. Shifts go by 0 to 31.
 void load_anywhere(uint place, uint lowest, uint bottom, uint top) {
     uint first = bottom / LANES;
     int most = int(top / LANES - first);
@@ -120,8 +119,8 @@ void make_words(uint row) {
             uint pixel = BACKWARDS ? uint(CHUNK) - 1 - element : element / DST_WIDTH;
             uint channel = row * DST_WIDTH + element % DST_WIDTH;
             uint taken = pixel * SRC_WIDTH + channel % SRC_WIDTH;
-            uint bits = loaded[channel / SRC_WIDTH * (LOADED + 1) + taken / LANES] >> taken % LANES * BITS;
-            stored[word] |= in_lane(bits & ELEMENT_MASK, lane);
+            uint taken_word = loaded[channel / SRC_WIDTH * (LOADED + 1) + taken / LANES];
+            stored[word] |= in_lane(field(taken_word, taken % LANES, BITS), lane);
         }
     }
 }
@@ -131,11 +130,8 @@ void store_whole(uint offset) {
         if (GROUPS == 1) {
             dst[offset / LANES + n] = selected(stored[n], offset);
         } else {
-            uvec4 words;
-            [[unroll]] for (uint word = 0; word < 4; ++word) {
-                words[word] = selected(stored[4 * n + word], offset);
-            }
-            dst4[offset / FOUR + n] = words;
+            uvec4 words = uvec4(stored[4 * n], stored[4 * n + 1], stored[4 * n + 2], stored[4 * n + 3]);
+            dst4[offset / FOUR + n] = selected(words, offset);
         }
     }
 }

@@ -64,11 +64,13 @@ void main() {
     uint index = first + block;
     bool has_block = index < dispatch.pieces && part < PARTS;
     Walk walk = walk_to(index);
+    uint src_offset = walk.src;
+    uint dst_offset = walk.dst;
     if (has_block) {
         if (part == 0) {
-            first_words[block] = walk.dst / LANES;
+            first_words[block] = dst_offset / LANES;
         }
-        load_part(block, part, walk.src);
+        load_part(block, part, src_offset);
     }
     // Every invocation comes here, those without a block too.
     barrier();
