@@ -76,10 +76,8 @@ def _walked(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
         _transpose(kernel, axes, windows, parameters)
     elif name.startswith("strided"):
         _strided(kernel, axes, windows, name)
-    elif name in ("pixels_to_planes", "planes_to_pixels"):
-        _pixels(kernel, axes, windows)
-    elif name == "element_rows":
-        _rows(kernel, axes, windows)
+    elif name == "interleaved_copy":
+        _interleaved(kernel, axes, windows)
     elif name == "short_rows":
         _short_rows(kernel, axes, windows)
     elif name in ("convert_fours", "convert_planes"):
@@ -210,56 +208,40 @@ def _transpose_shared(kernel: KernelSpec, outer: list[TwinAxis], windows: list[n
         put(target, dst.ravel(), np.where(np.broadcast_to(a < inside, dst.shape).ravel(), values, values.dtype.type(0)))
 
 
-def _pixels(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
-    """pixels.comp: of the words of a row, from that of its first element on, the elements that are its own."""
-    bits, channels, groups = map(kernel.constant, ("BITS", "CHANNELS", "GROUPS"))
+def _interleaved(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
+    """interleaved_copy.comp: the elements of a row in its words, from that of its first element on."""
+    bits, groups, is_backwards = map(kernel.constant, ("BITS", "GROUPS", "BACKWARDS"))
+    src_rows, src_width, dst_rows, dst_width = map(kernel.constant, ("SRC_ROWS", "SRC_WIDTH", "DST_ROWS", "DST_WIDTH"))
     whole_loads, whole_stores = kernel.constant("WHOLE_LOADS"), kernel.constant("WHOLE_STORES")
     row, plane_stride = kernel.pushed("row_size"), signed(kernel.pushed("plane_stride"))
-    assert 2 <= channels <= 4
+    channels = dst_rows * dst_width
+    assert 1 <= src_width <= 4
+    assert channels in (1, src_rows * src_width)
+    assert channels == 1 or not is_backwards
     assert kernel.constant("FULL") == (np.prod(kernel.groups) * 128 == kernel.pushed("pieces"))
     lanes = 32 // bits
     chunk = groups * lanes
-    assert groups == 4 or (groups == 1 and whole_loads == whole_stores)
-    src, dst, first = _chunks(kernel, axes, chunk)
-    planes = np.arange(channels) * plane_stride
-    to_planes = kernel.shader == "pixels_to_planes"
-    if to_planes:
-        starts = (dst + planes)[..., None]
-        element = np.arange(chunk) - starts % lanes
-        pixel, channel, written = element, np.arange(channels)[:, None], starts + element
-        first, src = first[..., None], src[..., None]
-    else:
-        element = np.arange(chunk * channels) - dst % lanes
-        pixel, channel, written = element // channels, element % channels, dst + element
-    of_row = (first + pixel >= 0) & (first + pixel < row)
-    read = src + (pixel * channels + channel if to_planes else channel * plane_stride + pixel)
-    sides = ((whole_loads, src, not to_planes), (whole_stores, dst, to_planes))
-    for is_whole, start, has_planes in sides:
-        assert not is_whole or not ((start % chunk).any() or row % chunk or (has_planes and plane_stride % chunk))
-    source, target = (window.view(f"u{bits // 8}") for window in windows)
-    put(target, written[of_row], at(source, read[of_row]))
-
-
-def _chunks(kernel: KernelSpec, axes: list[TwinAxis], chunk: int) -> tuple[np.ndarray, ...]:
-    """Both offsets of each piece and the first element of its row that it has, a column each."""
+    assert groups in (4, 1)
+    assert whole_loads == whole_stores or (groups == 4 and channels > 1)
     src, dst, coordinates = walk(pieces(kernel, 128), axes)
-    src, dst = signed(kernel.pushed("src_base")) + src, kernel.pushed("dst_base") + dst
-    return src[:, None], dst[:, None], coordinates[0][:, None] * chunk
-
-
-def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
-    """element_rows.comp: the same, of rows whose elements are a step apart in the source."""
-    bits, step, row = kernel.constant("BITS"), signed(kernel.constant("STEP")), kernel.pushed("row_size")
-    lanes = 32 // bits
-    chunk = 4 * lanes
-    src, dst, first = _chunks(kernel, axes, chunk)
-    element = np.arange(chunk) - dst % lanes
-    of_row = (first + element >= 0) & (first + element < row)
+    src, dst = signed(kernel.pushed("src_base")) + src[:, None, None], kernel.pushed("dst_base") + dst[:, None, None]
+    dst_row = np.arange(dst_rows)[:, None]
+    starts = dst + dst_row * plane_stride
+    element = np.arange(chunk * dst_width) - starts % lanes
+    pixel, channel = element // dst_width, dst_row * dst_width + element % dst_width
+    step = -src_width if is_backwards else src_width
+    read = src + step * pixel + channel % src_width + channel // src_width * plane_stride
     lowest = src + min(step * (chunk - 1), 0)
-    assert 1 <= abs(step) <= 4
-    assert not kernel.constant("ALIGNED") or not ((lowest % chunk).any() or (dst % chunk).any() or row % chunk)
+    sides = ((whole_loads, lowest, src_rows), (whole_stores, dst, dst_rows))
+    for is_whole, start, rows in sides:
+        assert not is_whole or not ((start % chunk).any() or row % chunk or (rows > 1 and plane_stride % chunk))
     source, target = (window.view(f"u{bits // 8}") for window in windows)
-    put(target, (dst + element)[of_row], at(source, (src + step * element)[of_row]))
+    if whole_loads and whole_stores:  # axis 0 need not be that of the chunks
+        put(target, (starts + element).ravel(), at(source, read.ravel()))
+        return
+    number = coordinates[0][:, None, None] * chunk + pixel
+    of_row = (number >= 0) & (number < row)
+    put(target, (starts + element)[of_row], at(source, read[of_row]))
 
 
 def _short_rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
@@ -267,11 +249,10 @@ def _short_rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarr
     bits, size, across, deep = map(kernel.constant, ("BITS", "ROW", "ACROSS", "DEEP"))
     lanes = 32 // bits
     assert 2 <= size <= 31
-    if across:
-        assert across * deep <= 128
-        assert across * deep * size <= 1024
-        assert across == 1 or (axes[0].size, axes[0].src) == (across, lanes)
-    src, dst, _ = walk(pieces(kernel, across * deep or 128), axes)
+    assert across * deep <= 128
+    assert across * deep * size <= 1024
+    assert across == 1 or (axes[0].size, axes[0].src) == (across, lanes)
+    src, dst, _ = walk(pieces(kernel, across * deep), axes)
     row, element = np.arange(lanes)[:, None], np.arange(size)
     read = signed(kernel.pushed("src_base")) + src[:, None, None] + row + element * signed(kernel.pushed("lane_stride"))
     written = kernel.pushed("dst_base") + dst[:, None, None] + row * size + element

@@ -21,21 +21,21 @@ from twin_axes import (
 from restride.kernel import KernelSpec
 
 NUMBERS_OF_ROWS = (8, 4, 2, 1)
-MOST_TAPS = 4
-MOST_CHANNELS = 4
-MOST_IN_RUN = 8
+MAX_TAPS = 4
+MAX_CHANNELS = 4
+MAX_RUN = 8
 GRADIENT = 4
 LONG = 8
 SHORT_SUM = 32
 
 
 def run_resample(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
-    """resample.comp, resample_cells.comp, resample_rows.comp or resample_fours.comp, in all forms; in integers too."""
+    """The kernels of shaders/resample, in all forms; in integers too."""
     shader = kernel.shader.removesuffix("_fixed")
     if shader == "resample":
         dst, coordinates = destination(kernel, axes)
         _put_resampled(kernel, windows, axes, coordinates, dst, parameters)
-    elif shader in ("resample_rows", "resample_runs"):
+    elif shader in ("resample_rows", "resample_runs", "resample_moves"):
         _rows(kernel, axes, windows, parameters)
     elif shader == "resample_cells":
         _cells(kernel, axes, windows, parameters)
@@ -77,7 +77,7 @@ def _put_resampled(
     parameters: np.ndarray,
 ) -> None:
     source = by_elements(windows[0], kernel_types(kernel)[0])
-    if kernel.constant("SLOTS_AND_KIND"):
+    if _slots(kernel):
         value = _nested_sums(kernel, source, axes, coordinates, parameters)
     else:
         value = at(source, _moved_from(kernel, axes, coordinates, parameters, len(dst)))
@@ -85,8 +85,8 @@ def _put_resampled(
 
 
 def _slots(kernel: KernelSpec) -> int:
-    """SLOTS of taps.glsl: interpolated axes."""
-    return kernel.constant("SLOTS_AND_KIND") & 3
+    """SLOTS of taps.glsl: interpolated axes; none in resample_moves."""
+    return 0 if kernel.shader == "resample_moves" else kernel.constant("SLOTS_AND_KIND") & 3
 
 
 def _is_fixed(kernel: KernelSpec) -> bool:
@@ -179,14 +179,17 @@ def _place(kernel: KernelSpec, words: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
-    """resample_rows.comp, in both its forms: pieces of a row, blocks of rows, and the axes outside the rows."""
+    """resample_rows.comp in both forms, and resample_moves.comp: pieces of a row, blocks of rows, the axes outside."""
     elements, position, rows = map(kernel.constant, ("ELEMENTS", "ROW_AXIS", "ROWS"))
     along_axis_0 = kernel.constant("ALONG_AXIS_0")
     row = axes[position]
     assert rows in NUMBERS_OF_ROWS
     assert kernel.pushed("blocks") == -(-row.size // rows)
     assert elements * kernel.constant("BITS") >= 32
-    _check_taps(kernel, axes, parameters)
+    if kernel.shader == "resample_moves":
+        _check_repeated(kernel, axes, parameters)
+    else:
+        _check_taps(kernel, axes)
     assert kernel.constant("TABLED") == sum(1 << k for k, axis in enumerate(axes) if axis.table)
     piece, block, outer = _place(kernel, parameters)
     # Of every invocation its lanes, and of these its rows.
@@ -215,7 +218,7 @@ def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], p
     chosen = [each[is_row] for each in coordinates]
     if kernel.shader == "resample_runs":
         _check_runs(kernel, axes[0], parameters)
-    if kernel.shader == "resample_runs" or not kernel.constant("GROUP"):
+    if kernel.shader != "resample_moves" or not kernel.constant("GROUP"):
         _put_resampled(kernel, windows, axes, chosen, dst[is_row], parameters)
         return
     source = by_elements(windows[0], kernel_types(kernel)[0])
@@ -256,7 +259,7 @@ def _cells(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
         if not axis.table:
             src += coordinate * axis.src
             continue
-        assert axis.taps == of_slots[axis.slot][1] <= MOST_TAPS
+        assert axis.taps == of_slots[axis.slot][1] <= MAX_TAPS
         weights, first = _row(kernel, parameters, axis, np.array([0, min(1, axis.size - 1)]))
         apart = step if k == 0 else int(first[1]) - int(first[0])
         src += int(first[0]) + coordinate * apart
@@ -282,27 +285,26 @@ def _cells(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
     put_converted(kernel, windows[1], total.ravel(), (dst[:, None] + lane).ravel(), places)
 
 
-def _check_taps(kernel: KernelSpec, axes: list[TwinAxis], words: np.ndarray) -> None:
+def _check_taps(kernel: KernelSpec, axes: list[TwinAxis]) -> None:
     """The taps that are compiled in are those of the tables: of the row axis, and of the slots inside."""
     position, axis_1 = kernel.constant("ROW_AXIS"), kernel.constant("AXIS_1")
     taps, taps_0, taps_1 = map(kernel.constant, ("TAPS", "TAPS_0", "TAPS_1"))
-    slots, times = _slots(kernel), kernel.constant("REPEATED")
-    row, rows = axes[position], kernel.constant("ROWS")
+    slots, row = _slots(kernel), axes[position]
     inside = {axis.slot: k for k, axis in enumerate(axes) if axis.table and k != position}
-    assert kernel.constant("WHOLE_BLOCKS") == (times > 1 and rows % times == 0 and row.size % rows == 0)
-    if not slots:
-        moved = np.arange(row.size) // times * row.src % (1 << 32)
-        assert taps == 1
-        assert times == 1 or (words[4 * row.table + np.arange(row.size)] == moved).all()
-        _check_pattern(kernel, axes[0], words)
-        return
-    assert times == 1
-    assert kernel.shader == "resample_runs" or not kernel.constant("PATTERN")
-    assert 1 <= min(taps, taps_0, taps_1) <= max(taps, taps_0, taps_1) <= MOST_TAPS
+    assert 1 <= min(taps, taps_0, taps_1) <= max(taps, taps_0, taps_1) <= MAX_TAPS
     assert (row.taps, row.slot) == (taps, slots - 1)
     assert sorted(inside) == list(range(slots - 1))
     assert slots < 2 or axes[inside[0]].taps == taps_0
     assert slots < 3 or (axes[inside[1]].taps, inside[1]) == (taps_1, axis_1)
+
+
+def _check_repeated(kernel: KernelSpec, axes: list[TwinAxis], words: np.ndarray) -> None:
+    """REPEATED, WHOLE_BLOCKS and PATTERN say the same as the tables."""
+    row, rows, times = axes[kernel.constant("ROW_AXIS")], kernel.constant("ROWS"), kernel.constant("REPEATED")
+    assert kernel.constant("WHOLE_BLOCKS") == (times > 1 and rows % times == 0 and row.size % rows == 0)
+    moved = np.arange(row.size) // times * row.src % (1 << 32)
+    assert times == 1 or (words[4 * row.table + np.arange(row.size)] == moved).all()
+    _check_pattern(kernel, axes[0], words)
 
 
 def _check_pattern(kernel: KernelSpec, axis: TwinAxis, words: np.ndarray) -> None:
@@ -325,13 +327,13 @@ def _check_runs(kernel: KernelSpec, axis: TwinAxis, words: np.ndarray) -> None:
     assert (axis.slot, axis.src) == (0, 1)
     assert not axis.size % elements
     first = _row(kernel, words, axis, np.arange(axis.size))[1].astype(np.int32).reshape(-1, elements)
-    assert (np.ptp(first, axis=1) + axis.taps).max() <= kernel.constant("RUN") <= MOST_IN_RUN
+    assert (np.ptp(first, axis=1) + axis.taps).max() <= kernel.constant("RUN") <= MAX_RUN
 
 
 def _from_groups(
     kernel: KernelSpec, source: np.ndarray, axes: list[TwinAxis], coordinates: list[np.ndarray], words: np.ndarray
 ) -> np.ndarray:
-    """keep_group: where the elements lie that are taken out of one load for the four of a piece."""
+    """load_row of resample_moves.comp: where the elements lie that are cut out of one load for the four of a piece."""
     group = kernel.constant("GROUP")
     assert group in (4 // source.itemsize, 8 // source.itemsize, 16 // source.itemsize)
     assert axes[0].size % 4 == 0
@@ -358,7 +360,7 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
     assert kernel_types(kernel)[1].itemsize == 4
     assert _slots(kernel) == 1
     assert (table.src, kernel.pushed("row_pieces")) == (channels, table.size)
-    assert channels <= MOST_CHANNELS
+    assert channels <= MAX_CHANNELS
     assert channels == 1 or (axes[channel_axis].size, axes[channel_axis].src) == (channels, 1)
     assert taps % 4 == 0
     assert rows in NUMBERS_OF_ROWS

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling, arithmetic
+from restride.arithmetic import ROUNDINGS, Arithmetic, Numbers, Scaling, arithmetic
 from restride.dtypes import DTYPES
 from restride.reference.reorder import entries
 
@@ -17,11 +17,11 @@ F32, U8 = rs.TensorDesc("f32", (2, 8)), rs.TensorDesc("u8", (2, 8))
 
 
 def to_u8(**arguments):
-    return arithmetic(F32, U8, (0, 1), **arguments)
+    return arithmetic(F32, U8, (0, 1), Numbers(**arguments))
 
 
 def between(src, dst, **arguments):
-    return arithmetic(rs.TensorDesc(src, (4,)), rs.TensorDesc(dst, (4,)), (0,), **arguments)
+    return arithmetic(rs.TensorDesc(src, (4,)), rs.TensorDesc(dst, (4,)), (0,), Numbers(**arguments))
 
 
 def each(scaling, sizes):
@@ -99,7 +99,7 @@ def test_a_group_of_the_whole_axis_is_one_entry():
 def test_groups_go_with_their_axes_to_the_destination():
     x, turned = rs.TensorDesc("f32", (2, 6, 5)), rs.TensorDesc("u8", (5, 2, 6))
     scales = np.arange(1, 16).reshape(5, 1, 3)
-    got = arithmetic(x, turned, (2, 0, 1), dst_scale=scales, group_sizes=(1, 2, 1))
+    got = arithmetic(x, turned, (2, 0, 1), Numbers(dst_scale=scales, group_sizes=(1, 2, 1)))
     assert (got.dst.sizes, got.dst.groups) == ((5, 1, 3), (1, 1, 2))
     back = got.dst.permuted((1, 2, 0))
     assert (back.sizes, back.groups) == ((1, 3, 5), (1, 2, 1))
@@ -116,9 +116,7 @@ def test_entries_are_those_of_the_reference():
             shape = [random.choice([1, n, -(-n // g)]) for n, g in zip(sizes, groups, strict=True)]
             given.append(random.integers(2, 100, shape))
         desc = rs.TensorDesc("f32", sizes)
-        got = arithmetic(
-            desc, desc, range(len(sizes)), src_scale=given[0], src_zero_point=given[1], group_sizes=groups
-        ).src
+        got = arithmetic(desc, desc, range(len(sizes)), Numbers(*given, group_sizes=groups)).src
         for place, (values, neutral) in enumerate(zip(given, (1, 0), strict=True)):
             expected = entries("", values, sizes, groups, neutral)
             assert np.array_equal(each(got, sizes)[..., place], expected), (sizes, groups, values)

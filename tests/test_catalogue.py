@@ -526,7 +526,7 @@ def test_ci_reaches_the_kernels_of_resamplings_in_every_form() -> None:
                 runs.add((kernel.constant("ELEMENTS"), *source_and_slots(kernel)))
             elif kernel.shader == "resample_cells":
                 cells.add(source_and_slots(kernel))
-            elif kernel.shader == "resample_rows" and kernel.constant("GROUP"):
+            elif kernel.shader == "resample_moves" and kernel.constant("GROUP"):
                 repeats.add(kernel.constant("REPEATED") > 1)
                 source = DTYPES[list(ELEMENT_TYPES)[kernel.constant("SRC_TYPE")]].itemsize
                 groups.add((source, source * kernel.constant("GROUP")))

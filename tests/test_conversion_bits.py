@@ -19,7 +19,7 @@ from sampled import FULL, sample
 
 import restride as rs
 from conftest import open_device
-from restride.arithmetic import ROUNDINGS, arithmetic
+from restride.arithmetic import ROUNDINGS, Numbers, arithmetic
 from restride.dtypes import DTYPES
 from restride.runtime import RUNTIMES
 
@@ -49,7 +49,7 @@ def settings_of(src: str, dst: str, device: rs.Device) -> list[dict[str, object]
     distinct = {}
     for rounding, saturate in DEFAULT if is_brief(device) else EVERY:
         settings = {"rounding": rounding, "saturate": saturate}
-        distinct.setdefault(arithmetic(*descs, (0,), **settings), settings)
+        distinct.setdefault(arithmetic(*descs, (0,), Numbers(**settings)), settings)
     return sample(distinct.values(), 4 if src == "f16" else 2, src, dst)
 
 

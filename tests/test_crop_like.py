@@ -11,8 +11,10 @@ from test_crop_resize import random_boxes, random_image
 import restride as rs
 from restride.dtypes import as_dtype
 from restride.kernel import Limits
-from restride.ops.crop_resize import Images, _crop_plan
-from restride.plan import crops
+from restride.ops.crop_resize import _crop_plan
+from restride.ops.images import Images
+from restride.plan import boxes as plan_of_boxes
+from restride.plan.problem import HELD
 from restride.runtime import choose, list_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.weights.like import LIBRARIES
@@ -157,7 +159,7 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device, li
         VulkanRuntime(choose(list_devices(), vulkan_device.info.index), timeout=30, max_buffer_range=1 << 14)
     )
     with narrow:
-        monkeypatch.setattr(crops, "MOST_BETWEEN", 1 << 12)
+        monkeypatch.setattr(plan_of_boxes, "MOST_BETWEEN", 1 << 12)
         before = narrow.counters().dispatches
         found = rs.crop_resize(rs.asarray(images, device=narrow), boxes, (17, 15), **named)
         assert narrow.counters().dispatches - before >= 4
@@ -239,11 +241,10 @@ def test_all_that_is_read_is_bound(like, box, place):
     assert kernel.shader == ("crop_pixels" if like is None else "crop_resize_fixed")
     words = np.frombuffer(kernel.parameters, np.int32)
     columns, rows = (words[begin : begin + 4 * 16].reshape(-1, 4) for begin in words[[4, 6]])
-    if like is None:
-        of_columns, of_rows = columns[:, 2], np.concatenate([rows[:, 2], rows[:, 2] + words[7]])
-    else:
-        of_columns, of_rows = columns[:, 1], rows[:, 1:3]
+    first, end = rows[:, 3] & 0xFFF, rows[:, 3] >> 16 & 0xFFF
+    further = words[7] * np.maximum(end - first - 1, 0) * (rows[:, 3] & HELD == 0)  # taps inside after the first
+    of_columns, of_rows = columns[:, 2], np.concatenate([rows[:, 2], rows[:, 2] + further])
+    two = 2 if (columns[:, 3] == 2 << 16).any() else 1
     base = int(np.array(kernel.pushed("src_base"), np.uint32).astype(np.int32))
-    two = 2 if like is None or (columns[:, 3] == 2).any() else 1
     assert base + int(of_columns.min()) + int(of_rows.min()) >= 0
     assert base + int(of_columns.max()) + int(of_rows.max()) + two * channels <= kernel.bindings[0].nbytes

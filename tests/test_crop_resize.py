@@ -13,7 +13,7 @@ from sampled import sample
 import restride as rs
 from restride.layout import TensorDesc
 from restride.ops.letterbox import Letterboxed
-from restride.plan import crops
+from restride.plan import boxes as plan_of_boxes
 from restride.runtime import choose, list_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.weights import Request, Side, box_rows, rows_of_sizes
@@ -370,7 +370,7 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):
     )
     with narrow:
         assert src.nbytes > narrow.limits.max_buffer_range
-        monkeypatch.setattr(crops, "MOST_BETWEEN", 1 << 12)
+        monkeypatch.setattr(plan_of_boxes, "MOST_BETWEEN", 1 << 12)
         for antialias, its in right.items():
             before = narrow.counters().dispatches
             x = rs.asarray(images, device=narrow)

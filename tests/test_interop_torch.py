@@ -13,7 +13,7 @@ from judges import judge
 from test_tensor import Costs
 
 import restride as rs
-from restride.interop.linear import Rules
+from restride.weights.request import RuleArguments
 
 torch = judge("torch")
 
@@ -221,9 +221,9 @@ def test_a_compiled_function_calls_it():
 def test_arguments_are_those_that_both_operations_take():
     forward, backward = (set(inspect.signature(f).parameters) for f in (rs.resample, rs.resample_backward))
     named = {"scales", "axes", "mode"}
-    assert (forward & backward) - {"layout", "dtype", "out"} == named | set(Rules.__annotations__)
+    assert (forward & backward) - {"layout", "dtype", "out"} == named | set(RuleArguments.__annotations__)
     assert named < set(inspect.signature(resample).parameters)
-    for name in sorted((forward - named - set(Rules.__annotations__) - {"x", "sizes"}) | {"axis"}):
+    for name in sorted((forward - named - set(RuleArguments.__annotations__) - {"x", "sizes"}) | {"axis"}):
         with pytest.raises(TypeError, match=f"a resample with a gradient takes no {name}; it takes coordinates"):
             resample(torch.ones(2, 6), (4,), **{name: None})
 

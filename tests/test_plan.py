@@ -152,23 +152,23 @@ def test_every_copy_of_words_can_be_left_to_one_kernel(src, dst, usual):
     [
         ("u8[64,128]{1,0}", "u8[64,128]{0,1}", "transpose_8_aligned"),
         ("bf16[3,64,128]{2,1,0}", "bf16[3,64,128]{1,2,0}", "transpose_16_aligned"),
-        ("u8[2,4,32,32]{3,2,1,0}", "u8[2,4,32,32]{1,3,2,0}", "planes_to_pixels"),  # RGBA
-        ("f16[2,3,32,32]{1,3,2,0}", "f16[2,3,32,32]{3,2,1,0}", "pixels_to_planes"),
+        ("u8[2,4,32,32]{3,2,1,0}", "u8[2,4,32,32]{1,3,2,0}", "interleaved_copy"),  # RGBA
+        ("f16[2,3,32,32]{1,3,2,0}", "f16[2,3,32,32]{3,2,1,0}", "interleaved_copy"),
         ("u8[2,8,32,32]{3,2,1,0}", "u8[2,8,32,32]{1,3,2,0}", "transpose_8"),
         ("u8[2,16,32,32]{3,2,1,0}", "u8[2,16,32,32]{1,3,2,0}", "transpose_8_aligned"),
         ("u8[64,127]{1,0}", "u8[64,127]{0,1}", "transpose_8"),
         ("u8[63,128]{1,0}", "u8[63,128]{0,1}", "element_copy"),  # too few for three dispatches
         ("u8[64,128]{strides=(-128,1),offset=8064}", "u8[64,128]{0,1}", "transpose_8_aligned"),
         ("u8[64,128]{strides=(128,-1),offset=127}", "u8[64,128]{0,1}", "transpose_8_aligned"),
-        ("u8[3,5,31]{strides=(155,31,1)}", "u8[3,5,31]{strides=(1,94,3)}", "planes_to_pixels"),  # rows of 94 bytes
+        ("u8[3,5,31]{strides=(155,31,1)}", "u8[3,5,31]{strides=(1,94,3)}", "interleaved_copy"),  # rows of 94 bytes
         ("u8[3,3,5]", "u8[3,3,5]{0,2,1}", "element_copy"),  # planes of 15 bytes
-        ("u8[5,17]{strides=(17,-1),offset=16}", "u8[5,17]", "element_rows"),
+        ("u8[5,17]{strides=(17,-1),offset=16}", "u8[5,17]", "interleaved_copy"),
         ("u8[5,16]{strides=(16,-1),offset=15}", "u8[5,16]", "element_copy"),
-        ("f16[5,9]{strides=(36,4)}", "f16[5,9]", "element_rows"),
+        ("f16[5,9]{strides=(36,4)}", "f16[5,9]", "interleaved_copy"),
         ("f16[5,9]{strides=(45,5)}", "f16[5,9]", "element_copy"),
-        ("s8[16,32,3,3]:OIhw4i16o4i", "s8[16,32,3,3]", "short_rows"),
-        ("f16[16,16,3,3]:OIhw8i16o2i", "f16[16,16,3,3]", "short_rows"),
-        ("u8[8,31]{0,1}", "u8[8,31]", "short_rows"),
+        ("s8[16,32,3,3]:OIhw4i16o4i", "s8[16,32,3,3]", "interleaved_copy"),
+        ("f16[16,16,3,3]:OIhw8i16o2i", "f16[16,16,3,3]", "interleaved_copy"),
+        ("u8[8,31]{0,1}", "u8[8,31]", "interleaved_copy"),
         ("u8[6,31]{0,1}", "u8[6,31]", "element_copy"),  # six rows beside each other are not whole words
     ],
 )
@@ -190,7 +190,7 @@ def test_narrow_elements_go_in_whole_words_where_they_can(src, dst, shader):
         ("u8[64,128]{strides=(128,-1),offset=127}", "u8[64,128]{0,1}", "transpose_8_aligned"),
         ("f32[7,4096]{1,0}", "f32[7,4096]{0,1}", "transpose_32"),  # a tile would be filled to 7 / 32
         ("f32[8,4096]{1,0}", "f32[8,4096]{0,1}", "transpose_shared_32"),
-        ("u8[2,4,32,32]{3,2,1,0}", "u8[2,4,32,32]{1,3,2,0}", "planes_to_pixels"),
+        ("u8[2,4,32,32]{3,2,1,0}", "u8[2,4,32,32]{1,3,2,0}", "interleaved_copy"),
         ("f32[3,5,4]{2,1,0}", "f32[3,5,4]{2,0,1}", "strided_copy_128"),
     ],
 )
@@ -490,6 +490,9 @@ def test_fours_of_rows_that_begin_anywhere_go_together(src, dst, words_lie):
         ("u8[1,3,224,223]{1,3,2,0}", "u8[1,3,224,223]"),
         ("f16[4,40,33]{0,2,1}", "f16[4,40,33]"),
         ("f16[4,40,33]", "f16[4,40,33]{0,2,1}"),
+        ("u8[40,333]{strides=(1000,3),offset=1}", "u8[40,333]"),
+        ("f16[40,333]{strides=(666,-2),offset=664}", "f16[40,333]"),
+        ("u8[64,64]{strides=(64,-1),offset=63}", "u8[64,64]"),
     ],
 )
 def test_pixels_go_by_one_group_where_invocations_are_to_be_many(src, dst):
@@ -498,7 +501,7 @@ def test_pixels_go_by_one_group_where_invocations_are_to_be_many(src, dst):
     for invocations in ("few", "many"):
         limits = SteeredLimits(elements_per_dispatch=1 << 40, choices=Choices(invocations=invocations))
         (kernel,) = copy_kernels(src, dst, limits)
-        assert kernel.shader in ("pixels_to_planes", "planes_to_pixels")
+        assert kernel.shader == "interleaved_copy"
         source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
         result = np.full(dst.nbytes, 171, np.uint8)
         run((kernel,), source, result)

@@ -11,7 +11,7 @@ from kernel_twin import run
 from random_layouts import random_layout, random_sizes
 from test_plan_tiles import random_view
 
-from restride.arithmetic import NO_ARITHMETIC, Arithmetic, arithmetic
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic, Numbers, arithmetic
 from restride.dtypes import DTYPES
 from restride.errors import UnsupportedError
 from restride.kernel import Choices, KernelSpec, Limits
@@ -49,7 +49,7 @@ def check(src: TensorDesc, dst: TensorDesc, limits: Limits, **arguments: object)
     has_sum = arguments.get("sum_scale") is not None
     its_reference = reorder(x, dtype=dst.dtype, out=old if has_sum else None, **arguments)
     expected = to_buffer(its_reference, dst, result.copy())  # whose padding, which other kernels write, is there
-    done = arithmetic(src, dst, range(src.rank), **arguments)
+    done = arithmetic(src, dst, range(src.rank), Numbers(**arguments))
     kernels = list(convert_kernels(src, dst, done, limits))
     with np.errstate(all="ignore"):
         run(tuple(kernels), source, result)
@@ -366,7 +366,7 @@ def test_source_and_destination_are_each_counted_in_their_own_elements():
 
 def test_how_to_round_is_a_constant_of_the_kernel():
     src, dst = TensorDesc("f32", (8,)), TensorDesc("u8", (8,))
-    done = arithmetic(src, dst, (0,), dst_scale=2, dst_zero_point=3, rounds_first=True, rounding="half_away")
+    done = arithmetic(src, dst, (0,), Numbers(dst_scale=2, dst_zero_point=3, rounds_first=True, rounding="half_away"))
     (kernel,) = convert_kernels(src, dst, done, ROOMY)
     assert kernel.constant("ROUNDING") == 2 + 4 + 8
     (plain,) = convert_kernels(src, TensorDesc("s32", (8,)), NO_ARITHMETIC, ROOMY)

@@ -128,8 +128,7 @@ def test_rows_are_the_worked_example():
     assert (made.shader, made.total, made.row_pieces, made.blocks) == ("resample_runs", 97_200, 240, 135)
     # The rows are axis 1, axes 0 and 1 have tables, of two taps each; no slot 1 inside; along axis 0, runs of three.
     axes = {"ROW_AXIS": 1, "TABLED": 3, "TAPS": 2, "TAPS_0": 2, "TAPS_1": 2, "AXIS_1": 0}
-    moved = {"REPEATED": 1, "WHOLE_BLOCKS": 0}
-    assert made.constants == {"BITS": 8, "ELEMENTS": 8, **axes, "ALONG_AXIS_0": 1, "RUN": 3, "ROWS": 8, **moved}
+    assert made.constants == {"BITS": 8, "ELEMENTS": 8, **axes, "ALONG_AXIS_0": 1, "RUN": 3, "ROWS": 8}
 
 
 def test_taps_are_the_worked_example():
@@ -319,7 +318,7 @@ BY_ROWS = ("u8[8,8]", "u8[12,12]", LINEAR)
 def test_what_is_not_made_by_rows(src, dst, choice):
     assert by_rows(problem(*BY_ROWS), ROOMY) is not None
     assert by_rows(problem(src, dst, choice), ROOMY) is None
-    assert chosen(src, dst, choice).shader != "resample_rows"
+    assert chosen(src, dst, choice).shader not in ("resample_rows", "resample_moves")
 
 
 def test_four_taps_are_made_by_rows_and_five_are_not():
@@ -357,7 +356,7 @@ def test_what_fits_nothing_else_is_made_by_elements():
 )
 def test_four_neighbours_of_whole_factors_are_of_one_group(dtype, factor, group):
     made = chosen(f"{dtype}[8,16]", f"{dtype}[{8 * factor},{16 * factor}]", NEAREST)
-    assert made.shader == "resample_rows"
+    assert made.shader == "resample_moves"
     assert made.constants["GROUP"] == group
 
 
@@ -376,7 +375,7 @@ def test_four_neighbours_of_whole_factors_are_of_one_group(dtype, factor, group)
 def test_neighbours_that_are_no_group(src, dst):
     assert chosen("f32[8,16]", "f32[16,32]", NEAREST).constants["GROUP"] == 2
     made = chosen(src, dst, NEAREST)
-    assert made.shader == "resample" or (made.shader, made.constants["GROUP"]) == ("resample_rows", 0)
+    assert made.shader == "resample" or (made.shader, made.constants["GROUP"]) == ("resample_moves", 0)
 
 
 @pytest.mark.parametrize(
@@ -451,7 +450,8 @@ def test_runs_that_neighbours_read(src, dst, choice, elements, run):
 def test_neighbours_that_read_far_apart_are_fewer(src, dst, choice, elements):
     assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), choice)
     made = chosen(src, dst, choice)
-    assert (made.shader, made.constants["ELEMENTS"]) == ("resample_rows", elements)
+    shader = "resample_moves" if choice is NEAREST else "resample_rows"
+    assert (made.shader, made.constants["ELEMENTS"]) == (shader, elements)
 
 
 @pytest.mark.parametrize(
@@ -475,7 +475,7 @@ def test_what_shares_no_run(src, dst):
 def test_a_load_of_a_group_ends_inside_the_window(src, dst):
     """12 bytes of every 16 are read: sixteen at once would end past the last of them, and there is no group."""
     (kernel,) = assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), NEAREST)
-    assert (kernel.shader, kernel.constant("GROUP")) == ("resample_rows", 0)
+    assert (kernel.shader, kernel.constant("GROUP")) == ("resample_moves", 0)
 
 
 # --- tables in fours
@@ -658,9 +658,10 @@ def test_blocks_of_rows_are_what_elements_are(types, src, dst, choice):
             assert (kernel.shader, kernel.constant("ROWS")) == ("resample_cells", int(most))
             continue
         if dst[-1] % 4 == 0:
-            assert kernel.shader == ("resample_rows" if choice is NEAREST else "resample_runs")
+            assert kernel.shader == ("resample_moves" if choice is NEAREST else "resample_runs")
         else:
-            assert kernel.shader == ("resample_rows" if dst_type == "f32" else "resample")
+            by_rows = "resample_moves" if choice is NEAREST else "resample_rows"
+            assert kernel.shader == (by_rows if dst_type == "f32" else "resample")
         assert kernel.shader == "resample" or kernel.constant("ROWS") == int(most)
 
 

@@ -149,21 +149,21 @@ def test_what_may_change_or_is_used_up_is_asked_again(vulkan_device: rs.Device) 
         calls.append(value)
         return len(calls)
 
-    assert [cached(make, {"value": (2, 3)}) for _ in range(2)] == [1, 1]
+    assert [cached(make, value=(2, 3)) for _ in range(2)] == [1, 1]
     sizes = [2, 3]
-    assert cached(make, {"value": sizes}) == 2
+    assert cached(make, value=sizes) == 2
     sizes[0] = 9
-    assert cached(make, {"value": sizes}) == 3
+    assert cached(make, value=sizes) == 3
     for value in (iter((2, 3)), rs.empty("f32[2]", vulkan_device), np.zeros(1000), object()):
-        assert cached(make, {"value": value}) + 1 == cached(make, {"value": value})
+        assert cached(make, value=value) + 1 == cached(make, value=value)
 
 
 def test_names_of_arguments_count() -> None:
     def make(**named: Any) -> dict[str, Any]:
         return named
 
-    assert cached(make, {"src_scale": 2}) == {"src_scale": 2}
-    assert cached(make, {"dst_scale": 2}) == {"dst_scale": 2}
+    assert cached(make, src_scale=2) == {"src_scale": 2}
+    assert cached(make, dst_scale=2) == {"dst_scale": 2}
 
 
 def test_large_and_deep_lists_are_asked_again() -> None:
@@ -175,8 +175,8 @@ def test_large_and_deep_lists_are_asked_again() -> None:
 
     endless: list[Any] = []
     endless.append(endless)
-    for value in ([1] * 65, [[[[[1]]]]], endless):
-        assert cached(make, {"value": value}) + 1 == cached(make, {"value": value})
+    for value in ([1] * 65, [[[[[[[1]]]]]]], endless):
+        assert cached(make, value=value) + 1 == cached(make, value=value)
 
 
 def test_errors_are_not_cached() -> None:
@@ -188,7 +188,7 @@ def test_errors_are_not_cached() -> None:
 
     for _ in range(2):
         with pytest.raises(rs.DescriptorError):
-            cached(fail, {"value": 3})
+            cached(fail, value=3)
     assert calls == [3, 3]
 
 

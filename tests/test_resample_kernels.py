@@ -176,7 +176,7 @@ def test_any_number_of_rows(rows, vulkan_device, monkeypatch):
         ("resample_rows", "u8", (3, 9, 32), {"sizes": (17, 12)}),
         ("resample_runs", "u8", (3, 9, 8), {"sizes": (17, 12)}),
         ("resample_runs", "f16", (3, 9, 8), {"sizes": (17, 48), "dtype": "f32"}),
-        ("resample_rows", "f32", (3, 9, 8), {"sizes": (18, 16), "mode": "nearest", "dtype": "f16"}),
+        ("resample_moves", "f32", (3, 9, 8), {"sizes": (18, 16), "mode": "nearest", "dtype": "f16"}),
     ],
 )
 def test_scales_post_ops_and_sums(shader, dtype, sizes, arguments, vulkan_device, monkeypatch):
@@ -210,7 +210,7 @@ def test_groups_of_neighbours(dtype, factor, rows, vulkan_device, monkeypatch):
     tensor = rs.asarray(x, device=vulkan_device)
     target = (rows * factor, 48 * factor)
     kernels, made = assert_same_bits(lambda: rs.resample(tensor, target, mode="nearest"), vulkan_device, monkeypatch)
-    assert [(kernel.shader, kernel.constant("GROUP") > 0) for kernel in kernels] == [("resample_rows", True)]
+    assert [(kernel.shader, kernel.constant("GROUP") > 0) for kernel in kernels] == [("resample_moves", True)]
     np.testing.assert_array_equal(made, x.repeat(factor, 1).repeat(factor, 2))
 
 

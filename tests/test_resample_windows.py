@@ -15,6 +15,7 @@ from sampled import sample
 
 import restride as rs
 from restride.weights import AREA_MODES, MODES
+from restride.weights.request import RequestArguments
 
 # Axes of few elements are resized on purpose, and by place.
 pytestmark = pytest.mark.filterwarnings("ignore:no axes are named:UserWarning")
@@ -330,8 +331,9 @@ def test_source_window_takes_what_resample_takes():
     with pytest.raises(rs.DescriptorError, match="resample needs sizes or scales"):
         rs.source_window((8,), window=[None])
     its, whole = (inspect.signature(function).parameters for function in (rs.source_window, rs.resample))
-    names = list(whole)[1 : list(whole).index("window") + 1]
-    assert sorted(its) == sorted(["source_sizes", "source_dtype", *names])
+    names = {"sizes", "scales", "axes", "mode", "window", *RequestArguments.__annotations__}
+    assert set(its) == names | {"source_sizes", "source_dtype"}
+    assert names < set(whole)
     assert all(its[name].default == whole[name].default for name in names if name != "window")
     crop = {"coordinates": "tf_crop_and_resize", "roi": (0, 1), "window": [slice(0, 1)]}
     assert rs.source_window((8,), (4,), **crop, extrapolation_value=9) == rs.source_window((8,), (4,), **crop)

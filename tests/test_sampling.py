@@ -20,7 +20,6 @@ from restride.weights import (
     Request,
     Rows,
     filter_of,
-    measured,
     resizing,
 )
 from restride.weights.centres import centres, line_of_centres
@@ -155,7 +154,7 @@ def test_area_weighted_has_the_share_of_each_element():
 
 
 def centre_filter(i: int, n: int, **choice):
-    (filter_,) = measured((i,), Request((n,), **choice)).filters()
+    (filter_,) = resizing((i,), Request((n,), **choice)).filters
     return filter_
 
 

@@ -17,7 +17,8 @@ from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
 from restride.kernel import CANDIDATES, Binding, KernelSpec
 from restride.kernel.modules import interface_of, load_module, manifest
-from restride.plan import crops, resample
+from restride.plan import boxes as plan_of_boxes
+from restride.plan import resample
 from restride.plan import resample as invocations
 from restride.plan.convert import ELEMENT_TYPES, FOURS_PER_INVOCATION, PAIRS_ALONG_FOUR, Conversion
 from restride.plan.copy import _SHARED_WORDS, PIECES_EACH, copy_kernels
@@ -25,14 +26,18 @@ from restride.plan.dispatches import GROUP_SIZE
 from restride.plan.problem import (
     AXIS_ROWS,
     HEADER_ROWS,
+    HELD,
+    IS_FILL,
     MAX_AXES,
     MOST_CHANNELS,
     Axis,
     axis_rows,
+    box_table,
     multiply_shift,
 )
 from restride.plan.transpose import GROUP_BLOCKS, shared_edge
-from restride.weights import BoxRows, Request, Side, box_rows, resizing
+from restride.weights import Request, Side, box_rows, moved_rows, resizing
+from restride.weights.boxes import MOST_TAPS_OF_BOX, _clipped
 from restride_conformance import Case
 from restride_conformance.shader.contract import (
     CONTRACT,
@@ -237,12 +242,12 @@ def test_steps_have_the_same_numbers():
     [
         "copy/strided_copy.comp",
         "copy/element_copy.comp",
-        "copy/element_rows.comp",
+        "copy/interleaved_copy.comp",
         "copy/short_rows.comp",
-        "copy/pixels.comp",
         "copy/digit_copy.comp",
         "resample/resample.comp",
         "resample/resample_cells.comp",
+        "resample/resample_moves.comp",
         "resample/resample_rows.comp",
         "resample/resample_fours.comp",
         "convert/convert.comp",
@@ -276,13 +281,13 @@ def test_memory_that_a_group_of_short_rows_shares():
 
 def test_work_of_an_invocation_that_resamples():
     most_rows = max(map(int, CANDIDATES["rows"]))
-    assert number(r"const uint MOST_ROWS = (\d+);", "resample/resample_fours.comp") == most_rows
-    assert number(r"const uint MOST_ROWS = (\d+);", "crop/crop_resize_fixed.comp") == crops.ROWS
-    assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MOST_TAPS_OF_ROWS
-    assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MOST_TAPS_OF_ROWS
-    assert number(r"const uint MOST_IN_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MOST_IN_RUN
-    assert number(r"const uint MOST_CHANNELS = (\d+);", "resample/resample_fours.comp") == MOST_CHANNELS
-    assert number(r"const uint MOST_CHANNELS = (\d+);", "copy/pixels.comp") == MOST_CHANNELS
+    assert number(r"const uint MAX_ROWS = (\d+);", "resample/resample_fours.comp") == most_rows
+    assert number(r"const uint MOST_ROWS = (\d+);", "crop/crop_resize.comp") == plan_of_boxes.ROWS
+    assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MOST_TAPS_OF_ROWS
+    assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MOST_TAPS_OF_ROWS
+    assert number(r"const uint MAX_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MOST_IN_RUN
+    assert number(r"const uint MAX_CHANNELS = (\d+);", "resample/resample_fours.comp") == MOST_CHANNELS
+    assert number(r"const uint SRC_WIDTH = 3;  // at most (\d+)", "copy/interleaved_copy.comp") == MOST_CHANNELS
     assert number(r"const uint GRADIENT = (\d+)u;", "include/taps.glsl") == resample._GRADIENT
     assert number(r"const uint LONG = (\d+)u;", "include/taps.glsl") == resample.LONG
     assert number(r"const uint SHORT_SUM = (\d+)u;", "include/taps.glsl") == resample.SHORT_SUM
@@ -343,7 +348,7 @@ def test_an_unknown_module_is_refused_and_the_known_ones_listed(name):
 def test_rows_of_boxes():
     """What the readme says of the tables of crop_resize, as the plan makes them and the kernel reads them."""
     (linear,) = resizing((3,), Request((2,))).rows
-    words = crops.table(box_rows([Side(linear, -1)], 2, [3]), 4, np.zeros(1, np.int64)).reshape(2, 4)
+    words = box_table(box_rows([Side(linear, -1)], 2, [3]), 4, np.zeros(1, np.int64)).reshape(2, 4)
     weights, others = words[:, :2].copy().view(np.float32).tolist(), words[:, 2:].view(np.int32).tolist()
     rows = "; ".join(
         f"{a}, {b}, {offset}, {taps & 0xFFFF} | {taps >> 16} << 16"
@@ -351,64 +356,52 @@ def test_rows_of_boxes():
     )
     page = (SHADERS / "README.md").read_text(encoding="utf-8")
     assert f"begins a pixel before its image: the rows {rows}." in page
-    assert f"A row has 1 to {crops.MOST_TAPS_OF_BOX} taps, and so has the product" in page
+    assert f"A row has 1 to {MOST_TAPS_OF_BOX} taps, and so has the product" in page
     text = "".join((SHADERS / "crop" / name).read_text(encoding="utf-8") for name in ("crop_resize.comp", "crops.glsl"))
-    assert f"const uint ALL_FILL = 0x{crops.ALL_FILL:X}u;" in text
-    assert "return SLOTS == 0 ? 2u : count + 5u & ~3u;" in text
+    assert f"const uint HELD = 0x{HELD:X}u, IS_FILL = 0x{IS_FILL:X}u;" in text
+    assert f"const uint TAP_BITS = 0x{2 * MOST_TAPS_OF_BOX - 1:X}u;" in text
+    assert "number * (count + 5u & ~3u);" in text
     for taps in range(2, 40):
         wide = box_rows([Side(linear, 0)], 2, [3], least=taps)
-        assert crops.table(wide, 1, np.zeros(1, np.int64)).size == 2 * ((taps + 5) & ~3)
+        assert box_table(wide, 1, np.zeros(1, np.int64)).size == 2 * ((taps + 5) & ~3)
 
 
-def test_rows_of_boxes_of_pixels():
-    """Neighbours that the image has, in the words of the kernel; the weights that its plan works out."""
-    (linear,) = resizing((3,), Request((2,))).rows
+def test_columns_of_boxes_of_pixels():
+    """Whole fours for each box: those after the last column are marked, as the kernel reads them."""
     text = (SHADERS / "crop/crop_pixels.comp").read_text(encoding="utf-8")
-    first, second, past = crops.HAS_FIRST, crops.HAS_SECOND, crops.PAST
-    assert f"HAS_FIRST = {first}, HAS_SECOND = {second}, PAST = {past};" in text
-    assert f"const uint COLUMNS = {crops.COLUMNS};" in text
-    none = np.zeros(1, np.int64)
-    for start, offsets, weights, ends in (
-        (-1, [0, 0], [[0.25, 0.75], [0.25, 0.75]], [first, first + second]),
-        (1, [4, 4], [[0.75, 0.25], [0.75, 0.25]], [first + second, second]),
-        (-9, [0, 0], None, [0, 0]),
-        (9, [4, 4], None, [0, 0]),
-    ):
-        rows = box_rows([Side(linear, start)], 2, [3])
-        words = crops.table_of_pixels(rows, 4, none)[0]
-        assert words[:, 2].tolist() == offsets
-        assert words[:, 3].tolist() == ends
-        assert weights is None or words[:, :2].copy().view(np.float32).tolist() == weights
-    beside = crops.table_of_pixels(box_rows([Side(linear, 0, at=1)], 4, [3]), 4, none)[0]
-    assert [word == crops.ALL_FILL for word in beside[:, 3].tolist()] == [True, False, False, True]
+    assert f"const uint PAST = 0x{plan_of_boxes.PAST:X}u;" in text
+    assert f"const uint COLUMNS = {plan_of_boxes.COLUMNS};" in text
+    table = np.arange(2 * 5 * 4, dtype=np.uint32).reshape(2, 5, 4)
+    padded = plan_of_boxes._in_fours(table)
+    assert padded.shape == (2, 8, 4)
+    np.testing.assert_array_equal(padded[:, :5], table)
+    assert (padded[:, 5:, :3] == table[:, -1:, :3]).all()
+    assert (padded[:, 5:, 3] == plan_of_boxes.PAST).all()
 
 
-def test_rows_of_boxes_in_integers():
-    """Weights 3 and 5 of elements -1 and 0, and what else may be outside, as the kernel reads them."""
+def test_rows_of_boxes_at_an_edge():
+    """Taps in the image, and where the offset of a row may be read, also if none of its taps is there."""
 
-    def rows(first, weights, *, extent=3, is_held=False):
-        weights = np.array([[weights]], np.int32)
-        index, taps = np.array([[first]]), weights.shape[2]
-        inside, end = np.clip(-index, 0, taps), np.clip(extent - index, 0, taps)
-        held = np.array([[True]]) if is_held else None
-        return BoxRows(index, inside, np.maximum(inside, end), index > 99, weights, np.array([[extent]]), held)
+    def row(first, weights, *, held=False):
+        weights, index = np.array([[weights]], np.int32), np.array([[first]])
+        is_held = np.array([[held]]) if held else None
+        rows = _clipped(index, weights.shape[2], index > 99, weights, np.array([[3]]), is_held)
+        return box_table(rows, 4, np.array([100])).ravel().tolist()
 
-    page = (SHADERS / "README.md").read_text(encoding="utf-8")
-    base = np.array([100])
-    assert "columns, the row 5 | 0 << 16, 0, 3, 1." in page
-    assert crops.columns_of_two(rows(-1, [3, 5]), 4, base).ravel().tolist() == [5, 100, 3, 1]
-    assert crops.columns_of_two(rows(2, [3, 5]), 4, base).ravel().tolist() == [3, 108, 5, 1]
-    assert crops.columns_of_two(rows(1, [-1, 5]), 4, base).ravel().tolist() == [0xFFFF | 5 << 16, 104, 0, 2]
-    assert crops.columns_of_two(rows(100, [0, 0]), 4, base).ravel().tolist()[3] == crops.ALL_FILL
-    assert crops.rows_of_two(rows(-1, [3, 5]), 4, base).ravel().tolist() == [3 | 5 << 16, 100, 100, 2]
-    assert crops.rows_of_two(rows(0, [3, 5], is_held=True), 4, base).ravel().tolist() == [3 | 5 << 16, 100, 100, 3]
-    assert crops.rows_of_two(rows(5, [3, 5], is_held=True), 4, base).ravel().tolist() == [3 | 5 << 16, 108, 108, 0]
-    of_many = crops.table_of_many(rows(-1, [1, 2, 3, 4, 5]), 4, base).ravel().tolist()
-    assert of_many == [2, 3, 4, 0, 0, 0, 0, 0, 100, 6, 15, 3]
-    assert crops.table_of_one(rows(2, [1]), 4, base).ravel().tolist() == [108, 1]
-    assert crops.table_of_one(rows(-1, [1]), 4, base).ravel().tolist() == [100, 0]
-    text = (SHADERS / "crop/crop_resize_fixed.comp").read_text(encoding="utf-8")
+    assert row(-1, [3, 5]) == [3, 5, 100, 1 | 2 << 16]
+    assert row(2, [3, 5]) == [3, 5, 108, 1 << 16]
+    assert row(1, [-1, 5]) == [0xFFFFFFFF, 5, 104, 2 << 16]
+    assert row(-5, [3, 5]) == [3, 5, 100, 2 | 2 << 16]
+    assert row(5, [3, 5]) == [3, 5, 108, 0]
+    assert row(100, [0, 0]) == [0, 0, 108, IS_FILL]
+    assert row(0, [3, 5], held=True) == [3, 5, 100, 2 << 16 | HELD]
+    assert row(2, [3, 5], held=True) == [3, 5, 108, 2 << 16 | HELD]
+    assert row(5, [3, 5], held=True) == [3, 5, 108, HELD]
+    assert row(-1, [1, 2, 3, 4, 5]) == [1, 2, 3, 4, 5, 100, 1 | 4 << 16, 0]
+    moved = moved_rows(np.array([[2], [-1]]), np.zeros((2, 1), np.bool_), np.array([[3], [3]]))
+    assert box_table(moved, 4, np.array([100, 0])).tolist() == [[[108, 1 << 16]], [[0, 1 | 1 << 16]]]
+    text = (SHADERS / "crop/crop_resize.comp").read_text(encoding="utf-8")
     kinds = [
         int(value) for value in re.findall(r"const uint [A-Z]+ = (\d);  // (?:the channels|they are|and so)", text)
     ]
-    assert kinds == [crops.ANYWHERE, crops.BYTES, crops.RUN, crops.WORD]
+    assert kinds == [plan_of_boxes.ANYWHERE, plan_of_boxes.BYTES, plan_of_boxes.RUN, plan_of_boxes.WORD]

@@ -567,7 +567,7 @@ REFUSED = {
     r"window is not accepted in a chain": lambda: rs.Chain().resample((3,), window=(slice(1),)),
     r"a chain takes integers, slices, ... and None as an index, got \[1\]": lambda: rs.Chain()[[1]],
     r"index 6 is outside axis 0 of size 6, for u8\[6,24,32\]": lambda: rs.Chain()[6].of(VOLUME.shape, "u8"),
-    r"window\[2\] \[0, 17\) exceeds size 16": lambda: HALF.of(VOLUME.shape, "u8").source_window(
+    r"window\[2\] \[0, 17\) exceeds the 16 outputs of its axis": lambda: HALF.of(VOLUME.shape, "u8").source_window(
         (slice(0, 1), slice(0, 1), slice(0, 17))
     ),
     r"part is u8\[1,24,31\].*, and the window \[0:1, 0:12, 0:16\] reads u8\[1,24,32\]": lambda: HALF.of(

@@ -323,7 +323,7 @@ def test_the_command_writes_and_compares(tmp_path, capsys):
     before = tmp_path / "before.json"
     assert main(["audit", "--small", "-k", "nearest", "--json", str(before)]) == 0
     out = capsys.readouterr().out
-    assert "resample_rows" in out
+    assert "resample_moves" in out
     assert "navi21" in out
     assert main(["audit", "--small", "-k", "nearest", "--against", str(before)]) == 0
     assert "nothing changed" in capsys.readouterr().out
@@ -333,8 +333,8 @@ def test_the_command_writes_and_compares(tmp_path, capsys):
     before.write_text(json.dumps(content))
     assert main(["audit", "--small", "-k", "nearest", "--no-traffic", "--against", str(before)]) == 1
     out = capsys.readouterr().out
-    assert "worse: resampling: nearest f32 8x64x56x56, twice: resample_rows: instructions, navi21" in out
-    assert "better: resampling: nearest f32 8x64x56x56, twice: resample_rows: waves, navi21" in out
+    assert "worse: resampling: nearest f32 8x64x56x56, twice: resample_moves: instructions, navi21" in out
+    assert "better: resampling: nearest f32 8x64x56x56, twice: resample_moves: waves, navi21" in out
 
 
 def test_the_model_is_said_to_be_one_on_every_line(capsys):
@@ -478,7 +478,7 @@ def test_goals_are_judged_and_misses_named():
     assert missed(0.89) == [f"{name}: 0.89 of copy on the RX 6900 XT (model), goal at least 0.90 (model)"]
     row.compiled["navi21"] = replace(good, spills=3, waves=7, divisions=1)
     row.traffic["store"] = replace(row.traffic["load"], sectors=300000)
-    kernel = f"{name}: pixels_to_planes"
+    kernel = f"{name}: interleaved_copy"
     assert missed() == [
         f"{kernel}: 3 spills, goal no spills",
         f"{kernel}: 7 waves, goal at least 8 waves",
@@ -675,7 +675,7 @@ def test_a_compiler_that_crashes_is_named_with_the_kernel(monkeypatch, capsys):
     crash = """import os; print('{"device": {"version": "Mesa 1"}}\\n{"begin": 0}', flush=True); os.abort()"""
     monkeypatch.setattr(Mesa, "command", lambda *_: ([sys.executable, "-c", crash], {}))
     assert main(["audit", "--small", "-k", "nearest"]) == 4
-    said = "RADV does not compile resample_rows for the family 'navi21': its process died of SIGABRT"
+    said = "RADV does not compile resample_moves for the family 'navi21': its process died of SIGABRT"
     assert said in capsys.readouterr().err
 
 
@@ -699,7 +699,7 @@ def test_without_a_device_the_kernels_can_still_be_compiled():
     assert done.stderr.endswith("; --no-traffic only compiles, which needs no device\n")
     done = audit("--no-traffic", **nowhere)
     assert done.returncode == 0
-    assert "resample_rows" in done.stdout
+    assert "resample_moves" in done.stdout
 
 
 def test_traffic_is_counted_on_a_device_that_runs_kernels():

@@ -7,44 +7,26 @@
 
 layout(local_size_x = 128) in;
 
-layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 1) buffer Dst { uint dst[]; };
 layout(std430, binding = 2) readonly buffer Other { uint other[]; };
-layout(std430, binding = 3) readonly buffer Parameters { uvec4 parameters[]; };
 
 #define PUSH_OTHER
+#define PARAMETERS 3
+#include "buffers.glsl"
 #include "dispatch.glsl"
 #include "axes.glsl"
 #include "elements.glsl"
+#include "destination.glsl"
 #include "types.glsl"
 
 layout(constant_id = 2) const uint SRC_TYPE = 0;  // as numbered in types.glsl
 layout(constant_id = 3) const uint OTHER_TYPE = 0;
 layout(constant_id = 4) const bool NEGATED = false;  // 1 where the numbers are not equal
 
-uint src_offset;
-uint other_offset;
+uint src_word(uint n) { return src[n]; }
+uint other_word(uint n) { return other[n]; }
 
-#define VISIT_AXIS(k) \
-    src_offset += coordinate * SRC(k); \
-    other_offset += coordinate * PAIRS(k).x;
-#include "destination.glsl"
-
-void begin_element() {
-    src_offset = dispatch.src_base;
-    other_offset = dispatch.other_base;
-}
-
-#define LOADED(name) \
-    uvec2 load_##name(uint offset, uint width) { \
-        if (width == 64u) { \
-            return uvec2(name[2u * offset], name[2u * offset + 1u]); \
-        } \
-        uint lanes = 32u / width; \
-        return uvec2(name[offset / lanes] >> (offset % lanes * width) & 0xFFFFFFFFu >> (32u - width), 0u); \
-    }
-LOADED(src)
-LOADED(other)
+DEFINE_LOAD(load_src, src_word)
+DEFINE_LOAD(load_other, other_word)
 
 bool is_zero(uvec2 magnitude) { return (magnitude.x | magnitude.y) == 0u; }
 
@@ -91,13 +73,13 @@ bool is_equal(uvec2 a, uvec2 b) {
     return survive && equal_floats(f64_of(a, SRC_TYPE), f64_of(b, OTHER_TYPE), 0x7FF00000u);
 }
 
-uvec2 element_bits(uint dst_offset) {
-    uvec2 a = load_src(src_offset, width_of(SRC_TYPE));
-    uvec2 b = load_other(other_offset, width_of(OTHER_TYPE));
+uvec2 element_bits(Walk walk) {
+    uvec2 a = load_src(walk.src, width_of(SRC_TYPE));
+    uvec2 b = load_other(dispatch.other_base + walk.pairs.x, width_of(OTHER_TYPE));
     return uvec2(uint(is_equal(a, b) != NEGATED), 0u);
 }
 
 void main() {
     load_axes();
-    write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x);
+    write_piece(invocation_number());
 }

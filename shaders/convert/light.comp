@@ -13,45 +13,28 @@
 
 layout(local_size_x = 128) in;
 
-layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 0) readonly buffer Src4 { vec4 src4[]; };
-layout(std430, binding = 1) buffer Dst { uint dst[]; };
-layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
 layout(std430, binding = 2) readonly buffer Alpha { uint alphas[]; };
-layout(std430, binding = 3) readonly buffer Parameters { uvec4 parameters[]; };
-layout(std430, binding = 3) readonly buffer Table { float words[]; };  // the same buffer as words: one load an entry
 
 #define PUSH_OTHER
+#define PARAMETERS 3
+#include "buffers.glsl"
 #include "dispatch.glsl"
 #include "axes.glsl"
 #include "elements.glsl"
+#include "destination.glsl"
+#include "quads.glsl"
 
 layout(constant_id = 2) const bool TIMES_ALPHA = false;
 layout(constant_id = 3) const uint SRC_BITS = 8;  // of source and alpha; 32: both are f32, mapped back to integers
 layout(constant_id = 4) const bool FOURS = false;
 
-uint src_offset;
-uint alpha_offset;
+uint src_word(uint n) { return src[n]; }
+uint alpha_word(uint n) { return alphas[n]; }
 
-#define VISIT_AXIS(k) \
-    src_offset += coordinate * SRC(k); \
-    alpha_offset += coordinate * PAIRS(k).x;
-#include "destination.glsl"
+DEFINE_LOAD(load_src, src_word)
+DEFINE_LOAD(load_alpha, alpha_word)
 
-void begin_element() {
-    src_offset = dispatch.src_base;
-    alpha_offset = dispatch.other_base;
-}
-
-#define LOADED(name) \
-    uint load_##name(uint offset) { \
-        uint lanes = 32u / SRC_BITS; \
-        return name[offset / lanes] >> (offset % lanes * SRC_BITS) & 0xFFFFFFFFu >> (32u - SRC_BITS); \
-    }
-LOADED(src)
-LOADED(alphas)
-
-float table(uint place) { return words[4u * AXIS_ROW(RANK) + place]; }
+float table(uint place) { return uintBitsToFloat(words[4u * AXIS_ROW(RANK) + place]); }
 
 uint integer_of(float element, float alpha) {
     uint count = 0u;
@@ -62,45 +45,35 @@ uint integer_of(float element, float alpha) {
     return alpha > 0.0 ? count : 0u;
 }
 
-uvec2 element_bits(uint dst_offset) {
-    uint bits = load_src(src_offset);
-    uint alpha = TIMES_ALPHA ? load_alphas(alpha_offset) : 0u;
+// The bits of an element times its alpha, or divided by it.
+uint mapped(uint bits, uint alpha) {
     if (SRC_BITS == 32u) {
-        return uvec2(integer_of(uintBitsToFloat(bits), TIMES_ALPHA ? uintBitsToFloat(alpha) : 1.0), 0u);
+        return integer_of(uintBitsToFloat(bits), TIMES_ALPHA ? uintBitsToFloat(alpha) : 1.0);
     }
     precise float light = table(bits) * (TIMES_ALPHA ? float(alpha) : 1.0);
-    return uvec2(floatBitsToUint(light), 0u);
+    return floatBitsToUint(light);
 }
 
-void write_four(uint index) {
-    begin_element();
-    uint dst_offset = visit_index(index);
-    uvec4 four;
-    if (SRC_BITS == 32u) {
-        vec4 elements = src4[src_offset / 4u];
-        [[unroll]] for (uint n = 0u; n < 4u; ++n) {
-            four[n] = integer_of(elements[n], 1.0);
-        }
-        uvec2 codes = BITS == 8u ? uvec2(four.x | four.y << 8 | four.z << 16 | four.w << 24) : four.xz | four.yw << 16;
-        [[unroll]] for (uint n = 0u; n < 4u / LANES; ++n) {
-            dst[dst_offset / LANES + n] = codes[n];
-        }
-        return;
-    }
-    uint lanes = 32u / SRC_BITS;
+uvec2 element_bits(Walk walk) {
+    uint alpha = TIMES_ALPHA ? load_alpha(dispatch.other_base + walk.pairs.x, SRC_BITS).x : 0u;
+    return uvec2(mapped(load_src(walk.src, SRC_BITS).x, alpha), 0u);
+}
+
+void write_quad(uint index) {
+    Walk walk = walk_to(index);
+    uvec4 four = load_quad(walk.src, SRC_BITS);
     [[unroll]] for (uint n = 0u; n < 4u; ++n) {
-        uint code = src[src_offset / lanes + n / lanes] >> (n % lanes * SRC_BITS) & 0xFFFFFFFFu >> (32u - SRC_BITS);
-        four[n] = floatBitsToUint(table(code));
+        four[n] = mapped(four[n], 0u);
     }
-    dst4[dst_offset / 4u] = four;
+    store_quad(walk.dst, four, BITS);
 }
 
 void main() {
     load_axes();
-    uint piece = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    uint piece = invocation_number();
     if (!FOURS) {
         write_piece(piece);
     } else if (piece < dispatch.pieces) {
-        write_four(piece);
+        write_quad(piece);
     }
 }

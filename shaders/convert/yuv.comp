@@ -1,63 +1,41 @@
 // Converts YUV frames, with chroma at half of the rows and columns, to RGB in fixed point: 4 x 2 pixels an invocation.
 //
 // Axes count chunks of four columns, pairs of rows, and frames. PAIRS(k).x is how far a step moves in the chroma; PAIRS(k).y is 1
-// on the axis of chunks. u_base, v_base: offset of the first sample of each; src_row, dst_row: bytes from row to row; dst_plane:
-// bytes from plane to plane.
+// on the axis of chunks.
 // The factors are integers in units of 2^-20 (Colors in plan/yuv.py). Red of Y = 81, U = 90, V = 240 in BT.601 and limited range:
 // luma (81 - 16) * 1220945 and chroma 1673555 * 112 sum to 266799585; plus 2^19, shifted right by 20, that is 254.
-// last_chunk: the chunk at the end of a row that has only two pixels; its other two are computed from the bytes after
-// the row. 2^32 - 1 if there is none.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
 layout(local_size_x = 128) in;
 
-layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 1) writeonly buffer Dst { uint dst[]; };
-layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
+#include "buffers.glsl"
 
 layout(constant_id = 0) const bool ALIGNED = false;  // every four bytes of luma are one word
 layout(constant_id = 1) const bool INTERLEAVED = true;  // R, G, B lie side by side; otherwise in planes
 layout(constant_id = 2) const uint CHROMA_STEP = 1;  // bytes from sample to sample; 2: U and V alternate
 
 layout(push_constant) uniform Dispatch {
-    uint src_base;
-    uint dst_base;
-    uint pieces;
-    uint u_base;
-    uint v_base;
-    uint src_row;
-    uint dst_row;
-    uint dst_plane;
-    uint last_chunk;
-    int zero;
-    int min_luma;
-    int luma;
-    int v_to_r;
-    int u_to_g;
-    int v_to_g;
-    int u_to_b;
+    uint src_base, dst_base, pieces;
+    uint u_base, v_base;  // offset of the first sample of each chroma
+    uint src_row, dst_row;  // bytes from row to row
+    uint dst_plane;  // bytes from plane to plane
+    uint last_chunk;  // of a row, if it has only two pixels; the other two are computed from the bytes after the row; else 2^32 - 1
+    int zero, min_luma, luma, v_to_r, u_to_g, v_to_g, u_to_b;
 } dispatch;
 
-uint src_offset;
-uvec2 chroma_offset;
-
-#define VISIT_AXIS(k) \
-    src_offset += coordinate * SRC(k); \
-    chroma_offset += coordinate * PAIRS(k);
+#include "group.glsl"
 #include "axes.glsl"
+#include "words.glsl"
 
-uint group_number() { return gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x; }
-
-uint byte_at(uint offset) { return src[offset / 4u] >> 8u * (offset % 4u) & 0xFFu; }
+uint byte_at(uint offset) { return field(src[offset / 4u], offset % 4u, 8u); }
 
 uint four_at(uint offset) {
     uint low = src[offset / 4u];
-    uint bits = 8u * (offset % 4u);
-    if (ALIGNED || bits == 0u) {
+    if (ALIGNED || offset % 4u == 0u) {
         return low;
     }
-    return low >> bits | src[offset / 4u + 1u] << 32u - bits;
+    return funnel(low, src[offset / 4u + 1u], 8u * (offset % 4u));
 }
 
 ivec3 chroma(int u, int v) {
@@ -66,7 +44,7 @@ ivec3 chroma(int u, int v) {
 }
 
 uvec3 pixel(uint four, uint place, ivec3 color) {
-    int y = int(four >> 8u * place & 0xFFu);
+    int y = int(field(four, place, 8u));
     return uvec3(clamp(color + (max(y, dispatch.min_luma) - dispatch.zero) * dispatch.luma >> 20, 0, 255));
 }
 
@@ -90,19 +68,16 @@ void store_row(uint offset, uint four, ivec3 left, ivec3 right) {
 
 void main() {
     load_axes();
-    uint index = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    uint index = invocation_number();
     if (index >= dispatch.pieces) {
         return;
     }
-    src_offset = dispatch.src_base;
-    chroma_offset = uvec2(0u);
-    uint dst_offset = dispatch.dst_base;
-    FOR_COORDINATES_OF_INDEX
-    uint u = dispatch.u_base + chroma_offset.x;
-    uint v = dispatch.v_base + chroma_offset.x;
-    uint next = chroma_offset.y == dispatch.last_chunk ? 0u : CHROMA_STEP;
+    Walk walk = walk_to(index);
+    uint u = dispatch.u_base + walk.pairs.x;
+    uint v = dispatch.v_base + walk.pairs.x;
+    uint next = walk.pairs.y == dispatch.last_chunk ? 0u : CHROMA_STEP;
     ivec3 left = chroma(int(byte_at(u)) - 128, int(byte_at(v)) - 128);
     ivec3 right = chroma(int(byte_at(u + next)) - 128, int(byte_at(v + next)) - 128);
-    store_row(dst_offset, four_at(src_offset), left, right);
-    store_row(dst_offset + dispatch.dst_row, four_at(src_offset + dispatch.src_row), left, right);
+    store_row(walk.dst, four_at(walk.src), left, right);
+    store_row(walk.dst + dispatch.dst_row, four_at(walk.src + dispatch.src_row), left, right);
 }

@@ -19,51 +19,38 @@ layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the sam
 #endif
 
 #include "dispatch.glsl"
+#ifdef INDEX_TABLES
+#define TABLES
+#endif
 #include "axes.glsl"
 #include "elements.glsl"
 #include "selected.glsl"
-
-uint src_offset;
-
-#ifdef PAD
-bool is_inside;
-#define VISIT_AXIS(k) \
-    src_offset += coordinate * SRC(k); \
-    is_inside = is_inside && coordinate - START(k) < COUNT(k);
-#elif defined(FILL)
-#define VISIT_AXIS(k)
-#elif defined(INDEX_TABLES)
-#define VISIT_AXIS(k) src_offset += TABLE(k) == 0 ? coordinate * SRC(k) : words[4 * TABLE(k) + coordinate];
-#else
-#define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
-#endif
-
 #include "destination.glsl"
 
-#ifdef PAD
-void begin_element() {
-    src_offset = dispatch.src_base;
-    is_inside = true;
+#ifdef INDEX_TABLES
+uint src_along(uint k, uint coordinate) {
+    return TABLE(k) == 0 ? coordinate * SRC(k) : words[4 * TABLE(k) + coordinate];
 }
-uvec2 element_bits(uint dst_offset) {
-    uint offset = is_inside ? src_offset : 0u;  // a load of llvmpipe is not skipped
-    uvec2 bits = BITS == 64u ? uvec2(src[2u * offset], src[2u * offset + 1u]) : uvec2(load_bits(offset), 0u);
-    return is_inside ? bits : uvec2(dispatch.low, dispatch.high);
-}
-#elif defined(FILL)
-void begin_element() {}
-uvec2 element_bits(uint dst_offset) { return uvec2(dispatch.low, 0); }
-#else
-void begin_element() { src_offset = dispatch.src_base; }
-uvec2 element_bits(uint dst_offset) { return uvec2(load_bits(src_offset), 0); }
 #endif
 
+uvec2 element_bits(Walk walk) {
+#ifdef PAD
+    uint offset = walk.is_inside ? walk.src : 0u;  // a load of llvmpipe is not skipped
+    uvec2 bits = BITS == 64u ? uvec2(src[2u * offset], src[2u * offset + 1u]) : uvec2(load_bits(offset), 0u);
+    return walk.is_inside ? bits : uvec2(dispatch.low, dispatch.high);
+#elif defined(FILL)
+    return uvec2(dispatch.low, 0);
+#else
+    return uvec2(load_bits(walk.src), 0);
+#endif
+}
+
 #if !defined(FILL) && !defined(INDEX_TABLES)
-// Every word is all elements of the destination, in the order of their indices: nothing is left out or kept.
+// Every word has only elements of the destination, in the order of their indices: no byte is left out or kept.
 layout(constant_id = 2) const bool WHOLE_WORDS = false;
 layout(constant_id = 3) const bool FULL = false;  // every invocation of every group has such a word
 
-// Of the elements of a word only the first one's coordinates come from divisions; the next one is a step further, as an odometer.
+// Only the coordinates of a word's first element come from divisions; each further element is one step on, as in an odometer.
 uint coordinates[MAX_AXES];
 
 #define FIRST_COORDINATE(k) \
@@ -75,9 +62,8 @@ uint coordinates[MAX_AXES];
 
 #define VISIT_COORDINATE(k) \
     IF_AXIS(k) { \
-        uint coordinate = coordinates[k]; \
-        VISIT_AXIS(k) \
-        coordinates[k] = coordinate + carry; \
+        move_along(walk, k, coordinates[k]); \
+        coordinates[k] += carry; \
         carry = coordinates[k] == SIZE(k) ? 1u : 0u; \
         coordinates[k] = carry == 1u ? 0u : coordinates[k]; \
     }
@@ -87,10 +73,10 @@ void write_whole_word(uint word) {
     FOR_AXES_INWARD_OUT(FIRST_COORDINATE)
     uint bits = 0u;
     for (uint lane = 0u; lane < LANES; ++lane) {
-        begin_element();
+        Walk walk = walk_start();
         uint carry = 1u;
         FOR_AXES_INWARD_OUT(VISIT_COORDINATE)
-        bits |= in_lane(element_bits(word * LANES + lane).x, lane);
+        bits |= in_lane(element_bits(walk).x, lane);
     }
     dst[word] = selected(bits, word);
 }

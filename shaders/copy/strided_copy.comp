@@ -6,8 +6,8 @@
 // FILL: the source is not read; a word is dispatch.low, 128 bits are it and dispatch.high in turn, twice.
 // GATHER: the source stays in single words; four of them, lane_stride apart, make one 128-bit store. A slice [::2]
 // has lane_stride 2, a flip -1, a broadcast 0.
-// SCATTER: the other way about: one 128-bit load makes four words of the destination, lane_stride apart. Channels out of
-// a block have the size of a channel. With lane_stride 1, as of a tile's row into packed rows of odd length, see IN_A_ROW.
+// SCATTER: the reverse: one 128-bit load makes four words of the destination, lane_stride apart. Channels out of a block have the
+// size of a channel as lane_stride. With lane_stride 1, as of a tile's row into packed rows of odd length, see IN_A_ROW.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -39,13 +39,7 @@ layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 #endif
 
 #include "dispatch.glsl"
-#ifdef FILL
-#define SRC_BASE 0
-#else
-#define SRC_BASE dispatch.src_base
-#endif
 #ifndef RUN
-#define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
 #include "axes.glsl"
 #endif
 
@@ -57,7 +51,8 @@ layout(constant_id = 0) const bool NEIGHBOURS = false;
 layout(constant_id = 1) const uint EACH = 4;
 
 #ifndef RUN
-// The pieces of an invocation differ along axis 0 alone, whose size is a multiple of theirs: the axes are walked once for all.
+// The pieces of an invocation differ along axis 0 alone, whose size is a multiple of EACH: the axes are walked once for all of them.
+// llvmpipe takes 0.7 to 0.85 of the time.
 // Sizes (12, 5), NEIGHBOURS, EACH 4: piece 16 is coordinates (4, 1), and 17 to 19 are (5, 1) to (7, 1).
 layout(constant_id = 2) const bool TOGETHER = false;
 
@@ -102,8 +97,9 @@ void store(uint offset, ELEMENT element) {
 }
 
 #if defined(GATHER) || defined(SCATTER)
-// Of 16 words of a row, three aligned fours are loaded or stored at once, and the four words around these one by one.
-// Words 3 to 18 of a buffer: the fours are words 4 to 7, 8 to 11 and 12 to 15, and around them lie 16, 17, 18 and 3.
+// Of 16 words of a row, three aligned fours are loaded or stored at once, and the four words around these one by one. For tiles of
+// f32[4091,4077] llvmpipe takes 0.91 of the time with GATHER, and 0.76 with SCATTER.
+// Words 3 to 18 of a buffer: the fours are words 4 to 7, 8 to 11 and 12 to 15, and around them are 16, 17, 18 and 3.
 
 // Word n around the fours, where the 16 begin at `start`.
 uint around(uint start, uint n) {
@@ -168,13 +164,13 @@ void main() {
         index = is_there[n] ? index : dispatch.pieces - 1;
 #endif
 #ifdef RUN
-        src_offset = SRC_BASE + index;
+        src_offset = dispatch.src_base + index;
         dst_offset = dispatch.dst_base + index;
 #else
         if (n == 0 || !TOGETHER) {
-            src_offset = SRC_BASE;
-            dst_offset = dispatch.dst_base;
-            FOR_COORDINATES_OF_INDEX
+            Walk walk = walk_to(index);
+            src_offset = walk.src;
+            dst_offset = walk.dst;
 #if defined(GATHER) || defined(SCATTER)
             if (WORDS_LIE == IN_A_ROW) {  // n is 0: moves the pieces of all n
                 if (is_there[0]) {

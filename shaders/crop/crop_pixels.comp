@@ -4,11 +4,8 @@
 // Both taps of a column are neighbouring pixels, loaded as the two or three words that hold them: with three channels from byte 6
 // on, bytes 6 to 11 are in words 1 and 2. Columns close together share words. The column sums of two source rows are kept: in an
 // enlarged box, the next output row needs only one new source row, or none.
-// A row of a table holds the weights of two neighbours inside the image, the offset of the first one, and flags that say which of
-// them are taps: HAS_FIRST, HAS_SECOND. A neighbour that is not a tap is replaced by `fill`. If the last column of the image is 9
-// and an output has taps 9 and 10, its row names neighbours 8 and 9: 8 stands for 10, with its weight and the value `fill`, and the
-// flag is HAS_SECOND.
-// The column table has whole fours of rows for each box; those after the last column are PAST.
+// The tables are those of crop_resize.comp. The column table has whole fours of rows for each box; the range of those after the last
+// column is PAST.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -24,7 +21,8 @@ layout(constant_id = 9) const bool ALIGNED = false;  // each four of the destina
 
 const uint MOST_CHANNELS = 4;
 const uint COLUMNS = 4;
-const uint HAS_FIRST = 1, HAS_SECOND = 2, PAST = 4;
+const uint PAST = 0xFFFFFFFFu;
+const uint FIRST = 1u, SECOND = 2u, BOTH = 3u, IS_PAST = 4u;  // which of two taps are inside the image
 
 uint fill_bytes;
 float fill_of[MOST_CHANNELS];
@@ -44,9 +42,12 @@ void load_channels(uint first, uvec2 pairs_at) {
     }
 }
 
+uint taps_inside(uint range) { return (is_inside(0u, range) ? FIRST : 0u) | (is_inside(1u, range) ? SECOND : 0u); }
+
 vec2 weights_x[COLUMNS];
 uint offset_x[COLUMNS];
-uint has_x[COLUMNS];
+uint inside_x[COLUMNS];  // taps_inside, or IS_PAST; plus IS_FILL
+uint last_byte_x[COLUMNS];  // the last byte of the pixels inside the image, from the offset on
 
 void load_columns() {
     uint table = tables.x / 4u + table_row.x;
@@ -54,7 +55,13 @@ void load_columns() {
         uvec4 row = parameters[table + x];
         weights_x[x] = uintBitsToFloat(row.xy);
         offset_x[x] = row.z;
-        has_x[x] = row.w;
+        uint inside = taps_inside(row.w);
+        last_byte_x[x] = (inside == BOTH ? 2u : 1u) * CHANNELS - 1u;
+        if (inside == SECOND) {  // the offset is that of the second tap; a sum of two is the same in either order
+            weights_x[x] = weights_x[x].yx;
+            inside = FIRST;
+        }
+        inside_x[x] = row.w == PAST ? IS_PAST : inside | row.w & IS_FILL;
     }
 }
 
@@ -62,12 +69,12 @@ void load_columns() {
 uint low_word, middle_word;
 uint low, middle;
 
-// The bytes of two pixels side by side: the first in x, the second in y. Reads only words that hold some of them. The indices of
-// the words are selects (selected.glsl), which llvmpipe computes for all lanes at once; this saves 5% of the kernel's time.
-uvec2 pixels_at(uint offset) {
+// The bytes of two pixels side by side: the first in x, the second in y. Reads only words that hold some up to `last_byte`. The indices
+// of the words are selects (selected.glsl), which llvmpipe computes for all lanes at once; this saves 5% of the kernel's time.
+uvec2 pixels_at(uint offset, uint last_byte) {
     uint before = low_word;
     uint behind = middle_word;
-    uint last = (offset + 2u * CHANNELS - 1u) / 4u;
+    uint last = (offset + last_byte) / 4u;
     low_word = offset / 4u;
     middle_word = min(low_word + 1u, last);
     if (low_word == behind) {
@@ -99,9 +106,9 @@ Sums line_at(uint offset, bool has_row) {
     low_word = 0xFFFFFFFFu;  // none yet; SwiftShader gets a special case for the first column wrong
     middle_word = 0xFFFFFFFFu;
     [[unroll]] for (uint x = 0u; x < COLUMNS; ++x) {
-        uvec2 pixels = pixels_at(offset + offset_x[x]);
-        pixels.x = has_row && (has_x[x] & HAS_FIRST) != 0u ? pixels.x : fill_bytes;
-        pixels.y = has_row && (has_x[x] & HAS_SECOND) != 0u ? pixels.y : fill_bytes;
+        uvec2 pixels = pixels_at(offset + offset_x[x], last_byte_x[x]);
+        pixels.x = has_row && (inside_x[x] & FIRST) != 0u ? pixels.x : fill_bytes;
+        pixels.y = has_row && (inside_x[x] & SECOND) != 0u ? pixels.y : fill_bytes;
         [[unroll]] for (uint c = 0u; c < MOST_CHANNELS; ++c) {
             if (c < CHANNELS) {
                 precise float first = weights_x[x].x * channel_of(pixels.x, c);
@@ -123,7 +130,7 @@ void write_line(uint at, uint bits[COLUMNS * MOST_CHANNELS]) {
                 uint element = 4u * k + n;
                 uint column = BY_PIXELS ? element / CHANNELS : n;
                 four[n] = bits[MOST_CHANNELS * column + (BY_PIXELS ? element % CHANNELS : k)];
-                if (!ALIGNED && has_x[column] != PAST) {
+                if (!ALIGNED && inside_x[column] != IS_PAST) {
                     dst[at + n] = four[n];
                 }
             }
@@ -151,9 +158,10 @@ void write_lines(uint dst_offset) {
     while (true) {
         uvec4 line = parameters[selected(table, row)];
         ++table;
-        bool has_both = line.w == (HAS_FIRST | HAS_SECOND);
+        uint inside = taps_inside(line.w);
+        bool has_both = inside == BOTH;
         uint first = src_offset + line.z;
-        uint second = first + strides.y;
+        uint second = has_both ? first + strides.y : first;
         uint missing = !keeps || !has_both ? 2u : second == kept ? 0u : first == kept ? 1u : 2u;
         kept = second;
         keeps = has_both;
@@ -161,7 +169,7 @@ void write_lines(uint dst_offset) {
             bool is_second = missing < 2u;
             if (missing != 0u) {
                 upper = lower;
-                lower = line_at(is_second ? second : first, (line.w & (is_second ? HAS_SECOND : HAS_FIRST)) != 0u);
+                lower = line_at(is_second ? second : first, (inside & (is_second ? SECOND : FIRST)) != 0u);
             }
             if (missing < 2u) {
                 break;
@@ -173,7 +181,7 @@ void write_lines(uint dst_offset) {
         [[unroll]] for (uint n = 0u; n < COLUMNS * MOST_CHANNELS; ++n) {
             uint c = n % MOST_CHANNELS;
             if (c < CHANNELS) {
-                bool is_fill = has_x[n / MOST_CHANNELS] == ALL_FILL || line.w == ALL_FILL;
+                bool is_fill = ((inside_x[n / MOST_CHANNELS] | line.w) & IS_FILL) != 0u;
                 precise float of_upper = weights.x * upper.sums[n];
                 precise float of_lower = weights.y * lower.sums[n];
                 precise float sum = of_upper + of_lower;
@@ -199,12 +207,11 @@ void main() {
     if (index >= dispatch.pieces) {
         return;
     }
-    begin_element();
-    uint dst_offset = dispatch.dst_base;
-    FOR_COORDINATES_OF_INDEX
+    Walk walk = walk_to(index);
+    begin_element(walk);
     if (!ALL_CHANNELS) {
         load_channels(channel_and_row & 0xFFFFu, pair_offset);
     }
     load_columns();
-    write_lines(dst_offset);
+    write_lines(walk.dst);
 }

@@ -1,196 +1,282 @@
-// Resizes many boxes of images to the same sizes: nested sums of weighted elements, columns first, then the conversion.
+// Resizes many boxes of images to the same sizes: nested sums of weighted elements, columns first, then the conversion. FIXED: sums
+// of integers, see taps.glsl.
 //
 // Columns and rows each have a table, with a row for every output index of every box: output row 5 of 224 in box 2 is row
 // 2 * 224 + 5 of its table. So each axis says how far a step moves in both tables (TABLE_STEPS), and a row is read once all axes
 // have been visited.
-// A row of a table is a multiple of four words: the weights of its taps, the source offset of the first tap, and the range of taps
-// inside the image: the first in the lower half of the word, the one after the last in the upper half. The other taps are `fill` of
-// their channel. Two taps, the second one inside the image: w0, w1, offset, 1 | 2 << 16. If the last word is ALL_FILL, the elements
-// are `fill` itself, not a sum.
-// Without slots a row has no weights and is two words; an element is moved and converted.
+// A row of a table is a multiple of four words: the weights of its taps, the source offset of the first tap inside the image, and
+// the range of taps inside: the first in the lower half of the word, the one after the last in the upper half. The other taps are
+// `fill` of their channel. Two taps, the second one inside the image: w0, w1, offset of the second, 1 | 2 << 16. The offset may be
+// read even if no tap is inside, so every load is safe, and fill is selected after it. Two flags are added to the range: HELD, all
+// taps read the first one's element; and IS_FILL, elements are `fill` itself, not a sum.
+// A table without weights, that of rows with one slot and both without slots, has rows of two words; its one tap is moved.
 // load_header reads the rest of the header, for columns (x) and rows (y).
+//
+// Elements of 32 bits are made by up to four channels and up to ROWS rows; FIXED to bytes, the channels share one word, whose other
+// bytes belong to no element.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 
 layout(constant_id = 8) const uint TAPS = 0;  // taps of every row of both tables, 2 or 4; 0: the header has their number
-layout(constant_id = 9) const bool BYTES = false;  // the channels of a pixel are adjacent bytes of the source
+layout(constant_id = 9) const uint PIXELS = 0;  // how pixels lie in the source: one of the four constants below
+layout(constant_id = 12) const bool BACKWARDS = false;  // the first channel is the last byte of a pixel
+
+const uint ANYWHERE = 0;  // the channels of a pixel are `lane_stride` apart
+const uint BYTES = 1;  // they are adjacent bytes
+const uint RUN = 2;  // and so are the pixels of neighbouring columns
+const uint WORD = 3;  // they are bytes of one word, from the lowest on
 
 #include "crops.glsl"
 #include "elements.glsl"
 #include "destination.glsl"
 
-// The fill of all channels, loaded before divergent code; see axes.glsl.
-vec4 fill_of_all;
+const uint MOST_ROWS = 4;
+const uint LINES = SLOTS == 1u && BITS == 32u ? ROWS : 1u;  // source rows that are summed along at once
+const uint TOGETHER = TAPS == 2u ? 2u : TAPS == 4u || PIXELS == RUN ? 4u : 1u;  // taps that are loaded at once
 
-// Words of a table row of `count` taps: two without weights; otherwise the weights and two more, rounded up to a multiple of four.
-uint row_words(uint count) { return SLOTS == 0 ? 2u : count + 5u & ~3u; }
+// Rows of tables.
 
-uvec2 fill_of(uint channel) {
-    uint each = SRC_WIDTH == 64u ? 2u : 1u;
-    uint place = fill_at + each * channel;
-    return uvec2(words[place], each == 2u ? words[place + 1u] : 0u);
-}
+struct TableRow {
+    uint at;  // word of the first weight
+    uvec4 begin;  // with TAPS: the first four words
+    uint offset, range;
+};
 
-bool is_inside(uint tap, uint range) { return tap >= (range & 0xFFFFu) && tap < range >> 16; }
-
-// The current table rows of columns (x) and rows (y): the word of their first weight, and the range of their taps inside the image.
-uvec2 row_at;
-uvec2 ranges;
-uvec4 column, line;  // with TAPS != 0: the first four words of these rows
-
-void find_column() {
-    row_at.x = tables.x + table_row.x * row_words(taps.x);
-    if (TAPS != 0u) {
-        column = parameters[row_at.x / 4u];
-        uvec2 others = TAPS == 2u ? column.zw : parameters[row_at.x / 4u + 1u].xy;
-        src_offset += others.x;
-        ranges.x = others.y;
-    } else {
-        uint weights = SLOTS == 0 ? 0u : taps.x;
-        src_offset += words[row_at.x + weights];
-        ranges.x = words[row_at.x + weights + 1u];
+TableRow row_of(uint table, uint number, uint count, bool has_weights) {
+    TableRow row;
+    if (!has_weights) {
+        row.at = table + 2u * number;
+        uvec2 others = pairs[row.at / 2u];
+        row.offset = others.x;
+        row.range = others.y;
+        return row;
     }
-}
-
-uint line_offset;
-
-// Finds the output row that is `below` rows below the first of this invocation.
-void find_line(uint below) {
-    row_at.y = tables.y + (table_row.y + below) * row_words(taps.y);
-    if (TAPS != 0u) {
-        line = parameters[row_at.y / 4u];
-        uvec2 others = TAPS == 2u ? line.zw : parameters[row_at.y / 4u + 1u].xy;
-        line_offset = src_offset + others.x;
-        ranges.y = others.y;
-    } else {
-        uint weights = SLOTS == 0 ? 0u : taps.y;
-        line_offset = src_offset + words[row_at.y + weights];
-        ranges.y = words[row_at.y + weights + 1u];
+    row.at = table + number * (count + 5u & ~3u);
+    if (TAPS == 0u) {
+        row.offset = words[row.at + count];
+        row.range = words[row.at + count + 1u];
+        return row;
     }
+    row.begin = parameters[row.at / 4u];
+    uvec2 others = TAPS == 2u ? row.begin.zw : parameters[row.at / 4u + 1u].xy;
+    row.offset = others.x;
+    row.range = others.y;
+    return row;
 }
 
-bool is_all_fill() { return ranges.x == ALL_FILL || ranges.y == ALL_FILL; }
+// By how many source elements the nearest tap inside the image is after the first.
+uint steps_to(uint tap, uint range) {
+    uint first = first_inside(range), end = max(end_inside(range), first + 1u);
+    return (range & HELD) != 0u ? 0u : clamp(tap, first, end - 1u) - first;
+}
 
-// Weighted elements; weight zero gives NOTHING. Linear weights are never negative and integers never -0.0 or infinite, so their
-// products need no test.
-vec4 times(float weight, vec4 values) {
+// Four weights from `tap` on; zeros after the last.
+FOUR_NUMBERS weights_from(TableRow row, uint tap, uint count) {
+    if (TAPS != 0u) {
+        return weights_of(row.begin);
+    }
+    if (TOGETHER == 1u) {
+        return FOUR_NUMBERS(weight_of(words[row.at + tap]));
+    }
+    uvec4 left = uvec4(count - tap);
+    return weights_of(mix(uvec4(0u), parameters[(row.at + tap) / 4u], greaterThan(left, uvec4(0u, 1u, 2u, 3u))));
+}
+
+// Elements of the source, and fill.
+
+FOUR_NUMBERS fill;  // of all channels of this invocation
+
+FOUR_NUMBERS fill_of_channels(uint first) {
+    FOUR_NUMBERS channels = FOUR_NUMBERS(0);
+    for (uint c = 0u; c < CHANNELS; ++c) {
+        channels[c] = number_of(fill_bits(first + c));
+    }
+    return channels;
+}
+
+FOUR_NUMBERS channels_of(uint bytes) {
+    FOUR_NUMBERS channels = FOUR_NUMBERS(0);
+    [[unroll]] for (uint c = 0u; c < CHANNELS; ++c) {
+        channels[c] = number_of(uvec2(bytes >> 8u * (BACKWARDS ? CHANNELS - 1u - c : c) & 0xFFu, 0u));
+    }
+    return channels;
+}
+
+FOUR_NUMBERS pixel_at(uint offset) {
+    if (PIXELS == WORD) {
+        return channels_of(src[offset / 4u]);
+    }
+    if (PIXELS != ANYWHERE) {
+        uint last = (offset + CHANNELS - 1u) / 4u;
+        return channels_of(funnel(src[offset / 4u], src[last], offset % 4u * 8u));
+    }
+    FOUR_NUMBERS channels = FOUR_NUMBERS(0);
+    for (uint c = 0u; c < CHANNELS; ++c) {
+        channels[c] = number_of(load_src(offset + c * dispatch.lane_stride));
+    }
+    return channels;
+}
+
+// Pixel n of adjacent pixels that begin at run[0]: with three channels, pixel 1 is byte 3 of run[0] and bytes 0 and 1 of run[1].
+FOUR_NUMBERS pixel_of(uint run[4], uint n) {
+    uint byte = n * CHANNELS;
+    return channels_of(funnel(run[byte / 4u], run[min(byte / 4u + 1u, 3u)], byte % 4u * 8u));
+}
+
+// Sums.
+
+// A tap of weight zero adds nothing. Linear weights are never negative and integers never -0.0 or infinite, so their products need
+// no test.
+FOUR_NUMBERS product(uint slot, NUMBER weight, FOUR_NUMBERS values) {
+#ifdef FIXED
+    return slot == 0u ? weight * values : weight * (values >> shift_of(0u)) >> shift_of(1u);
+#else
     precise vec4 products = weight * values;
     return TAPS == 2u && is_integer(SRC_TYPE) || weight != 0.0 ? products : vec4(NOTHING);
+#endif
 }
 
-vec4 fill_of_channels(uint first) {
-    vec4 fill = vec4(0.0);
-    for (uint c = 0u; c < CHANNELS; ++c) {
-        fill[c] = number_of(fill_of(first + c));
-    }
-    return fill;
-}
+TableRow column;
+uint begins[MOST_ROWS];  // the source offset of the first tap inside the image, in each line
+bool has_line[MOST_ROWS];  // the image has that line; otherwise its elements are fill
+uint words_before[MOST_ROWS];  // with RUN: the word loaded last
+QuadSum sums[MOST_ROWS];
+uint weight_count;  // of column taps that count, see taps.glsl
 
-// The elements of CHANNELS neighbouring channels. Three bytes from byte 6 on: the upper half of word 1, and a byte of word 2.
-vec4 channels_at(uint offset) {
-    vec4 values = vec4(0.0);
-    uint bytes = 0u;
-    if (BYTES) {
-        uint shift = offset % 4u * 8u;
-        bytes = src[offset / 4u] >> shift;
-        if (shift + 8u * CHANNELS > 32u) {
-            bytes |= src[offset / 4u + 1u] << 32u - shift;
+void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
+    uint run[4] = uint[4](0u, 0u, 0u, 0u);
+    if (PIXELS == RUN) {
+        // Bytes count from the word of the first tap inside; only the words of taps inside are read.
+        uint inside = max(end_inside(column.range), first_inside(column.range) + 1u) - first_inside(column.range);
+        int last = int((begins[n] % 4u + inside * CHANNELS - 1u) / 4u);
+        int byte = int(begins[n] % 4u) + (int(tap) - int(first_inside(column.range))) * int(CHANNELS);
+        [[unroll]] for (uint part = 0u; part < 4u; ++part) {
+            if (4u * part < TOGETHER * CHANNELS) {
+                uint next = src[begins[n] / 4u + uint(clamp((byte >> 2) + int(part) + 1, 0, last))];
+                run[part] = funnel(words_before[n], next, uint(byte & 3) * 8u);
+                words_before[n] = next;
+            }
         }
     }
-    for (uint c = 0u; c < CHANNELS; ++c) {
-        uvec2 bits = BYTES ? uvec2(bytes >> 8u * c & 0xFFu, 0u) : load_src(offset + c * dispatch.lane_stride);
-        values[c] = number_of(bits);
+    [[unroll]] for (uint k = 0u; k < TOGETHER; ++k) {
+        FOUR_NUMBERS values;
+        if (PIXELS == RUN) {
+            values = pixel_of(run, k);
+        } else {
+            values = pixel_at(begins[n] + steps_to(tap + k, column.range) * strides.x);
+        }
+        add(sums[n], 0u, product(0u, weights[k], has_line[n] && is_inside(tap + k, column.range) ? values : fill));
     }
-    return values;
 }
 
-vec4 all_compensated(vec4 sums, vec4 lost_of_sums, uint weights) {
-    vec4 totals = sums;
-    for (uint c = 0u; c < CHANNELS; ++c) {
-        totals[c] = compensated(sums[c], lost_of_sums[c], weights);
+// The sums along the columns of LINES source rows.
+void sum_lines() {
+    uint count = TAPS != 0u ? TAPS : taps.x;
+    weight_count = 0u;
+    [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
+        if (n < LINES) {
+            sums[n] = NO_QUAD_SUM;
+            words_before[n] = PIXELS == RUN ? src[begins[n] / 4u] : 0u;
+        }
     }
-    return totals;
+    for (uint tap = 0u; tap < count; tap += TOGETHER) {
+        FOUR_NUMBERS weights = weights_from(column, tap, count);
+        [[unroll]] for (uint k = 0u; k < TOGETHER; ++k) {
+            weight_count += counted(0u, weights[k]);
+        }
+        [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
+            if (n < LINES) {
+                add_taps(n, tap, weights);
+            }
+        }
+    }
 }
 
-// The sums of CHANNELS neighbouring channels.
-vec4 sums_of_channels() {
-    uvec2 count = TAPS != 0u ? uvec2(TAPS) : taps;
-    bool is_whole = ranges.x == count.x << 16 && ranges.y == count.y << 16;
-    vec4 fill = vec4(0.0);
-    if (ALL_CHANNELS) {
-        fill = fill_of_all;
-    } else if (!is_whole) {
+// The sum of an output row along columns and rows.
+FOUR_NUMBERS nested_sum(TableRow line) {
+    uint count = TAPS != 0u ? TAPS : taps.y;
+    QuadSum sum = NO_QUAD_SUM;
+    uint line_count = 0u;
+    for (uint y = 0u; y < count; ++y) {
+        begins[0] = src_offset + line.offset + steps_to(y, line.range) * strides.y;
+        has_line[0] = is_inside(y, line.range);
+        sum_lines();
+        NUMBER weight = weight_of(TAPS != 0u ? line.begin[y] : words[line.at + y]);
+        add(sum, 1u, product(1u, weight, result(sums[0], 0u, weight_count)));
+        line_count += counted(1u, weight);
+    }
+    return result(sum, 1u, line_count);
+}
+
+// Elements of the destination.
+
+TableRow line_of(uint below) { return row_of(tables.y, table_row.y + below, taps.y, SLOTS == 2u); }
+
+void find_column() {
+    column = row_of(tables.x, table_row.x, taps.x, SLOTS != 0u);
+    src_offset += column.offset;
+    if (!ALL_CHANNELS) {
         fill = fill_of_channels(channel_and_row & 0xFFFFu);
     }
-    precise vec4 sums = vec4(NOTHING);
-    precise vec4 lost_of_sums = vec4(0.0);
-    uint weights_y = 0u;
-    for (uint y = 0u; y < count.y; ++y) {
-        bool has_row = is_inside(y, ranges.y);
-        precise vec4 inner = vec4(NOTHING);
-        precise vec4 lost_of_inner = vec4(0.0);
-        uint weights_x = 0u;
-        for (uint x = 0u; x < count.x; ++x) {
-            vec4 values = fill;
-            if (has_row && is_inside(x, ranges.x)) {
-                values = channels_at(line_offset + x * strides.x + y * strides.y);
-            }
-            float weight = weight_of(TAPS != 0u ? column[x] : words[row_at.x + x]);
-            vec4 addend = times(weight, values);
-            precise vec4 total = inner + addend;
-            if (is_long(0u)) {
-                lost_of_inner = lost_of_inner + lost(inner, addend, total);
-                weights_x += weight == 0.0 ? 0u : 1u;
-            }
-            inner = total;
-        }
-        float weight = weight_of(TAPS != 0u ? line[y] : words[row_at.y + y]);
-        vec4 addend = times(weight, is_long(0u) ? all_compensated(inner, lost_of_inner, weights_x) : inner);
-        precise vec4 total = sums + addend;
-        if (is_long(1u)) {
-            lost_of_sums = lost_of_sums + lost(sums, addend, total);
-            weights_y += weight == 0.0 ? 0u : 1u;
-        }
-        sums = total;
-    }
-    if (is_long(1u)) {
-        sums = all_compensated(sums, lost_of_sums, weights_y);
-    }
-    return is_all_fill() ? fill : sums;  // selected at the end: after an early return, every load costs more
 }
 
-uvec2 moved_bits(uint c) {
-    bool is_filled = is_all_fill() || !is_inside(0u, ranges.x) || !is_inside(0u, ranges.y);
-    if (is_filled) {
-        return fill_of((channel_and_row & 0xFFFFu) + c);
-    }
-    return load_src(line_offset + c * dispatch.lane_stride);
+bool is_fill(TableRow line) { return ((column.range | line.range) & IS_FILL) != 0u; }
+
+// The bits of channel `c` of an element that is moved.
+uvec2 moved_bits(TableRow line, uint c) {
+    bool has_element = !is_fill(line) && is_inside(0u, column.range) && is_inside(0u, line.range);
+    uvec2 bits = load_src(src_offset + line.offset + c * dispatch.lane_stride);
+    return has_element ? bits : fill_bits((channel_and_row & 0xFFFFu) + c);
 }
 
-void load_channels() {
-    if (ALL_CHANNELS) {
-        fill_of_all = SLOTS == 0 ? vec4(0.0) : fill_of_channels(0u);
-        load_pairs();
-    }
-}
-
-// The destination element of channel `c` of this invocation.
-uvec2 bits_of_channel(vec4 sums, uint c) {
+uvec2 converted_channel(FOUR_NUMBERS sum, TableRow line, uint c) {
     vec2 src_pair, dst_pair;
     pairs_of_channel(c, src_pair, dst_pair);
-    if (SLOTS != 0) {
-        return converted_f32(bits_of_sum(sums[c]), uvec2(0u), src_pair, dst_pair);
+#ifdef FIXED
+    int number = is_fill(line) ? fill[c] : number_of_sum(sum[c]);
+    if (STEPS == 0u && is_integer(DST_TYPE)) {
+        return integer_of_integer(uvec2(uint(number), 0u), S32, DST_TYPE, (ROUNDING & SATURATES) != 0u);
     }
-    uvec2 bits = moved_bits(c);
+    return converted_f32(floatBitsToUint(float(number)), uvec2(0u), src_pair, dst_pair);
+#else
+    if (SLOTS != 0u) {
+        return converted_f32(bits_of_sum(is_fill(line) ? fill[c] : sum[c]), uvec2(0u), src_pair, dst_pair);
+    }
+    uvec2 bits = moved_bits(line, c);
     return STEPS == 0u && SRC_TYPE == DST_TYPE ? bits : converted(bits, uvec2(0u), src_pair, dst_pair);
+#endif
 }
 
-vec4 sums_if_any() { return SLOTS == 0 ? vec4(0.0) : sums_of_channels(); }
+void write_pixel(uint offset, FOUR_NUMBERS sum, TableRow line) {
+    uint word = 0u;
+    [[unroll]] for (uint c = 0u; c < CHANNELS; ++c) {
+        uint bits = converted_channel(sum, line, c).x;
+        if (DST_WIDTH == 8) {
+            word |= (bits & 0xFFu) << 8u * c;
+        } else {
+            dst[offset + c * dispatch.lane_dst] = bits;
+        }
+    }
+    if (DST_WIDTH == 8) {
+        dst[offset] = word;
+    }
+}
 
-uvec2 element_bits(uint dst_offset) {
+uvec2 element_bits(Walk walk) {
+    begin_element(walk);
     find_column();
-    find_line(0u);
-    return bits_of_channel(sums_if_any(), 0u);
+    TableRow line = line_of(0u);
+    FOUR_NUMBERS sum = FOUR_NUMBERS(0);
+    if (SLOTS == 2u) {
+        sum = nested_sum(line);
+    } else if (SLOTS == 1u) {
+        begins[0] = src_offset + line.offset;
+        has_line[0] = is_inside(0u, line.range);
+        sum_lines();
+        sum = result(sums[0], 0u, weight_count);
+    }
+    return converted_channel(sum, line, 0u);
 }
 
 // Writes up to ROWS rows of one column. Rows 4 to 6 of 7, with three channels: nine elements.
@@ -198,29 +284,46 @@ void write_rows(uint piece) {
     if (piece >= dispatch.pieces) {
         return;
     }
-    begin_element();
-    uint row_begin = visit_index(piece);
+    Walk walk = walk_to(piece);
+    begin_element(walk);
+    uint dst_offset = walk.dst;
     find_column();
-    uint row = channel_and_row >> 16;
-    uint count = min(ROWS, dispatch.box_rows - row);
-    for (uint below = 0u; below < count; ++below) {
-        find_line(below);
-        vec4 sums = sums_if_any();
-        uint dst_offset = row_begin;
-        for (uint c = 0u; c < CHANNELS; ++c) {
-            dst[dst_offset] = bits_of_channel(sums, c).x;
-            dst_offset += dispatch.lane_dst;
+    uint count = min(ROWS, dispatch.box_rows - (channel_and_row >> 16));
+    if (SLOTS != 1u) {
+        for (uint below = 0u; below < count; ++below) {
+            TableRow line = line_of(below);
+            write_pixel(dst_offset, SLOTS == 0u ? FOUR_NUMBERS(0) : nested_sum(line), line);
+            dst_offset += dispatch.row_dst;
         }
-        row_begin += dispatch.row_dst;
+        return;
+    }
+    TableRow lines[MOST_ROWS];
+    [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
+        if (n < ROWS) {
+            lines[n] = line_of(min(n, count - 1u));
+            begins[n] = src_offset + lines[n].offset;
+            has_line[n] = is_inside(0u, lines[n].range);
+        }
+    }
+    sum_lines();
+    [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
+        if (n < ROWS) {
+            if (n < count) {
+                write_pixel(dst_offset + n * dispatch.row_dst, result(sums[n], 0u, weight_count), lines[n]);
+            }
+        }
     }
 }
 
 void main() {
     load_axes();
     load_header();
-    load_channels();
-    uint piece = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-    if (ROWS > 1u || CHANNELS > 1u) {
+    if (ALL_CHANNELS) {
+        fill = SLOTS == 0u ? FOUR_NUMBERS(0) : fill_of_channels(0u);
+        load_pairs();
+    }
+    uint piece = invocation_number();
+    if (BITS == 32u) {
         write_rows(piece);
     } else {
         write_piece(piece);

@@ -21,7 +21,15 @@ layout(constant_id = 11) const uint ROWS = 1;  // rows that an invocation makes,
 
 uint old_word(uint word) { return 0u; }  // boxes are never added to the destination
 
-const uint ALL_FILL = 0xFFFFFFFFu;  // the last word of a table row whose elements are `fill`
+// The range of a table row, its last word; crop_resize.comp says what it has.
+const uint TAP_BITS = 0xFFFu;
+const uint HELD = 0x8000u, IS_FILL = 0x80000000u;
+
+uint first_inside(uint range) { return range & TAP_BITS; }
+
+uint end_inside(uint range) { return range >> 16u & TAP_BITS; }
+
+bool is_inside(uint tap, uint range) { return tap >= first_inside(range) && tap < end_inside(range); }
 
 uint fill_at;  // index in `words` of the fill of channel 0
 uvec2 taps, strides, tables;  // of columns (x), rows (y): taps of a row, source elements from tap to tap, table's first word
@@ -35,28 +43,26 @@ void load_header() {
     strides = places.yw;
 }
 
+uvec2 fill_bits(uint channel) {
+    uint each = SRC_WIDTH == 64u ? 2u : 1u;
+    uint place = fill_at + each * channel;
+    return uvec2(words[place], each == 2u ? words[place + 1u] : 0u);
+}
+
 uint src_offset;
 uint channel_and_row;  // of the first element: its channel in the lower half, the row of its box in the upper half
 uvec2 pair_offset;
 uvec2 table_row;
 
-void begin_element() {
-    src_offset = dispatch.src_base;
-    pair_offset = uvec2(dispatch.src_pairs, dispatch.dst_pairs);
-    channel_and_row = 0u;
-    table_row = uvec2(0u);
-}
-
-#define TABLE_STEPS(k) uvec2(axis_walk[k].w, axis_more[k].x)
-#define CHANNEL_AND_ROW_STEP(k) axis_more[k].w
-#define VISIT_AXIS(k) \
-    src_offset += coordinate * SRC(k); \
-    channel_and_row += coordinate * CHANNEL_AND_ROW_STEP(k); \
-    table_row += coordinate * TABLE_STEPS(k); \
-    if (has(SRC_PAIRS | DST_PAIRS)) { \
-        pair_offset += coordinate * PAIRS(k); \
-    }
+#define BOXES
 #include "axes.glsl"
+
+void begin_element(Walk walk) {
+    src_offset = walk.src;
+    pair_offset = walk.pairs;
+    channel_and_row = walk.channel_and_row;
+    table_row = walk.table_row;
+}
 
 // The pairs of all channels, loaded before divergent code; see axes.glsl.
 vec2 src_pairs_of[4];

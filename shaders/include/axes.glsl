@@ -9,16 +9,24 @@
 //   table has weights.
 // PAIRS(k), with SCALES: how many (scale, zero point) pairs a step moves, for the source (x) and the destination (y).
 // START(k), COUNT(k), with PAD: the first coordinate along the axis that has an element of the source, and how many have one.
+// With BOXES, word 3 of the first row of an axis and word 0 of the third say how far a step moves in the tables of columns and of
+//   rows, and word 3 of the third how far among the channels and, in the upper half, the rows of a box.
 // In the storage buffer `parameters`, each axis is three rows, after two rows of header. RANK, the number of axes, is a
 // specialization constant.
 // DIVIDE_BY_SIZE and DIVIDE_BY_DST are exact for dividends below 2^31.
 //
-// This file depends on the global declaration of `parameters` (rows of uvec4), and on VISIT_AXIS(k), which the kernel defines to
-// use `coordinate`, the coordinate along axis k.
+// This file depends on the global declarations of `parameters` (rows of uvec4) and `dispatch`. A kernel may define before it:
+// SKIPPED_AXES: bit k says that an index has no coordinate along axis k. The kernel has the coordinate from elsewhere, such as the
+//   row of a block, and adds it with move_along.
+// TABLES: src_along is the kernel's own, and reads tables.
 
 #define MAX_AXES 12
 
 layout(constant_id = 15) const uint RANK = 0;
+
+#ifndef SKIPPED_AXES
+#define SKIPPED_AXES 0u
+#endif
 
 #include "division.glsl"
 
@@ -26,6 +34,7 @@ layout(constant_id = 15) const uint RANK = 0;
 uvec4 axis_walk[MAX_AXES];
 uvec4 axis_divisors[MAX_AXES];
 uvec4 axis_more[MAX_AXES];
+uvec4 divisors;  // the second row of the header: two divisions that a family of kernels has
 #define SIZE(k) axis_walk[k].x
 #define SRC(k) axis_walk[k].y
 #define DST(k) axis_walk[k].z
@@ -44,8 +53,10 @@ uvec4 axis_more[MAX_AXES];
 #define FOR_AXES_OUTWARD_IN(VISIT) \
     VISIT(11) VISIT(10) VISIT(9) VISIT(8) VISIT(7) VISIT(6) VISIT(5) VISIT(4) VISIT(3) VISIT(2) VISIT(1) VISIT(0)
 
-// Loads all axes. Call it before any divergent code: llvmpipe then loads each word once for all invocations, not once for each.
+// Loads all axes. Call it before any divergent code: llvmpipe loads a uniform value once per group while all lanes are active, but
+// once per lane after a divergent return.
 void load_axes() {
+    divisors = parameters[1];
 #define LOAD_AXIS(k) \
     IF_AXIS(k) { \
         axis_walk[k] = parameters[AXIS_ROW(k)]; \
@@ -55,15 +66,76 @@ void load_axes() {
     FOR_AXES_INWARD_OUT(LOAD_AXIS)
 }
 
-// Splits `index` into coordinates, visits each axis, and adds up the destination offset.
-// Sizes (3, 4), index 7: 7 - 4 * (7 / 4) = 3 on axis 0; the rest, 1, is the coordinate on axis 1. The outermost axis needs no
-// division.
+// Where coordinates lead: the element offsets on both sides, and the pairs. Axes of sizes (3, 4), source strides (4, 1) and
+// destination strides (1, 3), bases 0: index 7 has the coordinates (1, 2), so src is 1 * 4 + 2 * 1 = 6 and dst 1 * 1 + 2 * 3 = 7.
+struct Walk {
+    uint src, dst;
+    uvec2 pairs;  // places in `pairs` with SCALES; otherwise the sums of the coordinates times PAIRS(k)
+    uint first;  // the coordinate along axis 0
+#ifdef PAD
+    bool is_inside;  // every coordinate has an element of the source
+#endif
+#ifdef BOXES
+    uvec2 table_row;  // of the tables of columns and of rows
+    uint channel_and_row;  // the channel in the lower half, the row of its box in the upper half
+#endif
+};
+
+Walk walk_start() {
+    Walk walk;
+#ifdef FILL
+    walk.src = 0u;
+#else
+    walk.src = dispatch.src_base;
+#endif
+    walk.dst = dispatch.dst_base;
+    walk.first = 0u;
+#ifdef SCALES
+    walk.pairs = uvec2(dispatch.src_pairs, dispatch.dst_pairs);
+#else
+    walk.pairs = uvec2(0u);
+#endif
+#ifdef PAD
+    walk.is_inside = true;
+#endif
+#ifdef BOXES
+    walk.table_row = uvec2(0u);
+    walk.channel_and_row = 0u;
+#endif
+    return walk;
+}
+
+// The source elements from coordinate 0 to `coordinate` along axis k.
+#ifdef TABLES
+uint src_along(uint k, uint coordinate);
+#else
+uint src_along(uint k, uint coordinate) { return coordinate * SRC(k); }
+#endif
+
+void move_along(inout Walk walk, uint k, uint coordinate) {
+    walk.src += src_along(k, coordinate);
+    walk.dst += coordinate * DST(k);
+    walk.pairs += coordinate * PAIRS(k);
+    walk.first = k == 0u ? coordinate : walk.first;
+#ifdef PAD
+    walk.is_inside = walk.is_inside && coordinate - START(k) < COUNT(k);
+#endif
+#ifdef BOXES
+    walk.table_row += coordinate * uvec2(axis_walk[k].w, axis_more[k].x);
+    walk.channel_and_row += coordinate * axis_more[k].w;
+#endif
+}
+
+// Splits an index into coordinates, innermost first: index 7 of sizes (3, 4) is 7 - 3 * (7 / 3) = 1 along axis 0, and the rest, 2,
+// is the coordinate along axis 1. The outermost axis needs no division.
+Walk walk_to(uint index) {
+    Walk walk = walk_start();
 #define NEXT_COORDINATE(k) \
-    IF_AXIS(k) { \
+    if (RANK > k && (SKIPPED_AXES >> k & 1u) == 0u) { \
         uint rest = k + 1 == RANK ? 0u : DIVIDE_BY_SIZE(index, k); \
-        uint coordinate = index - rest * SIZE(k); \
-        dst_offset += coordinate * DST(k); \
-        VISIT_AXIS(k) \
+        move_along(walk, k, index - rest * SIZE(k)); \
         index = rest; \
     }
-#define FOR_COORDINATES_OF_INDEX FOR_AXES_INWARD_OUT(NEXT_COORDINATE)
+    FOR_AXES_INWARD_OUT(NEXT_COORDINATE)
+    return walk;
+}

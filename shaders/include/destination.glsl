@@ -7,11 +7,19 @@
 // Otherwise an invocation writes one element, with atomics if elements share words. Used for interleaved strides, and where
 //   holes outnumber elements.
 //
-// This file depends on axes.glsl, dispatch.glsl, elements.glsl and two functions of the kernel:
-//   void begin_element()                 called before the axes of an element are visited
-//   uvec2 element_bits(uint dst_offset)  called after that: the bits of the element
+// This file depends on axes.glsl, dispatch.glsl, elements.glsl and a function of the kernel:
+//   uvec2 element_bits(Walk walk)   the bits of the element that the coordinates lead to
 layout(constant_id = 1) const bool OWN_WORDS = false;
 
+uvec2 element_bits(Walk walk);
+
+// The walk to the element at an offset of the destination; false if there is none.
+bool walk_to_offset(uint offset, out Walk walk) {
+    walk = walk_start();
+    if (offset < dispatch.dst_base) {
+        return false;
+    }
+    uint rest = offset - dispatch.dst_base;
 #define OFFSET_TO_COORDINATE(k) \
     IF_AXIS(k) { \
         uint coordinate = DST(k) == 1 ? rest : DIVIDE_BY_DST(rest, k); \
@@ -19,35 +27,19 @@ layout(constant_id = 1) const bool OWN_WORDS = false;
             return false; \
         } \
         rest -= coordinate * DST(k); \
-        VISIT_AXIS(k) \
+        move_along(walk, k, coordinate); \
     }
-
-uint visit_index(uint index) {
-    uint dst_offset = dispatch.dst_base;
-    FOR_COORDINATES_OF_INDEX
-    return dst_offset;
-}
-
-bool visit_offset(uint offset) {
-    if (offset < dispatch.dst_base) {
-        return false;
-    }
-    uint rest = offset - dispatch.dst_base;
     FOR_AXES_OUTWARD_IN(OFFSET_TO_COORDINATE)
     return rest == 0;
 }
-
-void begin_element();
-uvec2 element_bits(uint dst_offset);
 
 void write_owned_word(uint word) {
     uint bits = 0;
     uint mask = 0;
     for (uint lane = 0; lane < LANES; ++lane) {
-        begin_element();
-        uint dst_offset = word * LANES + lane;
-        if (visit_offset(dst_offset)) {
-            bits |= in_lane(element_bits(dst_offset).x, lane);
+        Walk walk;
+        if (walk_to_offset(word * LANES + lane, walk)) {
+            bits |= in_lane(element_bits(walk).x, lane);
             mask |= in_lane(ELEMENT_MASK, lane);
         }
     }
@@ -61,8 +53,7 @@ void write_piece(uint piece) {
     if (OWN_WORDS) {
         write_owned_word(dispatch.first_word + piece);
     } else {
-        begin_element();
-        uint dst_offset = visit_index(piece);
-        store_element_shared(dst_offset, element_bits(dst_offset));
+        Walk walk = walk_to(piece);
+        store_element_shared(walk.dst, element_bits(walk));
     }
 }

@@ -1,4 +1,4 @@
-// Push constants of every kernel except the transposes and yuv.comp, and the number of a work group.
+// Push constants of every kernel except the transposes and yuv.comp.
 //
 // The words in the middle depend on the family of kernels, which a kernel selects by a #define: a name never has two meanings.
 // The plans give them by these names, and KernelSpec.of (restride/kernel/spec.py) puts them in this order.
@@ -36,25 +36,18 @@ layout(push_constant) uniform Dispatch {
 #endif
 #endif
 #ifdef SCALES
-    uint src_pairs;  // index in `pairs` of the pair of element 0, for the source and for the destination
-    uint dst_pairs;
-    float src_scale;  // scale and zero point of all elements, for a side without pairs
-    float src_zero_point;
-    float dst_scale;
-    float dst_zero_point;
+    uint src_pairs, dst_pairs;  // index in `pairs` of the pair of element 0, for the source and for the destination
+    float src_scale, src_zero_point, dst_scale, dst_zero_point;  // of all elements, for a side without pairs
     float sum_scale;
 #if defined(PUSH_CHANNELS)
-    uint src_pair_lane;  // pairs from channel to channel of an invocation
-    uint dst_pair_lane;
+    uint src_pair_lane, dst_pair_lane;  // pairs from channel to channel of an invocation
     uint lane_dst;  // destination elements from channel to channel
     uint box_rows;  // rows in a box
     uint row_dst;   // destination elements from row to row
 #elif defined(PUSH_PLANES)
-    uint src_pair_lane;  // pairs from element to element of a four
-    uint dst_pair_lane;
+    uint src_pair_lane, dst_pair_lane;  // pairs from element to element of a four
     uint plane_stride;  // destination elements from plane to plane
-    uint src_pair_plane;  // pairs from plane to plane
-    uint dst_pair_plane;
+    uint src_pair_plane, dst_pair_plane;  // pairs from plane to plane
 #else
     uint unused_12, unused_13, unused_14, unused_15, unused_16;
 #endif
@@ -63,6 +56,4 @@ layout(push_constant) uniform Dispatch {
 #endif
 } dispatch;
 
-// The number of this work group, row by row: a dispatch has at most 65,535 groups along x, so larger ones continue along y.
-// With 8 groups along x, group (3, 2) is number 2 * 8 + 3 = 19; its first invocation of 128 is number 19 * 128 = 2432.
-uint group_number() { return gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x; }
+#include "group.glsl"

@@ -3,11 +3,13 @@
 // Little-endian, as in numpy: u8 element 6 is bits 16..23 of word 1 (6 / 4 = 1, 8 * (6 % 4) = 16).
 // This file depends on the global declarations of `src` and `dst` (uint[]).
 
+#include "words.glsl"
+
 layout(constant_id = 0) const uint BITS = 32;  // bits of one element: 8, 16 or 32, and 64 in element_pad and kernels that convert
 const uint LANES = BITS > 32 ? 1 : 32 / BITS;  // elements in a word
 const uint ELEMENT_MASK = BITS > 32 ? 0xFFFFFFFFu : 0xFFFFFFFFu >> (32 - BITS);
 
-uint load_bits(uint offset) { return (src[offset / LANES] >> (offset % LANES * BITS)) & ELEMENT_MASK; }
+uint load_bits(uint offset) { return field(src[offset / LANES], offset % LANES, BITS); }
 
 uint in_lane(uint bits, uint lane) { return bits << (lane * BITS); }
 

@@ -10,6 +10,7 @@
 #define SCALES
 #include "dispatch.glsl"
 #include "types.glsl"
+#include "words.glsl"
 
 layout(constant_id = 2) const uint SRC_TYPE = 0;  // as numbered in types.glsl
 layout(constant_id = 3) const uint DST_TYPE = 0;
@@ -186,25 +187,15 @@ uvec2 converted(uvec2 bits, uvec2 old, vec2 src_pair, vec2 dst_pair) {
 
 // ---- loads of elements of any width by offset; elements.glsl stores elements that share words
 
-uvec2 load_src(uint offset) {
-    if (SRC_WIDTH == 64u) {
-        return uvec2(src[2u * offset], src[2u * offset + 1u]);
-    }
-    uint lanes = 32u / SRC_WIDTH;
-    return uvec2(src[offset / lanes] >> (offset % lanes * SRC_WIDTH) & 0xFFFFFFFFu >> (32u - SRC_WIDTH), 0u);
-}
+uint src_word(uint n) { return src[n]; }
+
+DEFINE_LOAD(load_bits_of_src, src_word)
+uvec2 load_src(uint offset) { return load_bits_of_src(offset, SRC_WIDTH); }
 
 // Loads a word of the destination. The kernel defines it, and knows whether other invocations may write that word meanwhile.
 uint old_word(uint word);
 
+DEFINE_LOAD(load_bits_of_old, old_word)
+
 // The destination's old element, if a sum reads it; otherwise 0.
-uvec2 load_old(uint offset) {
-    if (!has(SUM)) {
-        return uvec2(0u);
-    }
-    if (DST_WIDTH == 64u) {
-        return uvec2(old_word(2u * offset), old_word(2u * offset + 1u));
-    }
-    uint lanes = 32u / DST_WIDTH;
-    return uvec2(old_word(offset / lanes) >> (offset % lanes * DST_WIDTH) & 0xFFFFFFFFu >> (32u - DST_WIDTH), 0u);
-}
+uvec2 load_old(uint offset) { return has(SUM) ? load_bits_of_old(offset, DST_WIDTH) : uvec2(0u); }

@@ -1,7 +1,14 @@
 // Returns `word`, by a select that the compiler cannot fold: it does not know that no offset is 2^32 - 1, unless it sees that the
-// offset is a multiple of something. For words about to be stored, and the indices of loads and stores.
+// offset is a multiple of something. Kernels use it for words about to be stored, and for the indices of loads and stores.
 //
 // llvmpipe loads and stores lane by lane, and LLVM moves the last operations before that into the same loop, where it fetches each
 // operand from memory. It executes a select for all lanes at once: with it, f16 to f32 takes 0.8 of the time, bytes of pixels to
 // planes 0.65.
+#ifndef SELECTED_GLSL
+#define SELECTED_GLSL
 uint selected(uint word, uint offset) { return offset != 0xFFFFFFFFu ? word : 0u; }
+uvec4 selected(uvec4 words, uint offset) {
+    return uvec4(selected(words.x, offset), selected(words.y, offset), selected(words.z, offset), selected(words.w, offset));
+}
+
+#endif

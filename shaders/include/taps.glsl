@@ -56,11 +56,7 @@ int number_of_sum(int sum) {
 
 bool is_long(uint slot) { return false; }
 
-int lost(int sum, int addend, int total) { return 0; }
-
-ivec4 lost(ivec4 sum, ivec4 addend, ivec4 total) { return ivec4(0); }
-
-int compensated(int sum, int lost_of_sum, uint weights) { return sum; }
+int compensated(int sum, int lost_of_sum, uint weight_count) { return sum; }
 
 uvec2 converted_sum(int sum, uint dst_offset, uvec2 pair_offset) {
     // -2 in 16 bits is 0xFFFE alone: the other half of the word belongs to a neighbour.
@@ -95,29 +91,12 @@ float weighted(uint slot, float weight, float value) { return weighted(weight, v
 
 bool is_long(uint slot) { return (SLOTS_AND_KIND & LONG << slot) != 0u; }
 
-// What the addition lost: sum + addend equals total + lost exactly (Knuth, TAOCP 2, 4.2.2). 2^24 + 1 rounds to 2^24 and loses 1.
-float lost(float sum, float addend, float total) {
-    precise float added = total - sum;
-    precise float of_sum = sum - (total - added);
-    precise float of_addend = addend - added;
-    precise float both = of_sum + of_addend;
-    return both;
-}
-
-vec4 lost(vec4 sum, vec4 addend, vec4 total) {
-    precise vec4 added = total - sum;
-    precise vec4 of_sum = sum - (total - added);
-    precise vec4 of_addend = addend - added;
-    precise vec4 both = of_sum + of_addend;
-    return both;
-}
-
 // `sum` plus what it lost, if it has more than SHORT_SUM taps of nonzero weight. -0.0, which loses 0, and an infinite sum, which
 // loses NaN, stay as they are.
-float compensated(float sum, float lost_of_sum, uint weights) {
+float compensated(float sum, float lost_of_sum, uint weight_count) {
     uint exponent = floatBitsToUint(lost_of_sum) & 0x7F800000u;
     precise float total = sum + lost_of_sum;
-    return weights <= SHORT_SUM || lost_of_sum == 0.0 || exponent == 0x7F800000u ? sum : total;
+    return weight_count <= SHORT_SUM || lost_of_sum == 0.0 || exponent == 0x7F800000u ? sum : total;
 }
 
 // The bits of a sum; in a gradient -0.0 becomes 0.0. Compares bits, because llvmpipe leaves out an addition of 0.0.
@@ -133,3 +112,51 @@ uvec2 converted_sum(float sum, uint dst_offset, uvec2 pair_offset) {
 }
 
 #endif
+
+// A sum in registers: the total, and for a long slot the sum of what its additions lost. Sum holds one number, QuadSum four.
+//
+// If 1.0 is added twice to 2^24, the total stays 2^24 and 1 is lost each time: lost is 2, and with more than SHORT_SUM weights the
+// result is 2^24 + 2.
+//     Sum sum = NO_SUM;
+//     uint weight_count = 0u;
+//     for each tap:
+//         add(sum, slot, weighted(slot, weight, value));
+//         weight_count += counted(slot, weight);
+//     result(sum, slot, weight_count)
+//
+// `both` is what an addition lost: sum + addend equals total + both exactly (Knuth, TAOCP 2, 4.2.2).
+#define DEFINE_SUM(SUM, NUMBERS) \
+    struct SUM { \
+        NUMBERS total, lost; \
+    }; \
+    void add(inout SUM sum, uint slot, NUMBERS addend) { \
+        precise NUMBERS total = sum.total + addend; \
+        if (is_long(slot)) { \
+            precise NUMBERS added = total - sum.total; \
+            precise NUMBERS of_sum = sum.total - (total - added); \
+            precise NUMBERS of_addend = addend - added; \
+            precise NUMBERS both = of_sum + of_addend; \
+            precise NUMBERS lost = sum.lost + both; \
+            sum.lost = lost; \
+        } \
+        sum.total = total; \
+    }
+DEFINE_SUM(Sum, NUMBER)
+DEFINE_SUM(QuadSum, FOUR_NUMBERS)
+
+const Sum NO_SUM = Sum(NOTHING, 0);
+const QuadSum NO_QUAD_SUM = QuadSum(FOUR_NUMBERS(NOTHING), FOUR_NUMBERS(0));
+
+// 1 for a weight that counts among those of a long sum.
+uint counted(uint slot, NUMBER weight) { return is_long(slot) && weight != 0 ? 1u : 0u; }
+
+NUMBER result(Sum sum, uint slot, uint weight_count) {
+    return is_long(slot) ? compensated(sum.total, sum.lost, weight_count) : sum.total;
+}
+
+FOUR_NUMBERS result(QuadSum sums, uint slot, uint weight_count) {
+    for (uint n = 0u; n < 4u; ++n) {
+        sums.total[n] = result(Sum(sums.total[n], sums.lost[n]), slot, weight_count);
+    }
+    return sums.total;
+}

@@ -10,17 +10,10 @@
 
 layout(local_size_x = 128) in;
 
-layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 1) buffer Dst { uint dst[]; };
-layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer as words: tables
-layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and as pairs (scale, zero point)
-
+#include "buffers.glsl"
 #include "scales.glsl"
 #include "taps.glsl"
 
-uint src_offset;
-uvec2 pair_offset;
 uvec3 taps[3];  // for each slot: number of taps, source elements from tap to tap, word of the first weight
 
 // Compilers put an array into memory that is written at a variable index.
@@ -30,100 +23,58 @@ void set_taps(uint slot, uvec3 of_slot) {
     taps[2] = slot == 2 ? of_slot : taps[2];
 }
 
-void begin_element() {
-    src_offset = dispatch.src_base;
-    pair_offset = uvec2(dispatch.src_pairs, dispatch.dst_pairs);
-}
-
-#define VISIT_AXIS(k) \
-    if (TABLE(k) == 0) { \
-        src_offset += coordinate * SRC(k); \
-    } else if (SLOTS == 0) { \
-        src_offset += words[4 * TABLE(k) + coordinate]; \
-    } else { \
-        uint count = SLOT(k) >> 2; \
-        uint row = 4 * (TABLE(k) + coordinate * rows_of_taps(count)); \
-        src_offset += words[row + count]; \
-        set_taps(SLOT(k) & 3u, uvec3(count, SRC(k), row)); \
-    } \
-    if (has(SRC_PAIRS | DST_PAIRS)) { \
-        pair_offset += coordinate * PAIRS(k); \
-    }
+#define TABLES
 #include "axes.glsl"
 #include "elements.glsl"
 #include "destination.glsl"
 
+uint src_along(uint k, uint coordinate) {
+    if (TABLE(k) == 0) {
+        return coordinate * SRC(k);
+    }
+    if (SLOTS == 0) {
+        return words[4 * TABLE(k) + coordinate];
+    }
+    uint count = SLOT(k) >> 2;
+    uint row = 4 * (TABLE(k) + coordinate * rows_of_taps(count));
+    set_taps(SLOT(k) & 3u, uvec3(count, SRC(k), row));
+    return words[row + count];
+}
+
 NUMBER value_0(uint offset) { return number_of(load_src(offset)); }
 
-NUMBER value_1(uint offset) {
-    precise NUMBER sum = NOTHING;
-    precise NUMBER lost_of_sum = 0;
-    uint weights = 0;
-    for (uint tap = 0; tap < taps[0].x; ++tap) {
-        NUMBER weight = weight_of(words[taps[0].z + tap]);
-        NUMBER addend = weighted(0u, weight, value_0(offset + tap * taps[0].y));
-        precise NUMBER total = sum + addend;
-        if (is_long(0)) {
-            lost_of_sum = lost_of_sum + lost(sum, addend, total);
-            weights += weight == 0 ? 0 : 1;
-        }
-        sum = total;
+// Defines `name(offset)`: the sum along a slot of the values along the slot inside it.
+#define DEFINE_VALUE(name, slot, value_inside) \
+    NUMBER name(uint offset) { \
+        Sum sum = NO_SUM; \
+        uint weight_count = 0; \
+        for (uint tap = 0; tap < taps[slot].x; ++tap) { \
+            NUMBER weight = weight_of(words[taps[slot].z + tap]); \
+            add(sum, slot, weighted(slot, weight, value_inside(offset + tap * taps[slot].y))); \
+            weight_count += counted(slot, weight); \
+        } \
+        return result(sum, slot, weight_count); \
     }
-    return is_long(0) ? compensated(sum, lost_of_sum, weights) : sum;
-}
-
-NUMBER value_2(uint offset) {
-    precise NUMBER sum = NOTHING;
-    precise NUMBER lost_of_sum = 0;
-    uint weights = 0;
-    for (uint tap = 0; tap < taps[1].x; ++tap) {
-        NUMBER weight = weight_of(words[taps[1].z + tap]);
-        NUMBER addend = weighted(1u, weight, value_1(offset + tap * taps[1].y));
-        precise NUMBER total = sum + addend;
-        if (is_long(1)) {
-            lost_of_sum = lost_of_sum + lost(sum, addend, total);
-            weights += weight == 0 ? 0 : 1;
-        }
-        sum = total;
-    }
-    return is_long(1) ? compensated(sum, lost_of_sum, weights) : sum;
-}
-
-NUMBER value_3(uint offset) {
-    precise NUMBER sum = NOTHING;
-    precise NUMBER lost_of_sum = 0;
-    uint weights = 0;
-    for (uint tap = 0; tap < taps[2].x; ++tap) {
-        NUMBER weight = weight_of(words[taps[2].z + tap]);
-        NUMBER addend = weighted(2u, weight, value_2(offset + tap * taps[2].y));
-        precise NUMBER total = sum + addend;
-        if (is_long(2)) {
-            lost_of_sum = lost_of_sum + lost(sum, addend, total);
-            weights += weight == 0 ? 0 : 1;
-        }
-        sum = total;
-    }
-    return is_long(2) ? compensated(sum, lost_of_sum, weights) : sum;
-}
+DEFINE_VALUE(value_1, 0u, value_0)
+DEFINE_VALUE(value_2, 1u, value_1)
+DEFINE_VALUE(value_3, 2u, value_2)
 
 uint old_word(uint word) { return OWN_WORDS || LANES == 1 ? dst[word] : atomicOr(dst[word], 0u); }
 
-uvec2 element_bits(uint dst_offset) {
+uvec2 element_bits(Walk walk) {
     if (SLOTS == 0) {
-        vec2 src_pair = src_pair_at(pair_offset.x);
-        vec2 dst_pair = dst_pair_at(pair_offset.y);
-        return converted(load_src(src_offset), load_old(dst_offset), src_pair, dst_pair);
+        return converted(load_src(walk.src), load_old(walk.dst), src_pair_at(walk.pairs.x), dst_pair_at(walk.pairs.y));
     }
     NUMBER value;
     switch (SLOTS) {
-        case 1: value = value_1(src_offset); break;
-        case 2: value = value_2(src_offset); break;
-        default: value = value_3(src_offset); break;
+        case 1: value = value_1(walk.src); break;
+        case 2: value = value_2(walk.src); break;
+        default: value = value_3(walk.src); break;
     }
-    return converted_sum(value, dst_offset, pair_offset);
+    return converted_sum(value, walk.dst, walk.pairs);
 }
 
 void main() {
     load_axes();
-    write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x);
+    write_piece(invocation_number());
 }

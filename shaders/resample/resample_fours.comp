@@ -12,15 +12,11 @@
 
 layout(local_size_x = 128) in;
 
-layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 0) readonly buffer Src2 { uvec2 src2[]; };
-layout(std430, binding = 0) readonly buffer Src4 { uvec4 src4[]; };
-layout(std430, binding = 1) buffer Dst { uint dst[]; };
-layout(std430, binding = 1) buffer Dst2 { uvec2 dst2[]; };
-layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
-layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer as words: tables
-layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and as pairs (scale, zero point)
+#define PUSH_BLOCKS
+#include "buffers.glsl"
+#include "scales.glsl"
+#include "taps.glsl"
+#include "quads.glsl"
 
 layout(constant_id = 7) const uint TAP_AXIS = 0;
 layout(constant_id = 8) const bool ALIGNED = true;
@@ -28,53 +24,32 @@ layout(constant_id = 8) const bool ALIGNED = true;
 layout(constant_id = 9) const uint ROW_AXIS = 0;  // an axis without a table
 layout(constant_id = 10) const uint CHANNELS = 1;  // 1 to 4
 layout(constant_id = 11) const uint CHANNEL_AXIS = 0;  // the axis of channels, if there are more than one
-layout(constant_id = 12) const uint ROWS = 8;  // rows that an invocation makes, 1 to 8
+layout(constant_id = 12) const uint ROWS = 8;  // rows that an invocation computes, 1 to 8
 #endif
 
-#define PUSH_BLOCKS
-#include "scales.glsl"
-#include "taps.glsl"
-
-uint src_offset;
-uvec2 pair_offset;
-uint taps, tap_stride, table_row;
-
-#define VISIT_AXIS(k) \
-    if (k == TAP_AXIS) { \
-        taps = SLOT(k) >> 2; \
-        tap_stride = SRC(k); \
-        table_row = TABLE(k) + coordinate * rows_of_taps(taps); \
-        src_offset += words[4 * table_row + taps]; \
-    } else { \
-        src_offset += coordinate * SRC(k); \
-    } \
-    if (has(SRC_PAIRS | DST_PAIRS)) { \
-        pair_offset += coordinate * PAIRS(k); \
-    }
+#ifdef ALONG
+#define SKIPPED_AXES (1u << TAP_AXIS | 1u << ROW_AXIS | uint(CHANNELS > 1u) << CHANNEL_AXIS)
+#else
+#define SKIPPED_AXES 1u
+#endif
+#define TABLES
 #include "axes.glsl"
+#include "blocks.glsl"
 
-// Four elements that may begin in the middle of a word, shifted to begin at a word. Reads only words that hold some of them.
-// Bytes 6 to 9: the upper half of word 1 and the lower half of word 2. GLSL leaves a shift by 32 undefined, hence the case of 0.
-uvec2 words_at(uint offset) {
-    uint lanes = 32u / SRC_WIDTH;
-    uint first = offset / lanes;
-    uint last = (offset + 3u) / lanes;
-    uint shift = offset % lanes * SRC_WIDTH;
-    uvec2 low = uvec2(src[first], src[min(first + 1u, last)]);
-    uvec2 high = uvec2(low.y, src[last]);
-    return shift == 0u ? low : low >> shift | high << (32u - shift);
+uint table_row;
+
+uint src_along(uint k, uint coordinate) {
+    if (k != TAP_AXIS) {
+        return coordinate * SRC(k);
+    }
+    uint taps = SLOT(k) >> 2;
+    table_row = TABLE(k) + coordinate * rows_of_taps(taps);
+    return words[4u * table_row + taps];
 }
 
 // The numbers of four elements side by side.
 FOUR_NUMBERS four_at(uint offset) {
-    uvec4 bits;
-    if (SRC_WIDTH == 32u) {
-        bits = ALIGNED ? src4[offset / 4u] : uvec4(src[offset], src[offset + 1u], src[offset + 2u], src[offset + 3u]);
-    } else if (SRC_WIDTH == 16u) {
-        bits = (ALIGNED ? src2[offset / 4u] : words_at(offset)).xxyy >> uvec4(0u, 16u, 0u, 16u) & 0xFFFFu;
-    } else {
-        bits = uvec4(ALIGNED ? src[offset / 4u] : words_at(offset).x) >> uvec4(0u, 8u, 16u, 24u) & 0xFFu;
-    }
+    uvec4 bits = ALIGNED ? load_quad(offset, SRC_WIDTH) : load_quad_anywhere(offset, SRC_WIDTH);
     FOUR_NUMBERS four;
     [[unroll]] for (uint n = 0u; n < 4u; ++n) {
         four[n] = number_of(uvec2(bits[n], 0u));
@@ -84,70 +59,33 @@ FOUR_NUMBERS four_at(uint offset) {
 
 uint old_word(uint word) { return dst[word]; }
 
-#include "blocks.glsl"
-
 #ifdef ALONG
 
-const uint MOST_ROWS = 8;
-const uint MOST_CHANNELS = 4;
+const uint MAX_ROWS = 8;
+const uint MAX_CHANNELS = 4;
 
-uint row_src, row_dst, row_count, channel_dst;
-uvec2 row_pairs, channel_pairs;
-
-// Pieces are numbered along the axis of the taps first, then by blocks of rows, then along the other axes.
-#define VISIT_PIECE(k) \
-    IF_AXIS(k) { \
-        if (k == ROW_AXIS) { \
-            row_src = SRC(k); \
-            row_dst = DST(k); \
-            row_count = SIZE(k); \
-            row_pairs = PAIRS(k); \
-        } else if (CHANNELS > 1u && k == CHANNEL_AXIS) { \
-            channel_dst = DST(k); \
-            channel_pairs = PAIRS(k); \
-        } else { \
-            uint rest = k == TAP_AXIS ? 0u : DIVIDE_BY_SIZE(outer, k); \
-            uint coordinate = k == TAP_AXIS ? piece : outer - rest * SIZE(k); \
-            dst_offset += coordinate * DST(k); \
-            VISIT_AXIS(k) \
-            outer = k == TAP_AXIS ? outer : rest; \
-        } \
-    }
-
-uint offsets[MOST_ROWS];
-NUMBER sums[MOST_ROWS][MOST_CHANNELS];
-NUMBER lost_of_sums[MOST_ROWS][MOST_CHANNELS];
-uint weights_of_sums;
+uint offsets[MAX_ROWS];
+Sum sums[MAX_ROWS][MAX_CHANNELS];
+uint weight_count;
 
 void add_four(uint four) {
     FOUR_NUMBERS weights = weights_of(parameters[table_row + four]);
-    if (is_long(0u)) {
-        [[unroll]] for (uint tap = 0u; tap < 4u; ++tap) {
-            weights_of_sums += weights[tap] == 0 ? 0u : 1u;
-        }
+    [[unroll]] for (uint tap = 0u; tap < 4u; ++tap) {
+        weight_count += counted(0u, weights[tap]);
     }
     [[unroll]] for (uint n = 0u; n < ROWS; ++n) {
-        FOUR_NUMBERS run[MOST_CHANNELS];
-        [[unroll]] for (uint part = 0u; part < MOST_CHANNELS; ++part) {
+        FOUR_NUMBERS run[MAX_CHANNELS];
+        [[unroll]] for (uint part = 0u; part < MAX_CHANNELS; ++part) {
             if (part < CHANNELS) {
                 run[part] = four_at(offsets[n] + 4u * (four * CHANNELS + part));
             }
         }
-        [[unroll]] for (uint channel = 0u; channel < MOST_CHANNELS; ++channel) {
+        [[unroll]] for (uint channel = 0u; channel < MAX_CHANNELS; ++channel) {
             if (channel < CHANNELS) {
-                precise NUMBER sum = sums[n][channel];
-                precise NUMBER lost_of_sum = lost_of_sums[n][channel];
                 [[unroll]] for (uint tap = 0u; tap < 4u; ++tap) {
                     uint element = tap * CHANNELS + channel;
-                    NUMBER addend = weighted(0u, weights[tap], run[element / 4u][element % 4u]);
-                    precise NUMBER total = sum + addend;
-                    if (is_long(0u)) {
-                        lost_of_sum = lost_of_sum + lost(sum, addend, total);
-                    }
-                    sum = total;
+                    add(sums[n][channel], 0u, weighted(0u, weights[tap], run[element / 4u][element % 4u]));
                 }
-                sums[n][channel] = sum;
-                lost_of_sums[n][channel] = lost_of_sum;
             }
         }
     }
@@ -155,40 +93,30 @@ void add_four(uint four) {
 
 void main() {
     load_axes();
-    uvec4 divisors = parameters[1];
-    uint number = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    uint number = invocation_number();
     if (number >= dispatch.pieces) {
         return;
     }
-    Place place = place_of(number, divisors);
-    uint piece = place.piece;
-    uint outer = place.outer;
+    Place place = place_of(number);
+    Walk walk = walk_to(place.outer);
+    move_along(walk, TAP_AXIS, place.piece);
     uint row = place.block * ROWS;
-    src_offset = dispatch.src_base;
-    pair_offset = uvec2(dispatch.src_pairs, dispatch.dst_pairs);
-    uint dst_offset = dispatch.dst_base;
-    FOR_AXES_INWARD_OUT(VISIT_PIECE)
-
-    // Rows past the last repeat its sums and are not written.
+    // Rows after the last one repeat its sums and are not written.
     [[unroll]] for (uint n = 0u; n < ROWS; ++n) {
-        offsets[n] = src_offset + min(row + n, row_count - 1u) * row_src;
-        sums[n] = NUMBER[MOST_CHANNELS](NOTHING, NOTHING, NOTHING, NOTHING);
-        lost_of_sums[n] = NUMBER[MOST_CHANNELS](0, 0, 0, 0);
+        offsets[n] = walk.src + min(row + n, SIZE(ROW_AXIS) - 1u) * SRC(ROW_AXIS);
+        sums[n] = Sum[MAX_CHANNELS](NO_SUM, NO_SUM, NO_SUM, NO_SUM);
     }
-    weights_of_sums = 0u;
-    [[dont_unroll]] for (uint four = 0u; four < taps / 4u; ++four) {
+    weight_count = 0u;
+    uint fours = SLOT(TAP_AXIS) >> 4;
+    [[dont_unroll]] for (uint four = 0u; four < fours; ++four) {
         add_four(four);
     }
     [[unroll]] for (uint n = 0u; n < ROWS; ++n) {
-        [[unroll]] for (uint channel = 0u; channel < MOST_CHANNELS; ++channel) {
-            if (channel < CHANNELS && row + n < row_count) {
-                uint at = dst_offset + (row + n) * row_dst + channel * channel_dst;
-                uvec2 pairs_at = pair_offset + (row + n) * row_pairs + channel * channel_pairs;
-                NUMBER sum = sums[n][channel];
-                if (is_long(0u)) {
-                    sum = compensated(sum, lost_of_sums[n][channel], weights_of_sums);
-                }
-                dst[at] = converted_sum(sum, at, pairs_at).x;
+        [[unroll]] for (uint channel = 0u; channel < MAX_CHANNELS; ++channel) {
+            if (channel < CHANNELS && row + n < SIZE(ROW_AXIS)) {
+                uint at = walk.dst + (row + n) * DST(ROW_AXIS) + channel * DST(CHANNEL_AXIS);
+                uvec2 pairs_at = walk.pairs + (row + n) * PAIRS(ROW_AXIS) + channel * PAIRS(CHANNEL_AXIS);
+                dst[at] = converted_sum(result(sums[n][channel], 0u, weight_count), at, pairs_at).x;
             }
         }
     }
@@ -196,74 +124,43 @@ void main() {
 
 #else
 
-FOUR_NUMBERS sums, lost_of_sums;
-uint weights_of_sums;
-
-void add_tap(NUMBER weight, uint tap) {
-    FOUR_NUMBERS values = four_at(src_offset + tap * tap_stride);
-    FOUR_NUMBERS addends;
-    [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-        addends[lane] = weighted(0u, weight, values[lane]);
-    }
-    precise FOUR_NUMBERS totals = sums + addends;
-    if (is_long(0u)) {
-        precise FOUR_NUMBERS all_lost = lost_of_sums + lost(sums, addends, totals);
-        lost_of_sums = all_lost;
-        weights_of_sums += weight == 0 ? 0u : 1u;
-    }
-    sums = totals;
-}
-
-// Pieces are numbered along axis 0 first, then along the other axes.
-#define VISIT_PIECE(k) \
-    IF_AXIS(k) { \
-        uint rest = k == 0 ? 0u : DIVIDE_BY_SIZE(outer, k); \
-        uint coordinate = k == 0 ? along : outer - rest * SIZE(k); \
-        dst_offset += coordinate * DST(k); \
-        VISIT_AXIS(k) \
-        outer = k == 0 ? outer : rest; \
-    }
-
 void main() {
     load_axes();
-    uvec4 divisors = parameters[1];
-    uint number = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    uint number = invocation_number();
     if (number >= dispatch.pieces) {
         return;
     }
-    Place place = place_of(number, divisors);
-    uint outer = place.outer;
-    // In a row of 10, the last piece is elements 6 to 9; the piece before it makes 6 and 7.
+    Place place = place_of(number);
+    // In a row of 10, the last piece is elements 6 to 9; the piece before it computes 6 and 7.
     uint along = min(4u * place.piece, SIZE(0) - 4u);
-    uint made_before = 4u * place.piece - along;
-    src_offset = dispatch.src_base;
-    pair_offset = uvec2(dispatch.src_pairs, dispatch.dst_pairs);
-    uint dst_offset = dispatch.dst_base;
-    FOR_AXES_INWARD_OUT(VISIT_PIECE)
+    uint computed_before = 4u * place.piece - along;
+    Walk walk = walk_to(place.outer);
+    move_along(walk, 0u, along);
 
-    sums = FOUR_NUMBERS(NOTHING);
-    lost_of_sums = FOUR_NUMBERS(0);
-    weights_of_sums = 0u;
+    QuadSum sums = NO_QUAD_SUM;
+    uint weight_count = 0u;
+    uint taps = SLOT(TAP_AXIS) >> 2;
     [[dont_unroll]] for (uint tap = 0u; tap < taps; ++tap) {
-        add_tap(weight_of(words[4u * table_row + tap]), tap);
-    }
-    uint bits[4];
-    [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-        if (is_long(0u)) {
-            sums[lane] = compensated(sums[lane], lost_of_sums[lane], weights_of_sums);
+        NUMBER weight = weight_of(words[4u * table_row + tap]);
+        FOUR_NUMBERS values = four_at(walk.src + tap * SRC(TAP_AXIS));
+        FOUR_NUMBERS addends;
+        [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
+            addends[lane] = weighted(0u, weight, values[lane]);
         }
-        bits[lane] = converted_sum(sums[lane], dst_offset + lane, pair_offset + lane * PAIRS(0)).x;
+        add(sums, 0u, addends);
+        weight_count += counted(0u, weight);
     }
-    if (DST_WIDTH == 8u) {
-        dst[dst_offset / 4u] = bits[0] | bits[1] << 8 | bits[2] << 16 | bits[3] << 24;
-    } else if (DST_WIDTH == 16u) {
-        dst2[dst_offset / 4u] = uvec2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
-    } else if (ALIGNED) {
-        dst4[dst_offset / 4u] = uvec4(bits[0], bits[1], bits[2], bits[3]);
+    FOUR_NUMBERS totals = result(sums, 0u, weight_count);
+    uvec4 four;
+    [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
+        four[lane] = converted_sum(totals[lane], walk.dst + lane, walk.pairs + lane * PAIRS(0)).x;
+    }
+    if (ALIGNED || DST_WIDTH < 32u) {
+        store_quad(walk.dst, four, DST_WIDTH);
     } else {
         [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-            if (lane >= made_before) {
-                dst[dst_offset + lane] = bits[lane];
+            if (lane >= computed_before) {
+                dst[walk.dst + lane] = four[lane];
             }
         }
     }

@@ -70,6 +70,11 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
     with suppress(ImportError):
         from restride.interop import einops as _einops  # noqa: F401 - its functions then take tensors
 
+if TYPE_CHECKING:  # type checkers know these as modules; __getattr__ imports them on use
+    from restride.interop import dask as dask
+    from restride.interop import ome as ome
+    from restride.interop import xarray as xarray
+
 __all__ = [
     "Chain",
     "DType",

@@ -1,4 +1,4 @@
-"""Arguments as callers write them: exact Python ints, words from a list, arrays without a mask; or a clear refusal.
+"""Arguments as callers write them: exact Python ints, known words and names, arrays without a mask; or a refusal.
 
 The errors name the argument, its value and the rule; the public function adds the descriptor (``restride.errors``).
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, signature
 from itertools import islice
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -120,6 +121,55 @@ def require_word(argument: str, value: Any, known: Sequence[str | bool | None]) 
     is_word = value is None or isinstance(value, str | bool | np.bool_)
     if not is_word or value not in known:
         raise DescriptorError(f"{argument} must be one of {', '.join(map(repr, known))}, not {value!r}")
+
+
+# Arguments that a function passes on: a typed dictionary lists them for type checkers, a signature for readers.
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def list_arguments(kind: Any, defaults: Mapping[str, Any]) -> Callable[[_Function], _Function]:
+    """Decorate a function that takes ``**arguments: Unpack[kind]``: ``help`` and ``inspect.signature`` list them too.
+
+    They are shown as keywords, before those of the def. The function calls ``require_listed``.
+
+    Args:
+        kind: the typed dictionary.
+        defaults: of the arguments; None for those that it lacks.
+    """
+
+    def decorate(function: _Function) -> _Function:
+        own = signature(function)
+        *others, _ = own.parameters.values()
+        listed = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=hint.__forward_arg__)
+            for name, hint in kind.__annotations__.items()
+        ]
+        named = [parameter for parameter in others if parameter.kind is Parameter.KEYWORD_ONLY]
+        parameters = [*others[: len(others) - len(named)], *listed, *named]
+        function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined] # inspect reads it
+        return function
+
+    return decorate
+
+
+def require_listed(function: Callable[..., Any], arguments: Mapping[str, object]) -> None:
+    """Refuse a name that the signature of ``function`` does not list, as Python refuses one that a def lacks.
+
+    Raises:
+        TypeError: an unexpected keyword argument; the message has the nearest name, if there is one.
+    """
+    listed = function.__signature__.parameters  # type: ignore[attr-defined] # made by list_arguments
+    if arguments.keys() <= listed.keys():
+        return
+    from difflib import get_close_matches
+
+    unknown = next(name for name in arguments if name not in listed)
+    nearest = get_close_matches(unknown, listed, 1)
+    raise TypeError(
+        f"{function.__qualname__}() got an unexpected keyword argument {unknown!r}"
+        + (f". Did you mean {nearest[0]!r}?" if nearest else "")
+    )
 
 
 # Images of Pillow.

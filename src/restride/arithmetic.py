@@ -7,11 +7,11 @@ scale of 1, a zero point of 0) are left out, and so are settings that make no di
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict, get_args
 
 import ml_dtypes
 import numpy as np
@@ -35,6 +35,37 @@ MOST_POST_OPS = 4
 
 MOST_PAIRS = 1 << 24
 """Most pairs of scale and zero point of one side, unless one array has more: [n,1] and [1,m] make n * m pairs."""
+
+
+class NumberArguments(TypedDict, total=False):
+    """Arguments of ``rs.reorder`` that change numbers, for functions that pass them on."""
+
+    src_scale: Any
+    src_zero_point: Any
+    dst_scale: Any
+    dst_zero_point: Any
+    post_ops: Iterable[tuple[Any, ...]] | None
+    rounding: Rounding
+    saturate: bool
+
+
+class Numbers(NamedTuple):
+    """The arguments of an operation that change numbers, as the caller wrote them, as one value.
+
+    They are those of ``rs.reorder``, in its order, and ``rounds_first``: the quotient is rounded to an integer before
+    the destination's zero point is added, as ``rs.quantize`` does.
+    """
+
+    src_scale: Any = None
+    src_zero_point: Any = None
+    dst_scale: Any = None
+    dst_zero_point: Any = None
+    sum_scale: Any = None
+    group_sizes: Any = None
+    rounding: str = "nearest_even"
+    saturate: bool = True
+    post_ops: Any = None
+    rounds_first: bool = False
 
 
 class PostOp(NamedTuple):
@@ -144,22 +175,7 @@ NO_ARITHMETIC = Arithmetic()
 """Conversion from type to type, rounded to nearest even and saturated."""
 
 
-def arithmetic(
-    src: TensorDesc,
-    dst: TensorDesc,
-    order: Sequence[int],
-    *,
-    src_scale: Any = None,
-    src_zero_point: Any = None,
-    dst_scale: Any = None,
-    dst_zero_point: Any = None,
-    sum_scale: Any = None,
-    group_sizes: Any = None,
-    rounding: str = "nearest_even",
-    saturate: bool = True,
-    rounds_first: bool = False,
-    post_ops: Any = None,
-) -> Arithmetic:
+def arithmetic(src: TensorDesc, dst: TensorDesc, order: Sequence[int], asked: Numbers | None = None) -> Arithmetic:
     """The arithmetic of a reorder from ``src`` to ``dst``, whose axis k is axis ``order[k]`` of ``src``.
 
     Scales and zero points are numbers, or anything that numpy turns into arrays of numbers; they are rounded to the
@@ -175,22 +191,24 @@ def arithmetic(
 
     Source: oneDNN specification, Reorder and Quantization; ONNX, QuantizeLinear (blocks).
     """
+    if asked is None:
+        return NO_ARITHMETIC
     with ErrorContext(src):
-        require_word("rounding", rounding, ROUNDINGS)
-        require_word("saturate", saturate, (True, False))
+        require_word("rounding", asked.rounding, ROUNDINGS)
+        require_word("saturate", asked.saturate, (True, False))
         groups = (1,) * src.rank
-        if group_sizes is not None:
-            if all(number is None for number in (src_scale, src_zero_point, dst_scale, dst_zero_point)):
-                raise DescriptorError(f"group_sizes need a scale or a zero point, got {group_sizes!r} alone")
-            groups = _group_sizes(group_sizes, src.rank)
+        if asked.group_sizes is not None:
+            if all(number is None for number in asked[:4]):
+                raise DescriptorError(f"group_sizes need a scale or a zero point, got {asked.group_sizes!r} alone")
+            groups = _group_sizes(asked.group_sizes, src.rank)
         full = Arithmetic(
-            _scaling("src", src, groups, src_scale, src_zero_point),
-            _scaling("dst", dst, tuple(groups[axis] for axis in order), dst_scale, dst_zero_point),
-            _sum_scale(sum_scale),
-            rounding,
-            bool(saturate),
-            rounds_first,
-            _post_ops(post_ops),
+            _scaling("src", src, groups, asked.src_scale, asked.src_zero_point),
+            _scaling("dst", dst, tuple(groups[axis] for axis in order), asked.dst_scale, asked.dst_zero_point),
+            _sum_scale(asked.sum_scale),
+            asked.rounding,
+            bool(asked.saturate),
+            asked.rounds_first,
+            _post_ops(asked.post_ops),
         )
     return _canonical(src.dtype, dst.dtype, full)
 

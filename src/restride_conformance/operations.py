@@ -16,7 +16,7 @@ import numpy as np
 
 import restride as rs
 from restride import reference, xp
-from restride.arithmetic import ROUNDINGS, arithmetic
+from restride.arithmetic import ROUNDINGS, Numbers, arithmetic
 from restride.cli.comparison import flush_limits
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, ErrorContext
@@ -25,7 +25,8 @@ from restride.layout.argument import axis_order, laid_out
 from restride.layout.overlap import may_overlap, written_by
 from restride.ops.boxes import FLIPS, UNITS
 from restride.ops.letterbox import PLACES
-from restride.ops.reorder import reorder_with
+from restride.ops.plan import perform
+from restride.ops.reorder import reorder_plan
 from restride.ops.take import PAD_MODES
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.tensor import Tensor
@@ -76,7 +77,8 @@ def require_valid(case: Case) -> None:
         if case.get("sum_scale") is not None and makes_destination(case):
             raise DescriptorError(f"sum_scale reads a destination that is given, so out={out} must not be: {case}")
         source = unplaced(_computed_type(case), _scaled_sizes(case))
-        arithmetic(source, case.dst, _order(case), **arguments(case), rounds_first=case.get("rounds_first") == "yes")
+        numbers = Numbers(**arguments(case), rounds_first=case.get("rounds_first") == "yes")
+        arithmetic(source, case.dst, _order(case), numbers)
     if case.get("permute") is not None and out not in (None, "same", "default"):
         raise DescriptorError(f"permute gives the layout too, so out={out} must be same or default: {case}")
     if out == "same" and not is_in_place(case) and may_overlap(case.src, written_by(case.dst)):
@@ -322,9 +324,9 @@ class Reorder(_Converting):
     def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
         if case["rounds_first"] == "no":
             return super().call(case, source, out)
-        places = {"layout": None, "dtype": None, "out": None}
-        named = {**places, **self.destination(case, out), **self.arguments(case)}
-        return reorder_with(source, **named, rounds_first=True)
+        named = {**self.destination(case, out), **self.arguments(case)}
+        out, layout, dtype = (named.pop(name, None) for name in ("out", "layout", "dtype"))
+        return perform(reorder_plan, source, out, layout, dtype, Numbers(**named, rounds_first=True))
 
 
 # Resampling.

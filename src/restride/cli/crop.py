@@ -18,7 +18,8 @@ from restride.errors import ErrorContext
 from restride.layout import TensorDesc
 from restride.layout.argument import axis_order, laid_out
 from restride.ops.boxes import FLIPS, UNITS, read_boxes
-from restride.ops.crop_resize import Images, crop_resize, normalized
+from restride.ops.crop_resize import crop_resize, normalized
+from restride.ops.images import Images
 from restride.ops.letterbox import Letterboxed
 from restride.tensor.tensor import Tensor
 

@@ -43,7 +43,7 @@ from restride.ops.reorder import reorder, strided_slice
 from restride.ops.resample import about_channels, require_rows_and_columns, resample
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
-from restride.weights import DEFAULTS, POLICIES, Request, measured
+from restride.weights import DEFAULTS, POLICIES, Request, resizing
 
 FILES = """\
 Files end in .npy, .png, .jpg or .bin. An image is u8 of sizes [height, width, channels], a gray one [height, width],
@@ -332,7 +332,7 @@ def _resample(arguments: argparse.Namespace, file: FileContent) -> Operation:
     sampling = _sizes_and_rules(arguments, file.is_image)
     request = Request(**sampling)
     with ErrorContext(desc):
-        resized = measured(desc.sizes, request, desc.dtype.name)
+        resized = resizing(desc.sizes, request, desc.dtype.name)
         require_rows_and_columns(request, resized.axes, str(arguments.input), desc)
     result_desc = TensorDesc(desc.dtype, resized.sizes)
     warning = about_channels(request, desc.rank, resized.old, resized.new, arguments.input)

@@ -12,10 +12,11 @@ import numpy as np
 from restride.arguments import is_pillow
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.plan import perform
-from restride.ops.resample import library_plan
+from restride.ops.resample import plan_of
 from restride.ops.target import require_room
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor
+from restride.weights import Resizing
 from restride.weights.like import pillow
 from restride.weights.like.profile import LibraryRequest
 
@@ -130,7 +131,8 @@ def _resized(x: Tensor, sizes: tuple[int, int], name: str, edges: tuple[float, .
     request = LibraryRequest(name, True, False, x.dtype.name, x.sizes, (0, 1), old, sizes, (None, None))
     left, upper, right, lower = edges
     rows = pillow.rows_of_part(request, ((upper, lower), (left, right)))
-    return perform(library_plan, x, None, axes=(0, 1), sizes=sizes, rows=rows)
+    window = (range(sizes[0]), range(sizes[1]))
+    return perform(plan_of, x, None, Resizing(x.sizes, (0, 1), window, rows, rounds=True))
 
 
 def _sizes_of(image: Any) -> tuple[int, int]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from fractions import Fraction
 from functools import partial
-from typing import Any, SupportsIndex, cast
+from typing import Any, SupportsIndex, Unpack, cast
 
 from restride.arguments import integer
 from restride.errors import ErrorContext
 from restride.weights import Filter, Request, Rows, filter_of, resizing
+from restride.weights.like.libraries import ModeName
+from restride.weights.request import RequestArguments
 
 _CELL = 12
 """A source element is a multiple of this many characters wide: its halves, thirds and quarters are whole."""
@@ -19,7 +22,11 @@ _HALF = Fraction(1, 2)
 
 
 def draw_resampling(
-    source_size: SupportsIndex, size: SupportsIndex | None = None, scale: Any = None, **arguments: Any
+    source_size: SupportsIndex,
+    size: SupportsIndex | None = None,
+    scale: Any = None,
+    mode: ModeName | int | Enum | None = None,
+    **arguments: Unpack[RequestArguments],
 ) -> str:
     """An axis and its resampled result as text: the elements of both, to scale, and where each output reads.
 
@@ -30,8 +37,9 @@ def draw_resampling(
         source_size: size of the source axis.
         size: size of the result; give it or ``scale``, or both, as in ``rs.resample``.
         scale: see ``size``.
-        arguments: ``mode`` to ``recompute_scale_factor``, as in ``rs.resample``; arguments with one value for each axis
-            have one value.
+        mode: as in ``rs.resample``.
+        arguments: those of ``rs.resample`` that say what an output reads, but ``like``; arguments with one value for
+            each axis have one value.
 
     Raises:
         DescriptorError, UnsupportedError: as ``rs.resample`` does.
@@ -39,7 +47,7 @@ def draw_resampling(
     count = integer("source_size", source_size)
     sizes, scales = (None if number is None else (number,) for number in (size, scale))
     with ErrorContext(f"source_size {count}"):
-        (rows,) = resizing((count,), Request(sizes, scales, **arguments)).rows
+        (rows,) = resizing((count,), Request(sizes, scales, mode=mode, **arguments)).rows
     return "\n".join(_lines(rows))
 
 

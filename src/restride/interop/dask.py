@@ -12,9 +12,10 @@ import queue
 import sys
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from enum import Enum
+from typing import Any, SupportsIndex, Unpack
 
 import dask.array as da
 import numpy as np
@@ -22,12 +23,15 @@ import numpy.typing as npt
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
-from restride.arguments import as_numpy, integers
+from restride.arguments import as_numpy, integers, list_arguments, require_listed
 from restride.dtypes import DType, DTypeLike
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
-from restride.ops.resample import about_channels
+from restride.layout.argument import Layout
+from restride.ops.operation import Window
+from restride.ops.reorder import ReorderArguments
+from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments, about_channels
 from restride.stream.axes import rows_and_columns, stated_axes
-from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
+from restride.stream.chain import Chain, WindowedChain, lengths, spelled
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
 from restride.stream.lazy import open_source, unwrapped
@@ -36,6 +40,7 @@ from restride.stream.reads import default_chunks, require_larger_chunks
 from restride.stream.run import as_bytes
 from restride.tensor.device import Device, default_device
 from restride.weights import Request, resized_axes
+from restride.weights.like.libraries import ModeName
 
 try:
     from distributed import WorkerPlugin as _WorkerPlugin
@@ -110,14 +115,32 @@ def apply(
     return da.Array(graph, name, each, meta=meta)
 
 
-def resample(x: Any, *arguments: Any, chunks: Any = None, **named: Any) -> da.Array:
-    """``rs.resample`` of a dask array or a file, lazily. ``arguments``, ``named``: as in ``rs.Chain.resample``."""
-    return apply(x, Chain().resample(*arguments, **named), chunks=chunks)
+@list_arguments(ResampleArguments, DEFAULT_ARGUMENTS)
+def resample(
+    x: Any,
+    sizes: Iterable[SupportsIndex] | None = None,
+    scales: Iterable[Any] | None = None,
+    axes: Iterable[SupportsIndex] | None = None,
+    mode: ModeName | int | Enum | None = None,
+    *,
+    chunks: Any = None,
+    **arguments: Unpack[ResampleArguments],
+) -> da.Array:
+    """``rs.resample`` of a dask array or a file, lazily, with the arguments of ``rs.Chain.resample``."""
+    return apply(x, Chain().resample(sizes, scales, axes, mode, **arguments), chunks=chunks)
 
 
-def reorder(x: Any, *arguments: Any, chunks: Any = None, **named: Any) -> da.Array:
-    """``rs.reorder`` of a dask array or a file, lazily. ``arguments``, ``named``: as in ``rs.Chain.reorder``."""
-    return apply(x, Chain().reorder(*arguments, **named), chunks=chunks)
+@list_arguments(ReorderArguments, DEFAULT_ARGUMENTS)
+def reorder(
+    x: Any,
+    layout: Layout = None,
+    dtype: DTypeLike | None = None,
+    *numbers: Any,
+    chunks: Any = None,
+    **named: Unpack[ReorderArguments],
+) -> da.Array:
+    """``rs.reorder`` of a dask array or a file, lazily, with the arguments of ``rs.Chain.reorder``."""
+    return apply(x, Chain().reorder(layout, dtype, *numbers, **named), chunks=chunks)
 
 
 def crop(x: Any, key: Any, *, chunks: Any = None) -> da.Array:
@@ -125,6 +148,7 @@ def crop(x: Any, key: Any, *, chunks: Any = None) -> da.Array:
     return apply(x, Chain()[key], chunks=chunks)
 
 
+@list_arguments(ResampleArguments, DEFAULT_ARGUMENTS)
 def pyramid(
     x: Any,
     levels: int = 5,
@@ -133,7 +157,8 @@ def pyramid(
     factor: float = 0.5,
     from_source: bool = False,
     chunks: Any = None,
-    **rules: Any,
+    mode: ModeName | int | Enum | None = None,
+    **rules: Unpack[ResampleArguments],
 ) -> list[da.Array]:
     """The levels of a pyramid, lazily: level 0 is ``x``, each other has ``factor`` of the one before along ``axes``.
 
@@ -148,12 +173,14 @@ def pyramid(
             with means of integers, a level from the one before it is the mean of rounded means. Levels by mode
             "nearest" are computed from ``x`` in any case: from one level to the next they would drift.
         chunks: as in ``apply``, for every level but a dask array ``x`` itself.
-        rules: arguments of ``rs.Chain.resample``, such as ``mode`` (default: "area_weighted", or that of ``like``).
+        mode: as in ``rs.resample``; default: "area_weighted", or that of ``like``.
+        rules: the other arguments of ``rs.Chain.resample``.
 
     Raises:
         DescriptorError: ``levels`` is below 1, ``factor`` is not between 0 and 1, there are no such axes, ``x`` names
             its axes and none y or x, or a level has no elements.
     """
+    require_listed(pyramid, rules)
     opened = open_source(x)
     desc = Source(opened).desc
     stated = stated_axes(x) if axes is None else ()
@@ -163,7 +190,7 @@ def pyramid(
         smaller = level_factor("factor", factor)
         factors = [smaller if axis in shrunk else 1 for axis in range(desc.rank)]
         sizes = level_sizes(desc.sizes, factors, levels)
-        chosen = level_rules(rules)
+        chosen = level_rules({"mode": mode, **rules})
         from_x = from_source or drifts(chosen, desc.dtype)
         if named is None and (warning := about_channels(Request(), desc.rank, desc.sizes[-2:], sizes[-1][-2:], "x")):
             warn_caller(warning)

@@ -18,9 +18,10 @@ except ModuleNotFoundError as error:
     raise ImportError("restride.interop.jax needs jax: pip install 'restride[jax]'", name="jax") from error
 
 from restride.errors import DescriptorError
-from restride.interop.linear import LinearMap, Rules, linear_map
+from restride.interop.linear import LinearMap, linear_map
 from restride.tensor.device import Device
 from restride.weights.like.libraries import ModeName
+from restride.weights.request import RuleArguments
 
 
 def resample(
@@ -31,7 +32,7 @@ def resample(
     mode: ModeName | int | Enum | None = None,
     *,
     device: Device | None = None,
-    **rules: Unpack[Rules],
+    **rules: Unpack[RuleArguments],
 ) -> jax.Array:
     """``rs.resample`` of a jax array, bit for bit, with a gradient for jax.
 

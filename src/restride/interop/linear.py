@@ -8,43 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, SupportsIndex, TypedDict
+from typing import Any, SupportsIndex
 
 from restride.dtypes import as_dtype
 from restride.errors import ErrorContext, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
-from restride.ops.resample import (
-    GRADIENT_TYPES,
-    about_channels,
-    require_rows_and_columns,
-    resample,
-    resample_backward,
-)
+from restride.ops.resample import GRADIENT_TYPES, resample, resample_backward, resolve
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
-from restride.weights import Request, measured
-from restride.weights.coordinates import CoordinatesRule
-from restride.weights.filters import NearestRule
-from restride.weights.like.libraries import Library, ModeName
+from restride.weights import Request
+from restride.weights.like.libraries import ModeName
+from restride.weights.request import RuleArguments
 
 _TYPES = {dtype.dtype.name: dtype for dtype in map(as_dtype, GRADIENT_TYPES)}
 """Element types that have gradients, by the names that numpy, torch and jax share."""
-
-
-class Rules(TypedDict, total=False):
-    """The arguments that ``rs.resample`` and ``rs.resample_backward`` share, besides sizes, scales, axes and mode."""
-
-    coordinates: CoordinatesRule | None
-    nearest: NearestRule | None
-    cubic_a: float | None
-    antialias: bool | None
-    exclude_outside: bool | None
-    roi: Iterable[Any] | None
-    input_offsets: Iterable[Any] | None
-    output_offsets: Iterable[Any] | None
-    recompute_scale_factor: bool | None
-    like: Library | None
 
 
 @dataclass(frozen=True)
@@ -96,7 +74,7 @@ def linear_map(
     scales: Iterable[Any] | None,
     axes: Iterable[SupportsIndex] | None,
     mode: ModeName | int | Enum | None,
-    rules: Rules,
+    rules: RuleArguments,
     device: Device | None,
 ) -> LinearMap:
     """Check the arguments of ``rs.resample(x, sizes, scales, axes, mode, **rules)`` and return it as a map.
@@ -110,8 +88,10 @@ def linear_map(
         DescriptorError, UnsupportedError: ``rs.resample`` raises it, or the element type has no gradient.
     """
     for name in rules:
-        if name not in Rules.__annotations__:
-            raise TypeError(f"a resample with a gradient takes no {name}; it takes {', '.join(Rules.__annotations__)}")
+        if name not in RuleArguments.__annotations__:
+            raise TypeError(
+                f"a resample with a gradient takes no {name}; it takes {', '.join(RuleArguments.__annotations__)}"
+            )
     if x_dtype not in _TYPES:
         raise UnsupportedError(
             f"x must be {', '.join(_TYPES)} to have a gradient, not {x_dtype}: convert it, or call rs.resample, which "
@@ -124,11 +104,13 @@ def linear_map(
         if value is not None
     }
     with ErrorContext(src):
-        request = Request(sizes, axes=axes, **named)
-        asked = measured(src.sizes, request, src.dtype.name)
-        require_rows_and_columns(request, asked.axes, "x", src)
-    warning = about_channels(request, src.rank, asked.old, asked.new, "x")
+        resized, _, warning = resolve(src, Request(sizes, axes=axes, **named))
     if warning:
         warn_caller(warning)
-    counted = tuple(axis - src.rank for axis in asked.axes)
-    return LinearMap(asked.old, asked.new, counted, tuple(sorted(named.items())), device)
+    return LinearMap(
+        resized.old,
+        resized.new,
+        tuple(axis - src.rank for axis in resized.axes),
+        tuple(sorted(named.items())),
+        device,
+    )

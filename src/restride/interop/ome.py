@@ -15,14 +15,15 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import zarr
 
-from restride.arguments import counts
+from restride.arguments import counts, list_arguments
 from restride.errors import DescriptorError, ErrorContext, StreamError, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
 from restride.ops.resample import INTERPOLATED_TYPES, about_channels
@@ -35,14 +36,15 @@ from restride.stream.lazy import open_source, require_values, unwrapped
 from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
 from restride.stream.run import Streamed, as_bytes, open_devices, plan_stream, stream
 from restride.tensor.device import Device
-from restride.weights import Request, measured
+from restride.weights import Request, resizing
 from restride.weights.centres import line_of_centres
-from restride.weights.request import fraction, members
+from restride.weights.like.libraries import ModeName
+from restride.weights.request import FilterArguments, fraction, members
 
 _AXES_OF_RANK = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
 _VERSION = "0.5"
 
-_RULES = ("mode", "coordinates", "nearest", "cubic_a", "antialias", "exclude_outside", "like")
+_RULES = ("mode", *FilterArguments.__annotations__)
 """Arguments of ``rs.resample`` that determine how a level is computed."""
 
 _TYPES = ("pred", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f32", "f64")
@@ -52,6 +54,7 @@ _PLANE, _CUBE = {"y": 512, "x": 512}, {"z": 64, "y": 64, "x": 64}
 """Default chunks: for images whose z is kept, and for volumes that shrink along z; 1 along other axes."""
 
 
+@list_arguments(FilterArguments, {})
 def pyramid(
     source: Any,
     path: str | os.PathLike[str],
@@ -70,7 +73,8 @@ def pyramid(
     memory: str | int = "512MiB",
     devices: Sequence[Device] | None = None,
     progress: bool = False,
-    **rules: Any,
+    mode: ModeName | int | Enum | None = None,
+    **rules: Unpack[FilterArguments],
 ) -> dict[str, Streamed]:
     """Write an image of any size, and its label images, as OME-Zarr 0.5: level 0 is ``source``, the others get smaller.
 
@@ -107,8 +111,8 @@ def pyramid(
         memory: as in ``rs.stream``.
         devices: as in ``rs.stream``.
         progress: show the progress on stderr.
-        rules: arguments of ``rs.resample``: mode (default: "area_weighted", or that of ``like``), like,
-            antialias, exclude_outside, coordinates, nearest, cubic_a.
+        mode: as in ``rs.resample``; default: "area_weighted", or that of ``like``.
+        rules: other arguments of ``rs.resample``: coordinates, nearest, cubic_a, antialias, exclude_outside, like.
 
     Returns:
         The outcome of each stream, by the path of its array in the group: "0", "1", "labels/NAME/0".
@@ -131,7 +135,7 @@ def pyramid(
     """
     if unknown := sorted(set(rules) - set(_RULES)):
         raise DescriptorError(f"a pyramid takes the rules {', '.join(_RULES)} of rs.resample, got {unknown[0]}")
-    rules = level_rules(rules)
+    chosen = level_rules({"mode": mode, **rules})
     factors = dict.fromkeys("yx", level_factor("factor", factor))
     factors["z"] = level_factor("z_factor", z_factor, may_keep=True)
     opened = open_source(source)
@@ -143,7 +147,7 @@ def pyramid(
         _require_unit("time_unit", "time", time_unit)
         grid = _Grid.of(axes, chunks, shards, volume=z_factor != 1 and "z" in axes)
         places = _places(axes, stated, pixel_sizes, {"space": unit, "time": time_unit})
-    image = _Image.of("", opened, axes, levels, factors, rules, from_source=from_source)
+    image = _Image.of("", opened, axes, levels, factors, chosen, from_source=from_source)
     images = [image]
     if not isinstance(labels, Mapping | None):
         raise DescriptorError(f"labels must be arrays by their names, got {type(labels).__name__}")
@@ -292,8 +296,8 @@ class _Image:
             return Fraction(1), Fraction(0)
         before = self.before(level)
         slope, intercept = self.position(axis, before)
-        change = measured(self.sizes[before], Request(**self.asked(level)), self.desc.dtype.name)
-        centres = line_of_centres(change.filters()[change.axes.index(axis)])
+        change = resizing(self.sizes[before], Request(**self.asked(level)), self.desc.dtype.name)
+        centres = line_of_centres(change.filters[change.axes.index(axis)])
         intercept += slope * centres.at(0)
         pixel = Fraction(self.sizes[before][axis], self.sizes[level][axis])
         return slope * (Fraction(centres.step, centres.denominator) or pixel), intercept  # one element has no slope

@@ -14,9 +14,10 @@ except ModuleNotFoundError as error:
     raise ImportError("restride.interop.torch needs torch: pip install 'restride[torch]'", name="torch") from error
 
 from restride.errors import DescriptorError, UnsupportedError
-from restride.interop.linear import LinearMap, Rules, linear_map
+from restride.interop.linear import LinearMap, linear_map
 from restride.tensor.device import Device
 from restride.weights.like.libraries import ModeName
+from restride.weights.request import RuleArguments
 
 
 def resample(
@@ -27,7 +28,7 @@ def resample(
     mode: ModeName | int | Enum | None = None,
     *,
     device: Device | None = None,
-    **rules: Unpack[Rules],
+    **rules: Unpack[RuleArguments],
 ) -> torch.Tensor:
     """``rs.resample`` of a torch tensor on the CPU, bit for bit, with a gradient for torch.
 

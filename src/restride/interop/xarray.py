@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from enum import Enum
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from restride.arguments import list_arguments, require_listed
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError, UnsupportedError, warn_caller
 from restride.layout.argument import is_permutation
+from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments
 from restride.ops.resample import resample as resample_array
 from restride.stream.axes import coordinate_values
 from restride.tensor.tensor import Tensor
-from restride.weights import Request, measured
+from restride.weights import Request, resizing
 from restride.weights.centres import centres, line_of_centres
+from restride.weights.like.libraries import ModeName
 
 _Centres = tuple[npt.NDArray[Any], int]
 """The places that outputs have along the source, as numerators and their common denominator."""
@@ -30,11 +34,14 @@ _REFUSED = ("axes", "window", "source_sizes", "sum_scale", "out")
 """Arguments of ``rs.resample`` that names of dimensions replace, or for which coordinates could not follow."""
 
 
+@list_arguments(ResampleArguments, DEFAULT_ARGUMENTS)
 def resample(
     data: _Labelled,
     sizes: Mapping[Hashable, int] | None = None,
     scales: Mapping[Hashable, Any] | None = None,
-    **named: Any,
+    *,
+    mode: ModeName | int | Enum | None = None,
+    **arguments: Unpack[ResampleArguments],
 ) -> _Labelled:
     """Resize ``data`` along named dimensions: elements by ``rs.resample``, numeric coordinates by the same rule.
 
@@ -54,8 +61,10 @@ def resample(
             ``rs.dask.resample``. Each variable of a Dataset is resized along those of the dimensions that it has.
         sizes: output size by dimension.
         scales: output elements for each source element, by dimension; instead of ``sizes``.
-        named: arguments of ``rs.resample``, such as ``mode``, ``like`` and ``dtype``; ``roi`` and offsets in the order
-            of ``sizes`` or ``scales``. Not axes, window, source_sizes, sum_scale, out, or a ``layout`` that permutes.
+        mode: as in ``rs.resample``.
+        arguments: the other arguments of ``rs.resample``, such as ``like`` and ``dtype``; ``roi`` and offsets in the
+            order of ``sizes`` or ``scales``. Not axes, window, source_sizes, sum_scale, out, or a ``layout`` that
+            permutes.
 
     Raises:
         DescriptorError: there is no such dimension, both or neither of sizes and scales are passed, or ``rs.resample``
@@ -81,9 +90,11 @@ def resample(
     for dim in asked:
         if dim not in data.sizes:
             raise DescriptorError(f"{argument} names dimension {dim!r}, and the data have {dict(data.sizes)}")
+    named: dict[str, Any] = {"mode": mode, **arguments}
     for refused in _REFUSED:
         if named.get(refused) is not None:
             raise DescriptorError(f"{refused} is not accepted where dimensions are named, got {named[refused]!r}")
+    require_listed(resample, named)
     if named.get("layout") is not None and is_permutation(named["layout"]):
         raise DescriptorError(f"layout {named['layout']!r} permutes dimensions, which stay: transpose the result")
     if isinstance(data, xr.DataArray):
@@ -140,7 +151,7 @@ def _centres(
     request = Request(**{argument: tuple(asked.values())}, **{k: v for k, v in named.items() if k in Request._fields})
     sizes = [data.sizes[dim] for dim in asked]
     dtypes = {as_dtype(each.dtype).name for each in resized} or {"f32"}
-    filters, *others = {measured(sizes, request, dtype).filters() for dtype in dtypes}
+    filters, *others = {resizing(sizes, request, dtype).filters for dtype in dtypes}
     if others:
         raise UnsupportedError(
             f"variables of the types {', '.join(sorted(dtypes))} are read at different positions, and share their "

@@ -5,15 +5,14 @@ Messages name the box.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from collections.abc import Iterable
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import as_numpy, counts, require_word
 from restride.errors import DescriptorError
-from restride.weights import Rows, Side
 
 Flip: TypeAlias = str | Iterable[str] | None
 
@@ -24,40 +23,6 @@ FLIPS = {"none": (False, False), "vertical": (True, False), "horizontal": (False
 
 FARTHEST = 1 << 30
 """Most pixels that an edge may lie from the image's origin."""
-
-
-class Boxes(NamedTuple):
-    """The boxes of a call, and their places in the outputs.
-
-    edges: (boxes, 4), y0, x0, y1, x1 in the image, int64 in pixels or f64 in ``units``. places: (boxes, 4), the same
-    in the outputs, in pixels. flipped: (boxes, 2), whether rows and columns go backwards.
-    """
-
-    edges: npt.NDArray[Any]
-    units: str
-    places: npt.NDArray[np.int64]
-    flipped: npt.NDArray[np.bool_]
-
-    @property
-    def sizes(self) -> list[tuple[int, int]]:
-        """Height and width of each box of integers."""
-        return [(y1 - y0, x1 - x0) for y0, x0, y1, x1 in self.edges.tolist()]
-
-    @property
-    def resized(self) -> list[tuple[int, int]]:
-        """Height and width of each box in its output."""
-        return [(y1 - y0, x1 - x0) for y0, x0, y1, x1 in self.places.tolist()]
-
-    @property
-    def is_exact(self) -> bool:
-        """True if edges are integers of pixels, so that a box is a slice of the image with fill around it."""
-        return bool(self.edges.dtype.kind == "i")
-
-    def sides(self, rows: Sequence[tuple[Rows, ...]], axis: int, boxes: slice = slice(None)) -> list[Side]:
-        """The sides along axis 0, rows, or 1, columns, of the given boxes, for which ``rows`` has both axes' rows."""
-        starts = self.edges[boxes, axis].tolist() if self.is_exact else [0] * len(rows)
-        each = zip(rows, starts, self.places[boxes, axis].tolist(), self.flipped[boxes, axis].tolist(), strict=True)
-        return [Side(both[axis], start, at, flip) for both, start, at, flip in each]
 
 
 def read_boxes(boxes: Any, units: Any) -> npt.NDArray[Any]:

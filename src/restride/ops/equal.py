@@ -59,9 +59,8 @@ def equal(x: Tensor, y: Any, negated: bool = False) -> Any:
         ) from None
     left, right = (_strided(each).broadcast_to(sizes) for each in (x, other))
     result = empty(TensorDesc("pred", sizes), x.device)
-    arguments = {"src": left.desc, "other": right.desc, "dst": result.desc}
     with ErrorContext(left.desc):
-        kernels = cached(equal_kernels, arguments | {"negated": negated, "limits": x.device.limits})
+        kernels = cached(equal_kernels, left.desc, right.desc, result.desc, negated, x.device.limits)
     if kernels:
         x.device.runtime.submit(kernels, (left.memory, result.memory, right.memory))
     return result

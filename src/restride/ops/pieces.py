@@ -22,13 +22,12 @@ from restride.tensor.tensor import Tensor, empty
 
 def reshaped(x: Tensor, sizes: Sequence[int]) -> Tensor:
     """``x.reshape(sizes)``, a view where its layout allows one, else a packed copy in one dispatch."""
-    return cached(_joined, {"src": x.desc, "view": x.desc, "sizes": sizes, "limits": x.device.limits}).run(x, None)
+    return cached(_joined, x.desc, x.desc, sizes, x.device.limits).run(x, None)
 
 
 def repeated(x: Tensor, axis: int, times: int) -> Tensor:
     """Repeat each element of an axis ``times`` times, as a view or a copy like ``reshaped``; at most 7 axes."""
-    arguments = {"src": x.desc, "axis": axis, "times": times, "limits": x.device.limits}
-    return cached(_repeated_elements, arguments).run(x, None)
+    return cached(_repeated_elements, x.desc, axis, times, x.device.limits).run(x, None)
 
 
 def tiled(x: Tensor, repeats: Sequence[int]) -> Tensor:
@@ -36,7 +35,7 @@ def tiled(x: Tensor, repeats: Sequence[int]) -> Tensor:
 
     f32[2,3] twice along axis 1 is the view f32[2,2,3] of strides (3, 0, 1), whose axes 1 and 2 are joined.
     """
-    for plan in cached(_tilings, {"src": x.desc, "repeats": repeats, "limits": x.device.limits}):
+    for plan in cached(_tilings, x.desc, repeats, x.device.limits):
         x = plan.run(x, None)
     return x
 
@@ -70,15 +69,8 @@ def concatenated(
     for place, x in enumerate(tensors):
         if x.device is not device:
             raise DescriptorError(f"{argument}[{place}] {x!r} lies on another device than {tensors[0]!r}")
-    arguments = {
-        "descs": tuple([x.desc for x in tensors]),
-        "axis": axis,
-        "dtype": dtype,
-        "argument": argument,
-        "is_new": is_new,
-        "limits": device.limits,
-    }
-    desc, plans = cached(_concatenation, arguments)
+    descs = tuple([x.desc for x in tensors])
+    desc, plans = cached(_concatenation, descs, axis, dtype, argument, is_new=is_new, limits=device.limits)
     result = empty(desc, device)
     for x, plan in zip(tensors, plans, strict=True):
         plan.run(x, result)
@@ -108,7 +100,7 @@ def _concatenation(
     result, plans, at = TensorDesc(element, sizes), [], 0
     for desc in descs:
         out = Out(views.index(result, (*_all(axis), slice(at, at + desc.sizes[axis]))), is_shared=False)
-        plans.append(cached(reorder_plan, {"src": desc, "out": out, "limits": limits, "layout": None, "dtype": None}))
+        plans.append(cached(reorder_plan, desc, out, limits))
         at += desc.sizes[axis]
     return result, tuple(plans)
 

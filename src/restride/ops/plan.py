@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from restride.tensor.tensor import Tensor, as_device, empty
 from restride.weights import Resizing
 
 Value = TypeVar("Value")
+Arguments = ParamSpec("Arguments")
 
 
 class Plan:
@@ -86,8 +87,9 @@ class Plan:
 
     def run(self, src: Tensor, out: Tensor | None) -> Tensor:
         """Run the plan without checks, on tensors that it was made for."""
-        result = empty(self._dst, src.device) if out is None else out
-        src.device.run(self._steps, src.memory, result.memory)
+        device = src.device
+        result = empty(self._dst, device) if out is None else out
+        device.run(self._steps, src.memory, result.memory)
         return result
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -110,8 +112,8 @@ class ViewPlan(Plan):
         return Tensor(src.memory, self.dst, src.device)
 
 
-Planner = Callable[..., Plan]
-"""Makes a plan from ``src``, ``out`` (an ``Out`` or None), ``limits`` and the arguments of an operation."""
+Planner: TypeAlias = Callable[Concatenate[TensorDesc, Out | None, Limits, Arguments], Plan]
+"""Makes a plan from the source, the destination if there is one, a device's limits, and the arguments of a call."""
 
 
 def source_beside(x: Any, out: Tensor | None) -> Tensor:
@@ -133,57 +135,53 @@ def source_beside(x: Any, out: Tensor | None) -> Tensor:
     return x if is_tensor else asarray(x, device=out.device)
 
 
-class Unplaced(NamedTuple):
-    """A source that is only a layout: an operation called with it returns its plan instead of a result."""
-
-    src: TensorDesc
-    out: Out | None
-    limits: Limits
-
-
-def perform(planner: Planner, x: Any, out: Tensor | None, **arguments: Any) -> Tensor:
-    """Plan an operation on ``x``, or find its cached plan, and start it; for an ``Unplaced``, return the plan."""
-    if type(x) is Unplaced:
-        if out is not None:
-            raise DescriptorError(f"a plan has no out, for {x.src}: dst is the layout of it")
-        return cast(Tensor, cached(planner, {**arguments, **x._asdict()}))  # for plan_call, which returns it as a Plan
+def perform(
+    planner: Planner[Arguments], x: Any, out: Tensor | None, *arguments: Arguments.args, **named: Arguments.kwargs
+) -> Tensor:
+    """Plan an operation on ``x``, or find its cached plan, and start it."""
     src = source_beside(x, out)
-    arguments["src"] = src.desc
-    arguments["out"] = None if out is None else Out(out.desc, out.memory is src.memory)
-    arguments["limits"] = src.device.limits
-    plan = cached(planner, arguments)
+    place = None if out is None else Out(out.desc, out.memory is src.memory)
+    plan = cached(planner, src.desc, place, src.device.limits, *arguments, **named)
     if plan.warning:
         warn_caller(plan.warning)
     return plan.run(src, out)
 
 
-def plan_call(
-    operation: Callable[..., Any],
+def plan_for(
+    planner: Planner[Arguments],
     src: TensorDesc | str,
     dst: TensorDesc | str | None,
     device: Device | None,
-    arguments: tuple[Any, ...],
-    named: dict[str, Any],
+    *arguments: Arguments.args,
+    **named: Arguments.kwargs,
 ) -> Plan:
-    """The plan of ``operation(x, *arguments, **named)`` for an ``x`` laid out as ``src`` and a result as ``dst``."""
+    """The plan of an operation on a source laid out as ``src``, with a result laid out as ``dst``, if that is given."""
     if isinstance(dst, str) and is_permutation(dst):
         raise DescriptorError(f"dst is the layout of the result, and {dst!r} is a permutation: layout={dst!r}")
     with prefixed("src"):
         source = as_desc(src)
     with prefixed("dst"):
         out = None if dst is None else Out(as_desc(dst), is_shared=False)
-    plan = _planned(operation, Unplaced(source, out, as_device(device).limits), arguments, named)
+    plan = _planned(planner, (source, out, as_device(device).limits, *arguments), named)
     if plan.warning:
         warn_caller(plan.warning)
     return plan
 
 
-def _planned(
-    operation: Callable[..., Any], unplaced: Unplaced, arguments: tuple[Any, ...], named: dict[str, Any]
-) -> Plan:
-    plan: Plan = operation(unplaced, *arguments, **named)
-    plan._call = operation, unplaced, arguments, named  # noqa: SLF001 - for __reduce__; equal for all that share the plan
+def _planned(planner: Callable[..., Plan], arguments: tuple[Any, ...], named: dict[str, Any]) -> Plan:
+    plan = cached(planner, *arguments, **named)
+    plan._call = planner, arguments, named  # noqa: SLF001 - for __reduce__; equal for all that share the plan
     return plan
+
+
+def refuse_out(arguments: Mapping[str, object], src: TensorDesc | str) -> None:
+    """Refuse ``out`` among the arguments of a plan, which a typed dictionary does not list.
+
+    Raises:
+        DescriptorError: it is there.
+    """
+    if "out" in arguments:
+        raise DescriptorError(f"a plan has no out, for {src}: dst is the layout of it")
 
 
 # The one cache of plans, keyed by the values of the arguments, if these cannot change.
@@ -194,13 +192,13 @@ MOST_PLANS = 512
 _MOST_ARRAY_BYTES = 1 << 10
 _MOST_MEMBERS = 64
 
-_OWN_KEY = frozenset((type(None), str, bool))
+_OWN_KEY = frozenset((type(None), str, bool, Limits))
 """Types whose values are their own key. The key of an int has its type too, so that True is not 1."""
 
 _WITH_TYPE = _OWN_KEY | {int}
 """Types whose values, together with their type, are a key."""
 
-_IMMUTABLE = frozenset((int, range, Fraction, DType, Limits, Arithmetic, Resizing))
+_IMMUTABLE = frozenset((int, range, Fraction, DType, Arithmetic, Resizing))
 _IMMUTABLE_BASES = (type, np.dtype, Limits, Enum)
 _LISTS = (tuple, list)
 
@@ -214,32 +212,32 @@ class _NoKeyError(Exception):
 _plans: LRU[Any] = LRU(MOST_PLANS)
 
 
-def cached(make: Callable[..., Value], arguments: Mapping[str, Any]) -> Value:
-    """``make(**arguments)``, from the cache if that has it for equal arguments. Errors are not cached."""
+def cached(make: Callable[Arguments, Value], *arguments: Arguments.args, **named: Arguments.kwargs) -> Value:
+    """``make(*arguments, **named)``, from the cache if that has it for equal arguments. Errors are not cached."""
     try:
-        values = list(arguments.values())
+        values = [*arguments, *named.values()]
         for place in _positions_needing_keys(tuple(map(type, values))):
             values[place] = key_of(values[place])
-        key = (make, *arguments, *values)
+        key = (make, tuple(named), *values)
     except _NoKeyError:
-        return make(**arguments)
+        return make(*arguments, **named)
     cached_value: Value | None = _plans.get(key)
     if cached_value is None:
-        cached_value = make(**arguments)
+        cached_value = make(*arguments, **named)
         _plans.put(key, cached_value)
     return cached_value
 
 
 @lru_cache(maxsize=MOST_PLANS)
 def _positions_needing_keys(kinds: tuple[type, ...]) -> tuple[int, ...]:
-    """Positions of the arguments that are not their own key: a few of the twenty that an operation takes.
+    """Positions of the arguments that are not their own key.
 
     Cached: 0.5 us of the 3 us that finding a plan takes.
     """
-    return tuple(place for place, kind in enumerate(kinds) if kind not in _OWN_KEY)
+    return tuple([place for place, kind in enumerate(kinds) if kind not in _OWN_KEY])
 
 
-def key_of(value: Any, levels: int = 4) -> Any:
+def key_of(value: Any, levels: int = 6) -> Any:
     """A hashable key, equal only for equal arguments: 1, 1.0 and True differ, so do 0.0 and -0.0, NaN and -NaN.
 
     levels: how deep lists may lie in lists.
@@ -248,41 +246,34 @@ def key_of(value: Any, levels: int = 4) -> Any:
         _NoKeyError: for an iterator, a Tensor, a large array or list, or a type of the caller's.
     """
     kind = type(value)
-    if kind in _OWN_KEY:
-        return value
-    key: Any
     if kind is TensorDesc:
         return value.spelled
     if kind is Out:
         return value.desc.spelled, value.is_shared
+    if isinstance(value, _LISTS):
+        if len(value) > _MOST_MEMBERS or not levels:
+            raise _NoKeyError
+        kinds = tuple(map(type, value))
+        if _WITH_TYPE.issuperset(kinds):
+            return kind, kinds, tuple(value)
+        members = list(value)
+        for place in _positions_needing_keys(kinds):
+            members[place] = key_of(members[place], levels - 1)
+        return kind, kinds, tuple(members)
+    if kind in _OWN_KEY:
+        return value
+    key: Any
     if kind is float:
         key = _bytes_of_float(value)
-    elif kind in _IMMUTABLE:
+    elif kind in _IMMUTABLE or isinstance(value, _IMMUTABLE_BASES):
         key = value
-    elif isinstance(value, _LISTS) and len(value) <= _MOST_MEMBERS and levels:
-        key = _keys_of_members(value, levels)
-    elif kind is dict and len(value) <= _MOST_MEMBERS:
-        key = tuple(value), key_of(tuple(value.values()), levels)
-    elif isinstance(value, _IMMUTABLE_BASES):
-        key = value
-    elif kind is slice:
-        key = key_of((value.start, value.stop, value.step))
+    elif kind is dict or kind is slice:
+        key = key_of((*value, *value.values()) if kind is dict else (value.start, value.stop, value.step), levels)
     elif (isinstance(value, np.generic) or kind is np.ndarray) and _is_small(value):
         key = value.dtype, value.shape, value.tobytes()
     else:
         raise _NoKeyError
     return kind, key
-
-
-def _keys_of_members(members: tuple[Any, ...] | list[Any], levels: int) -> Any:
-    """The types of the members, and the members, each replaced by its ``key_of`` unless it is its own key."""
-    kinds = tuple(map(type, members))
-    if _WITH_TYPE.issuperset(kinds):
-        return kinds, tuple(members)
-    values = list(members)
-    for place in _positions_needing_keys(kinds):
-        values[place] = key_of(values[place], levels - 1)
-    return kinds, tuple(values)
 
 
 def _is_small(array: np.generic | np.ndarray[Any, Any]) -> bool:

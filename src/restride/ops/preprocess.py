@@ -10,12 +10,11 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from enum import Enum
-from inspect import signature
 from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
-from restride.arguments import as_numpy, integer, is_pillow, require_word
+from restride.arguments import as_numpy, integer, is_pillow, list_arguments, require_listed, require_word
 from restride.dtypes import DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.layout import TensorDesc
@@ -101,6 +100,36 @@ class Options(TypedDict, total=False):
     device: Device | None
 
 
+DEFAULTS: Options = {
+    "shorter": None,
+    "rounding": "nearest",
+    "fill": 0,
+    "mode": None,
+    "antialias": None,
+    "like": None,
+    "mean": None,
+    "std": None,
+    "input": "rgb",
+    "matrix": "bt601",
+    "full_range": False,
+    "layout": "NCHW",
+    "dtype": "f32",
+    "depth": 2,
+    "device": None,
+}
+"""The arguments of ``Preprocess`` where a call leaves them out."""
+
+
+class Changes(Options, total=False):
+    """Arguments of ``Preprocess`` that change those of a preset."""
+
+    sizes: Iterable[SupportsIndex]
+
+
+class _AnyChanges(Changes, total=False):
+    letterbox: _Place | None
+
+
 class Preprocess(Generic[_Result]):
     """A recipe that makes a batch for a network of images of any sizes: resized, normalized, converted and laid out.
 
@@ -148,46 +177,15 @@ class Preprocess(Generic[_Result]):
         self: Preprocess[_Pair], sizes: Iterable[SupportsIndex], *, letterbox: _Place, **options: Unpack[Options]
     ) -> None: ...
 
+    @list_arguments(Options, DEFAULTS)
     def __init__(
-        self,
-        sizes: Iterable[SupportsIndex],
-        *,
-        shorter: SupportsIndex | None = None,
-        letterbox: _Place | None = None,
-        rounding: PlacedRounding = "nearest",
-        fill: Any = 0,
-        mode: ModeName | int | Enum | None = None,
-        antialias: bool | None = None,
-        like: Library | None = None,
-        mean: Any = None,
-        std: Any = None,
-        input: str = "rgb",  # noqa: A002 - as ffmpeg and networks have it
-        matrix: str = "bt601",
-        full_range: bool = False,
-        layout: str = "NCHW",
-        dtype: DTypeLike = "f32",
-        depth: SupportsIndex = 2,
-        device: Device | None = None,
+        self, sizes: Iterable[SupportsIndex], *, letterbox: _Place | None = None, **named: Unpack[Options]
     ) -> None:
-        self._shorter = None if shorter is None else integer("shorter", shorter)
-        self._depth = integer("depth", depth)
-        options: Options = {
-            "shorter": self._shorter,
-            "rounding": rounding,
-            "fill": _of_channels("fill", fill),
-            "mode": mode,
-            "antialias": antialias,
-            "like": like,
-            "mean": mean,
-            "std": std,
-            "input": input,
-            "matrix": matrix,
-            "full_range": full_range,
-            "layout": layout,
-            "dtype": dtype,
-            "depth": self._depth,
-            "device": device,
-        }
+        require_listed(Preprocess.__init__, named)
+        options: Options = {**DEFAULTS, **named}
+        self._shorter = None if options["shorter"] is None else integer("shorter", options["shorter"])
+        self._depth = integer("depth", options["depth"])
+        options |= {"shorter": self._shorter, "depth": self._depth, "fill": _of_channels("fill", options["fill"])}
         self._sizes = read_sizes(sizes)
         _require_options(self._sizes, self._shorter, letterbox, options)
         if self._depth < 1:
@@ -204,18 +202,18 @@ class Preprocess(Generic[_Result]):
 
     @overload
     @classmethod
-    def preset(cls, name: Literal["imagenet", "clip"], **changes: Unpack[Options]) -> Preprocess[Tensor]: ...
+    def preset(cls, name: Literal["imagenet", "clip"], **changes: Unpack[Changes]) -> Preprocess[Tensor]: ...
 
     @overload
     @classmethod
-    def preset(cls, name: Literal["yolo"], **changes: Unpack[Options]) -> Preprocess[_Pair]: ...
+    def preset(cls, name: Literal["yolo"], **changes: Unpack[Changes]) -> Preprocess[_Pair]: ...
 
     @overload
     @classmethod
-    def preset(cls, name: str, **changes: Any) -> Preprocess[Any]: ...
+    def preset(cls, name: str, **changes: Unpack[_AnyChanges]) -> Preprocess[Any]: ...
 
     @classmethod
-    def preset(cls, name: str, **changes: Any) -> Preprocess[Any]:
+    def preset(cls, name: str, **changes: Unpack[_AnyChanges]) -> Preprocess[Any]:
         """The recipe "imagenet", "clip" or "yolo", with some of its arguments changed. A preset's own fill is for u8.
 
         Raises:
@@ -454,10 +452,10 @@ def _accepted_images(sizes: tuple[int, int], options: Options) -> _Accepted:
 
 def _call_text(sizes: tuple[int, int], arguments: dict[str, Any]) -> str:
     """The arguments as the text of a call, without those that have their defaults."""
-    known = signature(Preprocess.__init__).parameters
+    defaults = {"letterbox": None, **DEFAULTS}
     arguments = {**arguments, "dtype": as_dtype(arguments["dtype"]).name}
     texts = {name: " ".join(repr(value).split()) for name, value in arguments.items()}
-    changed = [f"{name}={text}" for name, text in texts.items() if text != repr(known[name].default)]
+    changed = [f"{name}={text}" for name, text in texts.items() if text != repr(defaults[name])]
     return ", ".join([repr(sizes), *changed])
 
 

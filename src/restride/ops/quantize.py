@@ -10,33 +10,38 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import as_numpy, integer, require_word
-from restride.arithmetic import numbers, require_unit, value_range
+from restride.arithmetic import Numbers, numbers, require_unit, value_range
 from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order, laid_out
-from restride.ops.reorder import reorder_with
+from restride.ops.plan import perform
+from restride.ops.reorder import Reorder, reorder_plan
+from restride.ops.target import Result
 from restride.tensor.arrays import host_array
 from restride.tensor.tensor import Tensor
 
 
 class Reordering(NamedTuple):
-    """An operation as the arguments of ``reorder_with``.
+    """An operation as a reorder: what it asks of the result.
 
     names: for the name of an argument in reorder's errors, the operation's own name. remedy: end of an error about the
     element type.
     """
 
-    layout: Layout
-    dtype: DType
-    arguments: dict[str, Any]
+    result: Result
     names: dict[str, str]
     remedy: str = ""
 
     def perform(self, x: Any, out: Tensor | None) -> Tensor:
         """The result for ``x``."""
         with self.renamed():
-            return reorder_with(x, self.layout, self.dtype, out, **self.arguments)
+            return perform(reorder_plan, x, out, *self.result)
+
+    def operation(self, src: TensorDesc) -> Reorder:
+        """The operation for a source."""
+        with self.renamed():
+            return Reorder(src, self.result)
 
     @contextmanager
     def renamed(self) -> Iterator[None]:
@@ -48,7 +53,7 @@ class Reordering(NamedTuple):
             if inner not in self.names:
                 raise
             is_fraction = "a side of floats" in rule  # no integer type would do
-            end = self.remedy if f"an integer of {self.dtype}" in rule and not is_fraction else ""
+            end = self.remedy if f"an integer of {self.result.dtype}" in rule and not is_fraction else ""
             renamed = DescriptorError(f"{self.names[inner]} {rule}{end}")
             renamed.desc = error.desc
             raise renamed from error
@@ -126,15 +131,13 @@ def quantizing(
         result = _type_of(out, layout, desc, "u8")
     _require_quantized("the result of quantize", result)
     scales = in_axes_of_result(_scales("dst", scale, zero_point, axis, block_size, desc), desc, layout)
+    numbers = scales._replace(
+        group_sizes=_group_sizes(axis, block_size, desc),
+        saturate=not result.is_float or saturate,
+        rounds_first=not result.is_float,
+    )
     return Reordering(
-        layout,
-        result,
-        {
-            **scales,
-            "group_sizes": _group_sizes(axis, block_size, desc),
-            "saturate": not result.is_float or saturate,
-            "rounds_first": not result.is_float,
-        },
+        Result(layout, result, numbers),
         {"dst_scale": "scale", "dst_zero_point": "zero_point"},
         "; the result is u8 unless dtype says otherwise" if is_default and result == "u8" else "",
     )
@@ -193,8 +196,8 @@ def dequantizing(
     _require_quantized("the source of dequantize", desc.dtype)
     _require_float("dequantize", result)
     scales = _scales("src", scale, zero_point, axis, block_size, desc)
-    names = {"src_scale": "scale", "src_zero_point": "zero_point"}
-    return Reordering(layout, result, {**scales, "group_sizes": _group_sizes(axis, block_size, desc)}, names)
+    numbers = scales._replace(group_sizes=_group_sizes(axis, block_size, desc))
+    return Reordering(Result(layout, result, numbers), {"src_scale": "scale", "src_zero_point": "zero_point"})
 
 
 def normalize(
@@ -261,12 +264,10 @@ def normalizing(
     names = {"src_zero_point": "mean", "dst_scale": "std"}
     if not desc.dtype.is_float:
         names = {"dst_scale": f"{value_range(desc.dtype)[1]} * std", "dst_zero_point": "-mean / std"}
-    return Reordering(layout, result, in_axes_of_result(scales, desc, layout), names)
+    return Reordering(Result(layout, result, in_axes_of_result(scales, desc, layout)), names)
 
 
-def normalizing_scales(
-    mean: Any, std: Any, dtype: DType, read: Callable[[str, Any], npt.NDArray[Any]]
-) -> dict[str, npt.NDArray[Any]]:
+def normalizing_scales(mean: Any, std: Any, dtype: DType, read: Callable[[str, Any], npt.NDArray[Any]]) -> Numbers:
     """Arguments of ``reorder`` that compute ``(v - mean) / std`` for elements of ``dtype``.
 
     Floats take a subtraction and a division. Integers, which are also divided by their largest value, 255 for u8, take
@@ -289,19 +290,19 @@ def normalizing_scales(
     require_unit("mean", means, dtype)
     require_unit("std", stds, dtype)
     if dtype.is_float:
-        return {"src_zero_point": means, "dst_scale": stds}
+        return Numbers(src_zero_point=means, dst_scale=stds)
     # Not src_zero_point = 255 * mean: the zero point of an integer type must be one of its integers.
     _, largest = value_range(dtype)
-    return {"dst_scale": largest * stds, "dst_zero_point": -means / stds}
+    return Numbers(dst_scale=largest * stds, dst_zero_point=-means / stds)
 
 
-def in_axes_of_result(
-    arguments: dict[str, npt.NDArray[Any]], desc: TensorDesc, layout: Layout
-) -> dict[str, npt.NDArray[Any]]:
+def in_axes_of_result(scales: Numbers, desc: TensorDesc, layout: Layout) -> Numbers:
     """Scales and zero points in the axes of ``desc``, those of the destination permuted as ``layout`` "A->B" says."""
-    return {
-        name: _of_result(array, desc, layout) if name.startswith("dst") else array for name, array in arguments.items()
-    }
+    scale, zero_point = (
+        None if array is None else _of_result(array, desc, layout)
+        for array in (scales.dst_scale, scales.dst_zero_point)
+    )
+    return scales._replace(dst_scale=scale, dst_zero_point=zero_point)
 
 
 def _require_quantized(what: str, dtype: DType) -> None:
@@ -343,12 +344,11 @@ def _type_of(out: Tensor | None, layout: Layout, desc: TensorDesc, default: str)
 
 def _scales(
     side: str, scale: Any, zero_point: Any, axis: SupportsIndex, block_size: SupportsIndex | None, desc: TensorDesc
-) -> dict[str, npt.NDArray[Any]]:
+) -> Numbers:
     """Scale and zero point of one side, "src" or "dst", in the axes of ``x``."""
-    return {
-        f"{side}_scale": _on_axis("scale", scale, axis, block_size, desc),
-        f"{side}_zero_point": _on_axis("zero_point", 0 if zero_point is None else zero_point, axis, block_size, desc),
-    }
+    scales = _on_axis("scale", scale, axis, block_size, desc)
+    zero_points = _on_axis("zero_point", 0 if zero_point is None else zero_point, axis, block_size, desc)
+    return Numbers(scales, zero_points) if side == "src" else Numbers(dst_scale=scales, dst_zero_point=zero_points)
 
 
 def _on_axis(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, SupportsIndex
 
-from restride.arithmetic import arithmetic
+from restride.arithmetic import Numbers, arithmetic
 from restride.dtypes import DTypeLike
 from restride.errors import DescriptorError, ErrorContext
 from restride.kernel import Limits
@@ -99,8 +99,8 @@ def rearrange_plan(
     require_room(dst.sizes, element, limits)
     apart = views.reshape(dst, view.sizes)
     with ErrorContext(src):
-        numbers = {"src_scale": _number("src_scale", src_scale), "dst_scale": _number("dst_scale", dst_scale)}
-        full = arithmetic(view, apart, range(apart.rank), **numbers)
+        asked = Numbers(_number("src_scale", src_scale), dst_scale=_number("dst_scale", dst_scale))
+        full = arithmetic(view, apart, range(apart.rank), asked)
     steps = Steps(limits)
     steps.copy(Site(SOURCE, view), Site(site.buffer, apart), dst, full)
     return Plan(src, dst, steps)

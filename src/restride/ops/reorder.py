@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, Unpack
 
-from restride.arithmetic import Rounding
+from restride.arguments import list_arguments, require_listed
+from restride.arithmetic import Arithmetic, NumberArguments, Numbers, Rounding
 from restride.dtypes import DTypeLike
 from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
-from restride.layout.argument import Layout
+from restride.layout.argument import Layout, axis_order
 from restride.layout.overlap import may_overlap, written_by
-from restride.ops.plan import Plan, perform, plan_call, source_beside
-from restride.ops.target import (
-    Out,
-    arithmetic_of_result,
-    destination,
-    element_type,
-    require_out_of_sum,
-    require_room,
-)
+from restride.ops.operation import Operation, Window
+from restride.ops.plan import Plan, perform, plan_for, refuse_out, source_beside
+from restride.ops.target import Out, Result, destination, require_out_of_sum, target_of
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.arrays import host_array
 from restride.tensor.device import Device
@@ -65,7 +60,7 @@ def strided_slice(
     return window if out is None else perform(slice_plan, window, out)
 
 
-def slice_plan(src: TensorDesc, out: Out, limits: Limits) -> Plan:
+def slice_plan(src: TensorDesc, out: Out | None, limits: Limits) -> Plan:
     """The plan that copies a window."""
     dst, site = destination(src, None, src, out)
     steps = Steps(limits)
@@ -132,27 +127,10 @@ def reorder(
 
     Source: oneDNN specification, Reorder; ONNX operators, Cast.
     """
-    return perform(
-        reorder_plan,
-        x,
-        out,
-        layout=layout,
-        dtype=dtype,
-        src_scale=src_scale,
-        src_zero_point=src_zero_point,
-        dst_scale=dst_scale,
-        dst_zero_point=dst_zero_point,
-        sum_scale=sum_scale,
-        group_sizes=group_sizes,
-        rounding=rounding,
-        saturate=saturate,
-        post_ops=post_ops,
+    numbers = Numbers(
+        *(src_scale, src_zero_point, dst_scale, dst_zero_point, sum_scale, group_sizes, rounding, saturate, post_ops)
     )
-
-
-def reorder_with(x: Any, layout: Layout, dtype: Any, out: Tensor | None, **arguments: Any) -> Tensor:
-    """``reorder`` with the arguments of ``restride.arithmetic.arithmetic``, ``rounds_first`` among them."""
-    return perform(reorder_plan, x, out, layout=layout, dtype=dtype, **arguments)
+    return perform(reorder_plan, x, out, layout, dtype, numbers)
 
 
 def assign(view: Tensor, value: Any) -> None:
@@ -182,34 +160,66 @@ METHODS["assign"] = assign
 
 
 def reorder_plan(
-    src: TensorDesc, out: Out | None, limits: Limits, layout: Layout, dtype: Any, **arguments: Any
+    src: TensorDesc,
+    out: Out | None,
+    limits: Limits,
+    layout: Layout = None,
+    dtype: Any = None,
+    numbers: Numbers | Arithmetic | None = None,
 ) -> Plan:
-    """The plan of ``reorder``. arguments: those of ``restride.arithmetic.arithmetic``."""
-    sum_scale = arguments.get("sum_scale")
-    require_out_of_sum(sum_scale, src, out)
-    element = element_type(src, layout, dtype, out)
-    dst, site = destination(src, layout, src, out, dtype=element, in_place=True)
-    require_room(dst.sizes, element, limits)
+    """The plan of ``reorder``. layout, dtype, numbers: those of a ``Result``."""
+    result = Result(layout, dtype, numbers)
+    require_out_of_sum(result.sum_scale, src, out)
+    target = target_of(src, out, result, limits, in_place=True)
     steps = Steps(limits)
-    steps.copy(Site(SOURCE, src), site, dst, arithmetic_of_result(src, dst, layout, arguments))
-    return Plan(src, dst, steps, reads_result=sum_scale is not None)
+    steps.copy(Site(SOURCE, src), *target)
+    return Plan(src, target.whole, steps, reads_result=result.sum_scale is not None)
 
 
+class Reorder(Operation):
+    """``reorder`` without a sum; ``layout`` is None or a permutation "A->B"."""
+
+    planner = staticmethod(reorder_plan)
+
+    def __init__(self, src: TensorDesc, result: Result) -> None:
+        _, dst, self._arithmetic = target_of(src, None, result, in_place=True)
+        super().__init__(src, dst, axis_order(src, result.layout))
+        self._layout = result.layout
+
+    def part(self, window: Window) -> Result:
+        return Result(self._layout, self.dtype, self._arithmetic.window(self.reads(window)))
+
+
+class ReorderArguments(NumberArguments, total=False):
+    """The keywords of ``rs.reorder`` for functions that pass them on, without ``sum_scale``, which reads an ``out``."""
+
+    group_sizes: Iterable[SupportsIndex] | None
+
+
+class _PlanArguments(ReorderArguments, total=False):
+    sum_scale: Any
+
+
+@list_arguments(_PlanArguments, Numbers._field_defaults)
 def plan_reorder(
     src: TensorDesc | str,
     dst: TensorDesc | str | None = None,
-    *arguments: Any,
+    layout: Layout = None,
+    dtype: DTypeLike | None = None,
+    *numbers: Any,
     device: Device | None = None,
-    **named: Any,
+    **named: Unpack[_PlanArguments],
 ) -> Plan:
-    """The plan of ``rs.reorder(x, *arguments, **named)`` for an ``x`` laid out as ``src``.
+    """The plan of ``rs.reorder(x, layout, dtype, ...)`` for an ``x`` laid out as ``src``.
 
     Args:
         src: layout of the source; may be its text.
         dst: layout of the result, like that of an ``out``; default: the one that ``reorder`` makes.
-        arguments: those of ``reorder``, from ``layout`` on.
+        layout: this and the following as in ``reorder``; there is no ``out``.
+        dtype: as in ``reorder``.
+        numbers: ``src_scale`` and the following by position, as in ``reorder``.
         device: whose limits the plan respects; default: ``rs.default_device()``.
-        named: those of ``reorder``, except ``out``.
+        named: ``src_scale`` and the following by name, as in ``reorder``.
 
     Example:
         >>> plan = rs.plan_reorder("u8[2,4,3]", None, "HWC->CHW", dtype="f32")
@@ -221,4 +231,6 @@ def plan_reorder(
     Raises:
         DescriptorError, UnsupportedError: as ``reorder`` does.
     """
-    return plan_call(reorder, src, dst, device, arguments, named)
+    refuse_out(named, src)
+    require_listed(plan_reorder, named)
+    return plan_for(reorder_plan, src, dst, device, layout, dtype, Numbers(*numbers, **named))

@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from itertools import pairwise
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, Unpack
 
 import numpy as np
 
-from restride.arguments import counts
-from restride.arithmetic import NO_ARITHMETIC, Arithmetic, PostOp, Rounding, arithmetic, value_range
+from restride.arguments import counts, list_arguments, require_listed
+from restride.arithmetic import (
+    NO_ARITHMETIC,
+    Arithmetic,
+    NumberArguments,
+    Numbers,
+    PostOp,
+    arithmetic,
+    value_range,
+)
 from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc, views
-from restride.layout.argument import Layout, family
+from restride.layout.argument import Layout, axis_order, family
 from restride.layout.tensor_desc import element_bits
-from restride.ops.plan import Plan, perform, plan_call
-from restride.ops.target import Out, Target, element_type, element_with_room, require_out_of_sum, target_of_sums
+from restride.ops.operation import Operation, Window
+from restride.ops.plan import Plan, perform, plan_for, refuse_out
+from restride.ops.target import (
+    PLAIN,
+    Out,
+    Result,
+    Target,
+    element_type,
+    element_with_room,
+    require_out_of_sum,
+    require_room,
+    target_of_sums,
+)
 from restride.plan.fill import padding_kernels
 from restride.plan.problem import MOST_CHANNELS
 from restride.plan.resample import (
@@ -35,12 +54,10 @@ from restride.plan.resample import (
 from restride.plan.steps import RESULT, SOURCE, Site, Steps, together
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
-from restride.weights import LibraryRows, Request, Resizing, measured, resized_axes, resizing
-from restride.weights.coordinates import CoordinatesRule
-from restride.weights.filters import NearestRule
+from restride.weights import Request, Resizing, resized_axes, resizing
 from restride.weights.like import IMAGES_ONLY
-from restride.weights.like.libraries import Library, ModeName
-from restride.weights.request import AspectPolicy
+from restride.weights.like.libraries import ModeName
+from restride.weights.request import RequestArguments, RuleArguments
 
 INTERPOLATED_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32", "s16", "u16", "u32", "f8e4m3fn", "f8e5m2")
 """Element types that can be interpolated; nearest takes every type."""
@@ -48,6 +65,33 @@ INTERPOLATED_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32", "s16", "u16", "u3
 GRADIENT_TYPES = ("f32", "f16", "bf16")
 
 
+class ResampleArguments(RequestArguments, NumberArguments, total=False):
+    """The keywords of ``rs.resample`` for functions that pass them on, without those of a part of the result."""
+
+    layout: Layout
+    dtype: DTypeLike | None
+
+
+class AllArguments(ResampleArguments, total=False):
+    """All keywords of ``rs.resample`` but ``out``, those of its plan."""
+
+    window: Iterable[slice | None] | None
+    source_sizes: Iterable[SupportsIndex] | None
+    sum_scale: Any
+
+
+class BackwardArguments(RuleArguments, total=False):
+    """The keywords of ``rs.resample_backward`` for functions that pass them on."""
+
+    layout: Layout
+    dtype: DTypeLike | None
+
+
+DEFAULT_ARGUMENTS = {**Request._field_defaults, **Numbers._field_defaults}
+"""Defaults of the arguments of ``rs.resample``; None for all others."""
+
+
+@list_arguments(AllArguments, DEFAULT_ARGUMENTS)
 def resample(
     x: Any,
     sizes: Iterable[SupportsIndex] | None = None,
@@ -55,31 +99,8 @@ def resample(
     axes: Iterable[SupportsIndex] | None = None,
     mode: ModeName | int | Enum | None = None,
     *,
-    coordinates: CoordinatesRule | None = None,
-    nearest: NearestRule | None = None,
-    cubic_a: float | None = None,
-    antialias: bool | None = None,
-    exclude_outside: bool | None = None,
-    extrapolation_value: float = 0.0,
-    roi: Iterable[Any] | None = None,
-    keep_aspect_ratio_policy: AspectPolicy = "stretch",
-    input_offsets: Iterable[Any] | None = None,
-    output_offsets: Iterable[Any] | None = None,
-    recompute_scale_factor: bool | None = None,
-    like: Library | None = None,
-    window: Iterable[slice | None] | None = None,
-    source_sizes: Iterable[SupportsIndex] | None = None,
-    layout: Layout = None,
-    dtype: DTypeLike | None = None,
-    src_scale: Any = None,
-    src_zero_point: Any = None,
-    dst_scale: Any = None,
-    dst_zero_point: Any = None,
-    sum_scale: Any = None,
-    post_ops: Iterable[tuple[Any, ...]] | None = None,
-    rounding: Rounding = "nearest_even",
-    saturate: bool = True,
     out: Tensor | None = None,
+    **arguments: Unpack[AllArguments],
 ) -> Tensor:
     """Resize ``x`` along ``axes``, to ``sizes`` or by ``scales``. docs/resample.md draws every rule.
 
@@ -148,28 +169,25 @@ def resample(
 
     Source: oneDNN specification, Resampling; ONNX operators, Resize; DirectML, DML_RESAMPLE2_OPERATOR_DESC.
     """
-    return perform(
-        resample_plan,
-        x,
-        out,
-        request=Request(
-            sizes, scales, axes, mode, coordinates, nearest, cubic_a, antialias, exclude_outside, extrapolation_value,
-            roi, keep_aspect_ratio_policy, input_offsets, output_offsets, recompute_scale_factor, like, window,
-            source_sizes,
-        ),
-        layout=layout,
-        dtype=dtype,
-        src_scale=src_scale,
-        src_zero_point=src_zero_point,
-        dst_scale=dst_scale,
-        dst_zero_point=dst_zero_point,
-        sum_scale=sum_scale,
-        post_ops=post_ops,
-        rounding=rounding,
-        saturate=saturate,
-    )  # fmt: skip
+    if not arguments.keys() <= AllArguments.__annotations__.keys():
+        require_listed(resample, arguments)
+    named = {"sizes": sizes, "scales": scales, "axes": axes, "mode": mode, **arguments}
+    return perform(resample_plan, x, out, *split_arguments(named))
 
 
+def split_arguments(arguments: Mapping[str, Any]) -> tuple[Request, Layout, Any, Numbers | None]:
+    """What a call of ``resample`` by these names asks to read, and the members of the ``Result`` that it asks for."""
+    rules = dict(arguments)
+    layout, dtype = rules.pop("layout", None), rules.pop("dtype", None)
+    names = rules.keys() & _NUMBERS
+    numbers = Numbers(**{name: rules.pop(name) for name in names}) if names else None
+    return Request(**rules), layout, dtype, numbers
+
+
+_NUMBERS = frozenset(Numbers._fields)
+
+
+@list_arguments(BackwardArguments, DEFAULT_ARGUMENTS)
 def resample_backward(
     grad: Any,
     input_sizes: Iterable[SupportsIndex],
@@ -177,19 +195,8 @@ def resample_backward(
     axes: Iterable[SupportsIndex] | None = None,
     mode: ModeName | int | Enum | None = None,
     *,
-    coordinates: CoordinatesRule | None = None,
-    nearest: NearestRule | None = None,
-    cubic_a: float | None = None,
-    antialias: bool | None = None,
-    exclude_outside: bool | None = None,
-    roi: Iterable[Any] | None = None,
-    input_offsets: Iterable[Any] | None = None,
-    output_offsets: Iterable[Any] | None = None,
-    recompute_scale_factor: bool | None = None,
-    like: Library | None = None,
-    layout: Layout = None,
-    dtype: DTypeLike | None = None,
     out: Tensor | None = None,
+    **arguments: Unpack[BackwardArguments],
 ) -> Tensor:
     """The gradient of ``resample``'s source from that of its result: the exact transpose of its matrix.
 
@@ -201,20 +208,10 @@ def resample_backward(
         input_sizes: sizes of the source along ``axes``.
         scales: those given to ``resample``, if any, since they enter the coordinates.
         axes: which axes; default: the last ones, as many as ``input_sizes``, with the warning of ``resample``.
-        mode: this and the following as in ``resample``, defaults too; extrapolated outputs contribute no gradient.
-        coordinates: as in ``resample``.
-        nearest: as in ``resample``.
-        cubic_a: as in ``resample``.
-        antialias: as in ``resample``.
-        exclude_outside: as in ``resample``.
-        roi: as in ``resample``.
-        input_offsets: as in ``resample``.
-        output_offsets: as in ``resample``.
-        recompute_scale_factor: as in ``resample``.
-        like: the library whose rows of weights are transposed, as in ``resample`` of floats.
-        layout: of the result; default: "any", the memory order, tiles or blocks of ``grad``.
-        dtype: element type of the result; default: that of ``out``, of ``layout``, or of ``grad``.
+        mode: as in ``resample``; extrapolated outputs contribute no gradient. With ``like``, the rows of weights of the
+            library are transposed, as in ``resample`` of floats.
         out: where to write instead, as in ``reorder``.
+        arguments: as in ``resample``, with the same defaults; of ``layout`` and ``dtype`` those of ``grad``.
 
     Raises:
         DescriptorError: arguments do not fit each other or ``grad``.
@@ -227,17 +224,13 @@ def resample_backward(
 
     Source: oneDNN specification, Resampling, backward propagation.
     """
-    request = Request(
-        *(input_sizes, scales, axes, mode, coordinates, nearest, cubic_a, antialias, exclude_outside),
-        roi=roi,
-        input_offsets=input_offsets,
-        output_offsets=output_offsets,
-        recompute_scale_factor=recompute_scale_factor,
-        like=like,
-    )
-    return perform(backward_plan, grad, out, request=request, layout=layout, dtype=dtype)
+    require_listed(resample_backward, arguments)
+    named = {"sizes": input_sizes, "scales": scales, "axes": axes, "mode": mode, **arguments}
+    request, layout, dtype, _ = split_arguments(named)
+    return perform(backward_plan, grad, out, request, layout, dtype)
 
 
+@list_arguments(RequestArguments, DEFAULT_ARGUMENTS)
 def source_window(
     source_sizes: Iterable[SupportsIndex],
     sizes: Iterable[SupportsIndex] | None = None,
@@ -246,19 +239,8 @@ def source_window(
     mode: ModeName | int | Enum | None = None,
     *,
     window: Iterable[slice | None],
-    coordinates: CoordinatesRule | None = None,
-    nearest: NearestRule | None = None,
-    cubic_a: float | None = None,
-    antialias: bool | None = None,
-    exclude_outside: bool | None = None,
-    extrapolation_value: float = 0.0,
-    roi: Iterable[Any] | None = None,
-    keep_aspect_ratio_policy: AspectPolicy = "stretch",
-    input_offsets: Iterable[Any] | None = None,
-    output_offsets: Iterable[Any] | None = None,
-    recompute_scale_factor: bool | None = None,
-    like: Library | None = None,
     source_dtype: DTypeLike = "f32",
+    **arguments: Unpack[RequestArguments],
 ) -> tuple[slice, ...]:
     """The part of a source that ``window`` of its resampling reads, a slice for each axis of the source.
 
@@ -266,8 +248,8 @@ def source_window(
     ``rs.resample(x, ...)[window]``: so an image that does not fit the device can be resampled piece by piece. With
     ``like="scikit-image"`` it is that before sums are clipped to the range of ``x``.
 
-    The arguments are those of ``resample`` that decide how many outputs there are and what they read, ``sizes`` to
-    ``window``. Those that only concern the result, from ``layout`` and ``dtype`` to ``out``, are not among them.
+    The arguments are those of ``resample`` that decide how many outputs there are and what they read, not those that
+    only concern the result.
 
     Args:
         source_sizes: sizes of the whole source, all axes.
@@ -276,19 +258,8 @@ def source_window(
         axes: as in ``resample``.
         mode: as in ``resample``.
         window: as in ``resample``.
-        coordinates: as in ``resample``.
-        nearest: as in ``resample``.
-        cubic_a: as in ``resample``.
-        antialias: as in ``resample``.
-        exclude_outside: as in ``resample``.
-        extrapolation_value: as in ``resample``; it changes nothing here.
-        roi: as in ``resample``.
-        keep_aspect_ratio_policy: as in ``resample``.
-        input_offsets: as in ``resample``.
-        output_offsets: as in ``resample``.
-        recompute_scale_factor: as in ``resample``.
-        like: as in ``resample``.
         source_dtype: element type of the source, on which a library's rules may depend.
+        arguments: as in ``resample``; ``extrapolation_value`` changes nothing here.
 
     Raises:
         DescriptorError, UnsupportedError: as ``resample`` does.
@@ -297,85 +268,154 @@ def source_window(
         >>> rs.source_window((8, 8), (4, 4), window=(slice(0, 2), slice(2, 4)))
         (slice(0, 4, None), slice(4, 8, None))
     """
+    require_listed(source_window, arguments)
     whole_sizes = counts("source_sizes", source_sizes)
-    request = Request(
-        *(sizes, scales, axes, mode, coordinates, nearest, cubic_a, antialias, exclude_outside, extrapolation_value),
-        *(roi, keep_aspect_ratio_policy, input_offsets, output_offsets, recompute_scale_factor, like, window),
-    )
+    request = Request(sizes, scales, axes, mode, window=window, **arguments)
     with ErrorContext(f"source_sizes {whole_sizes}"):
-        sized = measured(whole_sizes, request, as_dtype(source_dtype).name)
-        ranges = sized.resizing().part_read
-    warning = about_channels(request, len(whole_sizes), sized.old, sized.new, "source_sizes")
+        whole = TensorDesc(source_dtype, whole_sizes)
+        resized, _, warning = resolve(whole, request, argument="source_sizes")
+        ranges = resized.part_read
     if warning:
         warn_caller(warning)
     return tuple(slice(part.start, part.stop) for part in ranges)
 
 
+@list_arguments(AllArguments, DEFAULT_ARGUMENTS)
 def plan_resample(
     src: TensorDesc | str,
     dst: TensorDesc | str | None = None,
-    *arguments: Any,
+    sizes: Iterable[SupportsIndex] | None = None,
+    scales: Iterable[Any] | None = None,
+    axes: Iterable[SupportsIndex] | None = None,
+    mode: ModeName | int | Enum | None = None,
+    *,
     device: Device | None = None,
-    **named: Any,
+    **arguments: Unpack[AllArguments],
 ) -> Plan:
-    """The plan of ``rs.resample(x, *arguments, **named)`` for an ``x`` laid out as ``src``.
+    """The plan of ``rs.resample(x, ...)`` for an ``x`` laid out as ``src``: ``src``, ``dst`` as in ``plan_reorder``.
 
     ``plan = rs.plan_resample("u8[1080,1920,3]", None, (224, 224), axes=(0, 1))`` and ``plan(image)``, image by image.
-    The rest as in ``plan_reorder``; ``arguments`` are those of ``resample`` from ``sizes`` on.
+    The other arguments are those of ``resample``, except ``out``.
 
     Example:
         >>> plan = rs.plan_resample("u8[4,6,3]", None, (2, 3), axes=(0, 1))
         >>> plan.dst
         TensorDesc.parse('u8[2,3,3]{2,1,0}')
     """
-    return plan_call(resample, src, dst, device, arguments, named)
+    refuse_out(arguments, src)
+    require_listed(plan_resample, arguments)
+    named = {"sizes": sizes, "scales": scales, "axes": axes, "mode": mode, **arguments}
+    return plan_for(resample_plan, src, dst, device, *split_arguments(named))
 
 
+@list_arguments(BackwardArguments, DEFAULT_ARGUMENTS)
 def plan_resample_backward(
     grad: TensorDesc | str,
     dst: TensorDesc | str | None = None,
-    *arguments: Any,
+    input_sizes: Iterable[SupportsIndex] | None = None,
+    scales: Iterable[Any] | None = None,
+    axes: Iterable[SupportsIndex] | None = None,
+    mode: ModeName | int | Enum | None = None,
+    *,
     device: Device | None = None,
-    **named: Any,
+    **arguments: Unpack[BackwardArguments],
 ) -> Plan:
-    """The plan of ``rs.resample_backward(grad, *arguments, **named)`` for a ``grad`` laid out so.
+    """The plan of ``rs.resample_backward(grad, ...)`` for a ``grad`` laid out so.
 
-    The rest as in ``plan_reorder``; ``arguments`` are those of ``resample_backward`` from ``input_sizes`` on.
+    ``grad`` and ``dst`` as ``src`` and ``dst`` in ``plan_reorder``; the other arguments are those of
+    ``resample_backward``, except ``out``.
 
     Examples:
         >>> plan = rs.plan_resample_backward("f32[4]", None, (2,))
         >>> plan(rs.asarray(np.ones(4, np.float32))).numpy().tolist()
         [2.0, 2.0]
     """
-    return plan_call(resample_backward, grad, dst, device, arguments, named)
+    refuse_out(arguments, grad)
+    require_listed(plan_resample_backward, arguments)
+    named = {"sizes": input_sizes, "scales": scales, "axes": axes, "mode": mode, **arguments}
+    request, layout, dtype, _ = split_arguments(named)
+    return plan_for(backward_plan, grad, dst, device, request, layout, dtype)
 
 
 # Planners: they check the arguments of a call, and plan it.
 
 
 def resample_plan(
-    src: TensorDesc, out: Out | None, limits: Limits, *, request: Request, layout: Layout, dtype: Any, **numbers: Any
+    src: TensorDesc,
+    out: Out | None,
+    limits: Limits,
+    request: Request,
+    layout: Layout,
+    dtype: Any,
+    numbers: Numbers | None,
 ) -> Plan:
-    """The plan of ``resample``. numbers: arguments of ``restride.arithmetic.arithmetic``."""
+    """The plan of ``resample``."""
     with ErrorContext(src):
-        part = request.source_sizes
-        sized = measured(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
-        element = element_with_room(src, sized.sizes, layout, dtype, out, limits)
-        resized = sized.resizing()
-        require_rows_and_columns(request, resized.axes, "x", src)
-        if part is not None and src.sizes != resized.read_sizes:
+        resized, element, warning = resolve(src, request, Result(layout, dtype), out=out, limits=limits)
+    return plan_of(src, out, limits, resized, Result(layout, element, numbers), warning)
+
+
+def resolve(
+    src: TensorDesc,
+    request: Request,
+    result: Result = PLAIN,
+    *,
+    argument: str = "x",
+    out: Out | None = None,
+    limits: Limits | None = None,
+) -> tuple[Resizing, DType, str]:
+    """The resampling of ``src`` that a call asks for, the element type of its result, and what it warns of.
+
+    argument: name of the source in messages. limits: those of a device that must have room for the result.
+
+    Raises:
+        DescriptorError, UnsupportedError, OutOfDeviceMemory: as ``resample`` says.
+    """
+    part = request.source_sizes
+    resized = resizing(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
+    element = element_with_room(src, resized.sizes, result.layout, result.dtype, out, limits)
+    require_rows_and_columns(request, resized.axes, argument, src)
+    if part is not None:
+        if src.sizes != resized.read_sizes:
             raise DescriptorError(
-                f"x {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
+                f"{argument} {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
                 f"source_sizes {resized.source_sizes}"
             )
-    if part is not None:
         resized = replace(resized, clips=False)  # the range of the whole source is not known
-    warning = about_channels(request, src.rank, sized.old, sized.new, "x")
-    return plan_of(src, resized, out, limits, layout, element, numbers, warning)
+    return resized, element, about_channels(request, src.rank, resized.old, resized.new, argument)
+
+
+class Resample(Operation):
+    """``resample`` without a sum; ``layout`` is None or a permutation "A->B"."""
+
+    def __init__(self, src: TensorDesc, request: Request, layout: Layout, dtype: Any, numbers: Numbers | None) -> None:
+        resized, element, self.warning = resolve(src, request, Result(layout, dtype))
+        default = family(src, resized.sizes, element)
+        target = target_of_sums(src, sums_of(src, resized), default, layout, None, numbers, moves=resized.moves)
+        self._order = axis_order(default, layout)
+        super().__init__(src, target.whole, self._order)
+        self.blends = not resized.moves
+        self._resized, self._layout, self._arithmetic = resized, layout, target.arithmetic
+
+    def reads_along(self, axis: int, part: range) -> range:
+        return self._resized.reads_along(self._order[axis], part)
+
+    def part(self, window: Window) -> tuple[Resizing, Result]:
+        whole, parts = self._resized, [range(0)] * len(window)
+        for axis, part in zip(self._order, window, strict=True):
+            parts[axis] = part
+        sizes = [size if axis in whole.axes else len(parts[axis]) for axis, size in enumerate(whole.source_sizes)]
+        these = tuple(parts[axis] for axis in whole.axes)
+        return whole.of_window(these, tuple(sizes)), Result(self._layout, self.dtype, self._arithmetic.window(parts))
+
+    def between(self, lengths: Sequence[int]) -> int:
+        # One axis too, where results are narrower than a word: in f32 they may be faster, and are converted then.
+        has_sums = len(self._resized.axes) > 1 or self.dtype.itemsize < 4
+        return 4 * math.prod(lengths) if has_sums else 0
 
 
 def backward_plan(
-    src: TensorDesc, out: Out | None, limits: Limits, *, request: Request, layout: Layout, dtype: Any
+    src: TensorDesc, out: Out | None, limits: Limits, request: Request, layout: Layout, dtype: Any
 ) -> Plan:
     """The plan of ``resample_backward``: ``request.sizes`` are those of the source along the axes."""
     with ErrorContext(src):
@@ -386,26 +426,14 @@ def backward_plan(
             sizes[axis] = size
         element = element_with_room(src, sizes, layout, dtype, out, limits)
         forward = resizing(sizes, request._replace(sizes=[src.sizes[axis] for axis in axes], axes=axes), src.dtype.name)
+        _ = forward.library  # too many rows are an error before a wrong type
         require_rows_and_columns(request, forward.axes, "grad", src)
         for type_, argument in ((src.dtype, "grad"), (element, "dtype")):
             if type_.name not in GRADIENT_TYPES:
                 raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}")
     warning = about_channels(request, src.rank, [src.sizes[axis] for axis in axes], input_sizes, "grad")
-    return plan_of(src, forward.transposed(), out, limits, layout, element, {"saturate": False}, warning)
-
-
-def library_plan(
-    src: TensorDesc,
-    out: Out | None,
-    limits: Limits,
-    *,
-    axes: tuple[int, ...],
-    sizes: tuple[int, ...],
-    rows: LibraryRows,
-) -> Plan:
-    """The plan of a resampling along ``axes`` to ``sizes`` by rows that are already known."""
-    resized = Resizing(axes, rows.rows, tuple(map(range, sizes)), src.sizes, *rows[1:], rounds=True)
-    return plan_of(src, resized, out, limits)
+    unsaturated = Result(layout, element, Numbers(saturate=False))
+    return plan_of(src, out, limits, forward.transposed(), unsaturated, warning)
 
 
 def require_rows_and_columns(request: Request, axes: tuple[int, ...], argument: str, src: TensorDesc) -> None:
@@ -473,36 +501,38 @@ _FEW_TAPS = 4
 
 def plan_of(
     src: TensorDesc,
-    resized: Resizing,
     out: Out | None,
     limits: Limits,
-    layout: Layout = None,
-    element: DType | None = None,
-    numbers: dict[str, Any] | None = None,
+    resized: Resizing,
+    result: Result = PLAIN,
     warning: str = "",
 ) -> Plan:
     """The plan of the resampling ``resized`` on ``src``, the whole source or the part of it that is read.
 
-    element: type of the result; None: that of the source or of ``out``. numbers: arguments of
-    ``restride.arithmetic.arithmetic``. warning: that of the plan.
+    warning: that of the plan.
 
     Raises:
         UnsupportedError: elements are not interpolated, or too many weights are needed.
     """
     with ErrorContext(src):
         _require_few_weights(resized)
-    numbers = numbers or {}
-    sum_scale = numbers.get("sum_scale")
+    layout, dtype, numbers = result
+    sum_scale = result.sum_scale
     require_out_of_sum(sum_scale, src, out)
     sums = sums_of(src, resized)
-    result = family(src, resized.sizes, element or element_type(src, layout, None, out))
-    target = target_of_sums(src, sums, result, layout, out, numbers, moves=resized.moves)
+    element = element_type(src, layout, dtype, out)
+    require_room(resized.sizes, element, limits)
+    default = family(src, resized.sizes, element)
+    target = target_of_sums(src, sums, default, layout, out, numbers, moves=resized.moves)
     reads_result = sum_scale is not None
     if not resized.clips or resized.moves or not sums.numel:
         steps = steps_to(src, resized, sums, target, limits)
         return Plan(src, target.whole, steps, reads_result=reads_result, warning=warning)
     steps = steps_to(src, resized, sums, Target(Site(RESULT, sums), sums, NO_ARITHMETIC), limits)
     return ClippedPlan(src, sums, target, steps, reads_result=reads_result, warning=warning)
+
+
+Resample.planner = staticmethod(plan_of)
 
 
 class ClippedPlan(Plan):
@@ -610,7 +640,7 @@ def _add_extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorD
         inner = Site(SOURCE, TensorDesc(whole.dtype, (0,)))
     else:
         inner = steps.new(box)
-        _add_passes(steps, src, replace(resized, window=resized.inside), Target(inner, box, NO_ARITHMETIC))
+        _add_passes(steps, src, resized.of_window(resized.inside), Target(inner, box, NO_ARITHMETIC))
     dst = target.whole
     is_direct = (
         target.arithmetic.is_conversion and dst.dtype == whole.dtype and dst.is_packed and dst.strides is not None
@@ -645,21 +675,21 @@ def _add_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> N
         between = as_dtype("s32")
     dtype = src.desc.dtype
     is_direct = target.site.desc.dtype == dtype and target.arithmetic.is_conversion
-    is_copied = resized.scale is not None or (resized.keeps_type and not is_direct)
-    rounded = NO_ARITHMETIC if resized.rounding is None else Arithmetic(rounding=resized.rounding)
+    is_copied = resized.library.scale is not None or (resized.keeps_type and not is_direct)
+    rounded = NO_ARITHMETIC if resized.library.rounding is None else Arithmetic(rounding=resized.library.rounding)
     if resized.keeps_type and is_direct:
         target = target._replace(arithmetic=rounded)  # the library's rounding, whatever the caller named
     for these, behind in pairwise(tables):
-        is_whole = resized.rounding is not None and these[0][0] != behind[0][0]  # not a part of a row's sum
+        is_whole = resized.library.rounding is not None and these[0][0] != behind[0][0]  # not a part of a row's sum
         element, last = (dtype, rounded) if is_whole else (between, NO_ARITHMETIC)
         src = _add_one_pass(steps, src, these, None, element, last)
     for these in tables[-1:]:
         element = dtype if resized.keeps_type and between.name == "f32" else between
         src = _add_one_pass(steps, src, these, None if is_copied else target, element, rounded)
-    if resized.scale is not None:
+    if resized.library.scale is not None:
         sums, src = src, steps.new(TensorDesc.xla(dtype, src.desc.sizes, src.desc.minor_to_major))
         order = tuple(range(src.desc.rank))
-        steps.copy(sums, src, arithmetic=arithmetic(sums.desc, src.desc, order, src_scale=resized.scale))
+        steps.copy(sums, src, arithmetic=arithmetic(sums.desc, src.desc, order, Numbers(resized.library.scale)))
     if not tables or is_copied:
         steps.copy(src, target.site, target.whole, target.arithmetic)
 

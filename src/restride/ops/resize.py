@@ -179,9 +179,8 @@ def _convert_codes(src: Tensor, dst: Tensor, channels: int | None, is_linear: bo
         reorder(src[(*before, slice(-1, None))], out=dst[(*before, slice(-1, None))])
         colors, dst = src[(*before, slice(-1))], dst[(*before, slice(-1))]
         alpha = src[(*before, slice(-1, None))].broadcast_to(colors.sizes) if premultiply else None
-    arguments: dict[str, Any] = {"src": colors.desc, "alpha": None if alpha is None else alpha.desc, "dst": dst.desc}
-    arguments |= {"is_linear": is_linear, "limits": src.device.limits}
+    arguments = colors.desc, None if alpha is None else alpha.desc, dst.desc, is_linear, src.device.limits
     is_short = "u8" in (src.dtype.name, dst.dtype.name)  # tables of u16 are 256 KB, too many to keep
-    kernels = cached(light_kernels, arguments) if is_short else light_kernels(**arguments)
+    kernels = cached(light_kernels, *arguments) if is_short else light_kernels(*arguments)
     if kernels:
         src.device.runtime.submit(kernels, (src.memory, dst.memory, src.memory))

@@ -21,7 +21,7 @@ from restride.ops.resample import plan_of
 from restride.ops.target import Out, destination, require_room
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.tensor import Tensor
-from restride.weights import Resizing, indexed_rows
+from restride.weights import LibraryRows, Resizing, indexed_rows
 
 Indices = npt.NDArray[np.int64]
 
@@ -43,8 +43,9 @@ def take_plan(
     with ErrorContext(src):
         for axis, listed in zip(axes, indices, strict=True):
             rows.append(indexed_rows(src.sizes[axis], _from_0(listed, axis, src.sizes[axis])))
-    resized = Resizing(axes, tuple(rows), tuple(range(each.size) for each in rows), src.sizes)
-    return plan_of(src, resized, out, limits)
+    window = tuple(range(each.size) for each in rows)
+    resized = Resizing(src.sizes, axes, window, LibraryRows(tuple(rows)))
+    return plan_of(src, out, limits, resized)
 
 
 def _from_0(indices: Indices, axis: int, size: int) -> Indices:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from restride.arithmetic import Arithmetic, arithmetic
+from restride.arithmetic import Arithmetic, Numbers, arithmetic
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, ErrorContext, OutOfDeviceMemory
 from restride.kernel import Limits
@@ -22,6 +22,32 @@ class Out(NamedTuple):
 
     desc: TensorDesc
     is_shared: bool
+
+
+class Result(NamedTuple):
+    """What is asked of a result: its layout, its element type, and what changes its numbers.
+
+    numbers: as the caller wrote them, None if nothing changes them; or for a window, the arithmetic of the whole, cut.
+    """
+
+    layout: Layout = None
+    dtype: Any = None
+    numbers: Numbers | Arithmetic | None = None
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Result:
+        """What a call by these names asks."""
+        given = dict(arguments)
+        return cls(given.pop("layout", None), given.pop("dtype", None), Numbers(**given))
+
+    @property
+    def sum_scale(self) -> Any:
+        """The factor of the old destination; None: it is not read."""
+        return None if self.numbers is None else self.numbers.sum_scale
+
+
+PLAIN = Result()
+"""The result of an operation that changes neither type nor numbers, in its own layout."""
 
 
 def destination(
@@ -64,6 +90,8 @@ def destination(
 
 def element_type(src: TensorDesc, layout: Layout, dtype: Any, out: Out | None) -> DType:
     """The element type of a result: ``dtype``, or that of ``out``, of ``layout`` where it says one, or of ``src``."""
+    if isinstance(dtype, DType):
+        return dtype
     if dtype is not None:
         with ErrorContext(src):
             try:
@@ -96,16 +124,17 @@ def require_room(sizes: Sequence[int], dtype: DType, limits: Limits) -> None:
 
 
 def element_with_room(
-    src: TensorDesc, sizes: Sequence[int], layout: Layout, dtype: Any, out: Out | None, limits: Limits
+    src: TensorDesc, sizes: Sequence[int], layout: Layout, dtype: Any, out: Out | None, limits: Limits | None
 ) -> DType:
-    """The ``element_type`` of a result of these sizes, for which the device is to have room.
+    """The ``element_type`` of a result of these sizes, for which a device of these limits, if any, must have room.
 
     Raises:
         OutOfDeviceMemory: it has not.
     """
     like = src if layout is None else TensorDesc(src.dtype, sizes)  # a layout is for the sizes of the result
     element = element_type(like, layout, dtype, out)
-    require_room(sizes, element, limits)
+    if limits is not None:
+        require_room(sizes, element, limits)
     return element
 
 
@@ -121,13 +150,28 @@ class Target(NamedTuple):
     arithmetic: Arithmetic
 
 
+def target_of(
+    src: TensorDesc, out: Out | None, result: Result, limits: Limits | None = None, *, in_place: bool = False
+) -> Target:
+    """The target of the elements of ``src``, each of which is moved.
+
+    limits: those of a device that must have room for the result. in_place: ``out`` may be the source itself.
+    """
+    layout, dtype, numbers = result
+    element = element_type(src, layout, dtype, out)
+    dst, site = destination(src, layout, src, out, dtype=element, in_place=in_place)
+    if limits is not None:
+        require_room(dst.sizes, element, limits)
+    return Target(site, dst, arithmetic_of_result(src, dst, layout, numbers))
+
+
 def target_of_sums(
     src: TensorDesc,
     computed: TensorDesc,
     result: TensorDesc,
     layout: Layout,
     out: Out | None,
-    numbers: dict[str, Any],
+    numbers: Numbers | Arithmetic | None,
     *,
     moves: bool,
 ) -> Target:
@@ -141,7 +185,7 @@ def target_of_sums(
         result: the layout where neither ``layout`` nor ``out`` says one.
         layout: as in ``reorder``.
         out: the caller's destination, if any.
-        numbers: the arguments of ``restride.arithmetic.arithmetic``.
+        numbers: as in ``Result``.
         moves: elements are moved, not summed.
     """
     whole, site = destination(result, layout, src, out, result, result.dtype)
@@ -157,10 +201,14 @@ def require_out_of_sum(sum_scale: Any, src: TensorDesc, out: Out | None) -> None
         raise DescriptorError(f"sum_scale {sum_scale!r} reads an out, and there is none, for {src}")
 
 
-def arithmetic_of_result(src: TensorDesc, dst: TensorDesc, layout: Layout, arguments: dict[str, Any]) -> Arithmetic:
+def arithmetic_of_result(
+    src: TensorDesc, dst: TensorDesc, layout: Layout, numbers: Numbers | Arithmetic | None
+) -> Arithmetic:
     """``restride.arithmetic.arithmetic`` with both scalings in the axes of ``src``, also where ``layout`` is "A->B"."""
+    if isinstance(numbers, Arithmetic):
+        return numbers
     order = axis_order(src, layout)
-    full = arithmetic(src, dst, order, **arguments)
+    full = arithmetic(src, dst, order, numbers)
     if full.dst is None:
         return full
     return replace(full, dst=full.dst.permuted([order.index(axis) for axis in range(len(order))]))

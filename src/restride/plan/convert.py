@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import NamedTuple
@@ -35,7 +35,6 @@ from restride.plan.problem import (
     Axis,
     Problem,
     Span,
-    moved,
     pack_parameters,
     word,
 )
@@ -336,7 +335,7 @@ def _fours(problem: Problem) -> _Fours | None:
     is_run = starts_on_four and lane.src == plane.size
     if not is_run:
         plane, others = Axis(1, 0, 0), outer
-    by_four = replace(lane, size=lane.size // 4, src=4 * lane.src, dst=4, pairs=moved((0, 0), lane, 4))
+    by_four = lane.by(4)
     in_row = by_four.size % FOURS_PER_INVOCATION == 0 and by_four.pairs == (0, 0)
     starts_on_row = not any(start % 16 for start in (problem.src_offset, *(axis.src for axis in others)))
     is_narrow = problem.src_itemsize <= 2 and problem.src_itemsize * plane.size <= 4

@@ -1,7 +1,7 @@
 """Plan of a copy: which kernel moves the elements of one layout into another bit for bit, and in how many dispatches.
 
 Kernels in the order in which they are chosen: pixels and planes, transposes through shared memory, padded elements,
-transposes through registers, rows of narrow elements, short rows, single elements, words; and the general one, by
+transposes through registers, rows of narrow elements, long or short, single elements, words; and the general one, by
 digits, where no strided walks describe the layouts.
 """
 
@@ -69,16 +69,13 @@ _CHUNK_BYTES = 16
 """Bytes of a row, or of each plane, that an invocation moves."""
 
 _LONGEST_SHORT = 31
-"""Elements of a row of short_rows.comp, which an invocation has in as many registers."""
+"""Most elements of a short row: an invocation of interleaved_copy.comp has a word of each in a register."""
 
 _SHARED_WORDS = 1024
 """Words that a group of short_rows.comp shares (``words`` there)."""
 
 _FEWEST_BLOCKS = 32
 """Blocks of short rows of a group, where more would be too few invocations."""
-
-_MOST_APART = 4
-"""Most elements from neighbour to neighbour in the source of element_rows.comp (``MOST_APART`` there)."""
 
 
 @lru_cache(maxsize=1024)
@@ -152,17 +149,18 @@ def _whole_elements(problem: Problem, limits: Limits) -> Iterator[Problem]:
 def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
     is_padded = any(axis.inside is not None for axis in problem.axes)
     if limits.shortcuts and not is_padded and (pixels := _pixels_of(problem)):
-        yield _copy_pixels(problem, pixels, limits)
+        yield _copy_interleaved(problem, pixels, limits)
     elif shared := shared_exchange(problem, limits):
         yield from transpose_shared(problem, shared, limits)
     elif is_padded:
         yield from plan_elements(problem, limits, "element_pad")
     elif transposed := _transposed(problem, limits):
         yield from transpose(problem, transposed, limits)
-    elif limits.shortcuts and _are_rows(problem):
-        yield _copy_rows(problem, limits)
+    elif limits.shortcuts and (rows := _rows_of(problem)):
+        yield _copy_interleaved(problem, rows, limits)
     elif limits.shortcuts and (short_rows := _short_rows_of(problem)):
-        yield _copy_short_rows(problem, short_rows, limits)
+        is_shared = limits.choices.transpose == "shared"
+        yield (_share_short_rows if is_shared else _copy_interleaved)(problem, short_rows, limits)
     elif problem.itemsize < 4:
         yield from plan_elements(problem, limits, "element_copy")
     elif limits.shortcuts and _can_gather(problem):
@@ -172,16 +170,18 @@ def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
         yield _copy_words(problem, limits)
 
 
-# Pixels, a few channels side by side, and planes: four words of each plane at a time.
+# Channels of pixels that a row interleaves, in another way on each side: four words of each row at a time.
 
 
-class _Pixels(NamedTuple):
-    """Axes of a copy between pixels and planes: along a row, across the channels of a pixel, and the others.
+class _Interleaved(NamedTuple):
+    """Axes of a copy of interleaved channels: from pixel to pixel, across the channels of a pixel, and the others.
+
+    On each side a step along ``along`` is the number of channels that a row interleaves. A row of which every second
+    element is copied has pixels of two channels, of which one is copied: ``channel`` is ``_ONE_CHANNEL``.
 
     chunk: most pixels of an invocation.
     """
 
-    shader: str
     along: Axis
     channel: Axis
     others: tuple[Axis, ...]
@@ -189,13 +189,17 @@ class _Pixels(NamedTuple):
 
     def whole_sides(self, problem: Problem, chunk: int) -> tuple[bool, bool]:
         """For each side, whether its rows are whole chunks of so many pixels and begin at multiples of them."""
-        source = (problem.src_offset, *(axis.src for axis in self.others), *_planes(self.channel.src))
+        lowest = problem.src_offset + max(-self.along.src, 0)
+        source = (lowest, *(axis.src for axis in self.others), *_planes(self.channel.src))
         target = (problem.dst_offset, *(axis.dst for axis in self.others), *_planes(self.channel.dst))
         loads, stores = (not any(number % chunk for number in (self.along.size, *side)) for side in (source, target))
         return loads, stores
 
 
-def _pixels_of(problem: Problem) -> _Pixels | None:
+_ONE_CHANNEL = Axis(1, 1, 1)
+
+
+def _pixels_of(problem: Problem) -> _Interleaved | None:
     """The axes of a copy between pixels and planes; None where it is no such copy, or has rows of one chunk."""
     along = next((axis for axis in problem.axes if axis.dst == 1), None)
     channel = next((axis for axis in problem.axes if axis.src == 1), None)
@@ -203,15 +207,14 @@ def _pixels_of(problem: Problem) -> _Pixels | None:
         return None
     chunk = _CHUNK_BYTES // problem.itemsize
     others = tuple(axis for axis in problem.axes if axis is not along and axis is not channel)
-    shader = "pixels_to_planes"
     if channel.size > MOST_CHANNELS:
-        shader, along, channel = "planes_to_pixels", channel, along
+        along, channel = channel, along
     pixel_stride = along.src if channel.src == 1 else along.dst
     if pixel_stride != channel.size or not 2 <= channel.size <= MOST_CHANNELS:
         return None
     if not chunk < along.size < MAX_COUNT // MOST_CHANNELS - chunk:
         return None
-    return _Pixels(shader, along, channel, others, chunk)
+    return _Interleaved(along, channel, others, chunk)
 
 
 def _planes(stride: int) -> tuple[int, ...]:
@@ -237,131 +240,95 @@ def _whole_chunks(problem: Problem, limits: Limits) -> Iterator[Problem]:
     yield problem
 
 
-def _copy_pixels(problem: Problem, pixels: _Pixels, limits: Limits) -> KernelSpec:
-    """The dispatch that copies a problem which ``_pixels_of`` accepts.
+def _rows_of(problem: Problem) -> _Interleaved | None:
+    """The axes of long rows of 8 or 16 bits, side by side in the destination and a few elements apart in the source."""
+    if problem.itemsize > 2 or not problem.axes:
+        return None
+    along, *others = problem.axes
+    chunk = _CHUNK_BYTES // problem.itemsize
+    are_near = along.dst == 1 and 0 < abs(along.src) <= MOST_CHANNELS
+    is_long = chunk < along.size < MAX_COUNT - chunk
+    return _Interleaved(along, _ONE_CHANNEL, tuple(others), chunk) if are_near and is_long else None
+
+
+def _short_rows_of(problem: Problem) -> _Interleaved | None:
+    """The axes of rows of a few narrow elements, which follow one another in the destination: pixels of many channels.
+
+    Element r of all rows is a row of the source. None where rows are too long for one invocation, or a word of either
+    side has elements of two groups of pixels.
+    """
+    if problem.itemsize > 2 or not problem.axes or problem.axes[0].dst != 1:
+        return None
+    channel, *others = problem.axes
+    along = next((axis for axis in others if (axis.src, axis.dst) == (1, channel.size)), None)
+    if along is None or channel.size > _LONGEST_SHORT:
+        return None
+    others.remove(along)
+    short_rows = _Interleaved(along, channel, tuple(others), 4 // problem.itemsize)
+    return short_rows if all(short_rows.whole_sides(problem, short_rows.chunk)) else None
+
+
+def _copy_interleaved(problem: Problem, interleaved: _Interleaved, limits: Limits) -> KernelSpec:
+    """The dispatch that copies a problem whose channels are interleaved in one way or another.
 
     u8[1,35,3] to planes: 35 pixels, by chunks of 16. A plane of 35 that begins in the middle of a word may end in the
     tenth, so there are three chunks of four words: (size 3, src 48, dst 16).
+    u8[4,21] in rows of 21, flipped: axis (size 21, src -1, dst 1) becomes two chunks, (size 2, src -16, dst 16).
     """
     bound = bind(problem, limits)
-    shader, along, channel, others, chunk = pixels
+    along, channel, others, chunk = interleaved
     lanes = 4 // problem.itemsize
-    whole = pixels.whole_sides(problem, chunk)
     if problem.count // (chunk * channel.size) < limits.choices.fewest_invocations(problem.count):
         chunk = lanes
-        whole = (all(pixels.whole_sides(problem, chunk)),) * 2
+    whole = interleaved.whole_sides(problem, chunk)
+    if chunk == lanes or channel is _ONE_CHANNEL:
+        whole = (all(whole),) * 2
     starts = (problem.dst_offset, *(axis.dst for axis in others), *_planes(channel.dst))
     before = lanes - 1 if any(start % lanes for start in starts) else 0
     chunks = -(-(along.size * along.dst + before) // (chunk * along.dst))
-    axes = (replace(along, size=chunks, src=chunk * along.src, dst=chunk * along.dst), *others)
-    (plane_stride,) = (*_planes(channel.src), *_planes(channel.dst))
+    by_chunks = [replace(along, size=chunks, src=chunk * along.src, dst=chunk * along.dst)] if chunks > 1 else []
     pieces = problem.count // (along.size * channel.size) * chunks
+    src_width = abs(along.src)
     constants = {
         "BITS": 8 * problem.itemsize,
-        "CHANNELS": channel.size,
+        "SRC_ROWS": max(channel.size // src_width, 1),
+        "SRC_WIDTH": src_width,
+        "DST_ROWS": channel.size // along.dst,
+        "DST_WIDTH": along.dst,
+        "BACKWARDS": along.src < 0,
         "WHOLE_LOADS": whole[0],
         "WHOLE_STORES": whole[1],
         "FULL": are_full(pieces, limits),
         "GROUPS": chunk // lanes,
     }
+    plane_stride = sum((*_planes(channel.src), *_planes(channel.dst)))
     push = {**bound.bases, "pieces": pieces, "row_size": along.size, "plane_stride": word(plane_stride)}
-    return strided_kernel(shader, axes, constants, push, bound.windows, limits)
+    return strided_kernel("interleaved_copy", (*by_chunks, *others), constants, push, bound.windows, limits)
 
 
-# Rows of narrow elements: whole words of both sides, four of the destination at a time.
-
-
-def _are_rows(problem: Problem) -> bool:
-    """True for elements of 8 or 16 bits, side by side in the destination and few apart in the source, in long rows."""
-    if problem.itemsize > 2 or not problem.axes:
-        return False
-    along = problem.axes[0]
-    chunk = _CHUNK_BYTES // problem.itemsize
-    return along.dst == 1 and 0 < abs(along.src) <= _MOST_APART and chunk < along.size < MAX_COUNT - chunk
-
-
-def _copy_rows(problem: Problem, limits: Limits) -> KernelSpec:
-    """The dispatch that copies a problem which ``_are_rows`` accepts.
-
-    u8[4,21] in rows of 21, flipped: axis (size 21, src -1, dst 1) becomes two chunks, (size 2, src -16, dst 16), since
-    21 elements lie in at most six words.
-    """
-    bound = bind(problem, limits)
-    along, *outer = problem.axes
-    chunk, lanes = _CHUNK_BYTES // problem.itemsize, 4 // problem.itemsize
-    begins_in_words = any(offset % lanes for offset in (problem.dst_offset, *(axis.dst for axis in outer)))
-    chunks = -(-(along.size + begins_in_words * (lanes - 1)) // chunk)
-    axes = (replace(along, size=chunks, src=along.src * chunk, dst=chunk), *outer)
-    count = problem.count // along.size * chunks
-    constants = {"BITS": 8 * problem.itemsize, "STEP": word(along.src), "ALIGNED": _is_aligned(problem)}
-    push = {**bound.bases, "pieces": count, "row_size": along.size}
-    return strided_kernel("element_rows", axes, constants, push, bound.windows, limits)
-
-
-def _is_aligned(problem: Problem) -> bool:
-    """True where rows are whole chunks, and what is read for a chunk are whole ones too."""
-    along, *outer = problem.axes
-    chunk = _CHUNK_BYTES // problem.itemsize
-    lowest = problem.src_offset + (1 if along.src == -1 else 0)
-    values = (along.size, lowest, problem.dst_offset, *(stride for axis in outer for stride in axis.strides))
-    return along.src in (-1, 2) and not any(value % chunk for value in values)
-
-
-# Rows of a few narrow elements each, which are columns of the source: as many at a time as a word has elements.
-
-
-class _ShortRows(NamedTuple):
-    """Axes of a copy of short rows: along a row, from row to row, and the others."""
-
-    along: Axis
-    rows: Axis
-    others: tuple[Axis, ...]
-
-
-def _short_rows_of(problem: Problem) -> _ShortRows | None:
-    """The axes of a copy whose rows follow one another in the destination and lie side by side in the source.
-
-    None too where rows are too long for one invocation, or a word of either side has elements of two blocks of rows.
-    """
-    if problem.itemsize > 2 or not problem.axes or problem.axes[0].dst != 1:
-        return None
-    along, *others = problem.axes
-    rows = next((axis for axis in others if (axis.src, axis.dst) == (1, along.size)), None)
-    if rows is None or along.size > _LONGEST_SHORT:
-        return None
-    others.remove(rows)
-    strides = (stride for axis in others for stride in axis.strides)
-    values = (problem.src_offset, problem.dst_offset, along.src, rows.size, *strides)
-    in_words = not any(value % (4 // problem.itemsize) for value in values)
-    return _ShortRows(along, rows, tuple(others)) if in_words else None
-
-
-def _copy_short_rows(problem: Problem, short_rows: _ShortRows, limits: Limits) -> KernelSpec:
-    """The dispatch that copies a problem which ``_short_rows_of`` accepts.
+def _share_short_rows(problem: Problem, short_rows: _Interleaved, limits: Limits) -> KernelSpec:
+    """The dispatch that copies a problem which ``_short_rows_of`` accepts, by groups that share memory.
 
     s8[512,512,3,3] out of OIhw4i16o4i: rows of 9 along hw, by four along i, whose axis (size 4, src 1, dst 9) is one
     block. Of the others o (size 16, src 4, dst 4608) goes on from i in the source.
     """
     bound = bind(problem, limits)
-    along, rows, others = short_rows
-    lanes = 4 // problem.itemsize
-    blocks = [Axis(rows.size // lanes, lanes, lanes * along.size)] if rows.size > lanes else []
+    along, channel, others, lanes = short_rows
+    blocks = [Axis(along.size // lanes, lanes, lanes * along.dst)] if along.size > lanes else []
     axes = in_order([*blocks, *others])
-    pieces = problem.count // (along.size * lanes)
-    across = deep = 0
-    if limits.choices.transpose == "shared":
-        fewest = limits.choices.fewest_invocations(problem.count)
-        most = GROUP_SIZE
-        while most * along.size > _SHARED_WORDS or (most > _FEWEST_BLOCKS and pieces * GROUP_SIZE // most < fewest):
-            most //= 2
-        beside = next((axis for axis in others if not blocks and axis.src == lanes and axis.size <= most), None)
-        if beside is not None:
-            axes = (beside, *(axis for axis in axes if axis is not beside))
-        across = 1 if beside is None else beside.size
-        deep = most // across
-    push = {**bound.bases, "pieces": pieces, "lane_stride": word(along.src)}
-    constants = {"BITS": 8 * problem.itemsize, "ROW": along.size, "ACROSS": across, "DEEP": deep}
-    groups = rows_of_groups(-(-pieces // (across * deep or GROUP_SIZE)), limits)
+    pieces = problem.count // (channel.size * lanes)
+    fewest = limits.choices.fewest_invocations(problem.count)
+    most = GROUP_SIZE
+    while most * channel.size > _SHARED_WORDS or (most > _FEWEST_BLOCKS and pieces * GROUP_SIZE // most < fewest):
+        most //= 2
+    beside = next((axis for axis in others if not blocks and axis.src == lanes and axis.size <= most), None)
+    if beside is not None:
+        axes = (beside, *(axis for axis in axes if axis is not beside))
+    across = 1 if beside is None else beside.size
+    deep = most // across
+    push = {**bound.bases, "pieces": pieces, "lane_stride": word(channel.src)}
+    constants = {"BITS": 8 * problem.itemsize, "ROW": channel.size, "ACROSS": across, "DEEP": deep}
+    groups = rows_of_groups(-(-pieces // (across * deep)), limits)
     return strided_kernel("short_rows", axes, constants, push, bound.windows, limits, groups=groups)
 
 

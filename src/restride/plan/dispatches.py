@@ -231,7 +231,8 @@ def _pays_for_full_groups(problem: Problem, limits: Limits) -> bool:
 def full_groups(problem: Problem, elements: int, limits: Limits) -> Iterator[Problem]:
     """The problem, or a large one cut along an outer axis into full groups of so many elements, and the rest.
 
-    f32[3,540,960], groups of 2048: 759 would be full, and one would not. 512 of 540 rows are 720 full ones.
+    f32[3,540,960], groups of 2048: 759 would be full, and one would not. 512 of 540 rows are 720 full ones. llvmpipe
+    takes 0.91 to 0.95 of the time for slices and flips of f32.
     """
     rests = {
         position: axis.size % (elements // math.gcd(elements, problem.count // axis.size))

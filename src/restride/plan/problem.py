@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from restride.kernel import Binding, Limits
-from restride.weights import Rows
+from restride.weights import BoxRows, Rows
 
 MOST_CHANNELS = 4
 """Most channels of a pixel that one invocation handles (``MOST_CHANNELS`` in the shaders)."""
@@ -36,6 +36,20 @@ WINDOW_ALIGNMENT = 16
 """Bytes of the widest element: a window starts at a multiple of them."""
 
 
+class BoxSteps(NamedTuple):
+    """How far a step of an axis moves where boxes choose the rows of tables.
+
+    tables: by rows of the tables of slot 0 and of slot 1. channels: of fill. rows: of a box.
+    """
+
+    tables: tuple[int, int] = (0, 0)
+    channels: int = 0
+    rows: int = 0
+
+
+_NO_STEPS = BoxSteps()
+
+
 @dataclass(frozen=True)
 class Axis:
     """One axis: ``size`` steps, each of which moves the source by ``src`` and the destination by ``dst`` elements.
@@ -45,6 +59,9 @@ class Axis:
     many pairs of scale and zero point a step moves, in the source's list and in the destination's. ``inside``, of a
     padded axis: the steps that have a source element; in one part of a split problem it may begin before or end after
     the part. None: all.
+
+    Of boxes, ``box_rows`` is a table with rows for every step in every box, ``images`` the image of each box, as an
+    index in place of the step number, and ``steps`` what a step moves.
     """
 
     size: int
@@ -55,6 +72,19 @@ class Axis:
     slot: int = 0
     pairs: tuple[int, int] = (0, 0)
     inside: range | None = None
+    box_rows: BoxRows | None = None
+    images: npt.NDArray[np.int64] | None = None
+    steps: BoxSteps = _NO_STEPS
+
+    def by(self, count: int) -> Axis:
+        """The axis in steps of ``count`` old ones; the last may have fewer."""
+        if count == 1:
+            return self
+        (first, second), channels, rows = self.steps
+        walk = -(-self.size // count), self.src * count, self.dst * count
+        pairs = self.pairs[0] * count, self.pairs[1] * count
+        steps = BoxSteps((first * count, second * count), channels * count, rows * count)
+        return Axis(*walk, slot=self.slot, pairs=pairs, box_rows=self.box_rows, images=self.images, steps=steps)
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -70,6 +100,10 @@ class Axis:
         """The lowest and the highest source index; of a part that is all padding, one that is near."""
         if self.table is not None:
             return self.table.reads()
+        if self.box_rows is not None:
+            return self.box_rows.reads()
+        if self.images is not None:
+            return int(self.images.min()), int(self.images.max())
         if self.inside is None:
             return 0, self.size - 1
         first, last = self.inside[0], self.inside[-1]
@@ -95,14 +129,12 @@ class Span(NamedTuple):
         return Binding(start, end - start, writes)
 
 
-AnyAxis = TypeVar("AnyAxis", bound=Axis)
-
-
 @dataclass(frozen=True)
 class Problem:
     """Axes, innermost first, and the offsets of index 0: in elements of both sides, and in both lists of pairs.
 
     ``itemsize`` is the bytes of a destination element, ``src_itemsize`` those of a source element; 0: the same.
+    ``src_bound``: the source elements to bind; None: those that are read.
     """
 
     axes: tuple[Axis, ...]
@@ -111,6 +143,7 @@ class Problem:
     itemsize: int
     src_itemsize: int = 0
     pair_offsets: tuple[int, int] = (0, 0)
+    src_bound: Span | None = None
 
     def __post_init__(self) -> None:
         """Replace a ``src_itemsize`` of 0 by ``itemsize``."""
@@ -127,7 +160,9 @@ class Problem:
 
     @cached_property
     def src_span(self) -> Span:
-        """The source elements that are read."""
+        """The source elements that are read, or else bound."""
+        if self.src_bound is not None:
+            return self.src_bound
         lowest = highest = self.src_offset
         for axis in self.axes:
             near, far = axis.reads()
@@ -183,7 +218,7 @@ def moved(pair_offsets: tuple[int, int], axis: Axis, steps: int) -> tuple[int, i
     return pair_offsets[0] + steps * axis.pairs[0], pair_offsets[1] + steps * axis.pairs[1]
 
 
-def in_order(axes: Sequence[AnyAxis]) -> tuple[AnyAxis, ...]:
+def in_order(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     """The axes sorted by destination stride; axes of one step, which only a table or padding keeps, outermost.
 
     An axis of one step never moves the destination, so its destination stride is free. A stride past the reach of the
@@ -339,3 +374,69 @@ def pack_parameters(axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes
             parts += [words.tobytes(), bytes(4 * padding)]
             row += (words.size + padding) // ROW_WORDS
     return b"".join([struct.pack(f"{len(head)}I", *head), *parts])
+
+
+# The storage buffer of boxes, in the order of shaders/crop/crops.glsl.
+
+MAX_BOX_STEPS = 1 << 16
+"""Rows of a box, and channels, must be fewer than this: each has 16 bits in the parameters."""
+
+HELD, IS_FILL = 1 << 15, 1 << 31
+"""Flags of a table row: all taps read the first one's element; its output is fill (shaders/crop/crop_resize.comp)."""
+
+BoxTable = npt.NDArray[np.uint32]
+"""The table of an axis of boxes: (boxes, size, words of a row)."""
+
+
+def box_table_bytes(rows: BoxRows) -> int:
+    """Bytes of the table of an axis of boxes."""
+    return 4 * rows.first.size * _box_row_words(rows)
+
+
+def _box_row_words(rows: BoxRows) -> int:
+    """Words of a row: weights, offset and range, rounded up to whole rows of the buffer; two without weights."""
+    return 2 if rows.weights is None else -(-(rows.taps + 2) // ROW_WORDS) * ROW_WORDS
+
+
+def box_table(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> BoxTable:
+    """The weights of each row, the offset of its first tap in the image, and which taps are in the image.
+
+    Where none is, the offset is that of the nearest element, so that every offset can be read. Rows that only move
+    elements have no weights. bases: for each box, the source offset of its image.
+    """
+    taps = 0 if rows.weights is None else rows.taps
+    words = np.zeros((*rows.first.shape, _box_row_words(rows)), np.uint32)
+    if rows.weights is not None:
+        words[:, :, :taps] = rows.weights.view(np.uint32)
+    index = np.clip(rows.first + rows.inside, 0, rows.extent - 1)
+    words[:, :, taps] = index * stride + bases[:, np.newaxis]  # modulo 2^32
+    words[:, :, taps + 1] = rows.inside | rows.end << 16 | rows.is_fill * IS_FILL
+    if rows.is_held is not None:
+        words[:, :, taps + 1] |= (rows.is_held * HELD).astype(np.uint32)
+    return words
+
+
+def pack_boxes(
+    axes: Sequence[Axis],
+    tables: Sequence[BoxTable],
+    taps: Sequence[int],
+    strides: Sequence[int],
+    fill: npt.NDArray[Any],
+) -> bytes:
+    """The storage buffer of boxes: header, axes, tables, fill.
+
+    tables, taps, strides: of slot 0, columns, and of slot 1, rows. fill: an element of the source for each channel.
+    """
+    begin = ROW_WORDS * (HEADER_ROWS + AXIS_ROWS * len(axes))
+    begin_of_rows = begin + tables[0].size
+    end = begin_of_rows + tables[1].size
+    head = [len(axes), end, *taps, begin, word(strides[0]), begin_of_rows, word(strides[1])]
+    for axis in axes:
+        src = axis.src if axis.box_rows is None and axis.images is None else 0
+        (first, second), channels, rows = axis.steps
+        head += [axis.size, word(src), word(axis.dst), first, *multiply_shift(axis.size), *multiply_shift(axis.dst)]
+        head += [second, *map(word, axis.pairs), channels + (rows << 16)]
+    fill_words = fill.view(f"u{min(fill.dtype.itemsize, 4)}").astype(np.uint32)
+    padding = np.zeros(-(end + fill_words.size) % ROW_WORDS, np.uint32)
+    parts = np.array(head, np.uint32), *(table.ravel() for table in tables), fill_words, padding
+    return np.concatenate(parts).tobytes()

@@ -48,13 +48,13 @@ from restride.weights import MOST_TAPS, Resizing, Rows, Shifts, in_fours, with_e
 # write the same bits, but for the sign of a NaN. The first that fits a problem is the fastest.
 
 _MOST_TAPS_OF_ROWS = 4
-"""Most taps along each axis of a sum by rows or by cells (``MOST_TAPS`` in their shaders)."""
+"""Most taps along each axis of a sum by rows or by cells (``MAX_TAPS`` in their shaders)."""
 
 _MOST_IN_RUN = 8
-"""Most elements that neighbours read together (``MOST_IN_RUN`` in shaders/resample/resample_rows.comp)."""
+"""Most elements that neighbours read together (``MAX_RUN`` in shaders/resample/resample_rows.comp)."""
 
 _HAS_PATTERN = 1 << 16
-"""Bit of PATTERN of ``resample_rows`` (``HAS_PATTERN`` in shaders/resample/resample_rows.comp)."""
+"""Bit of PATTERN of ``resample_moves`` (``HAS_PATTERN`` in its shader)."""
 
 _LINE_BYTES = 64
 """Bytes of a cache line."""
@@ -156,7 +156,7 @@ def _cell_step(axis: Axis) -> int:
 
 
 def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
-    """A block of rows each, which share the sums inside a row; for few taps along every axis.
+    """A block of rows each, which share the sums or the moved elements inside a row; for few taps along every axis.
 
     u8[3,224,224] to u8[3,1080,1920], blocks of eight rows: axis 0 has 1920 elements, 240 pieces of eight, which read
     runs of three; axis 1 has 1080 rows, 135 blocks, and there are 3 of these: 97,200 invocations.
@@ -174,27 +174,33 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
     pieces = math.prod(axis.size for axis in inner) // elements
     count = pieces * math.prod(axis.size for axis in outer)
     rows = rows_each(row.size, count, problem.count, limits.choices)
-    has_weights = not row.table.moves
-    repeated = 1 if has_weights else _repeated(row.table)
-    inside = {slot: place for place, slot in slots.items() if place != position}
-    is_run = has_weights and shared > 0
     constants = {
         "BITS": 8 * problem.itemsize,
         "ELEMENTS": elements,
         "ROW_AXIS": position,
         "TABLED": sum(1 << place for place in slots),
-        "TAPS": _taps(row),
-        "TAPS_0": _taps(problem.axes[inside.get(0, position)]),
-        "TAPS_1": _taps(problem.axes[inside.get(1, position)]),
-        "AXIS_1": inside.get(1, 0),
         "ALONG_AXIS_0": inner[0].size % elements == 0,
         "ROWS": rows,
-        "REPEATED": repeated,
-        "WHOLE_BLOCKS": repeated > 1 and rows % repeated == 0 and row.size % rows == 0,
-        **({"RUN": shared} if is_run else {"GROUP": shared, "PATTERN": _pattern(problem.axes[0], shared)}),
     }
+    if row.table.moves:
+        shader, repeated = "resample_moves", _repeated(row.table)
+        constants |= {
+            "REPEATED": repeated,
+            "WHOLE_BLOCKS": repeated > 1 and rows % repeated == 0 and row.size % rows == 0,
+            "GROUP": shared,
+            "PATTERN": _pattern(problem.axes[0], shared),
+        }
+    else:
+        shader = "resample_runs" if shared else "resample_rows"
+        inside = {slot: place for place, slot in slots.items() if place != position}
+        constants |= {
+            "TAPS": _taps(row),
+            "TAPS_0": _taps(problem.axes[inside.get(0, position)]),
+            "TAPS_1": _taps(problem.axes[inside.get(1, position)]),
+            "AXIS_1": inside.get(1, 0),
+            **({"RUN": shared} if shared else {}),
+        }
     blocks = -(-row.size // rows)
-    shader = "resample_runs" if is_run else "resample_rows"
     return Invocations(shader, problem, count * blocks, constants, pieces, blocks)
 
 
@@ -486,7 +492,9 @@ def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits:
     problem = work.problem
     bound = bind(problem, limits)
     divisors = (work.row_pieces, work.blocks) if work.blocks else ()
-    constants = {**work.constants, **conversion.constants, "SLOTS_AND_KIND": _slots(tables)}
+    constants = {**work.constants, **conversion.constants}
+    if work.shader != "resample_moves":
+        constants["SLOTS_AND_KIND"] = _slots(tables)
     push = {**bound.bases, "pieces": work.total}
     if work.blocks:
         push |= {"row_pieces": work.row_pieces, "blocks": work.blocks}
@@ -530,7 +538,7 @@ FEW_TAPS = 16
 def passes(resized: Resizing) -> tuple[Tables, ...]:
     """The tables of each pass; axes that stay as they are have none."""
     stepped: list[tuple[int, Rows]] = []
-    order = resized.order or sorted(range(len(resized.axes)), key=lambda place: -resized.axes[place])
+    order = resized.library.order or sorted(range(len(resized.axes)), key=lambda place: -resized.axes[place])
     for place in order:
         rows, inside, read = resized.rows[place], resized.inside[place], resized.read[place]
         if not rows.is_identity:
@@ -539,7 +547,7 @@ def passes(resized: Resizing) -> tuple[Tables, ...]:
     if not stepped:
         return ()
     whole = tuple(stepped)
-    if resized.rounding is not None:
+    if resized.library.rounding is not None:
         return tuple((one,) for one in whole)  # each is rounded
     if is_index(whole):
         return (whole,)

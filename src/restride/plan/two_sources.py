@@ -6,7 +6,6 @@ The second source is memory 2. The ``Problem`` holds its strides and offset in p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -141,7 +140,7 @@ def _by_fours(problem: Problem) -> tuple[Axis, ...] | None:
     )
     if (along.src, along.dst) != (1, 1) or any(start % 4 for start in starts):
         return None
-    return (replace(along, size=along.size // 4, src=4, dst=4), *outer)
+    return (along.by(4), *outer)
 
 
 @cache

@@ -1,10 +1,10 @@
-"""Checks of array and axes arguments, and the text that names an array in an error."""
+"""The keywords of operations, checks of array and axes arguments, and the text that names an array in an error."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Required, TypedDict
 
 import numpy as np
 
@@ -16,6 +16,51 @@ Array = np.ndarray[Any, Any]
 
 MAX_ELEMENTS = 1 << 27
 """Most elements of an array that is computed: 1 GiB in f64, of which a few are alive at a time."""
+
+
+class RuleArguments(TypedDict, total=False):
+    """Keywords that ``resample`` and ``resample_backward`` share; ``resample`` explains them."""
+
+    coordinates: str | None
+    nearest: str | None
+    cubic_a: Any
+    antialias: bool | None
+    exclude_outside: bool | None
+    roi: Any
+    input_offsets: Any
+    output_offsets: Any
+    recompute_scale_factor: bool | None
+    like: str | None
+    dtype: Any
+
+
+class ResampleArguments(RuleArguments, total=False):
+    """Keywords of ``resample``."""
+
+    extrapolation_value: float
+    keep_aspect_ratio_policy: str | None
+    window: Any
+    src_scale: Any
+    src_zero_point: Any
+    dst_scale: Any
+    dst_zero_point: Any
+    sum_scale: Any
+    post_ops: Sequence[tuple[Any, ...]] | None
+    rounding: str
+    saturate: bool
+    out: Any
+
+
+class BoxArguments(ResampleArguments, total=False):
+    """Keywords of ``crop_resize``."""
+
+    mode: Any
+    axes: Required[Sequence[int]]
+    images: Sequence[int] | None
+    units: str
+    letterbox: str | None
+    flip: str | Sequence[str]
+    fill: Any
 
 
 def as_array(x: Any) -> Array:

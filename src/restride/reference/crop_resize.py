@@ -6,17 +6,17 @@ whole image with ``tf_crop_and_resize``; their edges are exact fractions of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from restride.arguments import as_numpy
 from restride.dtypes import as_dtype
 from restride.errors import UnsupportedError
-from restride.reference.arguments import Array, as_array, require_few_elements
+from restride.reference.arguments import Array, BoxArguments, as_array, require_few_elements
 from restride.reference.conversion import convert
 from restride.reference.reorder import reorder
 from restride.reference.resample import NEUTRAL, resample, resample_limits
@@ -25,7 +25,7 @@ Resampled = Callable[..., tuple[Array, Array]]
 """A resampling function that returns two arrays: the lowest and the highest correct results."""
 
 
-def crop_resize(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Any) -> Array:
+def crop_resize(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Unpack[BoxArguments]) -> Array:
     """The result of ``rs.crop_resize`` for one image or a batch; arguments have the same names.
 
     ``axes`` is required. ``mean``, ``std``, ``layout`` and ``out`` are not supported.
@@ -35,28 +35,22 @@ def crop_resize(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Any) -> A
         >>> rs.reference.crop_resize(photo, [(0, 1, 2, 4)], (2, 3), axes=(0, 1), fill=9).tolist()
         [[[1, 2, 9], [4, 5, 9]]]
     """
-    return _cropped(lambda *values, **others: (resample(*values, **others),) * 2, x, boxes, sizes, **arguments)[0]
+    return _cropped(lambda *values, **others: (resample(*values, **others),) * 2, x, boxes, sizes, arguments)[0]
 
 
-def crop_resize_limits(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Any) -> tuple[Array, Array]:
+def crop_resize_limits(
+    x: Any, boxes: Any, sizes: Sequence[int], **arguments: Unpack[BoxArguments]
+) -> tuple[Array, Array]:
     """The lowest and the highest correct result of each element, as for ``resample_limits``."""
-    return _cropped(resample_limits, x, boxes, sizes, **arguments)
+    return _cropped(resample_limits, x, boxes, sizes, arguments)
 
 
 def _cropped(
-    resampled: Resampled,
-    x: Any,
-    boxes: Any,
-    sizes: Sequence[int],
-    *,
-    axes: Sequence[int],
-    images: Sequence[int] | None = None,
-    units: str = "pixels",
-    letterbox: str | None = None,
-    flip: str | Sequence[str] = "none",
-    fill: Any = 0,
-    **others: Any,
+    resampled: Resampled, x: Any, boxes: Any, sizes: Sequence[int], arguments: Mapping[str, Any]
 ) -> tuple[Array, Array]:
+    others = dict(arguments)
+    axes, images, letterbox = (others.pop(name, None) for name in ("axes", "images", "letterbox"))
+    units, flip, fill = (others.pop(*pair) for pair in (("units", "pixels"), ("flip", "none"), ("fill", 0)))
     array, edges = as_array(x), as_numpy("boxes", boxes)
     dtype = others.get("dtype")
     others["dtype"] = as_dtype(array.dtype if dtype is None else dtype).dtype
@@ -83,7 +77,7 @@ def _cropped(
     return np.stack([low for low, _ in ends]), np.stack([high for _, high in ends])
 
 
-def _steps_of_box(arguments: dict[str, Any], number: int, rank: int) -> dict[str, Any]:
+def _steps_of_box(arguments: Mapping[str, Any], number: int, rank: int) -> dict[str, Any]:
     """The scales and zero points of box ``number``; arrays may have one entry for each box."""
     steps = {}
     for name in NEUTRAL:

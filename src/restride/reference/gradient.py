@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from restride.arguments import integers
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
-from restride.reference.arguments import Array, as_array, as_axes, describe
+from restride.reference.arguments import Array, RuleArguments, as_array, as_axes, describe
 from restride.reference.conversion import round_once
 from restride.reference.like import answer_like, request_like
-from restride.reference.request import MOST_WEIGHTS, RULE_NAMES
+from restride.reference.request import MOST_WEIGHTS
 from restride.reference.resample import nested_sums, sum_bound, sum_limits, unlimited_where, weighted_axes
 from restride.reference.weights import WeightedAxes
 
@@ -20,7 +20,12 @@ GRADIENT_TYPES = ("f32", "f16", "bf16")
 
 
 def resample_backward(
-    grad: Any, input_sizes: Any, scales: Any = None, axes: Any = None, mode: Any = None, **others: Any
+    grad: Any,
+    input_sizes: Any,
+    scales: Any = None,
+    axes: Any = None,
+    mode: Any = None,
+    **others: Unpack[RuleArguments],
 ) -> Array:
     """The gradient of ``resample``'s source, given that of its result: transposed matrices, in f64, rounded once.
 
@@ -53,7 +58,14 @@ def resample_backward(
         return round_once(nested_sums(array.astype(np.float64), weighted), target.dtype)
 
 
-def resample_backward_limits(grad: Any, input_sizes: Any, *arguments: Any, **others: Any) -> tuple[Array, Array]:
+def resample_backward_limits(
+    grad: Any,
+    input_sizes: Any,
+    scales: Any = None,
+    axes: Any = None,
+    mode: Any = None,
+    **others: Unpack[RuleArguments],
+) -> tuple[Array, Array]:
     """The lowest and the highest correct result of each element, for f32 weights and f32 sums.
 
     Its arguments are those of ``resample_backward``. The bound is that of ``resample``, derived in
@@ -61,7 +73,7 @@ def resample_backward_limits(grad: Any, input_sizes: Any, *arguments: Any, **oth
     already has f32 weights. The bound's unit for each axis's rounding of them stays: a device that computes a weight in
     f64, near a tie, may round it to the other f32.
     """
-    array, weighted, target = _problem(grad, input_sizes, *arguments, **others)
+    array, weighted, target = _problem(grad, input_sizes, scales, axes, mode, **others)
     values = array.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         exact = nested_sums(values, weighted)
@@ -76,14 +88,13 @@ def _problem(
     scales: Any = None,
     axes: Any = None,
     mode: Any = None,
-    *,
-    dtype: Any = None,
-    like: Any = None,
-    **rules: Any,
+    **others: Unpack[RuleArguments],
 ) -> tuple[Array, WeightedAxes, DType]:
     """Check the arguments; return the result's gradient, the transposed rows of each axis, and the element type."""
-    if unknown := sorted(set(rules) - (set(RULE_NAMES) - {"keep_aspect_ratio_policy"})):
+    if unknown := sorted(set(others) - set(RuleArguments.__annotations__)):
         raise TypeError(f"resample_backward has no argument {unknown[0]!r}")
+    rules = dict(others)
+    dtype = rules.pop("dtype", None)
     array = as_array(grad)
     target = as_dtype(array.dtype if dtype is None else dtype)
     for argument, element in (("grad", as_dtype(array.dtype)), ("dtype", target)):
@@ -104,8 +115,7 @@ def _problem(
     for axis, size in zip(indices, before, strict=True):
         source_sizes[axis] = size
     source = np.broadcast_to(np.zeros((), array.dtype), source_sizes)
-    request = request_like(
-        source, [array.shape[axis] for axis in indices], scales, indices, like=like, mode=mode, **rules
-    )
+    sizes = [array.shape[axis] for axis in indices]
+    request = request_like(source, sizes, scales, indices, None, {"mode": mode, **rules})
     rows = weighted_axes(request, answer_like(request))
     return array, [(axis, of_axis.transposed()) for axis, of_axis in rows], target

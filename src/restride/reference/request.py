@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Rational, Real
 from operator import itemgetter
@@ -23,8 +23,6 @@ POLICIES = ("stretch", "not_larger", "not_smaller")
 
 MOST_WEIGHTS = 1 << 22
 """Most elements along an axis for which weights are computed: four million take minutes and 2 GB."""
-
-RULE_NAMES = tuple(field.name for field in fields(Rules))
 
 
 @dataclass(frozen=True, eq=False)

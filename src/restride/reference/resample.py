@@ -9,18 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from restride.arguments import integers
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
-from restride.reference.arguments import Array, as_array, describe
+from restride.reference.arguments import Array, ResampleArguments, as_array, describe
 from restride.reference.conversion import convert
 from restride.reference.like import answer_like, clipped_like, request_like, rounding_between_like, rounding_like
 from restride.reference.reorder import entries, reorder
-from restride.reference.request import RULE_NAMES, Request
+from restride.reference.request import Request
 from restride.reference.weights import Answer, WeightedAxes, weight_rows
 
 # A bound, with its derivation, of the error of nested weighted sums evaluated in f32.
@@ -234,19 +234,16 @@ def problem_of(
     scales: Any = None,
     axes: Any = None,
     mode: Any = None,
-    *,
-    extrapolation_value: float = 0.0,
-    window: Any = None,
-    like: Any = None,
-    dtype: Any = None,
-    **others: Any,
+    **others: Unpack[ResampleArguments],
 ) -> Problem:
     """Check the arguments of ``resample``."""
-    if unknown := sorted(set(others) - {*RULE_NAMES, *_STEPS}):
+    if unknown := sorted(set(others) - set(ResampleArguments.__annotations__)):
         raise TypeError(f"resample has no argument {unknown[0]!r}")
     array = as_array(x)
-    steps = {name: others.pop(name) for name in _STEPS if name in others}
-    request = request_like(array, sizes, scales, axes, window, like=like, mode=mode, **others)
+    rules: dict[str, Any] = {"mode": mode, **others}
+    steps = {name: rules.pop(name) for name in _STEPS if name in rules}
+    extrapolation_value, dtype = rules.pop("extrapolation_value", 0.0), rules.pop("dtype", None)
+    request = request_like(array, sizes, scales, axes, rules.pop("window", None), rules)
     if request.rules.mode != "nearest" and as_dtype(array.dtype).name not in INTERPOLATED_TYPES:
         raise UnsupportedError(
             f"{request.rules.mode} resampling takes element types {', '.join(INTERPOLATED_TYPES)}, not "
@@ -262,7 +259,14 @@ def problem_of(
     return Problem(request, answer_like(request), extrapolation_value, target, steps)
 
 
-def resample(x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mode: Any = None, **others: Any) -> Array:
+def resample(
+    x: Any,
+    sizes: Any = None,
+    scales: Any = None,
+    axes: Any = None,
+    mode: Any = None,
+    **others: Unpack[ResampleArguments],
+) -> Array:
     """Resize ``x`` along some axes, to ``sizes`` or by ``scales``.
 
     nearest moves the element at the rounded coordinate, bit for bit. linear, cubic and area are weighted sums along
@@ -325,7 +329,14 @@ def resample(x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mo
         return _converted(problem, _with_arithmetic(problem, _sums(problem)))
 
 
-def resample_bound(x: Any, *arguments: Any, **others: Any) -> Array:
+def resample_bound(
+    x: Any,
+    sizes: Any = None,
+    scales: Any = None,
+    axes: Any = None,
+    mode: Any = None,
+    **others: Unpack[ResampleArguments],
+) -> Array:
     """A bound on the error of an f32 evaluation of each sum, before arithmetic and the last rounding; f64.
 
     Its arguments are those of ``resample``. ``(3 * axes + taps) * 2^-24 * sum|weight * tap|``, derived in
@@ -335,14 +346,21 @@ def resample_bound(x: Any, *arguments: Any, **others: Any) -> Array:
         >>> rs.reference.resample_bound(np.float32([0, 8]), (4,)).tolist()
         [0.0, 0.0, 0.0, 0.0]
     """
-    problem = problem_of(x, *arguments, **others)
+    problem = problem_of(x, sizes, scales, axes, mode, **others)
     if problem.moves:
         return np.zeros(_nearest_result(problem).shape)
     with np.errstate(invalid="ignore"):
         return _bound(problem)
 
 
-def resample_limits(x: Any, *arguments: Any, **others: Any) -> tuple[Array, Array]:
+def resample_limits(
+    x: Any,
+    sizes: Any = None,
+    scales: Any = None,
+    axes: Any = None,
+    mode: Any = None,
+    **others: Unpack[ResampleArguments],
+) -> tuple[Array, Array]:
     """The lowest and the highest correct result of each output element, both inclusive, in the element type.
 
     Its arguments are those of ``resample``. Both ends of ``exact +- resample_bound`` go through the steps after the
@@ -362,7 +380,7 @@ def resample_limits(x: Any, *arguments: Any, **others: Any) -> tuple[Array, Arra
         >>> low.tolist(), high.tolist()
         ([0, 2, 3], [0, 2, 3])
     """
-    problem = problem_of(x, *arguments, **others)
+    problem = problem_of(x, sizes, scales, axes, mode, **others)
     if problem.moves:
         answer = _nearest_result(problem)
         return answer, answer

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from restride.errors import DescriptorError
-from restride.reference.arguments import Array, as_array, describe
+from restride.reference.arguments import Array, ResampleArguments, as_array, describe
 from restride.reference.resample import resample, resample_limits
 
 _F32_UNIT = 2.0**-24  # largest relative error of one rounding to f32
@@ -22,7 +22,8 @@ def resize(
     *,
     linear_light: bool = False,
     premultiply: bool = False,
-    **resampling: Any,
+    mode: Any = None,
+    **resampling: Unpack[ResampleArguments],
 ) -> Array:
     """Resample the codes of ``x``, u8 or u16, optionally in linear light and weighted by alpha.
 
@@ -35,6 +36,7 @@ def resize(
         channels: the axis whose last element is alpha; None: no alpha.
         linear_light: L is sRGB's transfer function; else L(c) is c.
         premultiply: a is alpha; else 1. If the sum of alphas is not above 0, the result is 0.
+        mode: as in ``reference.resample``.
         resampling: other arguments of ``reference.resample``, which define the weights w.
 
     Source: IEC 61966-2-1 (sRGB); Porter and Duff, Compositing Digital Images, 1984.
@@ -44,7 +46,7 @@ def resize(
         array([[188]], dtype=uint8)
     """
     array = as_array(x)
-    values = resample(_light(array, channels, linear_light, premultiply), sizes, axes=axes, **resampling)
+    values = resample(_light(array, channels, linear_light, premultiply), sizes, axes=axes, mode=mode, **resampling)
     return _codes(array, values, values, channels, linear_light, premultiply, 0.0)
 
 
@@ -56,7 +58,8 @@ def resize_limits(
     *,
     linear_light: bool = False,
     premultiply: bool = False,
-    **resampling: Any,
+    mode: Any = None,
+    **resampling: Unpack[ResampleArguments],
 ) -> tuple[Array, Array]:
     """The lowest and the highest correct result of ``resize`` by a device whose light is f32.
 
@@ -65,7 +68,7 @@ def resize_limits(
     """
     array = as_array(x)
     light = _light(array, channels, linear_light, premultiply)
-    low, high = resample_limits(light, sizes, axes=axes, **resampling)
+    low, high = resample_limits(light, sizes, axes=axes, mode=mode, **resampling)
     rest = (channels, linear_light, premultiply)
     return _codes(array, low, high, *rest, -2 * _F32_UNIT), _codes(array, high, low, *rest, 2 * _F32_UNIT)
 

@@ -1,8 +1,7 @@
 """Chain: a sequence of operations; WindowedChain: what a window of its result reads, and how to compute it.
 
-Every operation here maps an axis of its result to one axis of its source, or to none, so a window, a range of indices
-for each axis, is mapped from the result back to the source axis by axis. The result of a window is bit for bit that
-part of the whole result: weights, scales and element types are determined for the whole and then cut.
+A window, a range of indices for each axis, is mapped from the result back to the source by one operation after the
+other (``restride.ops.operation``).
 """
 
 from __future__ import annotations
@@ -10,53 +9,38 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from inspect import signature
 from itertools import islice
-from typing import Any, NoReturn, SupportsIndex, TypeAlias
+from typing import Any, NoReturn, SupportsIndex, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import MOST_MEMBERS, counts, integer
-from restride.arithmetic import Arithmetic
+from restride.arguments import MOST_MEMBERS, counts, integer, list_arguments
 from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, shown, warn_caller
-from restride.kernel import Limits
 from restride.layout import TensorDesc
-from restride.layout.argument import Layout, axis_order, family, is_permutation
+from restride.layout.argument import Layout, is_permutation
 from restride.ops import quantize as quantization
-from restride.ops.plan import Plan, perform
-from restride.ops.reorder import reorder
-from restride.ops.resample import about_channels, require_rows_and_columns, resample, steps_to, sums_of
-from restride.ops.target import (
-    Out,
-    Target,
-    arithmetic_of_result,
-    destination,
-    element_type,
-    require_room,
-    target_of_sums,
-)
-from restride.plan.steps import SOURCE, Site, Steps
+from restride.ops.operation import Indexed, Operation, Window
+from restride.ops.reorder import Reorder, ReorderArguments, reorder
+from restride.ops.resample import DEFAULT_ARGUMENTS, Resample, ResampleArguments, resample, split_arguments
+from restride.ops.target import Result
 from restride.tensor.arrays import asarray, host_array
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
-from restride.weights import Request, Resizing, measured
-from restride.weights.rows import Rows
-
-Window: TypeAlias = tuple[range, ...]
-"""A part of an array: for each axis a range of indices with step 1."""
+from restride.weights.like.libraries import ModeName
+from restride.weights.request import read_window
 
 
 @dataclass(frozen=True)
-class Operation:
-    """One operation of a chain: its name, and its arguments by name."""
+class Call:
+    """A call of an operation in a chain: its name, and its arguments by name."""
 
     name: str
     arguments: dict[str, Any] = field(hash=False)
@@ -79,33 +63,75 @@ class Chain:
         (32, 24, 10)
     """
 
-    operations: tuple[Operation, ...] = ()
+    operations: tuple[Call, ...] = ()
 
     def __post_init__(self) -> None:
-        if not all(isinstance(each, Operation) for each in self.operations):
+        if not all(isinstance(each, Call) for each in self.operations):
             raise DescriptorError(
                 f"a chain begins empty, as in rs.Chain().resample((2, 3)), got {shown(self.operations)}"
             )
 
-    def resample(self, *arguments: Any, **named: Any) -> Chain:
+    @list_arguments(ResampleArguments, DEFAULT_ARGUMENTS)
+    def resample(
+        self,
+        sizes: Iterable[SupportsIndex] | None = None,
+        scales: Iterable[Any] | None = None,
+        axes: Iterable[SupportsIndex] | None = None,
+        mode: ModeName | int | Enum | None = None,
+        **arguments: Unpack[ResampleArguments],
+    ) -> Chain:
         """``rs.resample``, without ``sum_scale``, ``window`` and ``source_sizes``; ``layout`` only as "A->B"."""
-        return self._with("resample", resample, arguments, named)
+        return self._with(resample, sizes, scales, axes, mode, **arguments)
 
-    def reorder(self, *arguments: Any, **named: Any) -> Chain:
+    @list_arguments(ReorderArguments, DEFAULT_ARGUMENTS)
+    def reorder(
+        self,
+        layout: Layout = None,
+        dtype: DTypeLike | None = None,
+        *numbers: Any,
+        **named: Unpack[ReorderArguments],
+    ) -> Chain:
         """``rs.reorder``, without ``sum_scale``; ``layout`` only as "A->B": the destination has its own layout."""
-        return self._with("reorder", reorder, arguments, named)
+        return self._with(reorder, layout, dtype, *numbers, **named)
 
-    def quantize(self, *arguments: Any, **named: Any) -> Chain:
+    def quantize(
+        self,
+        scale: Any,
+        zero_point: Any = None,
+        dtype: DTypeLike | None = None,
+        axis: SupportsIndex = 1,
+        block_size: SupportsIndex | None = None,
+        saturate: bool = True,
+        *,
+        layout: Layout = None,
+    ) -> Chain:
         """``rs.quantize``; ``layout`` only as "A->B"."""
-        return self._with("quantize", quantization.quantize, arguments, named)
+        return self._with(quantization.quantize, scale, zero_point, dtype, axis, block_size, saturate, layout=layout)
 
-    def dequantize(self, *arguments: Any, **named: Any) -> Chain:
+    def dequantize(
+        self,
+        scale: Any,
+        zero_point: Any = None,
+        dtype: DTypeLike | None = None,
+        axis: SupportsIndex = 1,
+        block_size: SupportsIndex | None = None,
+        *,
+        layout: Layout = None,
+    ) -> Chain:
         """``rs.dequantize``; ``layout`` only as "A->B"."""
-        return self._with("dequantize", quantization.dequantize, arguments, named)
+        return self._with(quantization.dequantize, scale, zero_point, dtype, axis, block_size, layout=layout)
 
-    def normalize(self, *arguments: Any, **named: Any) -> Chain:
+    def normalize(
+        self,
+        mean: Any,
+        std: Any,
+        *,
+        axis: SupportsIndex = -1,
+        layout: Layout = None,
+        dtype: DTypeLike | None = None,
+    ) -> Chain:
         """``rs.normalize``; ``layout`` only as "A->B"."""
-        return self._with("normalize", quantization.normalize, arguments, named)
+        return self._with(quantization.normalize, mean, std, axis=axis, layout=layout, dtype=dtype)
 
     def __getitem__(self, key: Any) -> Chain:
         """Basic indexing, as in numpy: integers, slices with any step, ``...`` and ``None``.
@@ -114,7 +140,7 @@ class Chain:
         (4, 1)
         """
         members = key if isinstance(key, tuple) else (key,)
-        return Chain((*self.operations, Operation("slice", {"key": tuple(map(_index, members))})))
+        return Chain((*self.operations, Call("slice", {"key": tuple(map(_index, members))})))
 
     def of(self, sizes: Iterable[SupportsIndex], dtype: DTypeLike) -> WindowedChain:
         """The chain for sources of these sizes and this element type.
@@ -124,11 +150,13 @@ class Chain:
         """
         return WindowedChain(self, counts("sizes", sizes), as_dtype(dtype))
 
-    def _with(
-        self, name: str, operation: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
-    ) -> Chain:
-        bound = dict(signature(operation).bind(None, *arguments, **named).arguments)
-        del bound["x"]
+    def _with(self, operation: Callable[..., Any], *arguments: object, **named: object) -> Chain:
+        """The chain and one more operation, with the arguments that are not its defaults."""
+        listed = signature(operation)
+        given = listed.bind(None, *arguments, **named).arguments.items()
+        bound: dict[str, Any] = {
+            name: value for name, value in given if name != "x" and value is not listed.parameters[name].default
+        }
         for refused in ("out", "sum_scale", "window", "source_sizes"):
             if bound.pop(refused, None) is not None:
                 raise DescriptorError(f"{refused} is not accepted in a chain, whose chunks are windows of new results")
@@ -137,7 +165,7 @@ class Chain:
             raise DescriptorError(
                 f"layout {layout!r} of a chain only permutes axes, as 'NCHW->NHWC': the destination has its own"
             )
-        added = Operation(name, {argument: _frozen(value) for argument, value in bound.items()})
+        added = Call(operation.__name__, {argument: _frozen(value) for argument, value in bound.items()})
         _ = str(added)  # raises here if an argument has no unambiguous text
         return Chain((*self.operations, added))
 
@@ -154,36 +182,6 @@ class Chain:
 
     def __str__(self) -> str:
         return " | ".join(map(str, self.operations)) or "copy"
-
-
-@dataclass(frozen=True)
-class Stage(ABC):
-    """One operation for a source of known sizes: the part of the source that a window reads, and the result.
-
-    sizes, dtype: those of the whole result. axes: for each axis of the result, the axis of the source that it reads, or
-    None. fixed: for each axis of the source that no axis of the result reads, the index taken.
-    """
-
-    sizes: tuple[int, ...]
-    dtype: DType
-    axes: tuple[int | None, ...]
-    fixed: dict[int, int] = field(default_factory=dict, kw_only=True)
-
-    @abstractmethod
-    def reads(self, axis: int, part: range) -> range:
-        """The indices along ``axes[axis]`` of the source that a part of axis ``axis`` of the result reads."""
-
-    @abstractmethod
-    def run(self, x: Tensor, source: Window, window: Window) -> Tensor:
-        """Compute the window of the result from ``x``, the part ``source`` of the source."""
-
-    def between(self, lengths: Sequence[int]) -> int:
-        """Most bytes of intermediate results between the passes of the operation.
-
-        lengths: for each axis, the larger of the sizes of a window and of its source.
-        """
-        del lengths
-        return 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,13 +221,17 @@ class WindowedChain:
         return f"{TensorDesc(self.source_dtype, self.source_sizes)}: {self.chain}"
 
     @functools.cached_property
-    def stages(self) -> tuple[Stage, ...]:
+    def stages(self) -> tuple[Operation, ...]:
         """The operations, each for the sizes and type of its own source."""
-        stages: list[Stage] = []
+        stages: list[Operation] = []
         desc = TensorDesc(self.source_dtype, self.source_sizes)
-        for operation in self.chain.operations:
-            stages.append(_STAGES[operation.name](desc, **operation.arguments))
-            desc = TensorDesc(stages[-1].dtype, stages[-1].sizes)
+        for call in self.chain.operations:
+            with ErrorContext(desc):
+                operation = _OPERATIONS[call.name](desc, call.arguments)
+            desc = TensorDesc(operation.dtype, operation.sizes)
+            if operation.warning:
+                warn_caller(operation.warning)
+            stages.append(operation)
         return tuple(stages)
 
     @property
@@ -245,8 +247,7 @@ class WindowedChain:
     @property
     def blends(self) -> bool:
         """True if an element of the result may be a sum of several of the source: a resampling but by mode nearest."""
-        resampled = (stage for stage in self.stages if isinstance(stage, _Resampled))
-        return not all(rows.moves for stage in resampled for rows in stage.resized.rows)
+        return any(stage.blends for stage in self.stages)
 
     def source_window(self, window: Sequence[slice]) -> tuple[slice, ...]:
         """The part of the source that a window of the result reads.
@@ -271,21 +272,15 @@ class WindowedChain:
         expected = TensorDesc(self.source_dtype, lengths(windows[0]))
         if x.sizes != expected.sizes or x.dtype != expected.dtype:
             raise DescriptorError(f"part is {x.desc}, and the window {spelled(window)} reads {expected}")
-        for stage, source, result in zip(self.stages, windows, windows[1:], strict=False):
-            x = stage.run(x, source, result)
+        for stage, result in zip(self.stages, windows[1:], strict=True):
+            x = stage.run(x, result)
         return x
 
     def windows(self, window: Window) -> list[Window]:
         """The windows that the operations read, from the source on, followed by ``window`` itself."""
         windows = [window]
-        for stage, sizes in zip(reversed(self.stages), reversed(self._sizes[:-1]), strict=True):
-            parts = [range(size) for size in sizes]
-            for axis, index in stage.fixed.items():
-                parts[axis] = range(index, index + 1)
-            for axis, source in enumerate(stage.axes):
-                if source is not None:
-                    parts[source] = stage.reads(axis, windows[0][axis])
-            windows.insert(0, tuple(parts))
+        for stage in reversed(self.stages):
+            windows.insert(0, stage.reads(windows[0]))
         return windows
 
     def along(self, axis: int, part: range) -> list[tuple[int, range] | None]:
@@ -299,7 +294,7 @@ class WindowedChain:
             if spans[0] is not None:
                 here, part = spans[0]
                 source = stage.axes[here]
-                before = None if source is None else (source, stage.reads(here, part))
+                before = None if source is None else (source, stage.reads_along(here, part))
             spans.insert(0, before)
         return spans
 
@@ -324,23 +319,7 @@ class WindowedChain:
 
     def as_window(self, window: Sequence[Any]) -> Window:
         """Check the window and return it as ranges."""
-        sizes = self.sizes
-        if len(window) != len(sizes):
-            raise DescriptorError(f"window has {len(window)} slices where the result has {len(sizes)} axes")
-        parts = []
-        for axis, (part, size) in enumerate(zip(window, sizes, strict=True)):
-            if not isinstance(part, slice) or part.step not in (None, 1):
-                raise DescriptorError(f"window[{axis}] must be a slice without a step, got {part!r}")
-            start = 0 if part.start is None else integer(f"window[{axis}]", part.start)
-            stop = size if part.stop is None else integer(f"window[{axis}]", part.stop)
-            if not 0 <= start <= stop <= size:
-                raise DescriptorError(f"window[{axis}] [{start}, {stop}) exceeds size {size} of axis {axis}")
-            parts.append(range(start, stop))
-        return tuple(parts)
-
-    @functools.cached_property
-    def _sizes(self) -> list[tuple[int, ...]]:
-        return [self.source_sizes, *(stage.sizes for stage in self.stages)]
+        return read_window(window, self.sizes)
 
     def __str__(self) -> str:
         return self.text
@@ -361,7 +340,7 @@ def spelled(window: Window) -> str:
     return f"[{', '.join(f'{part.start}:{part.stop}' for part in window)}]"
 
 
-def _paired(stage: Stage, before: Sequence[int], after: Sequence[int]) -> list[tuple[int, int]]:
+def _paired(stage: Operation, before: Sequence[int], after: Sequence[int]) -> list[tuple[int, int]]:
     return [(size, 1 if axis is None else before[axis]) for size, axis in zip(after, stage.axes, strict=True)]
 
 
@@ -422,178 +401,12 @@ def _spelled(value: Any) -> str:
     raise DescriptorError(f"a chain takes numbers, texts, arrays and sequences of these, got {shown(value)}")
 
 
-# Stages: how each operation maps windows.
-
-
-@dataclass(frozen=True)
-class _Sliced(Stage):
-    """Basic indexing. ``steps[k]`` is the start and step of axis k of the result along ``axes[k]``."""
-
-    steps: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, src: TensorDesc, key: tuple[Any, ...]) -> _Sliced:
-        with ErrorContext(src):
-            named = sum(1 for member in key if member is not None and member is not Ellipsis)
-            if key.count(Ellipsis) > 1 or named > src.rank:
-                raise DescriptorError(f"index {key!r} has more than the {src.rank} axes")
-            full = (slice(None),) * (src.rank - named)
-            place = key.index(Ellipsis) if Ellipsis in key else len(key)
-            members = (*key[:place], *full, *key[place + 1 :])
-            axes: list[int | None] = []
-            sizes, steps, fixed, axis = [], [], {}, 0
-            for member in members:
-                if member is None:
-                    axes.append(None)
-                    sizes.append(1)
-                    steps.append((0, 1))
-                    continue
-                size = src.sizes[axis]
-                if isinstance(member, slice):
-                    walked = range(size)[member]
-                    axes.append(axis)
-                    sizes.append(len(walked))
-                    steps.append((walked.start, walked.step))
-                else:
-                    index = integer("index", member)
-                    if not -size <= index < size:
-                        raise DescriptorError(f"index {index} is outside axis {axis} of size {size}")
-                    fixed[axis] = index % size
-                axis += 1
-        return cls(tuple(sizes), src.dtype, tuple(axes), tuple(steps), fixed=fixed)
-
-    def reads(self, axis: int, part: range) -> range:
-        if not part:
-            return range(0)
-        start, step = self.steps[axis]
-        ends = start + step * part.start, start + step * (part.stop - 1)
-        return range(min(ends), max(ends) + 1)
-
-    def run(self, x: Tensor, source: Window, window: Window) -> Tensor:
-        del source
-        moves = dict(zip(self.axes, self.steps, strict=True))
-        walked = x[tuple(0 if axis in self.fixed else slice(None, None, moves[axis][1]) for axis in range(x.ndim))]
-        view = walked[tuple(None if axis is None else slice(None) for axis in self.axes)]
-        return view[tuple(slice(len(part)) for part in window)]  # the window may exclude an axis that None inserted
-
-
-@dataclass(frozen=True)
-class _Reordered(Stage):
-    """A reorder. full: the arithmetic of the whole result. layout: None, or a permutation "A->B"."""
-
-    full: Arithmetic
-    layout: Layout
-
-    @classmethod
-    def of(cls, src: TensorDesc, layout: Layout = None, dtype: Any = None, **arguments: Any) -> _Reordered:
-        element = element_type(src, layout, dtype, None)
-        dst, _ = destination(src, layout, src, None, dtype=element)
-        full = arithmetic_of_result(src, dst, layout, arguments)
-        return cls(dst.sizes, element, axis_order(src, layout), full, layout)
-
-    @classmethod
-    def by(cls, asks: Callable[..., quantization.Reordering], src: TensorDesc, **arguments: Any) -> _Reordered:
-        with ErrorContext(src):
-            reordering = asks(src, **arguments)
-            with reordering.renamed():
-                return cls.of(src, reordering.layout, reordering.dtype, **reordering.arguments)
-
-    def reads(self, axis: int, part: range) -> range:
-        del axis
-        return part
-
-    def run(self, x: Tensor, source: Window, window: Window) -> Tensor:
-        del window
-        full = self.full.window(source)
-        return perform(_reorder_part, x, None, layout=self.layout, dtype=self.dtype, full=full)
-
-
-def _reorder_part(
-    src: TensorDesc, out: Out | None, limits: Limits, layout: Layout, dtype: DType, full: Arithmetic
-) -> Plan:
-    dst, site = destination(src, layout, src, out, dtype=dtype)
-    require_room(dst.sizes, dtype, limits)
-    steps = Steps(limits)
-    steps.copy(Site(SOURCE, src), site, dst, full)
-    return Plan(src, dst, steps)
-
-
-@dataclass(frozen=True)
-class _Resampled(Stage):
-    """A resampling. resized, full: the whole resampling and its arithmetic. layout: None, or a permutation "A->B"."""
-
-    resized: Resizing
-    full: Arithmetic
-    layout: Layout
-
-    @classmethod
-    def of(cls, src: TensorDesc, layout: Layout = None, dtype: Any = None, **arguments: Any) -> _Resampled:
-        request = Request(**{name: arguments.pop(name) for name in Request._fields if name in arguments})
-        with ErrorContext(src):
-            sized = measured(src.sizes, request, src.dtype.name)
-            resized = sized.resizing()
-            require_rows_and_columns(request, resized.axes, "x", src)
-            sums = sums_of(src, resized)
-            result = family(src, resized.sizes, element_type(family(src, resized.sizes), layout, dtype, None))
-        moves = all(rows.moves for rows in resized.rows)
-        target = target_of_sums(src, sums, result, layout, None, arguments, moves=moves)
-        if warning := about_channels(request, src.rank, sized.old, sized.new, "x"):
-            warn_caller(warning)
-        order = axis_order(result, layout)
-        return cls(target.whole.sizes, result.dtype, order, resized, target.arithmetic, layout)
-
-    def reads(self, axis: int, part: range) -> range:
-        rows = next((rows for at, rows in self._rows if at == self.axes[axis]), None)
-        if rows is None:
-            return part
-        if rows.inside is not None:
-            start = max(part.start, rows.inside.start)
-            part = range(start, max(min(part.stop, rows.inside.stop), start))
-        return rows.part(part.start, len(part)).span
-
-    def run(self, x: Tensor, source: Window, window: Window) -> Tensor:
-        del source
-        parts = dict(zip(self.axes, window, strict=True))
-        sizes = tuple(
-            size if axis in self.resized.axes else len(parts[axis])
-            for axis, size in enumerate(self.resized.source_sizes)
-        )
-        resized = replace(self.resized, window=tuple(parts[axis] for axis in self.resized.axes), source_sizes=sizes)
-        full = self.full.window([parts[axis] for axis in range(len(parts))])
-        return perform(_resample_part, x, None, resized=resized, layout=self.layout, dtype=self.dtype, full=full)
-
-    @property
-    def _rows(self) -> Iterable[tuple[int, Rows]]:
-        return zip(self.resized.axes, self.resized.rows, strict=True)
-
-    def between(self, lengths: Sequence[int]) -> int:
-        # One axis too, where results are narrower than a word: in f32 they may be faster, and are converted then.
-        has_sums = len(self.resized.axes) > 1 or self.dtype.itemsize < 4
-        return 4 * math.prod(lengths) if has_sums else 0
-
-
-def _resample_part(
-    src: TensorDesc,
-    out: Out | None,
-    limits: Limits,
-    resized: Resizing,
-    layout: Layout,
-    dtype: DType,
-    full: Arithmetic,
-) -> Plan:
-    require_room(resized.sizes, dtype, limits)
-    result = family(src, resized.sizes, dtype)
-    whole, site = destination(result, layout, src, out, result, dtype)
-    steps = steps_to(src, resized, sums_of(src, resized), Target(site, whole, full), limits)
-    return Plan(src, whole, steps)
-
-
-_STAGES: dict[str, Callable[..., Stage]] = {
-    "slice": _Sliced.of,
-    "reorder": _Reordered.of,
-    "resample": _Resampled.of,
-    "quantize": functools.partial(_Reordered.by, quantization.quantizing),
-    "dequantize": functools.partial(_Reordered.by, quantization.dequantizing),
-    "normalize": functools.partial(_Reordered.by, quantization.normalizing),
+_OPERATIONS: dict[str, Callable[[TensorDesc, Mapping[str, Any]], Operation]] = {
+    "slice": lambda src, arguments: Indexed(src, **arguments),
+    "reorder": lambda src, arguments: Reorder(src, Result.of(arguments)),
+    "resample": lambda src, arguments: Resample(src, *split_arguments(arguments)),
+    "quantize": lambda src, arguments: quantization.quantizing(src, **arguments).operation(src),
+    "dequantize": lambda src, arguments: quantization.dequantizing(src, **arguments).operation(src),
+    "normalize": lambda src, arguments: quantization.normalizing(src, **arguments).operation(src),
 }
-"""For each operation, the function that checks its arguments for a source and returns its stage."""
+"""For each name of a call, the function that checks its arguments for a source and returns the operation."""

@@ -16,7 +16,8 @@ from restride.arguments import as_numpy, counts, require_unmasked
 from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, prefixed
 from restride.layout import TensorDesc
-from restride.stream.chain import Window, lengths, slices, spelled
+from restride.ops.operation import Window
+from restride.stream.chain import lengths, slices, spelled
 from restride.stream.files import arrays_in, library_of
 
 _BITS = {"bf16": np.dtype(np.uint16), "f8e4m3fn": np.dtype(np.uint8), "f8e5m2": np.dtype(np.uint8)}

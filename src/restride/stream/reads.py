@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.errors import DescriptorError, warn_caller
-from restride.stream.chain import Window, WindowedChain, lengths
+from restride.ops.operation import Window
+from restride.stream.chain import WindowedChain, lengths
 
 _COMFORT = 64 << 20
 """Bytes of a group that is large enough: a larger one would save little, and keep other threads waiting."""

@@ -26,8 +26,9 @@ import numpy.typing as npt
 from restride.arguments import integer, integers
 from restride.dtypes import DTypeLike
 from restride.errors import DescriptorError, StreamError
+from restride.ops.operation import Window
 from restride.ops.progress import Progress
-from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
+from restride.stream.chain import Chain, WindowedChain, lengths, spelled
 from restride.stream.ends import Destination, Source, require_apart, stored_copies
 from restride.stream.journal import Journal
 from restride.stream.lazy import LazyArray, unwrapped

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from restride.weights.boxes import BoxRows, Side, box_rows, ones
+from restride.weights.boxes import Boxes, BoxRows, Crops, Side, Sums, box_rows, moved_rows
 from restride.weights.coordinates import COORDINATES
 from restride.weights.filters import AREA_MODES, MODES, NEAREST_RULES, Filter, filter_of
 from restride.weights.request import (
@@ -11,7 +11,6 @@ from restride.weights.request import (
     Request,
     Resizing,
     Rules,
-    measured,
     resized_axes,
     resizing,
     rows_of_sizes,
@@ -29,6 +28,8 @@ __all__ = [
     "NEAREST_RULES",
     "POLICIES",
     "BoxRows",
+    "Boxes",
+    "Crops",
     "Filter",
     "LibraryRows",
     "Request",
@@ -37,13 +38,13 @@ __all__ = [
     "Rules",
     "Shifts",
     "Side",
+    "Sums",
     "box_rows",
     "filter_of",
     "in_fours",
     "indexed_rows",
     "library_rows",
-    "measured",
-    "ones",
+    "moved_rows",
     "resized_axes",
     "resizing",
     "rows_of_sizes",

@@ -1,4 +1,7 @@
-"""Boxes: the rows of weights of many boxes along an axis, all with the same number of outputs and of taps.
+"""Boxes of images: the rows of weights of many boxes, all with the same number of outputs and of taps.
+
+A request or a library gives the rows of each box along both axes, and says how they are summed. Neighbouring boxes that
+are summed alike become ``Crops``, with an array for all of them.
 
 Source indices count from the start of the image. Worked example, linear, half_pixel, boxes [1, 3) and [-1, 1) of an
 axis of 4 elements, each to 3. Rows of the first are those of 2 -> 3, moved by one element: first 1, 1, 1 and weights
@@ -10,14 +13,34 @@ OpenCV's bytes, 2 -> 4, along the rows of an image, a box at index 5: the rows r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from restride.errors import UnsupportedError
 from restride.weights.filters import Filter, are_alike, filter_of, rows_of_all
-from restride.weights.rows import Rows
+from restride.weights.request import Request, Rules, resizing, rows_of_sizes
+from restride.weights.rows import LibraryRows, Rows, Shifts
+
+MOST_TAPS_OF_BOX = 2048
+"""Most taps of a row, and most products of row taps and column taps: 8,192 of an invocation, which has four rows."""
+
+_PLACES_OF_WEIGHTS = 22
+"""Binary places of weights where a library rounds after each axis: one number, so that boxes share dispatches."""
+
+_MOST_WEIGHTS = 1 << 28
+"""Most weights of the rows and columns of all boxes of a call, computed at once: they take 1 GB on the host."""
+
+_LEAST_TAPS = 16
+"""Fewest weights that a row or a column counts as: its other data take as much memory."""
+
+_MOST_OF_LIBRARY = 1 << 26
+"""Most rows and columns, before and after, of all differently sized boxes with a library's weights: 10 s of work."""
 
 
 class Side(NamedTuple):
@@ -70,15 +93,21 @@ class BoxRows(NamedTuple):
         reads = low <= high
         return np.where(reads, low, 0), int(np.where(reads, high - low, 0).max()) + self.taps
 
+    def reads(self) -> tuple[int, int]:
+        """The lowest and the highest index that a kernel reads; for taps outside the image, the nearest in it."""
+        ends = self.first.min(axis=1), self.first.max(axis=1) + self.taps - 1
+        low, high = (np.clip(index, 0, self.extent[:, 0] - 1) for index in ends)
+        return int(low.min()), int(high.max())
+
     def within(self, low: npt.NDArray[np.int64], extent: int) -> BoxRows:
         """The same rows on the part of each box's image that begins at index ``low`` and has ``extent`` indices."""
         extents = np.full((len(low), 1), extent)
         return _clipped(self.first - low[:, np.newaxis], self.taps, self.is_fill, self.weights, extents)
 
 
-def ones(first: npt.NDArray[np.int64], is_fill: npt.NDArray[np.bool_], extent: npt.NDArray[np.int64]) -> BoxRows:
-    """Rows with one tap of weight 1, the element at ``first``."""
-    return _clipped(first, 1, is_fill, np.ones((*first.shape, 1), np.float32), extent)
+def moved_rows(first: npt.NDArray[np.int64], is_fill: npt.NDArray[np.bool_], extent: npt.NDArray[np.int64]) -> BoxRows:
+    """Rows that move the element at ``first``."""
+    return _clipped(first, 1, is_fill, None, extent)
 
 
 def _clipped(
@@ -94,6 +123,8 @@ def _clipped(
         inside = np.zeros_like(first)
         return BoxRows(first, inside, inside + taps, is_fill, weights, extent, is_held)
     inside, end = np.clip(-first, 0, taps), np.clip(extent - first, 0, taps)
+    if is_held is not None:
+        inside[is_held], end = 0, np.where(is_held, taps * ((first >= 0) & (first < extent)), end)
     return BoxRows(first, inside, np.maximum(inside, end), is_fill, weights, extent, is_held)
 
 
@@ -155,3 +186,241 @@ def _at_once(
 
 def _column(numbers: Sequence[int]) -> npt.NDArray[np.int64]:
     return np.array(numbers, np.int64)[:, np.newaxis]
+
+
+# From boxes to crops: the rows of each box, and how they are summed.
+
+
+class Boxes(NamedTuple):
+    """The boxes of a call, and their places in the outputs.
+
+    edges: (boxes, 4), y0, x0, y1, x1 in the image, int64 in pixels or f64 in ``units``. places: (boxes, 4), the same
+    in the outputs, in pixels. flipped: (boxes, 2), whether rows and columns go backwards.
+    """
+
+    edges: npt.NDArray[Any]
+    units: str
+    places: npt.NDArray[np.int64]
+    flipped: npt.NDArray[np.bool_]
+
+    @property
+    def sizes(self) -> list[tuple[int, int]]:
+        """Height and width of each box of integers."""
+        return [(y1 - y0, x1 - x0) for y0, x0, y1, x1 in self.edges.tolist()]
+
+    @property
+    def resized(self) -> list[tuple[int, int]]:
+        """Height and width of each box in its output."""
+        return [(y1 - y0, x1 - x0) for y0, x0, y1, x1 in self.places.tolist()]
+
+    @property
+    def is_exact(self) -> bool:
+        """True if edges are integers of pixels, so that a box is a slice of the image with fill around it."""
+        return bool(self.edges.dtype.kind == "i")
+
+    def sides(self, rows: Sequence[tuple[Rows, ...]], axis: int, boxes: slice = slice(None)) -> list[Side]:
+        """The sides along axis 0, rows, or 1, columns, of the given boxes, for which ``rows`` has both axes' rows."""
+        starts = self.edges[boxes, axis].tolist() if self.is_exact else [0] * len(rows)
+        each = zip(rows, starts, self.places[boxes, axis].tolist(), self.flipped[boxes, axis].tolist(), strict=True)
+        return [Side(both[axis], start, at, flip) for both, start, at, flip in each]
+
+
+class Sums(NamedTuple):
+    """How boxes are summed.
+
+    moves: elements are copied, not summed. shifts: those of integer sums; None: sums are f32. rounds: sums along the
+    first axis are rounded to bytes before the second. rows_first: rows are summed before columns. in_order: as in
+    ``Rows``.
+    """
+
+    moves: bool = False
+    shifts: Shifts | None = None
+    rounds: bool = False
+    rows_first: bool = False
+    in_order: bool = False
+
+
+@dataclass(frozen=True)
+class Crops:
+    """Boxes of a source, and how each is resized.
+
+    rows, columns: for each box and output index, what is read along ``axes`` of the source. images: of shape (boxes,),
+    the index along axis 0 of the image that each box is cut from, where the source is a batch; None: it is one image.
+    fill: an element for each channel, along the last axis that is not resized. few_taps: the taps of rows and columns,
+    2 or 4, if they are the same whatever the boxes are; 0: they depend on the boxes.
+    """
+
+    rows: BoxRows
+    columns: BoxRows
+    axes: tuple[int, int]
+    images: npt.NDArray[np.int64] | None
+    fill: npt.NDArray[Any]
+    few_taps: int
+    sums: Sums
+
+    @property
+    def count(self) -> int:
+        """Number of boxes."""
+        return len(self.rows.first)
+
+    def part(self, boxes: slice) -> Crops:
+        """The crops of a range of the boxes."""
+        images = None if self.images is None else self.images[boxes]
+        return replace(self, rows=self.rows.part(boxes), columns=self.columns.part(boxes), images=images)
+
+
+class Summed(NamedTuple):
+    """How each box is resized: by which rows along rows and columns, and how these are summed.
+
+    sums: None for a box that only single operations sum. few_taps: as in ``Crops``, where a request gives the rows.
+    """
+
+    rows: Sequence[tuple[Rows, ...]]
+    sums: Sequence[Sums | None]
+    few_taps: int = 0
+
+
+def summed_by_filters(boxes: Boxes, extents: Sequence[tuple[int, int]], request: Request) -> Summed:
+    """How boxes are resized by a settled request, unrounded. extents: rows and columns of each box's image.
+
+    Raises:
+        UnsupportedError: one output reads more than an invocation sums.
+    """
+    if boxes.is_exact:
+        rows: list[tuple[Rows, ...]] = [
+            (rows_of_sizes(request, old[0], new[0]), rows_of_sizes(request, old[1], new[1]))
+            for old, new in zip(boxes.sizes, boxes.resized, strict=True)
+        ]
+    else:
+        cropping = request._replace(coordinates="tf_crop_and_resize")
+        rows = []
+        for box, (edges, extent, new) in enumerate(zip(boxes.edges, extents, boxes.resized, strict=True)):
+            roi = _roi(edges, extent, boxes.units, box)
+            rows.append(resizing(extent, cropping._replace(sizes=new, roi=roi)).rows)
+    most = max(each.taps for of_box in rows for each in of_box)
+    if most > MOST_TAPS_OF_BOX:
+        raise UnsupportedError(f"a box has {most} taps along one axis, more than {MOST_TAPS_OF_BOX}")
+    few_taps = 0 if request.antialias else {"linear": 2, "cubic": 4}.get(request.mode, 0)
+    return Summed(rows, [Sums()] * len(rows), few_taps)
+
+
+def _roi(edges: npt.NDArray[np.float64], extents: tuple[int, int], units: str, box: int) -> tuple[Fraction, ...]:
+    """The edges of a box of floats as the ``roi`` of a resample: 0 and 1 are the first and the last element.
+
+    A float counts as the decimal number that prints it.
+    """
+    exact = [Fraction(repr(edge)) for edge in edges.tolist()]
+    if units == "pixels":
+        if 1 in extents:
+            raise UnsupportedError(
+                f"boxes[{box}] {tuple(edges.tolist())} in pixels needs two rows and two columns or more, not {extents}"
+            )
+        exact = [edge / (extent - 1) for edge, extent in zip(exact, (*extents, *extents), strict=True)]
+    return tuple(exact)
+
+
+def summed_by_library(
+    boxes: Boxes, rules: Rules, image: tuple[int, ...], axes: tuple[int, int], *, is_moved: bool
+) -> Summed | None:
+    """How a library resizes boxes with integer edges; None: as a filter does, unrounded.
+
+    image: sizes of an image, at whose channels a library may look; those along ``axes``, rows and columns, are not
+    used. is_moved: elements are moved, not summed.
+
+    Raises:
+        UnsupportedError: there are too many different boxes.
+    """
+    pairs = list(zip(boxes.sizes, boxes.resized, strict=True))
+    known: dict[tuple[tuple[int, int], tuple[int, int]], LibraryRows | None] = dict.fromkeys(pairs)
+    total = sum(sum(old) + sum(new) for old, new in known)
+    if total > _MOST_OF_LIBRARY:
+        raise UnsupportedError(
+            f"like makes the weights of {len(known)} different boxes with {total} rows and columns before and after, "
+            f"more than {_MOST_OF_LIBRARY} of one call: give some of the boxes at a time"
+        )
+    for old, new in known:
+        piece = list(image)
+        piece[axes[0]], piece[axes[1]] = old
+        known[old, new] = rules.rows(rules.request(tuple(piece), axes, old, new, (None, None)))
+    sums = {pair: None if rows is None else _summing_of(rows, rules) for pair, rows in known.items()}
+    has_rows = any(rows is not None for rows in known.values())
+    if not pairs or (not has_rows and (is_moved or not rules.keeps_type)):
+        return None
+    return Summed(
+        [() if (rows := known[pair]) is None else rows.rows for pair in pairs], [sums[pair] for pair in pairs]
+    )
+
+
+def _summing_of(library_rows: LibraryRows, rules: Rules) -> Sums | None:
+    """How kernels of crops sum a box as a library does; None: they cannot.
+
+    Bytes are summed in integers in one of two ways. In OpenCV's, sums along columns are exact and those along rows are
+    shifted. In that of Pillow and torch, sums along one axis are rounded to bytes before those along the other.
+    """
+    rows, columns = library_rows.rows
+    if rows.moves and columns.moves:
+        return Sums(moves=True)
+    rows_first = library_rows.order == (0, 1)
+    is_one_kind = rows.moves == columns.moves and (rows.shifts is None) == (columns.shifts is None)
+    has_more = library_rows.scale is not None or library_rows.rounding is not None or rules.clips
+    if not is_one_kind or has_more or max(rows.taps, columns.taps) > MOST_TAPS_OF_BOX:
+        return None
+    if rows.shifts is None or columns.shifts is None:
+        return None if rules.keeps_type or rows_first else Sums(in_order=rows.in_order)
+    if columns.shifts == Shifts():
+        return None if rows_first else Sums(shifts=rows.shifts)
+    if any(side != Shifts(total=side.total, bits=8) for side in (rows.shifts, columns.shifts)):
+        return None
+    return Sums(shifts=Shifts(total=_PLACES_OF_WEIGHTS, bits=8), rounds=True, rows_first=rows_first)
+
+
+def crops_of(
+    boxes: Boxes,
+    summed: Summed,
+    extents: Sequence[tuple[int, int]],
+    sizes: tuple[int, int],
+    axes: tuple[int, int],
+    fill: npt.NDArray[Any],
+) -> Iterator[tuple[slice, Crops]]:
+    """Yield neighbouring boxes that are summed alike, and their crops without the ``images``.
+
+    extents: rows and columns of each box's image. sizes: of every result. axes, fill: as in ``Crops``.
+
+    Raises:
+        UnsupportedError: they have too many weights.
+    """
+    both = zip(*summed.rows, strict=True)
+    require_few_weights(len(summed.rows), sizes, [max(rows.taps for rows in of_axis) for of_axis in both])
+    for sums, members in groupby(enumerate(summed.sums), lambda place: place[1]):
+        if sums is None:
+            raise AssertionError("boxes that single operations resize have no crops")
+        together = [box for box, _ in members]
+        part = slice(together[0], together[-1] + 1)
+        count, shifts = len(together), sums.shifts
+        least = max(summed.few_taps, 1 if shifts is None else 2)
+        places = _PLACES_OF_WEIGHTS if sums.rounds else None
+        sides = [boxes.sides(summed.rows[part], axis, part) for axis in (0, 1)]
+        of_images = [[extent[axis] for extent in extents[part]] for axis in (0, 1)]
+        if summed.few_taps and sizes[0] == sizes[1]:  # both axes at once: arrays so small cost by their number
+            at_once = box_rows(sides[0] + sides[1], sizes[0], of_images[0] + of_images[1], least=least)
+            rows, columns = at_once.part(slice(0, count)), at_once.part(slice(count, 2 * count))
+        else:
+            rows, columns = (
+                box_rows(sides[axis], sizes[axis], of_images[axis], least=least, places=places) for axis in (0, 1)
+            )
+        is_fused = shifts is not None and max(rows.taps, columns.taps) <= 2 and not sums.rounds
+        yield part, Crops(rows, columns, axes, None, fill, 2 if is_fused else summed.few_taps, sums)
+
+
+def require_few_weights(boxes: int, sizes: tuple[int, int], taps: Sequence[int] = (1, 1)) -> None:
+    """Require that boxes resized to ``sizes``, with ``taps`` along rows and columns, have few enough weights.
+
+    Raises:
+        UnsupportedError: the weights are more than one call makes.
+    """
+    weights = boxes * sum(size * max(each, _LEAST_TAPS) for size, each in zip(sizes, taps, strict=True))
+    if weights > _MOST_WEIGHTS:
+        raise UnsupportedError(
+            f"one call makes at most {_MOST_WEIGHTS} weights, of {_LEAST_TAPS} taps or more for each row and column, "
+            f"and {boxes} boxes to sizes {sizes} have {weights}: give some of the boxes at a time"
+        )

@@ -15,15 +15,15 @@ from enum import Enum
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from numbers import Integral
-from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, TypedDict, get_args
 
 import numpy as np
 
 from restride.arguments import LIMIT, integers
 from restride.errors import DescriptorError, UnsupportedError, shown
-from restride.weights.coordinates import COORDINATES, Ends, Line, line, line_of_offsets
-from restride.weights.filters import AREA_MODES, MODES, NEAREST_RULES, Filter, filter_rows
-from restride.weights.like.libraries import LIBRARIES, OTHER_NAMES
+from restride.weights.coordinates import COORDINATES, CoordinatesRule, Ends, Line, line, line_of_offsets
+from restride.weights.filters import AREA_MODES, MODES, NEAREST_RULES, Filter, NearestRule, filter_rows
+from restride.weights.like.libraries import LIBRARIES, OTHER_NAMES, Library
 from restride.weights.like.profile import LibraryRequest, Mode, Profile
 from restride.weights.rows import LibraryRows, Rows
 
@@ -52,6 +52,33 @@ _MOST_OF_AXIS = 1 << 63
 """A resampled axis has fewer elements than this: their indices are s64."""
 
 
+class FilterArguments(TypedDict, total=False):
+    """Arguments of ``rs.resample`` that say how elements are weighed, for functions that pass them on."""
+
+    coordinates: CoordinatesRule | None
+    nearest: NearestRule | None
+    cubic_a: float | None
+    antialias: bool | None
+    exclude_outside: bool | None
+    like: Library | None
+
+
+class RuleArguments(FilterArguments, total=False):
+    """The keywords that ``rs.resample`` and ``rs.resample_backward`` share, but for layouts and types."""
+
+    roi: Iterable[Any] | None
+    input_offsets: Iterable[Any] | None
+    output_offsets: Iterable[Any] | None
+    recompute_scale_factor: bool | None
+
+
+class RequestArguments(RuleArguments, total=False):
+    """The keywords of ``rs.resample`` that decide what an output reads, which ``rs.source_window`` takes too."""
+
+    extrapolation_value: float
+    keep_aspect_ratio_policy: AspectPolicy
+
+
 class Request(NamedTuple):
     """The arguments of ``rs.resample`` that decide what an output reads, under the same names.
 
@@ -69,7 +96,7 @@ class Request(NamedTuple):
     exclude_outside: Any = None
     extrapolation_value: Any = 0.0
     roi: Any = None
-    keep_aspect_ratio_policy: Any = None
+    keep_aspect_ratio_policy: Any = "stretch"
     input_offsets: Any = None
     output_offsets: Any = None
     recompute_scale_factor: Any = None
@@ -147,24 +174,62 @@ class Rules(NamedTuple):
 
 @dataclass(frozen=True)
 class Resizing:
-    """A checked resampling: ``rows[k]`` are those of all outputs along ``axes[k]``; ``window[k]`` is asked for.
+    """A checked resampling: its sizes at once, its rows when they are first asked for.
 
-    order, scale, rounding: those of ``LibraryRows``. rounds: results are rounded to the source's type before they are
-        converted to another.
+    source_sizes: of all axes. axes: those that are resized. window: the outputs that are asked for, along each of them.
+    known: the rows, where they do not follow from ``filters`` and ``request``. rounds: results are rounded to the
+        source's type before they are converted to another.
     outside: the value of outputs that read beyond the source, where an axis extrapolates.
     clips: sums are clipped to the range of the whole source.
+    filters: the filter of each of ``axes`` by our own words; with ``like``, those that come closest to the library.
+    rules, request: with ``like``, what makes the library's rows, and what they are made of.
     """
 
-    axes: tuple[int, ...]
-    rows: tuple[Rows, ...]
-    window: tuple[range, ...]
     source_sizes: tuple[int, ...]
-    order: tuple[int, ...] = ()
-    scale: float | None = None
-    rounding: str | None = None
+    axes: tuple[int, ...]
+    window: tuple[range, ...]
+    known: LibraryRows | None = None
     rounds: bool = False
     outside: float = 0.0
     clips: bool = False
+    filters: tuple[Filter, ...] = ()
+    rules: Rules | None = None
+    request: LibraryRequest | None = None
+
+    @cached_property
+    def library(self) -> LibraryRows:
+        """The rows of each axis, and how their sums are rounded.
+
+        Raises:
+            UnsupportedError: there are more rows than can be made.
+        """
+        if self.known is not None:
+            return self.known
+        for axis, size, before in zip(self.axes, self.new, self.old, strict=True):
+            if max(size, before) >= _MOST_OF_AXIS:
+                raise UnsupportedError(f"axis {axis} must have less than 2^63 elements: {before} become {size}")
+        library = None if self.rules is None or self.request is None else self.rules.rows(self.request)
+        return LibraryRows(tuple(map(filter_rows, self.filters))) if library is None else library
+
+    @cached_property
+    def rows(self) -> tuple[Rows, ...]:
+        """``rows[k]`` are those of all outputs along ``axes[k]``."""
+        return self.library.rows
+
+    @property
+    def old(self) -> tuple[int, ...]:
+        """Sizes of ``axes`` before."""
+        return tuple(self.source_sizes[axis] for axis in self.axes)
+
+    @property
+    def new(self) -> tuple[int, ...]:
+        """Sizes of ``axes`` in the whole result."""
+        return tuple(each.size for each in self.filters)
+
+    def of_window(self, window: tuple[range, ...], source_sizes: tuple[int, ...] | None = None) -> Resizing:
+        """The same rows for other outputs, of a source that may have other sizes along other axes, without clipping."""
+        sizes = self.source_sizes if source_sizes is None else source_sizes
+        return Resizing(sizes, self.axes, window, self.library, self.rounds, self.outside)
 
     @property
     def keeps_type(self) -> bool:
@@ -179,28 +244,26 @@ class Resizing:
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """All sizes of the result, or of its window."""
-        return self._sizes_with(self.window)
+        return self._with_sizes(self.window)
 
     @cached_property
     def inside(self) -> tuple[range, ...]:
         """The part of the window that reads source elements, along each of ``axes``; the rest is extrapolated."""
-        return tuple(
-            part if rows.inside is None else _common(part, rows.inside)
-            for rows, part in zip(self.rows, self.window, strict=True)
-        )
+        return tuple(map(_inside, self.rows, self.window))
 
     @cached_property
     def read(self) -> tuple[range, ...]:
         """The source indices that are read, along each of ``axes``."""
-        return tuple(
-            rows.part(part.start, part.stop - part.start).span
-            for rows, part in zip(self.rows, self.inside, strict=True)
-        )
+        return tuple(map(_read, self.rows, self.window))
+
+    def reads_along(self, axis: int, part: range) -> range:
+        """The indices along an axis of the source that a part of the outputs along it reads."""
+        return _read(self.rows[self.axes.index(axis)], part) if axis in self.axes else part
 
     @cached_property
     def read_sizes(self) -> tuple[int, ...]:
         """All sizes of the part of the source that is read."""
-        return self._sizes_with(self.read)
+        return self._with_sizes(self.read)
 
     @property
     def part_read(self) -> tuple[range, ...]:
@@ -213,96 +276,32 @@ class Resizing:
     def transposed(self) -> Resizing:
         """The resampling of the gradient, from all sizes of the result to those of the source."""
         rows = tuple(each.transposed() for each in self.rows)
-        return Resizing(self.axes, rows, tuple(range(each.size) for each in rows), self.sizes)
+        return Resizing(self.sizes, self.axes, tuple(range(each.size) for each in rows), LibraryRows(rows))
 
-    def _sizes_with(self, parts: Sequence[range]) -> tuple[int, ...]:
-        return _with_sizes(self.source_sizes, self.axes, parts)
-
-
-def _with_sizes(sizes: tuple[int, ...], axes: tuple[int, ...], parts: Sequence[range]) -> tuple[int, ...]:
-    """``sizes`` with those of ``parts`` along ``axes``."""
-    changed = list(sizes)
-    for axis, part in zip(axes, parts, strict=True):
-        changed[axis] = part.stop - part.start  # len() has a limit
-    return tuple(changed)
+    def _with_sizes(self, parts: Sequence[range]) -> tuple[int, ...]:
+        """``source_sizes`` with those of ``parts`` along ``axes``."""
+        changed = list(self.source_sizes)
+        for axis, part in zip(self.axes, parts, strict=True):
+            changed[axis] = part.stop - part.start  # len() has a limit
+        return tuple(changed)
 
 
-def _common(a: range, b: range) -> range:
-    start = max(a.start, b.start)
-    return range(start, max(min(a.stop, b.stop), start))
+def _inside(rows: Rows, part: range) -> range:
+    """The outputs of ``part`` that read source elements."""
+    if rows.inside is None:
+        return part
+    start = max(part.start, rows.inside.start)
+    return range(start, max(min(part.stop, rows.inside.stop), start))
 
 
-class Measured(NamedTuple):
-    """A checked request with all sizes known, before any rows are made.
-
-    choice, rules: those of ``Request.settled``. old, new: sizes of ``axes`` before and after. window: the outputs that
-    are asked for. factors: the scales that are given, or that an aspect ratio policy makes; None: there are none.
-    outside: the value of outputs that read beyond the source.
-    """
-
-    choice: Request
-    rules: Rules | None
-    source_sizes: tuple[int, ...]
-    axes: tuple[int, ...]
-    old: tuple[int, ...]
-    new: tuple[int, ...]
-    window: tuple[range, ...]
-    factors: tuple[Fraction, ...] | None
-    outside: float
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """All sizes of the result, or of its window."""
-        return _with_sizes(self.source_sizes, self.axes, self.window)
-
-    def resizing(self) -> Resizing:
-        """The resampling, with the rows of each axis.
-
-        Raises:
-            UnsupportedError: there are more rows than can be made.
-        """
-        for axis, size, before in zip(self.axes, self.new, self.old, strict=True):
-            if max(size, before) >= _MOST_OF_AXIS:
-                raise UnsupportedError(f"axis {axis} must have less than 2^63 elements: {before} become {size}")
-        rules = self.rules
-        library = None if rules is None else rules.rows(self._request(rules, self._scales))
-        if library is None:
-            library = LibraryRows(tuple(map(filter_rows, self.filters())))
-        keeps_type, clips = (False, False) if rules is None else (rules.keeps_type, rules.clips)
-        return Resizing(
-            self.axes, library.rows, self.window, self.source_sizes, *library[1:], keeps_type, self.outside, clips
-        )
-
-    def filters(self) -> tuple[Filter, ...]:
-        """The filter of each of ``axes`` by our own words; with ``like``, those that come closest to the library."""
-        factors = self._factors(self._scales)
-        lines = _lines(self.choice, self.old, self.new, factors)
-        each = zip(self.old, self.new, lines, factors, strict=True)
-        return tuple(_filter(self.choice, *of_axis) for of_axis in each)
-
-    @property
-    def _scales(self) -> tuple[Fraction | None, ...]:
-        """The scale that coordinates follow along each of ``axes``; None: they follow its sizes."""
-        if self.factors is None or self.choice.recompute_scale_factor:
-            return (None,) * len(self.axes)
-        if self.rules is None:
-            return self.factors
-        by_sizes = self.rules.profile.follows_sizes(self._request(self.rules, self.factors))
-        return tuple(None if follows else factor for follows, factor in zip(by_sizes, self.factors, strict=True))
-
-    def _factors(self, scales: Iterable[Fraction | None]) -> tuple[Fraction, ...]:
-        """``scales``, with the ratios of the sizes where coordinates follow these."""
-        return tuple(
-            (Fraction(size, before) if before else _ONE) if scale is None else scale
-            for size, before, scale in zip(self.new, self.old, scales, strict=True)
-        )
-
-    def _request(self, rules: Rules, scales: Iterable[Fraction | None]) -> LibraryRequest:
-        return rules.request(self.source_sizes, self.axes, self.old, self.new, scales)
+def _read(rows: Rows, part: range) -> range:
+    """The source indices that the outputs of ``part`` read."""
+    inside = _inside(rows, part)
+    return rows.part(inside.start, inside.stop - inside.start).span
 
 
-def measured(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Measured:
-    """The checked request, with its sizes, for a source of ``source_sizes``, all axes, and of this element type.
+def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Resizing:
+    """The resampling that a request means for a source of ``source_sizes``, all axes, and of this element type.
 
     Raises:
         DescriptorError: the arguments do not fit each other or the source.
@@ -315,7 +314,7 @@ def measured(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
     for axis, size, before in zip(axes, new_sizes, old, strict=True):
         if size > 0 and before == 0:
             raise DescriptorError(f"axis {axis} has no elements to make {size} of, sizes are {new_sizes}")
-    window = _window(choice.window, new_sizes)
+    window = read_window(choice.window, new_sizes)
     outside: float = real("extrapolation_value", choice.extrapolation_value)
     if outside != 0 and choice.coordinates != "tf_crop_and_resize":
         raise DescriptorError(
@@ -324,17 +323,36 @@ def measured(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
         )
     if isinstance(choice.extrapolation_value, int | np.integer):
         outside = int(choice.extrapolation_value)  # f64 may not have it, and elements of 64 bits do
-    return Measured(choice, rules, tuple(source_sizes), axes, old, new_sizes, window, factors, outside)
+    sizes = tuple(source_sizes)
+    scales, of_library = _scales(choice, rules, factors, (sizes, axes, old, new_sizes))
+    ratios = tuple(
+        (Fraction(size, before) if before else _ONE) if scale is None else scale
+        for size, before, scale in zip(new_sizes, old, scales, strict=True)
+    )
+    each = zip(old, new_sizes, _lines(choice, old, new_sizes, ratios), ratios, strict=True)
+    filters = tuple([_filter(choice, *of_axis) for of_axis in each])
+    keeps_type, clips = (False, False) if rules is None else (rules.keeps_type, rules.clips)
+    return Resizing(sizes, axes, window, None, keeps_type, outside, clips, filters, rules, of_library)
 
 
-def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Resizing:
-    """The resampling that a request means for a source of ``source_sizes``, all axes, and of this element type.
+def _scales(
+    choice: Request,
+    rules: Rules | None,
+    factors: tuple[Fraction, ...] | None,
+    places: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]],
+) -> tuple[tuple[Fraction | None, ...], LibraryRequest | None]:
+    """The scale that coordinates follow along each axis, None where they follow its sizes; and the library's request.
 
-    Raises:
-        DescriptorError: the arguments do not fit each other or the source.
-        UnsupportedError: an unknown word; the message lists those known. Or the rows are more than can be made.
+    factors: the scales that are given, or that an aspect ratio policy makes; None: there are none. places: sizes of the
+    source, axes, and their sizes before and after.
     """
-    return measured(source_sizes, request, dtype).resizing()
+    scales: tuple[Fraction | None, ...] = (None,) * len(places[1])
+    if not (factors is None or choice.recompute_scale_factor):
+        scales = factors
+        if rules is not None:
+            by_sizes = rules.profile.follows_sizes(rules.request(*places, factors))
+            scales = tuple(None if follows else factor for follows, factor in zip(by_sizes, factors, strict=True))
+    return scales, None if rules is None else rules.request(*places, scales)
 
 
 def _sizes(
@@ -470,7 +488,7 @@ def _per_axis(argument: str, values: Any, default: tuple[Fraction, ...]) -> tupl
     return numbers_of_axes
 
 
-def _window(window: Any, sizes: tuple[int, ...]) -> tuple[range, ...]:
+def read_window(window: Any, sizes: tuple[int, ...]) -> tuple[range, ...]:
     """The part of each axis that ``window`` asks for: slices without a step; None: all of it."""
     if window is None:
         return tuple(range(size) for size in sizes)

@@ -38,7 +38,7 @@ _STEERED = {
         for name in ("transpose_{}", "transpose_{}_aligned", "transpose_shared_{}")
     },
     "element_copy": (1, False),
-    "element_rows": (1, True),
+    "interleaved_copy": (1, True),
     "short_rows": (1, True),
 }
 """The ``widest_element`` and ``shortcuts`` with which most problems reach a module; others use 16 and True."""
@@ -61,7 +61,8 @@ class RuntimeUnderTest:
         self._module = module
         widest_element, shortcuts = _STEERED.get(module, (16, True))
         limits = SteeredLimits(**vars(runtime.limits), widest_element=widest_element, shortcuts=shortcuts)
-        transpose: TransposeChoice = "shared" if module.startswith("transpose_shared") else "registers"
+        is_shared = module.startswith("transpose_shared") or module == "short_rows"
+        transpose: TransposeChoice = "shared" if is_shared else "registers"
         self.limits = replace(limits, choices=replace(limits.choices, transpose=transpose))
         self._uses_module = False
         self._held_submissions: list[tuple[Sequence[KernelSpec], Sequence[Memory]]] = []
@@ -79,8 +80,6 @@ class RuntimeUnderTest:
         transpose = self.limits.choices.transpose
         choices = Choices(transpose=transpose)
         if number % 2:
-            if self._module == "short_rows":
-                transpose = "shared"
             # With elements "apart", crop_pixels does not get 32-bit elements.
             elements: ElementsChoice = "neighbours" if self._module == "crop_pixels" else "apart"
             rows: tuple[RowsChoice, ...] = ("4", "2", "1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ _ANSWERS = {
 
 
 def request_like(
-    array: Array, sizes: Any, scales: Any, axes: Any, window: Any = None, *, like: Any = None, **arguments: Any
+    array: Array, sizes: Any, scales: Any, axes: Any, window: Any, arguments: Mapping[str, Any]
 ) -> Request:
     """The request for these arguments; ``arguments`` that are None have the defaults, those of ``like``.
 
@@ -82,6 +83,7 @@ def request_like(
         UnsupportedError: an unknown library, or a mode that it does not have.
     """
     words, word = {name: value for name, value in arguments.items() if value is not None}, ""
+    like = words.pop("like", None)
     if like is not None:
         if like not in _MODES:
             raise UnsupportedError(f"like {like!r} is not one of {', '.join(_MODES)}, for {describe(array)}")

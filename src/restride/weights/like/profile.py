@@ -75,6 +75,6 @@ class Profile:
     coordinates: tuple[str, ...] = ()
 
 
-def mode_of(*free: str, antialiased: dict[str, Any] | None = None, **choice: Any) -> Mode:
+def mode_of(*free: str, antialiased: dict[str, Any] | None = None, **choice: str | float | None) -> Mode:
     """A ``Mode`` in one line."""
     return Mode(choice, antialiased, free)

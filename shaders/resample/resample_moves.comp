@@ -1,0 +1,126 @@
+// Nearest resampling by rows: an invocation moves ELEMENTS neighbours of each of ROWS rows, and converts them if types differ.
+//
+// A source row that several rows in turn read is loaded once. Enlarged twice, four neighbours are two elements of the source: one
+// load of a GROUP, out of which the neighbours are cut.
+// Tables have no weights: word c of the table of an axis is the source offset of coordinate c.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+
+layout(local_size_x = 128) in;
+
+#define PUSH_BLOCKS
+#include "buffers.glsl"
+#include "scales.glsl"
+#include "quads.glsl"
+
+#define MAX_ELEMENTS 4u
+#include "neighbours.glsl"
+
+layout(constant_id = 11) const uint REPEATED = 1;  // more than 1: so many rows in turn take one row of the source
+layout(constant_id = 12) const bool WHOLE_BLOCKS = false;  // REPEATED is more than 1, and all blocks have ROWS rows, a multiple of it
+layout(constant_id = 13) const uint GROUP = 0;  // the neighbours of a piece are of one aligned group of so many elements, if not 0
+
+// Pieces take one group after the other, and lane n always element PATTERN >> 4 * n & 15 of it: no table is loaded for them.
+// Enlarged twice, the four are elements 0 0 1 1 of each group of two: 0x1100, and HAS_PATTERN. 0: there is no pattern.
+layout(constant_id = 14) const uint PATTERN = 0;
+const uint HAS_PATTERN = 0x10000;
+const bool IS_PATTERN = (PATTERN & HAS_PATTERN) != 0u;
+
+const uint MAX_ROWS = 8;
+const bool IS_COPY = STEPS == 0u && SRC_TYPE == DST_TYPE;
+#define LANES_OF_SRC (32u / SRC_WIDTH)
+
+uvec4 in_group;  // which elements of their group the neighbours are
+
+uint src_along(uint k, uint coordinate) {
+    if ((TABLED >> k & 1u) == 0u) {
+        return coordinate * SRC(k);
+    }
+    if (k == 0u && GROUP != 0u) {
+        return IS_PATTERN ? coordinate / 4u * GROUP : 0u;
+    }
+    return words[4u * TABLE(k) + coordinate];
+}
+
+void find_group() {
+    uvec4 offsets = parameters[TABLE(0) + walks[0].first / 4u];
+    in_group = offsets % GROUP;
+    walks[0].src += offsets.x - in_group.x;
+}
+
+// The elements of a row of the source.
+uvec4 load_row(uint row_offset) {
+    uvec4 four = uvec4(0u);
+    uvec4 group = uvec4(0u);
+    if (GROUP != 0u) {
+        group = load_vector((walks[0].src + row_offset) / LANES_OF_SRC, max(GROUP / LANES_OF_SRC, 1u));
+    }
+    [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
+        if (GROUP != 0u) {
+            uint n = IS_PATTERN ? PATTERN >> 4u * lane & 15u : in_group[lane];
+            uint place = n / LANES_OF_SRC;
+            uint word = place == 0u ? group.x : place == 1u ? group.y : place == 2u ? group.z : group.w;
+            four[lane] = field(word, n % LANES_OF_SRC, SRC_WIDTH);
+        } else if (lane < ELEMENTS) {
+            four[lane] = load_src(walks[lane].src + row_offset).x;
+        }
+    }
+    return four;
+}
+
+uint old_word(uint word) { return dst[word]; }
+
+void store_row(uint row, uvec4 four) {
+    uint dst_offset = walks[0].dst + row * DST(ROW_AXIS);
+    [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
+        if (lane < ELEMENTS && !IS_COPY) {
+            uvec2 place = walks[lane].pairs + row * PAIRS(ROW_AXIS);
+            uvec2 old = load_old(dst_offset + lane);
+            four[lane] = converted(uvec2(four[lane], 0u), old, src_pair_at(place.x), dst_pair_at(place.y)).x;
+        }
+    }
+    store_vector(dst_offset / LANES, selected(packed(four, BITS), dst_offset), ELEMENTS / LANES);
+}
+
+// Rows that are copied in whole blocks: each is loaded once, and stored REPEATED times, with no branch.
+void copy_whole_block(uint first_row) {
+    uvec4 four;
+    [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
+        if (n < ROWS) {
+            if (n % REPEATED == 0u) {
+                four = load_row((first_row + n) / REPEATED * SRC(ROW_AXIS));
+            }
+            store_row(first_row + n, four);
+        }
+    }
+}
+
+void main() {
+    load_axes();
+    uint number = invocation_number();
+    if (number >= dispatch.pieces) {
+        return;
+    }
+    Place place = place_of(number);
+    walk_to_neighbours(place);
+    if (GROUP != 0u && !IS_PATTERN) {
+        find_group();
+    }
+    uint first_row = place.block * ROWS;
+    if (WHOLE_BLOCKS && IS_COPY) {
+        copy_whole_block(first_row);
+        return;
+    }
+    uint end = min(first_row + ROWS, SIZE(ROW_AXIS));
+    uint held = 0u;
+    uvec4 four;
+    [[dont_unroll]] for (uint row = first_row; row < end; ++row) {
+        uint offset = REPEATED > 1u ? row / REPEATED * SRC(ROW_AXIS) : words[4u * TABLE(ROW_AXIS) + row];
+        if (row == first_row || offset != held) {
+            four = load_row(offset);
+        }
+        held = offset;
+        store_row(row, four);
+    }
+}

@@ -1,0 +1,210 @@
+"""The images that boxes are cut from: one image, a batch or a list, with their axes of rows, columns and channels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, SupportsIndex, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.arguments import integers
+from restride.arithmetic import numbers, require_of_type
+from restride.errors import DescriptorError, ErrorContext, prefixed
+from restride.layout import TensorDesc
+from restride.ops.plan import source_beside
+from restride.plan.problem import MOST_CHANNELS
+from restride.tensor.tensor import Tensor
+
+Indices: TypeAlias = Iterable[SupportsIndex] | None
+
+_BATCH_RANK = 4
+"""Axes of a batch: images, rows, columns and channels. One image may have as many, but seldom does."""
+
+
+class Images(NamedTuple):
+    """The layouts of the images of a call: one image, a batch, or a list of images.
+
+    axes: those of rows and columns. first: the first axis of an image, 1 in a batch, else 0.
+    """
+
+    descs: tuple[TensorDesc, ...]
+    axes: tuple[int, int]
+    first: int = 0
+    is_list: bool = False
+
+    @property
+    def desc(self) -> TensorDesc:
+        """The descriptor of the first tensor."""
+        return self.descs[0]
+
+    @property
+    def number(self) -> int:
+        """Number of images."""
+        return self.desc.sizes[0] if self.first else len(self.descs)
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """The axes of an image beside rows and columns."""
+        return tuple(axis for axis in range(self.first, self.desc.rank) if axis not in self.axes)
+
+    @property
+    def channel(self) -> int | None:
+        """The axis of the channels, the one beside rows and columns; None: there is none, or there are more."""
+        others = self.others
+        return others[0] if len(others) == 1 else None
+
+    @property
+    def axes_of_image(self) -> tuple[int, int]:
+        """Those of rows and columns, of an image without the axis of images."""
+        return self.axes[0] - self.first, self.axes[1] - self.first
+
+    @property
+    def last_other(self) -> int:
+        """Elements along the last axis beside rows and columns; 1 if there is none."""
+        others = self.others
+        return self.desc.sizes[others[-1]] if others else 1
+
+    def extents(self, desc: TensorDesc) -> tuple[int, int]:
+        """Rows and columns of an image in one of the tensors."""
+        return desc.sizes[self.axes[0]], desc.sizes[self.axes[1]]
+
+    def result_sizes(self, boxes: int, sizes: Sequence[int]) -> tuple[int, ...]:
+        """Sizes of the result: the boxes, then an image, its rows and columns resized."""
+        image = list(self.desc.sizes)
+        for axis, size in zip(self.axes, sizes, strict=True):
+            image[axis] = size
+        return (boxes, *image[self.first :])
+
+    def resized(self, sizes: tuple[int, int]) -> Images:
+        """The first tensor alone; if packed, with images of ``sizes``, so that images of any sizes share a target."""
+        desc = self.desc
+        if desc.strides is not None and desc.is_packed:
+            new = list(desc.sizes)
+            new[self.axes[0]], new[self.axes[1]] = sizes
+            desc = TensorDesc.xla(desc.dtype, new, desc.minor_to_major)
+        return Images((desc,), self.axes, self.first)
+
+    def runs(self, images: npt.NDArray[np.int64]) -> Iterator[Run]:
+        """Yield the boxes in order, those of a list cut where the image changes. images: index of each box's image."""
+        if not self.is_list:
+            yield Run(slice(0, len(images)), 0, self.desc, images if self.first else None)
+            return
+        cuts = [0, *(np.flatnonzero(images[1:] != images[:-1]) + 1).tolist(), len(images)]
+        for start, stop in pairwise(cuts):
+            if start < stop:
+                image = int(images[start])
+                yield Run(slice(start, stop), image, self.descs[image], None)
+
+
+class Run(NamedTuple):
+    """Neighbouring boxes of one tensor, which may share a dispatch. images: in a batch, index of each box's image."""
+
+    boxes: slice
+    tensor: int
+    desc: TensorDesc
+    images: npt.NDArray[np.int64] | None
+
+
+def images_of(x: Any, axes: Indices, is_batch: bool, out: Tensor | None) -> tuple[tuple[Tensor, ...], Images]:
+    """The tensors of ``x``, on the device of ``out`` or of the first one, and how images lie in them.
+
+    Raises:
+        DescriptorError: an empty list, or one of several types or ranks; no elements; axes not of rows and columns; or
+            ``out`` shares the memory of an image.
+    """
+    is_list = isinstance(x, list | tuple)
+    if is_list and not x:
+        raise DescriptorError("x must have an image, got an empty list")
+    tensors = tuple(_tensors(x, out)) if is_list else (source_beside(x, out),)
+    desc = tensors[0].desc
+    for place, tensor in enumerate(tensors):
+        name = f"x[{place}]" if is_list else "x"
+        if (tensor.dtype, tensor.desc.rank) != (desc.dtype, desc.rank) or tensor.device is not tensors[0].device:
+            raise DescriptorError(
+                f"{name} {tensor.desc} must have the type, the number of axes and the device of x[0] {desc}"
+            )
+        if not tensor.desc.numel:
+            raise DescriptorError(f"{name} {tensor.desc} has no elements to cut boxes from")
+        if out is not None and out.memory is tensor.memory:
+            raise DescriptorError(f"out {out.desc} must have another buffer than {name} {tensor.desc}")
+    first = int(is_batch and not is_list)
+    source = Images(tuple(tensor.desc for tensor in tensors), _axes(axes, desc, first), first, is_list)
+    for place, other in enumerate(source.descs):
+        if source._replace(descs=(other,)).result_sizes(0, (1, 1)) != source.result_sizes(0, (1, 1)):
+            raise DescriptorError(f"x[{place}] {other} may differ from x[0] {desc} in rows and columns alone")
+    return tensors, source
+
+
+def _tensors(images: Sequence[Any], out: Tensor | None) -> Iterator[Tensor]:
+    for place, image in enumerate(images):
+        with prefixed(f"x[{place}]"):
+            yield source_beside(image, out)
+
+
+def _axes(axes: Indices, desc: TensorDesc, first: int) -> tuple[int, int]:
+    rank = desc.rank
+    if rank < first + 2:
+        raise DescriptorError(f"x {desc} must have rows and columns{', behind the axis of the images' * first}")
+    if axes is None:
+        if rank > first + 2 and desc.sizes[-1] <= MOST_CHANNELS < desc.sizes[-2]:
+            raise DescriptorError(
+                f"the last axes of x {desc} look like columns and channels: say axes=({rank - 3}, {rank - 2}), or "
+                f"axes=({rank - 2}, {rank - 1}) if they are not{'' if first else _batch_remedy(desc)}"
+            )
+        return rank - 2, rank - 1
+    with ErrorContext(desc):
+        both = integers("axes", axes)
+    counted = [axis + rank if axis < 0 else axis for axis in both]
+    if len(counted) != 2 or not first <= counted[0] < counted[1] < rank:
+        raise DescriptorError(
+            f"axes {both} must be two of an image, rows before columns, each in [{first}, {rank}), for {desc}"
+        )
+    return counted[0], counted[1]
+
+
+def _batch_remedy(desc: TensorDesc) -> str:
+    """The end of an error message if one image seems to be a batch; else empty."""
+    return "; a batch needs images=, the image of each box" if desc.rank == _BATCH_RANK else ""
+
+
+def image_indices(images: Indices, boxes: int, source: Images) -> npt.NDArray[np.int64]:
+    """The image of each box."""
+    if images is None:
+        if source.is_list and boxes != source.number:
+            raise DescriptorError(f"images must say the image of each of {boxes} boxes, for a list of {source.number}")
+        return np.arange(boxes) if source.is_list else np.zeros(boxes, np.int64)
+    index = np.array(integers("images", images), np.int64)
+    if len(index) != boxes:
+        raise DescriptorError(f"images must be one for each of {boxes} boxes, got {len(index)}")
+    outside = np.flatnonzero((index < 0) | (index >= source.number))
+    if len(outside):
+        box = int(outside[0])
+        raise DescriptorError(f"images[{box}] = {index[box]} is outside [0, {source.number}) of the images")
+    return index
+
+
+def per_channel(argument: str, value: Any, source: Images) -> npt.NDArray[Any]:
+    """``value`` as one number, or one for each channel of an image.
+
+    Raises:
+        DescriptorError: not numbers, or not as many as channels.
+    """
+    array = numbers(argument, value)
+    channels = None if source.channel is None else source.desc.sizes[source.channel]
+    if array.ndim > 1 or (array.ndim and array.size not in (1, channels)):
+        many = "one number" if channels is None else f"one number, or one for each of {channels} channels"
+        remedy = _batch_remedy(source.desc) if channels is None else ""
+        raise DescriptorError(f"{argument} must be {many}, got shape {array.shape}{remedy}")
+    return array
+
+
+def read_fill(fill: Any, source: Images) -> npt.NDArray[Any]:
+    """``fill`` as elements of the images' type: one, or one for each channel."""
+    dtype = source.desc.dtype
+    array = per_channel("fill", fill, source)
+    if not dtype.is_float:
+        require_of_type("fill", array, dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return array.astype(dtype.dtype)

@@ -1,0 +1,97 @@
+"""Boxes resized by single operations, one after the other, where a library sums as no kernel of boxes does."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.ops.images import Images
+from restride.ops.reorder import reorder
+from restride.ops.resample import resample
+from restride.tensor.arrays import asarray
+from restride.tensor.device import Device
+from restride.tensor.tensor import Tensor
+from restride.weights import Boxes
+from restride.weights.like.libraries import Library
+
+
+def _visible_part(start: int, stop: int, size: int, flipped: bool) -> tuple[slice, slice]:
+    """The part of ``size`` outputs that a box from ``start`` to ``stop`` covers, and the part of the box that is there.
+
+    From -58 to 283 of 224 outputs it covers all, with its own 58 to 282; or 59 to 283 if it is written backwards.
+    """
+    place = slice(max(start, 0), min(stop, size))
+    if flipped:
+        return place, slice(stop - place.stop, stop - place.start)
+    return place, slice(place.start - start, place.stop - start)
+
+
+class OneByOne(NamedTuple):
+    """Boxes, and the arguments of the resampling that each of them goes through."""
+
+    source: Images
+    boxes: Boxes
+    images: npt.NDArray[np.int64]
+    fill: npt.NDArray[Any]
+    like: Library | None
+    choice: dict[str, Any]
+
+    def run(self, tensors: tuple[Tensor, ...], cropped: Tensor) -> None:
+        """Write all boxes, before the arithmetic, to ``cropped``, a packed tensor."""
+        sizes, places = cropped.sizes, self.boxes.places
+        axes = self.source.axes_of_image
+        choice = {name: value for name, value in self.choice.items() if value is not None}
+        with cropped.device.batch():
+            if (places[:, :2] > 0).any() or (places[:, 2:] < [sizes[axis + 1] for axis in axes]).any():
+                reorder(self._filled(sizes, cropped.device), out=cropped)
+            for box, place in enumerate(places.tolist()):
+                flips = self.boxes.flipped[box].tolist()
+                each = zip(place[:2], place[2:], axes, flips, strict=True)
+                parts = [_visible_part(start, stop, sizes[axis + 1], flip) for start, stop, axis, flip in each]
+                out = cropped[(box, *_image_index(axes, [part for part, _ in parts]))]
+                resample(
+                    self._piece(tensors, box, axes),
+                    [place[2] - place[0], place[3] - place[1]],
+                    axes=axes,
+                    like=self.like,
+                    window=[window for _, window in parts],
+                    out=out[_image_index(axes, [slice(None, None, -1 if flip else 1) for flip in flips])],
+                    **choice,
+                )
+
+    def _piece(self, tensors: tuple[Tensor, ...], box: int, axes: tuple[int, int]) -> Tensor:
+        """The elements of a box of its image, with ``fill`` where the box leaves the image."""
+        index = int(self.images[box])
+        image = tensors[0][index] if self.source.first else tensors[index if self.source.is_list else 0]
+        y0, x0, y1, x1 = self.boxes.edges[box].tolist()
+        bounds = ((y0, y1), (x0, x1))
+        extents = [image.sizes[axis] for axis in axes]
+        inside = [(max(low, 0), min(high, extent)) for (low, high), extent in zip(bounds, extents, strict=True)]
+        present = image[_image_index(axes, [slice(low, max(low, high)) for low, high in inside])]
+        sizes = list(image.sizes)
+        for axis, (low, high) in zip(axes, bounds, strict=True):
+            sizes[axis] = high - low
+        if present.sizes == tuple(sizes):
+            return present
+        piece = reorder(self._filled(tuple(sizes), image.device))
+        if present.desc.numel:
+            ranges = [slice(a - low, b - low) for (a, b), (low, _) in zip(inside, bounds, strict=True)]
+            reorder(present, out=piece[_image_index(axes, ranges)])
+        return piece
+
+    def _filled(self, sizes: tuple[int, ...], device: Device) -> Tensor:
+        """``fill`` broadcast to ``sizes``, without memory for each element."""
+        fill = self.fill
+        if fill.ndim and self.source.channel is not None:
+            fill = fill.reshape(-1, *[1] * (self.source.desc.rank - 1 - self.source.channel))
+        return asarray(np.ascontiguousarray(fill), device=device).broadcast_to(sizes)
+
+
+def _image_index(axes: tuple[int, int], slices: list[slice]) -> tuple[slice, ...]:
+    """An index of an image that has these slices along rows and columns."""
+    index = [slice(None)] * (axes[1] + 1)
+    for axis, part in zip(axes, slices, strict=True):
+        index[axis] = part
+    return tuple(index)

@@ -1,0 +1,136 @@
+"""Operation: an operation with its arguments for one source: its result, what a window of it reads, and how to plan it.
+
+Every operation here maps an axis of its result to one axis of its source, or to none, so a window is mapped axis by
+axis. The result of a window is bit for bit that part of the whole result: weights, scales and element types are
+determined for the whole, and then cut.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
+
+from restride.errors import DescriptorError, ErrorContext
+from restride.kernel import Limits
+from restride.layout import TensorDesc, views
+from restride.ops.plan import Plan, ViewPlan, perform
+from restride.ops.target import Out
+from restride.plan.steps import Steps
+from restride.tensor.tensor import Tensor
+
+Window: TypeAlias = tuple[range, ...]
+"""A part of an array: for each axis a range of indices with step 1."""
+
+
+class Operation(ABC):
+    """An operation for one source. A subclass checks its arguments when it is made.
+
+    Attributes:
+        planner: makes a plan from a source, a destination or None, a device's limits, and what ``part`` returns.
+        src: the source.
+        sizes: those of the whole result.
+        dtype: the element type of the result.
+        axes: for each axis of the result, the axis of the source that it reads, or None.
+        fixed: for each axis of the source that no axis of the result reads, the index taken.
+        warning: what the caller is warned of; empty: nothing.
+        blends: an element of the result may be a sum of several elements of the source.
+    """
+
+    planner: ClassVar[Callable[..., Plan]]
+    fixed: Mapping[int, int] = {}
+    warning: str = ""
+    blends: bool = False
+
+    def __init__(self, src: TensorDesc, dst: TensorDesc, axes: Sequence[int | None]) -> None:
+        """dst: type and sizes of the whole result."""
+        self.src, self.sizes, self.dtype, self.axes = src, dst.sizes, dst.dtype, tuple(axes)
+
+    def reads_along(self, axis: int, part: range) -> range:
+        """The indices along ``axes[axis]`` of the source that a part of axis ``axis`` of the result reads."""
+        del axis
+        return part
+
+    @abstractmethod
+    def part(self, window: Window) -> tuple[Any, ...]:
+        """The arguments of ``planner`` for a window of the result, whose source is the part that it reads."""
+
+    def reads(self, window: Window) -> Window:
+        """The part of the source that a window of the result reads."""
+        parts = [range(size) for size in self.src.sizes]
+        for axis, index in self.fixed.items():
+            parts[axis] = range(index, index + 1)
+        for axis, source in enumerate(self.axes):
+            if source is not None:
+                parts[source] = self.reads_along(axis, window[axis])
+        return tuple(parts)
+
+    def run(self, x: Tensor, window: Window) -> Tensor:
+        """Compute a window of the result from ``x``, the part of the source that it reads."""
+        return perform(type(self).planner, x, None, *self.part(window))
+
+    def between(self, lengths: Sequence[int]) -> int:
+        """Most bytes of intermediate results between the passes of the operation.
+
+        lengths: for each axis, the larger of the sizes of a window and of its source.
+        """
+        del lengths
+        return 0
+
+
+def view_plan(src: TensorDesc, out: Out | None, limits: Limits, keys: tuple[Any, ...]) -> Plan:
+    """The plan of a view: ``src`` by one index after the other."""
+    del out
+    view = src
+    for key in keys:
+        view = views.index(view, key)
+    return ViewPlan(src, view, Steps(limits))
+
+
+class Indexed(Operation):
+    """Basic indexing: integers, slices with any step, ``...`` and None."""
+
+    planner = staticmethod(view_plan)
+
+    def __init__(self, src: TensorDesc, key: tuple[Any, ...]) -> None:
+        """key: of Python's integers, and of slices whose steps are not 0."""
+        axes: list[int | None] = []
+        sizes, steps, axis, fixed = [], [], 0, {}
+        with ErrorContext(src):
+            named = sum(1 for member in key if member is not None and member is not Ellipsis)
+            if key.count(Ellipsis) > 1 or named > src.rank:
+                raise DescriptorError(f"index {key!r} has more than the {src.rank} axes")
+            full = (slice(None),) * (src.rank - named)
+            place = key.index(Ellipsis) if Ellipsis in key else len(key)
+            for member in (*key[:place], *full, *key[place + 1 :]):
+                if member is None:
+                    axes.append(None)
+                    sizes.append(1)
+                    steps.append((0, 1))
+                    continue
+                size = src.sizes[axis]
+                if isinstance(member, slice):
+                    walked = range(size)[member]
+                    axes.append(axis)
+                    sizes.append(len(walked))
+                    steps.append((walked.start, walked.step))
+                elif not -size <= member < size:
+                    raise DescriptorError(f"index {member} is outside axis {axis} of size {size}")
+                else:
+                    fixed[axis] = member % size
+                axis += 1
+        super().__init__(src, TensorDesc(src.dtype, sizes), axes)
+        self.fixed, self._steps = fixed, steps
+
+    def reads_along(self, axis: int, part: range) -> range:
+        if not part:
+            return range(0)
+        start, step = self._steps[axis]
+        ends = start + step * part.start, start + step * (part.stop - 1)
+        return range(min(ends), max(ends) + 1)
+
+    def part(self, window: Window) -> tuple[Any, ...]:
+        moves = dict(zip(self.axes, self._steps, strict=True))
+        walked = tuple(0 if axis in self.fixed else slice(None, None, moves[axis][1]) for axis in range(self.src.rank))
+        added = tuple(None if axis is None else slice(None) for axis in self.axes)
+        return ((walked, added, tuple(slice(len(part)) for part in window)),)  # it may exclude an axis that None added

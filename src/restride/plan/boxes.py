@@ -1,0 +1,418 @@
+"""Plan of boxes: those of one image or a batch, each resized to the same sizes, in one dispatch or one for each axis.
+
+The tables of rows and columns have an entry for every output index of every box, so boxes and sizes are data: the
+specialization constants follow from element types, the number of axes and how pixels lie. Two kernels resize boxes:
+
+- ``crop_resize`` handles every case, an element or a few channels at a time; ``crop_resize_fixed`` is the same kernel
+  with sums of integers.
+- ``crop_pixels`` resizes bytes linearly, four columns at a time, with all channels of a pixel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic
+from restride.errors import UnsupportedError
+from restride.kernel import KernelSpec, Limits
+from restride.layout import TensorDesc
+from restride.plan.convert import Conversion
+from restride.plan.dispatches import (
+    MAX_COUNT,
+    MAX_TABLE_BYTES,
+    MOST_PAIR_BYTES,
+    Work,
+    bind,
+    pair_spans,
+    require_windows,
+    rows_each,
+    strided_kernel,
+    work_of,
+)
+from restride.plan.problem import (
+    MAX_BOX_STEPS,
+    MOST_CHANNELS,
+    PAIR_BYTES,
+    Axis,
+    BoxSteps,
+    BoxTable,
+    Problem,
+    Span,
+    box_table,
+    box_table_bytes,
+    in_order,
+    pack_boxes,
+    word,
+)
+from restride.plan.resample import ELEMENT_COST, FEW_TAPS, LONG, PRODUCT_COST, SHORT_SUM
+from restride.plan.steps import Site, Steps
+from restride.weights import Crops, Shifts, Sums, moved_rows
+from restride.weights.boxes import MOST_TAPS_OF_BOX
+
+MOST_BETWEEN = 1 << 26
+"""Most bytes of the buffer between two passes, unless one box alone needs more."""
+
+ROWS = 4
+"""Most rows that an invocation makes, where elements are words."""
+
+COLUMNS = 4
+"""Columns that an invocation of crop_pixels makes (``COLUMNS`` in shaders/crop/crop_pixels.comp)."""
+
+PAST = 0xFFFFFFFF
+"""The range of columns after the last one, in the table of crop_pixels (``PAST`` in shaders/crop/crop_pixels.comp)."""
+
+ANYWHERE, BYTES, RUN, WORD = range(4)
+"""Arrangements of the channels of a source pixel in memory (``PIXELS`` in shaders/crop/crop_resize.comp)."""
+
+
+def boxes_of(desc: TensorDesc, boxes: slice) -> TensorDesc:
+    """The part of a strided result that holds a range of the boxes."""
+    strides = desc.strides or ()
+    sizes = (boxes.stop - boxes.start, *desc.sizes[1:])
+    return TensorDesc(desc.dtype, sizes, strides, desc.offset + boxes.start * strides[0])
+
+
+# From boxes to steps: one pass, or one along each axis with a buffer between them.
+
+
+def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arithmetic, first: int) -> None:
+    """Add the steps that resize the boxes of ``src`` into ``dst``; both are strided, ``dst`` with strides above 0.
+
+    Where ``crops`` sums integers, ``dst`` has elements of 32 bits.
+
+    Args:
+        steps: the steps to add to.
+        src: one image or a batch.
+        dst: its axis 0 counts boxes, the others are those of an image.
+        crops: the boxes, and how each is resized.
+        arithmetic: applied to the sums.
+        first: index of the first box along the scales' axis of boxes.
+
+    Raises:
+        UnsupportedError: one box is more than a binding covers, or there are too many channels or scales.
+    """
+    if _is_one_pass(crops):
+        _add_pass(steps, src, dst, crops, arithmetic, first)
+        return
+    sums, count = crops.sums, crops.count
+    front = dst.desc.rank - src.desc.rank  # 1 where the source is one image
+    along, across = crops.axes[1] + front, crops.axes[0] + front
+    summed, other = crops.columns, crops.rows
+    if sums.rows_first:
+        along, across, summed, other = across, along, other, summed
+    low, many = other.span
+    sizes = list(dst.desc.sizes)
+    sizes[across] = many
+    between = _layout_between(tuple(sizes), sums, (along, across))
+    if between.nbytes > MOST_BETWEEN and count > 1:
+        for part in (slice(0, count // 2), slice(count // 2, count)):
+            of_part = Site(dst.buffer, boxes_of(dst.desc, part))
+            add_crops(steps, src, of_part, crops.part(part), arithmetic, first + part.start)
+        return
+    if between.nbytes > steps.limits.max_buffer_range:
+        raise UnsupportedError(f"one box needs {between.nbytes} bytes between its two axes, for {src.desc}")
+    as_read = moved_rows(low[:, np.newaxis] + np.arange(many), np.zeros((count, many), np.bool_), other.extent)
+    size = summed.first.shape[1]
+    as_made = moved_rows(np.tile(np.arange(size), (count, 1)), summed.is_fill, np.full((count, 1), size))
+    exact = sums if sums.shifts is None or sums.rounds else sums._replace(shifts=Shifts())
+    one = replace(crops, few_taps=0, rows=as_read, columns=summed, axes=(across - front, along - front), sums=exact)
+    two = replace(
+        crops, few_taps=0, rows=as_made, columns=other.within(low, many), axes=(along, across),
+        images=np.arange(count), fill=crops.fill.astype(between.dtype.dtype),
+    )  # fmt: skip
+    site = steps.new(between)
+    _add_pass(steps, src, site, one, NO_ARITHMETIC, first)
+    _add_pass(steps, site, dst, two, arithmetic, first)
+
+
+def _add_pass(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arithmetic, first: int) -> None:
+    limits, conversion = steps.limits, Conversion(src.desc.dtype, dst.desc.dtype, arithmetic)
+    if crops.fill.size >= MAX_BOX_STEPS:
+        raise UnsupportedError(f"an image has {crops.fill.size} channels, more than {MAX_BOX_STEPS - 1}: {src.desc}")
+    if (
+        sum(0 if each is None else each.count * PAIR_BYTES for each in (arithmetic.src, arithmetic.dst))
+        > MOST_PAIR_BYTES
+    ):
+        raise UnsupportedError(f"scales and zero points of more than {MOST_PAIR_BYTES} bytes, for {dst.desc}")
+    made = dst.desc if crops.sums.shifts is None else _in_words(dst.desc)
+    parts = tuple(_parts(src.desc, made, crops, conversion, limits, first))  # what is too large is refused now
+    steps.add(src, dst, lambda: tuple(_kernel(problem, crops, conversion, limits) for problem, crops in parts))
+
+
+def _is_one_pass(crops: Crops) -> bool:
+    if crops.sums.shifts is not None:
+        return crops.few_taps > 0
+    rows, columns = crops.rows, crops.columns
+    both = rows.taps * columns.taps
+    if both <= FEW_TAPS:
+        return True
+    size = rows.first.shape[1]
+    _, height = rows.span
+    in_two = height * (columns.taps + ELEMENT_COST) + size * (rows.taps + ELEMENT_COST)
+    return both <= MOST_TAPS_OF_BOX and size * (PRODUCT_COST * both + ELEMENT_COST) <= in_two
+
+
+def _layout_between(sizes: tuple[int, ...], sums: Sums, axes: tuple[int, int]) -> TensorDesc:
+    """The layout between two passes: f32, s32, or bytes where sums are rounded after the first axis.
+
+    The channels of a pixel of bytes share a word if there are two to four, else each byte has its own word: u8[2,5,3],
+    channels last, has strides 20, 4, 1.
+    """
+    if not sums.rounds:
+        return TensorDesc("f32" if sums.shifts is None else "s32", sizes)
+    channel = max((axis for axis in range(1, len(sizes)) if axis not in axes), default=None)
+    strides, apart = [0] * len(sizes), 4
+    if channel is not None:
+        in_word = sizes[channel] <= MOST_CHANNELS
+        strides[channel] = 1 if in_word else 4
+        apart = 4 if in_word else 4 * sizes[channel]
+    for axis in reversed(range(len(sizes))):
+        if axis != channel:
+            strides[axis], apart = apart, apart * sizes[axis]
+    return TensorDesc("u8", sizes, strides)
+
+
+# From a pass to dispatches, each with as many boxes as fit.
+
+
+def _parts(
+    src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion, limits: Limits, first: int
+) -> Iterator[tuple[Problem, Crops]]:
+    """Yield the problems of the boxes in parts, halved until each fits."""
+    problem = _problem(src, dst, crops, conversion, limits, first)
+    if _fits(problem, crops, limits):
+        yield problem, crops
+        return
+    if crops.count == 1:
+        raise UnsupportedError(
+            f"one box reads or makes more than the {limits.max_buffer_range} bytes of a binding, or its rows and "
+            f"columns have more bytes of weights: {src} to {dst}"
+        )
+    half = crops.count // 2
+    for boxes in (slice(0, half), slice(half, crops.count)):
+        yield from _parts(src, boxes_of(dst, boxes), crops.part(boxes), conversion, limits, first + boxes.start)
+
+
+def _problem(
+    src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion, limits: Limits, first: int
+) -> Problem:
+    """The problem of boxes, whose axes are those of the destination in its order: the boxes, then those of an image.
+
+    first: index of the first box along the scales' axis of boxes.
+    """
+    src_strides, dst_strides = src.strides or (), dst.strides or ()
+    of_src, of_dst = ((0,) * dst.rank if place is None else place.strides for place in conversion.places)
+    pairs = list(zip(of_src, of_dst, strict=True))
+    to_image = 0 if crops.images is None else src_strides[0]
+    rows, columns = crops.rows, crops.columns
+    of_box = BoxSteps((columns.first.shape[1], rows.first.shape[1]))
+    axes = [Axis(crops.count, to_image, dst_strides[0], pairs=pairs[0], images=crops.images, steps=of_box)]
+    front = dst.rank - src.rank
+    channel = max((place for place in range(1, dst.rank) if place - front not in crops.axes), default=None)
+    for place in range(1, dst.rank):
+        walk, of_axis = (dst.sizes[place], src_strides[place - front], dst_strides[place]), pairs[place]
+        if place - front == crops.axes[0]:
+            axes.append(Axis(*walk, slot=1, pairs=of_axis, box_rows=rows, steps=BoxSteps((0, 1), rows=1)))
+        elif place - front == crops.axes[1]:
+            axes.append(Axis(*walk, slot=0, pairs=of_axis, box_rows=columns, steps=BoxSteps((1, 0))))
+        else:
+            axes.append(Axis(*walk, pairs=of_axis, steps=BoxSteps(channels=int(place == channel))))
+    is_bound_whole = src.nbytes <= limits.max_buffer_range
+    return Problem(
+        tuple(axes),
+        src.offset,
+        dst.offset,
+        dst.dtype.itemsize,
+        src.dtype.itemsize,
+        pair_offsets=(of_src[0] * first, of_dst[0] * first),
+        src_bound=Span(0, src.nbytes // src.dtype.itemsize - 1) if is_bound_whole else None,
+    )
+
+
+def _fits(problem: Problem, crops: Crops, limits: Limits) -> bool:
+    """True if one dispatch can make the boxes."""
+    nbytes = table_bytes(crops)
+    if nbytes > limits.max_buffer_range or (nbytes > MAX_TABLE_BYTES and crops.count > 1):
+        return False
+    dst = problem.dst_span
+    for span, itemsize in ((problem.src_span, problem.src_itemsize), (dst, problem.itemsize)):
+        nbytes = span.window(itemsize, limits).nbytes
+        if nbytes > limits.max_buffer_range:
+            require_windows(nbytes, limits)
+            return False
+    return dst.highest - dst.lowest < MAX_COUNT
+
+
+def table_bytes(crops: Crops) -> int:
+    """Bytes of the tables."""
+    return box_table_bytes(crops.rows) + box_table_bytes(crops.columns)
+
+
+# From a problem to its kernel: what an invocation makes, and how it reads pixels.
+
+
+class _Invocation(NamedTuple):
+    """What one invocation of a kernel makes of boxes: so many channels and columns, in up to ``rows`` rows.
+
+    constants: the kernel's own, how the elements of a pixel are read and written. backwards: the first channel is the
+    last byte of a pixel.
+    """
+
+    shader: str
+    constants: Mapping[str, int]
+    channels: int
+    columns: int = 1
+    rows: int = ROWS
+    backwards: bool = False
+
+
+def _kernel(problem: Problem, crops: Crops, conversion: Conversion, limits: Limits) -> KernelSpec:
+    """The dispatch that makes the boxes of a problem."""
+    axes = list(problem.axes)
+    by_slot = {axis.slot: place for place, axis in enumerate(axes) if axis.box_rows is not None}
+    rows, columns = by_slot[1], by_slot[0]
+    channel = next((place for place, axis in enumerate(axes) if axis.steps.channels), None)
+    lane = _NO_LANE if channel is None else axes[channel]
+    made = _invocation(problem, columns, lane, crops, conversion, limits)
+    row, column, image = axes[rows], axes[columns], axes[0]
+    if channel is None or made.channels == 1:
+        lane = _NO_LANE
+    else:
+        axes[channel] = lane.by(made.channels)
+    if made.columns > 1:
+        axes[columns] = column.by(made.columns)
+        of_box = (made.columns * axes[columns].size, image.steps.tables[1])
+        axes[0] = replace(image, steps=BoxSteps(of_box))
+    many_rows = 1
+    if row.size < MAX_BOX_STEPS and not any(row.pairs):
+        pieces = prod(axis.size for axis in axes) // row.size
+        many_rows = rows_each(row.size, pieces, problem.count, limits.choices, made.rows)
+    axes[rows] = row.by(many_rows)
+    walk = in_order(axes)
+    bound = bind(problem, limits)
+    is_fixed, is_pixels = crops.sums.shifts is not None, made.shader == "crop_pixels"
+    work = Work(own_words=False, pieces=prod(axis.size for axis in walk), first=0)
+    if not is_pixels:
+        work = work_of(Problem(walk, 0, problem.dst_offset, problem.itemsize), bound)
+    # Integer sums, and elements that are only moved, are integers where the source's elements are.
+    are_elements = is_fixed or crops.columns.weights is None
+    constants = {
+        **(conversion.constants_of_elements if are_elements else conversion.constants),
+        **({} if is_pixels else {"BITS": 8 * problem.itemsize, "OWN_WORDS": work.own_words}),
+        **made.constants,
+        "SLOTS_AND_KIND": _slots(crops),
+        "CHANNELS": made.channels,
+        "ALL_CHANNELS": not any(axis.size > 1 and (any(axis.pairs) or axis.steps.channels) for axis in axes),
+        "ROWS": many_rows,
+    }
+    push = {
+        "src_base": word(bound.src_base - made.backwards * (made.channels - 1)),
+        "dst_base": bound.dst_base,
+        "pieces": work.pieces,
+        "first_word": work.first,
+        "lane_stride": word(lane.src),
+        "src_pair_lane": word(lane.pairs[0]),
+        "dst_pair_lane": word(lane.pairs[1]),
+        "lane_dst": lane.dst,
+        "box_rows": row.size,
+        "row_dst": row.dst,
+    }
+    bases = np.zeros(crops.count, np.int64) if crops.images is None else crops.images * image.src
+    tables = [box_table(crops.columns, column.src, np.zeros_like(bases)), box_table(crops.rows, row.src, bases)]
+    if made.columns > 1:
+        tables[0] = _in_fours(tables[0])
+    packed = pack_boxes(walk, tables, (crops.columns.taps, crops.rows.taps), (column.src, row.src), crops.fill)
+    scaled, parameters = conversion.with_scales(
+        push, packed, problem.pair_offsets, pair_spans(problem), crops.sums.shifts
+    )
+    return strided_kernel(made.shader, walk, constants, scaled, bound.windows, limits, parameters=parameters)
+
+
+_NO_LANE = Axis(1, 0, 0)
+
+
+def _slots(crops: Crops) -> int:
+    """SLOTS_AND_KIND: the number of tables with weights, that of columns first, with a bit for each long sum."""
+    weighed = [side for side in (crops.columns, crops.rows) if side.weights is not None]
+    are_long = [not crops.sums.in_order and side.taps > SHORT_SUM for side in weighed]
+    return len(weighed) + sum(LONG << slot for slot, is_long in enumerate(are_long) if is_long)
+
+
+def _in_words(dst: TensorDesc) -> TensorDesc:
+    """The destination with strides in words; channels that share a word have stride 0."""
+    if dst.dtype.itemsize == 4:
+        return dst
+    return TensorDesc("u32", dst.sizes, [stride // 4 for stride in dst.strides or ()], dst.offset // 4)
+
+
+def _invocation(
+    problem: Problem, columns: int, lane: Axis, crops: Crops, conversion: Conversion, limits: Limits
+) -> _Invocation:
+    """What an invocation makes. columns: position of their axis. lane: the axis of channels."""
+    is_fixed = crops.sums.shifts is not None
+    by_pixels = None if is_fixed else _by_pixels(problem, columns, lane, crops, conversion, limits)
+    if by_pixels is not None:
+        return by_pixels
+    is_packed = is_fixed and conversion.dst.itemsize == 1  # the channels of a pixel share a word
+    are_words = problem.itemsize == 4
+    has_one = not are_words or (is_packed and lane.size > MOST_CHANNELS)
+    channels = 1 if has_one else _channels_per_invocation(lane.size)
+    kind, backwards = (
+        _pixels(problem, columns, lane, channels) if crops.columns.weights is not None else (ANYWHERE, False)
+    )
+    constants = {"TAPS": crops.few_taps, "PIXELS": kind, "BACKWARDS": backwards}
+    shader = "crop_resize_fixed" if is_fixed else "crop_resize"
+    return _Invocation(shader, constants, channels, rows=ROWS if are_words else 1, backwards=backwards)
+
+
+def _channels_per_invocation(channels: int) -> int:
+    """Number of channels that an invocation makes: the largest, up to MOST_CHANNELS, that divides ``channels``."""
+    return next(count for count in range(MOST_CHANNELS, 0, -1) if channels % count == 0)
+
+
+def _by_pixels(
+    problem: Problem, columns: int, lane: Axis, crops: Crops, conversion: Conversion, limits: Limits
+) -> _Invocation | None:
+    """crop_pixels, if bytes are resized linearly and channels or columns of the destination lie side by side."""
+    if crops.few_taps != 2 or conversion.src.name not in ("u8", "s8") or problem.itemsize > 4:
+        return None
+    if problem.itemsize == 4 and not limits.choices.neighbours:
+        return None  # one pixel an invocation needs a third of the registers, and no load waits for another
+    column = problem.axes[columns]
+    channels = lane.size if lane.src == 1 and lane.size == column.src <= MOST_CHANNELS else 1
+    by_pixels = channels > 1 and lane.dst == 1
+    if any(column.pairs) or column.src != channels or column.dst != (channels if by_pixels else 1):
+        return None
+    side_by_side = (column, lane) if by_pixels else (column,)
+    strides = [axis.dst for axis in problem.axes if axis.size > 1 and not any(axis is each for each in side_by_side)]
+    is_aligned = not any(number % COLUMNS for number in (problem.dst_offset, column.size, *strides))
+    if not is_aligned and problem.itemsize < 4:
+        return None
+    return _Invocation("crop_pixels", {"BY_PIXELS": by_pixels, "ALIGNED": is_aligned}, channels, COLUMNS)
+
+
+def _pixels(problem: Problem, columns: int, lane: Axis, channels: int) -> tuple[int, bool]:
+    """How an invocation reads so many channels of a pixel, and whether from the last one on."""
+    if problem.src_itemsize > 1 or (channels > 1 and abs(lane.src) != 1):
+        return ANYWHERE, False
+    backwards = channels > 1 and lane.src < 0
+    others = [axis.src for axis in problem.axes if axis is not lane]
+    lowest = problem.src_offset - backwards * (channels - 1)
+    if lane.size == channels and not any(number % 4 for number in (lowest, *others)):
+        return WORD, backwards
+    return RUN if problem.axes[columns].src == channels else BYTES, backwards
+
+
+def _in_fours(table: BoxTable) -> BoxTable:
+    """The table of columns with whole fours for each box: after the last one, copies of it that are PAST."""
+    past = -table.shape[1] % COLUMNS
+    if not past:
+        return table
+    padded = np.concatenate([table, np.repeat(table[:, -1:], past, axis=1)], axis=1)
+    padded[:, -past:, 3] = PAST
+    return padded
