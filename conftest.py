@@ -8,6 +8,7 @@ import shutil
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from sampled import FULL, SEED
@@ -28,6 +29,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+
+LAB = Path(__file__).parent / "lab"
 
 # The user's own tuning is no matter of the tests; those about it name a folder.
 os.environ["RESTRIDE_CHOICES"] = ""
@@ -82,6 +85,13 @@ def browser() -> Iterator[object]:
         opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield opened
         opened.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of restride-lab, which `make test` leaves to `make check`."""
+    for item in items:
+        if LAB in item.path.parents:
+            item.add_marker("lab")
 
 
 def pytest_collection_finish() -> None:
