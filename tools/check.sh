@@ -52,23 +52,23 @@ else
 fi
 
 step "a driver that poses as a discrete GPU: copies go through staging, kernels are those of GPUs"
-RESTRIDE_TEST_AS_GPU=1 $PYTHON -m pytest tests/test_runtime_vulkan*.py tests/test_runtime_kompute*.py tests/test_batch.py \
-    lab/tests/test_threads.py tests/test_tensor.py tests/test_run_copies.py tests/test_large.py tests/test_shared_fd.py \
-    tests/test_shared_memory.py tests/test_memory_limit.py lab/tests/test_interrupts.py
+RESTRIDE_TEST_AS_GPU=1 $PYTHON -m pytest tests/runtime/vulkan tests/runtime/kompute tests/runtime/test_heap.py \
+    tests/tensor/test_device*.py tests/tensor/test_tensor.py tests/plan/test_copy_runs.py tests/house/test_large.py \
+    lab/tests/reliability/test_threads.py lab/tests/reliability/test_interrupts.py
 
 # Mesa 25 beside the system's: its lavapipe runs the suite's core, its RADV compiles for a GPU that the system's does not
 # know.
 mesa25() { RESTRIDE_REQUIRE_RUNTIMES=vulkan,kompute bash tools/mesa25.sh $PYTHON -m "$@"; }
 mesa25 restride devices
 mesa25 restride test smoke
-mesa25 pytest tests/test_ops.py tests/test_runtime_*.py
+mesa25 pytest tests/ops/test_reorder.py tests/runtime tests/house/test_fork.py tests/kernel/test_modules.py
 mesa25 restride audit --family gfx1201 --no-traffic >.cache/gfx1201.txt
 head -n 12 .cache/gfx1201.txt
 
 # Every kernel of the contract as Mesa 26 compiles it for GPUs of four makers: no error, no spills or scratch memory but
 # for the listed exceptions, and no count worse than in the stored table, if that is of the same version.
 bash tools/mesa26.sh
-$PYTHON -m pytest lab/tests/test_vendors.py -k mesa_26
+$PYTHON -m pytest lab/tests/bench/audit/test_vendors.py -k mesa_26
 if ! bash tools/mesa26.sh $PYTHON -m restride audit --vendors navi21,ampere,adreno-660,m1 --contract \
     --against docs/benchmarks/vendors.json >.cache/vendors.txt; then
     sed -n '/^\(errors, \|against \)/,$p' .cache/vendors.txt
