@@ -381,7 +381,8 @@ def resolve(
                 f"{argument} {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
                 f"source_sizes {resized.source_sizes}"
             )
-        resized = replace(resized, clips=False)  # the range of the whole source is not known
+        if resized.clips:  # the range of the whole source is not known
+            resized = replace(resized, clips=False)
     return resized, element, about_channels(request, src.rank, resized.old, resized.new, argument)
 
 

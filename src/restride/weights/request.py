@@ -492,7 +492,9 @@ def read_window(window: Any, sizes: tuple[int, ...]) -> tuple[range, ...]:
     """The part of each axis that ``window`` asks for: slices without a step; None: all of it."""
     if window is None:
         return tuple(range(size) for size in sizes)
-    slices = tuple(window) if isinstance(window, Iterable) else (window,)
+    if not isinstance(window, Iterable | slice):
+        raise DescriptorError(f"window must have a slice for each axis, got {shown(window)}")
+    slices = (window,) if isinstance(window, slice) else tuple(window)
     if len(slices) != len(sizes):
         raise DescriptorError(f"window has {len(slices)} slices where these axes need {len(sizes)}")
     return tuple(
