@@ -19,20 +19,20 @@ layout(constant_id = 9) const bool ALIGNED = false;  // each four of the destina
 #include "crops.glsl"
 #include "selected.glsl"
 
-const uint MOST_CHANNELS = 4;
+const uint MAX_CHANNELS = 4;
 const uint COLUMNS = 4;
 const uint PAST = 0xFFFFFFFFu;
 const uint FIRST = 1u, SECOND = 2u, BOTH = 3u, IS_PAST = 4u;  // which of two taps are inside the image
 
 uint fill_bytes;
-float fill_of[MOST_CHANNELS];
+float fill_of[MAX_CHANNELS];
 
 float channel_of(uint bytes, uint c) { return number_of(uvec2(bytes >> 8u * c & 0xFFu, 0u)); }
 
 // Loads fill and pairs of CHANNELS channels from `first` on. If all invocations share them, before divergent code; see axes.glsl.
 void load_channels(uint first, uvec2 pairs_at) {
     fill_bytes = 0u;
-    [[unroll]] for (uint c = 0u; c < MOST_CHANNELS; ++c) {
+    [[unroll]] for (uint c = 0u; c < MAX_CHANNELS; ++c) {
         if (c < CHANNELS) {
             fill_bytes |= words[fill_at + first + c] << 8u * c;
             fill_of[c] = channel_of(fill_bytes, c);
@@ -98,7 +98,7 @@ uvec2 pixels_at(uint offset, uint last_byte) {
 
 // The sums along columns for one row of the source, by column and channel.
 struct Sums {
-    float sums[COLUMNS * MOST_CHANNELS];
+    float sums[COLUMNS * MAX_CHANNELS];
 };
 
 Sums line_at(uint offset, bool has_row) {
@@ -109,12 +109,12 @@ Sums line_at(uint offset, bool has_row) {
         uvec2 pixels = pixels_at(offset + offset_x[x], last_byte_x[x]);
         pixels.x = has_row && (inside_x[x] & FIRST) != 0u ? pixels.x : fill_bytes;
         pixels.y = has_row && (inside_x[x] & SECOND) != 0u ? pixels.y : fill_bytes;
-        [[unroll]] for (uint c = 0u; c < MOST_CHANNELS; ++c) {
+        [[unroll]] for (uint c = 0u; c < MAX_CHANNELS; ++c) {
             if (c < CHANNELS) {
                 precise float first = weights_x[x].x * channel_of(pixels.x, c);
                 precise float second = weights_x[x].y * channel_of(pixels.y, c);
                 precise float sum = first + second;
-                line.sums[MOST_CHANNELS * x + c] = sum;
+                line.sums[MAX_CHANNELS * x + c] = sum;
             }
         }
     }
@@ -122,14 +122,14 @@ Sums line_at(uint offset, bool has_row) {
 }
 
 // Writes the elements of four columns: four of each channel in turn, or with BY_PIXELS the channels of each column.
-void write_line(uint at, uint bits[COLUMNS * MOST_CHANNELS]) {
-    [[unroll]] for (uint k = 0u; k < MOST_CHANNELS; ++k) {
+void write_line(uint at, uint bits[COLUMNS * MAX_CHANNELS]) {
+    [[unroll]] for (uint k = 0u; k < MAX_CHANNELS; ++k) {
         if (k < CHANNELS) {
             uvec4 four;
             [[unroll]] for (uint n = 0u; n < 4u; ++n) {
                 uint element = 4u * k + n;
                 uint column = BY_PIXELS ? element / CHANNELS : n;
-                four[n] = bits[MOST_CHANNELS * column + (BY_PIXELS ? element % CHANNELS : k)];
+                four[n] = bits[MAX_CHANNELS * column + (BY_PIXELS ? element % CHANNELS : k)];
                 if (!ALIGNED && inside_x[column] != IS_PAST) {
                     dst[at + n] = four[n];
                 }
@@ -178,11 +178,11 @@ void write_lines(uint dst_offset) {
             --missing;
         }
         vec2 weights = uintBitsToFloat(line.xy);
-        uint bits[COLUMNS * MOST_CHANNELS];
-        [[unroll]] for (uint n = 0u; n < COLUMNS * MOST_CHANNELS; ++n) {
-            uint c = n % MOST_CHANNELS;
+        uint bits[COLUMNS * MAX_CHANNELS];
+        [[unroll]] for (uint n = 0u; n < COLUMNS * MAX_CHANNELS; ++n) {
+            uint c = n % MAX_CHANNELS;
             if (c < CHANNELS) {
-                bool is_fill = ((inside_x[n / MOST_CHANNELS] | line.w) & IS_FILL) != 0u;
+                bool is_fill = ((inside_x[n / MAX_CHANNELS] | line.w) & IS_FILL) != 0u;
                 precise float of_upper = weights.x * upper.sums[n];
                 precise float of_lower = weights.y * lower.sums[n];
                 precise float sum = of_upper + of_lower;

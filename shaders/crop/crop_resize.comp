@@ -31,7 +31,7 @@ const uint WORD = 3;  // they are bytes of one word, from the lowest on
 #include "elements.glsl"
 #include "destination.glsl"
 
-const uint MOST_ROWS = 4;
+const uint MAX_ROWS = 4;
 const uint LINES = SLOTS == 1u && BITS == 32u ? ROWS : 1u;  // source rows that are summed along at once
 const uint TOGETHER = TAPS == 2u ? 2u : TAPS == 4u || PIXELS == RUN ? 4u : 1u;  // taps that are loaded at once
 
@@ -138,10 +138,10 @@ FOUR_NUMBERS product(uint slot, NUMBER weight, FOUR_NUMBERS values) {
 }
 
 TableRow column;
-uint begins[MOST_ROWS];  // the source offset of the first tap inside the image, in each line
-bool has_line[MOST_ROWS];  // the image has that line; otherwise its elements are fill
-uint words_before[MOST_ROWS];  // with RUN: the word loaded last
-QuadSum sums[MOST_ROWS];
+uint begins[MAX_ROWS];  // the source offset of the first tap inside the image, in each line
+bool has_line[MAX_ROWS];  // the image has that line; otherwise its elements are fill
+uint words_before[MAX_ROWS];  // with RUN: the word loaded last
+QuadSum sums[MAX_ROWS];
 uint weight_count;  // of column taps that count, see taps.glsl
 
 void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
@@ -174,7 +174,7 @@ void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
 void sum_lines() {
     uint count = TAPS != 0u ? TAPS : taps.x;
     weight_count = 0u;
-    [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
+    [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
         if (n < LINES) {
             sums[n] = NO_QUAD_SUM;
             words_before[n] = PIXELS == RUN ? src[begins[n] / 4u] : 0u;
@@ -185,7 +185,7 @@ void sum_lines() {
         [[unroll]] for (uint k = 0u; k < TOGETHER; ++k) {
             weight_count += counted(0u, weights[k]);
         }
-        [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
+        [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
             if (n < LINES) {
                 add_taps(n, tap, weights);
             }
@@ -297,8 +297,8 @@ void write_rows(uint piece) {
         }
         return;
     }
-    TableRow lines[MOST_ROWS];
-    [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
+    TableRow lines[MAX_ROWS];
+    [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
         if (n < ROWS) {
             lines[n] = line_of(min(n, count - 1u));
             begins[n] = src_offset + lines[n].offset;
@@ -306,7 +306,7 @@ void write_rows(uint piece) {
         }
     }
     sum_lines();
-    [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
+    [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
         if (n < ROWS) {
             if (n < count) {
                 write_pixel(dst_offset + n * dispatch.row_dst, result(sums[n], 0u, weight_count), lines[n]);

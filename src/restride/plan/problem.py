@@ -24,7 +24,7 @@ from restride.kernel import Binding, Limits
 from restride.weights import BoxRows, Rows
 
 MOST_CHANNELS = 4
-"""Most channels of a pixel that one invocation handles (``MOST_CHANNELS`` in the shaders)."""
+"""Most channels of a pixel that one invocation handles (``MAX_CHANNELS`` in the shaders)."""
 
 MAX_AXES = 12
 """Most axes that a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
