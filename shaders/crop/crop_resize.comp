@@ -27,6 +27,8 @@ const uint BYTES = 1;  // they are adjacent bytes
 const uint RUN = 2;  // and so are the pixels of neighbouring columns
 const uint WORD = 3;  // they are bytes of one word, from the lowest on
 
+// Linear weights are never negative, and integers never -0.0 or infinite.
+#define ALL_ADD (TAPS == 2u && is_integer(SRC_TYPE))
 #include "crops.glsl"
 #include "elements.glsl"
 #include "destination.glsl"
@@ -126,17 +128,6 @@ FOUR_NUMBERS pixel_of(uint run[4], uint n) {
 
 // Sums.
 
-// A tap of weight zero adds nothing. Linear weights are never negative and integers never -0.0 or infinite, so their products need
-// no test.
-FOUR_NUMBERS product(uint slot, NUMBER weight, FOUR_NUMBERS values) {
-#ifdef FIXED
-    return slot == 0u ? weight * values : weight * (values >> shift_of(0u)) >> shift_of(1u);
-#else
-    precise vec4 products = weight * values;
-    return TAPS == 2u && is_integer(SRC_TYPE) || weight != 0.0 ? products : vec4(NOTHING);
-#endif
-}
-
 TableRow column;
 uint begins[MAX_ROWS];  // the source offset of the first tap inside the image, in each line
 bool has_line[MAX_ROWS];  // the image has that line; otherwise its elements are fill
@@ -166,7 +157,7 @@ void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
         } else {
             values = pixel_at(begins[n] + steps_to(tap + k, column.range) * strides.x);
         }
-        add(sums[n], 0u, product(0u, weights[k], has_line[n] && is_inside(tap + k, column.range) ? values : fill));
+        add(sums[n], 0u, weighted(0u, weights[k], has_line[n] && is_inside(tap + k, column.range) ? values : fill));
     }
 }
 
@@ -203,7 +194,7 @@ FOUR_NUMBERS nested_sum(TableRow line) {
         has_line[0] = is_inside(y, line.range);
         sum_lines();
         NUMBER weight = weight_of(TAPS != 0u ? line.begin[y] : words[line.at + y]);
-        add(sum, 1u, product(1u, weight, result(sums[0], 0u, weight_count)));
+        add(sum, 1u, weighted(1u, weight, result(sums[0], 0u, weight_count)));
         line_count += counted(1u, weight);
     }
     return result(sum, 1u, line_count);
