@@ -10,14 +10,11 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(std430, binding = 1) buffer Dst2 { uvec2 dst2[]; };
-layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
-
 layout(constant_id = 8) const bool BY_PIXELS = false;  // pixels lie side by side in the destination too; otherwise columns do
 layout(constant_id = 9) const bool ALIGNED = false;  // each four of the destination is whole and aligned; else elements are words
 
 #include "crops.glsl"
-#include "selected.glsl"
+#include "quads.glsl"
 
 const uint MAX_CHANNELS = 4;
 const uint COLUMNS = 4;
@@ -89,10 +86,9 @@ uvec2 pixels_at(uint offset, uint last_byte) {
     if (CHANNELS > 2u && last != middle_word) {
         high = src[selected(last, offset)];
     }
-    // Every shift is by 0 to 31 bits.
     uint shift = offset % 4u * 8u;
-    uint one = low >> shift | middle << 1 << 31u - shift;
-    uint next = middle >> shift | high << 1 << 31u - shift;
+    uint one = funnel(low, middle, shift);
+    uint next = funnel(middle, high, shift);
     return uvec2(one, CHANNELS == 4u ? next : CHANNELS == 3u ? one >> 24 | next << 8 : one >> 8u * CHANNELS);
 }
 
@@ -135,11 +131,7 @@ void write_line(uint at, uint bits[COLUMNS * MAX_CHANNELS]) {
                 }
             }
             if (ALIGNED) {
-                switch (DST_WIDTH) {
-                    case 8: dst[at / 4u] = four.x | four.y << 8 | four.z << 16 | four.w << 24; break;
-                    case 16: dst2[at / 4u] = uvec2(four.x | four.y << 16, four.z | four.w << 16); break;
-                    default: dst4[at / 4u] = four;
-                }
+                store_quad(at, four, DST_WIDTH);
             }
             at += BY_PIXELS ? 4u : dispatch.lane_dst;
         }

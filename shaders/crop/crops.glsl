@@ -5,11 +5,7 @@
 
 layout(local_size_x = 128) in;
 
-layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 1) buffer Dst { uint dst[]; };
-layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer as words: tables and fill
-layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and as pairs: (scale, zero point), or two words
+#include "buffers.glsl"
 
 layout(constant_id = 7) const uint CHANNELS = 1;  // channels of a pixel that an invocation makes: 1 to 4
 layout(constant_id = 10) const bool ALL_CHANNELS = false;  // CHANNELS is all there are; pairs differ only between channels
