@@ -16,7 +16,6 @@ layout(constant_id = 9) const bool ALIGNED = false;  // each four of the destina
 #include "crops.glsl"
 #include "quads.glsl"
 
-const uint MAX_CHANNELS = 4;
 const uint COLUMNS = 4;
 const uint PAST = 0xFFFFFFFFu;
 const uint FIRST = 1u, SECOND = 2u, BOTH = 3u, IS_PAST = 4u;  // which of two taps are inside the image
@@ -33,10 +32,9 @@ void load_channels(uint first, uvec2 pairs_at) {
         if (c < CHANNELS) {
             fill_bytes |= words[fill_at + first + c] << 8u * c;
             fill_of[c] = channel_of(fill_bytes, c);
-            src_pairs_of[c] = src_pair_at(pairs_at.x + c * dispatch.src_pair_lane);
-            dst_pairs_of[c] = dst_pair_at(pairs_at.y + c * dispatch.dst_pair_lane);
         }
     }
+    load_pairs(pairs_at);
 }
 
 uint taps_inside(uint range) { return (is_inside(0u, range) ? FIRST : 0u) | (is_inside(1u, range) ? SECOND : 0u); }

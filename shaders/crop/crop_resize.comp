@@ -29,6 +29,7 @@ const uint WORD = 3;  // they are bytes of one word, from the lowest on
 
 // Linear weights are never negative, and integers never -0.0 or infinite.
 #define ALL_ADD (TAPS == 2u && is_integer(SRC_TYPE))
+#define SHIFTED_SLOT 1u  // integers that are summed along one axis alone need no shifts before the sum
 #include "crops.glsl"
 #include "elements.glsl"
 #include "destination.glsl"
@@ -222,8 +223,11 @@ uvec2 moved_bits(TableRow line, uint c) {
 }
 
 uvec2 converted_channel(FOUR_NUMBERS sum, TableRow line, uint c) {
-    vec2 src_pair, dst_pair;
-    pairs_of_channel(c, src_pair, dst_pair);
+    vec2 src_pair = src_pairs_of[c], dst_pair = dst_pairs_of[c];
+    if (!ALL_CHANNELS) {
+        src_pair = src_pair_at(pair_offset.x + c * dispatch.src_pair_lane);
+        dst_pair = dst_pair_at(pair_offset.y + c * dispatch.dst_pair_lane);
+    }
 #ifdef FIXED
     int number = is_fill(line) ? fill[c] : number_of_sum(sum[c]);
     if (STEPS == 0u && is_integer(DST_TYPE)) {
@@ -311,7 +315,7 @@ void main() {
     load_header();
     if (ALL_CHANNELS) {
         fill = SLOTS == 0u ? FOUR_NUMBERS(0) : fill_of_channels(0u);
-        load_pairs();
+        load_pairs(uvec2(dispatch.src_pairs, dispatch.dst_pairs));
     }
     uint piece = invocation_number();
     if (BITS == 32u) {

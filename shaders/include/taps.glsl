@@ -103,9 +103,12 @@ uvec2 converted_sum(float sum, uint dst_offset, uvec2 pair_offset) {
 
 // What a tap adds to the sum along a slot, one number or four.
 #ifdef FIXED
+#ifndef SHIFTED_SLOT
+#define SHIFTED_SLOT (SLOTS - 1u)
+#endif
 #define DEFINE_WEIGHTED(NUMBERS) \
     NUMBERS weighted(uint slot, int weight, NUMBERS value) { \
-        return slot + 1u < SLOTS ? weight * value : weight * (value >> shift_of(0u)) >> shift_of(1u); \
+        return slot != SHIFTED_SLOT ? weight * value : weight * (value >> shift_of(0u)) >> shift_of(1u); \
     }
 #else
 // A tap of weight zero adds nothing, so an infinite element that the sum does not use makes no NaN. A kernel defines ALL_ADD as
@@ -116,7 +119,7 @@ uvec2 converted_sum(float sum, uint dst_offset, uvec2 pair_offset) {
 #define DEFINE_WEIGHTED(NUMBERS) \
     NUMBERS weighted(uint slot, float weight, NUMBERS value) { \
         precise NUMBERS product = weight * value; \
-        return ALL_ADD || weight != 0.0 ? product : NUMBERS(NOTHING); \
+        return !ALL_ADD && weight == 0.0 ? NUMBERS(NOTHING) : product; \
     }
 #endif
 DEFINE_WEIGHTED(NUMBER)

@@ -143,7 +143,11 @@ void main() {
     [[dont_unroll]] for (uint tap = 0u; tap < taps; ++tap) {
         NUMBER weight = weight_of(words[4u * table_row + tap]);
         FOUR_NUMBERS values = four_at(walk.src + tap * SRC(TAP_AXIS));
-        add(sums, 0u, weighted(0u, weight, values));
+        FOUR_NUMBERS addends;
+        [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
+            addends[lane] = weighted(0u, weight, values[lane]);
+        }
+        add(sums, 0u, addends);
         weight_count += counted(0u, weight);
     }
     FOUR_NUMBERS totals = result(sums, 0u, weight_count);
