@@ -6,6 +6,10 @@ specialization constants follow from element types, the number of axes and how p
 - ``crop_resize`` handles every case, an element or a few channels at a time; ``crop_resize_fixed`` is the same kernel
   with sums of integers.
 - ``crop_pixels`` resizes bytes linearly, four columns at a time, with all channels of a pixel.
+
+Neither is ``resample`` with other tables: that makes one element an invocation, and loads one at a time. For boxes it
+would take 3 to 4.6 times as long on llvmpipe, and 2.2 times where elements are moved: the taps of a box share what
+they load with other channels, rows and taps.
 """
 
 from __future__ import annotations
