@@ -647,7 +647,7 @@ def _add_extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorD
         target.arithmetic.is_conversion and dst.dtype == whole.dtype and dst.is_packed and dst.strides is not None
     )
     plain = target.site if is_direct else steps.new(whole)
-    steps.pad(inner, plain, starts, _saturated(resized.outside, whole.dtype))
+    steps.pad(inner, plain, starts, _saturated(resized.fill, whole.dtype))
     if not is_direct:
         steps.copy(plain, target.site, target.whole, target.arithmetic)
 

@@ -95,7 +95,7 @@ def _table_bytes(axis: Axis) -> int:
     return 0 if axis.table is None else table_bytes(axis.table)
 
 
-def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
+def axis_to_cut(problem: Problem, limits: Limits) -> int | None:
     """The axis that does most to exceed a limit of every kernel, and so is to be cut; None: all limits are kept.
 
     Raises:
@@ -188,7 +188,7 @@ def parts(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _
         UnsupportedError: a buffer exceeds ``max_buffer_range``, and the runtime binds whole buffers only, or one output
             element already reads further than that.
     """
-    position = _axis_to_cut(problem, limits)
+    position = axis_to_cut(problem, limits)
     if position is None:
         position = also(problem, limits)
     if position is None:
