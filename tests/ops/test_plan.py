@@ -122,7 +122,7 @@ ONE_ROW = resizing((4,), Request((2,)))
 
 DIFFERENT = [
     ONE_ROW,
-    replace(ONE_ROW, outside=-0.0),
+    replace(ONE_ROW, fill=-0.0),
     0,
     0.0,
     -0.0,
