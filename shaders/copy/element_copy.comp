@@ -18,6 +18,7 @@ layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words
 #endif
 
+#define PUSHED_AXES 5
 #include "dispatch.glsl"
 #ifdef INDEX_TABLES
 #define TABLES

@@ -36,6 +36,7 @@ layout(constant_id = 8) const bool FULL = false;  // every invocation of every g
 layout(constant_id = 9) const uint GROUPS = 4;    // of a chunk: 4 or 1
 
 #define PUSH_CHUNKS
+#define PUSHED_AXES 5
 #include "dispatch.glsl"
 #include "elements.glsl"
 #include "selected.glsl"

@@ -27,6 +27,7 @@ layout(constant_id = 1) const uint ROW = 9;   // 2 to 31
 layout(constant_id = 2) const uint ACROSS = 1;
 layout(constant_id = 3) const uint DEEP = 64;
 
+#define PUSHED_AXES 5
 #include "dispatch.glsl"
 #include "axes.glsl"
 

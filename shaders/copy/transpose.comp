@@ -30,6 +30,7 @@ layout(std430, binding = 1) writeonly buffer Dst { uint dst[]; };
 #endif
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 
+#define PUSHED_AXES 3
 layout(push_constant) uniform Dispatch {
     uint src_base;
     uint dst_base;
@@ -45,6 +46,7 @@ layout(push_constant) uniform Dispatch {
     uint per_across;  // 2^16 / across, rounded up: 50 / 9 is 50 * 7282 >> 16 = 5
     uint per_along;
     uint indices;     // of the axes left over
+    uint axes[5 * PUSHED_AXES];
 } dispatch;
 
 layout(constant_id = 0) const bool A_JUMPS = false;

@@ -54,6 +54,9 @@ layout(push_constant) uniform Dispatch {
     uint post_ops;  // index in `pairs` of the two numbers of the first post-op
     uint shifts;    // see FIXED in taps.glsl; otherwise 0
 #endif
+#ifdef PUSHED_AXES
+    uint axes[5 * PUSHED_AXES];  // the innermost axes, see axes.glsl
+#endif
 } dispatch;
 
 #include "group.glsl"

@@ -67,6 +67,11 @@ class Interface:
         """One more than the largest id of a constant."""
         return max(self.constants.values(), default=-1) + 1
 
+    @cached_property
+    def pushed_axes(self) -> tuple[str, ...]:
+        """The push constants for the innermost axes, ``axes[0]`` and on, in modules that have some."""
+        return tuple(name for name in self.push if name.startswith("axes["))
+
 
 @cache
 def interface_of(name: str) -> Interface:

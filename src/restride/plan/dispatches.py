@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, Choices, KernelSpec, Limits
+from restride.kernel.modules import interface_of
 from restride.layout.equation import nested
 from restride.plan.problem import (
     MAX_AXES,
@@ -26,6 +27,7 @@ from restride.plan.problem import (
     in_order,
     moved,
     pack_parameters,
+    pushed_words,
     table_bytes,
     word,
 )
@@ -273,6 +275,8 @@ def strided_kernel(
     if len(axes) > MAX_AXES:
         raise AssertionError(f"a kernel walks at most {MAX_AXES} axes, not {len(axes)}")
     packed = pack_parameters(axes) if parameters is None else parameters
+    if places := interface_of(shader).pushed_axes:
+        push = {**push, **dict(zip(places, pushed_words(axes), strict=False))}
     groups = groups or groups_for(push["pieces"], limits, each)
     return KernelSpec.of(shader, {**constants, "RANK": len(axes)}, push, packed, groups, windows)
 
