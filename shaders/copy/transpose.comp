@@ -21,16 +21,6 @@
 // along b: where a group reads 16 bytes of a row, the next one finds the rest of the cache line.
 layout(local_size_x = 64) in;
 
-#ifdef ALIGNED
-layout(std430, binding = 0) readonly buffer Src { uvec4 src[]; };
-layout(std430, binding = 1) writeonly buffer Dst { uvec4 dst[]; };
-layout(std430, binding = 1) writeonly buffer Dst2 { uvec2 dst2[]; };
-#else
-layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 1) writeonly buffer Dst { uint dst[]; };
-#endif
-layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-
 #define PUSHED_AXES 3
 layout(push_constant) uniform Dispatch {
     uint src_base;
@@ -53,6 +43,7 @@ layout(push_constant) uniform Dispatch {
 layout(constant_id = 0) const bool A_JUMPS = false;
 layout(constant_id = 1) const bool B_JUMPS = false;
 
+#include "buffers.glsl"
 #include "axes.glsl"
 #include "selected.glsl"
 
@@ -129,14 +120,14 @@ uint turned(uint b, uint n, uint row) { return WIDTH == 16 ? selected(word_at(b,
 
 #ifdef ALIGNED
 
-void read_row(uint n, uint row, uint b) { rows[n] = src[(row + b) / B_BLOCK]; }
+void read_row(uint n, uint row, uint b) { rows[n] = src4[(row + b) / B_BLOCK]; }
 
 void write_row(uint n, uint row, uint a, uint end) {
     uint place = selected((row + a) / A_BLOCK, row);
     if (A_WORDS == 2) {
         dst2[place] = uvec2(turned(n, 0, row), turned(n, 1, row));
     } else {
-        dst[place] = uvec4(turned(n, 0, row), turned(n, 1, row), turned(n, 2, row), turned(n, 3, row));
+        dst4[place] = uvec4(turned(n, 0, row), turned(n, 1, row), turned(n, 2, row), turned(n, 3, row));
     }
 }
 
