@@ -30,9 +30,7 @@ def read_interface(code: bytes) -> dict[str, Any]:
     names: dict[int, str] = {}
     members: dict[int, dict[int, str]] = {}
     offsets: dict[int, list[int]] = {}
-    pointees: dict[int, int] = {}
     types: dict[int, list[int]] = {}
-    lengths: dict[int, int] = {}
     numbers: dict[int, int] = {}
     ids: dict[int, int] = {}
     local_size: list[int] | None = None
@@ -45,16 +43,12 @@ def read_interface(code: bytes) -> dict[str, Any]:
                 members.setdefault(target, {})[member] = _text(text)
             case 16, [_, mode, *size] if mode == _LOCAL_SIZE:  # OpExecutionMode
                 local_size = size
-            case 28, [array, _, length]:  # OpTypeArray
-                lengths[array] = length
-            case 30, [target, *of_members]:  # OpTypeStruct
-                types[target] = of_members
-            case 32, [pointer, _, pointee]:  # OpTypePointer
-                pointees[pointer] = pointee
-            case 43, [_, constant, number, *_]:  # OpConstant
-                numbers[constant] = number
+            case ((28 | 30 | 32), [target, *parts]):  # OpTypeArray, OpTypeStruct, OpTypePointer
+                types[target] = parts
+            case 43, [_, target, number, *_]:  # OpConstant
+                numbers[target] = number
             case 59, [pointer, _, storage, *_] if storage == _PUSH_CONSTANT:  # OpVariable
-                block = pointees[pointer]
+                block = types[pointer][1]
             case 71, [target, decoration, number] if decoration == _SPEC_ID:  # OpDecorate
                 ids[target] = number
             case 71, [_, decoration, number] if decoration == _BINDING:
@@ -65,8 +59,8 @@ def read_interface(code: bytes) -> dict[str, Any]:
     starts: list[int] = []
     for member, name in sorted(members.get(block, {}).items()):
         starts.append(4 * len(push))
-        length = lengths.get(types[block][member])
-        push += [name] if length is None else [f"{name}[{n}]" for n in range(numbers[length])]
+        array = types.get(types[block][member])  # element and length, or None
+        push += [f"{name}[{n}]" for n in range(numbers[array[1]])] if array else [name]
     if offsets.get(block, []) != starts:
         raise ValueError(f"the push constants {', '.join(push)} are not one word after the other: {offsets.get(block)}")
     named = {names[target]: number for target, number in ids.items() if target in names}

@@ -37,7 +37,7 @@ layout(push_constant) uniform Dispatch {
     uint per_across;  // 2^16 / across, rounded up: 50 / 9 is 50 * 7282 >> 16 = 5
     uint per_along;
     uint indices;     // of the axes left over
-    uint axes[5 * PUSHED_AXES];
+    uint axes[5 * PUSHED_AXES];  // of the axes left over, see axes.glsl
 } dispatch;
 
 layout(constant_id = 0) const bool A_JUMPS = false;

@@ -44,7 +44,7 @@ layout(push_constant) uniform Dispatch {
     uint a_src;  // source stride of axis a
     uint b_src;  // source stride of axis b: 1, or -1 where LANES is 1
     uint b_dst;  // destination stride of axis b
-    uint axes[5 * PUSHED_AXES];
+    uint axes[5 * PUSHED_AXES];  // of the others, see axes.glsl
 } dispatch;
 
 // Elements of a tile along b: EDGE, or less, of 32 bytes or more, so that there are more tiles.

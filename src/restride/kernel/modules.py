@@ -69,8 +69,8 @@ class Interface:
 
     @cached_property
     def pushed_axes(self) -> tuple[str, ...]:
-        """The push constants for the innermost axes, ``axes[0]`` and on, in modules that have some."""
-        return tuple(name for name in self.push if name.startswith("axes["))
+        """The push constants for the innermost axes, which are the last ones: ``axes[0]`` and on; () if it has none."""
+        return self.push[self.push.index("axes[0]") :] if "axes[0]" in self.push else ()
 
 
 @cache
