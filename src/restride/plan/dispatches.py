@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, Choices, KernelSpec, Limits
+from restride.kernel.modules import interface_of
 from restride.layout.equation import nested
 from restride.plan.problem import (
     MAX_AXES,
@@ -26,6 +27,7 @@ from restride.plan.problem import (
     in_order,
     moved,
     pack_parameters,
+    pushed_words,
     table_bytes,
     word,
 )
@@ -267,14 +269,16 @@ def strided_kernel(
 ) -> KernelSpec:
     """The dispatch of a kernel that walks ``axes``; an invocation makes ``each`` of the ``pieces`` in ``push``.
 
-    constants: without RANK, the number of axes. parameters: the storage buffer, if it holds more than the axes.
+    constants: without RANK, the number of axes. push: without the innermost axes, for which some modules have room.
+    parameters: the storage buffer, if it holds more than the axes.
     groups: work groups, if they do not follow from the pieces.
     """
     if len(axes) > MAX_AXES:
         raise AssertionError(f"a kernel walks at most {MAX_AXES} axes, not {len(axes)}")
     packed = pack_parameters(axes) if parameters is None else parameters
     groups = groups or groups_for(push["pieces"], limits, each)
-    return KernelSpec.of(shader, {**constants, "RANK": len(axes)}, push, packed, groups, windows)
+    pushed = {**push, **dict(zip(interface_of(shader).pushed_axes, pushed_words(axes), strict=False))}
+    return KernelSpec.of(shader, {**constants, "RANK": len(axes)}, pushed, packed, groups, windows)
 
 
 def rows_each(rows: int, pieces: int, elements: int, choices: Choices, most: int = 8) -> int:

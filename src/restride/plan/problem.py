@@ -11,7 +11,7 @@ elements: one axis of size 4 with strides (4, 1), eight times fewer elements to 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -317,6 +317,12 @@ def multiply_shift(divisor: int) -> tuple[int, int]:
 def slot_word(axis: Axis) -> int:
     """The slot of an axis, plus four times the taps of its rows if these have weights."""
     return axis.slot if axis.table is None or axis.table.moves else axis.slot + 4 * axis.table.taps
+
+
+def pushed_words(axes: Sequence[Axis]) -> Iterator[int]:
+    """Axes as push constants, five words each: size, strides, and multiplier and shift of the division by the size."""
+    for axis in axes:
+        yield from (axis.size, word(axis.src), word(axis.dst), *multiply_shift(axis.size))
 
 
 def axis_rows(axis: Axis, table: int) -> list[int]:
