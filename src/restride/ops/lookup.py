@@ -114,6 +114,18 @@ class Lookup(Operation):
         super().__init__(src, dst, axis_order(src, layout))
         self._table, self._layout = table, layout
 
+    @classmethod
+    def of(
+        cls,
+        src: TensorDesc,
+        table: Any,
+        axis: SupportsIndex | None = None,
+        layout: Layout = None,
+        dtype: DTypeLike | None = None,
+    ) -> Lookup:
+        """The operation for the arguments of ``lookup``."""
+        return cls(src, read_table(src, table, axis, dtype), layout)
+
     def part(self, window: Window) -> tuple[Any, ...]:
         axis = self._table.axis
         table = self._table if axis is None else self._table.window(self.reads(window)[axis])
