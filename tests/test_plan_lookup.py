@@ -102,6 +102,12 @@ def test_patches_go_by_fours_that_are_found_once_and_stored_twice(dst, size, cro
     assert constants(only(*patches(size, dst, 5), 4), "COPIES") == (1,), "more than an invocation stores"
 
 
+def test_a_four_of_two_rows_is_not_one_run_of_the_source():
+    kernel = only("u8[3,4,6]{strides=(1,20,3)}", "f32[3,4,6]", 0)
+    assert constants(kernel, "CROSSES", "WIDE") == (1, 0)
+    assert constants(only("u8[4,6]{strides=(8,1)}", "f32[4,6]"), "CROSSES", "WIDE") == (1, 0)
+
+
 def test_what_goes_by_elements():
     assert only(*patches(2, "f32"), 4).shader == "lookup_elements", "a four of rows of 2 crosses twice"
     assert only(*patches(5, "f16"), 4).shader == "lookup_elements", "25 elements are no whole fours"

@@ -234,13 +234,14 @@ def _fours(problem: Problem) -> _Fours | None:
     if not is_aligned and problem.itemsize < 4:
         return None
     first = problem.src_offset - (plane.size - 1 if plane.src < 0 else 0)
+    are_words = not any(start % 4 for start in (first, *(axis.src for axis in others)))
     return _Fours(
         axes=(lane, *others),
         plane=plane,
         copies=copies,
         is_interleaved=is_interleaved,
         crosses=crosses,
-        is_wide=lane.src == plane.size and not any(start % 4 for start in (first, *(axis.src for axis in others))),
+        is_wide=lane.src == plane.size and are_words and not crosses,
         is_aligned=is_aligned,
     )
 
