@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.random_layouts import random_layout, random_sizes, random_view
+from support.random_layouts import random_sides
 from twin.kernels import run
 
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic, Numbers, arithmetic
@@ -29,9 +29,6 @@ CRAMPED = SteeredLimits(
     max_buffer_range=512, offset_alignment=16, max_group_count=(3, 65535, 2), elements_per_dispatch=0
 )
 CRAMPED_GENERAL = replace(CRAMPED, elements_per_dispatch=1 << 40)
-
-TYPES = ("u8", "s8", "u16", "s16", "f16", "s32", "u32", "f32", "s64", "u64", "f64")
-"""Those that the twin converts, of every width."""
 
 
 def numbers(dtype: str, sizes: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
@@ -79,22 +76,6 @@ def random_arguments(rng: random.Random, src: TensorDesc, dst: TensorDesc) -> di
     if rng.random() < 0.3:
         arguments["sum_scale"] = rng.choice((1, 2, -0.5))
     return arguments
-
-
-def random_sides(rng: random.Random, viewed: bool) -> tuple[TensorDesc, TensorDesc]:
-    """Two types and two layouts, or parts of them, of one size."""
-    sizes = random_sizes(rng, max_rank=3 if viewed else 4, max_elements=120 if viewed else 300)
-    sides = []
-    for _ in range(2):
-        whole = [size * rng.choice((1, 1, 2)) + rng.randrange(5) for size in sizes] if viewed and sizes else sizes
-        desc = TensorDesc.parse(random_layout(rng, rng.choice(TYPES), sizes=whole, max_elements=300))
-        sides.append(random_view(rng, list(sizes), desc) if viewed and sizes and 0 not in sizes else desc)
-    if sides[0].sizes != sides[1].sizes:
-        return random_sides(rng, viewed)
-    if viewed and sides[0].rank > 1 and rng.random() < 0.5:
-        order = rng.sample(range(sides[0].rank), sides[0].rank)
-        sides = [views.permute(side, order) for side in sides]
-    return sides[0], sides[1]
 
 
 @pytest.mark.parametrize("limits", [ROOMY, GPU, WHOLE, ALWAYS_WALK, CRAMPED, CRAMPED_GENERAL])

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support.stream_cases import LIKE, Case, cases, windows
+from support.stream_cases import LIKE, Case, cases, require_all_windows, windows
 
 import restride as rs
 
@@ -22,16 +22,6 @@ def test_chunks_are_the_whole(vulkan_device: rs.Device, case: Case):
     for window in windows(work.sizes, case.chunks):
         joined[window] = work.compute(case.source[work.source_window(window)], window, vulkan_device)
     assert joined.tobytes() == whole.tobytes()
-
-
-def require_all_windows(chain: rs.Chain, x: np.ndarray, whole: np.ndarray, axis: int, device: rs.Device) -> None:
-    """Every window along an axis is the whole there, and reads what ``source_window`` says."""
-    work = chain.of(x.shape, x.dtype)
-    for start in range(work.sizes[axis] + 1):
-        for stop in range(start, work.sizes[axis] + 1):
-            window = tuple(slice(start, stop) if at == axis else slice(None) for at in range(len(work.sizes)))
-            part = work.compute(x[work.source_window(window)], window, device)
-            assert part.tobytes() == whole[window].tobytes(), window
 
 
 FLOATS = (np.random.default_rng(4).normal(size=(2, 17)) * 100).astype(np.float32)

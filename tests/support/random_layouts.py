@@ -267,3 +267,25 @@ def random_view(rng: random.Random, sizes: list[int], desc: TensorDesc) -> Tenso
             slice(first, last + 1, step) if rng.random() < 0.6 else slice(last, (first or None) and first - 1, -step)
         )
     return views.index(desc, tuple(key))
+
+
+CONVERTED_TYPES = ("u8", "s8", "u16", "s16", "f16", "s32", "u32", "f32", "s64", "u64", "f64")
+"""Types that the twin of the conversions knows, of every width."""
+
+
+def random_sides(
+    rng: random.Random, viewed: bool, sources: tuple[str, ...] = CONVERTED_TYPES
+) -> tuple[TensorDesc, TensorDesc]:
+    """Two types and two layouts, or parts of them, of one size; sources: the types of the first one."""
+    sizes = random_sizes(rng, max_rank=3 if viewed else 4, max_elements=120 if viewed else 300)
+    sides = []
+    for types in (sources, CONVERTED_TYPES):
+        whole = [size * rng.choice((1, 1, 2)) + rng.randrange(5) for size in sizes] if viewed and sizes else sizes
+        desc = TensorDesc.parse(random_layout(rng, rng.choice(types), sizes=whole, max_elements=300))
+        sides.append(random_view(rng, list(sizes), desc) if viewed and sizes and 0 not in sizes else desc)
+    if sides[0].sizes != sides[1].sizes:
+        return random_sides(rng, viewed, sources)
+    if viewed and sides[0].rank > 1 and rng.random() < 0.5:
+        order = rng.sample(range(sides[0].rank), sides[0].rank)
+        sides = [views.permute(side, order) for side in sides]
+    return sides[0], sides[1]

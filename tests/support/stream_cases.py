@@ -205,3 +205,13 @@ def _index(draw: random.Random, sizes: tuple[int, ...]) -> tuple[object, ...]:
             if kind == "new" and len(sizes) < 4:
                 key.append(None)
     return tuple(key)
+
+
+def require_all_windows(chain: rs.Chain, x: np.ndarray, whole: np.ndarray, axis: int, device: rs.Device) -> None:
+    """Every window along an axis is the whole there, and reads what ``source_window`` says."""
+    work = chain.of(x.shape, x.dtype)
+    for start in range(work.sizes[axis] + 1):
+        for stop in range(start, work.sizes[axis] + 1):
+            window = tuple(slice(start, stop) if at == axis else slice(None) for at in range(len(work.sizes)))
+            part = work.compute(x[work.source_window(window)], window, device)
+            assert part.tobytes() == whole[window].tobytes(), window
