@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from restride.cli import command_modules, main
@@ -82,6 +83,65 @@ def test_an_example_that_is_too_long_goes_on_between_options(help_of):
 def test_prose_is_filled_and_formulas_stay(help_of):
     text = help_of("restride reorder", 80)
     assert "\n    (src_scale * (IN - src_zero_point)) / dst_scale + dst_zero_point\n" in text
+
+
+SEVERAL = [
+    (parser, action)
+    for parser in PARSERS.values()
+    for action in parser._actions
+    if action.nargs == "+" and action.option_strings and parser._get_positional_actions()
+]
+"""Options of several values of the commands that have other arguments."""
+VALUES = {"window": ["0:2", ":"], "flip": ["both", "none"]}
+
+
+@pytest.mark.parametrize(("parser", "action"), SEVERAL, ids=lambda each: getattr(each, "prog", None) or each.dest)
+def test_files_may_stand_before_and_behind_the_values_of_an_option(parser, action):
+    files = {"restride preprocess": ["a.jpg", "b.npy", "-o", "c.npy"]}.get(parser.prog, ["dir/a.png", "b.ome.zarr"])
+    needed = ["--sizes", "4", "5"] if parser.prog == "restride crop" else []
+    option = [action.option_strings[0], *VALUES.get(action.dest, ["2", "-1" if action.type is int else "-1e-3"])]
+    orders = ([*files, *needed, *option], [*option, *needed, *files], [*needed, *option, "--", *files])
+    first, *others = [vars(parser.parse_args(words)) for words in orders if "-o" not in files or "--" not in words]
+    assert len(first[action.dest]) == 2
+    assert others == [first] * len(others)
+
+
+def test_an_index_may_follow_the_values_of_an_option():
+    words = ["slice", "--output-sizes", "2", "a.npy", "b.npy", "[::2]"]
+    assert parse(command_modules(), words).index == "[::2]"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("resmple a.npy b.npy", "). Did you mean 'resample'? (see `restride --help`)"),
+        ("prfiles", "Did you mean 'profiles'?"),  # also where the laboratory is not installed
+        ("report comprae a b", "(choose from compare, show, merge, html, junit). Did you mean 'compare'?"),
+        ("resample a.npy b.npy --antialais", "--antialais. Did you mean '--antialias'? (see `restride resample --h"),
+        ("report compare a b --jsn", "--jsn. Did you mean '--json'? (see `restride report compare --help`)"),
+        ("--verson", "--verson. Did you mean '--version'? (see `restride --help`)"),
+        ("resample a.npy b.npy --mode neares", "area_weighted). Did you mean 'nearest'?"),
+        ("resample a.npy b.npy --mode INTER_CUBC --like opencv", "Did you mean 'cubic'?"),
+        ("resample a.npy b.npy --like pilow", "scikit-image). Did you mean 'pillow'?"),
+        ("resample a.npy b.npy --like cv2", "scikit-image); it is 'opencv' here"),
+        ("resample a.npy b.npy --coordinates halfpixel", "Did you mean 'half_pixel'?"),
+        ("resample a.npy b.npy --nearest half-up", "ceil); it is 'half_up' here"),
+        ("resample a.npy b.npy --to flaot32", "numpy names. Did you mean 'float32'?"),
+        ("preprocess a.jpg -o b.npy --preset imagnet", "Did you mean 'imagenet'?"),
+        ("yuv a.npy b.npy --format nv122", "Did you mean 'nv12'?"),
+        ("test --validate snyc", "Did you mean 'sync'?"),
+        ("test smoke --list --op resampel", "Did you mean 'resample'?"),
+        ("resample a.npy b.npy --zzz", "unrecognized arguments: --zzz (see `restride resample --help`)"),
+    ],
+)
+def test_an_unknown_word_gets_the_nearest_known_one(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.zeros((4, 4), np.uint8))
+    sizes = ["--sizes", "2", "2"] if words.startswith("resample") else []
+    assert main([*words.split(), *sizes]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
 
 
 def test_every_command_has_its_group(capsys):

@@ -29,9 +29,9 @@ of IN is one. OUT has the boxes along a new first axis, unless it is an image, w
 the first two axes of an image and the last two of a .npy file. docs/crop_resize.md draws every rule.
 
 A box is Y0,X0,Y1,X1. Integers mean the slice [Y0:Y1, X0:X1]. Numbers with a point mean places between the centres of
-pixels, as in TensorFlow; with --units normalized, 0 is the first centre and 1 the last. A box that begins with a minus
-needs an equals sign: --box=-8,0,100,100. A file of --boxes has the numbers in the same order; of a detector's float
-boxes x0, y0, x1, y1, save np.rint(boxes[:, [1, 0, 3, 2]]).astype(np.int64).
+pixels, as in TensorFlow; with --units normalized, 0 is the first centre and 1 the last. A file of --boxes has the
+numbers in the same order; of a detector's float boxes x0, y0, x1, y1, save np.rint(boxes[:, [1, 0, 3,
+2]]).astype(np.int64).
 
 --mean and --std compute (v - mean) / std in f32, of integers after they are scaled to [0, 1]. Scales, types and layouts
 are those of `restride resample`.

@@ -46,15 +46,12 @@ from restride.tensor.tensor import Tensor
 from restride.weights import DEFAULTS, POLICIES, Request, resizing
 
 FILES = """\
-Files end in .npy, .png, .jpg or .bin. An image is u8 of sizes [height, width, channels], a gray one [height, width],
-u16 if it is a PNG of 16 bits, with alpha or without; 16-bit colours are read as u8, as Pillow reads them. A transparent
-colour of a PNG becomes alpha. A .npy file has its elements in logical order. A .bin file is a raw buffer as it lies on
-the device, padding included: --desc describes IN, and the description of OUT is printed.
+Files may stand before or after options, and end in .npy, .png, .jpg or .bin. An image is u8 of sizes [height, width,
+channels], a gray one [height, width], u16 if it is a PNG of 16 bits, with alpha or without; 16-bit colours are read as
+u8, as Pillow reads them. A transparent colour of a PNG becomes alpha. A .npy file has its elements in logical order. A
+.bin file is a raw buffer as it lies on the device, padding included: --desc describes IN, and the description of OUT is
+printed.
 """
-NUMBERS = (
-    "An option of several numbers takes every word up to the next option: name the files first, or end the numbers "
-    "with --."
-)
 _SLICE = f"""\
 Cuts a window out of IN and walks it with a stride along each axis. INDEX is numpy's syntax. --offsets, --sizes and
 --strides are DirectML's, one number for each axis; with a negative stride the walk starts at the end of the window.
@@ -74,7 +71,6 @@ the elements then have the order of IN. A .bin file gets that memory, with its p
 
 --to converts every element and rounds once. Scales and zero points compute in f32, then round and saturate:
     (src_scale * (IN - src_zero_point)) / dst_scale + dst_zero_point
-A negative number with an exponent needs an equals sign: --dst-scale=-1e-3. {NUMBERS}
 
 {FILES}
 examples:
@@ -92,7 +88,7 @@ Pillow have.
 --mode nearest takes every element type; the others take f32, f16, bf16, f8 and integers of 8, 16 and 32 bits. The
 result goes through the scales and zero points of `restride reorder`, which may differ along --axis of OUT, and is
 rounded once, to the type of --to. --layout may permute the axes of OUT; the other options name the axes of IN. A number
-with a point is the decimal number that it shows: 0.1 is a tenth. {NUMBERS}
+with a point is the decimal number that it shows: 0.1 is a tenth.
 
 {FILES}
 examples:

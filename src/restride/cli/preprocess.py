@@ -12,7 +12,7 @@ import numpy as np
 
 from restride.cli import options
 from restride.cli.files import Array, format_of, read_array, require_file, require_writable, write_array
-from restride.cli.operate import NUMBERS, print_time
+from restride.cli.operate import print_time
 from restride.cli.parser import Commands, add_command, add_device_options, open_device
 from restride.cli.process import Exit, UsageError
 from restride.errors import DescriptorError, UnsupportedError
@@ -23,14 +23,14 @@ from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.device import Device
 from restride.tensor.images import IMAGES
 
-_PREPROCESS = f"""\
+_PREPROCESS = """\
 Makes one batch for a network from image files, in the order given: resized, normalized, converted and laid out by the
 recipe of --preset, which other options may change, or by --sizes and the options below it. docs/preprocess.md explains
 each argument, and says which pipelines the presets are.
 
 .png and .jpg files are read as RGB and turned as their EXIF says; gray is repeated three times, alpha is dropped. A
 .npy file is read as it is: [rows, columns, channels], a batch of such images, or frames of --input nv12 of sizes
-[3/2 rows, columns]. With --letterbox, the place of each image in its result is printed. {NUMBERS}
+[3/2 rows, columns]. With --letterbox, the place of each image in its result is printed.
 
 examples:
   restride preprocess --preset imagenet *.jpg -o batch.npy

@@ -12,7 +12,7 @@ from typing import Any
 
 from restride.cli import options
 from restride.cli.files import mapped_array, named_errors, require_file
-from restride.cli.operate import NUMBERS, print_time
+from restride.cli.operate import print_time
 from restride.cli.parser import Commands, add_command, add_device_options, open_device
 from restride.cli.process import Exit, UsageError, in_options, tell
 from restride.errors import RestrideError
@@ -20,7 +20,7 @@ from restride.stream.files import arrays_in
 from restride.stream.tiff import series_in
 from restride.weights import MODES
 
-_PYRAMID = f"""\
+_PYRAMID = """\
 Writes IN and ever smaller versions of it as a group of OME-Zarr 0.5 (Zarr 3), which viewers open. Files may be larger
 than memory. Called again with the same IN and options after an interruption, it goes on. docs/scale.md says what is
 written.
@@ -29,7 +29,7 @@ IN is .npy, .tif (its first series), .h5 or .zarr. An array inside the last two 
 volume.h5/raw or image.zarr/0, unless it is the only one. --axes names the axes of IN with the letters t, c, z, y and x;
 by default they are those that IN states, with its pixel sizes (TIFF, OME-TIFF, ImageJ, Zarr, OME-Zarr, HDF5), otherwise
 yx, zyx, czyx or tczyx by their number. Pages of a TIFF that says nothing about them are z, and samples are c. OUT has
-the axes in the order tczyx. y and x shrink by --factor, z by --z-factor, t and c never. {NUMBERS}
+the axes in the order tczyx. y and x shrink by --factor, z by --z-factor, t and c never.
 
 examples:
   restride pyramid volume.tif volume.ome.zarr --levels 4 --pixel-size 0.5 0.1 0.1 --unit micrometer
