@@ -5,12 +5,16 @@ import re
 import shlex
 import subprocess
 import sys
+from inspect import signature
 
 import numpy as np
 import pytest
 
-from restride.cli import command_modules, main
+from restride.arithmetic import ROUNDINGS
+from restride.cli import command_modules, main, operations
 from restride.cli.parser import SUMMARIES, missing_commands, parse
+from restride.weights import COORDINATES, POLICIES
+from restride.weights.like import LIBRARIES
 
 
 def with_commands(parser):
@@ -83,6 +87,34 @@ def test_an_example_that_is_too_long_goes_on_between_options(help_of):
 def test_prose_is_filled_and_formulas_stay(help_of):
     text = help_of("restride reorder", 80)
     assert "\n    (src_scale * (IN - src_zero_point)) / dst_scale + dst_zero_point\n" in text
+
+
+NOT_OPTIONS = {
+    "x", "frame", "boxes", "out",  # files, and --box
+    "images", "source_sizes",  # of batches and parts, which no file is
+    "sum_scale", "group_sizes", "post_ops",  # no word of the command line says them yet
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", operations.COMMANDS, ids=lambda command: command.name)
+def test_every_argument_of_an_operation_is_an_option_with_its_words_and_default(command):
+    options = {action.dest: action for action in PARSERS[f"restride {command.name}"]._actions}
+    arguments = signature(command.function).parameters
+    assert arguments.keys() - options.keys() <= NOT_OPTIONS
+    for name in arguments.keys() & {name for rows in command.groups.values() for name in rows}:
+        assert options[name].default is None, "the function's own holds"
+        default = arguments[name].default
+        if isinstance(default, str | float) and not isinstance(default, bool):
+            assert f"(default: {default})" in options[name].help
+
+
+def test_words_of_arguments_are_choices():
+    choices = {action.dest: action.choices for action in PARSERS["restride resample"]._actions}
+    assert choices["coordinates"] == list(COORDINATES)
+    assert choices["like"] == list(LIBRARIES)
+    assert choices["keep_aspect_ratio_policy"] == list(POLICIES)
+    assert choices["rounding"] == list(ROUNDINGS)
+    assert choices["mode"] is choices["layout"] is choices["dtype"] is None
 
 
 SEVERAL = [

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.cli import crop, main, preprocess, yuv
+from restride.cli import main, operations, preprocess
 from restride.cli.files import read_array, write_array
 
 RNG = np.random.default_rng(13)
@@ -314,7 +314,7 @@ def test_what_preprocess_refuses(arguments, message, tmp_path, restride):
 
 def examples():
     """The command lines that the helps show."""
-    texts = (crop._CROP, yuv._YUV, preprocess._PREPROCESS)
+    texts = (operations._CROP, operations._YUV, preprocess._PREPROCESS)
     return [line.strip() for text in texts for line in text.splitlines() if line.startswith("  restride ")]
 
 
