@@ -12,6 +12,7 @@ import pytest
 
 from restride.arithmetic import ROUNDINGS
 from restride.cli import command_modules, main, operations
+from restride.cli.options import element_type, given, number, part_of_axis
 from restride.cli.parser import SUMMARIES, missing_commands, parse
 from restride.weights import COORDINATES, POLICIES
 from restride.weights.like import LIBRARIES
@@ -106,6 +107,30 @@ def test_every_argument_of_an_operation_is_an_option_with_its_words_and_default(
         default = arguments[name].default
         if isinstance(default, str | float) and not isinstance(default, bool):
             assert f"(default: {default})" in options[name].help
+
+
+def options_of_arguments():
+    """A command line with an option for an argument alone, the argument, and its value."""
+    samples = {int: "3", number: "-1.5e2", element_type: "f16", part_of_axis: "1:", None: "text"}
+    files = {"restride preprocess": ["a.jpg", "-o", "b.npy"], "restride pyramid": ["a.npy", "b.zarr"]}
+    for program, parser in PARSERS.items():
+        names = parser.get_default("arguments") or []
+        for action in (action for action in parser._actions if action.dest in names):
+            needed = ["--sizes", "3", "3"] if program == "restride crop" and action.dest != "sizes" else []
+            word = list(action.choices)[-1] if action.choices else samples[action.type]
+            count = {None: 1, 0: 0}.get(action.nargs, 2)
+            values = [action.type(word) if action.type else word] * count
+            value = action.const if count == 0 else values[0] if action.nargs is None else values
+            value = [value] if type(action).__name__ == "_AppendAction" else value
+            words = [*program.split()[1:], *files.get(program, ["a.npy", "b.npy"]), *needed]
+            yield [*words, action.option_strings[0], *[word] * count], action.dest, value
+
+
+@pytest.mark.parametrize(("words", "name", "value"), list(options_of_arguments()))
+def test_an_option_is_the_argument_of_its_name_and_an_absent_one_is_none(words, name, value):
+    options = given(parse(command_modules(), words))
+    assert options.pop(name) == value
+    assert options.keys() <= {"sizes"}
 
 
 def test_words_of_arguments_are_choices():

@@ -213,14 +213,14 @@ class Parser(argparse.ArgumentParser):
                 others.append(words.pop(0))
                 continue
             several.append(words.pop(0))
-            while words and not self._is_option(words[0]) and not self._ends(action, words[0]):
+            while words and not self._is_option(words[0]) and not self._ends_values(action, words[0]):
                 several.append(words.pop(0))
         return [*others, *several, *words]
 
     def _is_option(self, word: str) -> bool:
         return word.startswith("-") and not self._negative_number_matcher.match(word)
 
-    def _ends(self, action: argparse.Action, word: str) -> bool:
+    def _ends_values(self, action: argparse.Action, word: str) -> bool:
         """True for an index, or a name with an ending, that is no value of an option."""
         if not re.match(r"\[|.*\.[A-Za-z]", word):
             return False
