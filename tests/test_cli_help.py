@@ -16,6 +16,7 @@ from restride.cli.options import element_type, given, number, part_of_axis
 from restride.cli.parser import SUMMARIES, missing_commands, parse
 from restride.weights import COORDINATES, POLICIES
 from restride.weights.like import LIBRARIES
+from restride_conformance.case import OPERATIONS
 
 
 def with_commands(parser):
@@ -109,6 +110,20 @@ def test_every_argument_of_an_operation_is_an_option_with_its_words_and_default(
             assert f"(default: {default})" in options[name].help
 
 
+NOT_WORDS = {
+    "x", "frame", "layout", "dtype",  # the descriptors of the line
+    "source_sizes",  # of parts, which tests of windows make
+    "mean", "std",  # scales and zero points by another name
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", operations.COMMANDS, ids=lambda command: command.name)
+def test_every_argument_of_an_operation_is_a_word_of_case_lines(command):
+    words = OPERATIONS[{"crop": "crop_resize", "yuv": "yuv_to_rgb"}.get(command.name, command.name)].named
+    left_out = {"sizes"} if command.name == "crop" else {"output_sizes"}  # those of the destination
+    assert signature(command.function).parameters.keys() - words.keys() <= NOT_WORDS | left_out
+
+
 def options_of_arguments():
     """A command line with an option for an argument alone, the argument, and its value."""
     samples = {int: "3", number: "-1.5e2", element_type: "f16", part_of_axis: "1:", None: "text"}
@@ -186,6 +201,9 @@ def test_an_index_may_follow_the_values_of_an_option():
         ("resample a.npy b.npy --to flaot32", "numpy names. Did you mean 'float32'?"),
         ("preprocess a.jpg -o b.npy --preset imagnet", "Did you mean 'imagenet'?"),
         ("yuv a.npy b.npy --format nv122", "Did you mean 'nv12'?"),
+        ("yuv a.npy b.npy --like pilow", "(choose from opencv) (see"),
+        ("test --mode prf", "Did you mean 'perf'?"),
+        ("test --mode linaer", "perf, list) (see"),
         ("test --validate snyc", "Did you mean 'sync'?"),
         ("test smoke --list --op resampel", "Did you mean 'resample'?"),
         ("resample a.npy b.npy --zzz", "unrecognized arguments: --zzz (see `restride resample --help`)"),

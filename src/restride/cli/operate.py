@@ -39,9 +39,9 @@ class Operation(NamedTuple):
 class FileCommand(NamedTuple):
     """A command from IN to OUT.
 
-    function: of ``restride``; ``restride.reference`` has one of the same name. groups: the options
-    of its arguments, for ``add_options``.
-    operation: the operation that the options ask for.
+    function: of ``restride``; ``restride.reference`` has one of the same name.
+    groups: the options of its arguments, as ``add_options`` takes them.
+    operation: makes the operation that the options ask for.
     """
 
     name: str

@@ -95,26 +95,26 @@ _TYPES: tuple[tuple[Any, dict[str, Any]], ...] = (
     (float, {"type": number, "metavar": "N"}),
     (Any, {"type": number, "metavar": "N"}),
 )
-"""For types of arguments, and of the members of arguments, what argparse is told; the first that fits."""
-
+"""The settings of ``add_argument`` by the type of an argument, or of its members; the first row that fits is taken."""
 
 Rows = Mapping[str, str | dict[str, Any]]
-"""Options by the names of their arguments: the help; or with it, as ``help``, settings of ``add_argument`` in place of
-those that follow from the type of the argument, as ``flag`` the option's name where it is not the argument's, and as
-``kind`` the type where no function has the argument.
+"""Options by the names of their arguments. A row is the help; or a dictionary of the help and settings of
+``add_argument``, which replace those that follow from the type of the argument. In it ``flag`` is the option's name
+where it is not that of the argument, and ``kind`` the type where no function has the argument.
 """
 
 
 def add_options(
     parser: argparse.ArgumentParser, function: Callable[..., Any] | None, groups: Mapping[str, Rows]
 ) -> None:
-    """Add options for arguments of ``function``; their types, choices and defaults are those of the arguments.
-
-    None: a function that may not be installed, so that the rows say the types.
+    """Add options for arguments of ``function``, with the types, the words and the defaults of the arguments.
 
     An option that is not given is None, so that the function's own default holds.
 
-    groups: the options by the heading of their group; "" has none.
+    Args:
+        parser: of a command.
+        function: None where its package may not be installed; then the rows say the types.
+        groups: the options by the heading of their group; "" has none.
     """
     parameters, hints = ({}, {}) if function is None else (signature(function).parameters, _hints(function))
     for heading, rows in groups.items():

@@ -240,7 +240,8 @@ class Parser(argparse.ArgumentParser):
         else:
             from restride.weights import word_elsewhere  # on use, because an overview imports nothing of the library
 
-            hint = word_elsewhere(action.dest, value) or did_you_mean(value, known)
+            hint = word_elsewhere(action.dest, value)  # "mode" and "like" of some commands have other words
+            hint = hint if any(repr(word) in hint for word in known) else did_you_mean(value, known)
         raise argparse.ArgumentError(action, f"invalid choice: {value!r} (choose from {', '.join(known)}){hint}")
 
 
