@@ -23,7 +23,7 @@ from restride.ops.letterbox import Letterboxed
 from restride.ops.reorder import reorder, strided_slice
 from restride.ops.resample import resample, resolve
 from restride.ops.yuv import sizes_of_rgb, yuv_to_rgb
-from restride.plan.yuv import FORMATS, MATRICES, checked
+from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.images import IMAGES
 from restride.weights import Request
 
@@ -260,9 +260,6 @@ def _described(options: argparse.Namespace) -> str:
 
 
 def _yuv(options: argparse.Namespace, file: FileContent) -> Operation:
-    colours = {"format": "nv12", "matrix": "bt601", "full_range": False, "like": None, **given(options)}
-    colours.pop("layout", None)
-    checked(**colours)
     return call(options, file, TensorDesc("u8", sizes_of_rgb(file.desc)), {})
 
 

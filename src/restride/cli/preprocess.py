@@ -28,8 +28,9 @@ recipe of --preset, which other options may change, or by --sizes and the option
 each argument, and says which pipelines the presets are.
 
 .png and .jpg files are read as RGB and turned as their EXIF says; gray is repeated three times, alpha is dropped. A
-.npy file is read as it is: [rows, columns, channels], a batch of such images, or frames of --input nv12 of sizes
-[3/2 rows, columns]. With --letterbox, the place of each image in its result is printed.
+.npy file is read as it is: [rows, columns, channels], a batch of such images, or frames of --input nv12 of sizes [3/2
+rows, columns]. With --letterbox, the place of each image in its result is printed. Files may stand before or after
+options.
 
 examples:
   restride preprocess --preset imagenet *.jpg -o batch.npy

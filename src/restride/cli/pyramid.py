@@ -27,7 +27,8 @@ IN is .npy, .tif (its first series), .h5 or .zarr. An array inside the last two 
 volume.h5/raw or image.zarr/0, unless it is the only one. --axes names the axes of IN with the letters t, c, z, y and x;
 by default they are those that IN states, with its pixel sizes (TIFF, OME-TIFF, ImageJ, Zarr, OME-Zarr, HDF5), otherwise
 yx, zyx, czyx or tczyx by their number. Pages of a TIFF that says nothing about them are z, and samples are c. OUT has
-the axes in the order tczyx. y and x shrink by --factor, z by --z-factor, t and c never.
+the axes in the order tczyx. y and x shrink by --factor, z by --z-factor, t and c never. Files may stand before or after
+options.
 
 examples:
   restride pyramid volume.tif volume.ome.zarr --levels 4 --pixel-size 0.5 0.1 0.1 --unit micrometer
