@@ -39,7 +39,7 @@ import restride as rs
 from restride import reference
 from restride.arguments import integer
 from restride.dtypes import DTYPES, DType
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, did_you_mean
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout
 from restride.tensor.tensor import Tensor
@@ -86,7 +86,8 @@ class Case:
     def __post_init__(self) -> None:
         """Read the parameters, put them into the order of the operation and drop those that equal their defaults."""
         if self.op not in OPERATIONS:
-            raise DescriptorError(f"operation {self.op!r} is unknown; known: {', '.join(OPERATIONS)}")
+            hint = did_you_mean(self.op, OPERATIONS)
+            raise DescriptorError(f"operation {self.op!r} is unknown; known: {', '.join(OPERATIONS)}{hint}")
         if self.operation.keeps_type and self.src.dtype != self.dst.dtype:
             raise DescriptorError(
                 f"source {self.src} and destination {self.dst} of a {self.op} must have the same element type"
@@ -109,7 +110,8 @@ class Case:
                 raise DescriptorError(f"{self.op} needs {name}=...")
         if unread:
             known = ", ".join([*self.operation.named, "seed"])
-            raise DescriptorError(f"{self.op} has no parameter {', '.join(unread)}; it has {known}")
+            hint = did_you_mean(next(iter(unread)), self.operation.named)
+            raise DescriptorError(f"{self.op} has no parameter {', '.join(unread)}; it has {known}{hint}")
         object.__setattr__(self, "parameters", tuple(written))
         if self.takes("mode") and self.takes("like"):
             OneOf("mode", *(MODES if self["like"] is None else LIBRARIES[self.word("like")].modes))(self.word("mode"))

@@ -334,19 +334,6 @@ def test_slice_of_a_bin_file_is_packed(tmp_path, restride):
 
 
 @pytest.mark.usefixtures("vulkan_device")
-def test_resample_of_a_bin_file_keeps_its_blocks(tmp_path, restride):
-    array = elements_of(CHANNELS_20)
-    (tmp_path / "x.bin").write_bytes(rs.reference.to_buffer(array, rs.TensorDesc.parse(CHANNELS_20)).tobytes())
-    nearest = ("--sizes", 6, 4, "--mode", "nearest", "--check")
-    code, out, _ = restride("resample", "x.bin", "y.bin", "--desc", CHANNELS_20, *nearest)
-    assert code == 0
-    larger = rs.TensorDesc.parse("f32[2,20,6,4]:nChw16c")
-    assert out.splitlines()[-1] == f"y.bin: {larger}, {larger.nbytes} bytes"
-    expected = rs.reference.to_buffer(rs.reference.resample(array, (6, 4), mode="nearest"), larger)
-    assert (tmp_path / "y.bin").read_bytes() == expected.tobytes()
-
-
-@pytest.mark.usefixtures("vulkan_device")
 def test_only_files_in_logical_order_get_the_note(tmp_path, restride):
     write_array(tmp_path / "x.npy", elements_of(CHANNELS_20))
     assert "changes memory only" in restride("reorder", "x.npy", "y.npy", "--layout", "nChw16c")[2][0]

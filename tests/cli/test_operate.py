@@ -110,17 +110,6 @@ def test_resample(x, runtime, tmp_path):
     assert np.array_equal(y, rs.reference.resample(x, (5,), axes=(0,), mode="nearest"))
 
 
-def test_image_is_resized_along_height_and_width(runtime, tmp_path):
-    image_module = pytest.importorskip("PIL.Image")
-    pixels = np.random.default_rng(2).integers(0, 256, (20, 30, 3), np.uint8)
-    image_module.fromarray(pixels).save(tmp_path / "x.png")
-    arguments = ("resample", tmp_path / "x.png", tmp_path / "y.png", "--sizes", 8, 12, "--check", "--runtime", runtime)
-    assert main(list(map(str, arguments))) == 0
-    answer = rs.reference.resample(pixels, (8, 12), axes=(0, 1))
-    result = np.asarray(image_module.open(tmp_path / "y.png"))
-    assert np.abs(result.astype(int) - answer.astype(int)).max() <= 1
-
-
 def test_narrow_floats_go_through(runtime, tmp_path):
     array = np.arange(12, dtype=np.uint16).reshape(3, 4) * 5000
     np.save(tmp_path / "x.npy", array.view("V2"))
@@ -133,14 +122,32 @@ def test_input_may_be_the_output(x, runtime, tmp_path):
     assert np.array_equal(operate(tmp_path, "slice", "[0]", "--runtime", runtime, output="x.npy"), x[0])
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "resample --sizes 4 5 --mode nearest",  # bits
+        "resample --sizes 4 5",  # sums within limits
+        "reorder --src-scale 0.5",  # f32 steps
+        "crop --sizes 4 5 --mean 0.5",
+        "slice [:,::2]",
+    ],
+)
 @pytest.mark.usefixtures("x")
-def test_failed_check_exits_1_and_writes_nothing(runtime, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(rs.reference, "reorder", lambda array, _: array.transpose(0, 2, 3, 1) + 1)
-    arguments = ("reorder", tmp_path / "x.npy", tmp_path / "y.npy", "--layout", "NCHW->NHWC", "--check")
-    assert main([*map(str, arguments), "--runtime", runtime]) == 1
+def test_check_tells_one_wrong_element(words, runtime, tmp_path, capsys, monkeypatch):
+    honest = rs.Tensor.numpy
+
+    def damaged(tensor):
+        array = honest(tensor)
+        array.reshape(-1)[5] += np.float32(1)
+        return array
+
+    monkeypatch.setattr(rs.Tensor, "numpy", damaged)
+    command, *options = words.split()
+    files = [str(tmp_path / "x.npy"), str(tmp_path / "y.npy")]
+    assert main([command, *files, *options, "--check", "--runtime", runtime]) == 1
     printed = capsys.readouterr()
-    assert "FAILED, 288 of 288 elements are wrong" in printed.out
-    assert "is not written" in printed.err
+    assert "FAILED, 1 of " in printed.out
+    assert printed.err.endswith("y.npy is not written\n")
     assert not (tmp_path / "y.npy").exists()
 
 
@@ -161,24 +168,16 @@ def test_failed_check_exits_1_and_writes_nothing(runtime, tmp_path, capsys, monk
         (("slice", "x.npy", "y.npy", "[__import__('os')]"), "items are integers"),
         (("slice", "x.npy", "y.npy", "[::2", "--check"), "one bracket of two"),
         (("slice", "x.npy", "y.npy", "--offsets", "a", "--sizes", "1"), "invalid int value: 'a'"),
-        (("slice", "x.npy", "y.npy", *WINDOW_4_TO_9), r"window [4, 9) exceeds size 8"),
-        (("slice", "x.npy", "y.npy", "--offsets", "0", "--sizes", "1"), "one value per axis"),
         (("reorder", "x.npy", "y.npy"), "required: --layout"),
         (("reorder", "x.npy", "y.npy", "--layout", "NWHQ"), "unknown layout 'NWHQ'"),
-        (("reorder", "x.npy", "y.npy", "--layout", "NCHW->NHW"), "one letter per axis"),
-        (("reorder", "x.npy", "y.npy", "--layout", "f32[2,3]"), "must have the sizes"),
         (("resample", "x.npy", "y.npy"), "one of these is required: --sizes, --scales"),
         (("resample", "x.npy", "y.npy", "--sizes", "0.5"), "invalid int value: '0.5'"),
         (("resample", "x.npy", "y.npy", "--sizes", "-4"), "-4"),
-        (("resample", "x.npy", "y.npy", "--sizes", "4", "--axes", "9"), "axis 9"),
-        (("resample", "x.npy", "y.npy", "--sizes", "4", "--mode", "lanczos"), "invalid choice: 'lanczos'"),
         (("resample", "x.npy", "y.npy", "--sizes", "4", "--timeout", "0"), "'0' is no time limit"),
-        (("resample", "x.npy", "y.npy", "--sizes", "4", "--runtime", "metal"), "invalid choice: 'metal'"),
         (("resample", "x.npy", "y.gif", "--sizes", "4"), "must end in .npy"),
         (("resample", "x.txt", "y.npy", "--sizes", "4"), "must end in .npy"),
         (("resample", "none.npy", "y.npy", "--sizes", "4"), "no such file"),
         (("resample", "x.npy", "none/y.npy", "--sizes", "4"), "no such folder"),
-        (("resample", "x.npy", "y.npy", "--sizes", "4", "--dtype", "float33"), "unknown element type 'float33'"),
         (("resample", "x.npy", "y.npy", "--sizes", "4", "--dtype", "f64"), "--dtype f64 has 8 bytes"),
         (("demo", "none.jpg"), "no such file"),
     ],
@@ -216,12 +215,6 @@ def test_an_image_that_cannot_be_is_refused_before_a_device_opens(arguments, mes
     code, line = refused(capsys, *arguments)
     assert code == 2
     assert message in line
-
-
-def test_errors_are_one_line(tmp_path, capsys):
-    code, line = refused(capsys, "slice", tmp_path / "none.npy", tmp_path / "y.npy", "[0]")
-    assert code == 2
-    assert str(tmp_path / "none.npy") in line
 
 
 @pytest.mark.parametrize(
@@ -501,12 +494,9 @@ def test_an_overview_imports_nothing_of_the_library(word, capsys):
     assert capsys.readouterr().out == done.stdout
 
 
-def test_version_and_help(capsys):
+def test_version(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"restride {rs.__version__}\n"
-    for command in ("devices", "doctor", "slice", "reorder", "resample", "demo"):
-        assert main([command, "--help"]) == 0
-        assert "exit codes" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("vulkan_device")
