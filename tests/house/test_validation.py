@@ -46,7 +46,6 @@ DEVICE_TESTS = (
     "ops/test_resample.py",
     "house/test_bad_input.py",
     "house/test_large.py",
-    "house/test_properties.py",
 )
 
 

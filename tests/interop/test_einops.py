@@ -10,6 +10,7 @@ import einops
 import numpy as np
 import pytest
 from support.einops_patterns import COPIES, IMAGES, PERMUTATIONS, lengths_of
+from support.process import captured
 from support.tensors import Costs, assert_equal
 
 import restride as rs
@@ -95,7 +96,7 @@ for ours, theirs in (
 
 @pytest.mark.usefixtures("vulkan_device")
 def test_the_array_api_of_einops_needs_no_backend():
-    done = subprocess.run([sys.executable, "-c", ARRAY_API], capture_output=True, text=True, check=False)
+    done = captured([sys.executable, "-c", ARRAY_API])
     assert done.returncode == 0, done.stderr
 
 
@@ -197,5 +198,5 @@ getattr(tests, name)()
 @pytest.mark.parametrize("name", OWN_TESTS)
 def test_einops_own_tests_pass(name, monkeypatch):
     monkeypatch.setenv("EINOPS_TEST_BACKENDS", "numpy")
-    done = subprocess.run([sys.executable, "-c", OWN, name], capture_output=True, text=True, check=False)
+    done = captured([sys.executable, "-c", OWN, name])
     assert done.returncode == 0, done.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import itertools
 import os
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.judges import judge
+from support.process import captured
 from support.stated_sources import (
     NUMBERS,
     _closes,
@@ -347,7 +347,7 @@ def test_a_missing_codec_is_named_before_anything_is_written(tmp_path: Path, com
     )
     command = [sys.executable, "-W", "ignore", "-c", program, "pyramid", "image.tif", "out.zarr", "--levels", "2"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    done = captured(command, cwd=tmp_path, env=environment)
     assert done.returncode == 2
     assert "image.tif cannot be read: " in done.stderr
     assert ": pip install 'restride[ome]'" in done.stderr

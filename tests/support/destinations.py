@@ -9,7 +9,8 @@ import restride as rs
 POISON = 0xA5
 
 
-def poisoned(desc: rs.TensorDesc, device: rs.Device) -> rs.Tensor:
+def poisoned(desc: rs.TensorDesc | str, device: rs.Device) -> rs.Tensor:
+    desc = rs.TensorDesc.parse(desc) if isinstance(desc, str) else desc
     return rs.from_buffer(np.full(desc.nbytes + 16, POISON, np.uint8), desc, device)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.process import captured
 from support.sampled import sample
 from twin.axes import kernel_types
 
@@ -689,7 +690,7 @@ def test_the_command_says_what_it_does_meanwhile(capsys):
 def audit(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, whose loader has not looked for drivers yet."""
     command = [sys.executable, "-m", "restride", "audit", "--small", "-k", "nearest", *options]
-    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    return captured(command, env=os.environ | environment)
 
 
 def test_without_a_device_the_kernels_can_still_be_compiled():

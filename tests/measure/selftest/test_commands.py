@@ -7,13 +7,13 @@ import os
 import platform
 import re
 import socket
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from support.devices import open_device
+from support.process import captured
 
 from restride.cli import main
 from restride.cli.process import Exit
@@ -117,7 +117,7 @@ def whole(tmp_path_factory):
         str(folder / "here.json"),
     ]
     environment = {**os.environ, FOLDER_VARIABLE: str(kept)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = captured(command, env=environment, timeout=300)
     assert not kept.exists(), "what was measured is kept"
     return folder, json.loads((folder / "here.json").read_text()), done
 
@@ -323,7 +323,7 @@ def test_a_busy_machine_is_named_before_the_first_part(tmp_path, monkeypatch, ca
 def test_without_a_driver_the_files_say_so(tmp_path):
     environment = {**os.environ, "VK_DRIVER_FILES": "/nowhere/x.json", "VK_ICD_FILENAMES": "/nowhere/x.json"}
     command = [sys.executable, "-m", "restride", "selftest", "--out", str(tmp_path / "out.json")]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = captured(command, env=environment, timeout=300)
     assert done.returncode == Exit.NO_DEVICE
     record = json.loads((tmp_path / "out.json").read_text())
     assert record["device"] is None
