@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.devices import open_device
@@ -26,6 +27,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+
+LAB = Path(__file__).parent / "lab"
 
 # The user's own tuning is no matter of the tests; those about it name a folder.
 os.environ["RESTRIDE_CHOICES"] = ""
@@ -58,6 +61,13 @@ def browser() -> Iterator[object]:
         opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield opened
         opened.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of restride-lab, which `make test` leaves to `make check`."""
+    for item in items:
+        if LAB in item.path.parents:
+            item.add_marker("lab")
 
 
 def pytest_collection_finish() -> None:

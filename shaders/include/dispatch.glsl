@@ -48,11 +48,12 @@ layout(push_constant) uniform Dispatch {
     uint src_pair_lane, dst_pair_lane;  // pairs from element to element of a four
     uint plane_stride;  // destination elements from plane to plane
     uint src_pair_plane, dst_pair_plane;  // pairs from plane to plane
-#else
-    uint unused_12, unused_13, unused_14, unused_15, unused_16;
 #endif
     uint post_ops;  // index in `pairs` of the two numbers of the first post-op
     uint shifts;    // see FIXED in taps.glsl; otherwise 0
+#endif
+#ifdef PUSHED_AXES
+    uint axes[5 * PUSHED_AXES];  // the innermost axes, see axes.glsl
 #endif
 } dispatch;
 

@@ -159,8 +159,9 @@ def require_listed(function: Callable[..., Any], arguments: Mapping[str, object]
     Raises:
         TypeError: an unexpected keyword argument; the message has the nearest name, if there is one.
     """
-    listed = function.__signature__.parameters  # type: ignore[attr-defined] # made by list_arguments
-    if arguments.keys() <= listed.keys():
+    parameters = function.__signature__.parameters  # type: ignore[attr-defined] # made by list_arguments
+    listed = {name for name, each in parameters.items() if each.kind is not Parameter.VAR_POSITIONAL}
+    if arguments.keys() <= listed:
         return
     from difflib import get_close_matches
 

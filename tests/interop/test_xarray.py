@@ -438,6 +438,12 @@ def test_errors_say_what_is_wrong(named, message):
 
 
 @pytest.mark.usefixtures("vulkan_device")
+def test_a_refused_argument_that_is_none_is_not_there():
+    image = photo().drop_vars("place")
+    assert rs.xarray.resample(image, {"y": 6}, window=None, out=None).identical(rs.xarray.resample(image, {"y": 6}))
+
+
+@pytest.mark.usefixtures("vulkan_device")
 def test_means_come_home():
     """xarray asks the element type for its kind, and numpy for the rest."""
     assert_equal(labelled(rs.asarray(X)).mean("h").values, X.mean(1))

@@ -9,7 +9,7 @@ from support.sampled import sample
 
 import restride as rs
 from restride.dtypes import as_dtype
-from restride.kernel import Limits
+from restride.kernel import Choices, Limits
 from restride.ops.crop_resize import _crop_plan
 from restride.ops.images import Images
 from restride.plan import boxes as plan_of_boxes
@@ -215,6 +215,17 @@ def test_columns_that_share_bytes_with_channels(vulkan_device, like, mode):
             rs.crop_resize(each, [(0, 0, 4, 4)], sizes, axes=(0, 1), like=like, mode=mode) for each in (x, packed)
         )
         np.testing.assert_array_equal(made.numpy(), right.numpy())
+
+
+@pytest.mark.parametrize(("kind", "rows"), [("cpu", 4), ("discrete", 1)])
+def test_a_gpu_makes_one_row_of_pixels_at_a_time(kind, rows):
+    """The sums that are kept from row to row take more registers than let a GPU hide the latency of loads."""
+    limits = Limits(choices=Choices.usual(kind))
+    source, boxes = Images((rs.TensorDesc("u8", (300, 300, 3)),), (0, 1)), [(0, 0, 300, 300)] * 64
+    plan = _crop_plan(source, None, limits, boxes=boxes, sizes=(224, 224), images=None, mode="linear")
+    ((_, steps),) = plan.starts
+    kernels = [kernel for step in steps.steps for kernel in step.kernels()]
+    assert {(kernel.shader, kernel.constant("ROWS")) for kernel in kernels} == {("crop_pixels", rows)}
 
 
 @pytest.mark.parametrize("like", [None, "opencv"])

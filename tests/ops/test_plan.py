@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import restride as rs
 from restride.compat.pil import Resampling
 from restride.ops.plan import cached, key_of
+from restride.weights import Request, resizing
 
 CASES: list[tuple[Any, Any, str, tuple[Any, ...], dict[str, Any]]] = [
     (rs.plan_reorder, rs.reorder, "f32[3,5]", ("AB->BA",), {}),
@@ -100,10 +102,27 @@ def test_unknown_arguments_of_a_plan_are_those_of_its_operation(vulkan_device: r
         rs.plan_resample("f32[3,5]", None, (2, 2), alias=True, device=vulkan_device)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "named", "message"),
+    [
+        ((None, None, "u8", *[None] * 6, "nearest_even", True, None), {}, "too many positional"),
+        ((None, None, "u8", 2.0), {"src_scale": 3.0}, "multiple values for argument 'src_scale'"),
+        ((), {"numbers": 3}, "unexpected keyword argument 'numbers'"),
+    ],
+)
+def test_a_plan_takes_no_more_by_position_than_its_operation(arguments, named, message) -> None:
+    with pytest.raises(TypeError, match=message):
+        rs.plan_reorder("f32[3]", *arguments, **named)
+
+
 # --- what is remembered
 
 
+ONE_ROW = resizing((4,), Request((2,)))
+
 DIFFERENT = [
+    ONE_ROW,
+    replace(ONE_ROW, fill=-0.0),
     0,
     0.0,
     -0.0,

@@ -289,6 +289,7 @@ def test_an_empty_window(device):
 @pytest.mark.parametrize(("window", "message"), [
     ([slice(0, 2)], r"window has 1 slices where these axes need 2, for f32\[2,6,8\]"),
     ([None, None, None], "window has 3 slices where these axes need 2"),
+    (5, "window must have a slice for each axis, got 5"),
     (slice(0, 2), "window has 1 slices where these axes need 2"),
     ([slice(0, 4, 2), None], r"window\[0\] must be a slice without a step, got slice\(0, 4, 2\), for f32"),
     ([None, 3], r"window\[1\] must be a slice without a step, got 3"),

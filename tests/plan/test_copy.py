@@ -21,6 +21,7 @@ from restride.layout.equation import shared_offset
 from restride.plan.copy import copy_kernels
 from restride.plan.problem import Axis, multiply_shift, simplify, table_words, widen
 from restride.plan.resample import Tables, resample_kernels, taps_fit
+from restride.plan.transpose import GROUP_BLOCKS
 from restride.reference import resample_limits
 from restride.weights import Request, Rows, resizing
 from restride_conformance.shader.part import SteeredLimits
@@ -175,6 +176,16 @@ def test_every_copy_of_words_can_be_left_to_one_kernel(src, dst, usual):
 def test_narrow_elements_go_in_whole_words_where_they_can(src, dst, shader):
     (kernel,) = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), ROOMY)
     assert kernel.shader == shader
+
+
+@pytest.mark.parametrize(("elements", "words"), [("neighbours", 4), ("apart", 2)])
+def test_a_gpu_transposes_bytes_in_half_blocks(elements, words):
+    limits = Limits(choices=Choices(elements, "registers"))
+    (kernel,) = copy_kernels(TensorDesc.parse("u8[1024,512]{1,0}"), TensorDesc.parse("u8[1024,512]{0,1}"), limits)
+    assert kernel.shader == "transpose_8_aligned"
+    assert kernel.constant("A_WORDS") == words
+    blocks = 1024 // (4 * words) * (512 // 16)
+    assert math.prod(kernel.groups) == blocks // GROUP_BLOCKS
 
 
 @pytest.mark.parametrize(

@@ -218,3 +218,8 @@ def test_the_reference_imports_nothing_that_it_judges() -> None:
                 part = (node.module or "").split(".")[1:2]
                 allowed = (["reference"], ["layout"], ["dtypes"], ["errors"], ["arguments"])
                 assert part in allowed, (path.name, node.module)
+
+
+def test_boxes_need_axes() -> None:
+    with pytest.raises(TypeError, match=r"crop_resize\(\) missing 1 required keyword-only argument: 'axes'"):
+        rs.reference.crop_resize(np.zeros((4, 4), np.uint8), [(0, 0, 4, 4)], (2, 2))  # type: ignore[call-arg] # it is it

@@ -45,13 +45,19 @@ def signed(word: int) -> int:
 
 
 def axes_of(kernel: KernelSpec, words: np.ndarray) -> list[TwinAxis]:
-    """The axes as load_axes of axes.glsl has them: as many as are compiled in, which are those of the header."""
+    """The axes as load_axes of axes.glsl has them: as many as are compiled in, which are those of the header.
+
+    Those in push constants are the same as in the buffer, where a kernel may take them from either.
+    """
     rank = kernel.constant("RANK")
     assert rank == words[0] <= MAX_AXES
+    places = interface_of(kernel.shader).pushed_axes
+    pushed = [kernel.pushed(name) for name in places]
     axes = []
     for k in range(rank):
         size, src, dst, table, *rest = (int(v) for v in words[8 + 12 * k : 20 + 12 * k])
         by_size, by_dst, slot, pairs = tuple(rest[:2]), tuple(rest[2:4]), rest[4], tuple(rest[5:7])
+        assert pushed[5 * k : 5 * k + 5] in ([], [size, src, dst, *by_size])
         axes.append(TwinAxis(size, signed(src), dst, table, slot & 3, slot >> 2, by_size, by_dst, pairs))
     return axes
 

@@ -129,7 +129,9 @@ def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarr
     itemsize = int(bits) // 8
     words_along_b = 4 if aligned else kernel.constant("B_WORDS")
     assert words_along_b in (4, max(itemsize // 4, 1))
-    blocks = (16 if aligned or itemsize >= 4 else 8) // itemsize, 4 * words_along_b // itemsize, 1
+    words_along_a = kernel.constant("A_WORDS") if aligned and itemsize == 1 else 4 if aligned or itemsize >= 4 else 2
+    assert words_along_a in (2, 4)
+    blocks = 4 * words_along_a // itemsize, 4 * words_along_b // itemsize, 1
     _blocks_once(kernel, sizes, blocks, group, (kernel.pushed("per_across"), kernel.pushed("per_along")))
     if aligned and kernel.constant("FULL"):
         assert np.prod(group) == 64

@@ -181,7 +181,7 @@ def refuse_out(arguments: Mapping[str, object], src: TensorDesc | str) -> None:
         DescriptorError: it is there.
     """
     if "out" in arguments:
-        raise DescriptorError(f"a plan has no out, for {src}: dst is the layout of it")
+        raise DescriptorError(f"a plan has no out, for {as_desc(src)}: dst is the layout of it")
 
 
 # The one cache of plans, keyed by the values of the arguments, if these cannot change.
@@ -266,7 +266,7 @@ def key_of(value: Any, levels: int = 6) -> Any:
     if kind is float:
         key = _bytes_of_float(value)
     elif kind in _IMMUTABLE or isinstance(value, _IMMUTABLE_BASES):
-        key = value
+        key = (value, _bytes_of_float(value.fill)) if kind is Resizing else value
     elif kind is dict or kind is slice:
         key = key_of((*value, *value.values()) if kind is dict else (value.start, value.stop, value.step), levels)
     elif (isinstance(value, np.generic) or kind is np.ndarray) and _is_small(value):

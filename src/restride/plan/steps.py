@@ -128,18 +128,18 @@ class Steps:
         self.copy(src, copy)
         return copy
 
-    def pad(self, src: Site, dst: Site, starts: Sequence[int], element: bytes) -> None:
-        """Bring ``src`` to the place of ``dst`` where it starts, and ``element``, of the same type, everywhere else.
+    def pad(self, src: Site, dst: Site, starts: Sequence[int], fill: bytes) -> None:
+        """Bring ``src`` to the place of ``dst`` where it starts, and ``fill``, an element, everywhere else.
 
         Both have strides and no padding of their own; where ``src`` does not, it is copied first.
         """
         if not src.desc.numel:
-            value = self.new(TensorDesc(dst.desc.dtype, ()), element)
+            value = self.new(TensorDesc(dst.desc.dtype, ()), fill)
             self.copy(Site(value.buffer, broadcast_to(value.desc, dst.desc.sizes)), dst)
             return
         if src.desc.strides is None:
             src = self.copied(src)
-        bits = int.from_bytes(element, "little")
+        bits = int.from_bytes(fill, "little")
         self.add(src, dst, partial(pad_kernels, src.desc, dst.desc, tuple(starts), bits, self.limits))
 
 

@@ -253,7 +253,8 @@ class WindowedChain:
         """The part of the source that a window of the result reads.
 
         Raises:
-            DescriptorError: the window is not one slice without a step for each axis, inside the result.
+            DescriptorError: the window is not a slice without a step, or None for all of it, for each axis, inside the
+                result.
         """
         return slices(self.windows(self.as_window(window))[0])
 

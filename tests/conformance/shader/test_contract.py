@@ -88,6 +88,8 @@ def test_words_of_an_axis():
     assert axis_rows(padded, 0)[8:] == [0, 2**32 - 2, 5, 0]
     loads = re.findall(r"(axis_\w+\[k\]) = parameters\[AXIS_ROW\(k\)(?: \+ (\d))?\];", text)
     assert loads == [(walk, ""), (divisors, "1"), (more, "2")]
+    pushed = re.findall(r"dispatch\.axes\[at(?: \+ (\d))?\]", text)
+    assert pushed == ["", "1", "2", "3", "4"]
 
 
 @pytest.mark.parametrize("path", sorted(SHADERS.rglob("*.comp")), ids=lambda path: path.name)
@@ -132,7 +134,8 @@ def test_the_manifest_has_the_names_that_another_reader_finds(module):
         pytest.skip("spirv-dis is not on the PATH: install spirv-tools")
     constants, push = spirv_names(load_module(module))
     given = interface_of(module)
-    assert (dict(given.constants), list(given.push)) == (constants, push)
+    named = list(dict.fromkeys(name.split("[")[0] for name in given.push))
+    assert (dict(given.constants), named) == (constants, push)
 
 
 @pytest.mark.parametrize("module", interfaces())
@@ -179,7 +182,7 @@ def test_the_readme_explains_every_constant_of_every_module_and_no_other():
 
 def test_every_name_of_a_push_constant_is_in_the_readme():
     page = (SHADERS / "README.md").read_text(encoding="utf-8")
-    names = {name for given in interfaces().values() for name in given.push if not name.startswith("unused")}
+    names = {name.split("[")[0] for given in interfaces().values() for name in given.push}
     assert [name for name in sorted(names) if f"`{name}`" not in page] == []
 
 
@@ -245,14 +248,14 @@ def test_tiles_of_a_transpose_through_shared_memory():
 
 def test_memory_that_a_group_of_short_rows_shares():
     file = "copy/short_rows.comp"
-    assert number(r"shared uint words\[(\d+)\];", file) == _SHARED_WORDS
+    assert number(r"shared uint cells\[(\d+)\];", file) == _SHARED_WORDS
     assert number(r"shared uint first_words\[(\d+)\];", file) == GROUP_SIZE
 
 
 def test_work_of_an_invocation_that_resamples():
     most_rows = max(map(int, CANDIDATES["rows"]))
     assert number(r"const uint MAX_ROWS = (\d+);", "resample/resample_fours.comp") == most_rows
-    assert number(r"const uint MOST_ROWS = (\d+);", "crop/crop_resize.comp") == plan_of_boxes.ROWS
+    assert number(r"const uint MAX_ROWS = (\d+);", "crop/crop_resize.comp") == plan_of_boxes.ROWS
     assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MOST_TAPS_OF_ROWS
     assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MOST_TAPS_OF_ROWS
     assert number(r"const uint MAX_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MOST_IN_RUN
@@ -294,6 +297,7 @@ def test_the_worked_numbers_of_the_readme():
     words = [[int.from_bytes(row[at : at + 4], "little") for at in range(0, 16, 4)] for row in rows]
     assert words[0] == [2, 0, 0, 0]
     assert [words[2], words[5]] == [[2, 3, 1, 0], [3, 1, 2, 0]]
+    assert kernel.push[5:] == (*words[2][:3], *words[3][:2], *words[5][:3], *words[6][:2], *[0] * 15)
     assert [case.src.offset_of((1, 1)), case.dst.offset_of((1, 1))] == [4, 3]
     # A division by 5, in the section on parameters.
     assert "For d = 5: 3435973837 and 2." in (SHADERS / "README.md").read_text(encoding="utf-8")
@@ -311,7 +315,7 @@ def test_a_module_may_be_named_without_its_width():
 
 @pytest.mark.parametrize("name", ["", "strided", "strided_copy_16", "Strided_copy", "../strided_copy_32", "copy" * 999])
 def test_an_unknown_module_is_refused_and_the_known_ones_listed(name):
-    with pytest.raises(DescriptorError, match="contract 1 has run_copy_32, run_copy_128, strided_copy_32"):
+    with pytest.raises(DescriptorError, match="contract 2 has run_copy_32, run_copy_128, strided_copy_32"):
         module_named(name)
 
 

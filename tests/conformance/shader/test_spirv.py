@@ -89,22 +89,22 @@ BROKEN = {
         "binding 0 of descriptor set 0 is no storage buffer",
     ),
     "push constants": (
-        KEEPS.replace(LINE, LINE + WORDS % "uint a, b, c, d, e, f;").replace("src[0];", "push.f;"),
-        "push constants of 24 bytes; the contract has 20, 5 words",
+        KEEPS.replace(LINE, LINE + WORDS % "uint a[30], b;").replace("src[0];", "push.b;"),
+        "push constants of 124 bytes; the contract has 120, 30 words",
     ),
     "push constants far apart": (
-        KEEPS.replace(LINE, LINE + WORDS % "layout(offset = 64) uint a;").replace("src[0];", "push.a;"),
-        "push constants of 68 bytes",
+        KEEPS.replace(LINE, LINE + WORDS % "layout(offset = 124) uint a;").replace("src[0];", "push.a;"),
+        "push constants of 128 bytes",
     ),
     "push constants in an array": (
-        KEEPS.replace(LINE, LINE + WORDS % "uvec4 a[2];").replace("src[0];", "push.a[1].x;"),
-        "push constants of 32 bytes",
+        KEEPS.replace(LINE, LINE + WORDS % "uvec4 a[8];").replace("src[0];", "push.a[7].x;"),
+        "push constants of 128 bytes",
     ),
     "push constants as many as a constant says": (
         KEEPS.replace(LINE, LINE + "layout(constant_id = 0) const uint N = 2;\n" + WORDS % "uint a[N];").replace(
             "src[0];", "push.a[0];"
         ),
-        "push constants of unknown size; the contract has 20 bytes",
+        "push constants of unknown size; the contract has 120 bytes",
     ),
     "constant": (
         KEEPS.replace(LINE, LINE + "layout(constant_id = 8) const uint N = 0;\n").replace("src[0]", "N"),
@@ -137,7 +137,7 @@ BROKEN = {
 def test_a_broken_rule_is_named_with_what_the_shader_has_and_what_the_contract_says(build, name):
     text, message = BROKEN[name]
     require_interface(build(KEEPS), "strided_copy_32")
-    with pytest.raises(DescriptorError, match="does not fit strided_copy_32 of contract 1:\n  - ") as caught:
+    with pytest.raises(DescriptorError, match="does not fit strided_copy_32 of contract 2:\n  - ") as caught:
         require_interface(build(text), "strided_copy_32")
     caught.match(message)
 
