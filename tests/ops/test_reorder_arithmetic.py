@@ -239,10 +239,16 @@ def test_the_destination_itself_as_source(device):
 # Errors and cost
 
 
-@pytest.mark.parametrize(
-    "layout", ["f16[2,3,16,24]", "f16[2,3,16,24]{strides=(2000,600,30,1),offset=4}", "f16[2,3,16,24]{3,2,1,0:T(8,8)}"]
-)
-def one_dispatch(layout: str, device: rs.Device) -> None:
+ONE_DISPATCH = [
+    "f16[2,3,16,24]",
+    "f16[2,3,16,24]{strides=(2000,600,30,1),offset=4}",
+    "f16[2,3,16,24]{strides=(1,2,6,100),offset=1}",
+    "f16[2,3,16,24]{3,2,1,0:T(8,8)}",
+]
+
+
+@pytest.mark.parametrize("layout", ONE_DISPATCH)
+def test_slice_permutation_conversion_and_scales_are_one_dispatch(layout, device):
     pixels = np.random.default_rng(1).integers(0, 256, (2, 40, 60, 3), np.uint8)
     image = rs.asarray(pixels, device=device)
     out = poisoned(layout, device)
@@ -255,19 +261,6 @@ def one_dispatch(layout: str, device: rs.Device) -> None:
     assert after.uploaded == before.uploaded
     expected = rs.reference.reorder(pixels[:, 4:36:2, 50:2:-2].transpose(0, 3, 1, 2), dtype="f16", **arguments)
     assert_bits(out.numpy(), expected)
-
-
-ONE_DISPATCH = [
-    "f16[2,3,16,24]",
-    "f16[2,3,16,24]{strides=(2000,600,30,1),offset=4}",
-    "f16[2,3,16,24]{strides=(1,2,6,100),offset=1}",
-    "f16[2,3,16,24]{3,2,1,0:T(8,8)}",
-]
-
-
-@pytest.mark.parametrize("layout", ONE_DISPATCH)
-def test_slice_permutation_conversion_and_scales_are_one_dispatch(layout, device):
-    one_dispatch(layout, device)
 
 
 def test_scales_of_other_values_need_no_other_pipeline(device):

@@ -168,46 +168,7 @@ def test_a_permutation_into_a_blocked_out(device):
     assert_same(rs.reorder(blocked, "NCHW->WHCN"), x.transpose(3, 2, 1, 0))
 
 
-def test_slice1_into_tiles(device):
-    x = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)
-    desc = TensorDesc.parse("f32[1,1,2,2]{3,2,1,0:T(2,3)}")
-    out = poisoned(desc, device)
-    rs.strided_slice(x, (0, 0, 0, 1), (1, 1, 4, 3), (1, 1, -2, 2), out=out)
-    np.testing.assert_array_equal(out.buffer(), image(np.float32([[[[14, 16], [6, 8]]]]), desc))
-    tiled = rs.asarray(x, "f32[1,1,4,4]{3,2,1,0:T(2,3)}", device)
-    sliced = rs.strided_slice(tiled, (0, 0, 0, 1), (1, 1, 4, 3), (1, 1, 2, 2))
-    assert_same(sliced, np.float32([[[[2, 4], [10, 12]]]]))
-
-
 # --- nothing at all, and the same memory
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "u8[0,3]{1,0:pad(2,4)=7}",
-        "u8[0,3]{1,0:T(2,2)pad(2,3)=7}",
-        "u64[3,0]{0,1:T(2,3)pad(5,4)=18446744073709551615}",
-        "f32[0,3]{1,0:T(2,2)}",
-        "f32[2,0,4,4]:nChw16c",
-        "f32[0]",
-    ],
-)
-def test_padding_around_nothing(text, device):
-    desc = TensorDesc.parse(text)
-    x = np.zeros(desc.sizes, desc.dtype.dtype)
-    out = poisoned(desc, device)
-    rs.reorder(x, out=out)
-    np.testing.assert_array_equal(out.buffer(), image(x, desc))
-    assert rs.asarray(x, desc, device).buffer()[: desc.nbytes].tobytes() == rs.reference.to_buffer(x, desc).tobytes()
-    assert_same(rs.reorder(rs.asarray(x, device=device), desc), x)
-    again = poisoned(desc, device)
-    rs.reorder(x, out=again[...])
-    np.testing.assert_array_equal(again.buffer(), POISON)
-    if len(desc.sizes) == 2:
-        resampled = poisoned(desc, device)
-        rs.resample(x, desc.sizes, mode="nearest", out=resampled)
-        np.testing.assert_array_equal(resampled.buffer(), image(x, desc))
 
 
 def test_paddings_that_differ_are_not_taken_for_one_another(device):
@@ -282,15 +243,6 @@ def test_a_resample_has_the_same_bits_in_every_layout(mode, dtype, device):
             np.testing.assert_array_equal(out.buffer(), image(expected, desc), f"{src} -> {dst}")
 
 
-def test_a_resample_of_channels_in_blocks(device):
-    plain = fill.numbers(TensorDesc("f32", ()).dtype, 20 * 9).reshape(20, 9)
-    expected = rs.resample(rs.asarray(plain, device=device), (37,), axes=(0,)).numpy()
-    for src, dst in itertools.product(("f32[20,9]:Ab16a", "f32[20,9]{1,0:T(4,4)}", "f32[20,9]"), repeat=2):
-        desc = TensorDesc.parse(dst.replace("20", "37"))
-        result = rs.resample(rs.asarray(plain, src, device), (37,), axes=(0,), layout=desc)
-        np.testing.assert_array_equal(result.buffer()[: desc.nbytes], rs.reference.to_buffer(expected, desc))
-
-
 @pytest.mark.parametrize(
     ("text", "sizes", "result"),
     [
@@ -335,15 +287,6 @@ def test_axes_that_shrink_to_one_count_among_those_that_a_kernel_walks(device, m
     made = rs.resample(rs.asarray(x, desc=src, device=device), (1,) * 4, axes=range(4), mode=mode, layout=dst)
     plain = rs.resample(rs.asarray(x, device=device), (1,) * 4, axes=range(4), mode=mode)
     assert np.array_equal(made.numpy().view(np.uint32), plain.numpy().view(np.uint32))
-
-
-def test_apart_in_one_tiled_buffer_even_where_one_side_is_strided(device):
-    big = rs.asarray(np.arange(128, dtype=np.float32).reshape(16, 8), "f32[16,8]{1,0:T(4,4)}", device)
-    before = big.numpy()
-    rs.reorder(big[0:4, 0:4], out=big[8:12, 2:6])
-    expected = before.copy()
-    expected[8:12, 2:6] = before[0:4, 0:4]
-    assert np.array_equal(big.numpy(), expected)
 
 
 def test_the_braces_of_a_text_are_a_layout(device):
