@@ -12,9 +12,7 @@ from restride.errors import DescriptorError
 from restride.layout import TensorDesc
 from restride_conformance import Case, catalogue
 from restride_conformance.operations import arguments, is_arithmetic, require_valid
-from restride_conformance.setting import (
-    prepare,
-)
+from restride_conformance.setting import prepare
 
 
 class TestScaleValues:

@@ -6,15 +6,7 @@ import pytest
 from support.report_examples import PERF, example, outcome, wrong_picture
 
 from restride_conformance import Case
-from restride_conformance.record import (
-    FLUSHED,
-    Outcome,
-    Pictures,
-    ShaderUnderTest,
-    Speed,
-    Target,
-    Verdict,
-)
+from restride_conformance.record import FLUSHED, Outcome, Pictures, ShaderUnderTest, Speed, Target, Verdict
 from restride_conformance.report import (
     MESSAGE_CHARACTERS,
     PICTURE_BYTES,

@@ -7,12 +7,7 @@ import pytest
 
 from restride.reference.memory import element_bytes
 from restride_conformance import Case
-from restride_conformance.setting import (
-    GUARD_BYTES,
-    buffer_bytes,
-    is_right,
-    prepare,
-)
+from restride_conformance.setting import GUARD_BYTES, buffer_bytes, is_right, prepare
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.0])

@@ -9,10 +9,7 @@ from support.workloads import FULL, SMALL
 import restride as rs
 from restride_measure import own
 from restride_measure.run import compare
-from restride_measure.workloads import (
-    Gradient,
-    Resize,
-)
+from restride_measure.workloads import Gradient, Resize
 
 
 def test_a_device_is_kept_at_work_while_it_becomes_faster(vulkan_device, monkeypatch):

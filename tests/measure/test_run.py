@@ -10,12 +10,7 @@ from support.workloads import FULL, SMALL
 from restride_measure import run as bench_run
 from restride_measure.offer import Offer
 from restride_measure.run import WARM_UP, Columns, compare, timed_rounds, tolerance, warnings
-from restride_measure.workloads import (
-    Boxes,
-    Gradient,
-    Normalize,
-    Resize,
-)
+from restride_measure.workloads import Boxes, Gradient, Normalize, Resize
 
 
 def test_every_round_runs_all_columns_and_warm_up_does_not_count():

@@ -33,13 +33,7 @@ from restride.plan.resample import (
     taps_fit,
 )
 from restride.reference import from_buffer
-from restride.weights import (
-    Request,
-    Rows,
-    in_fours,
-    library_rows,
-    resizing,
-)
+from restride.weights import Request, Rows, in_fours, library_rows, resizing
 from restride.weights.like.pillow import filtered
 
 ROOMY = Limits()

@@ -13,18 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.judges import judge
-from support.stated_sources import (
-    NUMBERS,
-    _closes,
-    elements,
-    in_order,
-    pyramid,
-    refuse,
-    save,
-    series_of,
-    written,
-    zarr,
-)
+from support.stated_sources import NUMBERS, _closes, elements, in_order, pyramid, refuse, save, series_of, written, zarr
 
 import restride as rs
 from restride.cli import main

@@ -7,11 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from restride.weights import (
-    Request,
-    Rows,
-    resizing,
-)
+from restride.weights import Request, Rows, resizing
 
 HALF = Fraction(1, 2)
 

@@ -8,10 +8,7 @@ from fractions import Fraction
 import numpy as np
 from support.positions import HALF, one_axis
 
-from restride.weights import (
-    Rows,
-    filter_of,
-)
+from restride.weights import Rows, filter_of
 from restride.weights.coordinates import Line
 
 

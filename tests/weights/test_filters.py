@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 from support.positions import ROUNDED, matrix, one_axis, position, shares
 
-from restride.weights import (
-    COORDINATES,
-    NEAREST_RULES,
-)
+from restride.weights import COORDINATES, NEAREST_RULES
 
 
 def keys(x: Fraction, a: Fraction) -> Fraction:

@@ -6,10 +6,7 @@ import pytest
 from support.positions import one_axis
 
 from restride.errors import DescriptorError
-from restride.weights import (
-    Request,
-    resizing,
-)
+from restride.weights import Request, resizing
 
 
 def test_aspect_ratios_are_kept_by_one_scale():

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 from support.positions import matrix, one_axis
 
-from restride.weights import (
-    AREA_MODES,
-    COORDINATES,
-    MODES,
-    MOST_TAPS,
-)
+from restride.weights import AREA_MODES, COORDINATES, MODES, MOST_TAPS
 
 
 def test_what_is_outside_the_source_is_known():

@@ -36,14 +36,7 @@ from restride_bench.audit.recording import GPU, Dispatch, Recording, recorded
 from restride_bench.audit.roofline import Prediction, known_devices
 from restride_bench.audit.table import Subject, workload_rows
 from restride_bench.audit.times import read_benchmark
-from restride_bench.audit.traffic import (
-    CACHE_BYTES,
-    MOST_GROUPS,
-    SECTOR,
-    Tracer,
-    Traffic,
-    _through_cache,
-)
+from restride_bench.audit.traffic import CACHE_BYTES, MOST_GROUPS, SECTOR, Tracer, Traffic, _through_cache
 from restride_conformance import Case
 from restride_conformance.shader.part import SteeredLimits
 from restride_measure.workloads import TTC57, Move, Relayout, Workload, catalogue

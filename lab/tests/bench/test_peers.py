@@ -17,15 +17,7 @@ from restride_bench.peers.vulkan import Raw
 from restride_measure import own
 from restride_measure.offer import Absent
 from restride_measure.run import columns_of, timed_rounds
-from restride_measure.workloads import (
-    Goal,
-    NewShapes,
-    Rearrange,
-    catalogue,
-    result_dtype,
-    result_sizes,
-    ttc57,
-)
+from restride_measure.workloads import Goal, NewShapes, Rearrange, catalogue, result_dtype, result_sizes, ttc57
 
 SHADERS = Path(__file__).resolve().parents[2] / "shaders"
 NAMES = [workload.name for workload in FULL]

@@ -18,21 +18,8 @@ from restride.cli.process import UsageError
 from restride.errors import DescriptorError, UnsupportedError
 from restride.runtime import DeviceInfo
 from restride_conformance import Case, run_case
-from restride_conformance.record import (
-    Mode,
-    Outcome,
-    Pictures,
-    Profile,
-    ShaderUnderTest,
-    Speed,
-    Target,
-    Verdict,
-)
-from restride_conformance.report import (
-    MESSAGE_CHARACTERS,
-    Report,
-    summary,
-)
+from restride_conformance.record import Mode, Outcome, Pictures, Profile, ShaderUnderTest, Speed, Target, Verdict
+from restride_conformance.report import MESSAGE_CHARACTERS, Report, summary
 from restride_conformance.report.file import read_json, report_schema, write_json
 
 

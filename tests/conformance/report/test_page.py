@@ -6,27 +6,11 @@ from dataclasses import replace
 from urllib.parse import parse_qs
 
 import pytest
-from support.report_examples import (
-    ALL_OPERATIONS,
-    DEVICE,
-    HOSTILE,
-    PERF,
-    example,
-    many,
-    outcome,
-    passed,
-    wrong_picture,
-)
+from support.report_examples import ALL_OPERATIONS, DEVICE, HOSTILE, PERF, example, many, outcome, passed, wrong_picture
 
 from restride_conformance import Case
-from restride_conformance.record import (
-    Outcome,
-    Verdict,
-)
-from restride_conformance.report import (
-    headline,
-    printable,
-)
+from restride_conformance.record import Outcome, Verdict
+from restride_conformance.report import headline, printable
 from restride_conformance.report.page import write_page
 
 NARROW, WIDE = 375, 1280
