@@ -52,16 +52,17 @@ else
 fi
 
 step "a driver that poses as a discrete GPU: copies go through staging, kernels are those of GPUs"
-RESTRIDE_TEST_AS_GPU=1 $PYTHON -m pytest tests/runtime/vulkan tests/runtime/kompute tests/runtime/test_heap.py \
-    tests/tensor/test_device*.py tests/tensor/test_tensor.py tests/plan/test_copy_runs.py tests/house/test_large.py \
-    lab/tests/reliability/test_threads.py lab/tests/reliability/test_interrupts.py
+RESTRIDE_TEST_AS_GPU=1 $PYTHON -m pytest tests/runtime/vulkan tests/runtime/test_heap.py \
+    tests/runtime/kompute/test_runtime.py tests/runtime/kompute/test_device.py tests/runtime/kompute/test_memory.py \
+    tests/tensor/test_device*.py tests/tensor/test_arrays.py tests/tensor/test_tensor.py tests/plan/test_copy_runs.py \
+    tests/house/test_large.py lab/tests/reliability/test_threads.py lab/tests/reliability/test_interrupts.py
 
 # Mesa 25 beside the system's: its lavapipe runs the suite's core, its RADV compiles for a GPU that the system's does not
 # know.
 mesa25() { RESTRIDE_REQUIRE_RUNTIMES=vulkan,kompute bash tools/mesa25.sh $PYTHON -m "$@"; }
 mesa25 restride devices
 mesa25 restride test smoke
-mesa25 pytest tests/ops/test_reorder.py tests/runtime tests/house/test_fork.py tests/kernel/test_modules.py
+mesa25 pytest tests/ops/test_reorder.py tests/ops/test_resample.py tests/runtime tests/house/test_fork.py tests/kernel/test_modules.py
 mesa25 restride audit --family gfx1201 --no-traffic >.cache/gfx1201.txt
 head -n 12 .cache/gfx1201.txt
 

@@ -16,6 +16,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from support.devices import open_device
+from support.process import captured
 from support.report_examples import example
 
 import restride
@@ -505,9 +506,7 @@ def test_ctrl_c_and_signals_leave_a_partial_report(tmp_path, number):
 @pytest.mark.parametrize(("into", "code"), [("| head -2", 141), (">/dev/full", 2)])
 def test_output_that_nobody_takes_leaves_a_partial_report(tmp_path, into, code):
     command = f"{sys.executable} -m restride test smoke -v --json {tmp_path}/report.json {into}"
-    done = subprocess.run(
-        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True, check=False
-    )
+    done = captured(["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"])
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     content = json.loads((tmp_path / "report.json").read_text())

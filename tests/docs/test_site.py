@@ -7,13 +7,13 @@ import ast
 import os
 import re
 import shutil
-import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from support.process import captured
 
 import restride as rs
 
@@ -66,14 +66,7 @@ def test_every_page_has_a_place_in_the_site():
 
 
 def run(script, folder, **environment):
-    done = subprocess.run(
-        [sys.executable, script],
-        cwd=folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = captured([sys.executable, script], cwd=folder, env={**os.environ, **environment})
     assert done.returncode == 1, done.stdout
     return done.stderr
 

@@ -3,7 +3,6 @@
 import io
 import random
 import re
-import shlex
 from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -11,8 +10,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from support.random_layouts import random_layout
+from support.xla_figures import FIGURE_1, FIGURE_2
 
-from restride.cli import main
 from restride.drawing.explain import MEMORY
 from restride.drawing.figure import INK, PAPER, RED, Label, Line, Rect, draw_figure
 from restride.drawing.map import LayoutMap, rgb
@@ -21,11 +20,7 @@ from restride.layout import TensorDesc
 from restride.reference import memory
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENT = (ROOT / "docs" / "layouts.md").read_text(encoding="utf-8")
-FIGURE_1 = "f32[3,5]{1,0:T(2,2)}"
-FIGURE_2 = "f32[4,8]{1,0:T(2,4)(2,1)}"
 SVG = "{http://www.w3.org/2000/svg}"
-COMMANDS = re.findall(r"^    restride (show .* -o docs/images/(\S+))$", DOCUMENT, re.MULTILINE)
 
 
 def texts(svg):
@@ -171,19 +166,3 @@ def test_a_png_shows_the_colours_of_the_tiles():
     for rect in (shape for shape in figure.shapes if isinstance(shape, Rect)):
         inside = pixels[round(2 * rect.y) + 6, round(2 * rect.x) + 6]
         assert "#" + bytes(inside).hex() == rect.fill
-
-
-def test_the_document_has_a_command_for_every_picture():
-    pictures = {path.name for path in (ROOT / "docs" / "images").glob("layout-*.svg")}
-    assert {name for _, name in COMMANDS} == pictures
-    assert set(re.findall(r"\]\(images/(layout-\S+)\)", DOCUMENT)) == pictures
-    assert {FIGURE_1, FIGURE_2} <= {word for command, _ in COMMANDS for word in shlex.split(command)}
-
-
-@pytest.mark.parametrize(("command", "name"), COMMANDS, ids=[name for _, name in COMMANDS])
-def test_the_pictures_are_what_the_commands_draw_today(command, name, tmp_path, capsys):
-    """When this fails and the new picture is right: run the command that docs/layouts.md gives, in the repository."""
-    *arguments, path = shlex.split(command)
-    assert main([*arguments, str(tmp_path / name)]) == 0
-    capsys.readouterr()
-    assert (tmp_path / name).read_bytes() == (ROOT / path).read_bytes()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.judges import judge
+from support.process import captured
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
@@ -223,7 +224,7 @@ assert restride_conformance.catalogue()
 
 
 def test_everything_but_devices_works_without_a_loader():
-    done = subprocess.run([sys.executable, "-c", WITHOUT_VULKAN], capture_output=True, text=True, check=False)
+    done = captured([sys.executable, "-c", WITHOUT_VULKAN])
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()
     assert "vulkan" in first

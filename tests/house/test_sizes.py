@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from support.process import captured
 
 import restride as rs
 from restride.kernel import Limits
@@ -244,14 +245,7 @@ for name, call in json.load(sys.stdin).items():
 
 def run(program: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """A Python process, ended where it outlasts its time."""
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=MOST_SECONDS,
-        check=False,
-    )
+    return captured([sys.executable, "-c", program, *arguments], input=stdin, timeout=MOST_SECONDS)
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pytest
+from support.process import captured
 
 import restride as rs
 from restride.weights.like.libraries import LIBRARIES, Library, ModeName
@@ -23,7 +23,7 @@ def test_mypy_refuses_just_the_lines_that_say_so():
     lines = FILE.read_text(encoding="utf-8").splitlines()
     wanted = {number for number, line in enumerate(lines, 1) if line.endswith("# refused")}
     command = [sys.executable, "-m", "mypy", "--no-error-summary", str(FILE)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=FILE.parents[2])
+    done = captured(command, cwd=FILE.parents[2])
     assert done.returncode in (0, 1), done.stderr
     refused = {int(number) for number in re.findall(r"typed_arguments\.py:(\d+): error: ", done.stdout)}
     assert len(wanted) > 60

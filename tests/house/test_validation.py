@@ -41,10 +41,11 @@ MODES: dict[str, Callable[[DeviceInfo], Runtime]] = {
 DEVICE_TESTS = (
     "ops/test_reorder_bits.py",
     "tensor/test_tensor.py",
+    "tensor/test_arrays.py",
     "ops/test_reorder.py",
+    "ops/test_resample.py",
     "house/test_bad_input.py",
     "house/test_large.py",
-    "house/test_properties.py",
 )
 
 

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 import tarfile
@@ -13,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from support.process import captured
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "conftest.py")
@@ -33,7 +33,7 @@ print(home)
 
 
 def run(*command, **options):
-    result = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, **options)
+    result = captured(list(map(str, command)), **options)
     assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
     return result.stdout
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 from itertools import islice
@@ -13,6 +12,7 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 from support.judges import judge
+from support.process import captured
 
 import restride as rs
 
@@ -247,12 +247,12 @@ def test_decoding_waits_for_the_caller(tmp_path, monkeypatch):
 
 def test_without_pyav_the_error_names_the_extra():
     code = "import sys; sys.modules['av'] = None; import restride.interop.video"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    ended = captured([sys.executable, "-c", code])
     assert ended.stderr.endswith("ImportError: restride.interop.video needs PyAV: pip install 'restride[video]'\n")
 
 
 def test_a_process_that_ends_in_the_middle_says_nothing(tmp_path):
     path = write(tmp_path / "a.mp4", "mpeg4", "yuv420p")
     code = f"from restride.interop.video import Video; frames = iter(Video({str(path)!r})); next(frames)"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    ended = captured([sys.executable, "-c", code], timeout=60)
     assert (ended.returncode, ended.stderr) == (0, "")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 import warnings
 from fractions import Fraction
@@ -15,6 +14,7 @@ import pytest
 from scipy.interpolate import interp1d
 from support.judges import judge
 from support.positions import position
+from support.process import captured
 from support.tensors import Costs, assert_equal
 
 import restride as rs
@@ -90,13 +90,7 @@ def test_xarrays_own_tests_of_duck_arrays_pass():
         "-q",
         "--pyargs",
     ]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, *names],
-        cwd=Path(__file__).resolve().parents[1],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = captured([sys.executable, "-m", "pytest", *options, *names], cwd=Path(__file__).resolve().parents[1])
     assert f"{len(names)} passed" in done.stdout, done.stdout + done.stderr
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from support.judges import judge
+from support.process import captured
 
 FIELD = ("manipulation_functions", "creation_functions", "data_type_functions", "indexing_functions", "dlpack")
 FIELD += ("inspection_functions",)
@@ -38,13 +38,10 @@ def test_array_api_tests_pass():
     }
     files = [f"array_api_tests/test_{name}.py" for name in FIELD]
     options = ["-v", "--disable-deadline", "--derandomize", "--max-examples", "20"]
-    done = subprocess.run(
+    done = captured(
         [sys.executable, "-m", "pytest", "-p", "support.array_api_shim", *options, *files],
         cwd=checkout,
         env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     outcomes = re.findall(r"^\S+::(\w+)(?:\[.*\])? (PASSED|FAILED|SKIPPED|ERROR)", done.stdout, re.MULTILINE)
     passed = {name for name, outcome in outcomes if outcome == "PASSED"}

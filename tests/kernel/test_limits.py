@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from support.choices import OTHER
 from support.devices import open_device
 from support.sampled import sample
 
 import restride as rs
-from restride.kernel import CANDIDATES, Choices, InvocationsChoice
+from restride.errors import DescriptorError
+from restride.kernel import CANDIDATES, NVIDIA, Choices, InvocationsChoice
 from restride_conformance import Case, Verdict, catalogue, run_case
 
 
@@ -77,3 +79,32 @@ def test_smoke_passes_with_the_kernels_of_gpus(
     assert [text for case in catalogue("smoke") if (text := message(case))] == []
     assert forms == {(0, each)}
     assert shaders >= {f"transpose_shared_{bits}" for bits in (8, 16, 32, 64)}
+
+
+def test_a_cpu_has_other_choices_than_the_rest() -> None:
+    assert Choices.usual("cpu") == Choices("neighbours", "registers", "8", "few") == Choices()
+    assert Choices.usual("cpu", "Mesa 22.3.6 (LLVM 15.0.6)") == Choices()
+    assert Choices.usual("cpu", "Mesa 25.0.7-2~bpo12+1 (LLVM 15.0.6)") == Choices(transpose="narrow")
+    assert Choices.usual("integrated", "Mesa 25.0.7") == OTHER
+    assert {Choices.usual(kind) for kind in ("discrete", "integrated", "virtual", "other")} == {OTHER}
+    assert Choices.usual("discrete", "580.159.04", NVIDIA) == replace(OTHER, runs="kernel")
+    assert Choices.usual("cpu", vendor_id=NVIDIA) == Choices()
+    assert str(OTHER) == "elements apart, transpose shared, rows 8, invocations many, runs command"
+    assert all(getattr(OTHER, name) in candidates for name, candidates in CANDIDATES.items())
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({}, "the choices are elements, transpose, rows, invocations, runs, not "),
+        ({"elements": "apart"}, "not 'elements'"),
+        (asdict(OTHER) | {"group": 1}, "not 'elements', 'transpose', 'rows', 'invocations', 'runs', 'group'"),
+        (asdict(OTHER) | {"elements": "far"}, "elements is one of neighbours, apart, not 'far'"),
+        (asdict(OTHER) | {"transpose": ["shared"]}, r"transpose is one of registers, narrow, shared, not \['shared'\]"),
+        (asdict(OTHER) | {"rows": 4}, "rows is one of 8, 4, 2, 1, not 4"),
+    ],
+)
+def test_what_are_no_choices_is_refused(record: dict[str, object], message: str) -> None:
+    with pytest.raises(DescriptorError, match=message):
+        Choices.parse(record)
+    assert Choices.parse(asdict(OTHER)) == OTHER

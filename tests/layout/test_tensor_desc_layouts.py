@@ -168,14 +168,6 @@ def test_minor_to_major_from_strides(sizes, strides, order):
 # --- XLA: padding, tiles
 
 
-def test_padding_of_the_document():
-    """[2,3] padded to [3,5], column-major."""
-    desc = TensorDesc.xla("u8", (2, 3), (0, 1), padded_sizes=(3, 5), padding_value=0)
-    assert memory(desc, "abcdef", "0") == "ad0be0cf0000000"
-    assert memory(TensorDesc.xla("u8", (2, 3), (1, 0), padded_sizes=(3, 5)), "abcdef", "0") == "abc00def0000000"
-    assert desc.nbytes == 15
-
-
 def test_figure_1_of_tiled_layout():
     """linear_index((1,1,0,1), (2,3,2,2)) = 17."""
     desc = TensorDesc.parse("u8[3,5]{1,0:T(2,2)}")
@@ -184,19 +176,6 @@ def test_figure_1_of_tiled_layout():
     assert desc.index_of(17) == (2, 3)
     assert desc.nbytes == 24
     assert str(desc.address) == "12*(a div 2)+4*(b div 2)+2*(a mod 2)+(b mod 2)"
-
-
-def test_figure_1_column_major():
-    """Tiles cover physical dimensions: 5 x 3 here."""
-    desc = TensorDesc.parse("u8[3,5]{0,1:T(2,2)}")
-    assert memory(desc, "abcdefghijklmno", ".") == "afbgk.l.chdim.n.ej..o..."
-
-
-def test_figure_2_of_tiled_layout():
-    """4x8 in tiles (2,4)(2,1): two rows side by side in every column."""
-    desc = TensorDesc.parse("bf16[4,8]{1,0:T(2,4)(2,1)}")
-    assert offsets_of(desc)[:16] == [0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15]
-    assert offsets_of(desc)[16:] == [offset + 16 for offset in offsets_of(desc)[:16]]
 
 
 def test_tiles_of_a_tpu():
@@ -223,14 +202,6 @@ def test_linear_indices(text, index, offset):
     assert desc.index_of(offset) == index
 
 
-def test_combined_dimensions_are_f32_112_110():
-    """(*,*,2,*,3) of f32[2,7,8,11,10] is (2,3) of f32[112,110]."""
-    combined = TensorDesc.xla("f32", (2, 7, 8, 11, 10), tiles=[(-1, -1, 2, -1, 3)])
-    plain = TensorDesc.xla("f32", (112, 110), tiles=[(2, 3)])
-    assert offsets_of(combined) == offsets_of(plain)
-    assert combined.nbytes == plain.nbytes == 112 * 111 * 4
-
-
 @pytest.mark.parametrize(
     ("text", "nbytes"),
     [
@@ -252,16 +223,6 @@ def test_bytes_count_padding(text, nbytes):
 # --- oneDNN: blocks
 
 
-def test_offsets_of_nchw8c():
-    """offset(n, c, h, w) = n * CHW + (c / 8) * HW * 8 + h * W * 8 + w * 8 + c % 8, C rounded up to 8."""
-    desc = TensorDesc.from_tag("nChw8c", (2, 13, 3, 5), "u8")
-    for n, c, h, w in itertools.product(*map(range, desc.sizes)):
-        assert desc.offset_of((n, c, h, w)) == n * 16 * 15 + c // 8 * 15 * 8 + h * 5 * 8 + w * 8 + c % 8
-    assert desc.index_of(12) == (0, 4, 0, 1)
-    assert desc.index_of(15 * 8 + 5) is None  # channel 13
-    assert desc.nbytes == 2 * 16 * 15
-
-
 @pytest.mark.parametrize(
     ("tag", "strides"),
     [("nchw", (60, 20, 5, 1)), ("nhwc", (60, 1, 15, 3)), ("chwn", (1, 40, 10, 2)), ("acdb", (60, 1, 15, 3))],
@@ -270,14 +231,6 @@ def test_plain_tags_are_strides(tag, strides):
     desc = TensorDesc.from_tag(tag, (2, 3, 4, 5))
     assert desc.strides == strides
     assert desc == TensorDesc("f32", (2, 3, 4, 5), strides)
-
-
-def test_blocks_of_two_axes():
-    """OIhw4i16o4i: 4 of i, 16 of o, 4 of i, the last the fastest."""
-    desc = TensorDesc.from_tag("OIhw4i16o4i", (32, 32, 1, 1), "s8")
-    for o, i in itertools.product(range(32), range(32)):
-        block = (o // 16 * 2 + i // 16) * 256
-        assert desc.offset_of((o, i, 0, 0)) == block + i % 16 // 4 * 64 + o % 16 * 4 + i % 4
 
 
 @pytest.mark.parametrize(

@@ -5,147 +5,24 @@ from __future__ import annotations
 import json
 import os
 import signal
-import stat
-import warnings
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-import numpy as np
 import pytest
+from support.choices import OTHER, folder, keep, usual
 from support.devices import open_device
 
 import restride as rs
 from restride.cli import main
-from restride.errors import DescriptorError, DeviceError, UnsupportedError
-from restride.kernel import CANDIDATES, NVIDIA, Choices
+from restride.errors import DeviceError, UnsupportedError
+from restride.kernel import CANDIDATES, Choices
 from restride.ops.progress import Progress
-from restride.runtime.choices_file import FOLDER_VARIABLE, MOST_BYTES, choices_path, read_choices, write_choices
-from restride.runtime.instance import physical_devices
+from restride.runtime.choices_file import FOLDER_VARIABLE, read_choices
 from restride_measure import tuning
 from restride_measure.tuning import Tuning, tune
 
-OTHER = Choices("apart", "shared", "8", "many")
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where choices are kept."""
-    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "kept"))
-    return tmp_path / "kept"
-
-
-def usual(device: rs.Device) -> Choices:
-    """The choices of a device that nobody tuned."""
-    return Choices.usual(device.info.kind, device.info.driver_version, device.info.vendor_id)
-
-
-def test_a_cpu_has_other_choices_than_the_rest() -> None:
-    assert Choices.usual("cpu") == Choices("neighbours", "registers", "8", "few") == Choices()
-    assert Choices.usual("cpu", "Mesa 22.3.6 (LLVM 15.0.6)") == Choices()
-    assert Choices.usual("cpu", "Mesa 25.0.7-2~bpo12+1 (LLVM 15.0.6)") == Choices(transpose="narrow")
-    assert Choices.usual("integrated", "Mesa 25.0.7") == OTHER
-    assert {Choices.usual(kind) for kind in ("discrete", "integrated", "virtual", "other")} == {OTHER}
-    assert Choices.usual("discrete", "580.159.04", NVIDIA) == replace(OTHER, runs="kernel")
-    assert Choices.usual("cpu", vendor_id=NVIDIA) == Choices()
-    assert str(OTHER) == "elements apart, transpose shared, rows 8, invocations many, runs command"
-    assert all(getattr(OTHER, name) in candidates for name, candidates in CANDIDATES.items())
-
-
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        ({}, "the choices are elements, transpose, rows, invocations, runs, not "),
-        ({"elements": "apart"}, "not 'elements'"),
-        (asdict(OTHER) | {"group": 1}, "not 'elements', 'transpose', 'rows', 'invocations', 'runs', 'group'"),
-        (asdict(OTHER) | {"elements": "far"}, "elements is one of neighbours, apart, not 'far'"),
-        (asdict(OTHER) | {"transpose": ["shared"]}, r"transpose is one of registers, narrow, shared, not \['shared'\]"),
-        (asdict(OTHER) | {"rows": 4}, "rows is one of 8, 4, 2, 1, not 4"),
-    ],
-)
-def test_what_are_no_choices_is_refused(record: dict[str, object], message: str) -> None:
-    with pytest.raises(DescriptorError, match=message):
-        Choices.parse(record)
-    assert Choices.parse(asdict(OTHER)) == OTHER
-
-
-def test_what_was_kept_is_read_and_is_this_user_s_alone(folder: Path) -> None:
-    path = choices_path("a-device")
-    assert path == folder / "a-device.json"
-    assert read_choices("a-device") is None
-    for choices in (OTHER, Choices()):
-        write_choices(path, "A device", choices)
-        assert read_choices("a-device") == choices
-    assert read_choices("another") is None
-    assert [each.name for each in folder.iterdir()] == ["a-device.json"]
-    if os.name == "posix":
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"{",
-        b"[]",
-        b"\xff\xfe",
-        b"null",
-        b'{"choices": []}',
-        json.dumps({"choices": asdict(OTHER) | {"elements": "far"}}).encode(),
-        b'{"choices": {"elements": "apart", "transpose": "shared"}}',
-        b"[" * 50_000,
-        b'{"a": ' + b"1" * 5000 + b"}",
-        b" " * (2 * MOST_BYTES) + json.dumps({"choices": asdict(OTHER)}).encode(),
-    ],
-)
-def test_a_damaged_file_is_left_out_with_a_warning(folder: Path, content: bytes) -> None:
-    folder.mkdir()
-    (folder / "a-device.json").write_bytes(content)
-    with pytest.warns(RuntimeWarning, match=r"a-device.json is ignored \(.*`restride tune` writes it anew"):
-        assert read_choices("a-device") is None
-
-
-def test_another_user_s_file_is_left_out_with_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_choices(folder / "a-device.json", "A device", OTHER)
-    monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1, raising=False)
-    with pytest.warns(RuntimeWarning, match="belongs to another user"):
-        assert read_choices("a-device") is None
-
-
-def test_where_choices_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv(FOLDER_VARIABLE, "")
-    assert choices_path("x") is None
-    assert read_choices("x") is None
-    monkeypatch.delenv(FOLDER_VARIABLE)
-    assert choices_path("x") == tmp_path / "restride" / "choices" / "x.json"
-
-
-def keep(choices: Choices) -> None:
-    """For every device of this machine."""
-    for physical in physical_devices():
-        path = choices_path(physical.pipeline_cache_id)
-        assert path is not None
-        write_choices(path, physical.info.name, choices)
-
-
-@pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("runtime", ["vulkan", "kompute"])
-def test_a_device_has_the_choices_that_were_kept_and_the_same_results(runtime: str) -> None:
-    x = np.random.default_rng(3).integers(0, 256, (5, 68, 132), np.uint8)
-    results = []
-    for choices in (None, Choices(), OTHER):
-        if choices is not None:
-            keep(choices)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            device = open_device(runtime)
-        with device:
-            assert device.limits.choices == device.info.limits.choices == (choices or usual(device))
-            assert device.info.is_tuned == (choices is not None)
-            results.append(rs.reorder(rs.asarray(x, device=device).permute(0, 2, 1)).numpy())
-    assert all(np.array_equal(result, x.transpose(0, 2, 1)) for result in results)
+FIXTURES = (folder,)
 
 
 def made_up(**milliseconds: float) -> Tuning:

@@ -13,8 +13,6 @@ from support.tensors import Costs, FromDLPack, assert_equal
 
 import restride as rs
 from restride.dtypes import DTYPES
-from restride.kernel import Limits
-from restride.plan.two_sources import equal_kernels
 
 NUMBERS = [0, 1, 2, 3, 0.5, 127, 128, 255, 256, 448, 2**11 + 1, 2**24, 2**24 + 1, 2**31 - 1, 2**31, 2**32 - 1, 2**32]
 NUMBERS += [2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1025, 2**63 - 1024, 2**63 - 1, 2**63, 2**64 - 2049, 2**64 - 1, 2**64]
@@ -162,25 +160,3 @@ def test_tensors_have_no_hash(device):
     scales = rs.asarray(np.ones((6, 1), np.float32), device=device)
     assert rs.reorder(tensor, dtype="f32", src_scale=scales).sizes == A.shape
     assert rs.quantize(tensor.astype("f32"), scales[0, 0], dtype="u8").sizes == A.shape
-
-
-def test_a_comparison_is_cut_where_a_binding_ends():
-    desc, dst = rs.TensorDesc("f32", (64, 1024)), rs.TensorDesc("pred", (64, 1024))
-    other = rs.TensorDesc("f64", (64, 1024), (1, 64))
-    limits = Limits(max_buffer_range=1 << 16)
-    kernels = equal_kernels(desc, other, dst, False, limits)
-    assert len(kernels) >= 8
-    assert all(binding.nbytes <= 1 << 16 for kernel in kernels for binding in kernel.bindings)
-    assert [binding.writes for binding in kernels[0].bindings] == [False, True, False]
-
-
-def test_cut_comparisons_are_right(vulkan_device):
-    """By the plan's own cuts, on a device that would need none."""
-    x = RNG.integers(0, 2, (64, 100)).astype(np.float32)
-    y = RNG.integers(0, 2, (100, 64)).astype(np.float64).T
-    ours, theirs = (rs.asarray(each, device=vulkan_device) for each in (x, y))
-    result = rs.empty("pred[64,100]", vulkan_device)
-    kernels = equal_kernels(ours.desc, theirs.desc, result.desc, False, Limits(max_buffer_range=1 << 12))
-    assert len(kernels) > 4
-    vulkan_device.runtime.submit(kernels, (ours.memory, result.memory, theirs.memory))
-    assert_equal(result.numpy(), x == y)

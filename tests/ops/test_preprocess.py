@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.judges import judge
+from support.process import captured
 
 import restride as rs
 from restride.cli.demo import shipped
@@ -82,7 +82,7 @@ def test_ray_data_gives_the_bits_of_one_call():
     judge("ray")
     recipe = re.search(r"```\n(import ray\n.*?)```", PAGE, re.DOTALL)[1]
     command = [sys.executable, "-c", RAY.format(recipe=recipe)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = captured(command, timeout=300)
     assert done.returncode == 0, done.stderr
 
 

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 import pytest
+from support.destinations import poisoned
 
 import restride as rs
 from restride.dtypes import DTYPES
-
-POISON = 0xA5
-
-
-def poisoned(desc: rs.TensorDesc | str, device: rs.Device) -> rs.Tensor:
-    desc = rs.TensorDesc.parse(desc) if isinstance(desc, str) else desc
-    return rs.from_buffer(np.full(desc.nbytes + 16, POISON, np.uint8), desc, device)
 
 
 def assert_bits(actual: np.ndarray, expected: np.ndarray, message: str = "") -> None:
@@ -33,20 +26,6 @@ def check(x: np.ndarray, device: rs.Device, layout: object = None, **arguments: 
     result = rs.reorder(rs.asarray(x, device=device), layout, **arguments)
     assert_bits(result.numpy(), rs.reference.reorder(x, layout, **arguments), f"{x.dtype} {layout} {arguments}")
     return result
-
-
-def check_out(x: np.ndarray, out: rs.Tensor, old: np.ndarray, **arguments: object) -> None:
-    """A reorder onto ``old`` in ``out``, whose whole buffer is as the reference has it; a sum leaves padding alone."""
-    rs.reorder(old, out=out)
-    before = out.buffer()
-    its_old = old if "sum_scale" in arguments else None
-    expected = rs.reference.reorder(x, dtype=out.dtype, out=its_old, **arguments)
-    assert rs.reorder(x, out=out, **arguments) is out
-    assert_bits(out.numpy(), expected)
-    if its_old is None:
-        np.testing.assert_array_equal(out.buffer(), rs.reference.to_buffer(expected, out.desc, before))
-    else:
-        np.testing.assert_array_equal(surroundings(out, expected), surroundings_of(before, out.desc, old))
 
 
 def surroundings_of(buffer: np.ndarray, desc: rs.TensorDesc, elements: np.ndarray) -> np.ndarray:
@@ -90,17 +69,6 @@ def test_each_step_is_rounded_by_itself_in_the_order_that_the_documentation_stat
     assert_bits(out.numpy(), expected)
 
 
-@pytest.mark.parametrize("present", [1, 2, 4, 8, 16, 3, 12, 24, 21])
-def test_steps_that_are_absent_are_left_out(present, device):
-    x, old = floats(500), floats(500, 1)
-    given = {"src_scale": 1.7, "src_zero_point": 0.3, "sum_scale": -0.6, "dst_scale": 3.3, "dst_zero_point": 0.7}
-    arguments = {name: value for bit, (name, value) in enumerate(given.items()) if present >> bit & 1}
-    out = rs.asarray(old, device=device)
-    rs.reorder(x, out=out, **arguments)
-    its_old = {"out": old} if "sum_scale" in arguments else {}
-    assert_bits(out.numpy(), rs.reference.reorder(x, **arguments, **its_old))
-
-
 def test_arguments_that_change_nothing_are_as_if_left_out(device):
     """s64 is copied, where f32 would round it."""
     x = np.array([2**53 + 1, -(2**62) - 1, 2**24 + 1])
@@ -109,28 +77,6 @@ def test_arguments_that_change_nothing_are_as_if_left_out(device):
     assert result.numpy().tolist() == x.tolist()
     rounded = rs.reorder(rs.asarray(x, device=device), src_scale=[1, 1, 2]).numpy()
     assert rounded.tolist() == [2**53, -(2**62), 2**25]
-
-
-def test_the_documented_examples_of_onednn(device):
-    """f32 1024 is 127 in s8, f32 -124 is 0 in u8."""
-    for scales in ({}, {"src_scale": np.float32(2), "dst_scale": 2}):
-        x = np.array([1024, -124, 1.5, -2.5], np.float32)
-        assert check(x, device, dtype="s8", **scales).numpy().tolist() == [127, -124, 2, -2]
-        assert check(x, device, dtype="u8", **scales).numpy().tolist() == [255, 0, 2, 0]
-
-
-@pytest.mark.parametrize(
-    ("rounding", "expected"),
-    [
-        ("nearest_even", [0, 2, 2, 4, -2, -4, 1, -3]),
-        ("truncate", [0, 1, 2, 3, -2, -3, 1, -2]),
-        ("half_away", [1, 2, 3, 4, -3, -4, 1, -3]),
-    ],
-)
-def test_the_result_of_the_steps_is_rounded_and_saturated_as_without_them(rounding, expected, device):
-    x = np.array([0.5, 1.5, 2.5, 3.5, -2.5, -3.5, 1.25, -2.75], np.float32)
-    result = check(2 * x, device, dtype="s8", dst_scale=2, rounding=rounding)
-    assert result.numpy().tolist() == expected
 
 
 def test_what_leaves_the_range_after_the_steps(device):
@@ -156,13 +102,6 @@ def test_wide_elements_are_rounded_to_f32_once(src, device):
     np.testing.assert_array_equal(result, (np.float32(3) * x.astype(np.float32)).astype(np.float64))
     # And back: what f32 makes of them is what they become.
     assert check(x, device, src_scale=3, dst_scale=3).dtype == src
-
-
-def test_pred_is_0_or_1_on_both_sides(device):
-    x = np.array([0, 1, 2, 255], np.uint8).view(np.bool_)
-    assert check(x, device, dtype="f32", src_scale=3).numpy().tolist() == [0, 3, 3, 3]
-    y = np.array([1, 0.25, 0, -1], np.float32)
-    assert check(y, device, dtype="pred", src_zero_point=0.25, src_scale=7).numpy().tolist() == [1, 0, 1, 1]
 
 
 # The division
@@ -238,51 +177,6 @@ def test_scales_and_zero_points_broadcast_as_in_numpy(sizes, device):
     check(x, device, dtype="f32", src_scale=scale, src_zero_point=3)  # one array, one number
 
 
-def test_scale_and_zero_point_may_lie_along_different_axes(device):
-    x = np.arange(60, dtype=np.uint8).reshape(3, 4, 5)
-    rows, columns = floats(12).reshape(3, 4, 1), np.arange(5)
-    check(x, device, dtype="f32", src_scale=rows, src_zero_point=columns)
-    check(x, device, dtype="f32", src_zero_point=columns, dst_scale=rows, dst_zero_point=floats(3).reshape(3, 1, 1))
-
-
-@pytest.mark.parametrize("layout", [None, "{0,1}", "{1,0:T(2,4)}", "{0,1:T(3,2)(2)}"])
-@pytest.mark.parametrize("group", [1, 2, 5, 8, 13])
-def test_groups_share_a_scale_and_the_last_one_may_be_partial(group, layout, device):
-    x = np.arange(6 * 13, dtype=np.uint8).reshape(6, 13)
-    scale = floats(3 * -(-13 // group)).reshape(3, -1)
-    result = check(x, device, layout and f"f32[6,13]{layout}", dtype="f32", src_scale=scale, group_sizes=(2, group))
-    by_hand = x * scale.repeat(2, axis=0)[:, np.arange(13) // group]
-    np.testing.assert_array_equal(result.numpy(), by_hand)
-    check(x * np.float32(8), device, dtype="u8", dst_scale=scale, dst_zero_point=7, group_sizes=(2, group))
-
-
-def test_an_arrow_has_source_arrays_in_the_axes_before_and_destination_arrays_in_those_after(device):
-    x = np.arange(2 * 3 * 4 * 5, dtype=np.uint8).reshape(2, 3, 4, 5)
-    by_channel, by_row = floats(3).reshape(3, 1, 1), floats(4, 1).reshape(4, 1, 1)
-    result = check(x, device, "NCHW->NHWC", dtype="f32", src_scale=by_channel, dst_scale=by_row)
-    np.testing.assert_array_equal(result.numpy(), (x * by_channel).transpose(0, 2, 3, 1) / by_row)
-    # Groups go with their axes: of 3 channels in twos there are 2, first in front, then last.
-    grouped = check(
-        x,
-        device,
-        "NCHW->NHWC",
-        dtype="f32",
-        src_scale=floats(2).reshape(1, 2, 1, 1),
-        dst_scale=floats(6, 1).reshape(1, 1, 3, 2),
-        group_sizes=(1, 2, 1, 2),
-    )
-    by_hand = (x * floats(2)[[0, 0, 1]].reshape(3, 1, 1)).transpose(0, 2, 3, 1)
-    by_hand = by_hand / floats(6, 1).reshape(3, 2)[np.ix_([0, 0, 1, 1, 2], [0, 0, 1])]
-    np.testing.assert_array_equal(grouped.numpy(), by_hand)
-
-
-@pytest.mark.parametrize("make", [np.float64, np.float16, ml_dtypes.bfloat16, np.int64, np.uint8])
-def test_scales_of_any_type_count_as_f32(make, device):
-    x = np.arange(12, dtype=np.uint8).reshape(3, 4)
-    scale = np.array([3, 5, 7, 1 + 2**-3]).astype(make)
-    np.testing.assert_array_equal(check(x, device, dtype="f32", src_scale=scale).numpy(), x * scale.astype(np.float32))
-
-
 def test_tensors_as_scales_are_read_once_what_writes_them_is_done(device):
     x = rs.asarray(np.arange(12, dtype=np.uint8).reshape(3, 4), device=device)
     scale = rs.reorder(
@@ -325,33 +219,6 @@ def test_more_pairs_than_one_dispatch_takes(layout, device):
 # The sum, and where elements go
 
 
-DESTINATIONS = (
-    "[5,6]",
-    "[5,6]{0,1}",
-    "[5,6]{strides=(7,1),offset=3}",
-    "[5,6]{strides=(-6,-1),offset=29}",
-    "[5,6]{strides=(2,11),offset=1}",
-    "[5,6]{strides=(60,9),offset=0}",
-    "[5,6]{1,0:T(2,4)}",
-    "[5,6]{1,0:T(3,4)(3)}",
-    "[5,6]{0,1:pad(7,9)=3}",
-    "[5,6]:AB8b2a",
-    "[5,6]{at=(1+2a,7-b),in=[11,9]{1,0:T(4,4)}}",
-)
-
-
-@pytest.mark.parametrize("layout", DESTINATIONS)
-@pytest.mark.parametrize("dtype", ["u8", "s16", "f64"])
-def test_every_destination_is_written_where_it_lies_and_nowhere_else(dtype, layout, vulkan_device):
-    """With the padding of whole layouts; with a sum, that stays too."""
-    device = vulkan_device
-    desc = rs.TensorDesc.parse(dtype + layout)
-    x, old = floats(30).reshape(5, 6), np.arange(30).reshape(5, 6).astype(desc.dtype.dtype)
-    arguments = {"src_scale": np.arange(1, 6).reshape(5, 1), "dst_zero_point": 9}
-    check_out(x, poisoned(desc, device), old, **arguments)
-    check_out(x, poisoned(desc, device), old, sum_scale=0.5, **arguments)
-
-
 def test_the_destination_itself_as_source(device):
     """In place: each element is read before it is written, and the padding stays."""
     x = np.arange(-60, 60, dtype=np.int8).reshape(8, 15)
@@ -369,85 +236,7 @@ def test_the_destination_itself_as_source(device):
         rs.reorder(tensor, out=tensor[::-1], src_scale=2)
 
 
-@pytest.mark.parametrize("offset", [0, 1, 3])
-@pytest.mark.parametrize("count", [1, 3, 4, 131])
-def test_neighbours_of_narrow_elements_keep_their_bytes(offset, count, device):
-    """In the words at both ends, and between elements that share words with others."""
-    x = floats(count)
-    for dtype, step in (("u8", 1), ("u8", 7), ("f16", 1), ("f16", 3)):
-        desc = rs.TensorDesc(dtype, (count,), (step,), offset)
-        out = poisoned(desc, device)
-        rs.reorder(x, out=out, src_scale=5)
-        expected = rs.reference.reorder(x, dtype=dtype, src_scale=5)
-        before = np.full(desc.nbytes + 16, POISON, np.uint8)
-        np.testing.assert_array_equal(out.buffer(), rs.reference.to_buffer(expected, desc, before))
-
-
-def test_interleaved_narrow_destinations_do_not_lose_each_other_s_bytes(device):
-    """Four conversions into the four bytes of each word, one after the other and with a sum."""
-    words = poisoned("u8[4096,4]", device)
-    x = np.random.default_rng(3).integers(0, 64, (4096, 4)).astype(np.float32)
-    for lane in (2, 0, 3, 1):
-        rs.reorder(x[:, lane], out=words[:, lane], src_scale=2)
-    np.testing.assert_array_equal(words.numpy(), 2 * x)
-    rs.reorder(x[:, 1:3], out=words[:, 1:3], src_scale=1.5, sum_scale=0.5)
-    np.testing.assert_array_equal(words.numpy()[:, 1:3], rs.reference.convert(np.float32(2.5) * x[:, 1:3], "u8"))
-    np.testing.assert_array_equal(words.numpy()[:, ::3], 2 * x[:, ::3])
-
-
 # Errors and cost
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"src_scale": 0},
-        {"dst_scale": np.nan},
-        {"src_scale": np.ones(5)},
-        {"dst_zero_point": 300},
-        {"src_zero_point": np.inf},
-        {"sum_scale": np.inf},
-        {"group_sizes": (1, 2), "src_scale": np.ones(4)},
-        {"rounding": "up"},
-        {"saturate": "yes"},
-        {"dtype": "s4"},
-    ],
-    ids=str,
-)
-def test_an_error_leaves_the_destination_and_the_device_as_they_were(arguments, device):
-    x = rs.asarray(np.ones((3, 8), np.float32), device=device)
-    out = poisoned("u8[3,8]", device)
-    before = device.counters().dispatches
-    with pytest.raises(rs.DescriptorError) as raised:
-        rs.reorder(x, out=out, **arguments)
-    assert "[3,8]" in str(raised.value)
-    assert device.counters().dispatches == before
-    np.testing.assert_array_equal(out.buffer(), POISON)
-    assert rs.reorder(x, out=out, src_scale=7).numpy().sum() == 24 * 7
-
-
-def test_a_sum_needs_something_to_add_to(device):
-    x = rs.asarray(np.ones(4, np.float32), device=device)
-    with pytest.raises(rs.DescriptorError, match=r"sum_scale 2 reads an out, and there is none, for f32\[4\]"):
-        rs.reorder(x, sum_scale=2)
-
-
-@pytest.mark.parametrize(
-    "layout", ["f16[2,3,16,24]", "f16[2,3,16,24]{strides=(2000,600,30,1),offset=4}", "f16[2,3,16,24]{3,2,1,0:T(8,8)}"]
-)
-def one_dispatch(layout: str, device: rs.Device) -> None:
-    pixels = np.random.default_rng(1).integers(0, 256, (2, 40, 60, 3), np.uint8)
-    image = rs.asarray(pixels, device=device)
-    out = poisoned(layout, device)
-    mean, std = (floats(3, seed).reshape(3, 1, 1) for seed in (1, 2))
-    arguments = {"src_zero_point": 128, "dst_scale": std, "dst_zero_point": mean}
-    before = device.counters()
-    rs.reorder(image[:, 4:36:2, 50:2:-2].permute(0, 3, 1, 2), out=out, **arguments)
-    after = device.counters()
-    assert after.dispatches - before.dispatches == 1
-    assert after.uploaded == before.uploaded
-    expected = rs.reference.reorder(pixels[:, 4:36:2, 50:2:-2].transpose(0, 3, 1, 2), dtype="f16", **arguments)
-    assert_bits(out.numpy(), expected)
 
 
 ONE_DISPATCH = [
@@ -460,7 +249,18 @@ ONE_DISPATCH = [
 
 @pytest.mark.parametrize("layout", ONE_DISPATCH)
 def test_slice_permutation_conversion_and_scales_are_one_dispatch(layout, device):
-    one_dispatch(layout, device)
+    pixels = np.random.default_rng(1).integers(0, 256, (2, 40, 60, 3), np.uint8)
+    image = rs.asarray(pixels, device=device)
+    out = poisoned(layout, device)
+    mean, std = (floats(3, seed).reshape(3, 1, 1) for seed in (1, 2))
+    arguments = {"src_zero_point": 128, "dst_scale": std, "dst_zero_point": mean}
+    before = device.counters()
+    rs.reorder(image[:, 4:36:2, 50:2:-2].permute(0, 3, 1, 2), out=out, **arguments)
+    after = device.counters()
+    assert after.dispatches - before.dispatches == 1
+    assert after.uploaded == before.uploaded
+    expected = rs.reference.reorder(pixels[:, 4:36:2, 50:2:-2].transpose(0, 3, 1, 2), dtype="f16", **arguments)
+    assert_bits(out.numpy(), expected)
 
 
 def test_scales_of_other_values_need_no_other_pipeline(device):

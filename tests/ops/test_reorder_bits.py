@@ -9,7 +9,6 @@ import pytest
 
 import restride as rs
 from restride.dtypes import DTYPES
-from restride_conformance import fill
 
 WIDE_COUNT = 1_000_000
 F32_EDGES = (0x80000000, 0x00000001, 0x807FFFFF, 0x7F800000, 0xFF800000, 0x7FC12345, 0x7F800001, 0xFFA54321, 0x7F7FFFFF)
@@ -84,31 +83,6 @@ def test_slice_forward_and_backward(name, device):
 def test_transpose(name, device):
     x = patterns(name)
     assert_same_bits(rs.reorder(x, "AB->BA", out=rs.empty(rs.TensorDesc(name, x.T.shape), device)), x.T)
-
-
-@all_types
-def test_permutation_of_three_axes(name, device):
-    x = patterns(name)
-    x = x[: x.shape[0] // 3 * 3].reshape(3, -1, x.shape[1])
-    tensor = rs.asarray(x, device=device)
-    assert_same_bits(rs.reorder(tensor, "ABC->CAB"), x.transpose(2, 0, 1))
-    assert_same_bits(rs.reorder(tensor.permute(1, 2, 0)), x.transpose(1, 2, 0))
-
-
-@all_types
-def test_padded_destination_keeps_its_padding(name, device):
-    x = patterns(name)
-    rows, columns = x.shape
-    desc = rs.TensorDesc(name, x.shape, (columns + 3, 1), offset=64 // x.itemsize)
-    before = fill.poison(desc.nbytes + 64)
-    expected = before.copy()
-    rows_of_bytes = np.lib.stride_tricks.as_strided(
-        expected[64:], (rows, columns * x.itemsize), ((columns + 3) * x.itemsize, 1)
-    )
-    rows_of_bytes[...] = np.ascontiguousarray(x).view(np.uint8)
-    out = rs.from_buffer(before, desc, device)
-    rs.reorder(x, out=out)
-    np.testing.assert_array_equal(out.buffer(), expected)
 
 
 @all_types

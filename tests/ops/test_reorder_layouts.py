@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import itertools
-import random
 
 import numpy as np
 import pytest
-from support.random_layouts import random_pair
+from support.destinations import POISON, poisoned
 
 import restride as rs
 from restride import TensorDesc
 from restride_conformance import fill
 
-POISON = 0xA5
-
 
 def numbers(desc: TensorDesc) -> np.ndarray:
     """Bits without a pattern, as many as ``desc`` has elements."""
     return fill.bits(desc.dtype, desc.numel).reshape(desc.sizes)
-
-
-def poisoned(desc: TensorDesc, device: rs.Device) -> rs.Tensor:
-    return rs.from_buffer(np.full(desc.nbytes + 16, POISON, np.uint8), desc, device)
 
 
 def image(array: np.ndarray, desc: TensorDesc, whole: TensorDesc | None = None) -> np.ndarray:
@@ -129,18 +122,6 @@ def test_parts_are_written_alone_and_read_alone(text, key, device):
     assert_same(permuted, y[key].T)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_any_layout_to_any_other(seed, device):
-    rng = random.Random(seed)
-    for _ in range(25):
-        src, dst = map(TensorDesc.parse, random_pair(rng, max_elements=300))
-        x = numbers(src)
-        source = rs.from_buffer(rs.reference.to_buffer(x, src, np.full(src.nbytes, POISON, np.uint8)), src, device)
-        out = poisoned(dst, device)
-        rs.reorder(source, out=out)
-        np.testing.assert_array_equal(out.buffer(), image(x, dst), f"{src} -> {dst}")
-
-
 # --- layout=
 
 
@@ -187,46 +168,7 @@ def test_a_permutation_into_a_blocked_out(device):
     assert_same(rs.reorder(blocked, "NCHW->WHCN"), x.transpose(3, 2, 1, 0))
 
 
-def test_slice1_into_tiles(device):
-    x = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)
-    desc = TensorDesc.parse("f32[1,1,2,2]{3,2,1,0:T(2,3)}")
-    out = poisoned(desc, device)
-    rs.strided_slice(x, (0, 0, 0, 1), (1, 1, 4, 3), (1, 1, -2, 2), out=out)
-    np.testing.assert_array_equal(out.buffer(), image(np.float32([[[[14, 16], [6, 8]]]]), desc))
-    tiled = rs.asarray(x, "f32[1,1,4,4]{3,2,1,0:T(2,3)}", device)
-    sliced = rs.strided_slice(tiled, (0, 0, 0, 1), (1, 1, 4, 3), (1, 1, 2, 2))
-    assert_same(sliced, np.float32([[[[2, 4], [10, 12]]]]))
-
-
 # --- nothing at all, and the same memory
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "u8[0,3]{1,0:pad(2,4)=7}",
-        "u8[0,3]{1,0:T(2,2)pad(2,3)=7}",
-        "u64[3,0]{0,1:T(2,3)pad(5,4)=18446744073709551615}",
-        "f32[0,3]{1,0:T(2,2)}",
-        "f32[2,0,4,4]:nChw16c",
-        "f32[0]",
-    ],
-)
-def test_padding_around_nothing(text, device):
-    desc = TensorDesc.parse(text)
-    x = np.zeros(desc.sizes, desc.dtype.dtype)
-    out = poisoned(desc, device)
-    rs.reorder(x, out=out)
-    np.testing.assert_array_equal(out.buffer(), image(x, desc))
-    assert rs.asarray(x, desc, device).buffer()[: desc.nbytes].tobytes() == rs.reference.to_buffer(x, desc).tobytes()
-    assert_same(rs.reorder(rs.asarray(x, device=device), desc), x)
-    again = poisoned(desc, device)
-    rs.reorder(x, out=again[...])
-    np.testing.assert_array_equal(again.buffer(), POISON)
-    if len(desc.sizes) == 2:
-        resampled = poisoned(desc, device)
-        rs.resample(x, desc.sizes, mode="nearest", out=resampled)
-        np.testing.assert_array_equal(resampled.buffer(), image(x, desc))
 
 
 def test_paddings_that_differ_are_not_taken_for_one_another(device):
@@ -301,15 +243,6 @@ def test_a_resample_has_the_same_bits_in_every_layout(mode, dtype, device):
             np.testing.assert_array_equal(out.buffer(), image(expected, desc), f"{src} -> {dst}")
 
 
-def test_a_resample_of_channels_in_blocks(device):
-    plain = fill.numbers(TensorDesc("f32", ()).dtype, 20 * 9).reshape(20, 9)
-    expected = rs.resample(rs.asarray(plain, device=device), (37,), axes=(0,)).numpy()
-    for src, dst in itertools.product(("f32[20,9]:Ab16a", "f32[20,9]{1,0:T(4,4)}", "f32[20,9]"), repeat=2):
-        desc = TensorDesc.parse(dst.replace("20", "37"))
-        result = rs.resample(rs.asarray(plain, src, device), (37,), axes=(0,), layout=desc)
-        np.testing.assert_array_equal(result.buffer()[: desc.nbytes], rs.reference.to_buffer(expected, desc))
-
-
 @pytest.mark.parametrize(
     ("text", "sizes", "result"),
     [
@@ -354,22 +287,6 @@ def test_axes_that_shrink_to_one_count_among_those_that_a_kernel_walks(device, m
     made = rs.resample(rs.asarray(x, desc=src, device=device), (1,) * 4, axes=range(4), mode=mode, layout=dst)
     plain = rs.resample(rs.asarray(x, device=device), (1,) * 4, axes=range(4), mode=mode)
     assert np.array_equal(made.numpy().view(np.uint32), plain.numpy().view(np.uint32))
-
-
-def test_two_spellings_of_one_memory_with_other_padding_are_not_mistaken_for_each_other(device):
-    """Plans are remembered by layout: these two have their elements in the same place, and the zeros in others."""
-    x = rs.asarray(np.array([[5]], np.uint8), device=device)
-    images = [rs.reorder(x, f"u8[1,1]{{{order}:T(2,2)pad(2,3)=1}}").buffer().tolist() for order in ("1,0", "0,1")]
-    assert images == [[5, 1, 1, 1, 1, 0, 1, 0], [5, 1, 1, 1, 1, 1, 0, 0]]
-
-
-def test_apart_in_one_tiled_buffer_even_where_one_side_is_strided(device):
-    big = rs.asarray(np.arange(128, dtype=np.float32).reshape(16, 8), "f32[16,8]{1,0:T(4,4)}", device)
-    before = big.numpy()
-    rs.reorder(big[0:4, 0:4], out=big[8:12, 2:6])
-    expected = before.copy()
-    expected[8:12, 2:6] = before[0:4, 0:4]
-    assert np.array_equal(big.numpy(), expected)
 
 
 def test_the_braces_of_a_text_are_a_layout(device):

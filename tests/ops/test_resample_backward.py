@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-import subprocess
 import sys
 from math import prod
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from support.process import captured
 
 import restride as rs
 from restride.weights import AREA_MODES
@@ -350,10 +350,7 @@ def test_three_runs_in_two_processes_have_the_same_bits(device):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
     runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
     command = [sys.executable, "-c", RUNS, runtime]
-    runs = [
-        subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300)
-        for _ in range(2)
-    ]
+    runs = [captured(command, env=environment, timeout=300) for _ in range(2)]
     assert [run.returncode for run in runs] == [0, 0], [run.stderr for run in runs]
     digests = [line for run in runs for line in run.stdout.split()]
     assert len(digests) == 6

@@ -11,8 +11,6 @@ from support.judges import judge
 
 import restride as rs
 from restride.cli.demo import draw_sheet
-from restride.kernel import Limits
-from restride.plan.two_sources import light_kernels
 
 RNG = np.random.default_rng(7)
 PHOTO = RNG.integers(0, 256, (37, 52, 3), np.uint8)
@@ -172,18 +170,6 @@ def test_light_keeps_tiles(tile, device):
     assert result.desc == rs.resize(tiled, (9, 11), axes=(1, 2)).desc
     expected = rs.resize(planes, (9, 11), axes=(1, 2), linear_light=True)
     assert np.array_equal(result.numpy(), expected.numpy())
-
-
-def test_light_is_cut_where_a_binding_ends(vulkan_device):
-    """By the plan's own cuts, on a device that would need none."""
-    codes = RNG.integers(0, 256, (64, 100), np.uint8)
-    src, alpha = rs.asarray(codes, device=vulkan_device), rs.asarray(codes.T.copy(), device=vulkan_device)
-    dst = rs.empty("f32[64,100]", vulkan_device)
-    turned = alpha.permute(1, 0)
-    kernels = light_kernels(src.desc, turned.desc, dst.desc, False, Limits(max_buffer_range=1 << 12))
-    assert len(kernels) > 4
-    vulkan_device.runtime.submit(kernels, (src.memory, dst.memory, alpha.memory))
-    assert np.array_equal(dst.numpy(), codes.astype(np.float32) ** 2)
 
 
 @pytest.mark.usefixtures("vulkan_device")

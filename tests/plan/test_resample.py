@@ -738,3 +738,18 @@ def test_integers_are_summed_shifted_and_clamped_in_every_form(shader, src, dst,
     taken = np.stack([np.tensordot(row, moved[at : at + len(row)], 1) for at, row in zip(first, weights, strict=True)])
     right = np.moveaxis((taken + (1 << shifts.total - 1) >> shifts.total).clip(0, 255), 0, axis)
     np.testing.assert_array_equal(from_buffer(result, made), right)
+
+
+def test_passes_do_the_least_work_and_never_one_axis_twice():
+    def of(sizes, new_sizes, **choice) -> list[list[int]]:
+        resized = resizing(sizes, Request(new_sizes, **choice))
+        return [[axis for axis, _ in tables] for tables in passes(resized)]
+
+    assert of((1080, 1920), (224, 224)) == [[1, 0]]
+    assert of((1080, 1920), (224, 224), antialias=True) == [[1], [0]]
+    assert of((5, 5), (5, 5)) == []
+    assert of((2, 2, 2, 2, 2), (3, 3, 3, 3, 3), mode="nearest") == [[4, 3, 2, 1, 0]]
+    five = of((2, 2, 2, 2, 2), (3, 3, 3, 3, 3))
+    assert [axis for axes in five for axis in axes] == [4, 3, 2, 1, 0]
+    assert max(map(len, five)) <= 3
+    assert of((70_000, 4), (1, 8), mode="area") in ([[1], [0], [0]], [[1, 0], [0]])

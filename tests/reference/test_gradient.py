@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from support.reference_matrix import matrix
 
 from restride.errors import DescriptorError, UnsupportedError
 from restride.reference import resample, resample_backward, resample_backward_limits
@@ -15,11 +16,6 @@ from restride.reference.coordinates import COORDINATES
 from restride.reference.weights import AREA_MODES, MODES
 
 Array = np.ndarray[Any, Any]
-
-
-def matrix(source_size: int, **arguments: Any) -> Array:
-    """The forward weights, rounded to f32; what is extrapolated is zero."""
-    return resample(np.eye(source_size, dtype=np.float32), axes=[0], **arguments)
 
 
 def random_rules(rng: np.random.Generator, axes: int) -> dict[str, Any]:

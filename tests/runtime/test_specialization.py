@@ -2,12 +2,12 @@
 
 import shutil
 import struct
-import subprocess
 from itertools import product
 
 import numpy as np
 import pytest
 from support.planned_cases import kernels_of
+from support.process import captured
 from support.spirv_kernels import glslang
 
 from restride.kernel import Binding, KernelSpec
@@ -66,7 +66,7 @@ def compiled(folder, text, *options):
     source, target = folder / "kernel.comp", folder / "kernel.spv"
     source.write_text(text)
     command = [glslang(), "-V", "--target-env", "vulkan1.1", *options, str(source), "-o", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = captured(command)
     assert done.returncode == 0, done.stdout
     return target.read_bytes()
 
@@ -94,7 +94,7 @@ def require_valid(path, code):
     path.write_bytes(code)
     if shutil.which("spirv-val") is None:
         pytest.skip("spirv-val is not on the PATH: install spirv-tools")
-    done = subprocess.run(["spirv-val", "--target-env", "vulkan1.1", path], capture_output=True, text=True, check=False)
+    done = captured(["spirv-val", "--target-env", "vulkan1.1", path])
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -17,50 +16,15 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from support.chunked import HALF, VOLUME, Chunked, Failing, Watched, half
 from support.stream_cases import Case, cases, interrupted
 
 import restride as rs
 from restride.cli import main
 from restride.cli.process import Exit, exit_for
 from restride.ops.progress import Progress
-from restride.stream.reads import Grid, pieces, plan_reads
+from restride.stream.reads import Grid
 from restride.stream.run import as_bytes
-
-
-class Chunked:
-    """An array in memory that is stored in chunks, as one in a file is, and counts what is read of it."""
-
-    def __init__(self, array, chunks=None):
-        self.array, self.chunks = array, chunks
-        self.shape, self.dtype = array.shape, array.dtype
-        self.read = np.zeros(array.shape, np.int64)
-
-    def __getitem__(self, key):
-        self.read[key] += 1
-        return self.array[key]
-
-    def __setitem__(self, key, value):
-        self.array[key] = value
-
-
-class Failing(Chunked):
-    """One whose element at ``place`` cannot be read or written."""
-
-    def __init__(self, array, place, error):
-        super().__init__(array)
-        self.place, self.error = place, error
-
-    def check(self, key):
-        if all(part.start <= at < part.stop for part, at in zip(key, self.place, strict=True)):
-            raise self.error
-
-    def __getitem__(self, key):
-        self.check(key)
-        return self.array[key]
-
-    def __setitem__(self, key, value):
-        self.check(key)
-        self.array[key] = value
 
 
 @pytest.fixture(scope="module")
@@ -96,23 +60,6 @@ def test_a_stream_in_little_memory_is_one_call(two_devices, case: Case):
     assert done.peak_bytes <= memory
 
 
-HALF = rs.Chain().resample((12, 16), axes=(1, 2), mode="area")
-VOLUME = np.random.default_rng(3).integers(0, 256, (6, 24, 32)).astype(np.uint8)
-
-
-def half():
-    return rs.resample(VOLUME, (12, 16), axes=(1, 2), mode="area").numpy()
-
-
-def test_default_chunks_serve_a_destination_without_chunks(tmp_path: Path):
-    result = np.lib.format.open_memmap(tmp_path / "half.npy", "w+", np.uint8, (6, 12, 16))
-    source = np.lib.format.open_memmap(tmp_path / "volume.npy", "w+", np.uint8, VOLUME.shape)
-    source[:] = VOLUME
-    rs.stream(source, result, HALF, memory="16 KiB")
-    del result
-    assert np.array_equal(np.load(tmp_path / "half.npy"), half())
-
-
 def test_a_copy_needs_no_chain():
     result = np.zeros_like(VOLUME)
     assert rs.stream(VOLUME, result, chunks=(4, 5, 6)).chunks == 2 * 5 * 6
@@ -129,93 +76,7 @@ def test_scales_go_on_in_the_next_chunk():
     assert np.array_equal(result, (values * np.repeat([[1.0], [0.5], [3.0]], 4, axis=0)).astype(np.float16))
 
 
-@pytest.mark.parametrize(("dtype", "stored"), [("bf16", np.uint16), ("f8e5m2", np.uint8), ("f8e4m3fn", np.uint8)])
-def test_bits_of_a_type_that_a_file_does_not_know(dtype: str, stored: type):
-    values = np.linspace(-3, 3, 24, dtype=np.float32).reshape(4, 6)
-    bits = np.zeros((6, 4), stored)
-    rs.stream(values, bits, rs.Chain().reorder("AB->BA", dtype))
-    assert bits.tobytes() == rs.reorder(values, "AB->BA", dtype).numpy().tobytes()
-    back = np.zeros((6, 4), np.float32)
-    rs.stream(bits, back, rs.Chain().reorder(dtype="f32"), source_dtype=dtype)
-    assert np.array_equal(back, rs.reorder(values, "AB->BA", dtype).numpy().astype(np.float32))
-
-
-def test_a_source_may_have_either_byte_order():
-    for dtype in (">i4", "<i4"):
-        result = np.zeros((6, 12, 16), np.int32)
-        rs.stream(VOLUME.astype(dtype), result, HALF)
-        assert np.array_equal(result, rs.resample(VOLUME.astype(np.int32), (12, 16), axes=(1, 2), mode="area").numpy())
-    bits = np.zeros(3, np.float32)
-    rs.stream(np.array([0, 0x3F80, 0xC000], ">u2"), bits, rs.Chain().reorder(dtype="f32"), source_dtype="bf16")
-    assert bits.tolist() == [0, 1, -2]
-
-
-def test_a_lazy_array_is_a_source():
-    lazy = rs.LazyArray(VOLUME, HALF)
-    result = np.zeros((16, 12, 6), np.uint8)
-    rs.stream(lazy, result, rs.Chain().reorder("ZYX->XYZ"), chunks=(5, 5, 5))
-    assert np.array_equal(result, half().transpose(2, 1, 0))
-    assert np.array_equal(lazy[2, ::-3, 4:], half()[2, ::-3, 4:])
-    assert np.array_equal(np.asarray(lazy), half())
-    assert np.array_equal(list(lazy), half())
-    with pytest.raises(TypeError, match="iteration over a LazyArray without axes"):
-        iter(rs.LazyArray(VOLUME, rs.Chain()[0, 0, 0]))
-
-
-def test_a_stream_of_lazy_arrays_is_one_chain_within_the_memory():
-    source = Watched(np.random.default_rng(2).integers(0, 256, (8, 64, 64)).astype(np.uint8))
-    frames = rs.LazyArray(rs.LazyArray(source, rs.Chain()[::2]), rs.Chain().resample(scales=(0.5, 0.5), axes=(1, 2)))
-    assert (frames.source, frames.shape) == (source, (4, 32, 32))
-    result = np.zeros((32, 32, 4), np.uint8)
-    done = rs.stream(frames, result, rs.Chain().reorder("ZYX->YXZ"), chunks=(32, 32, 1), memory=40_000)
-    assert np.array_equal(result.transpose(2, 0, 1), rs.resample(source.array[::2], (32, 32), axes=(1, 2)).numpy())
-    assert source.largest <= done.peak_bytes <= 40_000
-    assert done.bytes_read == 4 * 64 * 64
-    with pytest.raises(rs.DescriptorError, match="source_dtype 'bf16' is for stored bits"):
-        rs.stream(rs.LazyArray(result.astype(np.uint16), rs.Chain()), result, source_dtype="bf16")
-
-
 # Reading: each chunk of the source as few times as memory allows.
-
-
-def test_neighbouring_chunks_share_their_reads():
-    """Columns of a destination lie across rows of the source: together they read each row once."""
-    source = Chunked(np.arange(64 * 64, dtype=np.float32).reshape(64, 64), (1, 64))
-    result = Chunked(np.zeros((64, 64), np.float32), (4, 64))
-    transposed = rs.Chain().reorder("AB->BA")
-    work = transposed.of(source.shape, "f32")
-    grid = Grid(work.sizes, result.chunks)
-    enough = plan_reads(work, grid, source.chunks, 1 << 20)
-    assert (enough.amplification, enough.multiples) == (1.0, (16, 1))
-    chunk_bytes = work.nbytes(grid.window((0, 0), (1, 1)))
-    assert plan_reads(work, grid, source.chunks, 2 * chunk_bytes).amplification == 8.0
-    assert plan_reads(work, grid, source.chunks, chunk_bytes).amplification == 16.0
-    assert "read 1.00 times" in str(rs.stream(source, result, transposed))
-    assert (source.read == 1).all()
-    assert np.array_equal(result.array, source.array.T)
-
-
-def test_what_a_plan_counts_is_what_a_stream_reads():
-    """Overlapping windows of cubic chunks, from a source without chunks: elements are counted."""
-    source = Chunked(np.random.default_rng(1).normal(size=(40, 30)).astype(np.float32))
-    chain = rs.Chain().resample((60, 45), mode="cubic")
-    done = rs.stream(source, np.zeros((60, 45), np.float32), chain, chunks=(16, 16), memory=30_000)
-    assert done.plan.reads == source.read.sum() == done.bytes_read // 4
-    assert done.plan.amplification == pytest.approx(source.read.sum() / (40 * 30))
-    assert done.plan.amplification > 1
-
-
-def test_a_chunk_in_pieces_covers_it_once():
-    work = rs.Chain().resample((8, 8), mode="area").of((800, 800), "f32")
-    window = tuple(range(8) for _ in range(2))
-    parts = list(pieces(work, window, work.nbytes(window) // 5))
-    covered = np.zeros((8, 8), int)
-    for part in parts:
-        covered[tuple(slice(each.start, each.stop) for each in part)] += 1
-    assert (covered == 1).all()
-    assert len(parts) > 5
-    with pytest.raises(rs.DescriptorError, match=r"memory of 1000 bytes is too little for the chunk \['0:8', '0:8'\]"):
-        list(pieces(work, window, 1000))
 
 
 # Threads: several read and write at a time where the library allows it, else one.
@@ -361,62 +222,6 @@ def test_a_disk_that_is_full_names_the_chunk(tmp_path: Path):
     assert np.array_equal(result, half())
 
 
-def test_a_mapped_file_that_the_disk_has_no_room_for_is_refused(tmp_path: Path, monkeypatch):
-    """Writing to its mapping would kill the process."""
-    failure, allocated = OSError(28, "No space left on device"), []
-
-    def allocate(_file, offset, nbytes):
-        allocated.append((offset, nbytes))
-        raise failure
-
-    monkeypatch.setattr(os, "posix_fallocate", allocate, raising=False)
-    source = np.ones((600, 600), np.uint8)  # many blocks, of which a new file has the first at most
-    result = np.lib.format.open_memmap(tmp_path / "copy.npy", "w+", np.uint8, source.shape)
-    raw = np.memmap(tmp_path / "raw", np.uint8, "w+", shape=(source.nbytes,))
-    with pytest.raises(OSError, match=r"No space left on device: '.*copy\.npy'"):
-        rs.stream(source, result, journal=tmp_path / "journal")
-    with pytest.raises(OSError, match=r"No space left on device: '.*raw'"):
-        rs.stream(source, rs.LaidOut(raw, "u8[600,600]"))
-    assert allocated == [(128, result.nbytes), (0, raw.nbytes)]
-    assert not result.any()
-    failure = OSError(95, "Operation not supported")
-    rs.stream(source, result, journal=tmp_path / "journal")
-    assert result.all()
-
-
-@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="this system cannot allocate a file in advance")
-def test_a_journal_that_is_refused_leaves_a_mapped_file_as_it_is(tmp_path: Path):
-    result = np.lib.format.open_memmap(tmp_path / "half.npy", "w+", np.uint8, (600, 600))
-    (tmp_path / "journal").write_text("something else\n")
-    before = (tmp_path / "half.npy").stat().st_blocks
-    with pytest.raises(rs.DescriptorError, match="is of other work, or no journal"):
-        rs.stream(np.ones((600, 600), np.uint8), result, journal=tmp_path / "journal")
-    assert (tmp_path / "half.npy").stat().st_blocks == before
-
-
-def test_a_mapped_file_with_all_its_blocks_is_not_allocated_again(tmp_path: Path, monkeypatch):
-    path = tmp_path / "half.npy"
-    np.save(path, np.ones((6, 12, 16), np.uint8))
-    if 512 * path.stat().st_blocks < path.stat().st_size:
-        pytest.skip("this file system counts no blocks of a small file")
-    monkeypatch.setattr(os, "posix_fallocate", lambda *_: pytest.fail("allocated again"), raising=False)
-    result = np.load(path, mmap_mode="r+")
-    rs.stream(VOLUME, result, HALF)
-    assert np.array_equal(result, half())
-
-
-def test_a_mapped_file_that_is_gone_is_written_and_another_at_its_path_is_left_alone(tmp_path: Path):
-    for place, at_path in enumerate((None, b"other")):
-        path = tmp_path / f"{place}.npy"
-        result = np.lib.format.open_memmap(path, "w+", np.uint8, (6, 12, 16))
-        path.unlink()
-        if at_path is not None:
-            path.write_bytes(at_path)
-        rs.stream(VOLUME, result, HALF)
-        assert np.array_equal(result, half())
-        assert (path.read_bytes() if path.exists() else None) == at_path
-
-
 class Short(Chunked):
     def __getitem__(self, key):
         return self.array[key][:-1]
@@ -481,50 +286,6 @@ def test_a_chunk_may_be_larger_than_the_device():
         copied = np.zeros_like(source)
         rs.stream(source, copied, chunks=source.shape, devices=[device])
         assert np.array_equal(copied, source)
-
-
-class Enormous:
-    """More than 2^32 elements, each by its place; what is written is kept by its window."""
-
-    dtype = np.dtype(np.uint8)
-
-    def __init__(self, *shape: int):
-        self.shape, self.windows = shape, {}
-
-    def __getitem__(self, key):
-        if not self.windows:
-            raise OSError("nothing is written yet")
-        return self.part(key)
-
-    def __setitem__(self, key, value):
-        self.windows[tuple((part.start, part.stop) for part in key)] = value
-
-    @staticmethod
-    def part(key):
-        places = np.ix_(*(np.arange(part.start, part.stop) for part in key))
-        return np.asarray(sum(place * (5 + 2 * axis) for axis, place in enumerate(places)) % 251, np.uint8)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "chunk", "layout"), [((70_001, 70_003), (1000, 4000), "AB->BA"), (((5 << 30) + 7,), (1 << 22,), None)]
-)
-def test_sources_and_results_of_more_elements_than_32_bits_count(tmp_path: Path, sizes, chunk, layout):
-    """The journal lists all chunks but the last ones and one in the middle."""
-    source, result = Enormous(*sizes), Enormous(*sizes[::-1])
-    chain = rs.Chain().reorder(layout)
-    with pytest.raises(rs.StreamError, match="nothing is written yet"):
-        rs.stream(source, result, chain, chunks=chunk, journal=tmp_path / "journal")
-    count = len(Grid(result.shape, chunk))
-    left = {count // 2, count - 2, count - 1}
-    with (tmp_path / "journal").open("a") as file:
-        file.writelines(f"{number}\n" for number in range(count) if number not in left)
-    source.windows = {None: None}
-    done = rs.stream(source, result, chain, chunks=chunk, journal=tmp_path / "journal")
-    assert (done.chunks, done.skipped) == (count, count - 3)
-    assert max(ends[-1][1] for ends in result.windows) == sizes[0]
-    for ends, elements in result.windows.items():
-        expected = Enormous.part(tuple(slice(*pair) for pair in ends[::-1]))
-        assert np.array_equal(elements, expected.T)
 
 
 REFUSED = {
@@ -601,46 +362,6 @@ def test_whole_floats_are_bytes():
     np.testing.assert_array_equal(result, rs.resample(VOLUME, (12, 16), axes=(1, 2), mode="area").numpy())
 
 
-def test_memory_that_leaves_thousands_of_tiny_chunks_is_a_warning():
-    """Said before anything is read, with what is enough, which then says nothing."""
-
-    class Never(Exception):
-        pass
-
-    class Unread:
-        shape, dtype = (256, 256), np.dtype(np.uint8)
-
-        def __getitem__(self, key):
-            raise Never
-
-    result = np.zeros((256, 256), np.uint8)
-    with (
-        pytest.warns(
-            UserWarning, match=r"memory of 800 bytes leaves \d{4,} chunks of \[.*\] .* memory=\d+ leaves"
-        ) as seen,
-        pytest.raises(rs.StreamError),
-    ):
-        rs.stream(Unread(), result, rs.Chain(), memory=800)
-    (enough,) = (int(re.search(r"memory=(\d+) leaves", str(each.message))[1]) for each in seen)
-    with pytest.raises(rs.StreamError):
-        rs.stream(Unread(), result, rs.Chain(), memory=enough)
-    with pytest.raises(rs.StreamError):  # chunks of the caller's are the caller's
-        rs.stream(Unread(), result, rs.Chain(), memory=800, chunks=(1, 16))
-
-
-@pytest.mark.parametrize("chunks", [None, (256, 256, 256)])
-def test_memory_that_leaves_tens_of_thousands_of_tiny_pieces_is_refused(tmp_path: Path, chunks):
-    """Before anything is read, with what is enough: of default chunks, and of pieces of one that is chosen."""
-    source, result = Failing(np.zeros((256,) * 3, np.uint8), (0, 0, 0), OSError()), np.zeros((256,) * 3, np.uint8)
-    memory = (1 << 10) + (result.nbytes if chunks else 0)
-    rule = rf"memory of {memory} bytes leaves (about )?\d{{5,}} .*memory=\d+ "
-    with pytest.raises(rs.DescriptorError, match=rule) as refused:
-        rs.stream(source, result, memory=memory, chunks=chunks, journal=tmp_path / "journal")
-    assert not (tmp_path / "journal").exists()
-    with pytest.raises(rs.StreamError, match=r"chunk \[0, 0, 0\]"):
-        rs.stream(source, result, memory=re.search(r"memory=(\d+)", str(refused.value))[1], chunks=chunks)
-
-
 @pytest.mark.parametrize("roi", [(-1, 2), (-3, 1)])
 def test_too_little_memory_is_refused_before_anything_is_written(tmp_path: Path, roi):
     """The first chunks, or three quarters, lie outside the source, read nothing of it, and would fit."""
@@ -651,33 +372,6 @@ def test_too_little_memory_is_refused_before_anything_is_written(tmp_path: Path,
         rs.stream(np.ones(64, np.float32), result, chain, chunks=(1,), memory=memory, journal=tmp_path / "journal")
     assert (result == 7).all()
     assert not (tmp_path / "journal").exists()
-
-
-def test_tiny_chunks_that_read_much_are_not_refused():
-    """No memory makes them fast, and little is what a stream is for."""
-
-    class Wide:
-        shape, dtype = (12_000, 70_000), np.dtype(np.uint8)
-
-        def __getitem__(self, key):
-            raise OSError
-
-    chain = rs.Chain().resample((1,), axes=(1,), mode="area")
-    with (
-        pytest.warns(UserWarning, match="leaves 12000 chunks of"),
-        pytest.raises(rs.StreamError, match=r"chunk \[0, 0\]"),
-    ):
-        rs.stream(Wide(), np.zeros((12_000, 1), np.uint8), chain, memory=600_000)
-
-
-def test_chunks_that_fit_in_pieces_are_not_looked_at_one_by_one(monkeypatch):
-    """Thousands would take minutes before anything is read."""
-    run, looked = sys.modules[rs.stream.__module__], []
-    monkeypatch.setattr(run, "pieces", lambda *arguments: (looked.append(0), pieces(*arguments))[1])
-    source, result = Failing(np.zeros((2048, 2048), np.uint16), (0, 0), OSError()), np.zeros((2048, 2048), np.uint16)
-    with pytest.raises(rs.StreamError, match=r"chunk \[0, 0\], \[0:64, 0:64\]"):
-        rs.stream(source, result, chunks=(128, 128), memory=64_000)
-    assert len(looked) <= 4
 
 
 def test_a_destination_that_shares_memory_with_the_source_is_refused(tmp_path: Path):
@@ -703,66 +397,6 @@ def test_a_destination_that_shares_memory_with_the_source_is_refused(tmp_path: P
 
 
 # The journal.
-
-
-def test_a_journal_is_of_one_work(tmp_path: Path):
-    journal = tmp_path / "journal"
-    rs.stream(VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, journal=journal)
-    other = rs.Chain().resample((12, 16), axes=(1, 2), mode="linear")
-    with pytest.raises(rs.DescriptorError, match=r"is of other work, or no journal.*mode='linear'"):
-        rs.stream(VOLUME, np.zeros((6, 12, 16), np.uint8), other, journal=journal)
-    photo = tmp_path / "photo"
-    photo.write_bytes(b"\x89PNG\n\x00")
-    with pytest.raises(rs.DescriptorError, match="is of other work, or no journal"):
-        rs.stream(VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, journal=photo)
-    assert photo.read_bytes() == b"\x89PNG\n\x00"
-
-
-def test_a_line_that_was_cut_off_does_not_count(tmp_path: Path):
-    journal = tmp_path / "journal"
-    result = np.zeros((6, 12, 16), np.uint8)
-    rs.stream(VOLUME, result, HALF, chunks=(1, 12, 2), journal=journal)
-    lines = journal.read_bytes().splitlines(keepends=True)
-    assert len(lines) == 1 + 48
-    for cut in (b"".join(lines)[:-1], b"".join(lines[:3]) + b"4", lines[0][:20], b""):
-        journal.write_bytes(cut)
-        done = rs.stream(VOLUME, result, HALF, chunks=(1, 12, 2), journal=journal)
-        assert done.skipped == max(cut.count(b"\n") - 1, 0)
-        assert sorted(map(int, journal.read_bytes().split(b"\n")[1:-1])) == list(range(48))
-
-
-def test_a_journal_is_of_one_stream_at_a_time(tmp_path: Path):
-    journal, result = tmp_path / "journal", np.zeros((6, 12, 16), np.uint8)
-
-    class Meanwhile(Chunked):
-        def __getitem__(self, key):
-            with pytest.raises(rs.DescriptorError, match=rf"journal '{re.escape(str(journal))}' is in use by another"):
-                rs.stream(VOLUME, result, HALF, journal=journal)
-            return super().__getitem__(key)
-
-    rs.stream(Meanwhile(VOLUME), result, HALF, journal=journal)
-    assert rs.stream(VOLUME, result, HALF, journal=journal).skipped == 1
-
-
-@pytest.mark.parametrize("line", ["abc", "-1", "48", "", "1 2", "9" * 5000])
-def test_a_line_that_is_no_chunk_is_refused(tmp_path: Path, line: str):
-    journal = tmp_path / "journal"
-    result = np.zeros((6, 12, 16), np.uint8)
-    rs.stream(VOLUME, result, HALF, chunks=(1, 12, 2), journal=journal)
-    lines = journal.read_text().splitlines()
-    journal.write_text("\n".join([*lines[:3], line, "4", ""]))
-    with pytest.raises(rs.DescriptorError, match=r"line 4 of journal '.*' must be a number of the 48 chunks, from 0"):
-        rs.stream(VOLUME, result, HALF, chunks=(1, 12, 2), journal=journal)
-
-
-def test_a_flush_that_fails_does_not_hide_the_error_of_the_chunk(tmp_path: Path):
-    class Full(Failing):
-        def flush(self):
-            raise RuntimeError("the file is closed")
-
-    full = Full(np.zeros((6, 12, 16), np.uint8), (4, 1, 1), OSError(28, "No space left on device"))
-    with pytest.raises(rs.StreamError, match="No space left"):
-        rs.stream(VOLUME, full, HALF, chunks=(1, 12, 16), journal=tmp_path / "journal")
 
 
 def test_progress_counts_the_chunks_that_are_left(tmp_path: Path, monkeypatch):
@@ -856,17 +490,6 @@ def test_a_stream_that_was_killed_goes_on(tmp_path: Path, number: int):
         assert skipped >= 1
     assert second.stdout.count("written") == chunks - skipped
     assert np.load(tmp_path / "result.npy").tobytes() == whole.tobytes()
-
-
-class Watched(Chunked):
-    """One that is read slowly, and says how many bytes a reader asked for at most."""
-
-    largest = 0
-
-    def __getitem__(self, key):
-        time.sleep(0.002)
-        self.largest = max(self.largest, self.array[key].nbytes)
-        return self.array[key]
 
 
 def test_memory_is_never_taken_beyond_the_bound():

@@ -1,9 +1,9 @@
 """Modules that were built from a table of variants: what the table says, and what every module keeps to."""
 
 import shutil
-import subprocess
 
 import pytest
+from support.process import captured
 
 
 def table(shaders):
@@ -17,7 +17,7 @@ def table(shaders):
 def spirv_tool(tool, *arguments):
     if shutil.which(tool) is None:
         pytest.skip(f"{tool} is not on the PATH: install spirv-tools")
-    return subprocess.run([tool, *map(str, arguments)], capture_output=True, text=True, check=False)
+    return captured([tool, *map(str, arguments)])
 
 
 def require_valid(path):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
+from support.process import captured
 from support.spirv_kernels import glslang
 
 HEAD = "#version 450\n"
@@ -22,7 +21,7 @@ def build(tmp_path):
         source, target = tmp_path / f"x.{stage}", tmp_path / "x.spv"
         source.write_text(text)
         command = [glslang(), "-V", "--target-env", environment, *options, "-o", str(target), str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = captured(command)
         assert done.returncode == 0, done.stdout
         return target.read_bytes()
 

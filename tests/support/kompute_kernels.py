@@ -1,14 +1,13 @@
 """Runtimes and small kernels for the tests of the runtime on kp."""
 
 import os
-import shutil
-import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
+from support.process import captured
+from support.spirv_kernels import compile_kernels
 
 from restride.errors import DeviceNotFound, UnsupportedError
 from restride.kernel import Binding, KernelSpec
@@ -50,27 +49,9 @@ SOURCES = {
 }
 
 
-def glslang():
-    found = shutil.which(
-        "glslangValidator", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    )
-    if found is None:
-        pytest.skip("glslangValidator is not installed")
-    return found
-
-
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("modules")
-    made = {}
-    for name, body in SOURCES.items():
-        source, target = folder / f"{name}.comp", folder / f"{name}.spv"
-        source.write_text(f"#version 450\n{textwrap.dedent(body)}\n")
-        command = [glslang(), "-V", "--target-env", "vulkan1.1", "--target-env", "spirv1.3", source, "-o", target]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout
-        made[name] = target.read_bytes()
-    return made
+    return compile_kernels(tmp_path_factory.mktemp("modules"), SOURCES, head="#version 450\n")
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +68,7 @@ def make(device, modules):
     made = []
 
     def make_runtime(**options):
-        made.append(KomputeRuntime(device, **{"module_source": modules.__getitem__} | options))
+        made.append(KomputeRuntime(device, **{"module_source": modules} | options))
         return made[-1]
 
     yield make_runtime
@@ -131,13 +112,8 @@ def download(runtime, memory, dtype=np.uint32):
 
 
 def run_python(script, **environment):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(script)],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    return captured(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(script)], env=os.environ | environment, timeout=60
     )
 
 

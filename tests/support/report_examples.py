@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from restride.cli.parser import parse
+from restride_conformance import commands as report_command
 from restride_conformance.case import Case
 from restride_conformance.record import Outcome, Speed, Target, Verdict
 from restride_conformance.report import Report
@@ -122,3 +124,11 @@ ALL_OPERATIONS = (
     "crop_resize u8[20,30,3]{2,1,0} -> f32[1,7,9,3]{3,2,1,0} boxes=(2,3,10,12) axes=(0,1) mode=linear",
     "yuv_to_rgb u8[6,8]{1,0} -> u8[4,8,3]{2,1,0} format=nv12",
 )
+
+
+A, B, C, D = (f"reorder u8[{size},3]{{1,0}} -> u8[{size},3]{{0,1}}" for size in (2, 3, 4, 5))
+
+
+def run(*words):
+    arguments = parse([report_command], ["report", *map(str, words)])
+    return arguments.run(arguments)

@@ -1,11 +1,11 @@
 """Runs a script that opens the direct runtime in a process of its own."""
 
 import os
-import subprocess
 import sys
 import textwrap
 
 import pytest
+from support.process import captured
 from support.spirv_kernels import compile_kernels
 
 PRELUDE = """
@@ -40,7 +40,7 @@ def kernels(tmp_path_factory):
 def run(code, kernels="", timeout=60, **environment):
     variables = {**os.environ, **environment}
     command = [sys.executable, "-c", PRELUDE + textwrap.dedent(code), str(kernels)]
-    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=timeout, check=False)
+    return captured(command, env=variables, timeout=timeout)
 
 
 def passes(code, kernels="", **environment):

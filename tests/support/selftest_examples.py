@@ -1,4 +1,8 @@
-"""What a selftest of today says that older files of docs/devices do not."""
+"""Selftests for tests: the stored files, a part's job, and what today's files say that older ones do not."""
+
+from pathlib import Path
+
+from restride_measure.selftest.part import Job
 
 NEWER = {
     "ci": {"seed": 1, "selected": 9, "validation": None, "counts": {"PASSED": 7, "FAILED": 1}, "bad": []},
@@ -24,3 +28,11 @@ NEWER = {
     "cuda": {"torch": "2", "claims": {"a": True, "b": False}},
 }
 """Parts that no stored file has."""
+
+
+def job(**changes):
+    return Job(**{"selector": None, "seconds": 60.0, "is_small": True, "seed": 0, **changes})
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+FILES = sorted((DOCS / "devices").glob("*.json"))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from support.process import captured
 
 _HEAD = """#version 450
 layout(local_size_x = 64) in;
@@ -63,13 +63,13 @@ def glslang() -> str:
     return compiler
 
 
-def compile_kernels(folder: Path) -> Callable[[str], bytes]:
-    """Compile ``SOURCES`` into ``folder``; what maps a name to its SPIR-V, as a runtime's ``module_source``."""
+def compile_kernels(folder: Path, sources: Mapping[str, str] = SOURCES, *, head: str = _HEAD) -> Callable[[str], bytes]:
+    """Compile ``sources`` into ``folder``; what maps a name to its SPIR-V, as a runtime's ``module_source``."""
     compiler = glslang()
-    for name, body in SOURCES.items():
+    for name, body in sources.items():
         source = folder / f"{name}.comp"
-        source.write_text(f"{_HEAD}{body}\n", encoding="utf-8")
+        source.write_text(f"{head}{body}\n", encoding="utf-8")
         command = [compiler, "-V", "--target-env", "vulkan1.1", str(source), "-o", str(folder / f"{name}.spv")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = captured(command)
         assert done.returncode == 0, done.stdout
     return lambda name: (folder / f"{name}.spv").read_bytes()

@@ -7,9 +7,10 @@ messages(["-m", "pytest", "-q", "tests/ops/test_reorder.py"], "core")
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+
+from support.process import captured
 
 from restride_conformance.run.validation import Layer
 
@@ -26,7 +27,7 @@ def messages(
     with Layer(profile) as layer:
         variables = layer.environment({**os.environ, **(environment or {})})
         command = [sys.executable, *arguments]
-        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=timeout, check=False)
+        done = captured(command, env=variables, timeout=timeout)
         if done.returncode:
             raise AssertionError(f"{command} under {profile} exits {done.returncode}:\n{done.stdout}{done.stderr}")
         layer.require_running()

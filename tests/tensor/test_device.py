@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.tensors import assert_equal
 
 import restride as rs
 from restride.runtime.vulkan import queue as vk_queue
@@ -201,3 +202,37 @@ def test_a_batch_that_the_driver_refuses_leaves_the_device_usable(monkeypatch: p
         tensors[-1].numpy()  # nothing made it, and reading it is no error
         tensors, expected = chain(device, 3)
         np.testing.assert_array_equal(tensors[-1].numpy(), expected)
+
+
+X = np.arange(24 * 35, dtype=np.int32).reshape(24, 35)
+
+
+def test_the_default_device_opens_again_after_it_was_closed():
+    closed = rs.default_device()
+    closed.close()
+    assert "closed" in repr(closed)
+    assert_equal(rs.reorder(X).numpy(), X)
+    assert rs.default_device() is not closed
+
+
+def test_a_device_that_was_set_as_the_default_is_never_replaced():
+    opened = rs.default_device()
+    with rs.Device() as own:
+        rs.set_default_device(own)
+        try:
+            assert rs.default_device() is rs.asarray(X).device is own
+            assert not opened.is_closed
+            own.close()
+            assert rs.default_device() is own
+            with pytest.raises(rs.DeviceError, match="closed"):
+                rs.reorder(X)
+        finally:
+            rs.set_default_device(None)
+    assert rs.default_device() is not own
+    assert_equal(rs.reorder(X).numpy(), X)
+
+
+@pytest.mark.parametrize("device", ["llvmpipe", 0, rs.Device])
+def test_a_default_device_is_a_device(device):
+    with pytest.raises(rs.DescriptorError, match=r"the default device is a restride\.Device or None, not"):
+        rs.set_default_device(device)

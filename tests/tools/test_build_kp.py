@@ -4,12 +4,12 @@ its own drivers."""
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 import venv
 from pathlib import Path
 
 import pytest
+from support.process import captured
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
@@ -24,7 +24,7 @@ def test_mypy_needs_no_optional_package(tmp_path):
     for name in TYPED_DEPENDENCIES:
         (packages / name).symlink_to(Path(importlib.util.find_spec(name).origin).parent)
     command = [sys.executable, "-m", "mypy", "--python-executable", str(tmp_path / "bin" / "python")]
-    result = subprocess.run(command, cwd=TOOLS.parent, capture_output=True, text=True, check=False)
+    result = captured(command, cwd=TOOLS.parent)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
@@ -67,7 +67,7 @@ def mesa25(tmp_path):
     environment |= {"XDG_DATA_DIRS": "/own/share", "LD_LIBRARY_PATH": "/own/lib"}
 
     def run(*command):
-        return subprocess.run(["bash", script, *command], env=environment, capture_output=True, text=True, check=False)
+        return captured(["bash", script, *command], env=environment)
 
     return run
 

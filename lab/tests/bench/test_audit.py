@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.process import captured
 from support.sampled import sample
 from twin.axes import kernel_types
 
@@ -35,14 +36,7 @@ from restride_bench.audit.recording import GPU, Dispatch, Recording, recorded
 from restride_bench.audit.roofline import Prediction, known_devices
 from restride_bench.audit.table import Subject, workload_rows
 from restride_bench.audit.times import read_benchmark
-from restride_bench.audit.traffic import (
-    CACHE_BYTES,
-    MOST_GROUPS,
-    SECTOR,
-    Tracer,
-    Traffic,
-    _through_cache,
-)
+from restride_bench.audit.traffic import CACHE_BYTES, MOST_GROUPS, SECTOR, Tracer, Traffic, _through_cache
 from restride_conformance import Case
 from restride_conformance.shader.part import SteeredLimits
 from restride_measure.workloads import TTC57, Move, Relayout, Workload, catalogue
@@ -689,7 +683,7 @@ def test_the_command_says_what_it_does_meanwhile(capsys):
 def audit(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, whose loader has not looked for drivers yet."""
     command = [sys.executable, "-m", "restride", "audit", "--small", "-k", "nearest", *options]
-    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    return captured(command, env=os.environ | environment)
 
 
 def test_without_a_device_the_kernels_can_still_be_compiled():

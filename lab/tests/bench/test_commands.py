@@ -2,20 +2,16 @@
 
 import itertools
 import json
-import os
 import re
 import sys
-import time
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from support.bench_reports import COPY, TURN, cells, report
 from support.devices import open_device
 
-import restride as rs
 from restride.cli import main
 from restride.cli.devices import cpu_model
 from restride.errors import UnsupportedError
@@ -23,11 +19,9 @@ from restride.runtime import RUNTIMES
 from restride_bench import peers
 from restride_bench.charts import chart_file, draw_bars, require_matplotlib
 from restride_bench.report import FORMAT, table
-from restride_measure import own
-from restride_measure import run as bench_run
 from restride_measure.offer import MEASURES, Absent, Offer
-from restride_measure.run import WARM_UP, Columns, Disagreement, Result, timed_rounds, warnings
-from restride_measure.workloads import TTC57, Goal
+from restride_measure.run import Disagreement, Result
+from restride_measure.workloads import TTC57
 
 
 def test_help_fills_prose_and_keeps_tables(monkeypatch, capsys):
@@ -93,13 +87,6 @@ def test_a_group_has_a_goal_for_the_geometric_mean():
     assert "2.00x numpy, goal at most 1x numpy: MISSED" in table(report(results=results[:1]))
 
 
-def test_goals_are_met_or_missed():
-    assert Goal("numpy", 2.0).is_met(2.0, 1.0)
-    assert not Goal("numpy", 2.0).is_met(2.1, 1.0)
-    assert Goal(seconds=400e-6).is_met(399e-6, None)
-    assert not Goal(seconds=400e-6).is_met(400e-6, None)
-
-
 def test_a_goal_against_an_absent_peer_is_not_judged():
     assert [verdict.goal.against for verdict in report().verdicts] == ["numpy", "own copy", ""]
 
@@ -150,100 +137,6 @@ def test_charts_need_an_extra_which_the_error_names(monkeypatch, capsys, tmp_pat
         require_matplotlib()
     assert main(["bench", "--chart", str(tmp_path / "here.svg")]) == 2, "before anything is measured"
     assert "pip install 'restride-lab[charts]'" in capsys.readouterr().err
-
-
-def test_every_round_runs_all_columns_and_warm_up_does_not_count():
-    order = []
-
-    def offer(name):
-        return Offer(resident=lambda: order.append(name), kernel=lambda: 7.0 if name == "a" else 8.0)
-
-    columns = Columns({"a": offer("a"), "b": offer("b"), "c": Offer(numpy=lambda: np.zeros(1))})
-    found = timed_rounds(columns, ("resident", "kernel", "numpy"), repeat=8)
-    rounds = [order[start : start + 2] for start in range(0, len(order), 2)]
-    assert len(rounds) == WARM_UP + 8
-    assert all(sorted(names) == ["a", "b"] for names in rounds)
-    assert 2 <= [names[0] for names in rounds[WARM_UP:]].count("a") <= 6, "neither is always first"
-    assert found["kernel"] == {"a": (7.0,) * 8, "b": (8.0,) * 8}
-    assert {name: len(times) for name, times in found["resident"].items()} == {"a": 8, "b": 8}
-    assert list(found["numpy"]) == ["c"]
-
-
-def test_where_the_device_changes_programs_one_call_does_not_count():
-    called = []
-    ours = [Offer(resident=lambda name=name: called.append(name)) for name in "ab"]
-    theirs = Offer(resident=lambda: called.append("cuda"), is_elsewhere=True)
-    awake = []
-    columns = Columns({"a": ours[0], "b": ours[1], "cuda": theirs}, keep_awake=awake.append)
-    found = timed_rounds(columns, ("resident",), repeat=20, warm_up=0)
-    assert {len(times) for times in found["resident"].values()} == {20}
-    switches = [
-        number for number in range(1, len(called)) if (called[number] == "cuda") != (called[number - 1] == "cuda")
-    ]
-    assert len(switches) >= 20
-    for number in switches:  # each is followed by the call that counts
-        assert called[number] == called[number + 1]
-    assert len(called) == 60 + len(switches) + (called[0] == "cuda")
-    assert awake == [bench_run.WAKING] + [bench_run.AWAKE] * 19
-
-
-def test_a_device_is_kept_at_work_while_it_becomes_faster(vulkan_device, monkeypatch):
-    assert own.keep_awake(vulkan_device)(1e9) is None, "a CPU is left alone"
-    seconds = iter([0, 1, 1.5, 1.75, 2, 2.25])  # of batches: 1, 0.5, 0.25, 0.25, 0.25
-    monkeypatch.setattr(own.time, "perf_counter", lambda: next(seconds))
-    gpu = SimpleNamespace(info=SimpleNamespace(kind="discrete"), batch=vulkan_device.batch, wait=vulkan_device.wait)
-    small = rs.empty("f32[2,2]", vulkan_device)
-    monkeypatch.setattr(own.rs, "empty", lambda *_: small)
-    monkeypatch.setattr(own.rs, "reorder", lambda *_, **__: None)
-    own.keep_awake(gpu)(0.3)
-    assert list(seconds) == [], "the last 0.3 s brought nothing"
-
-
-def test_processor_time_counts_work_and_not_sleep():
-    def work():
-        end = time.process_time() + 0.02
-        while time.process_time() < end:
-            pass
-
-    bench_run.wait_until_idle()  # other libraries' threads
-    columns = Columns({"work": Offer(resident=work), "sleep": Offer(resident=lambda: time.sleep(0.02))})
-    found = timed_rounds(columns, ("processor", "resident"), repeat=3, warm_up=0)
-    assert min(found["processor"]["work"]) >= 0.02
-    assert max(found["processor"]["sleep"]) < 0.01
-    assert min(found["resident"]["sleep"]) >= 0.02
-
-
-@pytest.mark.parametrize(("used", "sleeps"), [([0.0], 1), ([0.02, 0.02, 0.0005], 3), ([0.02] * 60, 50)])
-def test_after_a_library_whose_threads_spin_the_next_column_waits_until_they_sleep(monkeypatch, used, sleeps):
-    """Processor seconds of each 10 ms: 50 of these are the longest pause."""
-    slept, left = [], iter(used)
-
-    def sleep(seconds):
-        slept.append(seconds)
-        clock["process"] += next(left)
-
-    clock = {"process": 0.0}
-    monkeypatch.setattr(bench_run.time, "sleep", sleep)
-    monkeypatch.setattr(bench_run.time, "process_time", lambda: clock["process"])
-    monkeypatch.setattr(
-        bench_run.time, "perf_counter", lambda: sum(slept) * (1 + 1e-9)
-    )  # 50 * 0.01 may be just below 0.5
-    spins = Offer(resident=lambda: None)
-    timed_rounds(Columns({"spins": spins}, {"spins"}), ("resident",), repeat=1, warm_up=0)
-    assert len(slept) == sleeps
-
-
-@pytest.mark.parametrize(("average", "warns"), [(0.9, False), (1.1, True)])
-def test_a_busy_machine_is_named(monkeypatch, average, warns):
-    monkeypatch.setattr(os, "getloadavg", lambda: (average, 0.0, 0.0), raising=False)
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    assert bool(warnings({})) == warns
-
-
-def test_layers_are_named(monkeypatch):
-    monkeypatch.setattr(os, "getloadavg", lambda: (0.0, 0.0, 0.0), raising=False)
-    (line,) = warnings({"VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation"})
-    assert line.startswith("VK_INSTANCE_LAYERS is set: ")
 
 
 @pytest.fixture

@@ -1,14 +1,13 @@
 """Workloads of the benchmark: the list, and that restride and every peer that is installed agree on each, small."""
 
-import math
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.devices import open_device
 from support.judges import judge
+from support.workloads import FULL, SMALL
 
 import restride as rs
 from restride.errors import DeviceTimeout
@@ -17,33 +16,10 @@ from restride_bench.peers import PEERS, open_peers
 from restride_bench.peers.vulkan import Raw
 from restride_measure import own
 from restride_measure.offer import Absent
-from restride_measure.run import columns_of, compare, timed_rounds, tolerance
-from restride_measure.workloads import (
-    BY_AXES,
-    Boxes,
-    Calls,
-    Goal,
-    Gradient,
-    Move,
-    NewImages,
-    NewPhotos,
-    NewShapes,
-    Normalize,
-    Rearrange,
-    Resize,
-    bytes_text,
-    catalogue,
-    growth,
-    result_bytes,
-    result_dtype,
-    result_sizes,
-    selected,
-    ttc57,
-    useful_bytes,
-)
+from restride_measure.run import columns_of, timed_rounds
+from restride_measure.workloads import Goal, NewShapes, Rearrange, catalogue, result_dtype, result_sizes, ttc57
 
 SHADERS = Path(__file__).resolve().parents[2] / "shaders"
-FULL, SMALL = catalogue(), catalogue(is_small=True)
 NAMES = [workload.name for workload in FULL]
 
 
@@ -59,31 +35,6 @@ def test_the_list_is_stable():
     groups = [workload.group for workload in FULL]
     assert sorted(groups, key=groups.index) == groups, "a group stands together"
     assert not any(workload.goals for workload in SMALL), "times of small ones mean nothing"
-
-
-def test_the_57_transpositions_are_three_shapes_of_each_of_19_permutations():
-    """As the papers say: ranks 2 to 6, some 200 MiB of f32, no axes that could be one."""
-    workloads = ttc57()
-    by_axes = {workload.task.axes: [] for workload in workloads}
-    for workload in workloads:
-        axes, sizes = workload.task.axes, workload.desc.sizes
-        assert sorted(axes) == list(range(len(sizes)))
-        assert all(after != before + 1 for before, after in pairwise(axes))
-        assert 190 < math.prod(sizes) * 4 / 2**20 < 235
-        by_axes[axes].append(sizes)
-    assert len(workloads) == len({workload.name for workload in workloads}) == 57
-    assert sum(axes[-1] == len(axes) - 1 for axes in by_axes) == 4, "the fastest axis stays in four"
-    assert [len(set(shapes)) for shapes in by_axes.values()] == [3] * 19
-    assert {rank: sum(len(axes) == rank for axes in by_axes) for rank in range(2, 7)} == {2: 1, 3: 3, 4: 5, 5: 5, 6: 5}
-    assert [workload.name for workload in ttc57(is_small=True)] == [workload.name for workload in workloads]
-
-
-def test_the_57_are_left_out_unless_the_keyword_begins_with_their_group():
-    assert selected("") == list(FULL)
-    assert selected("TTC57") == list(ttc57())
-    assert [each.name for each in selected("ttc57: 0213")] == []
-    assert [each.name for each in selected("ttc57: 10 f32 1216")] == ["10 f32 1216x43408"]
-    assert selected("f32 7248x7248") == []
 
 
 def test_goals_name_columns_that_exist():
@@ -148,22 +99,6 @@ def test_a_goal_over_another_column_is_a_difference():
     assert {str(each) for workload in FULL if workload.name.endswith("by xp") for each in workload.goals} == {str(goal)}
 
 
-@pytest.mark.parametrize("name", [each.name for each in FULL if isinstance(each.task, Resize | Gradient)])
-def test_restride_agrees_with_its_reference(name, vulkan_device):
-    (workload,) = (each for each in SMALL if each.name == name)
-    source, task = workload.source(), workload.task
-    made = own.offer(workload, source, vulkan_device)
-    made.resident()
-    match task:
-        case Resize(sizes, mode, antialias):
-            options = {"antialias": antialias, "exclude_outside": antialias, "like": task.like}
-            word = "bilinear" if task.like == "pillow" else mode
-            expected = rs.reference.resample(source, sizes, axes=task.axes(source.ndim), mode=word, **options)
-        case Gradient(sizes):
-            expected = rs.reference.resample_backward(source, sizes)
-    assert compare(workload, "the reference", np.asarray(expected), made.result()) is None
-
-
 def test_every_kernel_written_by_hand_is_measured(vulkan_device):
     lines = (SHADERS / "variants.txt").read_text(encoding="utf-8").splitlines()
     modules = {line.split(":")[0] for line in lines if line.startswith("bare_")}
@@ -204,63 +139,6 @@ def test_what_is_like_a_library_has_its_very_bytes(like, vulkan_device, peers):
     offer = own.offer(plain, workload.source(), vulkan_device)
     offer.resident()
     assert not np.array_equal(offer.result(), columns.offers[like].result()), "in f32 it differs"
-
-
-def test_random_elements_are_random_and_the_same_again():
-    workload = next(each for each in SMALL if each.name == "f32 * 255 -> u8 1x3x1080x1920")
-    source = workload.source()
-    assert np.array_equal(source, workload.source())
-    assert source.min() < 0
-    assert source.max() > 1
-    assert len(np.unique(source)) > source.size // 2
-
-
-@pytest.mark.parametrize(
-    ("task", "src", "nbytes"),
-    [
-        (Move((0, 1), (2, -2)), "f32[10,20]", 2 * 4 * 50),
-        (Resize((2,)), "f32[3,100]", 4 * (12 + 6)),
-        (Resize((2,), antialias=True), "f32[3,100]", 4 * (300 + 6)),
-        (Resize((200,), "nearest"), "u8[3,100]", 300 + 600),
-        (Normalize(), "u8[1,4,5,3]", 5 * 60),
-        (Gradient((10,)), "f32[3,100]", 4 * (300 + 30)),
-        (Calls(Move((1, 0)), 7, in_batch=True, by_plan=False), "f32[3,5]", 7 * 2 * 4 * 15),
-        (NewImages((4, 5)), "u8[100,100,3]", 3 * (8 * 10 + 4 * 5)),
-        (NewPhotos(7, (4, 50)), "u8[100,60,3]", 7 * 3 * (8 * 60 + 4 * 4 * 50)),
-    ],
-)
-def test_useful_bytes(task, src, nbytes):
-    assert useful_bytes(task, rs.TensorDesc.parse(src)) == nbytes
-
-
-def test_new_shapes_are_new():
-    task = NewShapes()
-    assert len({task.crop((1024, 768), call) for call in range(300)}) == 300
-    assert all(min(task.crop((64, 48), call)) > 0 for call in range(1000))
-    for images in (NewImages((224, 224)), NewPhotos(16, (224, 224))):
-        sizes = {images.crop((1080, 1920, 3), call) for call in range(1000)}
-        assert len(sizes) == 1000
-        assert {channels for _, _, channels in sizes} == {3}
-    assert len({NewPhotos(16, (224, 224), is_one_size=True).crop((1080, 1920, 3), call) for call in range(9)}) == 1
-
-
-def test_what_moves_has_no_tolerance_and_what_sums_has_a_small_one():
-    for workload in FULL:
-        allowed = tolerance(workload)
-        if isinstance(workload.task, Resize) and workload.task.mode != "nearest":
-            assert allowed == 1 if not workload.desc.dtype.is_float else 0 < allowed < 1e-2, workload.name
-        elif isinstance(workload.task, Boxes):
-            assert 0 < allowed < 1e-2, workload.name
-        elif not isinstance(workload.task, Normalize | Gradient):
-            assert allowed == 0, workload.name
-
-
-def test_a_difference_of_one_bit_is_found():
-    workload = next(each for each in SMALL if each.name == "copy f32 16")
-    right = np.zeros(16, np.float32)
-    assert compare(workload, "x", right.copy(), right) is None
-    assert compare(workload, "x", -right, right) is not None, "another sign of zero is another bit"
-    assert compare(workload, "x", right.astype(np.float64), right) is not None
 
 
 def test_raw_does_the_same_work_in_one_submission(vulkan_device):
@@ -310,15 +188,3 @@ def test_raw_leaves_out_copies_and_what_is_large_or_new(vulkan_device):
 def test_raw_needs_command_buffers():
     with open_device("kompute") as device, pytest.raises(Absent, match="only the runtime vulkan"):
         Raw(device)
-
-
-def test_growth_has_every_power_of_two_and_every_rank():
-    by_bytes = [each for each in growth() if each.group != BY_AXES]
-    assert {result_bytes(each) for each in by_bytes} == {1 << exponent for exponent in range(10, 31)}
-    for workload in by_bytes:
-        assert workload.name == f"{workload.group}, {bytes_text(result_bytes(workload))}"
-    by_axes = [each for each in growth() if each.group == BY_AXES]
-    assert [each.desc.rank for each in by_axes] == list(range(1, 9))
-    assert all(15e6 < result_bytes(each) < 17e6 for each in by_axes)
-    assert {each.name for each in growth(is_small=True)} <= {each.name for each in growth()}
-    assert [bytes_text(each) for each in (512, 1 << 10, 1 << 27, 1 << 30)] == ["512 B", "1 KiB", "128 MiB", "1 GiB"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.process import captured
 
 import restride as rs
 
@@ -62,7 +63,7 @@ def test_who_imports_the_library_keeps_the_signals_as_they_were():
 def test_an_interrupt_while_a_dataclass_is_made_is_an_exit_code(tmp_path):
     (tmp_path / "interrupted.py").write_text(_INTERRUPTED_IN_A_STRING)
     command = [sys.executable, "-m", "interrupted", "devices"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    done = captured(command, cwd=tmp_path, timeout=60)
     assert (done.returncode, done.stderr) == (130, "restride: interrupted\n")
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.devices import open_device
+from support.process import captured
 
 import restride as rs
 from restride.runtime import RUNTIMES
@@ -25,7 +26,7 @@ def run(scenario: str, runtime: str, devices: int, count: int, before: str = "")
     words = [scenario, runtime, str(devices), str(count), "1", "smoke", "60"]
     script = f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r}); import threads\n{before}\n"
     command = [sys.executable, "-c", f"{script}threads.run_scenario({words!r})"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return captured(command, timeout=120)
 
 
 @pytest.mark.parametrize(

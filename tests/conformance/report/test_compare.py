@@ -2,28 +2,16 @@
 
 import json
 from dataclasses import replace
-from datetime import timedelta
-from xml.etree import ElementTree as ET
 
 import pytest
-from support.report_examples import DEVICE, PERF, example, outcome, passed
+from support.report_examples import DEVICE, PERF, A, B, C, D, example, outcome, run
 
-from restride.cli.parser import parse
 from restride.cli.process import Exit, UsageError
 from restride.errors import DescriptorError
-from restride_conformance import commands as report_command
-from restride_conformance.record import Speed, Verdict
-from restride_conformance.report import headline, summary
+from restride_conformance.record import Speed
+from restride_conformance.report import summary
 from restride_conformance.report.compare import compare
 from restride_conformance.report.file import read_json, write_json
-from restride_conformance.report.merge import merge
-
-A, B, C, D = (f"reorder u8[{size},3]{{1,0}} -> u8[{size},3]{{0,1}}" for size in (2, 3, 4, 5))
-
-
-def run(*words):
-    arguments = parse([report_command], ["report", *map(str, words)])
-    return arguments.run(arguments)
 
 
 def report(*verdicts, lines=(A, B, C, D), **changes):
@@ -182,68 +170,3 @@ def test_what_is_no_report_is_refused(tmp_path, kept):
         run("compare", kept[0], tmp_path / "none.json")
     with pytest.raises(UsageError, match="required"):
         run()
-
-
-def test_parts_of_a_run_are_merged(tmp_path, capsys):
-    started = example().started
-    first = example(outcomes=passed(A, B), selected=2, seconds=2.0, command="restride test --shard 1/2")
-    second = example(
-        outcomes=(outcome("FAILED", C), outcome("SKIPPED", D)),
-        selected=3,
-        seconds=0.5,
-        started=started - timedelta(hours=1),
-        catalogues=("more.txt",),
-        platform="another machine",
-        broken_off="interrupted",
-    )
-    files = [tmp_path / "1.json", tmp_path / "2.json"]
-    for report, path in zip((first, second), files, strict=True):
-        write_json(report, path)
-    outputs = {"--json": tmp_path / "all.json", "--junitxml": tmp_path / "all.xml", "--html": tmp_path / "all.html"}
-    words = [str(word) for pair in outputs.items() for word in pair]
-    assert run("merge", *files, *words) == Exit.OK
-    assert "FAILED: 1 of 3 that ran is not right (1 FAILED), 1 was skipped; interrupted after 4 of 5" in (
-        capsys.readouterr().out
-    )
-    merged = read_json(outputs["--json"])
-    assert merged.outcomes == first.outcomes + second.outcomes
-    assert merged.counts == {Verdict.PASSED: 2, Verdict.SKIPPED: 1, Verdict.FAILED: 1}
-    assert (merged.started, merged.seconds, merged.selected) == (second.started, 2.5, 5)
-    assert merged.catalogues == (*first.catalogues, "more.txt")
-    assert merged.command == f"restride test --shard 1/2; {second.command}"
-    suite = ET.parse(outputs["--junitxml"]).getroot()
-    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "1", "1")
-    assert all(path.exists() for path in outputs.values())
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"mode": "bitwise"}, "mode is 'correctness' and 'bitwise'"),
-        ({"versions": {"python": "4.0"}}, "are no parts of one run: "),
-        ({"outcomes": passed(B, A)}, "another part has its case "),
-    ],
-)
-def test_reports_that_are_no_parts_of_one_run_are_refused(changes, words):
-    other = replace(example(outcomes=passed(B)), **changes)
-    with pytest.raises(UsageError, match=words):
-        merge([("a", example(outcomes=passed(A))), ("b", other)])
-
-
-@pytest.mark.parametrize(
-    ("shards", "broken_off"),
-    [
-        (("--shard 1/2", "--shard=2/2"), ""),
-        (("--shard 1/3", "--shard 3/3"), "shard 2 of 3 is missing"),
-        (("--shard 2/4", ""), "shards 1, 3, 4 of 4 are missing"),
-        (("-n 2", ""), ""),
-    ],
-)
-def test_a_shard_that_is_missing_is_named(shards, broken_off):
-    parts = [
-        (name, example(outcomes=passed(case), selected=1, command=f"restride test {words}"))
-        for name, case, words in zip("ab", (A, B), shards, strict=True)
-    ]
-    merged = merge(parts)
-    assert merged.broken_off == broken_off
-    assert headline(merged).startswith(f"STOPPED: {broken_off}; 2 of 2 " if broken_off else "PASSED: 2 cases")

@@ -8,7 +8,8 @@ from urllib.parse import parse_qs
 import pytest
 from support.report_examples import ALL_OPERATIONS, DEVICE, HOSTILE, PERF, example, many, outcome, passed, wrong_picture
 
-from restride_conformance.record import Verdict
+from restride_conformance import Case
+from restride_conformance.record import Outcome, Verdict
 from restride_conformance.report import headline, printable
 from restride_conformance.report.page import write_page
 
@@ -303,3 +304,11 @@ def test_the_heads_of_all_operations_are_whole(visit, width):
     cut = "(head) => head.scrollWidth > head.clientWidth"
     assert [head.text_content() for head in heads.all() if head.evaluate(cut)] == []
     assert page.evaluate("[...document.querySelectorAll('.scroll')].every((one) => one.scrollWidth <= one.clientWidth)")
+
+
+def test_the_page_has_one_row_for_what_a_type_becomes(tmp_path):
+    lines = ["reorder u8[4] -> f32[4]", "reorder u8[4] -> s8[4]", "reorder f32[4] -> u8[4]", "reorder u8[4] -> u8[4]"]
+    outcomes = tuple(Outcome(Case.parse(line), Verdict.PASSED) for line in lines)
+    write_page(example(outcomes=outcomes, selected=4), tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '"types":["u8","u8 to others","f32 to others"]' in page

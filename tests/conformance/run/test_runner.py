@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import pytest
 from support.devices import open_device
+from support.process import captured
 from support.spirv_kernels import compile_kernels
 
 import restride as rs
@@ -490,13 +491,8 @@ if __name__ == "__main__":
 def test_workers_import_what_their_parent_does_and_the_parent_never_loads_vulkan(tmp_path):
     (tmp_path / "json.py").write_text("raise SystemExit('the module json of another folder')")
     source = str(Path(rs.__file__).parent.parent)
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", ELSEWHERE, str(CASES[0])],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": source},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = captured(
+        [sys.executable, "-P", "-c", ELSEWHERE, str(CASES[0])], cwd=tmp_path, env={**os.environ, "PYTHONPATH": source}
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

@@ -15,7 +15,7 @@ import pytest
 from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
-from restride.kernel import CANDIDATES, Binding, KernelSpec
+from restride.kernel import CANDIDATES
 from restride.kernel.modules import interface_of, load_module, manifest
 from restride.plan import boxes as plan_of_boxes
 from restride.plan import resample
@@ -148,36 +148,6 @@ def test_the_manifest_has_what_the_reader_of_strangers_finds(module):
     assert max(buffers) + 1 == given.bindings
     assert push == 4 * len(given.push)
     assert sorted(constant.number for constant in declared.constants) == sorted(given.constants.values())
-
-
-BINDINGS = (Binding(0, 64), Binding(0, 64, writes=True))
-
-
-def test_constants_and_push_constants_are_packed_by_name():
-    constants, push = {"EACH": 4, "NEIGHBOURS": True}, {"pieces": 16, "dst_base": 3}
-    kernel = KernelSpec.of("run_copy_32", constants, push, b"", (1, 1, 1), BINDINGS)
-    assert (kernel.constants, kernel.push) == ((1, 4), (0, 3, 16, 0, 0))
-    assert (kernel.constant("EACH"), kernel.pushed("pieces")) == (4, 16)
-    gap = {"SRC_TYPE": 0, "DST_TYPE": 3, "ROUNDING": 4, "STEPS": 0, "SLOTS_AND_KIND": 1, "TAP_AXIS": 7, "ALIGNED": 1}
-    across = KernelSpec.of("resample_across", {**gap, "RANK": 2}, {}, b"", (1, 1, 1), BINDINGS)
-    assert across.constants == (0, 0, 0, 3, 4, 0, 1, 7, 1, *[0] * 6, 2)
-
-
-@pytest.mark.parametrize(
-    ("constants", "push", "message"),
-    [
-        ({"EACH": 4}, {}, "run_copy_32 has the constants NEIGHBOURS, EACH, and is given EACH"),
-        ({"EACH": 4, "NEIGHBOURS": 1, "RANK": 1}, {}, "is given EACH, NEIGHBOURS, RANK"),
-        (
-            {"EACH": 4, "NEIGHBOURS": 1},
-            {"peices": 1},
-            "run_copy_32 has the push constants src_base, .* is given peices",
-        ),
-    ],
-)
-def test_a_name_that_a_module_lacks_or_misses_is_an_error_of_the_plan(constants, push, message):
-    with pytest.raises(AssertionError, match=message):
-        KernelSpec.of("run_copy_32", constants, push, b"", (1, 1, 1), BINDINGS)
 
 
 def named_rows(text: str) -> set[tuple[str, str]]:

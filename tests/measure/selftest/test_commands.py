@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
 import platform
 import re
 import socket
-import subprocess
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from support.devices import open_device
-from support.judges import judge
+from support.process import captured
 
 from restride.cli import main
-from restride.cli.doctor import Finding
 from restride.cli.process import Exit
 from restride.kernel import CANDIDATES
 from restride.runtime.choices_file import FOLDER_VARIABLE
 from restride_conformance.record import Verdict
 from restride_conformance.run.process import WorkerDied
-from restride_measure.selftest import checks, speeds
+from restride_measure.selftest import checks
 from restride_measure.selftest import commands as selftest
-from restride_measure.selftest.nameless import nameless
-from restride_measure.selftest.part import Job, NotRun
 from restride_measure.selftest.parts import PARTS
 from restride_measure.selftest.speeds import MEASURED
-from restride_measure.selftest.table import SHARES
 from restride_measure.workloads import catalogue
 
 FAULTY = Path(__file__).parents[2] / "support" / "faulty_part.py"
@@ -124,7 +117,7 @@ def whole(tmp_path_factory):
         str(folder / "here.json"),
     ]
     environment = {**os.environ, FOLDER_VARIABLE: str(kept)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = captured(command, env=environment, timeout=300)
     assert not kept.exists(), "what was measured is kept"
     return folder, json.loads((folder / "here.json").read_text()), done
 
@@ -158,11 +151,6 @@ def test_a_run_has_every_part(whole):
         assert (record[row.name] is None) == (row.name in record["not_run"]), row.name
     for number, row in enumerate(PARTS, 1):
         assert f"restride: part {number} of 12, {row.title}, at most {row.seconds} s ..." in done.stderr
-
-
-def test_the_workloads_of_the_page_are_measured():
-    assert len(MEASURED) == len({each.name for each in catalogue()} & set(MEASURED))
-    assert set(SHARES.values()) <= set(MEASURED)
 
 
 def test_the_page_needs_no_script_and_no_network(whole):
@@ -307,61 +295,6 @@ def test_later_parts_get_the_time_that_is_left(tmp_path, monkeypatch, capsys):
     assert "not run: the 300 s of the selftest were over" in capsys.readouterr().out
 
 
-def job(**changes):
-    return Job(**{"selector": None, "seconds": 60.0, "is_small": True, "seed": 0, **changes})
-
-
-def test_a_part_whose_time_is_over_ends_itself_and_says_so():
-    over = job(seconds=0.0)
-    ran = checks.smoke(over)
-    assert ran.record["counts"] == {}
-    assert "the time was over" in ran.text
-    speed = speeds.speed(over)
-    assert len(speed.record["workloads"]) == 1
-    assert "the time was over after 1 of 11" in speed.text
-    assert len(speeds.ttc57(over).record["transpositions"]) == 1
-    assert len(speeds.calls(over).record["calls"]) == 1
-    with pytest.raises(NotRun, match="were over after 1 of"):
-        speeds.kernels(over)
-    over.close()
-
-
-def test_the_seed_draws_the_cases_of_ci(monkeypatch):
-    monkeypatch.setattr(checks, "_cases", lambda _job, chosen, more: (list(map(str, chosen)), more))
-    first, again, other = (checks.ci(job(seed=seed)) for seed in (1, 1, 2))
-    assert first == again != other
-    assert first[1] == {"seed": 1}
-    assert len(set(first[0])) == checks.SMALL_CASES
-    whole, _ = checks.ci(job(seed=1, is_small=False))
-    assert whole[: checks.SMALL_CASES] == first[0]
-    assert sorted(whole) == sorted(map(str, checks.catalogue("ci")))
-
-
-def test_wrong_bytes_and_transpositions_are_problems(monkeypatch):
-    monkeypatch.setattr(speeds.np, "array_equal", lambda *_: False)
-    (problem,) = speeds.transfers(job()).problems
-    assert (problem.exit_code, "other bytes came back" in problem.message) == (Exit.CHECK_FAILED, True)
-    (problem,) = speeds.ttc57(job(seconds=0.0)).problems
-    assert problem.message.startswith("wrong transpositions: ")
-    (problem,) = checks.large(job()).problems
-    assert "filled: 24 windows, reversed: 24 windows, transposed: 24 windows, halved: 24 windows" in problem.message
-
-
-def test_without_room_or_torch_a_part_says_so(monkeypatch):
-    with pytest.raises(NotRun, match=r"the device has .* GiB, and it takes 12.0"):
-        checks.large(job(is_small=False))
-    monkeypatch.setattr(checks, "find_spec", lambda _: None)
-    with pytest.raises(NotRun, match="torch is not installed"):
-        checks.cuda(job())
-
-
-def test_where_torch_sees_no_cuda_a_part_says_so():
-    if judge("torch").cuda.is_available():
-        pytest.skip("torch sees a CUDA device here")
-    with pytest.raises(NotRun, match="sees no CUDA device"):
-        checks.cuda(job())
-
-
 def test_without_the_validation_layer_the_cases_run_and_the_part_says_so(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("VK_LAYER_PATH", str(tmp_path / "none"))
     only(monkeypatch, "device", "smoke")
@@ -374,14 +307,6 @@ def test_without_the_validation_layer_the_cases_run_and_the_part_says_so(tmp_pat
     assert "no validation: 2" in (page := out.with_suffix(".html").read_text())
     assert "no problem" in page
     assert re.search(r"smoke: \d+ PASSED; without validation: .* is not installed; install it", capsys.readouterr().out)
-
-
-def test_what_is_not_in_order_is_named(monkeypatch):
-    findings = ("ok", "numpy"), ("ok", "loader"), ("missing", "kp"), ("old", "driver of 0"), ("missing", "rich")
-    monkeypatch.setattr(checks, "look", lambda *_: (Finding(status, subject, "") for status, subject in findings))
-    part = checks.installed(job())
-    assert part.text == "2 ok; missing: kp, rich; old: driver of 0 (`restride doctor` says what to do)"
-    assert part.problems == ()
 
 
 def test_a_busy_machine_is_named_before_the_first_part(tmp_path, monkeypatch, capsys):
@@ -398,7 +323,7 @@ def test_a_busy_machine_is_named_before_the_first_part(tmp_path, monkeypatch, ca
 def test_without_a_driver_the_files_say_so(tmp_path):
     environment = {**os.environ, "VK_DRIVER_FILES": "/nowhere/x.json", "VK_ICD_FILENAMES": "/nowhere/x.json"}
     command = [sys.executable, "-m", "restride", "selftest", "--out", str(tmp_path / "out.json")]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = captured(command, env=environment, timeout=300)
     assert done.returncode == Exit.NO_DEVICE
     record = json.loads((tmp_path / "out.json").read_text())
     assert record["device"] is None
@@ -408,46 +333,9 @@ def test_without_a_driver_the_files_say_so(tmp_path):
     assert "no device" in (tmp_path / "out.html").read_text()
 
 
-def test_the_choices_of_the_user_stay(tmp_path, monkeypatch):
-    """The faster kernels are measured and named; a stored choice is neither changed nor made."""
-    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    small = job()
-    used = small.device.limits.choices
-    found = speeds.kernels(small)
-    assert small.device.limits.choices == used
-    small.close()
-    assert found.record["used"] == asdict(used)
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("out", ["out.txt", "out", "out.html"])
 def test_the_file_is_json_and_that_is_said_before_the_run(out, tmp_path, capsys):
     assert main(["selftest", "--out", str(tmp_path / out)]) == Exit.USAGE
     assert "--out is a .json file" in capsys.readouterr().err
     assert main(["selftest", "--out", str(tmp_path / "none" / "out.json")]) == Exit.USAGE
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("/usr/lib/x.so: no such file", "<path>: no such file"),
-        ("in /srv/a, /srv/b; (/srv/c) '/srv/d e'", "in <path>, <path>; (<path>) '<path>'"),
-        (r"C:\Users\x\y.dll and \\server\share\z", "<path> and <path>"),
-        ("D:/data/x and ~/y and ~other/z and file:///srv/x", "<path> and <path> and <path> and file:<path>"),
-        ("12 GB/s, 1/3 of 2, a / b, and/or, 16/09", "12 GB/s, 1/3 of 2, a / b, and/or, 16/09"),
-        ("reorder u8[2,3]{1,0} -> u8[2,3]{0,1}", "reorder u8[2,3]{1,0} -> u8[2,3]{0,1}"),
-        (
-            "mapped by somebody, Somebody's, x_somebody_y, somebodys",
-            "mapped by <name>, <name>'s, x_<name>_y, somebodys",
-        ),
-        ("box-3 and BOX-3.lan; box-33", "<name> and <name>.lan; box-33"),
-        ("/home/some body/x y/z.txt: no", "<path> y/z.txt: no"),
-    ],
-)
-def test_texts_lose_paths_and_names(text, expected, monkeypatch):
-    monkeypatch.setattr(socket, "gethostname", lambda: "box-3")
-    monkeypatch.setattr(platform, "node", lambda: "")
-    monkeypatch.setattr(getpass, "getuser", lambda: "somebody")
-    environment = {"HOME": "/home/some body", "USER": "somebody"}
-    assert nameless({"a": [text], "b": text}, ("b",), environment) == {"a": [expected], "b": text}

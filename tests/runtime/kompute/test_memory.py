@@ -215,7 +215,7 @@ def small_heaps(device, monkeypatch):
 def test_runtimes_of_both_kinds_share_the_budget_of_their_heap(small_heaps, make, device, modules):
     del small_heaps
     first, second = make(in_place=True), make(in_place=True)
-    direct = VulkanRuntime(device, module_source=modules.__getitem__)
+    direct = VulkanRuntime(device, module_source=modules)
     ((budget, most),) = first._pool.heaps
     assert direct._session.blocks.pool.chunks.budget is budget
     assert most == 56 << 20
@@ -241,7 +241,7 @@ def test_runtimes_of_both_kinds_share_the_budget_of_their_heap(small_heaps, make
 def test_a_budget_is_given_back_without_close(make, device, modules):
     ((budget, _),) = make(in_place=True)._pool.heaps
     start = budget.used
-    memory = KomputeRuntime(device, module_source=modules.__getitem__, in_place=True).allocate(1 << 20)
+    memory = KomputeRuntime(device, module_source=modules, in_place=True).allocate(1 << 20)
     assert budget.used == start + (1 << 20)
     del memory
     gc.collect()

@@ -62,7 +62,7 @@ def doubling(kp, manager, modules, tensor, into=None):
     words = tensor.data().nbytes // 4
     into = into or manager.tensor_t(np.zeros(words, np.uint32), kp.TensorTypes.device)
     push, constants = np.array([words, 0], np.uint32), np.array([2, 0], np.uint32)
-    algorithm = manager.algorithm([tensor, into], modules["affine"], (-(-words // 64), 1, 1), constants, push)
+    algorithm = manager.algorithm([tensor, into], modules("affine"), (-(-words // 64), 1, 1), constants, push)
     manager.sequence().eval(kp.OpAlgoDispatch(algorithm, push))
     return into
 

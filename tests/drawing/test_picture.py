@@ -1,0 +1,75 @@
+"""show: what it takes, where it colours, and what it refuses."""
+
+import io
+import re
+import sys
+
+import numpy as np
+import pytest
+from support.xla_figures import FIGURE_1
+
+from restride.drawing.picture import show, takes_colour
+from restride.errors import DescriptorError, UnsupportedError
+
+
+def test_numbers_beyond_64_bits_and_memories_are_still_drawn():
+    text = show("f32[2,3]{strides=(1000000000000000000000000,1)}", "f32[2,3]").text(100)
+    assert "1000000000000000000000002" in text
+    assert "contiguous runs: 2, the longest of 3 elements" in text
+    text = show("f32[1000000,1000000]", "f32[1000000,1000000]{0,1}").text()
+    assert "999999999999" in text
+    assert text.endswith(f"kernels: not planned, a buffer has more than {16 << 30} bytes")
+
+
+@pytest.mark.parametrize(
+    ("to", "error", "message"),
+    [
+        ("f32[3,2]", DescriptorError, "must have the sizes of f32[2,3]"),
+        ("f16[2,3]", DescriptorError, "must have the element type of f32[2,3]"),
+        ("f32[2,3]{strides=(0,1)}", DescriptorError, "must not overlap itself"),
+    ],
+)
+def test_two_layouts_must_fit(to, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        show("f32[2,3]", to)
+
+
+def test_colour_is_for_terminals(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert takes_colour(Terminal())
+    assert not takes_colour(io.StringIO())
+    assert not takes_colour(None)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert "\x1b[38;5;16;48;5;153m" in repr(show(FIGURE_1))
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in str(show(FIGURE_1))
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert not takes_colour(Terminal())
+
+
+def test_pillow_is_asked_for_by_png_only(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    show(FIGURE_1).save(tmp_path / "x.svg")
+    with pytest.raises(UnsupportedError, match=r"pip install 'restride\[images\]'"):
+        show(FIGURE_1).save(tmp_path / "x.png")
+    assert not (tmp_path / "x.png").exists()
+
+
+def test_a_tensor_is_shown_by_its_descriptor(vulkan_device):
+    import restride as rs
+
+    x = rs.asarray(np.zeros((2, 3), np.float32), device=vulkan_device)
+    assert show(x.permute(1, 0)).text() == show(x.permute(1, 0).desc).text()
+    with pytest.raises(DescriptorError, match="must be a TensorDesc or its text"):
+        show(3)
+
+
+def test_the_second_layout_may_be_a_tag_or_a_name():
+    assert str(show("f32[2,16,4,4]", "nChw16c")) == str(show("f32[2,16,4,4]", "f32[2,16,4,4]:nChw16c"))
+    assert "f32[1,2,3,4]{1,3,2,0}" in str(show("f32[1,2,3,4]", "NHWC"))
