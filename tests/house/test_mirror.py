@@ -31,7 +31,7 @@ ELSEWHERE = {
         "cli/options.py",
         "cli/process.py",
     ),
-    "its command beside others, in tests/cli/test_preprocess.py": ("cli/crop.py", "cli/yuv.py"),
+    "its commands, in tests/cli/test_operate_*.py and tests/cli/test_preprocess.py": ("cli/operations.py",),
     "scripts that shells run, in tests/cli/test_parser.py": ("cli/completion.py",),
     "the command and the function together, in tests/interop/test_ome.py": ("cli/pyramid.py", "stream/levels.py"),
     "the drawings of a page, in tests/docs/test_resample.py": ("drawing/resampling.py",),
@@ -71,6 +71,8 @@ ELSEWHERE = {
         "reference/yuv.py",
     ),
     "values of reports, in tests/conformance/report/test_file.py": ("conformance/record.py",),
+    "in the order of a library's own operations, in tests/ops/test_lookup.py": ("ops/normalized.py",),
+    "cases of smoke, in tests/conformance/test_catalogue_smoke.py": ("reference/lookup.py",),
     "cases as text, in tests/conformance/test_case.py": ("conformance/spelling.py",),
     "worker processes and their ends, in tests/conformance/run/test_runner.py": (
         "conformance/run/parallel.py",
