@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from restride.errors import DescriptorError, shown
+from restride.errors import DescriptorError, did_you_mean, shown
 
 LIMIT = 1 << 512
 """Sizes, strides and offsets stay below this in magnitude, as do those of 8 axes of 2^62 packed in any order."""
@@ -120,7 +120,8 @@ def require_word(argument: str, value: Any, known: Sequence[str | bool | None]) 
     """
     is_word = value is None or isinstance(value, str | bool | np.bool_)
     if not is_word or value not in known:
-        raise DescriptorError(f"{argument} must be one of {', '.join(map(repr, known))}, not {value!r}")
+        hint = did_you_mean(value, [word for word in known if isinstance(word, str)])
+        raise DescriptorError(f"{argument} must be one of {', '.join(map(repr, known))}, not {value!r}{hint}")
 
 
 # Arguments that a function passes on: a typed dictionary lists them for type checkers, a signature for readers.
@@ -162,13 +163,9 @@ def require_listed(function: Callable[..., Any], arguments: Mapping[str, object]
     listed = function.__signature__.parameters  # type: ignore[attr-defined] # made by list_arguments
     if arguments.keys() <= listed.keys():
         return
-    from difflib import get_close_matches
-
     unknown = next(name for name in arguments if name not in listed)
-    nearest = get_close_matches(unknown, listed, 1)
     raise TypeError(
-        f"{function.__qualname__}() got an unexpected keyword argument {unknown!r}"
-        + (f". Did you mean {nearest[0]!r}?" if nearest else "")
+        f"{function.__qualname__}() got an unexpected keyword argument {unknown!r}{did_you_mean(unknown, listed)}"
     )
 
 

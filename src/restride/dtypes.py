@@ -9,7 +9,7 @@ import ml_dtypes  # noqa: F401 - the import makes its types' names known to nump
 import numpy as np
 import numpy.typing as npt
 
-from restride.errors import DescriptorError, shown
+from restride.errors import DescriptorError, did_you_mean, shown
 
 DTypeName = Literal[
     "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "f8e4m3fn", "f8e5m2"
@@ -109,7 +109,7 @@ def as_dtype(value: Any) -> DType:
     except Exception:  # noqa: BLE001 - numpy raises six types of errors: TypeError, SyntaxError, ...
         numpy_type = None
     if numpy_type is None:
-        raise DescriptorError(f"unknown element type {value!r:.60}; {known}")
+        raise DescriptorError(f"unknown element type {value!r:.60}; {known}{did_you_mean(value, BY_NAME)}")
     if not numpy_type.isnative:
         raise DescriptorError(
             f"element type {numpy_type.str!r} is byte-swapped; elements must be in this machine's byte order: "

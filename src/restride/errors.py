@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 
@@ -126,6 +126,14 @@ def warn_caller(message: str) -> None:
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, UserWarning, stacklevel=level)
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """The end of a message about an unknown word: ". Did you mean 'linear'?", or empty if no known word is like it."""
+    from difflib import get_close_matches
+
+    nearest = get_close_matches(str(word)[:100], list(known), 1)
+    return f". Did you mean {nearest[0]!r}?" if nearest else ""
 
 
 def shown(value: object) -> str:

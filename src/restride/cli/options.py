@@ -14,7 +14,7 @@ from restride.arguments import as_numpy
 from restride.arithmetic import ROUNDINGS
 from restride.cli.process import UsageError
 from restride.dtypes import DType, as_dtype
-from restride.errors import DescriptorError, ErrorContext
+from restride.errors import DescriptorError, ErrorContext, did_you_mean
 from restride.layout import TensorDesc
 from restride.ops.letterbox import PLACES
 from restride.weights import COORDINATES, DEFAULTS, MODES, NEAREST_RULES, word_elsewhere, word_of_mode
@@ -57,7 +57,7 @@ def list_of(known: Collection[str]) -> Callable[[str], tuple[str, ...]]:
         named = [] if words == "none" else [word.strip() for word in words.split(",")]
         for word in named:
             if word not in known:
-                raise argparse.ArgumentTypeError(f"{word[:40]!r} is none of {', '.join(known)}")
+                raise argparse.ArgumentTypeError(f"{word[:40]!r} is none of {', '.join(known)}{did_you_mean(word, known)}")
         return tuple(name for name in known if name in named)
 
     return parse
@@ -169,15 +169,8 @@ def _option(name: str) -> str:
 
 
 def _rule(argument: str, words: Sequence[str], text: str) -> dict[str, Any]:
-    """The settings of an option that takes one of ``words``; the error for another library's word names ours."""
-
-    def word(value: str) -> str:
-        if hint := word_elsewhere(argument, value):
-            raise argparse.ArgumentTypeError(f"invalid choice: {value!r} (choose from {', '.join(words)}); {hint}")
-        return value
-
+    """The settings of an option that takes one of ``words``."""
     return {
-        "type": word,
         "choices": words,
         "metavar": "RULE",
         "help": f"{text}: {', '.join(words)} (default: {DEFAULTS[argument]}, or that of --like)",
@@ -224,10 +217,7 @@ def rules(arguments: argparse.Namespace) -> dict[str, Any]:
             arguments.mode = word_of_mode(arguments.like, arguments.mode)
     elif arguments.mode is not None and arguments.mode not in MODES:
         hint = word_elsewhere("mode", arguments.mode)
-        raise UsageError(
-            f"argument --mode: invalid choice: {arguments.mode!r} (choose from {', '.join(MODES)})"
-            f"{'; ' if hint else ''}{hint}"
-        )
+        raise UsageError(f"argument --mode: invalid choice: {arguments.mode!r} (choose from {', '.join(MODES)}){hint}")
     return {name: getattr(arguments, name) for name in RULES}
 
 

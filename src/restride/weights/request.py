@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, TypedDict
 import numpy as np
 
 from restride.arguments import LIMIT, integers
-from restride.errors import DescriptorError, UnsupportedError, shown
+from restride.errors import DescriptorError, UnsupportedError, did_you_mean, shown
 from restride.weights.coordinates import COORDINATES, CoordinatesRule, Ends, Line, line, line_of_offsets
 from restride.weights.filters import AREA_MODES, MODES, NEAREST_RULES, Filter, NearestRule, filter_rows
 from restride.weights.like.libraries import LIBRARIES, OTHER_NAMES, Library
@@ -524,34 +524,34 @@ _WORDS = {
 _ELSEWHERE = {
     "mode": {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic", "nearest_exact": "nearest"},
     "coordinates": {"half_pixel_centers": "half_pixel"},
+    "like": OTHER_NAMES,
 }
 """Words of other libraries, and what they are called here."""
 
 
 def word_elsewhere(argument: str, value: Any) -> str:
-    """A hint on another library's word for an argument: what it is called here; empty for all other words.
+    """The end of a message about an unknown word for an argument; empty if there is nothing to suggest.
 
-    "bilinear" is 'linear', "half-pixel" is 'half_pixel'.
+    It says what another library's word is called here ("bilinear" is 'linear', "half-pixel" is 'half_pixel'), or else
+    which word is nearest.
     """
     if not isinstance(value, str):
         is_constant = argument == "mode" and isinstance(value, int)
-        return "the constants of a library go with like='pillow' or like='opencv'" if is_constant else ""
-    if value in _WORDS[argument]:
-        return ""
+        return "; the constants of a library go with like='pillow' or like='opencv'" if is_constant else ""
+    known = tuple(LIBRARIES) if argument == "like" else _WORDS.get(argument, ())
     plain = value.strip().lower().replace("-", "_").replace(" ", "_")
     if argument == "mode" and plain.startswith("lanczos"):
-        return "it goes with like='pillow', and as 'lanczos4' with like='opencv'"
-    here = plain if plain in _WORDS[argument] else _ELSEWHERE.get(argument, {}).get(plain)
-    return "" if here is None else f"it is {here!r} here"
+        return "; it goes with like='pillow', and as 'lanczos4' with like='opencv'"
+    here = plain if plain in known else _ELSEWHERE.get(argument, {}).get(plain)
+    return did_you_mean(plain, known) if here is None else f"; it is {here!r} here"
 
 
 def _require_words(choice: Request) -> None:
     for argument, known in _WORDS.items():
         value = getattr(choice, argument)
         if not isinstance(value, str) or value not in known:
-            hint = word_elsewhere(argument, value)
             raise UnsupportedError(
-                f"{argument} {value!r} is not one of {', '.join(map(repr, known))}{'; ' if hint else ''}{hint}"
+                f"{argument} {value!r} is not one of {', '.join(map(repr, known))}{word_elsewhere(argument, value)}"
             )
     for argument in ("antialias", "exclude_outside", "recompute_scale_factor"):
         if not isinstance(getattr(choice, argument), bool | np.bool_):
@@ -597,8 +597,7 @@ _OUR_WORDS = {"linear": ("bilinear",), "cubic": ("bicubic",)}
 def _profile(like: Any) -> Profile:
     profile = LIBRARIES.get(like) if isinstance(like, str) else None
     if profile is None:
-        here = OTHER_NAMES.get(like.strip().lower()) if isinstance(like, str) else None
-        hint = "" if here is None else f"; it is {here!r} here"
+        hint = word_elsewhere("like", like)
         raise UnsupportedError(f"like {like!r} is not one of {', '.join(map(repr, LIBRARIES))}{hint}")
     return profile
 
@@ -654,7 +653,7 @@ def _mode(like: str, profile: Profile, mode: Any) -> tuple[str, Mode]:
                     return known, meaning
     numbers = [f"{number} ({word})" for number, word in enumerate(profile.constants)] if is_number else []
     those = ", ".join(numbers or map(repr, profile.modes))
-    raise UnsupportedError(f"mode {mode!r} of like {like!r} is not one of {those}")
+    raise UnsupportedError(f"mode {mode!r} of like {like!r} is not one of {those}{did_you_mean(meant, profile.modes)}")
 
 
 # Numbers, as exact fractions where an output index follows from them.
