@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -78,7 +79,7 @@ def test_every_function_takes_the_colours_of_an_image_of_pillow_and_not_its_indi
         keyed.info["transparency"] = key
         alpha = [0 if color == transparent else 255 for color in (red, blue)]
         assert rs.asarray(keyed, device=vulkan_device).numpy()[0, :2].tolist() == [[*red, alpha[0]], [*blue, alpha[1]]]
-        with pytest.raises(rs.DescriptorError, match=rf"no alpha, not '{mode}' with a transparent colour: np\.asarray"):
+        with pytest.raises(rs.DescriptorError, match=rf"no alpha, not '{mode}' with a transparent colour: rs\.to_rgb"):
             rs.Preprocess((1, 2))(keyed)
         del keyed.info["transparency"]
 
@@ -242,6 +243,75 @@ def closed_file() -> BytesIO:
 def test_what_is_neither_path_nor_bytes_nor_file_is_refused(file, message):
     with pytest.raises(rs.DescriptorError, match=message):
         rs.imread(file)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr", "I;16", "I", "F"])
+def test_any_image_becomes_red_green_and_blue(mode):
+    """Gray is repeated, alpha left out, and no bit is lost; of an array and of an image of Pillow."""
+    gray = Image.fromarray(RNG.integers(0, 1 << 16, (5, 7), np.uint16))
+    image = Image.fromarray(PHOTO).convert(mode) if mode not in ("I;16", "I", "F") else gray
+    image = image.convert(mode) if mode in ("I", "F") else image
+    result = rs.to_rgb(image)
+    if mode in ("I;16", "I", "F"):
+        assert np.array_equal(result, np.repeat(np.asarray(image)[..., None], 3, 2))
+        assert result.dtype == np.asarray(image).dtype
+    else:
+        assert np.array_equal(result, np.asarray(image.convert("RGB")))
+    assert np.array_equal(rs.to_rgb(rs.to_rgb(image)), result)
+
+
+def test_the_channels_of_a_file_become_red_green_and_blue(tmp_path):
+    for sizes in ((5, 7), (5, 7, 2), (5, 7, 3), (5, 7, 4)):
+        pixels = RNG.integers(0, 256, sizes, np.uint8)
+        rs.imwrite(tmp_path / "x.png", pixels)
+        expected = np.atleast_3d(pixels)[..., [0, 0, 0] if sizes[2:] in ((), (2,)) else [0, 1, 2]]
+        assert np.array_equal(rs.imread(tmp_path / "x.png", mode="rgb"), expected)
+    with pytest.raises(rs.DescriptorError, match="mode must be one of None, 'rgb'.*, not 'RBG'"):
+        rs.imread(tmp_path / "x.png", mode="RBG")
+    for sizes in ((5,), (3, 5, 7), (2, 5, 7, 3)):
+        with pytest.raises(
+            rs.DescriptorError, match=re.escape(f"1 to 4 channels after them if any, not shape {sizes}")
+        ):
+            rs.to_rgb(np.zeros(sizes, np.uint8))
+
+
+def turned(turn, kind="JPEG"):
+    """An image of Pillow that a camera held on its side has stored."""
+    exif, file = Image.Exif(), BytesIO()
+    exif[0x0112] = turn
+    Image.fromarray(PHOTO).save(file, kind, exif=exif)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda image: rs.resize(image, (4, 4)),
+        lambda image: rs.resample(image, (4, 4), axes=(0, 1)),
+        lambda image: rs.crop_resize(image, [(0, 0, 4, 4)], (2, 2), axes=(0, 1)),
+        lambda image: rs.Preprocess((4, 4))([image, image]),
+        lambda image: rs.asarray([image, image]),
+        lambda image: rs.asarray(image),
+        lambda image: rs.to_rgb(image),
+    ],
+    ids=["resize", "resample", "crop_resize", "Preprocess", "asarray of a list", "asarray", "to_rgb"],
+)
+def test_an_image_of_pillow_that_exif_says_to_turn_is_warned_of(call):
+    for kind in ("JPEG", "PNG", "WEBP"):
+        with pytest.warns(UserWarning, match=r"used as stored.*PIL\.ImageOps\.exif_transpose\(image\)") as warned:
+            call(Image.open(BytesIO(turned(6, kind))))
+        assert warned[0].filename == __file__
+        with pytest.warns(UserWarning, match="used as stored"):
+            call(Image.open(BytesIO(turned(3, kind))).convert("RGB"))  # a copy says so too
+    upright = judge("PIL.ImageOps").exif_transpose(Image.open(BytesIO(turned(6))))
+    for image in (Image.open(BytesIO(turned(1))), upright, Image.fromarray(PHOTO)):
+        call(image)  # a warning would be an error
+
+
+def test_exif_that_cannot_be_read_turns_nothing():
+    image = Image.fromarray(PHOTO)
+    image.info["exif"] = b"Exif\0\0no header of TIFF"
+    assert np.array_equal(rs.to_rgb(image), PHOTO)
 
 
 def test_without_pillow_the_extra_is_named():

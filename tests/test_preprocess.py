@@ -6,6 +6,7 @@ import inspect
 import re
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from judges import judge
 
 import restride as rs
+from restride.cli import main
 from restride.cli.demo import shipped
 from restride.ops import letterbox
 from restride.ops.preprocess import DEFAULTS, PRESETS, Options
@@ -503,7 +505,7 @@ PILLOW = "an image of Pillow must have mode 'RGB' and no alpha, not "
         (
             "imagenet",
             "rocket.jpg",
-            "not an array: np.asarray(PIL.Image.open(path).convert('RGB')) reads an image file as RGB, rs.imread(path)",
+            "not an array: rs.imread(path) reads an image file, upright, and rs.imread(path, mode='rgb') as RGB",
         ),
         ("imagenet", Path("rocket.jpg"), "array is the text rocket.jpg, not an array"),
         ("imagenet", f"{'folder/' * 100}rocket.jpg", "folder/rocket.jpg, not an array"),
@@ -549,9 +551,71 @@ def test_images_of_pillow_are_rgb(mode):
     photo = image.fromarray(pixels)
     assert np.array_equal(recipe(photo).numpy(), right)
     other = photo.convert(mode)
-    with pytest.raises(rs.DescriptorError, match=re.escape(f"{PILLOW}{mode!r}: np.asarray(image.convert('RGB')) has")):
+    with pytest.raises(rs.DescriptorError, match=re.escape(f"{PILLOW}{mode!r}: rs.to_rgb(image) makes it so")):
         recipe(other)
-    assert np.array_equal(recipe(other.convert("RGB")).numpy(), recipe(np.asarray(other.convert("RGB"))).numpy())
+    assert np.array_equal(recipe(rs.to_rgb(other)).numpy(), recipe(np.asarray(other.convert("RGB"))).numpy())
+
+
+def test_images_of_16_bits_keep_them():
+    """As the error about them says; Pillow's convert("RGB") makes 255 of all that is above it."""
+    image = judge("PIL.Image").fromarray(RNG.integers(0, 1 << 16, (9, 9), np.uint16))
+    with pytest.raises(rs.DescriptorError, match=re.escape(f"{PILLOW}'I;16': rs.to_rgb(image) makes it so and keeps")):
+        rs.Preprocess.preset("imagenet")(image)
+    pixels = np.asarray(image, np.float32) / 65535
+    right = rs.Preprocess((9, 9), mean=0.5, std=0.25, mode="nearest", layout="NHWC")(rs.to_rgb(image)).numpy()
+    assert np.abs(right[0] - ((pixels - 0.5) / 0.25)[..., None]).max() < 2**-20
+
+
+def test_images_of_8_and_16_bits_share_a_batch(tmp_path, vulkan_device):
+    """A folder of files of any kind, and the command's bits of it; each type in its own range."""
+    image = judge("PIL.Image")
+    (pixels,) = images((37, 52))
+    gray = RNG.integers(0, 1 << 16, (30, 41), np.uint16)
+    alpha = RNG.integers(0, 256, (30, 41, 2), np.uint8)
+    kept = {
+        "rgb": pixels,
+        "gray16": gray,
+        "gray16alpha": np.dstack([gray, gray]),
+        "alpha": alpha,
+        "gray": pixels[..., 0],
+    }
+    for name, array in kept.items():
+        rs.imwrite(tmp_path / f"{name}.png", array)
+    image.fromarray(pixels).quantize(16).save(tmp_path / "palette.png")
+    image.fromarray(pixels).convert("1").save(tmp_path / "one bit.png")
+    image.fromarray(pixels).convert("CMYK").save(tmp_path / "cmyk.jpg", exif=b"Exif\0\0" + _exif_of(image, 6))
+    paths = sorted(tmp_path.iterdir())
+    recipe = rs.Preprocess.preset("imagenet", device=vulkan_device)
+    batch = recipe([rs.imread(path, mode="rgb") for path in paths]).numpy()
+    out = tmp_path / "batch.npy"
+    assert main(["preprocess", "--preset", "imagenet", *map(str, paths), "-o", str(out), "--device", "0"]) == 0
+    assert np.array_equal(np.load(out), batch)
+    for path, planes in zip(paths, batch, strict=True):
+        assert np.array_equal(recipe(rs.imread(path, mode="rgb")).numpy()[0], planes)
+    with pytest.raises(rs.DescriptorError, match=r"images\[1\] u16.* must have the type"):
+        rs.Preprocess((8, 8))([pixels, rs.to_rgb(gray)])  # without mean and std each is in its own unit
+    with pytest.raises(rs.DescriptorError, match=r"images\[1\] u16.* must have the type"):
+        rs.Preprocess((8, 8), letterbox="center", fill=9, mean=0)([pixels, rs.to_rgb(gray)])
+
+
+def _exif_of(image, turn):
+    exif = image.Exif()
+    exif[0x0112] = turn
+    return exif.tobytes().removeprefix(b"Exif\0\0")
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_an_image_of_pillow_that_is_cut_is_named(batch):
+    image = judge("PIL.Image")
+    (pixels,) = images((64, 64))
+    file = BytesIO()
+    image.fromarray(pixels).save(file, "JPEG")
+    cut = image.open(BytesIO(file.getvalue()[:900]))
+    recipe = rs.Preprocess((8, 8))
+    with pytest.raises(rs.DescriptorError, match=r"^images\[1\]: Pillow cannot decode the image: image file is trunc"):
+        recipe([pixels, cut])
+    with pytest.raises(rs.DescriptorError, match=r"^image 1 of the stream: Pillow cannot decode the image: image file"):
+        list(recipe.stream([pixels, image.open(BytesIO(file.getvalue()[:900]))], batch=batch))
 
 
 def test_a_frame_may_come_in_parts():

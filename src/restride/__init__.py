@@ -59,7 +59,7 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
     from restride.stream.run import stream
     from restride.tensor.arrays import asarray, from_buffer
     from restride.tensor.device import Device, default_device, devices, set_default_device
-    from restride.tensor.images import imread, imwrite
+    from restride.tensor.images import imread, imwrite, to_rgb
     from restride.tensor.tensor import METHODS as _METHODS
     from restride.tensor.tensor import Tensor, TensorHandle, empty, from_fd
 
@@ -125,6 +125,7 @@ __all__ = [
     "source_window",
     "stream",
     "strided_slice",
+    "to_rgb",
     "yuv_to_rgb",
 ]
 

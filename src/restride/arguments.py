@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from restride.errors import DescriptorError, did_you_mean, shown
+from restride.errors import DescriptorError, did_you_mean, prefixed, shown, warn_caller
 
 LIMIT = 1 << 512
 """Sizes, strides and offsets stay below this in magnitude, as do those of 8 axes of 2^62 packed in any order."""
@@ -177,6 +177,8 @@ _MODES |= {"1": "L", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
 """The mode that an image with other pixels is converted to."""
 _KEYED_MODES = ("1", "L", "RGB", "I;16", "I;16B", "I;16L")
 """Modes of images that may have a transparent colour, which their ``info`` names."""
+_ORIENTATION = 0x0112
+"""The tag of EXIF that says how the camera was held."""
 
 
 def is_pillow(image: Any) -> bool:
@@ -185,16 +187,50 @@ def is_pillow(image: Any) -> bool:
 
 
 def pixels_of(image: Any) -> Any:
-    """The pixels of a Pillow image, or of a list of them, as brightness, and alpha if there is any; else ``image``."""
+    """The pixels of a Pillow image, or of a list of them, as brightness, and alpha if there is any; else ``image``.
+
+    They are those that are stored: an image that EXIF says to turn is warned of.
+
+    Raises:
+        DescriptorError: Pillow cannot decode the image, such as one of a file that is cut.
+    """
     if isinstance(image, list | tuple) and any(map(is_pillow, set(map(type, image)))):
-        return [pixels_of(member) for member in image]
+        several = []
+        for place, member in enumerate(image):
+            with prefixed(f"image {place} of the list"):
+                several.append(pixels_of(member))
+        return several
     if not is_pillow(image):
         return image
+    try:
+        pixels = _decoded(image)
+    except MemoryError:
+        raise
+    except Exception as error:  # Pillow raises ten types for different faults: SyntaxError, OSError, struct.error, ...
+        raise DescriptorError(f"Pillow cannot decode the image: {error!s:.200}") from error
+    if _orientation(image) != 1:
+        warn_caller(
+            "an image of Pillow is used as stored, and its EXIF says to turn it: PIL.ImageOps.exif_transpose(image) "
+            "does, and rs.imread(path) reads files so"
+        )
+    return pixels
+
+
+def _decoded(image: Any) -> npt.NDArray[Any]:
     key = image.info.get("transparency")
     mode = "RGBA" if image.mode == "P" and key is not None else _MODES.get(image.mode, image.mode)
     pixels = np.array(image.convert(mode) if mode != image.mode else image)
     pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
     return pixels if key is None or image.mode not in _KEYED_MODES else with_alpha(pixels, pixels, key)
+
+
+def _orientation(image: Any) -> int:
+    """How a decoded image is to be turned, by EXIF; 1: not at all, or it does not say so in a way that can be read."""
+    try:
+        turn: int = image.getexif().get(_ORIENTATION, 1)
+    except Exception:  # noqa: BLE001 - as above; what is damaged here is not the pixels
+        return 1
+    return turn
 
 
 def with_alpha(pixels: npt.NDArray[Any], samples: npt.NDArray[Any], key: Any) -> npt.NDArray[Any]:

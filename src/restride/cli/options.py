@@ -57,7 +57,9 @@ def list_of(known: Collection[str]) -> Callable[[str], tuple[str, ...]]:
         named = [] if words == "none" else [word.strip() for word in words.split(",")]
         for word in named:
             if word not in known:
-                raise argparse.ArgumentTypeError(f"{word[:40]!r} is none of {', '.join(known)}{did_you_mean(word, known)}")
+                raise argparse.ArgumentTypeError(
+                    f"{word[:40]!r} is none of {', '.join(known)}{did_you_mean(word, known)}"
+                )
         return tuple(name for name in known if name in named)
 
     return parse

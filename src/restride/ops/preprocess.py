@@ -10,6 +10,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from enum import Enum
+from itertools import groupby
 from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
@@ -78,6 +79,7 @@ _Read = TypeVar("_Read")
 _Result = TypeVar("_Result")
 _Pair = tuple[Tensor, Letterboxed]
 _Place = Literal["center", "top_left"]
+_Boxes = list[tuple[int, int, int, int]]
 
 
 class Options(TypedDict, total=False):
@@ -230,7 +232,8 @@ class Preprocess(Generic[_Result]):
 
         Args:
             images: each [rows, columns, channels], a frame, or a tuple of a frame's parts as in ``yuv_to_rgb``; arrays
-                or Tensors of one type. For an iterator see ``stream``.
+                or Tensors of one type; with a mean or std and no fill, u8 and u16 go together. For an iterator
+                see ``stream``.
             out: where to write, packed and of the sizes, type and layout of the result.
 
         Returns:
@@ -311,18 +314,28 @@ class Preprocess(Generic[_Result]):
 
     def _result(self, pixels: list[Tensor] | Tensor, out: Tensor | None = None) -> _Result:
         """The result for a list of images, or for a batch."""
-        is_list, options = isinstance(pixels, list), self._options
-        _require_alike(pixels if isinstance(pixels, list) else [pixels])
+        _require_alike(pixels if isinstance(pixels, list) else [pixels], self._takes)
         batch = self._batch(len(pixels), pixels[0], out)
         extents = [(rows, columns) for rows, columns, _ in (pixels[at].sizes for at in range(len(pixels)))]
         boxes, places = [(0, 0, *extent) for extent in extents], self._places(extents)
+        images = batch.permute(LAYOUTS[self._options["layout"]])
+        for part in _runs_of_a_type(pixels) if isinstance(pixels, list) else [slice(None)]:
+            self._crop(pixels[part], images[part], boxes[part], None if places is None else places[part])
+        if self._letterbox is None:
+            return batch  # type: ignore[return-value] # the overloads of __init__ say which of both
+        letterboxed = Letterboxed(np.array(boxes), np.array(places), np.zeros((len(boxes), 2), np.bool_))
+        return batch, letterboxed  # type: ignore[return-value] # as above
+
+    def _crop(self, pixels: list[Tensor] | Tensor, out: Tensor, boxes: _Boxes, places: _Boxes | None) -> None:
+        """Write images of one type to ``out``, with the axes images, rows, columns and channels."""
+        is_list, options = isinstance(pixels, list), self._options
         cropped(
             pixels,
-            batch.permute(LAYOUTS[options["layout"]]),
+            out,
             boxes=boxes,
             sizes=self._sizes,
             places=places,
-            images=None if is_list else range(len(extents)),
+            images=None if is_list else range(len(boxes)),
             axes=(0, 1) if is_list else (1, 2),
             fill=options["fill"],
             mean=options["mean"],
@@ -331,10 +344,6 @@ class Preprocess(Generic[_Result]):
             antialias=options["antialias"],
             like=options["like"],
         )
-        if self._letterbox is None:
-            return batch  # type: ignore[return-value] # the overloads of __init__ say which of both
-        letterboxed = Letterboxed(np.array(boxes), np.array(places), np.zeros((len(boxes), 2), np.bool_))
-        return batch, letterboxed  # type: ignore[return-value] # as above
 
     def _batch(self, count: int, image: Tensor, out: Any) -> Tensor:
         """The tensor that takes the batch: ``out``, or a new one.
@@ -376,12 +385,14 @@ class Preprocess(Generic[_Result]):
 class _Accepted(NamedTuple):
     """Which images a recipe accepts.
 
-    counted: for each argument, how many channels it has numbers for; 1 fits any image. fill: a preset's own, for u8.
+    counted: for each argument, how many channels it has numbers for; 1 fits any image. together: the types that images
+        of one list may have, where one list has several. fill: a preset's own, for u8.
     """
 
     counted: dict[str, int]
     is_normalized: bool
     is_interpolated: bool
+    together: frozenset[str] = frozenset()
     fill: Any = None
 
 
@@ -447,7 +458,9 @@ def _accepted_images(sizes: tuple[int, int], options: Options) -> _Accepted:
     with ErrorContext(f"a recipe of sizes {sizes}"):
         request, _ = Request(mode=options["mode"], antialias=options["antialias"], like=options["like"]).settled("u8")
     is_normalized = options["mean"] is not None or options["std"] is not None
-    return _Accepted(counted, is_normalized, request.mode != "nearest")
+    has_one_unit = is_normalized and not np.any(options["fill"])  # a fill is an element of one type
+    together = frozenset(_NORMALIZED) if has_one_unit else frozenset[str]()
+    return _Accepted(counted, is_normalized, request.mode != "nearest", together)
 
 
 def _call_text(sizes: tuple[int, int], arguments: dict[str, Any]) -> str:
@@ -469,8 +482,9 @@ def _require_rgb(image: Any) -> None:
     alpha = " with a transparent colour" if "transparency" in image.info else ""
     if image.mode != "RGB" or alpha:
         raise DescriptorError(
-            f"an image of Pillow must have mode 'RGB' and no alpha, not {image.mode!r}{alpha}: "
-            f"np.asarray(image.convert('RGB')) has red, green and blue, and np.asarray(image) is taken as it is"
+            f"an image of Pillow must have mode 'RGB' and no alpha, not {image.mode!r}{alpha}: rs.to_rgb(image) makes "
+            f"it so and keeps 16 bits, rs.imread(path, mode='rgb') reads a file so, and np.asarray(image) is taken as it "
+            f"is"
         )
 
 
@@ -525,13 +539,14 @@ def _require_type(desc: TensorDesc, takes: _Accepted) -> None:
         )
 
 
-def _require_alike(images: Sequence[Tensor]) -> None:
+def _require_alike(images: Sequence[Tensor], takes: _Accepted) -> None:
     """Refuse images that cannot share a batch, and an empty list."""
     if not images:
         raise DescriptorError("images must have one, got none")
     first = images[0]
     for place, image in enumerate(images):
-        if (image.dtype, image.sizes[-1]) != (first.dtype, first.sizes[-1]):
+        is_of_type = image.dtype == first.dtype or {image.dtype.name, first.dtype.name} <= takes.together
+        if not is_of_type or image.sizes[-1] != first.sizes[-1]:
             raise DescriptorError(
                 f"images[{place}] {image.desc} must have the type and the channels, its last axis, of images[0] "
                 f"{first.desc}"
@@ -541,6 +556,15 @@ def _require_alike(images: Sequence[Tensor]) -> None:
                 f"images[{place}] {image.desc} lies on {image.device!r}, and images[0] {first.desc} on "
                 f"{first.device!r}: Preprocess(device=...) says where arrays go, and tensor.numpy() copies"
             )
+
+
+def _runs_of_a_type(images: list[Tensor]) -> Iterator[slice]:
+    """Yield the neighbours in a list that have one element type, as slices of it."""
+    start = 0
+    for _, run in groupby(images, key=lambda image: image.dtype.name):
+        stop = start + len(list(run))
+        yield slice(start, stop)
+        start = stop
 
 
 def _remedy(desc: TensorDesc, count: int) -> str:

@@ -7,12 +7,12 @@ import stat
 import zlib
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import pixels_of, with_alpha
+from restride.arguments import pixels_of, require_word, with_alpha
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.runtime.file_store import write_file
@@ -21,6 +21,9 @@ from restride.tensor.image_files import read_jpeg, read_png
 from restride.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]
+
+ImageMode: TypeAlias = Literal["rgb"]
+"""Channels that ``imread`` makes of those of a file."""
 
 IMAGE_FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 """Formats of image files, by the suffix of the name."""
@@ -32,7 +35,9 @@ _LONGEST_JPEG_SIDE = 65_500
 """In pixels; libjpeg's own limit."""
 
 
-def imread(file: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]) -> Array:
+def imread(
+    file: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes], mode: ImageMode | None = None
+) -> Array:
     """Read a PNG or JPEG file as a numpy array of rows, columns and channels, turned as its EXIF orientation says.
 
     Elements are u8, but u16 for a grey PNG of 16 bits, with or without alpha; colours of 16 bits are read as u8, as
@@ -43,9 +48,10 @@ def imread(file: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[by
     Args:
         file: a path, the bytes of a file, or a file object opened for reading bytes, which is read from its start, if
             it can seek, and stays open; the content, not a name, determines the format.
+        mode: None, the channels that the file has; or "rgb", three of them, as by ``to_rgb``.
 
     Raises:
-        OSError: there is no such file, or it cannot be read.
+        OSError: there is no such file (``FileNotFoundError``, as of ``open``), or it cannot be read.
         DescriptorError: it is not a regular file, not an image of these formats, damaged, too short for the pixels that
             its header claims, or has more pixels than Pillow accepts (``PIL.Image.MAX_IMAGE_PIXELS``). JPEG with
             arithmetic coding is read to 4,194,304 samples, or 512 pixels for each of its bytes if these are more.
@@ -58,6 +64,13 @@ def imread(file: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[by
         ...     rs.imread(f"{folder}/grey.png").tolist()
         [[7, 7, 7], [7, 7, 7]]
     """
+    require_word("mode", mode, (None, *get_args(ImageMode)))
+    pixels = _pixels(file)
+    return pixels if mode is None else to_rgb(pixels)
+
+
+def _pixels(file: Any) -> Array:
+    """The channels that a file has."""
     pillow()
     if isinstance(file, bytes | bytearray | memoryview):
         content = bytes(file)
@@ -140,6 +153,36 @@ def _upright(opened: Any, unpacker: str | None = None) -> Array:
     image = ImageOps.exif_transpose(opened)
     pixels: Array = pixels_of(image.convert("I;16") if image.mode == "I" else image)  # "I" in older Pillows
     return pixels
+
+
+def to_rgb(image: Any) -> Array:
+    """An image as numpy array of rows, columns, and red, green and blue, in the element type that it has.
+
+    Gray is repeated and alpha is left out, whatever is behind it. This is how ``restride preprocess`` reads files, and
+    what ``rs.Preprocess`` takes of images of any kind.
+
+    Args:
+        image: rows and columns; or with 1, 2 (gray and alpha), 3 or 4 channels (RGB and alpha) after them: an array, a
+            Tensor, or a Pillow image, whose pixels are converted as by ``imread``: palettes, 1 bit and CMYK to u8; 16
+            bits stay 16 bits, of which ``image.convert("RGB")`` of Pillow would keep those up to 255.
+
+    Raises:
+        DescriptorError: ``image`` has other axes, or Pillow cannot decode it.
+
+    Examples:
+        >>> rs.to_rgb(np.uint16([[7, 60000]])).tolist()
+        [[[7, 7, 7], [60000, 60000, 60000]]]
+        >>> rs.to_rgb(np.zeros((2, 3, 4), np.uint8)).shape
+        (2, 3, 3)
+    """
+    pixels = image.numpy() if isinstance(image, Tensor) else host_array(image)
+    if pixels.ndim == 2:
+        pixels = pixels[..., np.newaxis]
+    if pixels.ndim != 3 or pixels.shape[-1] not in (1, 2, 3, 4):
+        raise DescriptorError(
+            f"an image must have rows, columns, and 1 to 4 channels after them if any, not shape {pixels.shape}"
+        )
+    return np.repeat(pixels[..., :1], 3, axis=-1) if pixels.shape[-1] < 3 else pixels[..., :3]
 
 
 def imwrite(path: str | os.PathLike[str], image: Any) -> None:
