@@ -345,7 +345,7 @@ def test_recipes_that_cannot_be(given, message):
 
 @pytest.mark.parametrize("given", [{"mode": "linearly"}, {"like": "gimp"}, {"mode": "cubic", "like": "gimp"}])
 def test_modes_that_are_unknown(given):
-    with pytest.raises(rs.UnsupportedError, match="is not one of"):
+    with pytest.raises(rs.DescriptorError, match="is not one of"):
         rs.Preprocess((8, 8), **given)
 
 
@@ -636,3 +636,44 @@ def test_images_of_two_devices_are_told():
         with pytest.raises(rs.DescriptorError, match=message):
             rs.Preprocess((8, 8))([rs.asarray(image, device=other), image])
         assert rs.Preprocess((8, 8), device=other)([rs.asarray(image, device=other), image]).sizes == (2, 3, 8, 8)
+
+
+WHITE = (RNG.random((3, 30, 40, 3)) * 255).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        rs.Preprocess.preset("imagenet"),
+        lambda x: rs.Preprocess.preset("clip")([x[0], x[1]]),
+        rs.Preprocess.preset("yolo", fill=0.5),
+        lambda x: next(rs.Preprocess((8, 8), mean=0.5, std=0.25).stream([x[0]])),
+        lambda x: rs.normalize(x, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+        lambda x: rs.crop_resize([x[0], x[1]], [(0, 0, 9, 9)] * 2, (4, 4), axes=(0, 1), mean=0.5, std=0.5),
+    ],
+    ids=["imagenet", "list", "yolo", "stream", "normalize", "crop_resize"],
+)
+def test_floats_in_another_unit_than_mean_and_std_are_warned_of(call):
+    with pytest.warns(UserWarning, match="floats are far above mean and std, .* divide the elements by 255") as warned:
+        call(WHITE)
+    assert warned[0].filename == __file__
+    torch = judge("torch")
+    with pytest.warns(UserWarning, match="far above mean and std"):
+        call(torch.from_numpy(WHITE))
+    for right in (WHITE / 255, 1.1 * WHITE / 255 - 0.05, rs.asarray(WHITE), np.zeros_like(WHITE)):
+        call(right)  # a warning would be an error; a tensor is not read back
+
+
+def test_floats_in_the_unit_of_mean_and_std_are_not_warned_of():
+    rs.Preprocess.preset("imagenet", mean=(123.675, 116.28, 103.53), std=(58.395, 57.12, 57.375))(WHITE)
+    rs.normalize(WHITE, 120, 60)
+    rs.normalize(RNG.standard_normal((100, 5)).astype(np.float32) * 30 + 7, 7, 30)
+    rs.Preprocess((8, 8))(WHITE)
+
+
+def test_white_is_a_bit_above_255_in_f32():
+    """As docs/preprocess.md says: the weights of a row are f32 and sum to about 1."""
+    highest = max(
+        rs.Preprocess((side, side))(np.full((480, 640, 3), 255, np.uint8)).numpy().max() for side in (224, 99)
+    )
+    assert 255 <= highest <= 255.00004

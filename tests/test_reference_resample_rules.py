@@ -13,7 +13,7 @@ import pytest
 import restride as rs
 import restride.reference
 from restride.dtypes import DTYPES
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError
 from restride.reference import convert, reorder, resample, resample_bound, resample_limits
 from restride.reference.resample import INTERPOLATED_TYPES
 from restride.reference.weights import AREA_MODES, MODES
@@ -444,7 +444,7 @@ def test_errors(function: Any, arguments: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize("name", ["mode", "coordinates", "nearest", "keep_aspect_ratio_policy"])
 def test_unknown_names_list_the_known_ones(name: str) -> None:
     with pytest.raises(
-        UnsupportedError, match=rf"{name} 'best' is not one of (nearest|half_pixel|half_up|stretch), .*, for"
+        DescriptorError, match=rf"{name} 'best' is not one of (nearest|half_pixel|half_up|stretch), .*, for"
     ):
         resample(np.zeros(3, np.float32), [4], **{name: "best"})
 

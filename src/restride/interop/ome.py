@@ -23,7 +23,7 @@ from typing import Any, Unpack
 
 import zarr
 
-from restride.arguments import counts, list_arguments
+from restride.arguments import as_bytes, counts, list_arguments
 from restride.errors import DescriptorError, ErrorContext, StreamError, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
 from restride.ops.resample import INTERPOLATED_TYPES, about_channels
@@ -34,7 +34,7 @@ from restride.stream.ends import Source
 from restride.stream.files import by_name, version
 from restride.stream.lazy import open_source, require_values, unwrapped
 from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
-from restride.stream.run import Streamed, as_bytes, open_devices, plan_stream, stream
+from restride.stream.run import Streamed, open_devices, plan_stream, stream
 from restride.tensor.device import Device
 from restride.weights import Request, resizing
 from restride.weights.centres import line_of_centres

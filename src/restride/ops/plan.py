@@ -13,7 +13,7 @@ import numpy as np
 
 from restride.arithmetic import Arithmetic
 from restride.dtypes import DType
-from restride.errors import DescriptorError, prefixed, warn_caller
+from restride.errors import DescriptorError, prefixed, shown, warn_caller
 from restride.kernel import Limits
 from restride.layout import TensorDesc, as_desc
 from restride.layout.argument import is_permutation
@@ -158,6 +158,8 @@ def plan_for(
     """The plan of an operation on a source laid out as ``src``, with a result laid out as ``dst``, if that is given."""
     if isinstance(dst, str) and is_permutation(dst):
         raise DescriptorError(f"dst is the layout of the result, and {dst!r} is a permutation: layout={dst!r}")
+    if isinstance(dst, tuple | list):
+        raise DescriptorError(f"dst is the layout of the result, and {shown(dst)} is none: sizes={shown(dst)}")
     with prefixed("src"):
         source = as_desc(src)
     with prefixed("dst"):

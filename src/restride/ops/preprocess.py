@@ -15,7 +15,7 @@ from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, 
 
 import numpy as np
 
-from restride.arguments import as_numpy, integer, is_pillow, list_arguments, require_listed, require_word
+from restride.arguments import as_numpy, integer, is_pillow, list_arguments, require_word
 from restride.dtypes import DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.layout import TensorDesc
@@ -23,9 +23,10 @@ from restride.ops.boxes import read_sizes
 from restride.ops.crop_resize import cropped
 from restride.ops.letterbox import PLACED_ROUNDINGS, PLACES, Letterboxed, PlacedRounding, placed
 from restride.ops.progress import Progress
+from restride.ops.quantize import warn_of_unit
 from restride.ops.yuv import yuv_to_rgb
 from restride.plan.problem import MOST_CHANNELS
-from restride.plan.yuv import FORMATS, checked
+from restride.plan.yuv import FORMATS, FormatName, MatrixName, checked
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, as_device, empty
@@ -62,7 +63,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 """The recipes of torchvision's ResNet, OpenAI's CLIP and Ultralytics' YOLO, for three channels each, the length of
 ``mean``. ``fill`` is an element of u8."""
 
-LAYOUTS = {"NCHW": (0, 2, 3, 1), "NHWC": (0, 1, 2, 3)}
+LAYOUTS: dict[str, tuple[int, ...]] = {"NCHW": (0, 2, 3, 1), "NHWC": (0, 1, 2, 3)}
 """Layouts of a batch, and its axes in the order images, rows, columns, channels."""
 
 PIXELS = ("rgb", "bgr")
@@ -79,6 +80,10 @@ _Read = TypeVar("_Read")
 _Result = TypeVar("_Result")
 _Pair = tuple[Tensor, Letterboxed]
 _Place = Literal["center", "top_left"]
+Input = Literal["rgb", "bgr"] | FormatName
+"""What images are."""
+
+BatchLayout = Literal["NCHW", "NHWC"]
 _Boxes = list[tuple[int, int, int, int]]
 
 
@@ -93,10 +98,10 @@ class Options(TypedDict, total=False):
     like: Library | None
     mean: Any
     std: Any
-    input: str
-    matrix: str
+    input: Input
+    matrix: MatrixName
     full_range: bool
-    layout: str
+    layout: BatchLayout
     dtype: DTypeLike
     depth: SupportsIndex
     device: Device | None
@@ -128,6 +133,9 @@ class Changes(Options, total=False):
     sizes: Iterable[SupportsIndex]
 
 
+Preset = Literal["imagenet", "clip", "yolo"]
+
+
 class _AnyChanges(Changes, total=False):
     letterbox: _Place | None
 
@@ -150,23 +158,23 @@ class Preprocess(Generic[_Result]):
         antialias: as in ``resample``.
         like: as in ``resample``.
         mean: one number, or one for each channel. Elements become ``(v - mean) / std``. Floats are taken as they are:
-            those of 0 to 255 need a mean and a std in that unit. u8 and u16 are first divided by 255 or 65535, so that
-            neither is above 1. Images of other types are refused then. None, without ``std``: elements of any type are
-            converted as they are.
+            those of 0 to 255 need a mean and a std in that unit; arrays on the host that are far above it are warned
+            of. u8 and u16 are first divided by 255 or 65535, so that neither is above 1. Images of other types are
+            refused then. None, without ``std``: elements of any type are converted as they are.
         std: see ``mean``.
         input: what images are: "rgb", pixels [rows, columns, channels] as they are; "bgr", such pixels, whose channels
             are reversed; or "nv12", "nv21", "i420" or "yv12", frames as in ``yuv_to_rgb``.
         matrix: of YUV, as in ``yuv_to_rgb``.
         full_range: of YUV, as in ``yuv_to_rgb``.
-        layout: "NCHW" or "NHWC", the axes of the batch.
+        layout: "NCHW" or "NHWC", the axes of the batch; not only its order in memory, as of the same word in
+            ``crop_resize``, where "NHWC->NCHW" moves axes.
         dtype: element type of the batch.
         depth: how many results of a stream are started before the first of them is taken.
         device: where arrays are uploaded to; default: ``rs.default_device()``.
 
     Raises:
-        DescriptorError: an unknown word, sizes or a depth below 1, arguments that contradict each other or have no
-            effect, or numbers that are not finite.
-        UnsupportedError: an unknown mode or library.
+        DescriptorError: an unknown word, mode or library, sizes or a depth below 1, arguments that contradict each
+            other or have no effect, or numbers that are not finite.
     """
 
     @overload
@@ -183,7 +191,6 @@ class Preprocess(Generic[_Result]):
     def __init__(
         self, sizes: Iterable[SupportsIndex], *, letterbox: _Place | None = None, **named: Unpack[Options]
     ) -> None:
-        require_listed(Preprocess.__init__, named)
         options: Options = {**DEFAULTS, **named}
         self._shorter = None if options["shorter"] is None else integer("shorter", options["shorter"])
         self._depth = integer("depth", options["depth"])
@@ -210,12 +217,8 @@ class Preprocess(Generic[_Result]):
     @classmethod
     def preset(cls, name: Literal["yolo"], **changes: Unpack[Changes]) -> Preprocess[_Pair]: ...
 
-    @overload
     @classmethod
-    def preset(cls, name: str, **changes: Unpack[_AnyChanges]) -> Preprocess[Any]: ...
-
-    @classmethod
-    def preset(cls, name: str, **changes: Unpack[_AnyChanges]) -> Preprocess[Any]:
+    def preset(cls, name: Preset, **changes: Unpack[_AnyChanges]) -> Preprocess[Any]:
         """The recipe "imagenet", "clip" or "yolo", with some of its arguments changed. A preset's own fill is for u8.
 
         Raises:
@@ -307,6 +310,8 @@ class Preprocess(Generic[_Result]):
         else:
             tensor = parts[0]
         _require_image(tensor.desc, self._takes, most_axes)
+        if self._takes.is_normalized:
+            warn_of_unit(image, options["mean"], options["std"])
         return tensor[..., ::-1] if options["input"] == "bgr" else tensor
 
     def _is_parts(self, image: Any) -> bool:
@@ -450,7 +455,7 @@ def _accepted_images(sizes: tuple[int, int], options: Options) -> _Accepted:
     """Which images a recipe with these options accepts.
 
     Raises:
-        UnsupportedError: no library, or not the one that is named, has the mode.
+        DescriptorError: no library, or not the one that is named, has the mode.
     """
     counted = {name: np.size(options[name]) for name in ("mean", "std", "fill") if options[name] is not None}
     if options["input"] == "bgr":
@@ -483,8 +488,7 @@ def _require_rgb(image: Any) -> None:
     if image.mode != "RGB" or alpha:
         raise DescriptorError(
             f"an image of Pillow must have mode 'RGB' and no alpha, not {image.mode!r}{alpha}: rs.to_rgb(image) makes "
-            f"it so and keeps 16 bits, rs.imread(path, mode='rgb') reads a file so, and np.asarray(image) is taken as it "
-            f"is"
+            f"it so and keeps 16 bits, rs.imread(path, mode='rgb') reads files so, and np.asarray(image) is taken as is"
         )
 
 

@@ -21,7 +21,7 @@ from typing import Any, NoReturn, SupportsIndex, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import MOST_MEMBERS, counts, integer, list_arguments
+from restride.arguments import MOST_MEMBERS, counts, integer, list_arguments, unexpected
 from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, shown, warn_caller
 from restride.layout import TensorDesc
@@ -153,7 +153,12 @@ class Chain:
     def _with(self, operation: Callable[..., Any], *arguments: object, **named: object) -> Chain:
         """The chain and one more operation, with the arguments that are not its defaults."""
         listed = signature(operation)
-        given = listed.bind(None, *arguments, **named).arguments.items()
+        if not named.keys() <= listed.parameters.keys():
+            raise unexpected(operation, named, listed.parameters)
+        try:
+            given = listed.bind(None, *arguments, **named).arguments.items()
+        except TypeError as error:
+            raise TypeError(f"{operation.__name__}() {error}") from None
         bound: dict[str, Any] = {
             name: value for name, value in given if name != "x" and value is not listed.parameters[name].default
         }
