@@ -104,7 +104,7 @@ def as_dtype(value: Any) -> DType:
         return value
     if isinstance(value, str) and value in BY_NAME:
         return BY_NAME[value]
-    if type(value).__module__ == "torch" and str(value).removeprefix("torch.") in BY_NAME:
+    if is_torch_dtype(value) and str(value).removeprefix("torch.") in BY_NAME:
         return BY_NAME[str(value).removeprefix("torch.")]
     known = f"known element types are {', '.join(DTYPES)} and their numpy names"
     try:
@@ -157,6 +157,11 @@ def cast(argument: str, numbers: npt.NDArray[Any], dtype: DType) -> npt.NDArray[
             return numbers.astype(dtype.dtype)
     except (OverflowError, TypeError, ValueError) as error:
         raise DescriptorError(f"{argument} cannot become {dtype}, got {shown(numbers.tolist())}: {error}") from None
+
+
+def is_torch_dtype(value: Any) -> bool:
+    """True for a ``torch.dtype``; torch may not be installed."""
+    return type(value).__module__ == "torch" and type(value).__name__ == "dtype"
 
 
 def _suggestion(value: Any) -> str:

@@ -153,7 +153,7 @@ def needed_package(what: str, package: str, extra: str, module: str | None = Non
         if (error.name or "").partition(".")[0] != (module or package):
             raise
         missing = MissingPackage(f"{what} needs {package}: pip install 'restride[{extra}]'")
-        missing.name = error.name
+        missing.name = module or package
         raise missing from error
 
 

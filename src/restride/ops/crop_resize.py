@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from enum import Enum
-from typing import Any, NamedTuple, SupportsIndex, Unpack
+from typing import Any, NamedTuple, SupportsIndex, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -45,20 +45,25 @@ CROPPED_TYPES = tuple(name for name in INTERPOLATED_TYPES if name not in ("s32",
 """Element types that can be interpolated: f32 has all their numbers, so a box of the result's sizes is unchanged."""
 
 
-class CropArguments(FilterArguments, NumberArguments, total=False):
-    """The keywords of ``rs.crop_resize``, but for ``out``."""
-
+class _BoxArguments(TypedDict, total=False):
     letterbox: Place | None
     images: Indices
     units: Units
     axes: Iterable[SupportsIndex] | None
     mode: ModeName | int | Enum | None
+
+
+class _PixelArguments(TypedDict, total=False):
     flip: Flip
     fill: Any
     mean: Any
     std: Any
     layout: Layout
     dtype: DTypeLike | None
+
+
+class CropArguments(_BoxArguments, FilterArguments, _PixelArguments, NumberArguments, total=False):
+    """The keywords of ``rs.crop_resize``, but for ``out``."""
 
 
 _DEFAULTS = {"units": "pixels", "fill": 0, "rounding": Numbers().rounding, "saturate": Numbers().saturate}

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from restride.arithmetic import Arithmetic
-from restride.dtypes import DType
+from restride.dtypes import DType, is_torch_dtype
 from restride.errors import DescriptorError, prefixed, shown, warn_caller
 from restride.kernel import Limits
 from restride.layout import TensorDesc, as_desc
@@ -267,7 +267,7 @@ def key_of(value: Any, levels: int = 6) -> Any:
     key: Any
     if kind is float:
         key = _bytes_of_float(value)
-    elif kind in _IMMUTABLE or isinstance(value, _IMMUTABLE_BASES):
+    elif kind in _IMMUTABLE or isinstance(value, _IMMUTABLE_BASES) or is_torch_dtype(value):
         key = value
     elif kind is dict or kind is slice:
         key = key_of((*value, *value.values()) if kind is dict else (value.start, value.stop, value.step), levels)

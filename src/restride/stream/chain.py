@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import MOST_MEMBERS, counts, integer, list_arguments, unexpected
-from restride.dtypes import DType, DTypeLike, as_dtype
+from restride.dtypes import DType, DTypeLike, as_dtype, is_torch_dtype
 from restride.errors import DescriptorError, ErrorContext, shown, warn_caller
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, is_permutation
@@ -395,7 +395,7 @@ def _spelled(value: Any) -> str:
     if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:32]
         return f"{value.dtype}{list(value.shape)}#{digest}"
-    if isinstance(value, DType | np.dtype | type):
+    if isinstance(value, DType | np.dtype | type) or is_torch_dtype(value):
         return repr(as_dtype(value).name)
     if isinstance(value, Enum):
         return f"{type(value).__name__}({_spelled(value.value)})"
