@@ -149,8 +149,8 @@ rs.resize(photo, fit=(24, 0))
     DescriptorError: fit must be rows and columns, both 1 or more, got (24, 0), for u8[48,64,3]{2,1,0}
 rs.resize(photo, cover=(24, 32, 3))
     DescriptorError: cover must be rows and columns, both 1 or more, got (24, 32, 3), for u8[48,64,3]{2,1,0}
-rs.resize(photo, max_size=24)
-    TypeError: resize() got an unexpected keyword argument 'max_size'; it is longer here
+rs.resize(photo, longest_edge=24)
+    TypeError: resize() got an unexpected keyword argument 'longest_edge'; it is longer here
 rs.resize(photo, shortest_edge=24)
     TypeError: resize() got an unexpected keyword argument 'shortest_edge'; it is shorter here
 rs.resize(photo, (24, 32), interpolation=2)

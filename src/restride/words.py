@@ -37,7 +37,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "image_mean": ("mean",),
     "image_std": ("std",),
     **dict.fromkeys(("dst", "output"), ("out",)),
-    **dict.fromkeys(("max_size", "long_side", "longest"), ("longer",)),
+    **dict.fromkeys(("longest_edge", "long_side", "longest"), ("longer",)),
     **dict.fromkeys(("short_side", "shortest", "shortest_edge"), ("shorter",)),
     **dict.fromkeys(("color_space", "channel_order", "pixel_format"), ("input",)),
     **dict.fromkeys(("to_bgr", "bgr", "swap_rb", "swapRB"), ("input='bgr'",)),
