@@ -178,8 +178,8 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
 def shown(value: object) -> str:
     """``repr`` of a refused value on one line, cut where a long text would flood the message; a large array's shape."""
-    shape = getattr(value, "shape", ())
-    if math.prod(shape) > _MOST_SHOWN:
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and math.prod(shape) > _MOST_SHOWN:
         return f"{type(value).__name__} of shape {tuple(shape)}"
     try:
         text = " ".join(repr(value).split())

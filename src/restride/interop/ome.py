@@ -44,9 +44,6 @@ from restride.weights.request import FilterArguments, fraction, members
 _AXES_OF_RANK = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
 _VERSION = "0.5"
 
-_RULES = ("mode", *FilterArguments.__annotations__)
-"""Arguments of ``rs.resample`` that determine how a level is computed."""
-
 _TYPES = ("pred", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f32", "f64")
 """Element types that Zarr supports."""
 
@@ -133,8 +130,6 @@ def pyramid(
         ...     {level: streamed.plan.grid.sizes for level, streamed in levels.items()}
         {'0': (8, 8), '1': (4, 4), '2': (2, 2)}
     """
-    if unknown := sorted(set(rules) - set(_RULES)):
-        raise DescriptorError(f"a pyramid takes the rules {', '.join(_RULES)} of rs.resample, got {unknown[0]}")
     chosen = level_rules({"mode": mode, **rules})
     factors = dict.fromkeys("yx", level_factor("factor", factor))
     factors["z"] = level_factor("z_factor", z_factor, may_keep=True)
