@@ -2,7 +2,7 @@
 PYTHON_BIN := .venv/bin/python
 SETUP := bash tools/setup.sh
 
-.PHONY: help demo test test-judges test-full reliability bench audit docs lint shaders wheel release-check clean
+.PHONY: help demo test check test-judges test-full reliability bench audit docs lint shaders wheel release-check clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -12,16 +12,23 @@ demo: ## install what is missing of the library, then crop, flip, re-lay-out and
 	@$(SETUP) demo
 	@$(PYTHON_BIN) -m restride demo $(if $(PHOTO),"$(PHOTO)")
 
-test: ## install what is missing, then lint, mypy, pytest and the conformance cases, on both runtimes and two drivers
+test: ## install what is missing, then lint, mypy, the tests, a part of the conformance cases on two drivers, planted faults (PYTEST='tests/plan -x' for some tests alone)
 	@$(SETUP) test
-	@$(MAKE) --no-print-directory lint
 	@bash tools/tests.sh $(PYTEST)
 
-test-judges: ## install torch, jax, onnxruntime, openvino, dask and others, then run mypy and the tests that `make test` skipped for want of them
+check: ## what CI runs after `make test`: slow tests, those of lab/ and of judges, all cases of ci, audit, docs, wheels, other drivers (an hour)
+	@$(SETUP) test
+	@$(SETUP) lab
+	@bash tools/check.sh
+
+test-judges: ## install torch, jax, onnxruntime, openvino, dask and others, then run mypy and the tests that were skipped for want of them
 	@bash tools/judges.sh
 
-test-full: ## like test, with every test in full and under every validation profile, and all cases on every runtime and driver (hours)
-	@RESTRIDE_TEST_FULL=1 $(MAKE) --no-print-directory test
+test-full: ## every test in full and under every validation profile, and all cases on every runtime and driver (hours)
+	@$(SETUP) test
+	@$(SETUP) lab
+	$(PYTHON_BIN) tools/build_kp.py
+	RESTRIDE_TEST_FULL=1 RESTRIDE_REQUIRE_RUNTIMES=vulkan,kompute $(PYTHON_BIN) -m pytest
 	@bash tools/conformance.sh full
 
 reliability: ## faults injected at every Vulkan call, leaks, threads, soak, hostile files: all of docs/reliability.md (up to 3 hours)

@@ -7,12 +7,12 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
-from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from sampled import FULL, SEED
-from skips import (  # noqa: F401 - pytest finds hooks in conftest by name
-    REQUIRE,
+from support.devices import open_device
+from support.sampled import FULL, SEED
+from support.skips import (  # noqa: F401 - pytest finds hooks in conftest by name
     pytest_collectreport,
     pytest_runtest_logreport,
     pytest_sessionfinish,
@@ -20,8 +20,7 @@ from skips import (  # noqa: F401 - pytest finds hooks in conftest by name
 )
 
 import restride as rs
-from restride.kernel import NVIDIA, Choices
-from restride.runtime import RUNTIMES, instance
+from restride.runtime import RUNTIMES
 
 # A job in the background, or under nohup, is told to ignore these, and so are its children: tests send them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -29,30 +28,10 @@ if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+LAB = Path(__file__).parent / "lab"
+
 # The user's own tuning is no matter of the tests; those about it name a folder.
 os.environ["RESTRIDE_CHOICES"] = ""
-
-
-if os.environ.get("RESTRIDE_TEST_AS_GPU"):
-    # A CPU's driver poses as a discrete GPU of NVIDIA: copies go through staging, and kernels are those of such a GPU.
-    describe = instance._describe
-
-    def posing(*arguments: object) -> instance.PhysicalDevice:
-        physical = describe(*arguments)
-        limits = replace(physical.info.limits, choices=Choices.usual("discrete", "", NVIDIA))
-        return replace(physical, info=replace(physical.info, kind="discrete", vendor_id=NVIDIA, limits=limits))
-
-    instance._describe = posing
-
-
-def open_device(runtime: str, **arguments: object) -> rs.Device:
-    """A device, or a skip that says why there is none; a failure where the runtime is required."""
-    try:
-        return rs.Device(runtime=runtime, **arguments)
-    except (rs.DeviceNotFound, rs.UnsupportedError) as error:
-        if runtime in os.environ.get(REQUIRE, "").split(","):
-            raise
-        pytest.skip(f"runtime {runtime} is not available: {error}")
 
 
 @pytest.fixture(scope="session", params=RUNTIMES)
@@ -82,6 +61,13 @@ def browser() -> Iterator[object]:
         opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield opened
         opened.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of restride-lab, which `make test` leaves to `make check`."""
+    for item in items:
+        if LAB in item.path.parents:
+            item.add_marker("lab")
 
 
 def pytest_collection_finish() -> None:

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # The conformance cases: those of ci, whole or in parts, on the default device, kompute and SwiftShader, and under validation.
 #
-#   bash tools/conformance.sh test    what `make test` runs beside pytest: minutes. Parts of the cases are drawn by
-#                                     RESTRIDE_TEST_SEED (1 if it is not set)
+#   bash tools/conformance.sh test    what `make test` runs beside pytest, which runs smoke on both runtimes: a tenth of
+#                                     ci, and smoke on SwiftShader. RESTRIDE_TEST_SEED (1 if it is not set) draws parts
+#   bash tools/conformance.sh check   what `make check` runs: all of ci, and parts of it on kompute, on SwiftShader, with
+#                                     a phone's limits and under validation: minutes
 #   bash tools/conformance.sh full    the catalogue full, and ci twice for its bits and under every profile, on each runtime
 #                                     and driver: hours
 #
@@ -29,6 +31,11 @@ has_swiftshader() {
 
 case "${1:-}" in
 test)
+    # shellcheck disable=SC2046 # one_of prints an option and its value
+    cases ci $(one_of 10)
+    if has_swiftshader; then cases smoke --driver swiftshader; fi
+    ;;
+check)
     # What converts, as every resampling but nearest does, is compiled for each pair of types and way to round: a
     # twentieth of a second on llvmpipe, a fifth on SwiftShader, and on kompute, which makes a pipeline for every set of
     # buffers, for every case. kompute runs the kernels of the direct runtime: what differs is how buffers are bound.
@@ -70,7 +77,7 @@ full)
     done
     ;;
 *)
-    echo "usage: bash tools/conformance.sh test|full" >&2
+    echo "usage: bash tools/conformance.sh test|check|full" >&2
     exit 2
     ;;
 esac

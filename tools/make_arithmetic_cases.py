@@ -4,7 +4,7 @@
 
 They have scales and zero points on one side or both, as numbers or varying along some axes, with or without groups;
 sums; roundings; saturation; and permuted axes. The layouts are those of tools/make_layout_cases.py. Every run writes
-the same files, which tests/test_catalogue.py checks.
+the same files, which tests/conformance/test_catalogue.py checks.
 
 A driver compiles kernels for each pair of types and each choice of steps, which takes longer than 20 cases, so the
 cases of ci share few choices; in full every case has its own.
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from make_layout_cases import CATALOGUE, case_files, layout_or_view, proves_something
-from random_layouts import random_sizes
+from support.random_layouts import random_sizes
 
 from restride.arithmetic import ROUNDINGS
 from restride.dtypes import DTYPES, DType

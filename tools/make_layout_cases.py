@@ -2,8 +2,8 @@
 
     python tools/make_layout_cases.py
 
-The layouts are those of tests/random_layouts.py, and views of them: steps, flips, cuts, permutations, broadcasts of
-sources. Every run writes the same file, which tests/test_catalogue.py checks.
+The layouts are those of tests/support/random_layouts.py, and views of them: steps, flips, cuts, permutations,
+broadcasts of sources. Every run writes the same file, which tests/conformance/test_catalogue.py checks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TypeVar
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from random_layouts import random_layout, random_sizes  # noqa: E402 - tests are no package
+from support.random_layouts import random_layout, random_sizes  # noqa: E402 - tests are no package
 
 from restride.arguments import MAX_RANK  # noqa: E402 - as above
 from restride.dtypes import DTYPES  # noqa: E402 - as above

@@ -4,7 +4,7 @@
 
 They use the random layouts of tools/make_layout_cases.py, windows, crops, offsets, scales, one scale for all axes,
 conversions, and the arithmetic of tools/make_arithmetic_cases.py. Every run writes the same files, which
-tests/test_catalogue.py checks.
+tests/conformance/test_catalogue.py checks.
 
 A driver compiles kernels for each pair of types, number of axes and choice of steps, which takes longer than ten cases,
 so the cases of ci share few choices.
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from make_arithmetic_cases import drawn_number
 from make_layout_cases import CATALOGUE, case_files, layout_or_view, proves_something
-from random_layouts import random_sizes
+from support.random_layouts import random_sizes
 
 from restride.arithmetic import ROUNDINGS
 from restride.dtypes import DTYPES, DType, as_dtype

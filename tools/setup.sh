@@ -3,7 +3,7 @@
 #
 #   bash tools/setup.sh demo    Vulkan loader and drivers, .venv with restride, shaders
 #   bash tools/setup.sh lab     also restride-lab, of the folder lab/, and its shaders
-#   bash tools/setup.sh test    also the test tools, validation layers, spirv-tools and kp
+#   bash tools/setup.sh test    the same as demo, and the test tools, validation layers and spirv-tools
 #
 # System packages come through apt where this is Debian or Ubuntu and root or passwordless sudo is there; elsewhere
 # they are named, and the set-up goes on. A second run finds everything in place and takes well under two seconds.
@@ -161,21 +161,20 @@ for line in tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires
 is_stamped() { [ -f "$1" ] && [ "$(cat "$1")" = "$2" ]; }
 
 install_package() {
-    local fingerprint level levels more=() pip=($VENV/bin/python -m pip --disable-pip-version-check)
+    local fingerprint more=() pip=($VENV/bin/python -m pip --disable-pip-version-check)
     fingerprint="$(pwd; cksum pyproject.toml lab/pyproject.toml tools/setup.sh; $VENV/bin/python --version)"
-    levels="demo lab test" # each installs what those before it do
-    for level in "$LEVEL" ${levels#*"$LEVEL"}; do
-        if is_stamped "$VENV/.restride-$level" "$fingerprint"; then
-            return
-        fi
-    done
+    if is_stamped "$STAMP" "$fingerprint"; then
+        return
+    fi
     # The compiler stays in .venv, where a changed shader needs it; so the package is built without an environment of
     # its own. Dependency groups need pip 25.1.
     mkdir -p .cache
     build_requirements >.cache/build-requirements.txt
     step "installing the build tools into $VENV" "${pip[@]}" install 'pip>=25.1' -r .cache/build-requirements.txt
-    [ "$LEVEL" = demo ] || more+=(-e ./lab)
-    [ "$LEVEL" = test ] && more+=(--group dev)
+    case "$LEVEL" in
+    lab) more=(-e ./lab) ;;
+    test) more=(--group dev) ;;
+    esac
     step "installing restride into $VENV" "${pip[@]}" install --no-build-isolation -e '.[demo]' ${more[@]+"${more[@]}"}
     echo "$fingerprint" >"$STAMP"
 }
@@ -194,9 +193,6 @@ elif [ ! -f "$STAMP" ]; then
 fi
 install_package
 $VENV/bin/python tools/compile_shaders.py >&2
-if [ "$LEVEL" != demo ]; then
+if [ "$LEVEL" = lab ]; then
     $VENV/bin/python tools/compile_shaders.py --shaders lab/shaders --target lab/src/restride_bench/spirv >&2
-fi
-if [ "$LEVEL" = test ]; then
-    $VENV/bin/python tools/build_kp.py >&2
 fi

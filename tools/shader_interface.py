@@ -22,7 +22,7 @@ def read_interface(code: bytes) -> dict[str, Any]:
 
     ``local_size``: invocations of a group along x, y and z; None where constants set it. ``bindings``: number of
     storage buffers. ``constants``: specialization constants, the id of each by its name. ``push``: names of the push
-    constants in order, one 32-bit word each.
+    constants in order, one 32-bit word each; of an array, ``axes[0]``, ``axes[1]`` and so on.
 
     Raises:
         ValueError: the push constants are not words that follow one another.
@@ -30,7 +30,8 @@ def read_interface(code: bytes) -> dict[str, Any]:
     names: dict[int, str] = {}
     members: dict[int, dict[int, str]] = {}
     offsets: dict[int, list[int]] = {}
-    pointees: dict[int, int] = {}
+    types: dict[int, list[int]] = {}
+    numbers: dict[int, int] = {}
     ids: dict[int, int] = {}
     local_size: list[int] | None = None
     bindings, block = 0, 0
@@ -42,18 +43,25 @@ def read_interface(code: bytes) -> dict[str, Any]:
                 members.setdefault(target, {})[member] = _text(text)
             case 16, [_, mode, *size] if mode == _LOCAL_SIZE:  # OpExecutionMode
                 local_size = size
-            case 32, [pointer, _, pointee]:  # OpTypePointer
-                pointees[pointer] = pointee
+            case ((28 | 30 | 32), [target, *parts]):  # OpTypeArray, OpTypeStruct, OpTypePointer
+                types[target] = parts
+            case 43, [_, target, number, *_]:  # OpConstant
+                numbers[target] = number
             case 59, [pointer, _, storage, *_] if storage == _PUSH_CONSTANT:  # OpVariable
-                block = pointees[pointer]
+                block = types[pointer][1]
             case 71, [target, decoration, number] if decoration == _SPEC_ID:  # OpDecorate
                 ids[target] = number
             case 71, [_, decoration, number] if decoration == _BINDING:
                 bindings = max(bindings, number + 1)
             case 72, [target, _, decoration, offset] if decoration == _OFFSET:  # OpMemberDecorate
                 offsets.setdefault(target, []).append(offset)
-    push = [name for _, name in sorted(members.get(block, {}).items())]
-    if offsets.get(block, []) != [4 * word for word in range(len(push))]:
+    push: list[str] = []
+    starts: list[int] = []
+    for member, name in sorted(members.get(block, {}).items()):
+        starts.append(4 * len(push))
+        array = types.get(types[block][member])  # element and length, or None
+        push += [f"{name}[{n}]" for n in range(numbers[array[1]])] if array else [name]
+    if offsets.get(block, []) != starts:
         raise ValueError(f"the push constants {', '.join(push)} are not one word after the other: {offsets.get(block)}")
     named = {names[target]: number for target, number in ids.items() if target in names}
     return {

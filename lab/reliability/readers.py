@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from restride.cli import crop, drivers, files, operate, options, parser
+from restride.cli import drivers, files, operations, options, parser
 from restride.drawing.explain import explain
 from restride.drawing.picture import show
 from restride.errors import RestrideError
@@ -173,8 +173,8 @@ _OPTIONS: dict[str, Callable[[str], object]] = {
     "type": options.element_type,
     "seconds": parser._seconds,  # noqa: SLF001 - options have no public readers
     "index": parser.parse_index,
-    "box": crop._box,  # noqa: SLF001
-    "window": operate._part,  # noqa: SLF001
+    "box": operations.box,
+    "window": options.part_of_axis,
     "shard": commands._shard,  # noqa: SLF001
     "device": lambda text: choose([_DEVICE], text),
 }

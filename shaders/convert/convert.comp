@@ -11,7 +11,9 @@
 
 layout(local_size_x = 128) in;
 
+#ifdef FOURS
 #define PUSH_PLANES
+#endif
 #include "buffers.glsl"
 #include "scales.glsl"
 #include "quads.glsl"

@@ -15,12 +15,7 @@
 
 layout(local_size_x = 128) in;
 
-layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 1) buffer Dst { uint dst[]; };
-layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-
 #ifdef CONVERT
-layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // the same buffer by pairs of scale and zero point
 layout(constant_id = 6) const uint NUMBERS = 16;
 #else
 layout(constant_id = 1) const uint WORDS = 1;     // words of an element: 2 where BITS is 32 and the element has 64
@@ -28,6 +23,7 @@ layout(constant_id = 2) const bool FILL = false;  // write `low` (and `high` abo
 layout(constant_id = 3) const uint NUMBERS = 16;
 #endif
 
+#include "buffers.glsl"
 #include "division.glsl"
 #include "elements.glsl"
 #ifdef CONVERT

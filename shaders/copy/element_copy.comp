@@ -11,17 +11,13 @@
 
 layout(local_size_x = 128) in;
 
-layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 1) buffer Dst { uint dst[]; };
-layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-#ifdef INDEX_TABLES
-layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words
-#endif
-
-#include "dispatch.glsl"
 #ifdef INDEX_TABLES
 #define TABLES
+#else
+#define PUSHED_AXES 5
 #endif
+#include "buffers.glsl"
+#include "dispatch.glsl"
 #include "axes.glsl"
 #include "elements.glsl"
 #include "selected.glsl"

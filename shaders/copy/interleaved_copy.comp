@@ -18,12 +18,6 @@
 
 layout(local_size_x = 128) in;
 
-layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 0) readonly buffer Src4 { uvec4 src4[]; };
-layout(std430, binding = 1) buffer Dst { uint dst[]; };
-layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
-layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-
 layout(constant_id = 1) const uint SRC_ROWS = 1;
 layout(constant_id = 2) const uint SRC_WIDTH = 3;  // at most 4
 layout(constant_id = 3) const uint DST_ROWS = 3;
@@ -36,6 +30,8 @@ layout(constant_id = 8) const bool FULL = false;  // every invocation of every g
 layout(constant_id = 9) const uint GROUPS = 4;    // of a chunk: 4 or 1
 
 #define PUSH_CHUNKS
+#define PUSHED_AXES 5
+#include "buffers.glsl"
 #include "dispatch.glsl"
 #include "elements.glsl"
 #include "selected.glsl"

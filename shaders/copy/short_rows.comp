@@ -18,15 +18,13 @@
 
 layout(local_size_x = 128) in;
 
-layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 1) writeonly buffer Dst { uint dst[]; };
-layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-
 layout(constant_id = 0) const uint BITS = 8;  // 8 or 16
 layout(constant_id = 1) const uint ROW = 9;   // 2 to 31
 layout(constant_id = 2) const uint ACROSS = 1;
 layout(constant_id = 3) const uint DEEP = 64;
 
+#define PUSHED_AXES 5
+#include "buffers.glsl"
 #include "dispatch.glsl"
 #include "axes.glsl"
 
@@ -35,14 +33,14 @@ const uint BLOCKS = ACROSS * DEEP;    // of a group: at most 128
 const uint PARTS = 128 / BLOCKS;      // invocations that load a block
 const uint CELLS = BLOCKS * ROW;      // at most 1024
 
-shared uint words[1024];       // word r of block k at k * ROW + r
+shared uint cells[1024];       // word r of block k at k * ROW + r
 shared uint first_words[128];  // of each block, in the destination
 
 void load_part(uint block, uint part, uint src_offset) {
     [[unroll]] for (uint n = 0; n < (ROW + PARTS - 1) / PARTS; ++n) {
         uint r = n * PARTS + part;
         if (r < ROW) {
-            words[block * ROW + r] = src[(src_offset + r * dispatch.lane_stride) / LANES];
+            cells[block * ROW + r] = src[(src_offset + r * dispatch.lane_stride) / LANES];
         }
     }
 }
@@ -52,7 +50,7 @@ uint word_of_rows(uint block, uint n) {
     uint bits = 0;
     [[unroll]] for (uint lane = 0; lane < LANES; ++lane) {
         uint element = n * LANES + lane;
-        bits |= (words[block * ROW + element % ROW] >> element / ROW * BITS & (1u << BITS) - 1) << lane * BITS;
+        bits |= (cells[block * ROW + element % ROW] >> element / ROW * BITS & (1u << BITS) - 1) << lane * BITS;
     }
     return bits;
 }

@@ -36,6 +36,7 @@ layout(std430, binding = 1) writeonly buffer Dst { ELEMENT dst[]; };
 #endif
 #ifndef RUN
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
+#define PUSHED_AXES 5
 #endif
 
 #include "dispatch.glsl"

@@ -21,15 +21,7 @@
 // along b: where a group reads 16 bytes of a row, the next one finds the rest of the cache line.
 layout(local_size_x = 64) in;
 
-#ifdef ALIGNED
-layout(std430, binding = 0) readonly buffer Src { uvec4 src[]; };
-layout(std430, binding = 1) writeonly buffer Dst { uvec4 dst[]; };
-#else
-layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 1) writeonly buffer Dst { uint dst[]; };
-#endif
-layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-
+#define PUSHED_AXES 3
 layout(push_constant) uniform Dispatch {
     uint src_base;
     uint dst_base;
@@ -45,18 +37,24 @@ layout(push_constant) uniform Dispatch {
     uint per_across;  // 2^16 / across, rounded up: 50 / 9 is 50 * 7282 >> 16 = 5
     uint per_along;
     uint indices;     // of the axes left over
+    uint axes[5 * PUSHED_AXES];  // of the axes left over, see axes.glsl
 } dispatch;
 
 layout(constant_id = 0) const bool A_JUMPS = false;
 layout(constant_id = 1) const bool B_JUMPS = false;
 
+#include "buffers.glsl"
 #include "axes.glsl"
 #include "selected.glsl"
 
 const uint LANES = WIDTH < 32 ? 32 / WIDTH : 1;     // elements in a word, if it has any whole ones
 const uint ELEMENT_WORDS = WIDTH < 32 ? 1 : WIDTH / 32;
 
-#if defined(ALIGNED) || WIDTH >= 32
+#if defined(ALIGNED) && WIDTH == 8
+// 2 on GPUs: the 64 words of a block of 4 are all the registers of a Mali-G610, which spills 13 and takes 1.65 of the cycles for
+// a byte. llvmpipe takes 1.5 of the time with 2.
+layout(constant_id = 3) const uint A_WORDS = 4;
+#elif defined(ALIGNED) || WIDTH >= 32
 const uint A_WORDS = 4;
 #else
 const uint A_WORDS = 2;  // with 4, compiling takes twice as long, and rows of the destination leave more of their blocks empty
@@ -79,15 +77,15 @@ const uint READ_ROWS = ROWS - 1;  // of the last one nothing is written
 #endif
 
 uvec4 rows[ROWS];
-uvec4 run_divisors;  // multipliers and shifts: by the length of a run of axis a, and of axis b
 
 // Runs of 9 along b, 256 apart in the destination and 16 from run to run: element 20 is 2 of run 2, at 20 * 256 + 2 * (16 - 9 * 256).
+// `divisors`: by the length of a run of axis a, and of axis b.
 uint along_a(uint a) {
-    return a * dispatch.a_src + (A_JUMPS ? multiply_shift(a, run_divisors.xy) * dispatch.a_jump : 0u);
+    return a * dispatch.a_src + (A_JUMPS ? multiply_shift(a, divisors.xy) * dispatch.a_jump : 0u);
 }
 
 uint along_b(uint b) {
-    return b * dispatch.b_dst + (B_JUMPS ? multiply_shift(b, run_divisors.zw) * dispatch.b_jump : 0u);
+    return b * dispatch.b_dst + (B_JUMPS ? multiply_shift(b, divisors.zw) * dispatch.b_jump : 0u);
 }
 
 // Replaces LANES words, one of each of LANES rows, by the LANES words of their transposed square, for every word of a row.
@@ -122,11 +120,15 @@ uint turned(uint b, uint n, uint row) { return WIDTH == 16 ? selected(word_at(b,
 
 #ifdef ALIGNED
 
-void read_row(uint n, uint row, uint b) { rows[n] = src[(row + b) / B_BLOCK]; }
+void read_row(uint n, uint row, uint b) { rows[n] = src4[(row + b) / B_BLOCK]; }
 
 void write_row(uint n, uint row, uint a, uint end) {
-    dst[selected((row + a) / A_BLOCK, row)] = uvec4(
-        turned(n, 0, row), turned(n, 1, row), turned(n, 2, row), turned(n, 3, row));
+    uint place = selected((row + a) / A_BLOCK, row);
+    if (A_WORDS == 2) {
+        dst2[place] = uvec2(turned(n, 0, row), turned(n, 1, row));
+    } else {
+        dst4[place] = uvec4(turned(n, 0, row), turned(n, 1, row), turned(n, 2, row), turned(n, 3, row));
+    }
 }
 
 #else
@@ -170,7 +172,6 @@ void write_row(uint n, uint row, uint a, uint end) {
 
 void main() {
     load_axes();
-    run_divisors = parameters[1];
     uint lane = gl_LocalInvocationID.x;
     uint row = lane * dispatch.per_across >> 16;
     uint box = row * dispatch.per_along >> 16;

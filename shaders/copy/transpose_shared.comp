@@ -35,6 +35,7 @@ layout(std430, binding = 0) readonly buffer Src { CELL src[]; };
 layout(std430, binding = 1) writeonly buffer Dst { CELL dst[]; };
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 
+#define PUSHED_AXES 5
 layout(push_constant) uniform Dispatch {
     uint src_base;
     uint dst_base;
@@ -43,6 +44,7 @@ layout(push_constant) uniform Dispatch {
     uint a_src;  // source stride of axis a
     uint b_src;  // source stride of axis b: 1, or -1 where LANES is 1
     uint b_dst;  // destination stride of axis b
+    uint axes[5 * PUSHED_AXES];  // of the others, see axes.glsl
 } dispatch;
 
 // Elements of a tile along b: EDGE, or less, of 32 bytes or more, so that there are more tiles.

@@ -10,36 +10,31 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(std430, binding = 1) buffer Dst2 { uvec2 dst2[]; };
-layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
-
 layout(constant_id = 8) const bool BY_PIXELS = false;  // pixels lie side by side in the destination too; otherwise columns do
 layout(constant_id = 9) const bool ALIGNED = false;  // each four of the destination is whole and aligned; else elements are words
 
 #include "crops.glsl"
-#include "selected.glsl"
+#include "quads.glsl"
 
-const uint MOST_CHANNELS = 4;
 const uint COLUMNS = 4;
 const uint PAST = 0xFFFFFFFFu;
 const uint FIRST = 1u, SECOND = 2u, BOTH = 3u, IS_PAST = 4u;  // which of two taps are inside the image
 
 uint fill_bytes;
-float fill_of[MOST_CHANNELS];
+float fill_of[MAX_CHANNELS];
 
 float channel_of(uint bytes, uint c) { return number_of(uvec2(bytes >> 8u * c & 0xFFu, 0u)); }
 
 // Loads fill and pairs of CHANNELS channels from `first` on. If all invocations share them, before divergent code; see axes.glsl.
 void load_channels(uint first, uvec2 pairs_at) {
     fill_bytes = 0u;
-    [[unroll]] for (uint c = 0u; c < MOST_CHANNELS; ++c) {
+    [[unroll]] for (uint c = 0u; c < MAX_CHANNELS; ++c) {
         if (c < CHANNELS) {
             fill_bytes |= words[fill_at + first + c] << 8u * c;
             fill_of[c] = channel_of(fill_bytes, c);
-            src_pairs_of[c] = src_pair_at(pairs_at.x + c * dispatch.src_pair_lane);
-            dst_pairs_of[c] = dst_pair_at(pairs_at.y + c * dispatch.dst_pair_lane);
         }
     }
+    load_pairs(pairs_at);
 }
 
 uint taps_inside(uint range) { return (is_inside(0u, range) ? FIRST : 0u) | (is_inside(1u, range) ? SECOND : 0u); }
@@ -89,16 +84,15 @@ uvec2 pixels_at(uint offset, uint last_byte) {
     if (CHANNELS > 2u && last != middle_word) {
         high = src[selected(last, offset)];
     }
-    // Every shift is by 0 to 31 bits.
     uint shift = offset % 4u * 8u;
-    uint one = low >> shift | middle << 1 << 31u - shift;
-    uint next = middle >> shift | high << 1 << 31u - shift;
+    uint one = funnel(low, middle, shift);
+    uint next = funnel(middle, high, shift);
     return uvec2(one, CHANNELS == 4u ? next : CHANNELS == 3u ? one >> 24 | next << 8 : one >> 8u * CHANNELS);
 }
 
 // The sums along columns for one row of the source, by column and channel.
 struct Sums {
-    float sums[COLUMNS * MOST_CHANNELS];
+    float sums[COLUMNS * MAX_CHANNELS];
 };
 
 Sums line_at(uint offset, bool has_row) {
@@ -109,12 +103,12 @@ Sums line_at(uint offset, bool has_row) {
         uvec2 pixels = pixels_at(offset + offset_x[x], last_byte_x[x]);
         pixels.x = has_row && (inside_x[x] & FIRST) != 0u ? pixels.x : fill_bytes;
         pixels.y = has_row && (inside_x[x] & SECOND) != 0u ? pixels.y : fill_bytes;
-        [[unroll]] for (uint c = 0u; c < MOST_CHANNELS; ++c) {
+        [[unroll]] for (uint c = 0u; c < MAX_CHANNELS; ++c) {
             if (c < CHANNELS) {
                 precise float first = weights_x[x].x * channel_of(pixels.x, c);
                 precise float second = weights_x[x].y * channel_of(pixels.y, c);
                 precise float sum = first + second;
-                line.sums[MOST_CHANNELS * x + c] = sum;
+                line.sums[MAX_CHANNELS * x + c] = sum;
             }
         }
     }
@@ -122,24 +116,20 @@ Sums line_at(uint offset, bool has_row) {
 }
 
 // Writes the elements of four columns: four of each channel in turn, or with BY_PIXELS the channels of each column.
-void write_line(uint at, uint bits[COLUMNS * MOST_CHANNELS]) {
-    [[unroll]] for (uint k = 0u; k < MOST_CHANNELS; ++k) {
+void write_line(uint at, uint bits[COLUMNS * MAX_CHANNELS]) {
+    [[unroll]] for (uint k = 0u; k < MAX_CHANNELS; ++k) {
         if (k < CHANNELS) {
             uvec4 four;
             [[unroll]] for (uint n = 0u; n < 4u; ++n) {
                 uint element = 4u * k + n;
                 uint column = BY_PIXELS ? element / CHANNELS : n;
-                four[n] = bits[MOST_CHANNELS * column + (BY_PIXELS ? element % CHANNELS : k)];
+                four[n] = bits[MAX_CHANNELS * column + (BY_PIXELS ? element % CHANNELS : k)];
                 if (!ALIGNED && inside_x[column] != IS_PAST) {
                     dst[at + n] = four[n];
                 }
             }
             if (ALIGNED) {
-                switch (DST_WIDTH) {
-                    case 8: dst[at / 4u] = four.x | four.y << 8 | four.z << 16 | four.w << 24; break;
-                    case 16: dst2[at / 4u] = uvec2(four.x | four.y << 16, four.z | four.w << 16); break;
-                    default: dst4[at / 4u] = four;
-                }
+                store_quad(at, four, DST_WIDTH);
             }
             at += BY_PIXELS ? 4u : dispatch.lane_dst;
         }
@@ -154,7 +144,8 @@ void write_lines(uint dst_offset) {
     Sums upper, lower;
     uint kept = 0u;  // source offset of the row summed in `lower`
     bool keeps = false;
-    // Both loops test at the end of the body: llvmpipe runs other loops once more, with no invocation active.
+    // Both loops test at the end of the body: llvmpipe runs other loops once more, with no invocation active. With one row the
+    // compiler is to see that there is no loop: NVK then takes 64 registers instead of 144, as no sums are kept.
     while (true) {
         uvec4 line = parameters[selected(table, row)];
         ++table;
@@ -177,11 +168,11 @@ void write_lines(uint dst_offset) {
             --missing;
         }
         vec2 weights = uintBitsToFloat(line.xy);
-        uint bits[COLUMNS * MOST_CHANNELS];
-        [[unroll]] for (uint n = 0u; n < COLUMNS * MOST_CHANNELS; ++n) {
-            uint c = n % MOST_CHANNELS;
+        uint bits[COLUMNS * MAX_CHANNELS];
+        [[unroll]] for (uint n = 0u; n < COLUMNS * MAX_CHANNELS; ++n) {
+            uint c = n % MAX_CHANNELS;
             if (c < CHANNELS) {
-                bool is_fill = ((inside_x[n / MOST_CHANNELS] | line.w) & IS_FILL) != 0u;
+                bool is_fill = ((inside_x[n / MAX_CHANNELS] | line.w) & IS_FILL) != 0u;
                 precise float of_upper = weights.x * upper.sums[n];
                 precise float of_lower = weights.y * lower.sums[n];
                 precise float sum = of_upper + of_lower;
@@ -191,7 +182,7 @@ void write_lines(uint dst_offset) {
         }
         write_line(dst_offset, bits);
         dst_offset += dispatch.row_dst;
-        if (++row >= end) {
+        if (ROWS == 1u || ++row >= end) {
             break;
         }
     }

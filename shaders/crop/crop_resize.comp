@@ -27,11 +27,14 @@ const uint BYTES = 1;  // they are adjacent bytes
 const uint RUN = 2;  // and so are the pixels of neighbouring columns
 const uint WORD = 3;  // they are bytes of one word, from the lowest on
 
+// Linear weights are never negative, and integers never -0.0 or infinite.
+#define ALL_ADD (TAPS == 2u && is_integer(SRC_TYPE))
+#define SHIFTED_SLOT 1u  // integers that are summed along one axis alone need no shifts before the sum
 #include "crops.glsl"
 #include "elements.glsl"
 #include "destination.glsl"
 
-const uint MOST_ROWS = 4;
+const uint MAX_ROWS = 4;
 const uint LINES = SLOTS == 1u && BITS == 32u ? ROWS : 1u;  // source rows that are summed along at once
 const uint TOGETHER = TAPS == 2u ? 2u : TAPS == 4u || PIXELS == RUN ? 4u : 1u;  // taps that are loaded at once
 
@@ -126,22 +129,11 @@ FOUR_NUMBERS pixel_of(uint run[4], uint n) {
 
 // Sums.
 
-// A tap of weight zero adds nothing. Linear weights are never negative and integers never -0.0 or infinite, so their products need
-// no test.
-FOUR_NUMBERS product(uint slot, NUMBER weight, FOUR_NUMBERS values) {
-#ifdef FIXED
-    return slot == 0u ? weight * values : weight * (values >> shift_of(0u)) >> shift_of(1u);
-#else
-    precise vec4 products = weight * values;
-    return TAPS == 2u && is_integer(SRC_TYPE) || weight != 0.0 ? products : vec4(NOTHING);
-#endif
-}
-
 TableRow column;
-uint begins[MOST_ROWS];  // the source offset of the first tap inside the image, in each line
-bool has_line[MOST_ROWS];  // the image has that line; otherwise its elements are fill
-uint words_before[MOST_ROWS];  // with RUN: the word loaded last
-QuadSum sums[MOST_ROWS];
+uint begins[MAX_ROWS];  // the source offset of the first tap inside the image, in each line
+bool has_line[MAX_ROWS];  // the image has that line; otherwise its elements are fill
+uint words_before[MAX_ROWS];  // with RUN: the word loaded last
+QuadSum sums[MAX_ROWS];
 uint weight_count;  // of column taps that count, see taps.glsl
 
 void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
@@ -166,7 +158,7 @@ void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
         } else {
             values = pixel_at(begins[n] + steps_to(tap + k, column.range) * strides.x);
         }
-        add(sums[n], 0u, product(0u, weights[k], has_line[n] && is_inside(tap + k, column.range) ? values : fill));
+        add(sums[n], 0u, weighted(0u, weights[k], has_line[n] && is_inside(tap + k, column.range) ? values : fill));
     }
 }
 
@@ -174,7 +166,7 @@ void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
 void sum_lines() {
     uint count = TAPS != 0u ? TAPS : taps.x;
     weight_count = 0u;
-    [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
+    [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
         if (n < LINES) {
             sums[n] = NO_QUAD_SUM;
             words_before[n] = PIXELS == RUN ? src[begins[n] / 4u] : 0u;
@@ -185,7 +177,7 @@ void sum_lines() {
         [[unroll]] for (uint k = 0u; k < TOGETHER; ++k) {
             weight_count += counted(0u, weights[k]);
         }
-        [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
+        [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
             if (n < LINES) {
                 add_taps(n, tap, weights);
             }
@@ -203,7 +195,7 @@ FOUR_NUMBERS nested_sum(TableRow line) {
         has_line[0] = is_inside(y, line.range);
         sum_lines();
         NUMBER weight = weight_of(TAPS != 0u ? line.begin[y] : words[line.at + y]);
-        add(sum, 1u, product(1u, weight, result(sums[0], 0u, weight_count)));
+        add(sum, 1u, weighted(1u, weight, result(sums[0], 0u, weight_count)));
         line_count += counted(1u, weight);
     }
     return result(sum, 1u, line_count);
@@ -231,8 +223,11 @@ uvec2 moved_bits(TableRow line, uint c) {
 }
 
 uvec2 converted_channel(FOUR_NUMBERS sum, TableRow line, uint c) {
-    vec2 src_pair, dst_pair;
-    pairs_of_channel(c, src_pair, dst_pair);
+    vec2 src_pair = src_pairs_of[c], dst_pair = dst_pairs_of[c];
+    if (!ALL_CHANNELS) {
+        src_pair = src_pair_at(pair_offset.x + c * dispatch.src_pair_lane);
+        dst_pair = dst_pair_at(pair_offset.y + c * dispatch.dst_pair_lane);
+    }
 #ifdef FIXED
     int number = is_fill(line) ? fill[c] : number_of_sum(sum[c]);
     if (STEPS == 0u && is_integer(DST_TYPE)) {
@@ -297,8 +292,8 @@ void write_rows(uint piece) {
         }
         return;
     }
-    TableRow lines[MOST_ROWS];
-    [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
+    TableRow lines[MAX_ROWS];
+    [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
         if (n < ROWS) {
             lines[n] = line_of(min(n, count - 1u));
             begins[n] = src_offset + lines[n].offset;
@@ -306,7 +301,7 @@ void write_rows(uint piece) {
         }
     }
     sum_lines();
-    [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
+    [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
         if (n < ROWS) {
             if (n < count) {
                 write_pixel(dst_offset + n * dispatch.row_dst, result(sums[n], 0u, weight_count), lines[n]);
@@ -320,7 +315,7 @@ void main() {
     load_header();
     if (ALL_CHANNELS) {
         fill = SLOTS == 0u ? FOUR_NUMBERS(0) : fill_of_channels(0u);
-        load_pairs();
+        load_pairs(uvec2(dispatch.src_pairs, dispatch.dst_pairs));
     }
     uint piece = invocation_number();
     if (BITS == 32u) {

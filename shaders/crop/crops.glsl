@@ -5,12 +5,9 @@
 
 layout(local_size_x = 128) in;
 
-layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 1) buffer Dst { uint dst[]; };
-layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer as words: tables and fill
-layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and as pairs: (scale, zero point), or two words
+#include "buffers.glsl"
 
+const uint MAX_CHANNELS = 4;
 layout(constant_id = 7) const uint CHANNELS = 1;  // channels of a pixel that an invocation makes: 1 to 4
 layout(constant_id = 10) const bool ALL_CHANNELS = false;  // CHANNELS is all there are; pairs differ only between channels
 layout(constant_id = 11) const uint ROWS = 1;  // rows that an invocation makes, one below another
@@ -64,23 +61,13 @@ void begin_element(Walk walk) {
     table_row = walk.table_row;
 }
 
-// The pairs of all channels, loaded before divergent code; see axes.glsl.
-vec2 src_pairs_of[4];
-vec2 dst_pairs_of[4];
+// The pairs of CHANNELS channels. If all invocations share them, load them before divergent code; see axes.glsl.
+vec2 src_pairs_of[MAX_CHANNELS];
+vec2 dst_pairs_of[MAX_CHANNELS];
 
-void load_pairs() {
-    for (uint c = 0u; c < CHANNELS; ++c) {
-        src_pairs_of[c] = src_pair_at(dispatch.src_pairs + c * dispatch.src_pair_lane);
-        dst_pairs_of[c] = dst_pair_at(dispatch.dst_pairs + c * dispatch.dst_pair_lane);
-    }
-}
-
-void pairs_of_channel(uint c, out vec2 src_pair, out vec2 dst_pair) {
-    if (ALL_CHANNELS) {
-        src_pair = src_pairs_of[c];
-        dst_pair = dst_pairs_of[c];
-    } else {
-        src_pair = src_pair_at(pair_offset.x + c * dispatch.src_pair_lane);
-        dst_pair = dst_pair_at(pair_offset.y + c * dispatch.dst_pair_lane);
+void load_pairs(uvec2 first) {
+    [[unroll]] for (uint c = 0u; c < CHANNELS; ++c) {
+        src_pairs_of[c] = src_pair_at(first.x + c * dispatch.src_pair_lane);
+        dst_pairs_of[c] = dst_pair_at(first.y + c * dispatch.dst_pair_lane);
     }
 }

@@ -19,6 +19,12 @@ layout(push_constant) uniform Dispatch {
 #if defined(PUSH_BLOCKS)
     uint row_pieces;  // pieces in a row
     uint blocks;      // blocks of rows, see blocks.glsl
+#elif defined(PUSH_TABLE)
+    uint first_word;  // as below
+    uint table_row;   // of the table, of index 0
+    uint lane_stride, lane_row;    // from pixel to pixel of a four: source elements, rows of the table
+    uint plane_stride, plane_row;  // from plane to plane: destination elements, rows of the table
+    uint copy_stride;  // destination elements from copy to copy
 #elif defined(PUSH_CHUNKS)
     uint row_size;      // elements or pixels in a row
     uint plane_stride;  // elements from plane to plane, on the side that has planes
@@ -48,11 +54,12 @@ layout(push_constant) uniform Dispatch {
     uint src_pair_lane, dst_pair_lane;  // pairs from element to element of a four
     uint plane_stride;  // destination elements from plane to plane
     uint src_pair_plane, dst_pair_plane;  // pairs from plane to plane
-#else
-    uint unused_12, unused_13, unused_14, unused_15, unused_16;
 #endif
     uint post_ops;  // index in `pairs` of the two numbers of the first post-op
     uint shifts;    // see FIXED in taps.glsl; otherwise 0
+#endif
+#ifdef PUSHED_AXES
+    uint axes[5 * PUSHED_AXES];  // the innermost axes, see axes.glsl
 #endif
 } dispatch;
 

@@ -42,10 +42,6 @@ int weight_of(uint bits) { return int(bits); }
 
 ivec4 weights_of(uvec4 bits) { return ivec4(bits); }
 
-int weighted(uint slot, int weight, int value) {
-    return slot + 1u < SLOTS ? weight * value : weight * (value >> shift_of(0u)) >> shift_of(1u);
-}
-
 // The sum shifted right, to nearest, halves up, and clamped.
 int number_of_sum(int sum) {
     int places = shift_of(2u);
@@ -81,14 +77,6 @@ float weight_of(uint bits) { return uintBitsToFloat(bits); }
 
 vec4 weights_of(uvec4 bits) { return uintBitsToFloat(bits); }
 
-// A tap of weight zero adds nothing, so an infinite element that the sum does not use makes no NaN.
-float weighted(float weight, float value) {
-    precise float product = weight * value;
-    return weight == 0.0 ? NOTHING : product;
-}
-
-float weighted(uint slot, float weight, float value) { return weighted(weight, value); }
-
 bool is_long(uint slot) { return (SLOTS_AND_KIND & LONG << slot) != 0u; }
 
 // `sum` plus what it lost, if it has more than SHORT_SUM taps of nonzero weight. -0.0, which loses 0, and an infinite sum, which
@@ -112,6 +100,30 @@ uvec2 converted_sum(float sum, uint dst_offset, uvec2 pair_offset) {
 }
 
 #endif
+
+// What a tap adds to the sum along a slot, one number or four.
+#ifdef FIXED
+#ifndef SHIFTED_SLOT
+#define SHIFTED_SLOT (SLOTS - 1u)
+#endif
+#define DEFINE_WEIGHTED(NUMBERS) \
+    NUMBERS weighted(uint slot, int weight, NUMBERS value) { \
+        return slot != SHIFTED_SLOT ? weight * value : weight * (value >> shift_of(0u)) >> shift_of(1u); \
+    }
+#else
+// A tap of weight zero adds nothing, so an infinite element that the sum does not use makes no NaN. A kernel defines ALL_ADD as
+// true where no product is infinite, NaN or -0.0, which saves the test.
+#ifndef ALL_ADD
+#define ALL_ADD false
+#endif
+#define DEFINE_WEIGHTED(NUMBERS) \
+    NUMBERS weighted(uint slot, float weight, NUMBERS value) { \
+        precise NUMBERS product = weight * value; \
+        return !ALL_ADD && weight == 0.0 ? NUMBERS(NOTHING) : product; \
+    }
+#endif
+DEFINE_WEIGHTED(NUMBER)
+DEFINE_WEIGHTED(FOUR_NUMBERS)
 
 // A sum in registers: the total, and for a long slot the sum of what its additions lost. Sum holds one number, QuadSum four.
 //

@@ -133,7 +133,7 @@ float sum_along_run(uint lane) {
     Sum sum = NO_SUM;
     [[unroll]] for (uint n = 0u; n < MAX_RUN; ++n) {
         if (n < RUN) {
-            add(sum, 0u, weighted(run_weights[lane][n], run[n]));
+            add(sum, 0u, weighted(0u, run_weights[lane][n], run[n]));
         }
     }
     return sum.total;
@@ -156,7 +156,7 @@ void sum_row(uint offset) {
             if (lane < ELEMENTS) {
                 float along = sum_along_run(lane);
                 if (SLOTS == 3u) {
-                    add(sums[lane], 1u, weighted(weight, along));
+                    add(sums[lane], 1u, weighted(1u, weight, along));
                 } else {
                     sums[lane].total = along;
                 }

@@ -199,8 +199,9 @@ def require_listed(function: Callable[..., Any], arguments: Mapping[str, object]
     Raises:
         TypeError: an unexpected keyword argument; the message has our word for another library's, or the nearest.
     """
-    listed = function.__signature__.parameters  # type: ignore[attr-defined] # made by list_arguments
-    if not arguments.keys() <= listed.keys():
+    parameters = function.__signature__.parameters  # type: ignore[attr-defined] # made by list_arguments
+    listed = {name for name, each in parameters.items() if each.kind is not Parameter.VAR_POSITIONAL}
+    if not arguments.keys() <= listed:
         raise unexpected(function, arguments, listed)
 
 

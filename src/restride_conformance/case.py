@@ -10,6 +10,7 @@
     yuv_to_rgb u8[9,8]{1,0} -> u8[6,8,3]{2,1,0} format=i420 matrix=bt709
     pad f32[4,5]{1,0} -> f32[7,6]{1,0} before=(1,0) behind=(2,1) mode=reflect
     rearrange u8[6,4]{1,0} -> u8[3,8]{1,0} pattern=(h,s),w->h,(s,w) lengths=s=2
+    lookup u8[4,6,3]{2,1,0} -> f32[3,4,6]{2,1,0} axes=(2) permute=HWC->CHW
     equal s64[3,5]{1,0} -> pred[3,5]{1,0} other=f64[5]{0} out=new
 
 A line holds an operation, a source descriptor, a destination descriptor, the parameters that differ from their
@@ -38,7 +39,7 @@ import restride as rs
 from restride import reference
 from restride.arguments import integer
 from restride.dtypes import DTYPES, DType
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, did_you_mean
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout
 from restride.tensor.tensor import Tensor
@@ -85,7 +86,8 @@ class Case:
     def __post_init__(self) -> None:
         """Read the parameters, put them into the order of the operation and drop those that equal their defaults."""
         if self.op not in OPERATIONS:
-            raise DescriptorError(f"operation {self.op!r} is unknown; known: {', '.join(OPERATIONS)}")
+            hint = did_you_mean(self.op, OPERATIONS)
+            raise DescriptorError(f"operation {self.op!r} is unknown; known: {', '.join(OPERATIONS)}{hint}")
         if self.operation.keeps_type and self.src.dtype != self.dst.dtype:
             raise DescriptorError(
                 f"source {self.src} and destination {self.dst} of a {self.op} must have the same element type"
@@ -108,7 +110,8 @@ class Case:
                 raise DescriptorError(f"{self.op} needs {name}=...")
         if unread:
             known = ", ".join([*self.operation.named, "seed"])
-            raise DescriptorError(f"{self.op} has no parameter {', '.join(unread)}; it has {known}")
+            hint = did_you_mean(next(iter(unread)), self.operation.named)
+            raise DescriptorError(f"{self.op} has no parameter {', '.join(unread)}; it has {known}{hint}")
         object.__setattr__(self, "parameters", tuple(written))
         if self.takes("mode") and self.takes("like"):
             OneOf("mode", *(MODES if self["like"] is None else LIBRARIES[self.word("like")].modes))(self.word("mode"))

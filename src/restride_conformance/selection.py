@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from restride.dtypes import as_dtype
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, did_you_mean
 from restride_conformance.case import OPERATIONS, Case
 
 Matches = Callable[[str], bool]
@@ -48,7 +48,8 @@ def select(
         chosen = [case for case in chosen if matches(str(case))]
     if ops:
         if unknown := [op for op in ops if op not in OPERATIONS]:
-            raise DescriptorError(f"operation {unknown[0]!r} is unknown; known: {', '.join(OPERATIONS)}")
+            hint = did_you_mean(unknown[0], OPERATIONS)
+            raise DescriptorError(f"operation {unknown[0]!r} is unknown; known: {', '.join(OPERATIONS)}{hint}")
         chosen = [case for case in chosen if case.op in ops]
     if dtypes:
         names = {as_dtype(dtype).name for dtype in dtypes}

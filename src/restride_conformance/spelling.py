@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, did_you_mean
 from restride.layout import TensorDesc
 from restride.layout.argument import AXIS_NAMES
 from restride.layout.pattern import Pattern
@@ -381,7 +381,8 @@ class OneOf:
 
     def __call__(self, text: str) -> str:
         if text not in self.known:
-            raise DescriptorError(f"{self._what} {text!r} is unknown; known: {', '.join(self.known)}")
+            hint = did_you_mean(text, self.known)
+            raise DescriptorError(f"{self._what} {text!r} is unknown; known: {', '.join(self.known)}{hint}")
         return text
 
 

@@ -9,8 +9,9 @@ import re
 import stat
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,6 +30,8 @@ from restride.ops.reorder import reorder
 from restride.reference.memory import element_positions
 from restride.runtime import file_store
 from restride.runtime.file_store import Content, write_file
+from restride.stream.files import arrays_in
+from restride.stream.tiff import series_in
 from restride.tensor.arrays import asarray, from_buffer
 from restride.tensor.device import Device
 from restride.tensor.images import IMAGE_FORMATS, IMAGES, imread, imwrite, pillow, require_holds
@@ -105,6 +108,10 @@ class FileBuffer:
 
     def __str__(self) -> str:
         return f"{self.desc}, {self.data.size} bytes"
+
+
+FileContent = FileArray | FileBuffer
+"""The content of a file: elements in logical order, or for a .bin file the bytes of a buffer."""
 
 
 # File names, and checks that files can be read and written.
@@ -206,6 +213,21 @@ def read_bounded(path: Path, most_bytes: int) -> bytes:
     if len(content) > most_bytes:
         raise UsageError(f"{path} has more than {most_bytes} bytes, the most that it may have")
     return content
+
+
+def read_file(path: Path, dtype: str | None, desc: str | None) -> FileContent:
+    """Read a file; ``dtype`` as in ``read_array``, ``desc`` as in ``read_buffer``.
+
+    Raises:
+        UsageError: what these two refuse, or one of ``dtype`` and ``desc`` that says nothing of such a file.
+    """
+    if not is_raw(path):
+        if desc is not None:
+            raise UsageError(f"--desc says what the bytes of a .bin file are; {path} says itself what it holds")
+        return read_array(path, dtype)
+    if dtype is not None:
+        raise UsageError(f"--dtype says what the bytes of a .npy file are; {path} needs --desc, which has the type")
+    return read_buffer(path, desc)
 
 
 def read_array(path: Path, dtype: str | None = None) -> FileArray:
@@ -350,6 +372,79 @@ def _read_image(path: Path) -> Array:
         return imread(path)
     except (DescriptorError, UnsupportedError) as error:
         raise UsageError(str(error)) from error
+
+
+# Arrays of any size, of which only the parts that are asked for are read.
+
+_ARRAYS = {".npy": "npy", ".tif": "tiff", ".tiff": "tiff", ".h5": "hdf5", ".hdf5": "hdf5", ".zarr": "zarr"}
+
+
+def import_extra(module: str, what: str) -> Any:
+    """A module that ``what`` needs, from the extra ``ome``."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{what} needs {error.name}: pip install 'restride[ome]'") from error
+
+
+def open_array(path: Path, stack: ExitStack) -> Any:
+    """Open the array in a file, or at FILE/NAME, until the stack closes.
+
+    Raises:
+        UsageError: there is no such file, it has no array or several, or it is damaged.
+    """
+    within = [each for each in (path, *path.parents) if each.suffix.lower() in _ARRAYS]
+    if not within:
+        raise UsageError(f"{path}: the name must end in {', '.join(_ARRAYS)}, or be FILE.h5/NAME or FILE.zarr/NAME")
+    file = next((each for each in within if each.exists()), within[0])
+    kind, name = _ARRAYS[file.suffix.lower()], path.relative_to(file).as_posix().removeprefix(".")
+    if kind != "zarr":
+        require_file(file)
+    if kind in ("npy", "tiff") and name:
+        raise UsageError(f"{path}: {file} is a file of one array")
+    if kind == "npy":
+        return mapped_array(file)
+    read = {"tiff": _tiff, "hdf5": _hdf5, "zarr": _zarr}[kind]
+    try:
+        return read(file, name, stack)
+    except (UsageError, RestrideError):
+        raise
+    except Exception as error:  # each library raises its own types
+        raise UsageError(f"cannot read {path}: {str(error) or type(error).__name__}") from error
+
+
+def _tiff(file: Path, _name: str, stack: ExitStack) -> Any:
+    tifffile = import_extra("tifffile", f"{file}: TIFF")
+    series = series_in(stack.enter_context(tifffile.TiffFile(file)))
+    if len(series) > 1:
+        tell(f"{file} has {len(series)} series, of which the first is read, and {len(series) - 1} are not")
+    return series[0]
+
+
+def _hdf5(file: Path, name: str, stack: ExitStack) -> Any:
+    h5py = import_extra("h5py", f"{file}: HDF5")
+    opened = stack.enter_context(h5py.File(file, "r"))
+    return opened[_array_name(file, name, arrays_in(opened))]
+
+
+def _zarr(file: Path, name: str, _stack: ExitStack) -> Any:
+    zarr = import_extra("zarr", f"{file}: Zarr")
+    opened = zarr.open(str(file), mode="r")
+    if isinstance(opened, zarr.Group):
+        return opened[_array_name(file, name, arrays_in(opened))]
+    if name:
+        raise UsageError(f"{file}/{name}: {file} is an array")
+    return opened
+
+
+def _array_name(file: Path, name: str, names: list[str]) -> str:
+    """The name of the array: ``name`` if it is one of ``names``, or the only one."""
+    if name in names:
+        return name
+    if name or len(names) != 1:
+        problem = f"no array {name!r}" if name else f"{len(names)} arrays"
+        raise UsageError(f"{file} has {problem}: name one of {', '.join(f'{file}/{each}' for each in names[:9])}")
+    return names[0]
 
 
 # Writing.

@@ -1,32 +1,27 @@
-"""Options that several commands share: numbers, the elements of the result, and the rules of a resampling."""
+"""Options of commands, made from the types and defaults of the arguments of the functions that the commands call."""
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from enum import Enum
+from inspect import signature
+from types import UnionType
+from typing import Any, Literal, SupportsIndex, Union, Unpack, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import as_numpy
-from restride.arithmetic import ROUNDINGS
+from restride.cli.parser import parse_index
 from restride.cli.process import UsageError
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, ErrorContext, did_you_mean
 from restride.layout import TensorDesc
-from restride.ops.letterbox import PLACES
-from restride.weights import COORDINATES, DEFAULTS, MODES, NEAREST_RULES, word_elsewhere, word_of_mode
-from restride.weights.like import LIBRARIES
+from restride.weights import DEFAULTS, MODES, word_elsewhere, word_of_mode
 
-SCALES = {
-    "src_scale": "multiplies the elements of IN",
-    "src_zero_point": "subtracted from the elements of IN first",
-    "dst_scale": "divides the result",
-    "dst_zero_point": "added to the result last",
-}
-"""Arguments that make ``reorder`` compute in f32, and their help; without them it only converts."""
+# Values as words of the command line.
 
 
 def number(text: str) -> int | float:
@@ -57,9 +52,8 @@ def list_of(known: Collection[str]) -> Callable[[str], tuple[str, ...]]:
         named = [] if words == "none" else [word.strip() for word in words.split(",")]
         for word in named:
             if word not in known:
-                raise argparse.ArgumentTypeError(
-                    f"{word[:40]!r} is none of {', '.join(known)}{did_you_mean(word, known)}"
-                )
+                hint = did_you_mean(word, known)
+                raise argparse.ArgumentTypeError(f"{word[:40]!r} is none of {', '.join(known)}{hint}")
         return tuple(name for name in known if name in named)
 
     return parse
@@ -73,163 +67,204 @@ def element_type(text: str) -> DType:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def add_numbers(group: Any, name: str, text: str, *, count: int | str = "+", kind: Any = int, **others: Any) -> None:
-    """Add an option that takes ``count`` numbers; "+" means one or more."""
-    group.add_argument(name, type=kind, nargs=count, metavar="N", help=text, **others)
+def part_of_axis(text: str) -> slice:
+    """Parse a part of an axis such as ``0:10``, or ``:`` for all of it."""
+    try:
+        (item,) = parse_index(text)
+    except (UsageError, ValueError):
+        item = None
+    if not isinstance(item, slice):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no part of an axis, such as 0:10 or :")
+    return item
 
 
-def add_normalization(group: Any, fill: str = "0") -> None:
-    """Add ``--letterbox``, ``--fill``, ``--mean`` and ``--std``, which prepare images for a network.
+class _OneOrMany(argparse.Action):
+    """Keeps a single value as it is, and several as a list."""
 
-    fill: the default of ``--fill``, for its help.
+    def __call__(self, _parser: Any, options: argparse.Namespace, values: Any, _option: str | None = None) -> None:
+        setattr(options, self.dest, values[0] if len(values) == 1 else values)
+
+
+# Options of arguments.
+
+_TYPES: tuple[tuple[Any, dict[str, Any]], ...] = (
+    (DType, {"type": element_type, "metavar": "TYPE"}),
+    (bool, {"action": "store_const", "const": True}),
+    (slice, {"type": part_of_axis, "metavar": "A:B"}),
+    (SupportsIndex, {"type": int, "metavar": "N"}),
+    (float, {"type": number, "metavar": "N"}),
+    (Any, {"type": number, "metavar": "N"}),
+)
+"""The settings of ``add_argument`` by the type of an argument, or of its members; the first row that fits is taken."""
+
+Rows = Mapping[str, str | dict[str, Any]]
+"""Options by the names of their arguments. A row is the help; or a dictionary of the help and settings of
+``add_argument``, which replace those that follow from the type of the argument. In it ``flag`` is the option's name
+where it is not that of the argument, and ``kind`` the type where no function has the argument.
+"""
+
+
+def add_options(
+    parser: argparse.ArgumentParser, function: Callable[..., Any] | None, groups: Mapping[str, Rows]
+) -> None:
+    """Add options for arguments of ``function``, with the types, the words and the defaults of the arguments.
+
+    An option that is not given is None, so that the function's own default holds.
+
+    Args:
+        parser: of a command.
+        function: None where its package may not be installed; then the rows say the types.
+        groups: the options by the heading of their group; "" has none.
     """
-    group.add_argument("--letterbox", choices=PLACES, help="keep the aspect ratio, and fill the rest")
-    add_numbers(group, "--fill", f"value of elements outside the image (default: {fill})", kind=number)
-    for option in ("--mean", "--std"):
-        add_numbers(group, option, f"{option[2:]} of the elements: one number, or one for each channel", kind=number)
+    parameters, hints = ({}, {}) if function is None else (signature(function).parameters, _hints(function))
+    for heading, rows in groups.items():
+        group = parser.add_argument_group(heading) if heading else parser
+        for name, row in rows.items():
+            default = parameters[name].default if name in parameters else None
+            own: dict[str, Any] = {"help": row} if isinstance(row, str) else dict(row)
+            settings = _settings(own.pop("kind", hints.get(name)), default) | own
+            settings["help"] += _end_of_help(name, settings, default)
+            group.add_argument(settings.pop("flag", f"--{name.replace('_', '-')}"), dest=name, **settings)
+    before = parser.get_default("arguments") or []
+    parser.set_defaults(arguments=before + [name for rows in groups.values() for name in rows])
 
 
-def one_or_many(numbers: list[Any] | None, default: Any = None) -> Any:
-    """The argument for an option of several numbers: a single number, the list, or the default if not given."""
-    if numbers is None:
-        return default
-    return numbers[0] if len(numbers) == 1 else numbers
+def given(options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments whose options of ``add_options`` are given."""
+    return {name: value for name in options.arguments if (value := getattr(options, name)) is not None}
 
 
-# The elements of the result.
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The types of the arguments of a function, with those that it takes as a typed dictionary."""
+    hints = get_type_hints(function)
+    for hint in tuple(hints.values()):
+        if get_origin(hint) is Unpack:
+            hints |= get_type_hints(get_args(hint)[0])
+    return hints
 
 
-def add_elements(parser: argparse.ArgumentParser, side: str = "IN") -> None:
-    """Add ``--to``, a scale and a zero point for each side, ``--axis``, ``--rounding`` and ``--no-saturate``.
-
-    side: the file that ``--axis`` refers to, for its help.
-    """
-    group = parser.add_argument_group("elements")
-    group.add_argument("--to", type=element_type, metavar="TYPE", help="element type of OUT (default: that of IN)")
-    for name, meaning in SCALES.items():
-        add_numbers(group, _option(name), f"{meaning}: one number, or one along --axis", kind=number)
-    group.add_argument(
-        "--axis", type=int, default=-1, metavar="N", help=f"axis of {side} along which scales differ (default: -1)"
-    )
-    group.add_argument(
-        "--rounding",
-        choices=ROUNDINGS,
-        metavar="RULE",
-        default=ROUNDINGS[0],
-        help=f"to integers: {', '.join(ROUNDINGS)} (default: %(default)s)",
-    )
-    group.add_argument(
-        "--no-saturate",
-        dest="saturate",
-        action="store_false",
-        help="out of range, keep an integer's low bits, infinity or NaN instead of the nearest bound",
-    )
+def _settings(hint: Any, default: Any) -> dict[str, Any]:
+    """What a type of an argument tells argparse: a word of several, a switch, numbers, one value or many."""
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    members = [get_args(kind)[0] for kind in kinds if get_origin(kind) in (Iterable, Sequence)]
+    types = {*kinds, *members, *(kind for member in members for kind in get_args(member))}
+    settings = next((dict(settings) for kind, settings in _TYPES if kind in types), {})
+    words = [word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]
+    if words and not types & {DType, Enum}:
+        settings = {"choices": words, "metavar": "WORD"}
+    if default is True:
+        settings["const"] = False
+    if members or Any in kinds:
+        settings["nargs"] = "+"
+    if Any in kinds or str in members:
+        settings["action"] = _OneOrMany
+    return settings
 
 
-def elements(arguments: argparse.Namespace, src: TensorDesc, order: Sequence[int]) -> dict[str, Any]:
-    """The options of ``add_elements`` as arguments of ``reorder``; empty if none is given.
-
-    order: axis k of the result is axis ``order[k]`` of ``src``.
-
-    Raises:
-        UsageError: not as many scales or zero points as the axis has indices.
-    """
-    chosen: dict[str, Any] = {"dtype": arguments.to} if arguments.to is not None else {}
-    for name in SCALES:
-        numbers = getattr(arguments, name)
-        if numbers is not None:
-            along = _broadcast_along(name, numbers, arguments.axis, src)
-            chosen[name] = along.transpose(order) if name.startswith("dst") and along.ndim else along
-    if arguments.rounding != ROUNDINGS[0]:
-        chosen["rounding"] = arguments.rounding
-    if not arguments.saturate:
-        chosen["saturate"] = False
-    return chosen
+def _end_of_help(name: str, settings: Mapping[str, Any], default: Any) -> str:
+    """The words and the default of an option, where its help does not say the default itself."""
+    words = f": {', '.join(settings['choices'])}" if "choices" in settings else ""
+    if "(default" in settings["help"] or isinstance(default, bool):
+        return words
+    if default is None and not isinstance(DEFAULTS.get(name), bool | None):
+        return f"{words} (default: {DEFAULTS[name]}, or that of --like)"
+    return words if default is None else f"{words} (default: {default})"
 
 
-def _broadcast_along(name: str, numbers: list[int | float], axis: int, src: TensorDesc) -> npt.NDArray[Any]:
-    """The numbers as an array that varies along ``axis``: three for axis 2 of 3 have sizes 1,1,3, a single one none."""
-    if len(numbers) == 1:
-        return np.asarray(numbers[0])
-    if not -src.rank <= axis < src.rank:
-        raise UsageError(f"--axis {axis} is outside [-{src.rank}, {src.rank}) of {src}")
-    place = axis % src.rank
-    if len(numbers) != src.sizes[place]:
-        raise UsageError(
-            f"{_option(name)} has {len(numbers)} numbers, and axis {place} of {src} has {src.sizes[place]}: give one, "
-            f"one for each, or another --axis"
-        )
-    array = as_numpy(_option(name), numbers, np.dtype(np.float32))
-    return array.reshape([-1 if other == place else 1 for other in range(src.rank)])
+# Arguments that several commands have.
 
-
-def _option(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
-# The rules of a resampling.
-
-
-def _rule(argument: str, words: Sequence[str], text: str) -> dict[str, Any]:
-    """The settings of an option that takes one of ``words``."""
-    return {
-        "choices": words,
-        "metavar": "RULE",
-        "help": f"{text}: {', '.join(words)} (default: {DEFAULTS[argument]}, or that of --like)",
-    }
-
-
-_SWITCH = {"action": "store_const", "const": True}
-
-RULES: dict[str, dict[str, Any]] = {
+RULES: Rows = {
     "like": {
-        "choices": LIBRARIES,
+        "help": "modes, defaults and arithmetic of a library; refuses options that contradict it",
         "metavar": "NAME",
-        "help": f"modes, defaults and arithmetic of {', '.join(LIBRARIES)}; refuses options that contradict it",
     },
-    "mode": {"help": f"{', '.join(MODES)} (default: {DEFAULTS['mode']}), or a mode of --like, in its spelling or this"},
-    "coordinates": _rule("coordinates", COORDINATES, "where an output reads its source"),
-    "nearest": _rule("nearest", NEAREST_RULES, "which element mode nearest takes"),
-    "cubic_a": {
-        "type": number,
-        "metavar": "N",
-        "help": f"slope of mode cubic at 1 (default: {DEFAULTS['cubic_a']})",
-    },
-    "antialias": _SWITCH | {"help": "widen the filters of linear and cubic where an axis shrinks"},
-    "exclude_outside": _SWITCH | {"help": "leave out taps outside IN, and divide by the sum of the others"},
+    "mode": f"{', '.join(MODES)} (default: {DEFAULTS['mode']}), or a mode of --like, in its spelling or this",
+    "coordinates": "where an output reads its source",
+    "nearest": "which element mode nearest takes",
+    "cubic_a": "slope of mode cubic at 1",
+    "antialias": "widen the filters of linear and cubic where an axis shrinks",
+    "exclude_outside": "leave out taps outside IN, and divide by the sum of the others",
 }
-"""The settings of the option for each rule, by the name of the argument of ``resample``."""
+"""The rules of a resampling."""
+
+SCALES = {
+    "src_scale": "multiplies the elements of IN",
+    "src_zero_point": "subtracted from the elements of IN first",
+    "dst_scale": "divides the result",
+    "dst_zero_point": "added to the result last",
+}
+"""Arguments that make ``reorder`` compute in f32, and their help; without them it only converts."""
+
+ELEMENTS: Rows = {
+    "dtype": {"help": "element type of OUT (default: that of IN)", "flag": "--to"},
+    **{name: f"{meaning}: one number, or one along --axis" for name, meaning in SCALES.items()},
+    "axis": {
+        "help": "axis along which scales differ, of IN for a reorder, else of OUT before --layout (default: -1)",
+        "kind": SupportsIndex,
+    },
+    "rounding": "to integers",
+    "saturate": {
+        "help": "out of range, keep an integer's low bits, infinity or NaN instead of the nearest bound",
+        "flag": "--no-saturate",
+    },
+}
+"""The elements of the result."""
+
+NORMALIZATION: Rows = {
+    "letterbox": "keep the aspect ratio, and fill the rest, with the image at",
+    "fill": "value of elements outside the image",
+    "mean": "mean of the elements: one number, or one for each channel",
+    "std": "std of the elements: one number, or one for each channel",
+}
+"""What prepares images for a network."""
 
 
-def add_rules(group: Any, names: Iterable[str] = RULES) -> None:
-    """Add the rules of a resampling as options: the library, the filter, and where it reads."""
-    for name in names:
-        group.add_argument(_option(name), **RULES[name])
-
-
-def rules(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The options of ``add_rules`` as arguments; ``--mode`` in any spelling becomes the mode name of ``--like``.
+def require_mode(options: argparse.Namespace) -> str | None:
+    """``--mode``, with ``--like`` as that library spells it.
 
     Raises:
         UsageError: an unknown mode.
         UnsupportedError: a mode that ``--like`` does not have.
     """
-    if arguments.mode is not None and arguments.like is not None:
-        with ErrorContext(arguments.input):
-            arguments.mode = word_of_mode(arguments.like, arguments.mode)
-    elif arguments.mode is not None and arguments.mode not in MODES:
-        hint = word_elsewhere("mode", arguments.mode)
-        raise UsageError(f"argument --mode: invalid choice: {arguments.mode!r} (choose from {', '.join(MODES)}){hint}")
-    return {name: getattr(arguments, name) for name in RULES}
+    mode: str | None = options.mode
+    if mode is not None and options.like is not None:
+        with ErrorContext(options.input):
+            return word_of_mode(options.like, mode)
+    if mode is not None and mode not in MODES:
+        hint = word_elsewhere("mode", mode)
+        raise UsageError(f"argument --mode: invalid choice: {mode!r} (choose from {', '.join(MODES)}){hint}")
+    return mode
 
 
-def alpha_notes(arguments: argparse.Namespace, src: TensorDesc, is_image: bool) -> tuple[str, ...]:
-    """A warning if ``--like pillow`` resizes an image with alpha, because Pillow multiplies colours by alpha first."""
-    has_alpha = is_image and src.rank == 3 and src.sizes[2] in (2, 4)
-    if arguments.like != "pillow" or arguments.mode == "nearest" or not has_alpha:
-        return ()
-    note = (
-        f"warning: {arguments.input} has alpha, which is resized apart from the colours here; Pillow multiplies them "
-        "by it first, as restride.compat.pil.resize does of an image"
-    )
-    return (note,)
+def scales_along(options: argparse.Namespace, src: TensorDesc, order: Sequence[int]) -> dict[str, Any]:
+    """The scales and zero points that are given, several of them as arrays along ``--axis`` of ``src``.
+
+    order: axis k of the result is axis ``order[k]`` of ``src``; only scales of the result follow it.
+
+    Raises:
+        UsageError: not as many scales or zero points as the axis has indices.
+    """
+    chosen = {}
+    for name in SCALES:
+        numbers = getattr(options, name, None)
+        if numbers is not None:
+            along = _along(name, numbers, -1 if options.axis is None else options.axis, src)
+            chosen[name] = along.transpose(order) if name.startswith("dst") and along.ndim else along
+    return chosen
+
+
+def _along(name: str, numbers: float | list[float], axis: int, src: TensorDesc) -> npt.NDArray[Any]:
+    """The numbers as an array that varies along ``axis``: three for axis 2 of 3 have sizes 1,1,3, a single one none."""
+    if not isinstance(numbers, list):
+        return np.asarray(numbers)
+    flag = f"--{name.replace('_', '-')}"
+    if not -src.rank <= axis < src.rank:
+        raise UsageError(f"--axis {axis} is outside [-{src.rank}, {src.rank}) of {src}")
+    place = axis % src.rank
+    if len(numbers) != src.sizes[place]:
+        raise UsageError(
+            f"{flag} has {len(numbers)} numbers, and axis {place} of {src} has {src.sizes[place]}: give one, one for "
+            f"each, or another --axis"
+        )
+    array = as_numpy(flag, numbers, np.dtype(np.float32))
+    return array.reshape([-1 if other == place else 1 for other in range(src.rank)])

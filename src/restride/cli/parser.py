@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import restride
 from restride.cli.process import EXPLAINED, Exit, UsageError
-from restride.errors import DeviceNotFound, UnsupportedError
+from restride.errors import DeviceNotFound, UnsupportedError, did_you_mean
 
 if TYPE_CHECKING:
     from restride.tensor.device import Device
@@ -76,6 +76,7 @@ _LABORATORY_INSTALL = "restride-lab: pip install restride-lab, or in a checkout 
 ENTRY_POINTS = "restride.commands"
 """The group of entry points by which a package adds commands: a command's name = the module with ``add_commands``."""
 
+_PROGRAM = "restride"
 _COMMAND = "COMMAND"
 
 TOUR = """\
@@ -176,15 +177,72 @@ class Parser(argparse.ArgumentParser):
         epilog = f"examples:\n{examples.rstrip()}\n\n{EXPLAINED}" if header else EXPLAINED
         texts = {"description": description.strip(), "epilog": epilog}
         super().__init__(**{"formatter_class": _Help, "allow_abbrev": False, **texts, **options})
+        self._negative_number_matcher = re.compile(r"-\.?\d")  # -1e-3 and -8,0,100,100 are values, not options
 
     def error(self, message: str) -> NoReturn:
-        """Raise ``UsageError`` with the message and the help command to read.
-
-        A hint is added for values such as -8,0,100,100 and -1e-3, which argparse takes for options.
-        """
-        if bare := re.search(r"(--[\w-]+): expected (one|at least one) argument$", message):
-            message += f"; a value that begins with a minus is given as {bare[1]}=-8"
+        """Raise ``UsageError`` with the message and the help command to read."""
         raise UsageError(f"{message} (see `{self.prog} --help`)")
+
+    def parse_known_args(  # type: ignore[override] # argparse's overloads for other types of namespaces
+        self, args: Iterable[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse the words, of which only those that are no options may be left over."""
+        parsed, rest = super().parse_known_args(self._files_first(sys.argv[1:] if args is None else args), namespace)
+        if any(map(self._is_option, rest)):
+            self.refuse(rest)
+        return parsed, rest
+
+    def refuse(self, words: Sequence[str]) -> NoReturn:
+        """Raise ``UsageError`` for words that no option or argument takes."""
+        option = next(filter(self._is_option, words), "").partition("=")[0]
+        hint = did_you_mean(option, self._option_string_actions)
+        self.error(f"unrecognized arguments: {' '.join(words)}{hint}")
+
+    def _files_first(self, args: Iterable[str]) -> list[str]:
+        """The words with all options of several values at the end, because argparse gives them every word that follows.
+
+        The values of such an option end before another option, and before a file or an index that cannot be a value:
+        ``--sizes 8 9 in.png out.png`` becomes ``in.png out.png --sizes 8 9``.
+        """
+        others: list[str] = []
+        several: list[str] = []
+        words = list(args)
+        while words and words[0] != "--":
+            action = self._option_string_actions.get(words[0])
+            if action is None or action.nargs != argparse.ONE_OR_MORE:
+                others.append(words.pop(0))
+                continue
+            several.append(words.pop(0))
+            while words and not self._is_option(words[0]) and not self._ends_values(action, words[0]):
+                several.append(words.pop(0))
+        return [*others, *several, *words]
+
+    def _is_option(self, word: str) -> bool:
+        return word.startswith("-") and not self._negative_number_matcher.match(word)
+
+    def _ends_values(self, action: argparse.Action, word: str) -> bool:
+        """True for an index, or a name with an ending, that is no value of an option."""
+        if not re.match(r"\[|.*\.[A-Za-z]", word):
+            return False
+        try:
+            self._check_value(action, self._get_value(action, word))
+        except argparse.ArgumentError:
+            return True
+        return False
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a word that is not one of the choices, with the word that may be meant."""
+        if action.choices is None or value in action.choices:
+            return
+        known = tuple(map(str, action.choices))
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse's own type
+            hint = did_you_mean(value, {*known, *(SUMMARIES if self.prog == _PROGRAM else ())})
+        else:
+            from restride.weights import word_elsewhere  # on use, because an overview imports nothing of the library
+
+            hint = word_elsewhere(action.dest, value)  # "mode" and "like" of some commands have other words
+            hint = hint if any(repr(word) in hint for word in known) else did_you_mean(value, known)
+        raise argparse.ArgumentError(action, f"invalid choice: {value!r} (choose from {', '.join(known)}){hint}")
 
 
 def missing_commands() -> frozenset[str]:
@@ -216,14 +274,13 @@ def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namesp
     for module in modules:
         module.add_commands(commands)
     parser.set_defaults(program=parser)
-    arguments, rest = parser.parse_known_args(argv)
+    arguments, rest = parser.parse_known_args(words)
     # argparse accepts an optional positional argument only next to the others: `slice --check IN OUT [::2]` works, but
     # `slice IN OUT --check [::2]` leaves the index unparsed.
     if len(rest) == 1 and rest[0].startswith("[") and getattr(arguments, "index", "") is None:
         arguments.index = rest.pop()
     if rest:
-        command = "restride" if arguments.command is None else f"restride {arguments.command}"
-        raise UsageError(f"unrecognized arguments: {' '.join(rest)} (see `{command} --help`)")
+        (parser if arguments.command is None else commands.choices[arguments.command]).refuse(rest)
     if arguments.command is None:
         print_tour()
     return arguments
@@ -260,7 +317,7 @@ def _parser() -> tuple[Parser, Commands]:
         "\n".join([f"{heading}:", *(f"  {name:<12}{group[name]}" for name in group if name not in missing)])
         for heading, group in GROUPS.items()
     ]
-    parser = Parser("\n\n".join([_DESCRIPTION, *groups, _EXAMPLES]), prog="restride")
+    parser = Parser("\n\n".join([_DESCRIPTION, *groups, _EXAMPLES]), prog=_PROGRAM)
     parser.add_argument(
         "--version", action="version", version=f"restride {restride.__version__}", help="print the version"
     )

@@ -10,27 +10,27 @@ from typing import Any
 
 import numpy as np
 
-from restride.cli import options
 from restride.cli.files import Array, format_of, read_array, require_file, require_writable, write_array
-from restride.cli.operate import NUMBERS, print_time
+from restride.cli.operate import print_time
+from restride.cli.options import NORMALIZATION, RULES, Rows, add_options, given
 from restride.cli.parser import Commands, add_command, add_device_options, open_device
 from restride.cli.process import Exit, UsageError
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc
-from restride.ops.letterbox import PLACED_ROUNDINGS
-from restride.ops.preprocess import LAYOUTS, PIXELS, PRESETS, Options, Preprocess
+from restride.ops.preprocess import LAYOUTS, PIXELS, PRESETS, Preprocess
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.device import Device
 from restride.tensor.images import IMAGES
 
-_PREPROCESS = f"""\
+_PREPROCESS = """\
 Makes one batch for a network from image files, in the order given: resized, normalized, converted and laid out by the
 recipe of --preset, which other options may change, or by --sizes and the options below it. docs/preprocess.md explains
 each argument, and says which pipelines the presets are.
 
 .png and .jpg files are read as RGB and turned as their EXIF says; gray is repeated three times, alpha is dropped. A
-.npy file is read as it is: [rows, columns, channels], a batch of such images, or frames of --input nv12 of sizes
-[3/2 rows, columns]. With --letterbox, the place of each image in its result is printed. {NUMBERS}
+.npy file is read as it is: [rows, columns, channels], a batch of such images, or frames of --input nv12 of sizes [3/2
+rows, columns]. With --letterbox, the place of each image in its result is printed. Files may stand before or after
+options.
 
 examples:
   restride preprocess --preset imagenet *.jpg -o batch.npy
@@ -38,41 +38,29 @@ examples:
   restride preprocess *.jpg -o batch.npy --sizes 224 224 --antialias --mean 0.5 --std 0.5"""
 
 
+_RECIPE: Rows = {
+    "sizes": {"help": "height and width of every result", "nargs": 2},
+    "shorter": "first resize the shorter side to N, then crop the middle",
+    **NORMALIZATION,
+    "fill": "value of elements outside the image (default: 0, or the preset's)",
+    "rounding": "of the rows and columns of letterboxed images, and with --shorter of the corner of the middle",
+    **{name: RULES[name] for name in ("mode", "antialias", "like")},
+    "input": {"help": "what .npy files hold", "choices": (*PIXELS, *FORMATS), "metavar": "PIXELS"},
+    "matrix": {"help": "matrix of the colours of frames", "choices": MATRICES, "metavar": "WORD"},
+    "full_range": "luma of frames is 0 to 255",
+    "layout": {"help": "axes of the batch", "choices": LAYOUTS},
+    "dtype": {"help": "element type of OUT", "flag": "--to"},
+}
+
+
 def add_commands(commands: Commands) -> None:
     """Add ``preprocess``."""
     parser = add_command(commands, "preprocess", _PREPROCESS)
     parser.add_argument("inputs", metavar="IN", type=Path, nargs="+", help="files of images")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="OUT",
-        type=Path,
-        required=True,
-        help="the .npy file to write, in one step once all went well",
-    )
-    parser.add_argument("--preset", choices=PRESETS, help="the recipe of a model")
-    group = parser.add_argument_group("recipe")
-    options.add_numbers(group, "--sizes", "height and width of every result", count=2)
-    group.add_argument(
-        "--shorter", type=int, metavar="N", help="first resize the shorter side to N, then crop the middle"
-    )
-    options.add_normalization(group, "0, or the preset's")
-    group.add_argument(
-        "--rounding",
-        choices=PLACED_ROUNDINGS,
-        help="of the rows and columns of letterboxed images (default: nearest, halves to even)",
-    )
-    options.add_rules(group, ("mode", "antialias", "like"))
-    group.add_argument(
-        "--input",
-        choices=(*PIXELS, *FORMATS),
-        metavar="PIXELS",
-        help=f"what .npy files hold: {', '.join((*PIXELS, *FORMATS))} (default: rgb)",
-    )
-    group.add_argument("--matrix", choices=MATRICES, help="matrix of the colours of frames (default: bt601)")
-    group.add_argument("--full-range", action="store_const", const=True, help="luma of frames is 0 to 255")
-    group.add_argument("--layout", choices=LAYOUTS, help="axes of the batch (default: NCHW)")
-    group.add_argument("--to", type=options.element_type, metavar="TYPE", help="element type of OUT (default: f32)")
+    text = "the .npy file to write, in one step once all went well"
+    parser.add_argument("-o", "--output", metavar="OUT", type=Path, required=True, help=text)
+    parser.add_argument("--preset", choices=PRESETS, metavar="NAME", help=f"recipe of a model: {', '.join(PRESETS)}")
+    add_options(parser, Preprocess.__init__, {"recipe": _RECIPE})
     add_device_options(parser)
     parser.set_defaults(run=run)
 
@@ -110,26 +98,12 @@ def _require_input(path: Path, pixels: str | None) -> None:
 
 
 def _recipe(arguments: argparse.Namespace, device: Device) -> Preprocess[Any]:
-    named = {
-        name: options.one_or_many(value) if name in ("fill", "mean", "std") else value
-        for name in _ARGUMENTS
-        if (value := getattr(arguments, name)) is not None
-    }
-    if arguments.to is not None:
-        named["dtype"] = arguments.to
+    named = given(arguments)
     if arguments.preset is not None:
         return Preprocess.preset(arguments.preset, device=device, **named)
     if arguments.sizes is None:
         raise UsageError("one of these is required: --preset, --sizes (see `restride preprocess --help`)")
     return Preprocess(**named, device=device)
-
-
-_ARGUMENTS = (
-    "sizes",
-    "letterbox",
-    *(name for name in Options.__annotations__ if name not in ("dtype", "depth", "device")),
-)
-"""Options that are also arguments of ``Preprocess``, with the same names."""
 
 
 def _batch(recipe: Preprocess[Any], paths: list[Path]) -> tuple[Array, list[str]]:

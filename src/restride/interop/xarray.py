@@ -93,8 +93,8 @@ def resample(
             raise DescriptorError(f"{argument} names dimension {dim!r}, and the data have {dict(data.sizes)}")
     named: dict[str, Any] = {"mode": mode, **arguments}
     for refused in _REFUSED:
-        if named.get(refused) is not None:
-            raise DescriptorError(f"{refused} is not accepted where dimensions are named, got {named[refused]!r}")
+        if (value := named.pop(refused, None)) is not None:
+            raise DescriptorError(f"{refused} is not accepted where dimensions are named, got {value!r}")
     if named.get("layout") is not None and is_permutation(named["layout"]):
         raise DescriptorError(f"layout {named['layout']!r} permutes dimensions, which stay: transpose the result")
     if isinstance(data, xr.DataArray):

@@ -91,6 +91,11 @@ class Interface:
         """One more than the largest id of a constant."""
         return max(self.constants.values(), default=-1) + 1
 
+    @cached_property
+    def pushed_axes(self) -> tuple[str, ...]:
+        """The push constants for the innermost axes, which are the last ones: ``axes[0]`` and on; () if it has none."""
+        return self.push[self.push.index("axes[0]") :] if "axes[0]" in self.push else ()
+
 
 @cache
 def interface_of(name: str) -> Interface:

@@ -19,6 +19,7 @@ from restride.layout import TensorDesc, as_desc
 from restride.layout.argument import is_permutation
 from restride.lru import LRU
 from restride.ops.target import Out
+from restride.plan.lookup import Table
 from restride.plan.steps import Steps
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
@@ -183,7 +184,7 @@ def refuse_out(arguments: Mapping[str, object], src: TensorDesc | str) -> None:
         DescriptorError: it is there.
     """
     if "out" in arguments:
-        raise DescriptorError(f"a plan has no out, for {src}: dst is the layout of it")
+        raise DescriptorError(f"a plan has no out, for {as_desc(src)}: dst is the layout of it")
 
 
 # The one cache of plans, keyed by the values of the arguments, if these cannot change.
@@ -267,8 +268,13 @@ def key_of(value: Any, levels: int = 6) -> Any:
     key: Any
     if kind is float:
         key = _bytes_of_float(value)
-    elif kind in _IMMUTABLE or isinstance(value, _IMMUTABLE_BASES) or is_torch_dtype(value):
-        key = value
+    elif (
+        kind in _IMMUTABLE
+        or isinstance(value, _IMMUTABLE_BASES)
+        or (kind is Table and value.is_small)
+        or is_torch_dtype(value)
+    ):
+        key = (value, _bytes_of_float(value.fill)) if kind is Resizing else value
     elif kind is dict or kind is slice:
         key = key_of((*value, *value.values()) if kind is dict else (value.start, value.stop, value.step), levels)
     elif (isinstance(value, np.generic) or kind is np.ndarray) and _is_small(value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from inspect import signature
 from typing import Any, SupportsIndex, Unpack
 
 from restride.arguments import list_arguments, require_listed
@@ -233,4 +234,6 @@ def plan_reorder(
     """
     refuse_out(named, src)
     require_listed(plan_reorder, named)
-    return plan_for(reorder_plan, src, dst, device, layout, dtype, Numbers(*numbers, **named))
+    bound = signature(reorder).bind_partial(None, layout, dtype, *numbers, **named).arguments
+    chosen = Numbers(**{name: value for name, value in bound.items() if name in Numbers._fields})
+    return plan_for(reorder_plan, src, dst, device, layout, dtype, chosen)

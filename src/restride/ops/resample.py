@@ -380,7 +380,8 @@ def resolve(
                 f"{argument} {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
                 f"source_sizes {resized.source_sizes}"
             )
-        resized = replace(resized, clips=False)  # the range of the whole source is not known
+        if resized.clips:  # the range of the whole source is not known
+            resized = replace(resized, clips=False)
     return resized, element, about_channels(request, src.rank, resized.old, resized.new, argument)
 
 
@@ -645,7 +646,7 @@ def _add_extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorD
         target.arithmetic.is_conversion and dst.dtype == whole.dtype and dst.is_packed and dst.strides is not None
     )
     plain = target.site if is_direct else steps.new(whole)
-    steps.pad(inner, plain, starts, _saturated(resized.outside, whole.dtype))
+    steps.pad(inner, plain, starts, _saturated(resized.fill, whole.dtype))
     if not is_direct:
         steps.copy(plain, target.site, target.whole, target.arithmetic)
 

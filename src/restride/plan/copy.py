@@ -72,7 +72,7 @@ _LONGEST_SHORT = 31
 """Most elements of a short row: an invocation of interleaved_copy.comp has a word of each in a register."""
 
 _SHARED_WORDS = 1024
-"""Words that a group of short_rows.comp shares (``words`` there)."""
+"""Words that a group of short_rows.comp shares (``cells`` there)."""
 
 _FEWEST_BLOCKS = 32
 """Blocks of short rows of a group, where more would be too few invocations."""

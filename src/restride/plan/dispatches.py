@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, Choices, KernelSpec, Limits
+from restride.kernel.modules import interface_of
 from restride.layout.equation import nested
 from restride.plan.problem import (
     MAX_AXES,
@@ -26,6 +27,7 @@ from restride.plan.problem import (
     in_order,
     moved,
     pack_parameters,
+    pushed_words,
     table_bytes,
     word,
 )
@@ -95,7 +97,7 @@ def _table_bytes(axis: Axis) -> int:
     return 0 if axis.table is None else table_bytes(axis.table)
 
 
-def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
+def axis_to_cut(problem: Problem, limits: Limits) -> int | None:
     """The axis that does most to exceed a limit of every kernel, and so is to be cut; None: all limits are kept.
 
     Raises:
@@ -188,7 +190,7 @@ def parts(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _
         UnsupportedError: a buffer exceeds ``max_buffer_range``, and the runtime binds whole buffers only, or one output
             element already reads further than that.
     """
-    position = _axis_to_cut(problem, limits)
+    position = axis_to_cut(problem, limits)
     if position is None:
         position = also(problem, limits)
     if position is None:
@@ -247,6 +249,23 @@ def full_groups(problem: Problem, elements: int, limits: Limits) -> Iterator[Pro
         yield problem
 
 
+def whole_fours(
+    problem: Problem, position: int, limits: Limits, fours: Callable[[Problem], object | None]
+) -> Iterator[Problem]:
+    """Yield the problem, cut after the last whole four of an axis if that pays: 10,002 elements as 10,000 and 2.
+
+    fours: returns None for a problem that does not go by fours.
+    """
+    size = problem.axes[position].size if position < len(problem.axes) else 0
+    rest = size % 4
+    if 0 < rest < size and limits.allow(2, problem.count):
+        whole = part_of(problem, position, 0, size - rest)
+        if fours(whole) is not None:
+            yield from (whole, part_of(problem, position, size - rest, rest))
+            return
+    yield problem
+
+
 def rows_of_groups(groups: int, limits: Limits) -> tuple[int, int, int]:
     """``groups`` work groups folded into x and y: 100,001 are (50001, 2, 1), and the kernel skips the surplus."""
     rows = -(-max(groups, 1) // limits.max_group_count[0])
@@ -267,14 +286,16 @@ def strided_kernel(
 ) -> KernelSpec:
     """The dispatch of a kernel that walks ``axes``; an invocation makes ``each`` of the ``pieces`` in ``push``.
 
-    constants: without RANK, the number of axes. parameters: the storage buffer, if it holds more than the axes.
+    constants: without RANK, the number of axes. push: without the innermost axes, for which some modules have room.
+    parameters: the storage buffer, if it holds more than the axes.
     groups: work groups, if they do not follow from the pieces.
     """
     if len(axes) > MAX_AXES:
         raise AssertionError(f"a kernel walks at most {MAX_AXES} axes, not {len(axes)}")
     packed = pack_parameters(axes) if parameters is None else parameters
     groups = groups or groups_for(push["pieces"], limits, each)
-    return KernelSpec.of(shader, {**constants, "RANK": len(axes)}, push, packed, groups, windows)
+    pushed = {**push, **dict(zip(interface_of(shader).pushed_axes, pushed_words(axes), strict=False))}
+    return KernelSpec.of(shader, {**constants, "RANK": len(axes)}, pushed, packed, groups, windows)
 
 
 def rows_each(rows: int, pieces: int, elements: int, choices: Choices, most: int = 8) -> int:

@@ -11,7 +11,7 @@ elements: one axis of size 4 with strides (4, 1), eight times fewer elements to 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -24,7 +24,7 @@ from restride.kernel import Binding, Limits
 from restride.weights import BoxRows, Rows
 
 MOST_CHANNELS = 4
-"""Most channels of a pixel that one invocation handles (``MOST_CHANNELS`` in the shaders)."""
+"""Most channels of a pixel that one invocation handles (``MAX_CHANNELS`` in the shaders)."""
 
 MAX_AXES = 12
 """Most axes that a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
@@ -319,6 +319,12 @@ def slot_word(axis: Axis) -> int:
     return axis.slot if axis.table is None or axis.table.moves else axis.slot + 4 * axis.table.taps
 
 
+def pushed_words(axes: Sequence[Axis]) -> Iterator[int]:
+    """Axes as push constants, five words each: size, strides, and multiplier and shift of the division by the size."""
+    for axis in axes:
+        yield from (axis.size, word(axis.src), word(axis.dst), *multiply_shift(axis.size))
+
+
 def axis_rows(axis: Axis, table: int) -> list[int]:
     """An axis as rows of the storage buffer: its walk, the multipliers for its two divisions, its slot and pairs.
 
@@ -331,7 +337,7 @@ def axis_rows(axis: Axis, table: int) -> list[int]:
 
 def table_bytes(rows: Rows) -> int:
     """Most bytes of ``table_words``, also if the rows are later extended to whole fours of taps."""
-    return 4 * rows.count * (1 if rows.moves else _row_words((rows.taps + 6) // 4 * 4))
+    return 4 * rows.count * (1 if rows.moves else _row_words((rows.taps + 6) // 4 * 4 + 1))
 
 
 def table_words(rows: Rows, stride: int) -> npt.NDArray[np.uint32]:
@@ -344,17 +350,26 @@ def table_words(rows: Rows, stride: int) -> npt.NDArray[np.uint32]:
     factor = stride % (1 << 32)
     # 64 bits may wrap here: a product modulo 2^64 is still right modulo 2^32, which is what the cast keeps.
     if rows.moves:
-        return (rows.first() * factor).astype(np.uint32)[:, np.newaxis]
+        return _table(None, rows.first() * factor)
     first, weights = rows.first_and_weights()
-    words = np.zeros((rows.count, _row_words(rows.taps)), np.uint32)
-    words[:, : rows.taps] = weights.view(np.uint32)
-    words[:, rows.taps] = first * factor
+    return _table(weights, first * factor)
+
+
+def _table(weights: npt.NDArray[Any] | None, *others: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+    """Rows of a table: weights, then the words ``others``, modulo 2^32; only these where there are no weights."""
+    taps = 0 if weights is None else weights.shape[-1]
+    count = len(others) if weights is None else _row_words(taps + len(others))
+    words = np.zeros((*others[0].shape, count), np.uint32)
+    if weights is not None:
+        words[..., :taps] = weights.view(np.uint32)
+    for place, other in enumerate(others, taps):
+        words[..., place] = other
     return words
 
 
-def _row_words(taps: int) -> int:
-    """Words of a table's row: its weights and its offset, rounded up to whole rows of the storage buffer."""
-    return (taps // ROW_WORDS + 1) * ROW_WORDS
+def _row_words(words: int) -> int:
+    """Words of a row of a table that has weights: so many, rounded up to whole rows of the storage buffer."""
+    return -(-words // ROW_WORDS) * ROW_WORDS
 
 
 def pack_parameters(axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes:
@@ -390,12 +405,7 @@ BoxTable = npt.NDArray[np.uint32]
 
 def box_table_bytes(rows: BoxRows) -> int:
     """Bytes of the table of an axis of boxes."""
-    return 4 * rows.first.size * _box_row_words(rows)
-
-
-def _box_row_words(rows: BoxRows) -> int:
-    """Words of a row: weights, offset and range, rounded up to whole rows of the buffer; two without weights."""
-    return 2 if rows.weights is None else -(-(rows.taps + 2) // ROW_WORDS) * ROW_WORDS
+    return 4 * rows.first.size * (2 if rows.weights is None else _row_words(rows.taps + 2))
 
 
 def box_table(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> BoxTable:
@@ -404,16 +414,11 @@ def box_table(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> BoxTa
     Where none is, the offset is that of the nearest element, so that every offset can be read. Rows that only move
     elements have no weights. bases: for each box, the source offset of its image.
     """
-    taps = 0 if rows.weights is None else rows.taps
-    words = np.zeros((*rows.first.shape, _box_row_words(rows)), np.uint32)
-    if rows.weights is not None:
-        words[:, :, :taps] = rows.weights.view(np.uint32)
     index = np.clip(rows.first + rows.inside, 0, rows.extent - 1)
-    words[:, :, taps] = index * stride + bases[:, np.newaxis]  # modulo 2^32
-    words[:, :, taps + 1] = rows.inside | rows.end << 16 | rows.is_fill * IS_FILL
+    ranges = rows.inside | rows.end << 16 | rows.is_fill * IS_FILL
     if rows.is_held is not None:
-        words[:, :, taps + 1] |= (rows.is_held * HELD).astype(np.uint32)
-    return words
+        ranges |= rows.is_held * HELD
+    return _table(rows.weights, index * stride + bases[:, np.newaxis], ranges)
 
 
 def pack_boxes(

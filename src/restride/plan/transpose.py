@@ -221,8 +221,10 @@ def _in_blocks(problem: Problem, exchange: Exchange, choices: Choices) -> Transp
     s8[64,9] to its columns, 4096 of them: blocks of 8 x 16 make 32,768 invocations, those of 8 x 4 four times as many.
     """
     is_aligned = _is_aligned(problem, exchange, 16 // problem.itemsize)
-    # Where rows begin anywhere, narrow elements go by two words along a (A_WORDS in shaders/copy/transpose.comp).
-    along_a = (16 if is_aligned or problem.itemsize >= 4 else 8) // problem.itemsize
+    # Narrow elements go by two words along a where rows begin anywhere, bytes on a GPU always (A_WORDS in
+    # shaders/copy/transpose.comp).
+    is_wide = problem.itemsize >= 4 or (is_aligned and (problem.itemsize > 1 or choices.neighbours))
+    along_a = (16 if is_wide else 8) // problem.itemsize
     runs = _runs(problem, exchange, choices)
     wide = _in_groups(problem, exchange, is_aligned, (along_a, 16 // problem.itemsize), runs)
     invocations = GROUP_BLOCKS * math.prod(wide.groups)
@@ -280,10 +282,12 @@ def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[K
         dst_base += sum((axis.size - 1) * axis.dst for axis in b.axes)
         b_strides = [-stride for stride in b_strides]
     a_strides = [axis.src for axis in a.axes]
+    a_words, b_words = (length * problem.itemsize // 4 for length in chosen.block)
     constants = {
         "A_JUMPS": len(a.axes) > 1,
         "B_JUMPS": len(b.axes) > 1,
-        **({"FULL": chosen.is_whole} if chosen.is_aligned else {"B_WORDS": chosen.block[1] * problem.itemsize // 4}),
+        **({"FULL": chosen.is_whole} if chosen.is_aligned else {"B_WORDS": b_words}),
+        **({"A_WORDS": a_words} if chosen.is_aligned and problem.itemsize == 1 else {}),
     }
     push = {
         "src_base": word(src_base),

@@ -48,6 +48,8 @@ def crop_resize_limits(
 def _cropped(
     resampled: Resampled, x: Any, boxes: Any, sizes: Sequence[int], arguments: Mapping[str, Any]
 ) -> tuple[Array, Array]:
+    if "axes" not in arguments:
+        raise TypeError("crop_resize() missing 1 required keyword-only argument: 'axes'")
     others = dict(arguments)
     axes, images, letterbox = (others.pop(name, None) for name in ("axes", "images", "letterbox"))
     units, flip, fill = (others.pop(*pair) for pair in (("units", "pixels"), ("flip", "none"), ("fill", 0)))

@@ -80,10 +80,7 @@ class BoxRows(NamedTuple):
 
     def part(self, boxes: slice) -> BoxRows:
         """The rows of a range of the boxes."""
-        weights = None if self.weights is None else self.weights[boxes]
-        is_held = None if self.is_held is None else self.is_held[boxes]
-        first, inside, end = self.first[boxes], self.inside[boxes], self.end[boxes]
-        return BoxRows(first, inside, end, self.is_fill[boxes], weights, self.extent[boxes], is_held)
+        return self._replace(**{name: each[boxes] for name, each in self._asdict().items() if each is not None})
 
     @property
     def span(self) -> tuple[npt.NDArray[np.int64], int]:

@@ -179,7 +179,7 @@ class Resizing:
     source_sizes: of all axes. axes: those that are resized. window: the outputs that are asked for, along each of them.
     known: the rows, where they do not follow from ``filters`` and ``request``. rounds: results are rounded to the
         source's type before they are converted to another.
-    outside: the value of outputs that read beyond the source, where an axis extrapolates.
+    fill: the value of outputs that read beyond the source, where an axis extrapolates.
     clips: sums are clipped to the range of the whole source.
     filters: the filter of each of ``axes`` by our own words; with ``like``, those that come closest to the library.
     rules, request: with ``like``, what makes the library's rows, and what they are made of.
@@ -190,7 +190,7 @@ class Resizing:
     window: tuple[range, ...]
     known: LibraryRows | None = None
     rounds: bool = False
-    outside: float = 0.0
+    fill: float = 0.0
     clips: bool = False
     filters: tuple[Filter, ...] = ()
     rules: Rules | None = None
@@ -229,7 +229,7 @@ class Resizing:
     def of_window(self, window: tuple[range, ...], source_sizes: tuple[int, ...] | None = None) -> Resizing:
         """The same rows for other outputs, of a source that may have other sizes along other axes, without clipping."""
         sizes = self.source_sizes if source_sizes is None else source_sizes
-        return Resizing(sizes, self.axes, window, self.library, self.rounds, self.outside)
+        return Resizing(sizes, self.axes, window, self.library, self.rounds, self.fill)
 
     @property
     def keeps_type(self) -> bool:
@@ -314,14 +314,14 @@ def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
         if size > 0 and before == 0:
             raise DescriptorError(f"axis {axis} has no elements to make {size} of, sizes are {new_sizes}")
     window = read_window(choice.window, new_sizes)
-    outside: float = real("extrapolation_value", choice.extrapolation_value)
-    if outside != 0 and choice.coordinates != "tf_crop_and_resize":
+    fill: float = real("extrapolation_value", choice.extrapolation_value)
+    if fill != 0 and choice.coordinates != "tf_crop_and_resize":
         raise DescriptorError(
-            f"extrapolation_value {outside:g} goes with coordinates 'tf_crop_and_resize', not {choice.coordinates!r} "
+            f"extrapolation_value {fill:g} goes with coordinates 'tf_crop_and_resize', not {choice.coordinates!r} "
             f"in mode {choice.mode!r}"
         )
     if isinstance(choice.extrapolation_value, int | np.integer):
-        outside = int(choice.extrapolation_value)  # f64 may not have it, and elements of 64 bits do
+        fill = int(choice.extrapolation_value)  # f64 may not have it, and elements of 64 bits do
     sizes = tuple(source_sizes)
     scales, of_library = _scales(choice, rules, factors, (sizes, axes, old, new_sizes))
     ratios = tuple(
@@ -331,7 +331,7 @@ def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
     each = zip(old, new_sizes, _lines(choice, old, new_sizes, ratios), ratios, strict=True)
     filters = tuple([_filter(choice, *of_axis) for of_axis in each])
     keeps_type, clips = (False, False) if rules is None else (rules.keeps_type, rules.clips)
-    return Resizing(sizes, axes, window, None, keeps_type, outside, clips, filters, rules, of_library)
+    return Resizing(sizes, axes, window, None, keeps_type, fill, clips, filters, rules, of_library)
 
 
 def _scales(
@@ -491,7 +491,9 @@ def read_window(window: Any, sizes: tuple[int, ...]) -> tuple[range, ...]:
     """The part of each axis that ``window`` asks for: slices without a step; None: all of it."""
     if window is None:
         return tuple(range(size) for size in sizes)
-    slices = tuple(window) if isinstance(window, Iterable) else (window,)
+    if not isinstance(window, Iterable | slice):
+        raise DescriptorError(f"window must have a slice for each axis, got {shown(window)}")
+    slices = (window,) if isinstance(window, slice) else tuple(window)
     if len(slices) != len(sizes):
         raise DescriptorError(f"window has {len(slices)} slices where these axes need {len(sizes)}")
     return tuple(
@@ -644,15 +646,15 @@ def _mode(like: str, profile: Profile, mode: Any) -> tuple[str, Mode]:
     is_number = isinstance(meant, Integral) and not isinstance(meant, bool)
     if is_number and 0 <= meant < len(profile.constants):
         meant = profile.constants[meant]
+    word = str(meant).strip().lower().removeprefix("inter_")
     if isinstance(meant, str):
-        word = meant.strip().lower().removeprefix("inter_")
         for name in (word, *_OUR_WORDS.get(word, ())):
             for known, meaning in profile.modes.items():
                 if known.replace("-", "_") == name.replace("-", "_"):
                     return known, meaning
     numbers = [f"{number} ({word})" for number, word in enumerate(profile.constants)] if is_number else []
     those = ", ".join(numbers or map(repr, profile.modes))
-    raise DescriptorError(f"mode {mode!r} of like {like!r} is not one of {those}{did_you_mean(meant, profile.modes)}")
+    raise DescriptorError(f"mode {mode!r} of like {like!r} is not one of {those}{did_you_mean(word, profile.modes)}")
 
 
 # Numbers, as exact fractions where an output index follows from them.

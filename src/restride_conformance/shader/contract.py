@@ -1,4 +1,4 @@
-"""Contract 1: the modules that another kernel may replace, and the check of a SPIR-V module against what each is given.
+"""Contract 2: the modules that another kernel may replace, and the check of a SPIR-V module against what each is given.
 
 What a module is given stands in the package's manifest (``restride.kernel.modules``); ``shaders/README.md`` explains
 what it means, and has ``table()``.
@@ -15,7 +15,7 @@ from restride.errors import DescriptorError
 from restride.kernel.modules import Interface, interface_of, manifest
 from restride_conformance.shader.spirv import Declared, EntryPoint, Variable, read_interface
 
-CONTRACT = 1
+CONTRACT = 2
 """Version of the contract, raised by every change that can affect a shader written for it."""
 
 SPIRV_VERSION = (1, 3)
@@ -143,12 +143,14 @@ def table() -> str:
     """The table of ``shaders/README.md``: what each module is given, those given the same in one row."""
     rows = ["| modules | local size | bindings | push constants | specialization constants |", "| --- |" + " --- |" * 4]
     for given, names in groupby(interfaces(), interfaces().__getitem__):
+        push = [name for name in given.push if name not in given.pushed_axes]
+        push += [f"axes[{len(given.pushed_axes)}]"] if given.pushed_axes else []
         constants = (f"`{name}` {number}" for name, number in given.constants.items())
         cells = (
             " ".join(f"`{name}`" for name in names),
             ", ".join(map(str, given.local_size or ())),
             ", ".join(map(str, range(given.bindings))),
-            " ".join(f"`{name}`" for name in given.push),
+            " ".join(f"`{name}`" for name in push),
             ", ".join(constants),
         )
         rows.append(f"| {' | '.join(cells)} |")

@@ -42,17 +42,13 @@ EXCEPTIONS = (
     Excuse(
         ("digit_copy", "digit_convert"),
         ("NVIDIA", "Imagination"),
-        "a variable indexes the array of digits, which these compilers keep in memory; the fallback for any rank",
+        "a variable indexes the array of digits, 64 bytes, which these compilers keep in memory; what a group may "
+        "share holds 32 numbers for each invocation, and a program has up to 192; the fallback for any rank",
     ),
     Excuse(
         ("crop_pixels", "crop_resize", "resample_runs"),
         ("Arm",),
         "several pixels of bytes with their weights need some registers more than the 64 of a Mali",
-    ),
-    Excuse(
-        ("transpose_8_aligned",),
-        ("Arm",),
-        "a block of bytes is 64 words, as many as a Mali has registers; through its shared memory a word takes longer",
     ),
 )
 """Why some kernels that GPUs are given may spill or use scratch memory: five reasons at most, the rest is a fault."""

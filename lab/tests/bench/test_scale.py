@@ -1,0 +1,245 @@
+"""`restride bench -k scale`: the table of made-up times, goals, what is absent or wrong, and runs of small files."""
+
+import json
+import shutil
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from support.bench_reports import cells, report
+from support.judges import judge
+
+from restride.cli import main
+from restride_bench.charts import draw_streams
+from restride_bench.scale import run as scale
+from restride_bench.scale.parts import PYRAMID_PEERS, WAYS_OF_PEERS, Goal, Part, Source, Way, is_scale, parts
+from restride_bench.scale.run import PartResult, Took, record, steps, table
+from restride_bench.scale.ways import WAYS, Job, astronaut, wrong
+
+sys.path.append(str(Path(__file__).parents[2] / "tools"))  # no package
+
+VOLUME = Source((4, 64, 64))
+MOST = {"slow": 0.5, "fast": 1.0, "gone": 1.0}
+PYRAMID = Part(
+    "pyramid",
+    Source((2, 1000, 1000), 100),
+    (Way("restride", "restride"), Way("slow", "pyvips"), Way("fast", "tensorstore"), Way("gone", "ngff-zarr")),
+    (*(Goal("restride", most, way) for way, most in MOST.items()), Goal("restride", 1e9, measure="peak")),
+)
+
+
+def pyramid():
+    """restride takes 1 s and 1.2 GB, others 4 s and 0.5 s."""
+    took = {
+        "restride": [Took(3, 1, 10), Took(1, 1, 1_200_000_000), Took(0.5, 1, 10)],
+        "slow": [Took(4, 2, 3)],
+        "fast": [Took(0.5, 2, 3)],
+    }
+    return PartResult(PYRAMID, took, {"gone": "not installed: pip install gone"}, {})
+
+
+def grown(*seconds):
+    """A stream of 1, 2 and 4 MiB that took so many seconds, and a little more memory each time."""
+    part = parts(is_small=True)[-1]
+    ways = zip(part.ways, seconds, strict=False)
+    took = {way.name: [Took(taken, 0, 100_000_000 + number)] for number, (way, taken) in enumerate(ways)}
+    return PartResult(part, took, {}, {})
+
+
+def test_the_table_has_medians_peaks_ratios_and_goals():
+    heading, block, summary = table(report(), [pyramid()]).split("\n\n")
+    assert heading.splitlines()[:2] == [
+        "A device, drv 1.2, runtime vulkan; restride 0.1",
+        "processor: A processor, 2 cores",
+    ]
+    lines = block.splitlines()
+    assert lines[0].endswith("; u8[2,1000,1000] in chunks of 100; medians of 3 rounds, each in a process of its own")
+    assert cells(lines[2]) == ["way", "s", "MB/s", "peak MB", "before", "restride /"]
+    assert [cells(line) for line in lines[3:6]] == [
+        ["restride", "1.00", "2", "1200", "0", "1.00"],
+        ["slow", "4.00", "0", "0", "0", "0.25"],
+        ["fast", "0.50", "4", "0", "0", "2.00"],
+    ]
+    assert lines[6:] == [
+        "restride: 0.25x slow, goal at most 0.50x slow: met",
+        "restride: 2.00x fast, goal at most 1.00x fast: MISSED",
+        "restride: 1200 MB, goal at most 1000 MB of memory: MISSED",
+    ]
+    assert summary.splitlines() == ["goals: 1 of 3 met", "absent: gone: not installed: pip install gone"]
+
+
+def test_growth_is_about_the_time_of_a_line_and_flat_memory():
+    result = grown(1.0, 2.3, 4.61)
+    judged = {
+        (str(verdict.goal.way), verdict.goal.measure, verdict.goal.against): verdict for verdict in result.verdicts()
+    }
+    assert result.value("2 MiB") == pytest.approx(2.3 / 16384)
+    assert judged["2 MiB", "seconds", "1 MiB"].is_met
+    assert not judged["4 MiB", "seconds", "1 MiB"].is_met
+    assert judged["4 MiB", "peak", "1 MiB"].is_met
+    assert judged["4 MiB", "peak", ""].goal.most == (256 << 20) + 200e6
+    assert "us a line" in table(report(), [result])
+
+
+def test_the_record_survives_json():
+    made = json.loads(json.dumps(record(report(), [pyramid(), grown(1.0)]), allow_nan=False))
+    assert (made["format"], made["cpu"], made["small"]) == ("restride-scale", "A processor, 2 cores", False)
+    first, second = made["parts"]
+    assert first["ways"]["slow"]["runs"] == [{"seconds": 4, "before": 2, "peak": 3}]
+    assert [goal["met"] for goal in first["goals"]] == [True, False, False]
+    assert second["ways"]["1 MiB"]["lines"] == 8192
+
+
+def test_the_group_is_scale_by_its_name_alone():
+    assert is_scale("scale")
+    assert is_scale("Scale: growth")
+    assert not any(map(is_scale, ("", "scales", "a scale a channel", "types and scales")))
+
+
+def test_the_list_needs_no_device(capsys, monkeypatch):
+    monkeypatch.setenv("VK_DRIVER_FILES", "/nowhere/none.json")
+    assert main(["bench", "--list", "-k", "scale"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("scale: ") for line in lines) == 4
+    assert "scale: pyramid with 3 smaller levels, Zarr to Zarr; u8[15,7680,7680] in chunks of 2048" in lines
+    assert "  restride: at most 0.50x ngff-zarr bin shrink" in lines
+    assert main(["bench", "--list", "-k", "scale", "--whole", "--peers", "pyvips"]) == 0
+    out = capsys.readouterr().out
+    assert "u8[30,15360,15360]" in out
+    assert "8 GiB" in out
+    assert "ngff" not in out
+    assert main(["bench", "--list", "-k", "types and scale"]) == 0
+    assert "scale: " not in capsys.readouterr().out
+
+
+def test_peers_and_ways_are_named_alike():
+    assert {way.way for part in parts() for way in part.ways} == set(WAYS)
+    assert [way.way for way in parts(peers=())[0].ways] == ["restride"]
+    assert len(WAYS_OF_PEERS) == len(PYRAMID_PEERS) == len(set(WAYS_OF_PEERS))
+    assert parts(is_whole=True)[0].source.nbytes == 8 * parts()[0].source.nbytes == 30 * 15360**2
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_who_is_absent_and_who_fails_is_named():
+    ways = (
+        Way("one call", "one call"),
+        Way("gone", "one call", ("no_such_package",), "gone"),
+        Way("fails", "no such way"),
+        Way("rs.stream", "stream in memory"),
+    )
+    part = Part("part", VOLUME, ways, (Goal("rs.stream", 1e9, "one call"), Goal("rs.stream", 1, measure="peak")))
+    said = []
+    (result,) = scale.run([part], {}, 2, said.append)
+    assert {name: len(took) for name, took in result.took.items()} == {"one call": 2, "rs.stream": 2}
+    assert dict(result.absent) == {"gone": "not installed: pip install gone"}
+    assert dict(result.wrong) == {"fails": "KeyError: 'no such way'"}
+    assert [verdict.is_met for verdict in result.verdicts()] == [True, False]
+    took = result.took["rs.stream"][0]
+    assert 0 < took.before <= took.peak < 1 << 30, "memory of that process, in bytes"
+    assert len(said) == steps([part], 2)
+    lines = table(report(), [result]).splitlines()
+    assert "WRONG: fails, part: KeyError: 'no such way'" in lines
+    assert "absent: gone: not installed: pip install gone" in lines
+
+
+def test_without_room_for_its_files_a_part_is_skipped(monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=70_000))
+    said = []
+    (result,) = scale.run([Part("part", VOLUME, (Way("one call", "one call"),), ())], {}, 1, said.append)
+    assert result.skipped.startswith("it takes 0.0 GB of files, and ")
+    assert "nothing was measured: it takes 0.0 GB" in table(report(), [result])
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_small_run_draws_its_growth(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    chart, file = tmp_path / "growth.svg", tmp_path / "growth.json"
+    arguments = ["-k", "scale", "--small", "--repeat", "1", "--growth", str(chart), "--json", str(file)]
+    assert main(["bench", *arguments]) == 0
+    out = capsys.readouterr().out
+    assert "small sizes" in out
+    assert "pyramid" not in out, "growth alone is drawn"
+    (part,) = json.loads(file.read_text())["parts"]
+    assert [way["lines"] for way in part["ways"].values()] == [8192, 16384, 32768]
+    assert all(goal["met"] for goal in part["goals"] if goal["measure"] == "peak"), "whatever else runs"
+    assert {"time of a line", "most memory of the process", "4 MiB"} <= set(ET.parse(chart).getroot().itertext())
+
+
+def test_the_chart_has_both_goals():
+    pytest.importorskip("matplotlib")
+    time, memory = draw_streams(report(), grown(1.0, 2.0, 5.0)).axes
+    assert time.lines[0].get_ydata() == pytest.approx(np.array([1.0, 1.0, 1.25]) / 8192)
+    assert time.lines[1].get_ydata()[0] == pytest.approx(1.15 / 8192)
+    assert memory.lines[0].get_ydata() == pytest.approx([1e8, 1e8 + 1, 1e8 + 2])
+    assert memory.lines[1].get_ydata()[0] == (256 << 20) + 200e6
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_run_that_is_broken_off_shows_what_it_has(monkeypatch, capsys, tmp_path):
+    def process(job, _):
+        if job.way == "stream in memory":
+            raise KeyboardInterrupt
+        return {"seconds": 1.0, "before": 1, "peak": 2, "wrong": ""}
+
+    monkeypatch.setattr(scale, "_run_job", process)
+    monkeypatch.setattr(Source, "write", lambda _, path: path.write_bytes(b""))
+    file = tmp_path / "part.json"
+    assert main(["bench", "-k", "scale", "--small", "--peers", "none", "--json", str(file)]) == 130
+    assert capsys.readouterr().out.endswith("broken off: interrupted\n")
+    made = json.loads(file.read_text())
+    assert (made["broken_off"], len(made["parts"])) == ("interrupted", 2)
+
+
+@pytest.mark.parametrize("added", [0, 2, 9])
+def test_a_pyramid_of_other_elements_is_wrong(tmp_path, added):
+    zarr = judge("zarr", "3")
+    pytest.importorskip("skimage")
+    source = tmp_path / "source"
+    astronaut(source, 2, 512, 128)
+    elements = zarr.open_array(source, mode="r")[:]
+    last = elements.reshape(2, 64, 8, 64, 8).mean((2, 4)).round()
+    last += np.where(last < 128, added, -added)
+    (tmp_path / "pyramid").mkdir()
+    zarr.create_array(tmp_path / "pyramid" / "3", data=last.astype(np.uint8))
+    job = Job("pyvips", str(source), str(tmp_path / "pyramid"))
+    assert wrong(job).startswith("its last level differs by ") == (added == 9)
+    assert bool(wrong(job)) == (added == 9)
+    assert wrong(replace(job, source=job.destination + "/3")).startswith("its last level has sizes [2, 64, 64], not")
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_small_pyramids_and_tasks(capsys):
+    judge("zarr", "3")
+    judge("distributed")
+    pytest.importorskip("skimage")
+    peers = ("dask-coarsen", "pyvips", "tensorstore")  # the others are WebAssembly, or take long to import
+    arguments = ["bench", "--small", "--repeat", "1", "--peers", ",".join(peers), "-k"]
+    assert main([*arguments, "scale: pyramid"]) == 0, "who is here computes the same"
+    out = capsys.readouterr().out
+    for way in parts(peers=peers)[0].ways:
+        assert f"  {way.name} " in out or f"absent: {way.name}: not installed: pip install {way.extra}" in out
+    assert "restride: " in out
+    assert main([*arguments, "scale: rs.dask"]) == 0
+    out = capsys.readouterr().out
+    assert "rs.dask: " in out
+    assert "two workers, a core each: " in out or "absent: two workers, a core each: " in out
+
+
+def test_pictures_show_what_chunks_do():
+    pytest.importorskip("matplotlib")
+    from scale_pictures import CHUNK, FACTOR, enlarged, plan, reads
+
+    photo = np.random.default_rng(0).integers(0, 256, (2 * CHUNK, 2 * CHUNK, 3)).astype(np.uint8)
+    whole, alone, streamed = enlarged(photo)
+    assert np.array_equal(streamed, whole)
+    differs = (alone != whole)[0].any(axis=-1)
+    assert differs[CHUNK * FACTOR], "at the seam"
+    assert not differs[:FACTOR].any(), "not at the edge"
+    for memory, most in ((300_000, 6), (4_000_000, 1)):
+        times = reads(memory)
+        assert times.max() == most
+        assert times.sum() == plan(memory)[1].reads

@@ -1,0 +1,194 @@
+"""Drivers that fail: the double of the loader itself, the faults that were mended, and a sample of all of them."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.devices import open_device
+from support.sampled import SEED
+
+import restride as rs
+from restride.runtime import RUNTIMES, choose, instance, list_devices
+from restride.runtime.loader import result_name
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reliability"))
+import injection
+import vulkan_double
+from scenarios import FAMILIES, SCENARIOS
+
+
+@pytest.fixture(scope="module")
+def worker():
+    worker = injection.Worker()
+    yield worker
+    worker.stop()
+
+
+@pytest.fixture
+def double(monkeypatch):
+    with vulkan_double.VulkanDouble() as double:
+        monkeypatch.setattr(instance, "_instance", None)  # the process's own, which other tests' devices are of
+        yield double
+        instance.instance().destroy()
+        monkeypatch.undo()
+
+
+def reordered(device, values=6):
+    return rs.reorder(rs.asarray(np.arange(values, dtype=np.float32), device=device)[::-1], "A->A")
+
+
+def injected(worker, scenario, function, fault):
+    """What became of ``fault`` at the last call of ``function`` in a scenario that it fits."""
+    calls = worker.run(injection.Injection(scenario, 0, "none", "")).calls
+    for position in [place + 1 for place, name in enumerate(calls) if name == function][::-1]:
+        outcome = worker.run(injection.Injection(scenario, position, function, fault))
+        if outcome.fired:
+            return outcome
+    raise AssertionError(f"{scenario} has no call of {function} that {fault} fits")
+
+
+def test_the_codes_have_their_names_in_errors(double):
+    import vulkan
+
+    for code in {code for codes in vulkan_double.RESULTS.values() for code in codes if code.startswith("VK_ERROR_")}:
+        assert double.code_of(code) < 0
+        assert result_name(double.code_of(code)) == code
+    for name in vulkan_double.RESULTS:
+        assert vulkan.ffi.typeof(f"PFN_{name}").result == vulkan.ffi.typeof("VkResult")
+
+
+def test_every_function_that_can_fail_is_in_the_table(double):
+    import vulkan
+
+    with rs.Device(runtime="vulkan") as device:
+        FAMILIES["batch"](device).run()
+    can_fail = vulkan.ffi.typeof("VkResult")
+    called = {name for name in double.calls if vulkan.ffi.typeof(f"PFN_{name}").result == can_fail}
+    assert called <= set(vulkan_double.RESULTS)
+    assert {"vkCreateBuffer", "vkQueueSubmit", "vkAllocateDescriptorSets"} <= called
+
+
+def test_the_double_counts_and_fails_the_call_it_is_told_to(double):
+    with rs.Device(runtime="vulkan") as device:
+        reordered(device).numpy()
+        double.arm(4, "VK_ERROR_MEMORY_MAP_FAILED")
+        with pytest.raises(rs.DeviceError, match="vkMapMemory failed with VK_ERROR_MEMORY_MAP_FAILED"):
+            device.runtime.allocate(1 << 20)
+        names = ["vkCreateBuffer", "vkGetBufferMemoryRequirements", "vkAllocateMemory", "vkMapMemory"]
+        assert double.calls[:4] == names
+        double.disarm()
+        alive = double.leaked()
+        assert (alive["Device"], alive["Pipeline"], alive["Fence"]) == (1, 1, 1)
+    assert not double.leaked()
+    assert not double.misuses
+
+
+def test_the_double_sees_what_is_destroyed_too_soon_or_never(double, monkeypatch):
+    double.lazy = True
+    device = rs.Device(runtime="vulkan")
+    session = device.runtime._session
+    session.device.create("Fence")  # and never destroyed
+    result = reordered(device)
+    # A wait that the double does not see, or the driver might crash.
+    monkeypatch.setattr(session.queue, "drain", lambda _: not double._real.vkDeviceWaitIdle(session.device.handle))
+    device.close()
+    assert double.misuses[0] == "destroys a fence that the device may still signal"
+    assert double.leaked() == {"Fence": 1}
+    del result
+
+
+def test_a_device_without_memory_is_refused_and_others_are_chosen(worker):
+    outcome = injected(worker, "open", "vkGetPhysicalDeviceMemoryProperties", "none")
+    assert (outcome.error, outcome.violations) == ("UnsupportedError", [])
+    present = list_devices()[0]
+    empty = replace(present, index=present.index + 1, kind="discrete", heap_bytes=0, name="Null hardware")
+    assert choose([empty, present]) is present
+    assert choose([empty, present], "null") is empty, "a device that is asked for is never another"
+
+
+def test_a_lost_device_is_idle_before_it_is_destroyed(double):
+    double.lazy = True
+    device = rs.Device(runtime="vulkan")
+    results = [reordered(device, 5 + number) for number in range(3)]
+    double.arm(1, vulkan_double.LOST)  # vkGetFenceStatus, with three submissions that nobody waited for
+    with pytest.raises(rs.DeviceLost):
+        device.wait()
+    double.arm()
+    device.close()
+    assert double.calls[0] == "vkGetDeviceProcAddr"
+    assert double.calls[1] == "vkDeviceWaitIdle"
+    assert not double.misuses
+    assert not double.leaked()
+    del results
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_batch_on_a_closed_device_is_refused(runtime):
+    device = open_device(runtime)
+    device.close()
+    with pytest.raises(rs.DeviceLost, match="was closed; make a new Device"), device.batch():
+        pass
+
+
+@pytest.mark.parametrize(
+    ("scenario", "function", "fault", "errors"),
+    [
+        ("open", "vkEnumerateDeviceExtensionProperties", "endless", {"DeviceError"}),
+        ("open", "vkEnumeratePhysicalDevices", "VK_INCOMPLETE for ever", {"DeviceNotFound"}),
+        ("open", "vkCreateDevice", "null", {"DeviceError"}),
+        ("open", "vkGetDeviceQueue", "null", {"DeviceError"}),
+        ("upload and download", "vkMapMemory", "null", {"DeviceError"}),
+        ("reorder", "vkCreateComputePipelines", "null", {"DeviceError"}),
+        ("reorder", "vkAllocateDescriptorSets", "VK_ERROR_FRAGMENTED_POOL", {"DeviceError"}),
+        ("reorder of a run into padding", "vkQueueSubmit", "VK_ERROR_UNKNOWN", {"DeviceError"}),
+        ("timed", "vkWaitForFences", "VK_ERROR_OUT_OF_HOST_MEMORY", {"OutOfDeviceMemory"}),
+        ("close with work in flight", "vkWaitForFences", "VK_ERROR_OUT_OF_HOST_MEMORY", {""}),
+        ("close and store the pipeline cache", "vkGetPipelineCacheData", "endless", {""}),
+    ],
+)
+def test_what_was_mended(worker, scenario, function, fault, errors):
+    outcome = injected(worker, scenario, function, fault)
+    assert outcome.violations == []
+    assert outcome.error in errors
+
+
+def test_kompute_readies_all_kernels_before_it_runs_the_first(worker):
+    open_device("kompute").close()
+    outcome = injected(worker, "kompute: reorder to tiles", "algorithm", "RuntimeError")
+    assert (outcome.error, outcome.violations) == ("DeviceError", [])
+
+
+@pytest.mark.parametrize(("ends", "seconds", "what"), [("os.abort()", 10, "crash"), ("time.sleep(60)", 0.3, "hang")])
+def test_a_worker_that_crashes_or_is_silent_is_a_violation(monkeypatch, ends, seconds, what):
+    worker = injection.Worker()
+
+    def start():
+        if worker._process is None:
+            command = [sys.executable, "-c", f"import os, time; input(); {ends}"]
+            worker._process = subprocess.Popen(command, **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE))
+
+    monkeypatch.setattr(worker, "start", start)
+    monkeypatch.setattr(injection, "HANG_SECONDS", seconds)
+    outcome = worker.run(injection.Injection("open", 1, "vkCreateInstance", "null"))
+    assert [violation.split(":")[0] for violation in outcome.violations] == [what]
+
+
+def test_a_sample_of_all_faults():
+    tally = injection.inject_all(sample=30, seed=SEED)
+    assert tally.violations == []
+    assert tally.injections >= 15
+    assert len(SCENARIOS) >= 40
+
+
+@pytest.mark.parametrize("scenario", ["batch", "batch, lazy"])
+@pytest.mark.parametrize("function", ["vkEndCommandBuffer", "vkQueueSubmit"])
+def test_a_batch_that_cannot_be_handed_over_is_an_error_and_not_tried_in_part(worker, scenario, function):
+    """At 16 dispatches, in the middle: there is room to give back then, but 15 operations are lost."""
+    calls = worker.run(injection.Injection(scenario, 0, "none", "")).calls
+    positions = [place + 1 for place, name in enumerate(calls) if name == function]
+    for position in positions:
+        outcome = worker.run(injection.Injection(scenario, position, function, "VK_ERROR_OUT_OF_DEVICE_MEMORY"))
+        assert not outcome.violations, (position, outcome)

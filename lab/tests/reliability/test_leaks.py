@@ -1,0 +1,59 @@
+"""Nothing grows: the small form of lab/reliability/leaks.py, and what a dropped device or bins of a pool leave."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.devices import open_device
+
+import restride as rs
+from restride.runtime.interface import RuntimeName
+from restride.runtime.vulkan.runtime import VulkanRuntime
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "lab" / "reliability"))
+import leaks  # noqa: E402  tools/ is no package
+
+BOTH = pytest.mark.parametrize("runtime", ["vulkan", "kompute"])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@BOTH
+def test_mixed_operations_and_devices_add_nothing(runtime: RuntimeName) -> None:
+    open_device(runtime).close()  # a skip where there is none
+    figures = list(leaks.figures_of(runtime, small=True, seed=1))
+    assert len(figures) == 7
+    assert [figure for figure in figures if not figure.met] == []
+
+
+@BOTH
+def test_a_device_that_is_dropped_goes_at_once(runtime: RuntimeName) -> None:
+    """Not with the next full collection, which a program of large arrays may not see for a long time."""
+    device = open_device(runtime)
+    x = rs.asarray(np.ones((40, 30), np.float32), device=device)
+    rs.resample(x, (7, 8), antialias=True).numpy()
+    inner = device.runtime._session if isinstance(device.runtime, VulkanRuntime) else device.runtime._pool
+    left = weakref.ref(inner)
+    gc.collect()
+    gc.disable()
+    try:
+        del device, x, inner
+        assert left() is None
+    finally:
+        gc.enable()
+
+
+def test_sizes_that_nobody_asks_for_again_leave_nothing_in_a_pool() -> None:
+    with open_device("vulkan") as device:
+        for step in range(1, 60):
+            rs.empty(f"u8[{step * 4000}]", device)
+            rs.empty(f"u8[{step * 400_000}]", device)
+        pool = device.runtime._session.blocks.pool
+        device.trim()
+        assert pool._idle == {}
+        assert device.counters().bytes_allocated == 0

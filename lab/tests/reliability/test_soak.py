@@ -1,0 +1,63 @@
+"""The soak of make reliability for seconds: its cases repeat, and it notices what is wrong and what grows."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+import restride as rs
+from restride_conformance import Case, Outcome, Verdict
+from restride_conformance.case import OPERATIONS
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reliability"))
+import soak
+
+
+def test_cases_are_the_same_for_a_seed_and_can_be_repeated_from_their_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = list(islice(soak.drawn_cases(3, "smoke"), 40))
+    assert drawn == list(islice(soak.drawn_cases(3, "smoke"), 40))
+    assert drawn == [Case.parse(str(case)) for case in drawn]
+    assert drawn != list(islice(soak.drawn_cases(4, "smoke"), 40))
+    monkeypatch.setattr(soak, "_STRETCH", 10)
+    assert {case.op for case in islice(soak.drawn_cases(4, "smoke"), 600)} == {*OPERATIONS}
+
+
+def test_a_few_seconds(device: rs.Device) -> None:
+    runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
+    figures = list(soak.figures(1 / 60, 1, (runtime,), "smoke"))
+    assert [(figure.goal, figure.met) for figure in figures] == [("0", True)]
+
+
+def test_what_is_wrong_is_shown_with_the_command_that_repeats_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], device: rs.Device
+) -> None:
+    runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
+    noted = []
+
+    def fails(case: Case, _device: rs.Device) -> Outcome:
+        noted.append((soak.RUNNING / f"soak-{os.getpid()}.txt").read_text(encoding="utf-8"))
+        return Outcome(case, Verdict.FAILED, "1 of 9 elements")
+
+    monkeypatch.setattr(soak, "RUNNING", tmp_path)
+    monkeypatch.setattr(soak, "run_case", fails)
+    soaked = soak.soak(runtime, 0.0, 5, "smoke")
+    (case,) = islice(soak.drawn_cases(5, "smoke"), 1)
+    assert (soaked.operations, len(soaked.wrong)) == (1, 1)
+    shown = capsys.readouterr().err
+    assert "WRONG, operation 1 of seed 5: 1 of 9 elements" in shown
+    command = shlex.split(shown.partition("\nagain: ")[2].partition("\n")[0])
+    assert command == ["restride", "test", "--repro", str(case), "--runtime", runtime]
+    assert noted == [f"{case}\n"]
+    assert not [*tmp_path.iterdir()], "nothing is left of a soak that ended"
+
+
+def test_growth_is_that_of_the_later_half() -> None:
+    soaked = soak.Soaked("vulkan", operations=4000)
+    soaked.samples = [(n, (500 << 20) + max(2000 - n, 0) * 9999 + n * 2048, 0, 0) for n in range(0, 4001, 100)]
+    assert soaked.growth(1) == pytest.approx(2000)
+    assert soaked.growth(2) == pytest.approx(0)

@@ -1,0 +1,65 @@
+"""Reports of `restride bench` with made-up times."""
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from restride_bench.report import Report
+from restride_measure.run import Result
+from restride_measure.workloads import Goal, Move, Rival, Workload, growth, result_bytes
+
+COPY = Workload("copy f32 1000", "copies", "f32[1000]", Move((0,)), (Goal("numpy", 2.0),))
+TURN = Workload(
+    "transpose f32 10x20",
+    "turns",
+    "f32[10,20]",
+    Move((1, 0)),
+    (Goal("own copy", 1.5), Goal(seconds=400e-6), Goal("pillow")),
+    (Rival("own copy", "f32[200]", Move((0,))),),
+)
+DEVICE = {"name": "A device", "driver": "drv", "driver_version": "1.2", "limits": {"max_buffer_range": 1 << 27}}
+
+
+def report(**changes):
+    """Two workloads, one peer that is there and one that is not."""
+    copied = {"restride": (2e-3, 1e-3, 3e-3), "copy": (1e-3,) * 3, "numpy": (4e-3, 0.5e-3, 0.4e-3)}
+    turned = {"restride": (300e-6,), "copy": (30e-6,), "own copy": (200e-6,)}
+    return replace(
+        Report(
+            started=datetime(2026, 1, 2, tzinfo=UTC),
+            command="restride bench",
+            device={"name": "A device", "driver": "drv", "driver_version": "1.2"},
+            runtime="vulkan",
+            platform="somewhere",
+            cpu="A processor, 2 cores",
+            versions={"restride": "0.1"},
+            warnings=("too busy",),
+            measures=("resident", "kernel"),
+            notes=(),
+            repeat=3,
+            is_small=False,
+            peers={"numpy": "2.0"},
+            absent={"torch": "not installed: pip install torch"},
+            results=(
+                Result(COPY, {"resident": copied, "kernel": {"restride": (1e-3,), "copy": (0.5e-3,)}}),
+                Result(TURN, {"resident": turned, "kernel": {}}),
+            ),
+            memory_beside=2048,
+        ),
+        **changes,
+    )
+
+
+def cells(line):
+    return re.split(r"  +", line.strip())
+
+
+def made_up(groups):
+    """A call of a byte takes a nanosecond, the device's own copy half of that; each beside a slower round."""
+    results = []
+    for workload in growth():
+        if workload.group in groups:
+            seconds = 1e-9 * result_bytes(workload)
+            columns = {"restride": (3 * seconds, seconds), "copy": (seconds, seconds / 2)}
+            results.append(Result(workload, {"resident": columns}))
+    return replace(report(), device=DEVICE, results=tuple(results))

@@ -1,0 +1,437 @@
+"""Files of the command line: what .npy, images and raw buffers hold, and hostile ones."""
+
+import errno
+import os
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import restride as rs
+from restride.cli import main
+from restride.cli.files import named_errors, read_array, read_bounded, write_array, write_whole
+from restride.cli.process import UsageError, line_for
+from restride.dtypes import DTYPES
+from restride.runtime.vulkan.runtime import VulkanRuntime
+
+Image = pytest.importorskip("PIL.Image")
+
+
+def npy_bytes(header, data=b"", version=1, length=None):
+    """A .npy file by hand; ``length`` is what it claims of its header."""
+    text = header.encode()
+    width = 2 if version == 1 else 4
+    claimed = (len(text) if length is None else length).to_bytes(width, "little")
+    return b"\x93NUMPY" + bytes([version, 0]) + claimed + text + data
+
+
+def header(descr="'<f4'", shape="(2,)", fortran_order="False"):
+    return f"{{'descr': {descr}, 'fortran_order': {fortran_order}, 'shape': {shape}, }}"
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_npy_keeps_every_bit_of_every_type(name, tmp_path):
+    dtype = DTYPES[name].dtype
+    raw = np.random.default_rng(5).integers(0, 2 if name == "pred" else 256, (3, 4 * dtype.itemsize), np.uint8)
+    array = raw.view(dtype)
+    path = tmp_path / "x.npy"
+    write_array(path, array)
+    again = read_array(path, dtype=name).array
+    assert again.dtype == dtype
+    assert again.tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize("name", ["bf16", "f8e4m3fn", "f8e5m2"])
+def test_npy_that_numpy_saved_raw_needs_its_type(name, tmp_path):
+    path = tmp_path / "x.npy"
+    array = np.arange(6).astype(DTYPES[name].dtype)
+    np.save(path, array)
+    with pytest.raises(UsageError, match=rf"raw elements of {array.itemsize} bytes.*{name}.*--dtype"):
+        read_array(path)
+    assert read_array(path, dtype=name).array.tolist() == array.tolist()
+
+
+def test_npy_in_fortran_order_and_without_elements(tmp_path):
+    path = tmp_path / "x.npy"
+    for array in (np.asfortranarray(np.arange(24.0).reshape(2, 3, 4)), np.zeros((0, 3)), np.array(7, np.int16)):
+        np.save(path, array)
+        assert np.array_equal(read_array(path).array, array)
+        assert read_array(path).array.shape == array.shape
+
+
+@pytest.mark.parametrize("descr", [">u1", ">i2", ">f2", ">u4", ">f4", ">f8", "<i8", ">i8"])
+def test_npy_of_either_byte_order(descr, tmp_path):
+    path = tmp_path / "x.npy"
+    array = np.arange(-3, 21).astype(descr).reshape(2, 3, 4)
+    for x in (array, np.asfortranarray(array), array[:0]):
+        np.save(path, x)
+        again = read_array(path).array
+        assert again.dtype.isnative
+        assert np.array_equal(again, x)
+    np.save(path, np.array([1, 0x3F80], ">u2"))
+    assert read_array(path, dtype="bf16").array.view(np.uint16).tolist() == [1, 0x3F80]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a .npy file.*EOF: reading magic string"),
+        (b"PK\x03\x04 a zip archive", "not a .npy file.*magic string is not correct"),
+        (npy_bytes(header(), version=9), r"version 9\.0"),
+        (npy_bytes(header(), b"\0" * 7), r"truncated.*8 bytes, and 7 follow"),
+        (npy_bytes(header(), length=2000), "EOF: reading array header, expected 2000 bytes"),
+        (npy_bytes(header(), version=2, length=0xFFFFFFF0), "header, expected 4294967280 bytes"),
+        (npy_bytes(header(shape="(4611686018427387904, 4)")), "truncated"),
+        (npy_bytes(header(shape=f"({10**30},)")), "truncated"),
+        (npy_bytes(header(shape=f"(0, {10**30})")), "sizes"),
+        (npy_bytes(header(shape="(-1,)"), b"\0" * 8), "shape is"),
+        (npy_bytes(header(shape="(2.5,)"), b"\0" * 8), r"shape is not valid: \(2\.5,\)"),
+        (npy_bytes(header(shape="(True,)"), b"\0" * 8), "shape is"),
+        (npy_bytes(header(shape="[2]"), b"\0" * 8), r"shape is not valid: \[2\]"),
+        (npy_bytes(header(fortran_order="1"), b"\0" * 8), "fortran_order is not a valid bool: 1"),
+        (npy_bytes(header(descr="'spam'"), b"\0" * 8), "descr is not a valid dtype descriptor: 'spam'"),
+        (npy_bytes(header(descr="5"), b"\0" * 8), "descr is not a valid dtype descriptor: 5"),
+        (npy_bytes(header(descr="[('a', '<f4')]"), b"\0" * 8), "named fields"),
+        (npy_bytes(header(descr="'|O'"), b"\x80\x04N." * 4), "pickled Python objects"),
+        (npy_bytes(header(descr="'<c8'"), b"\0" * 16), "unknown element type 'complex64'"),
+        (npy_bytes(header(descr="'<U3'"), b"\0" * 24), "unknown element type"),
+        (npy_bytes(header(descr="'>c8'"), b"\0" * 16), "unknown element type 'complex64'"),
+        (npy_bytes(header(descr="'>f4'"), b"\0" * 7), "truncated"),
+        (npy_bytes(header(descr="'|V3'"), b"\0" * 6), "raw elements of 3 bytes"),
+        (npy_bytes("__import__('os').abort()"), "header is damaged: malformed node"),
+        (npy_bytes("(" * 5000), "header is damaged"),
+        (npy_bytes(header(descr="',U1'")), "header is damaged"),
+        (npy_bytes(header(descr="'\u2200'")), "header is damaged"),
+        (npy_bytes(header(descr="'\u2200'"), version=3), "header is damaged"),
+        (npy_bytes(header(shape="(2L,)"), b"\0" * 8), "header is damaged: Reading .* created on Python 2"),
+        (npy_bytes(header() + " " * 12_000, b"\0" * 8), r"header, expected 120\d\d bytes"),
+        (npy_bytes("{'descr': '<f4'}"), "does not contain the correct keys"),
+        (npy_bytes("[1, 2]"), "not a dictionary"),
+    ],
+)
+def test_hostile_npy_is_refused(content, message, tmp_path):
+    path = tmp_path / "x.npy"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=message) as caught:
+        read_array(path)
+    assert str(path) in str(caught.value)
+
+
+def test_pickled_array_is_refused_and_not_run(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.array([{"a": 1}, None], dtype=object), allow_pickle=True)
+    with pytest.raises(UsageError, match="never loaded"):
+        read_array(path)
+
+
+def test_dtype_of_another_width_is_refused(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.zeros(4, np.float32))
+    with pytest.raises(UsageError, match=r"--dtype bf16 has 2 bytes an element, those of .* have 4"):
+        read_array(path, dtype="bf16")
+
+
+@pytest.mark.parametrize("sizes", [(5, 7), (5, 7, 1), (5, 7, 2), (5, 7, 3), (5, 7, 4)])
+def test_png_keeps_every_pixel(sizes, tmp_path):
+    pixels = np.random.default_rng(1).integers(0, 256, sizes, np.uint8)
+    path = tmp_path / "x.png"
+    write_array(path, pixels)
+    assert np.array_equal(read_array(path).array, pixels.squeeze(2) if sizes[2:] == (1,) else pixels)
+    assert read_array(path).is_image
+
+
+def test_png_of_16_bits(tmp_path):
+    pixels = np.arange(35, dtype=np.uint16).reshape(5, 7) * 1800
+    write_array(tmp_path / "x.png", pixels)
+    assert np.array_equal(read_array(tmp_path / "x.png").array, pixels)
+    write_array(tmp_path / "x.png", pixels[:, :, np.newaxis])
+    assert np.array_equal(read_array(tmp_path / "x.png").array, pixels)
+
+
+def test_an_image_of_another_format_is_refused_whatever_its_name(tmp_path):
+    Image.new("I", (8, 4)).save(tmp_path / "x.tiff")
+    (tmp_path / "x.tiff").rename(tmp_path / "x.png")
+    with pytest.raises(UsageError, match="cannot identify"):
+        read_array(tmp_path / "x.png")
+
+
+def test_jpeg_is_close_and_turned_as_the_camera_was_held(tmp_path):
+    pixels = np.zeros((16, 32, 3), np.uint8)
+    pixels[:, 16:] = 255
+    write_array(tmp_path / "x.jpg", pixels)
+    assert np.abs(read_array(tmp_path / "x.jpg").array.astype(int) - pixels).max() < 16
+    exif = Image.Exif()
+    exif[0x0112] = 6  # orientation: turn by 90 degrees clockwise
+    Image.fromarray(pixels).save(tmp_path / "turned.jpg", exif=exif)
+    assert read_array(tmp_path / "turned.jpg").array.shape == (32, 16, 3)
+
+
+@pytest.mark.parametrize("mode", ["1", "P", "CMYK", "LA", "RGBA"])
+def test_other_pixels_become_u8(mode, tmp_path):
+    path = tmp_path / ("x.jpg" if mode == "CMYK" else "x.png")
+    Image.new("RGB", (8, 4), (255, 0, 0)).convert(mode).save(path)
+    array = read_array(path).array
+    assert array.dtype == np.uint8
+    assert array.shape[:2] == (4, 8)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x89PNG\r\n\x1a\n", b"not an image", b"\x89PNG\r\n\x1a\n" + b"\xff" * 64])
+def test_damaged_image_is_refused(content, tmp_path):
+    path = tmp_path / "x.png"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=r"cannot read .*x\.png"):
+        read_array(path)
+
+
+def test_truncated_image_is_refused(tmp_path):
+    path = tmp_path / "x.png"
+    write_array(path, np.random.default_rng(1).integers(0, 256, (50, 50, 3), np.uint8))
+    path.write_bytes(path.read_bytes()[:-3000])
+    with pytest.raises(UsageError, match=r"cannot read .*x\.png"):
+        read_array(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "message"),
+    [
+        ("x.png", np.zeros((4, 4, 3), np.float32), "u8 elements, or u16 of 1 or 2 channels, not f32"),
+        ("x.png", np.zeros((3, 4, 5), np.uint8), r"channels, not \[3, 4, 5\]"),
+        ("x.png", np.zeros((0, 4), np.uint8), r"not \[0, 4\]"),
+        ("x.png", np.zeros(4, np.uint8), r"not \[4\]"),
+        ("x.jpg", np.zeros((4, 4, 4), np.uint8), "1 or 3 channels"),
+        ("x.jpg", np.zeros((4, 4), np.uint16), r"u8 elements, not u16 of sizes \[4, 4\]"),
+        (
+            "x.png",
+            np.zeros((4, 4, 3), np.uint16),
+            r"u8 elements, or u16 of 1 or 2 channels, not u16 of sizes \[4, 4, 3\]",
+        ),
+        ("x.png", np.zeros((4,), np.uint16), r"not \[4\]"),
+        ("x.jpg", np.zeros((1, 65501), np.uint8), "at most 65500 pixels a side"),
+        ("x.gif", np.zeros((4, 4), np.uint8), r"must end in \.npy, \.png"),
+    ],
+)
+def test_what_a_file_cannot_hold_is_refused(name, array, message, tmp_path):
+    with pytest.raises(UsageError, match=message):
+        write_array(tmp_path / name, array)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path):
+    path = tmp_path / "x.npy"
+    path.write_bytes(b"before")
+
+    def fail(file):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(UsageError, match=r"cannot write .*x\.npy: No space left"):
+        write_whole(path, fail)
+    assert path.read_bytes() == b"before"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x.npy"]
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(UsageError, match="no such file"):
+        read_array(tmp_path / "none.npy")
+    (tmp_path / "folder.npy").mkdir()
+    with pytest.raises(UsageError, match="not a file"):
+        read_array(tmp_path / "folder.npy")
+    with pytest.raises(UsageError, match="No such file or directory"):
+        write_array(tmp_path / "none" / "x.npy", np.zeros(3))
+
+
+CHANNELS_20 = "f32[2,20,3,5]:nChw16c"
+TILED = "bf16[9,200]{1,0:T(8,128)(2,1)}"
+PADDED = "s16[3,5]{0,1:T(2,2)pad(4,8)=-7}"
+STRIDED = "u8[3,5]{strides=(8,1),offset=2}"
+VIEW = "f32[2,3]{at=(1+2a,3-b),in=[4,4]{1,0:T(2,2)}}"
+
+
+@pytest.fixture
+def restride(tmp_path, monkeypatch, capsys):
+    """One command in ``tmp_path``: exit code, stdout and stderr, without the line of how long it took."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        code = main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, [line for line in printed.err.splitlines() if " ms on " not in line]
+
+    return run
+
+
+def elements_of(text):
+    """Every element of ``text`` another one, as far as its type goes, and none of them 0."""
+    desc = rs.TensorDesc.parse(text)
+    return (1 + np.arange(desc.numel) % 120).astype(desc.dtype.dtype).reshape(desc.sizes)
+
+
+@pytest.mark.parametrize("text", [CHANNELS_20, TILED, PADDED, STRIDED, VIEW, "f32[2,3]{0,1}", "f32[]", "f32[0,3]{0,1}"])
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_bin_file_holds_the_buffer_and_gives_it_back(text, tmp_path, restride):
+    array, desc = elements_of(text), rs.TensorDesc.parse(text)
+    write_array(tmp_path / "x.npy", array)
+    typed = ("--dtype", desc.dtype) if desc.dtype.name == "bf16" else ()
+    code, out, err = restride("reorder", "x.npy", "x.bin", "--layout", text, "--check", *typed)
+    assert (code, err) == (0, [])
+    assert out.splitlines()[-1] == f"x.bin: {text}, {desc.nbytes} bytes"
+    # By offset_of, one element after the other: neither the plan nor the reference.
+    image = np.zeros(desc.extent, desc.dtype.dtype)
+    if text == PADDED:
+        for index in np.ndindex(4, 8):
+            image[rs.TensorDesc.parse("s16[4,8]{0,1:T(2,2)}").offset_of(index)] = -7
+    for index in np.ndindex(*desc.sizes):
+        image[desc.offset_of(index)] = array[index]
+    assert (tmp_path / "x.bin").read_bytes() == image.tobytes()
+
+    code, out, err = restride("reorder", "x.bin", "y.npy", "--desc", text, "--layout", "any", "--check")
+    assert (code, err) == (0, [])
+    assert out.splitlines()[-1].endswith(f" from {text}")
+    again = read_array(tmp_path / "y.npy", str(desc.dtype)).array
+    assert again.shape == array.shape
+    assert again.tobytes() == array.tobytes()
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_tag_gives_a_bin_file_the_descriptor_that_reads_it(tmp_path, restride):
+    write_array(tmp_path / "x.npy", elements_of(CHANNELS_20))
+    out = restride("reorder", "x.npy", "x.bin", "--layout", "nChw16c", "--check")[1]
+    assert out.splitlines()[-1] == f"x.bin: {CHANNELS_20}, {2 * 32 * 3 * 5 * 4} bytes"
+    out = restride("reorder", "x.bin", "x.bin", "--desc", CHANNELS_20, "--layout", "NCHW->NHWC", "--check")[1]
+    assert out.splitlines()[-1] == "x.bin: f32[2,3,5,20]{3,2,1,0}, 2400 bytes"
+    assert (tmp_path / "x.bin").read_bytes() == elements_of(CHANNELS_20).transpose(0, 2, 3, 1).tobytes()
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_what_lies_between_strides_is_zero_whatever_memory_held(tmp_path, restride, monkeypatch):
+    allocate = VulkanRuntime.allocate
+
+    def used_before(runtime, nbytes, shareable=False):
+        memory = allocate(runtime, nbytes, shareable)
+        runtime.write(memory, 0, memoryview(bytes([0xA5]) * nbytes))
+        return memory
+
+    monkeypatch.setattr(VulkanRuntime, "allocate", used_before)
+    write_array(tmp_path / "x.npy", elements_of(STRIDED))
+    arguments = ("reorder", "x.npy", "x.bin", "--layout", STRIDED, "--runtime", "vulkan", "--check")
+    assert restride(*arguments)[0] == 0
+    assert (tmp_path / "x.bin").read_bytes().count(0xA5) == 0
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_slice_of_a_bin_file_is_packed(tmp_path, restride):
+    array = elements_of(CHANNELS_20)
+    (tmp_path / "x.bin").write_bytes(rs.reference.to_buffer(array, rs.TensorDesc.parse(CHANNELS_20)).tobytes())
+    for index in ("[1, 3:18:2, ::-1]", "[...]"):
+        expected = eval(f"array{index}")
+        desc = rs.TensorDesc("f32", expected.shape)
+        code, out, err = restride("slice", "x.bin", "y.bin", index, "--desc", CHANNELS_20, "--check")
+        assert (code, err) == (0, [])
+        assert out.splitlines()[-1] == f"y.bin: {desc}, {expected.nbytes} bytes"
+        assert (tmp_path / "y.bin").read_bytes() == expected.tobytes()
+        assert restride("slice", "x.bin", "y.npy", index, "--desc", CHANNELS_20, "--check")[0] == 0
+        assert np.array_equal(np.load(tmp_path / "y.npy"), expected)
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_only_files_in_logical_order_get_the_note(tmp_path, restride):
+    write_array(tmp_path / "x.npy", elements_of(CHANNELS_20))
+    assert "changes memory only" in restride("reorder", "x.npy", "y.npy", "--layout", "nChw16c")[2][0]
+    assert restride("reorder", "x.npy", "x.bin", "--layout", "nChw16c")[2] == []
+    assert restride("reorder", "x.bin", "y.npy", "--layout", "nchw", "--desc", CHANNELS_20)[2] == []
+
+
+@pytest.mark.parametrize(
+    ("offset", "report"),
+    [
+        ((1, 19, 2, 4), "check: largest difference 8 (allowed 0): FAILED, 1 of 600 elements are wrong"),
+        (None, "check of the padding: largest difference 2 (allowed 0): FAILED, 1 of 360 elements are wrong"),
+    ],
+)
+@pytest.mark.usefixtures("vulkan_device")
+def test_check_catches_one_wrong_element_and_one_of_the_padding(offset, report, tmp_path, restride, monkeypatch):
+    desc = rs.TensorDesc.parse(CHANNELS_20)
+    at = desc.extent - 1 if offset is None else desc.offset_of(offset)
+    assert (desc.index_of(at) is None) == (offset is None)
+    honest = rs.Tensor.buffer
+
+    def damaged(tensor):
+        data = honest(tensor)
+        line = data.view(np.float32)
+        line[at] = 2 if offset is None else line[at] + 8
+        return data
+
+    monkeypatch.setattr(rs.Tensor, "buffer", damaged)
+    write_array(tmp_path / "x.npy", elements_of(CHANNELS_20))
+    code, out, err = restride("reorder", "x.npy", "x.bin", "--layout", "nChw16c", "--check")
+    assert code == 1
+    assert sorted("FAILED" in line for line in out.splitlines()) == [False, True]
+    assert report in out
+    assert err == ["restride: x.bin is not written"]
+    assert not (tmp_path / "x.bin").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("slice", "x.bin", "y.npy", "[0]"), "x.bin holds bytes alone: say what they are, such as --desc"),
+        (("slice", "x.bin", "y.npy", "[0]", "--desc", "u8[6]"), "x.bin has 7 bytes; u8[6]{0} needs exactly 6"),
+        (("slice", "x.bin", "y.npy", "[0]", "--desc", "u8[2000,1000000]"), "x.bin has 7 bytes"),
+        (("slice", "x.bin", "y.npy", "[0]", "--desc", "u8[7"), "--desc 'u8[7': expected ',' or ']'"),
+        (("slice", "x.bin", "y.npy", "[0]", "--desc", "nChw16c"), "--desc 'nChw16c': expected an element type and"),
+        (
+            ("slice", "x.bin", "y.npy", "[0]", "--desc", "u8[7]", "--dtype", "s8"),
+            "--dtype says what the bytes of a .np",
+        ),
+        (("slice", "none.bin", "y.npy", "[0]", "--desc", "u8[7]"), "cannot read none.bin: no such file"),
+        (("slice", "x.npy", "y.npy", "[0]", "--desc", "u8[7]"), "--desc says what the bytes of a .bin file are; x.npy"),
+        (("slice", "x.png", "y.npy", "[0]", "--desc", "u8[7]"), "--desc says what the bytes of a .bin file are; x.png"),
+        (("slice", "x.bin", "y.png", "[:3]", "--desc", "u8[7]"), "not [3]: give y.npy as the output"),
+        (("slice", "x.bin", "none/y.bin", "[:3]", "--desc", "u8[7]"), "cannot write none/y.bin: no such folder"),
+        (("reorder", "x.bin", "y.bin", "--desc", "u8[7]"), "required: --layout"),
+        (("reorder", "x.bin", "y.bin", "--desc", "u8[7]", "--layout", "u8[7]{strides=(0)}"), "overlap"),
+        (("reorder", "x.bin", "y.bin", "--desc", "u8[7]", "--layout", "nChw16c"), "tag 'nChw16c' has 4 axes"),
+        (("reorder", "x.gif", "y.bin", "--layout", "any"), "must end in .npy, .png, .jpg, .jpeg, .bin"),
+    ],
+)
+@pytest.mark.usefixtures("vulkan_device")
+def test_bin_files_that_make_no_sense_are_refused(arguments, message, tmp_path, restride):
+    (tmp_path / "x.bin").write_bytes(bytes(7))
+    np.save(tmp_path / "x.npy", np.zeros(7, np.uint8))
+    code, out, err = restride(*arguments)
+    assert (code, out) == (2, "")
+    assert len(err) == 1
+    assert message in err[0]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["x.bin", "x.npy"]
+
+
+def test_a_bin_file_is_no_array(tmp_path):
+    for refused in (read_array, lambda path: write_array(path, np.zeros(3))):
+        with pytest.raises(
+            UsageError, match=r"x\.bin is a \.bin file of raw bytes, where an array or an image is needed"
+        ):
+            refused(tmp_path / "x.bin")
+
+
+def test_a_bounded_read_asks_for_no_memory_that_the_file_does_not_fill(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_bytes(b"12345678")
+    tracemalloc.start()
+    try:
+        assert read_bounded(path, 1 << 24) == b"12345678"
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 20
+    assert read_bounded(path, 8) == b"12345678"
+    for most in (7, 0):
+        with pytest.raises(UsageError, match=rf"x\.json has more than {most} bytes"):
+            read_bounded(path, most)
+
+
+def test_what_was_noted_about_an_error_of_the_system_is_said_with_the_file(tmp_path):
+    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    error.add_note("the same call continues the work")
+    with pytest.raises(UsageError) as caught, named_errors("write", tmp_path / "x.zarr"):
+        raise error
+    assert line_for(caught.value).endswith("x.zarr: No space left on device; the same call continues the work")

@@ -1,0 +1,276 @@
+"""Help: complete, as wide as the terminal, with examples that parse; and completion scripts that complete."""
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+from inspect import signature
+
+import numpy as np
+import pytest
+
+from restride.arithmetic import ROUNDINGS
+from restride.cli import command_modules, main, operations
+from restride.cli.options import element_type, given, number, part_of_axis
+from restride.cli.parser import SUMMARIES, missing_commands, parse
+from restride.weights import COORDINATES, POLICIES
+from restride.weights.like import LIBRARIES
+from restride_conformance.case import OPERATIONS
+
+
+def with_commands(parser):
+    """A parser, and those of its commands."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from with_commands(command)
+
+
+PARSERS = {parser.prog: parser for parser in with_commands(parse(command_modules(), ["devices"]).program)}
+HERE = {name: summary for name, summary in SUMMARIES.items() if name not in missing_commands()}
+"""The commands, without those of the laboratory where it is not installed."""
+WITH_EXAMPLES = [name for name in PARSERS if name.count(" ") < 2]
+
+
+@pytest.fixture
+def help_of(monkeypatch):
+    def text(name, columns):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        return PARSERS[name].format_help()
+
+    return text
+
+
+def examples(text):
+    """The words of each example of a help, without what a shell takes for itself."""
+    block = text[text.index("\nexamples:\n") :].split("\n\n")[0].replace("\\\n", " ")
+    lines = [line.strip() for line in block.splitlines() if line.startswith("  restride ")]
+    assert lines, text
+    return [shlex.split(re.split(r" > |(?<=\S) {3,}(?=[^- ])", line)[0]) for line in lines]
+
+
+def test_there_is_a_parser_for_every_command():
+    assert {f"restride {name}" for name in HERE} | {"restride", "restride report compare"} <= PARSERS.keys()
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("name", PARSERS)
+def test_help_fits_its_terminal_and_says_the_exit_codes(name, columns, help_of):
+    text = help_of(name, columns)
+    assert [line for line in text.splitlines() if len(line) >= columns] == []
+    assert text.startswith(f"usage: {name} [OPTIONS]")
+    assert "\nexit codes: 0 ok; 1 a check failed; 2 bad" in text
+    assert not re.search(r"\w-\n", text), "a word or an option is torn apart"
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_every_argument_is_explained(name):
+    for action in PARSERS[name]._actions:
+        assert action.help or isinstance(action, argparse._SubParsersAction), action
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_examples_are_the_same_in_every_width_and_parse(name, help_of):
+    narrow, wide = (examples(help_of(name, columns)) for columns in (50, 120))
+    assert narrow == wide
+    for words in wide:
+        assert words[0] == "restride"
+        assert parse(command_modules(), words[1:]).command == words[1]
+
+
+def test_an_example_that_is_too_long_goes_on_between_options(help_of):
+    assert "  # 0 to 255 becomes 0 to 1\n" in help_of("restride reorder", 80)
+    assert "--dst-scale 255 \\\n      --layout 'HWC->CHW'\n" in help_of("restride reorder", 80)
+    assert "--layout 'HWC->CHW'    0 to 255 becomes 0 to 1\n" in help_of("restride reorder", 120)
+
+
+def test_prose_is_filled_and_formulas_stay(help_of):
+    text = help_of("restride reorder", 80)
+    assert "\n    (src_scale * (IN - src_zero_point)) / dst_scale + dst_zero_point\n" in text
+
+
+NOT_OPTIONS = {
+    "x", "frame", "boxes", "out",  # files, and --box
+    "images", "source_sizes",  # of batches and parts, which no file is
+    "sum_scale", "group_sizes", "post_ops",  # no word of the command line says them yet
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", operations.COMMANDS, ids=lambda command: command.name)
+def test_every_argument_of_an_operation_is_an_option_with_its_words_and_default(command):
+    options = {action.dest: action for action in PARSERS[f"restride {command.name}"]._actions}
+    arguments = signature(command.function).parameters
+    assert arguments.keys() - options.keys() <= NOT_OPTIONS
+    for name in arguments.keys() & {name for rows in command.groups.values() for name in rows}:
+        assert options[name].default is None, "the function's own holds"
+        default = arguments[name].default
+        if isinstance(default, str | float) and not isinstance(default, bool):
+            assert f"(default: {default})" in options[name].help
+
+
+NOT_WORDS = {
+    "x", "frame", "layout", "dtype",  # the descriptors of the line
+    "source_sizes",  # of parts, which tests of windows make
+    "mean", "std",  # scales and zero points by another name
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", operations.COMMANDS, ids=lambda command: command.name)
+def test_every_argument_of_an_operation_is_a_word_of_case_lines(command):
+    words = OPERATIONS[{"crop": "crop_resize", "yuv": "yuv_to_rgb"}.get(command.name, command.name)].named
+    left_out = {"sizes"} if command.name == "crop" else {"output_sizes"}  # those of the destination
+    assert signature(command.function).parameters.keys() - words.keys() <= NOT_WORDS | left_out
+
+
+def options_of_arguments():
+    """A command line with an option for an argument alone, the argument, and its value."""
+    samples = {int: "3", number: "-1.5e2", element_type: "f16", part_of_axis: "1:", None: "text"}
+    files = {"restride preprocess": ["a.jpg", "-o", "b.npy"], "restride pyramid": ["a.npy", "b.zarr"]}
+    for program, parser in PARSERS.items():
+        names = parser.get_default("arguments") or []
+        for action in (action for action in parser._actions if action.dest in names):
+            needed = ["--sizes", "3", "3"] if program == "restride crop" and action.dest != "sizes" else []
+            word = list(action.choices)[-1] if action.choices else samples[action.type]
+            count = {None: 1, 0: 0}.get(action.nargs, 2)
+            values = [action.type(word) if action.type else word] * count
+            value = action.const if count == 0 else values[0] if action.nargs is None else values
+            value = [value] if type(action).__name__ == "_AppendAction" else value
+            words = [*program.split()[1:], *files.get(program, ["a.npy", "b.npy"]), *needed]
+            yield [*words, action.option_strings[0], *[word] * count], action.dest, value
+
+
+@pytest.mark.parametrize(("words", "name", "value"), list(options_of_arguments()))
+def test_an_option_is_the_argument_of_its_name_and_an_absent_one_is_none(words, name, value):
+    options = given(parse(command_modules(), words))
+    assert options.pop(name) == value
+    assert options.keys() <= {"sizes"}
+
+
+def test_words_of_arguments_are_choices():
+    choices = {action.dest: action.choices for action in PARSERS["restride resample"]._actions}
+    assert choices["coordinates"] == list(COORDINATES)
+    assert choices["like"] == list(LIBRARIES)
+    assert choices["keep_aspect_ratio_policy"] == list(POLICIES)
+    assert choices["rounding"] == list(ROUNDINGS)
+    assert choices["mode"] is choices["layout"] is choices["dtype"] is None
+
+
+SEVERAL = [
+    (parser, action)
+    for parser in PARSERS.values()
+    for action in parser._actions
+    if action.nargs == "+" and action.option_strings and parser._get_positional_actions()
+]
+"""Options of several values of the commands that have other arguments."""
+VALUES = {"window": ["0:2", ":"], "flip": ["both", "none"]}
+
+
+@pytest.mark.parametrize(("parser", "action"), SEVERAL, ids=lambda each: getattr(each, "prog", None) or each.dest)
+def test_files_may_stand_before_and_behind_the_values_of_an_option(parser, action):
+    files = {"restride preprocess": ["a.jpg", "b.npy", "-o", "c.npy"]}.get(parser.prog, ["dir/a.png", "b.ome.zarr"])
+    needed = ["--sizes", "4", "5"] if parser.prog == "restride crop" else []
+    option = [action.option_strings[0], *VALUES.get(action.dest, ["2", "-1" if action.type is int else "-1e-3"])]
+    orders = ([*files, *needed, *option], [*option, *needed, *files], [*needed, *option, "--", *files])
+    first, *others = [vars(parser.parse_args(words)) for words in orders if "-o" not in files or "--" not in words]
+    assert len(first[action.dest]) == 2
+    assert others == [first] * len(others)
+
+
+def test_an_index_may_follow_the_values_of_an_option():
+    words = ["slice", "--output-sizes", "2", "a.npy", "b.npy", "[::2]"]
+    assert parse(command_modules(), words).index == "[::2]"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("resmple a.npy b.npy", "). Did you mean 'resample'? (see `restride --help`)"),
+        ("prfiles", "Did you mean 'profiles'?"),  # also where the laboratory is not installed
+        ("report comprae a b", "(choose from compare, show, merge, html, junit). Did you mean 'compare'?"),
+        ("resample a.npy b.npy --antialais", "--antialais. Did you mean '--antialias'? (see `restride resample --h"),
+        ("report compare a b --jsn", "--jsn. Did you mean '--json'? (see `restride report compare --help`)"),
+        ("--verson", "--verson. Did you mean '--version'? (see `restride --help`)"),
+        ("resample a.npy b.npy --mode neares", "area_weighted). Did you mean 'nearest'?"),
+        ("resample a.npy b.npy --mode INTER_CUBC --like opencv", "Did you mean 'cubic'?"),
+        ("resample a.npy b.npy --like pilow", "scikit-image). Did you mean 'pillow'?"),
+        ("resample a.npy b.npy --like cv2", "scikit-image); it is 'opencv' here"),
+        ("resample a.npy b.npy --coordinates halfpixel", "Did you mean 'half_pixel'?"),
+        ("resample a.npy b.npy --nearest half-up", "ceil); it is 'half_up' here"),
+        ("resample a.npy b.npy --to flaot32", "numpy names. Did you mean 'float32'?"),
+        ("preprocess a.jpg -o b.npy --preset imagnet", "Did you mean 'imagenet'?"),
+        ("yuv a.npy b.npy --format nv122", "Did you mean 'nv12'?"),
+        ("yuv a.npy b.npy --like pilow", "(choose from opencv) (see"),
+        ("test --mode prf", "Did you mean 'perf'?"),
+        ("test --mode linaer", "perf, list) (see"),
+        ("test --validate snyc", "Did you mean 'sync'?"),
+        ("test smoke --list --op resampel", "Did you mean 'resample'?"),
+        ("resample a.npy b.npy --zzz", "unrecognized arguments: --zzz (see `restride resample --help`)"),
+    ],
+)
+def test_an_unknown_word_gets_the_nearest_known_one(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.zeros((4, 4), np.uint8))
+    sizes = ["--sizes", "2", "2"] if words.startswith("resample") else []
+    assert main([*words.split(), *sizes]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_every_command_has_its_group(capsys):
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    for name, summary in HERE.items():
+        assert f"\n  {name:<12}{summary}\n" in text
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory):
+    """The completion script of a shell, in a file."""
+    pytest.importorskip("shtab")
+    folder = tmp_path_factory.mktemp("completion")
+
+    def written(shell):
+        with pytest.MonkeyPatch.context() as patch, (folder / shell).open("w") as file:
+            patch.setattr("sys.stdout", file)
+            assert main(["completion", shell]) == 0
+        return folder / shell
+
+    return written
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (["re"], ["report", "reorder", "resample"]),
+        (["resample", "--l"], ["--layout", "--like"]),
+        (["resample", "--like", "p"], ["pillow"]),
+        (["report", "c"], ["compare"]),
+        (["slice", "pho"], ["photo.png"]),
+        (["test", "--json", "pho"], ["photo.png"]),
+    ],
+)
+def test_bash_completes(words, completed, script, tmp_path):
+    (tmp_path / "photo.png").touch()
+    typed = f"COMP_WORDS=({shlex.join(['restride', *words])}); COMP_CWORD={len(words)}"
+    code = f"source {script('bash')}; {typed}; _shtab_restride; echo ${{COMPREPLY[*]}}"
+    done = subprocess.run(["bash", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert sorted(done.stdout.split()) == sorted(completed), done.stderr
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_get_every_command_with_its_summary(shell, script):
+    text = script(shell).read_text()
+    for name, summary in HERE.items():
+        assert name in text
+        assert summary in text or "'" in summary
+
+
+def test_without_shtab_the_extra_is_named(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["completion", "bash"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "pip install 'restride[cli]'" in printed.err

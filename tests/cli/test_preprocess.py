@@ -1,0 +1,286 @@
+"""``restride crop``, ``yuv`` and ``preprocess``: options reach the operations, their checks, and what is refused."""
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import restride as rs
+from restride.cli import main, operations, preprocess
+from restride.cli.files import read_array, write_array
+
+RNG = np.random.default_rng(13)
+X = RNG.normal(size=(3, 12, 18)).astype(np.float32)
+PIXELS = RNG.integers(0, 256, (20, 30, 3), np.uint8)
+FRAMES = RNG.integers(0, 256, (2, 12, 10), np.uint8)
+BOXES = np.array([(1, 2, 9, 12), (-3, 4, 6, 20)])
+
+pytestmark = pytest.mark.usefixtures("vulkan_device")
+
+
+@pytest.fixture
+def restride(tmp_path, monkeypatch, capsys):
+    """A command in ``tmp_path``: exit code, stdout and stderr, without the line of how long it took."""
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", X)
+    np.save("boxes.npy", BOXES)
+    np.save("frames.npy", FRAMES)
+    FRAMES.tofile("frames.bin")
+
+    def run(command, *arguments):
+        code = main([*command.split(), *map(str, arguments)])
+        printed = capsys.readouterr()
+        return code, printed.out, [line for line in printed.err.splitlines() if " ms on " not in line]
+
+    return run
+
+
+@pytest.fixture
+def photo(tmp_path):
+    """photo.png."""
+    pytest.importorskip("PIL.Image")
+    write_array(tmp_path / "photo.png", PIXELS)
+    return "photo.png"
+
+
+@pytest.mark.parametrize(
+    ("options", "boxes", "arguments"),
+    [
+        ("", [(0, 0, 12, 18)], {}),
+        ("--box 1,2,9,12", BOXES[:1], {}),
+        ("--box 1,2,9,12 --box -3,4,6,20", BOXES, {}),
+        ("--boxes boxes.npy", BOXES, {}),
+        ("--boxes boxes.npy --flip vertical none", BOXES, {"flip": ["vertical", "none"]}),
+        ("--boxes boxes.npy --flip both --fill 1 2 3", BOXES, {"flip": "both", "fill": [1, 2, 3]}),
+        ("--box 1.5,2,9,12 --box 1,2,3,4.0", [(1.5, 2, 9, 12), (1, 2, 3, 4)], {}),
+        ("--units normalized", [(0, 0, 1, 1)], {"units": "normalized"}),
+        ("--box 0,1,2,6 --axes 0 2", [(0, 1, 2, 6)], {"axes": (0, 2)}),
+        ("--boxes boxes.npy --like pillow --mode BICUBIC", BOXES, {"like": "pillow", "mode": "bicubic"}),
+        ("--boxes boxes.npy --mean 1 2 3 --std 0.5", BOXES, {"mean": (1, 2, 3), "std": 0.5}),
+        ("--boxes boxes.npy --mean 1 --to bf16", BOXES, {"mean": 1, "dtype": "bf16"}),
+        (
+            "--boxes boxes.npy --to u8 --src-scale -5e1 --dst-zero-point 100 --rounding truncate",
+            BOXES,
+            {"dtype": "u8", "src_scale": -50, "dst_zero_point": 100, "rounding": "truncate"},
+        ),
+        ("--boxes boxes.npy --layout NCHW->CHWN --mean 1 2 3", BOXES, {"layout": "NCHW->CHWN", "mean": (1, 2, 3)}),
+    ],
+)
+def test_options_of_crop_reach_it(options, boxes, arguments, tmp_path, restride):
+    code, out, err = restride("crop x.npy y.npy --sizes 5 7 --check", *options.split())
+    assert (code, err) == (0, []), out
+    assert "OK" in out
+    expected = rs.crop_resize(X, boxes, (5, 7), **{"axes": (1, 2), **arguments})
+    assert f"y.npy: {rs.TensorDesc(expected.dtype, expected.sizes)} from" in out
+    assert read_array(tmp_path / "y.npy", expected.dtype.name).array.tobytes() == expected.numpy().tobytes()
+
+
+@pytest.mark.usefixtures("photo")
+def test_a_photograph_is_cropped_to_a_photograph(tmp_path, restride):
+    code, out, err = restride("crop photo.png face.png --box 2,3,12,20 --sizes 8 9 --check")
+    assert (code, err) == (0, []), out
+    right = rs.crop_resize(PIXELS, BOXES[:1] * 0 + (2, 3, 12, 20), (8, 9), axes=(0, 1)).numpy()[0]
+    assert np.array_equal(read_array(tmp_path / "face.png").array, right)
+    letterbox = "--sizes 16 16 --letterbox center --fill 114 --like pillow --mode bicubic --check"
+    code, out, err = restride(f"crop photo.png fits.png {letterbox}")
+    assert (code, err) == (0, ["restride: box 0 is in rows 2 to 13 and columns 0 to 16 of its result"]), out
+    code, _, err = restride("crop photo.png faces.png --boxes boxes.npy --sizes 8 9")
+    assert (code, err) == (2, ["restride: an image is one box, not 2: give faces.npy as the output"])
+    normal = "--mean 0.485 0.456 0.406 --std 0.229 0.224 0.225 --layout NHWC->NCHW --check"
+    code, out, err = restride(f"crop photo.png faces.npy --boxes boxes.npy --sizes 8 9 {normal}")
+    assert (code, err) == (0, []), out
+    assert "faces.npy: f32[2,3,8,9]" in out
+
+
+def test_channels_last_in_a_npy_file_are_said(restride):
+    np.save("pixels.npy", PIXELS)
+    code, _, err = restride("crop pixels.npy y.npy --sizes 4 4")
+    assert (code, len(err)) == (2, 1)
+    assert (
+        "the last axes of x u8[20,30,3]{2,1,0} look like columns and channels: say --axes 0 1, or --axes 1 2 if"
+        in err[0]
+    )
+    assert restride("crop pixels.npy y.npy --sizes 4 4 --axes 0 1 --check")[0] == 0
+
+
+def test_a_bin_of_planes_is_cropped_in_its_layout(tmp_path, restride):
+    X.tofile(tmp_path / "x.bin")
+    options = "--desc f32[3,12,18] --box 0,0,6,6 --sizes 3 4 --check"
+    code, out, _ = restride(f"crop x.bin y.bin {options} --layout nhwc")
+    assert code == 0
+    assert out.splitlines()[-1].startswith("y.bin: f32[1,3,3,4]")
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes", "message"),
+    [
+        ("--box 1,2,3", (4, 4), "argument --box: '1,2,3' is no box, Y0,X0,Y1,X1"),
+        ("--box 1,2,3,a", (4, 4), "argument --box: 'a' is no number"),
+        ("--box 1,2,3,4 --box 1.0,2,3,4", (4, 4), "a --box of integers is a slice, and one with a point is none"),
+        ("--box 1,2,3,4 --boxes boxes.npy", (4, 4), "argument --boxes: not allowed with argument --box"),
+        ("--boxes x.npy", (4, 4), "boxes must be an array of (boxes, 4) numbers"),
+        ("--boxes none.npy", (4, 4), "cannot read none.npy: no such file"),
+        ("--axes 1 1", (4, 4), "axes (1, 1) must be two of an image, rows before columns"),
+    ],
+)
+def test_what_crop_refuses(options, sizes, message, tmp_path, restride):
+    before = sorted(path.name for path in tmp_path.iterdir())
+    code, out, err = restride("crop x.npy y.npy", *options.split(), "--sizes", *sizes)
+    assert (code, out, len(err)) == (2, "", 1), (code, err)
+    assert message in err[0]
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        ("", {}),
+        ("--format i420 --matrix bt709 --full-range", {"format": "i420", "matrix": "bt709", "full_range": True}),
+        ("--format yv12 --like opencv", {"format": "yv12", "like": "opencv"}),
+        ("--layout NHWC->NCHW", {"layout": "NHWC->NCHW"}),
+    ],
+)
+def test_frames_become_rgb(options, arguments, tmp_path, restride):
+    expected = rs.yuv_to_rgb(FRAMES, **arguments).numpy()
+    for source in ("frames.npy", "frames.bin --sizes 8 10", "frames.bin --desc u8[2,12,10]"):
+        code, out, err = restride(f"yuv {source} y.npy --check", *options.split())
+        assert (code, err) == (0, []), out
+        assert "check: largest difference 0 (allowed 0): OK" in out
+        assert np.array_equal(np.load(tmp_path / "y.npy"), expected)
+
+
+def test_a_frame_becomes_a_picture(tmp_path, restride):
+    pytest.importorskip("PIL.Image")
+    FRAMES[0].tofile(tmp_path / "frame.bin")
+    assert restride("yuv frame.bin frame.png --sizes 8 10")[0] == 0
+    assert np.array_equal(read_array(tmp_path / "frame.png").array, rs.yuv_to_rgb(FRAMES[0]).numpy())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("frames.bin y.npy", "frames.bin holds bytes alone: say rows and columns of a frame, --sizes 1080 1920"),
+        ("frames.bin y.npy --sizes 8 12", "frames.bin has 240 bytes; frames of 8 x 12 have 144 each"),
+        ("frames.bin y.npy --sizes 7 12", "--sizes of a frame must be even and 2 or more, got 7 12"),
+        ("none.bin y.npy --sizes 8 12", "cannot read none.bin: no such file"),
+        ("frames.npy y.npy --sizes 8 10", "--sizes says how frames lie in a .bin file; frames.npy says itself"),
+        ("frames.bin y.npy --sizes 8 10 --desc u8[24,10]", "--sizes says how frames lie in a .bin file; --desc says"),
+        ("x.npy y.npy", "a frame must be u8, not f32"),
+        ("frames.npy y.png", "a PNG image has sizes [height, width]"),
+    ],
+)
+def test_what_yuv_refuses(arguments, message, restride):
+    code, out, err = restride(f"yuv {arguments}")
+    assert (code, out, len(err)) == (2, "", 1), (code, err)
+    assert message in err[0]
+
+
+@pytest.mark.usefixtures("photo")
+def test_photographs_become_a_batch(tmp_path, restride):
+    write_array(tmp_path / "gray.png", PIXELS[..., 0])
+    write_array(tmp_path / "alpha.png", np.concatenate([PIXELS, PIXELS[..., :1]], -1))
+    np.save(tmp_path / "two.npy", np.stack([PIXELS, PIXELS[::-1]]))
+    gray = np.repeat(PIXELS[..., :1], 3, -1)
+    given = [PIXELS, gray, PIXELS, PIXELS, PIXELS[::-1]]
+    paths = "photo.png gray.png alpha.png two.npy"
+    code, out, err = restride(f"preprocess {paths} -o batch.npy --preset imagenet")
+    assert (code, err) == (0, [])
+    assert out == "batch.npy: f32[5,3,224,224]{3,2,1,0} from 4 files\n"
+    right = rs.Preprocess.preset("imagenet")(given).numpy()
+    assert np.array_equal(np.load(tmp_path / "batch.npy"), right)
+
+    code, out, err = restride(f"preprocess {paths} -o batch.npy --preset yolo --sizes 32 48 --fill 7 --to u8 --mean 0")
+    assert (code, len(err)) == (2, 1)
+    assert "mean and std make floats, and dtype is u8" in err[0]
+    code, out, err = restride("preprocess photo.png two.npy -o boxes.npy --preset yolo --sizes 32 32 --fill 7 8 9")
+    assert (code, err) == (0, [])
+    where = "rows 5 to 26, columns 0 to 32"
+    assert out.splitlines()[:-1] == [f"{path}: {where}" for path in ("photo.png", "two.npy", "two.npy")]
+    right = rs.Preprocess.preset("yolo", sizes=(32, 32), fill=(7, 8, 9))([PIXELS, PIXELS, PIXELS[::-1]])[0].numpy()
+    assert np.array_equal(np.load(tmp_path / "boxes.npy"), right)
+
+
+@pytest.mark.usefixtures("photo")
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        ("--shorter 20 --antialias", {"shorter": 20, "antialias": True}),
+        ("--mean 0.5 --std 0.1 0.2 0.3 --layout NHWC", {"mean": 0.5, "std": (0.1, 0.2, 0.3), "layout": "NHWC"}),
+        ("--mode bicubic --like pillow", {"mode": "bicubic", "like": "pillow"}),
+        ("--letterbox top_left --fill 3 --to f16", {"letterbox": "top_left", "fill": 3, "dtype": "f16"}),
+        ("--letterbox center --rounding floor", {"letterbox": "center", "rounding": "floor"}),
+    ],
+)
+def test_options_of_preprocess_reach_it(options, arguments, tmp_path, restride):
+    code, _, err = restride("preprocess photo.png -o y.npy --sizes 16 18", *options.split())
+    assert (code, err) == (0, [])
+    made = rs.Preprocess((16, 18), **arguments)(PIXELS)
+    tensor = made[0] if isinstance(made, tuple) else made
+    assert np.array_equal(np.load(tmp_path / "y.npy"), tensor.numpy())
+
+
+def test_arrays_become_a_batch_of_the_other_order(tmp_path, restride):
+    np.save("pixels.npy", PIXELS)
+    assert restride("preprocess pixels.npy -o y.npy --preset imagenet --input bgr")[0] == 0
+    right = rs.Preprocess.preset("imagenet")(np.ascontiguousarray(PIXELS[..., ::-1])).numpy()
+    assert np.array_equal(np.load(tmp_path / "y.npy"), right)
+
+
+def test_frames_become_a_batch(tmp_path, restride):
+    options = "--sizes 4 4 --input i420 --matrix bt709 --full-range"
+    assert restride(f"preprocess frames.npy -o y.npy {options}")[0] == 0
+    recipe = rs.Preprocess((4, 4), input="i420", matrix="bt709", full_range=True)
+    assert np.array_equal(np.load(tmp_path / "y.npy"), recipe(FRAMES).numpy())
+
+
+@pytest.mark.usefixtures("photo")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("photo.png -o y.npy", "one of these is required: --preset, --sizes (see `restride preprocess --help`)"),
+        ("photo.png -o y.png --preset clip", "y.png: a batch is written to a .npy file"),
+        ("photo.png -o y --preset clip", "y: a batch is written to a .npy file, so the name must end in .npy"),
+        ("photo.png -o y.npy --preset clip --input bgr", "photo.png is read as RGB: --input bgr goes with .npy files"),
+        ("photo.png -o y.npy --sizes 4 4 --input nv12", "photo.png is read as RGB: --input nv12 goes with .npy files"),
+        ("frames.bin -o y.npy --sizes 4 4 --input i420", "frames.bin holds bytes alone: `restride slice frames.bin"),
+        ("photo.png none.png -o y.npy --preset clip", "cannot read none.png: no such file"),
+        ("photo.png flat.npy photo.png -o y.npy --preset clip", "flat.npy: an image must have rows, columns and chann"),
+        ("photo.png broken.png -o y.npy --preset clip", "cannot read broken.png: "),
+        ("photo.png rgba.npy -o y.npy --sizes 4 4", "rgba.npy: it becomes f32[1,4,4,4]"),
+        ("photo.png large.npy -o y.npy --sizes 4 4", "large.npy: images of s64 are resized by mode 'nearest' alone"),
+        ("photo.png -o y.npy --sizes 4 4 --shorter 2", "shorter 2 must not be below either of sizes (4, 4)"),
+        ("photo.png --preset clip", "the following arguments are required: -o/--output"),
+    ],
+)
+def test_what_preprocess_refuses(arguments, message, tmp_path, restride):
+    np.save(tmp_path / "flat.npy", PIXELS[..., 0])
+    np.save(tmp_path / "rgba.npy", PIXELS[..., [0, 1, 2, 0]])
+    np.save(tmp_path / "large.npy", PIXELS.astype(np.int64))
+    (tmp_path / "broken.png").write_bytes((tmp_path / "photo.png").read_bytes()[:60])
+    code, out, err = restride(f"preprocess {arguments}")
+    assert (code, out, len(err)) == (2, "", 1), (code, err)
+    assert message in err[0]
+    assert not (tmp_path / "y.npy").exists()
+
+
+def examples():
+    """The command lines that the helps show."""
+    texts = (operations._CROP, operations._YUV, preprocess._PREPROCESS)
+    return [line.strip() for text in texts for line in text.splitlines() if line.startswith("  restride ")]
+
+
+@pytest.mark.usefixtures("photo")
+@pytest.mark.parametrize("line", examples())
+def test_the_examples_of_the_helps_run(line, tmp_path, restride):
+    np.save(tmp_path / "found.npy", BOXES)
+    write_array(tmp_path / "photo.jpg", PIXELS)
+    np.zeros((1620, 1920), np.uint8).tofile(tmp_path / "frame.bin")
+    np.zeros((2, 1080, 1280), np.uint8).tofile(tmp_path / "frames.bin")
+    np.save(tmp_path / "frame.npy", FRAMES[0])
+    words = shlex.split(line)
+    if "*.jpg" in words:
+        words[words.index("*.jpg")] = "photo.jpg"
+    code, out, err = restride("", *words[1:])
+    assert code == 0, err
+    assert Path(words[3] if "-o" not in words else "batch.npy").exists(), out

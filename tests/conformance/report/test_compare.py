@@ -1,0 +1,249 @@
+"""Two reports side by side, and the commands that read kept reports."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from xml.etree import ElementTree as ET
+
+import pytest
+from support.report_examples import DEVICE, PERF, example, outcome, passed
+
+from restride.cli.parser import parse
+from restride.cli.process import Exit, UsageError
+from restride.errors import DescriptorError
+from restride_conformance import commands as report_command
+from restride_conformance.record import Speed, Verdict
+from restride_conformance.report import headline, summary
+from restride_conformance.report.compare import compare
+from restride_conformance.report.file import read_json, write_json
+from restride_conformance.report.merge import merge
+
+A, B, C, D = (f"reorder u8[{size},3]{{1,0}} -> u8[{size},3]{{0,1}}" for size in (2, 3, 4, 5))
+
+
+def run(*words):
+    arguments = parse([report_command], ["report", *map(str, words)])
+    return arguments.run(arguments)
+
+
+def report(*verdicts, lines=(A, B, C, D), **changes):
+    outcomes = tuple(
+        outcome(verdict, line, "" if verdict == "PASSED" else f"why {verdict}\nmore")
+        for verdict, line in zip(verdicts, lines, strict=False)
+    )
+    return example(outcomes=outcomes, selected=len(outcomes), **changes)
+
+
+def test_equal_reports_have_no_difference():
+    comparison = compare(example(), example())
+    assert comparison.head == comparison.changed == comparison.only_before == comparison.only_after == ()
+    assert comparison.same == 10
+    assert not comparison.is_worse
+    assert "both were made with the same device, driver and versions" in str(comparison)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_worse", "is_better"),
+    [
+        ("PASSED", "FAILED", True, False),
+        ("SKIPPED", "MISTRUSTED", True, False),
+        ("FAILED", "CRASHED", True, False),
+        ("PASSED", "SKIPPED", False, False),
+        ("SKIPPED", "PASSED", False, False),
+        ("FAILED", "PASSED", False, True),
+        ("CRASHED", "TIMEOUT", False, True),
+        ("FAILED", "SKIPPED", False, True),
+    ],
+)
+def test_a_verdict_gets_worse_better_or_is_only_another(before, after, is_worse, is_better):
+    comparison = compare(report("PASSED", before), report("PASSED", after))
+    (change,) = comparison.changed
+    assert (change.before.verdict, change.after.verdict) == (before, after)
+    assert (change.is_worse, change.is_better, comparison.is_worse) == (is_worse, is_better, is_worse)
+    assert comparison.same == 1
+
+
+def test_the_head_says_what_the_runs_were_made_on():
+    other = report("PASSED", device=DEVICE | {"name": "Radeon", "driver": "RADV"}, versions={"numpy": "1.26"})
+    comparison = compare(report("PASSED"), other)
+    assert ("device", DEVICE["name"], "Radeon") in comparison.head
+    assert ("numpy", "2.4.0", "1.26") in comparison.head
+    assert ("python", "3.11.2", "") in comparison.head
+    assert "mode" not in {name for name, _, _ in comparison.head}
+    assert "->  Radeon" in str(comparison)
+
+
+def test_a_run_that_ended_early_is_noted():
+    whole, part = report("PASSED", "PASSED"), replace(report("PASSED"), selected=2, broken_off="interrupted")
+    comparison = compare(whole, part)
+    assert comparison.head == (("ended early", "", "interrupted after 1 of 2"),)
+    assert "second: INTERRUPTED: 1 of 2 cases done, all right" in str(comparison)
+
+
+def test_cases_that_only_one_report_has_are_listed_and_do_not_count():
+    comparison = compare(report("PASSED", "PASSED", "FAILED"), report("FAILED", lines=(D,)))
+    assert [str(one.case) for one in comparison.only_before] == [A, B, C]
+    assert [str(one.case) for one in comparison.only_after] == [D]
+    assert not comparison.is_worse
+    assert "only in the second: 1\n  FAILED" in str(comparison)
+
+
+def test_of_a_line_that_is_there_twice_the_worst_verdict_counts():
+    twice = report("FAILED", "PASSED", lines=(A, A))
+    assert compare(report("PASSED"), twice).is_worse
+    assert compare(twice, report("FAILED")).changed == ()
+
+
+def test_speeds_are_compared_by_time():
+    factors = (1.5, 0.5, 1.0)
+    faster = replace(
+        PERF,
+        outcomes=tuple(
+            replace(one, speed=Speed(one.speed.seconds * factor, 1, 1))
+            for one, factor in zip(PERF.outcomes, factors, strict=True)
+        ),
+    )
+    comparison = compare(PERF, faster)
+    assert [round(ratio.ratio, 9) for ratio in comparison.ratios] == [1.5, 1.0, 0.5]
+    assert comparison.median_ratio == pytest.approx(1)
+    assert not comparison.is_worse
+    assert "of 3 cases: 1.00 (median)" in str(comparison)
+    assert "    1.50  0.100 ms -> 0.150 ms  reorder u8[64,64]" in str(comparison)
+    assert compare(PERF, example()).median_ratio is None
+
+
+def test_a_call_takes_time_so_every_ratio_is_a_number_of_json(tmp_path, capsys):
+    paths = [tmp_path / name for name in ("fast.json", "slow.json", "none.json")]
+    for path, seconds in zip(paths, (1e-12, 1e12, 0), strict=True):
+        speed = Speed(seconds, 0, 0)
+        write_json(replace(PERF, outcomes=tuple(replace(one, speed=speed) for one in PERF.outcomes)), path)
+    assert run("compare", *paths[:2], "--json") == Exit.OK
+    assert json.loads(capsys.readouterr().out)["median_ratio"] == 1e24
+    with pytest.raises(DescriptorError, match=r"outcomes\[0\].speed.seconds: 0 is less than the minimum of 1e-12"):
+        run("compare", paths[0], paths[2])
+
+
+def test_the_text_of_a_long_comparison_is_bounded():
+    lines = [f"reorder u8[{size}] -> u8[{size}]" for size in range(1, 301)]
+    text = str(compare(report(*["PASSED"] * 300, lines=lines), report(*["FAILED"] * 300, lines=lines)))
+    assert "worse: 300" in text
+    assert "... and 250 more" in text
+    assert len(text.splitlines()) < 120
+
+
+@pytest.fixture
+def kept(tmp_path):
+    paths = [tmp_path / name for name in ("good.json", "bad.json")]
+    write_json(report("PASSED", "PASSED"), paths[0])
+    write_json(report("PASSED", "FAILED"), paths[1])
+    return paths
+
+
+def test_compare_ends_with_1_where_something_got_worse(kept, capsys):
+    good, bad = kept
+    assert run("compare", good, bad) == Exit.CHECK_FAILED
+    printed = capsys.readouterr().out
+    assert f"worse: 1\n  {B}\n      PASSED  ->  FAILED (why FAILED)\n" in printed
+    last = "1 worse, 0 better, 0 otherwise changed, 1 the same, 0 only in the first, 0 only in the second"
+    assert printed.splitlines()[-1] == last
+    assert run("compare", bad, good) == Exit.OK
+    assert run("compare", bad, bad) == Exit.OK
+
+
+def test_compare_prints_json(kept, capsys):
+    assert run("compare", *kept, "--json") == Exit.CHECK_FAILED
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["format"], printed["version"]) == ("restride-test-comparison", 1)
+    assert printed["worse"] is True
+    assert printed["changed"] == [
+        {
+            "case": B,
+            "worse": True,
+            "before": {"case": B, "verdict": "PASSED", "message": ""},
+            "after": {"case": B, "verdict": "FAILED", "message": "why FAILED"},
+        }
+    ]
+
+
+def test_show_prints_the_summary(kept, capsys):
+    assert run("show", kept[1]) == Exit.OK
+    assert capsys.readouterr().out == summary(read_json(kept[1])) + "\n"
+
+
+@pytest.mark.parametrize(("action", "begin"), [("html", "<!DOCTYPE html>"), ("junit", "<?xml")])
+def test_a_kept_report_is_converted(kept, tmp_path, action, begin):
+    assert run(action, kept[1], tmp_path / "out") == Exit.OK
+    assert (tmp_path / "out").read_text(encoding="utf-8").startswith(begin)
+
+
+def test_what_is_no_report_is_refused(tmp_path, kept):
+    (tmp_path / "none.json").write_text("{}")
+    with pytest.raises(DescriptorError, match=r"none\.json is no test report"):
+        run("compare", kept[0], tmp_path / "none.json")
+    with pytest.raises(UsageError, match="required"):
+        run()
+
+
+def test_parts_of_a_run_are_merged(tmp_path, capsys):
+    started = example().started
+    first = example(outcomes=passed(A, B), selected=2, seconds=2.0, command="restride test --shard 1/2")
+    second = example(
+        outcomes=(outcome("FAILED", C), outcome("SKIPPED", D)),
+        selected=3,
+        seconds=0.5,
+        started=started - timedelta(hours=1),
+        catalogues=("more.txt",),
+        platform="another machine",
+        broken_off="interrupted",
+    )
+    files = [tmp_path / "1.json", tmp_path / "2.json"]
+    for report, path in zip((first, second), files, strict=True):
+        write_json(report, path)
+    outputs = {"--json": tmp_path / "all.json", "--junitxml": tmp_path / "all.xml", "--html": tmp_path / "all.html"}
+    words = [str(word) for pair in outputs.items() for word in pair]
+    assert run("merge", *files, *words) == Exit.OK
+    assert "FAILED: 1 of 3 that ran is not right (1 FAILED), 1 was skipped; interrupted after 4 of 5" in (
+        capsys.readouterr().out
+    )
+    merged = read_json(outputs["--json"])
+    assert merged.outcomes == first.outcomes + second.outcomes
+    assert merged.counts == {Verdict.PASSED: 2, Verdict.SKIPPED: 1, Verdict.FAILED: 1}
+    assert (merged.started, merged.seconds, merged.selected) == (second.started, 2.5, 5)
+    assert merged.catalogues == (*first.catalogues, "more.txt")
+    assert merged.command == f"restride test --shard 1/2; {second.command}"
+    suite = ET.parse(outputs["--junitxml"]).getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "1", "1")
+    assert all(path.exists() for path in outputs.values())
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"mode": "bitwise"}, "mode is 'correctness' and 'bitwise'"),
+        ({"versions": {"python": "4.0"}}, "are no parts of one run: "),
+        ({"outcomes": passed(B, A)}, "another part has its case "),
+    ],
+)
+def test_reports_that_are_no_parts_of_one_run_are_refused(changes, words):
+    other = replace(example(outcomes=passed(B)), **changes)
+    with pytest.raises(UsageError, match=words):
+        merge([("a", example(outcomes=passed(A))), ("b", other)])
+
+
+@pytest.mark.parametrize(
+    ("shards", "broken_off"),
+    [
+        (("--shard 1/2", "--shard=2/2"), ""),
+        (("--shard 1/3", "--shard 3/3"), "shard 2 of 3 is missing"),
+        (("--shard 2/4", ""), "shards 1, 3, 4 of 4 are missing"),
+        (("-n 2", ""), ""),
+    ],
+)
+def test_a_shard_that_is_missing_is_named(shards, broken_off):
+    parts = [
+        (name, example(outcomes=passed(case), selected=1, command=f"restride test {words}"))
+        for name, case, words in zip("ab", (A, B), shards, strict=True)
+    ]
+    merged = merge(parts)
+    assert merged.broken_off == broken_off
+    assert headline(merged).startswith(f"STOPPED: {broken_off}; 2 of 2 " if broken_off else "PASSED: 2 cases")

@@ -1,0 +1,411 @@
+"""What Python, GLSL and shaders/README.md all say, numbers and words, is the same everywhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
+from restride.dtypes import DTYPES
+from restride.errors import DescriptorError
+from restride.kernel import CANDIDATES, Binding, KernelSpec
+from restride.kernel.modules import interface_of, load_module, manifest
+from restride.plan import boxes as plan_of_boxes
+from restride.plan import resample
+from restride.plan import resample as invocations
+from restride.plan.convert import ELEMENT_TYPES, FOURS_PER_INVOCATION, PAIRS_ALONG_FOUR, Conversion
+from restride.plan.copy import _SHARED_WORDS, PIECES_EACH, copy_kernels
+from restride.plan.dispatches import GROUP_SIZE
+from restride.plan.problem import (
+    AXIS_ROWS,
+    HEADER_ROWS,
+    HELD,
+    IS_FILL,
+    MAX_AXES,
+    MOST_CHANNELS,
+    Axis,
+    axis_rows,
+    box_table,
+    multiply_shift,
+)
+from restride.plan.transpose import GROUP_BLOCKS, shared_edge
+from restride.weights import Request, Side, box_rows, moved_rows, resizing
+from restride.weights.boxes import MOST_TAPS_OF_BOX, _clipped
+from restride_conformance import Case
+from restride_conformance.shader.contract import (
+    CONTRACT,
+    SHARED_BYTES,
+    interfaces,
+    module_named,
+    require_interface,
+    table,
+)
+from restride_conformance.shader.part import SteeredLimits
+from restride_conformance.shader.spirv import read_interface
+
+SHADERS = Path(__file__).parents[3] / "shaders"
+
+
+def number(pattern: str, file: str) -> int:
+    (found,) = set(re.findall(pattern, (SHADERS / file).read_text(encoding="utf-8")))
+    return int(found)
+
+
+def test_rows_of_an_axis():
+    assert number(r"#define AXIS_ROW\(k\) \((\d+) \+ 3 \* \(k\)\)", "include/axes.glsl") == HEADER_ROWS
+    assert number(r"#define AXIS_ROW\(k\) \(2 \+ (\d+) \* \(k\)\)", "include/axes.glsl") == AXIS_ROWS
+    assert number(r"#define MAX_AXES (\d+)", "include/axes.glsl") == MAX_AXES
+
+
+def test_words_of_an_axis():
+    walk, divisors, more = ("axis_walk[k]", "axis_divisors[k]", "axis_more[k]")
+    text = (SHADERS / "include/axes.glsl").read_text(encoding="utf-8")
+    said = dict(re.findall(r"#define (\w+)\((?:n, )?k\) (?:multiply_shift\(n, )?(axis_\w+\[k\]\.\w+)", text))
+    assert said == {
+        "SIZE": f"{walk}.x",
+        "SRC": f"{walk}.y",
+        "DST": f"{walk}.z",
+        "TABLE": f"{walk}.w",
+        "DIVIDE_BY_SIZE": f"{divisors}.xy",
+        "DIVIDE_BY_DST": f"{divisors}.zw",
+        "SLOT": f"{more}.x",
+        "PAIRS": f"{more}.yz",
+        "START": f"{more}.y",
+        "COUNT": f"{more}.z",
+    }
+    axis = Axis(5, -7, 3, table=None, slot=2, pairs=(11, -13))
+    by_size, by_dst = multiply_shift(5), multiply_shift(3)
+    rows = [[5, 2**32 - 7, 3, 17], [*by_size, *by_dst], [2, 11, 2**32 - 13, 0]]
+    assert axis_rows(axis, 17) == [word for row in rows for word in row]
+    padded = Axis(9, 1, 1, inside=range(-2, 3))
+    assert axis_rows(padded, 0)[8:] == [0, 2**32 - 2, 5, 0]
+    loads = re.findall(r"(axis_\w+\[k\]) = parameters\[AXIS_ROW\(k\)(?: \+ (\d))?\];", text)
+    assert loads == [(walk, ""), (divisors, "1"), (more, "2")]
+    pushed = re.findall(r"dispatch\.axes\[at(?: \+ (\d))?\]", text)
+    assert pushed == ["", "1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize("path", sorted(SHADERS.rglob("*.comp")), ids=lambda path: path.name)
+def test_axes_are_loaded_before_any_invocation_leaves(path):
+    text = path.read_text(encoding="utf-8")
+    if '#include "axes.glsl"' in text:
+        mains = re.findall(r"void main\(\) \{\n(?:#if.*\n)? +(.*)\n", text)
+        assert mains
+        assert set(mains) == {"load_axes();"}
+
+
+def test_element_types_have_the_same_numbers():
+    text = (SHADERS / "include/types.glsl").read_text(encoding="utf-8")
+    lines = re.findall(r"const uint (F\d\d = .*?);", text)
+    assert {name.lower(): int(value) for line in lines for name, value in re.findall(r"(\w+) = (\d+)", line)} == (
+        ELEMENT_TYPES
+    )
+
+
+def test_roundings_have_the_same_numbers():
+    text = (SHADERS / "include/types.glsl").read_text(encoding="utf-8")
+    (line,) = re.findall(r"const uint (NEAREST_EVEN = .*?);", text)
+    assert [name.lower() for name, _ in re.findall(r"(\w+) = (\d+)", line)] == list(ROUNDINGS)
+
+
+def spirv_names(code: bytes) -> tuple[dict[str, int], list[str]]:
+    """The specialization constants of a module with their ids, and the members of its push constants, as spirv-dis
+    prints them."""
+    text = subprocess.run(
+        ["spirv-dis", "--raw-id", "--no-color", "-"], input=code, capture_output=True, check=True
+    ).stdout.decode()
+    names = dict(re.findall(r'OpName (%\d+) "(\w+)"', text))
+    ids = {target: int(number) for target, number in re.findall(r"OpDecorate (%\d+) SpecId (\d+)", text)}
+    pointee = re.search(r"OpTypePointer PushConstant (%\d+)", text)
+    members = re.findall(rf'OpMemberName {pointee[1]} \d+ "(\w+)"', text) if pointee else []
+    return {names[target]: number for target, number in ids.items() if target in names}, members
+
+
+@pytest.mark.parametrize("module", manifest())
+def test_the_manifest_has_the_names_that_another_reader_finds(module):
+    if shutil.which("spirv-dis") is None:
+        pytest.skip("spirv-dis is not on the PATH: install spirv-tools")
+    constants, push = spirv_names(load_module(module))
+    given = interface_of(module)
+    named = list(dict.fromkeys(name.split("[")[0] for name in given.push))
+    assert (dict(given.constants), named) == (constants, push)
+
+
+@pytest.mark.parametrize("module", interfaces())
+def test_the_manifest_has_what_the_reader_of_strangers_finds(module):
+    declared, given = read_interface(load_module(module)), interface_of(module)
+    (entry,) = declared.entry_points
+    buffers = [variable.binding for variable in declared.variables if variable.is_buffer]
+    (push,) = (variable.nbytes for variable in declared.variables if variable.storage == "PushConstant")
+    assert entry.local_size == given.local_size
+    assert max(buffers) + 1 == given.bindings
+    assert push == 4 * len(given.push)
+    assert sorted(constant.number for constant in declared.constants) == sorted(given.constants.values())
+
+
+BINDINGS = (Binding(0, 64), Binding(0, 64, writes=True))
+
+
+def test_constants_and_push_constants_are_packed_by_name():
+    constants, push = {"EACH": 4, "NEIGHBOURS": True}, {"pieces": 16, "dst_base": 3}
+    kernel = KernelSpec.of("run_copy_32", constants, push, b"", (1, 1, 1), BINDINGS)
+    assert (kernel.constants, kernel.push) == ((1, 4), (0, 3, 16, 0, 0))
+    assert (kernel.constant("EACH"), kernel.pushed("pieces")) == (4, 16)
+    gap = {"SRC_TYPE": 0, "DST_TYPE": 3, "ROUNDING": 4, "STEPS": 0, "SLOTS_AND_KIND": 1, "TAP_AXIS": 7, "ALIGNED": 1}
+    across = KernelSpec.of("resample_across", {**gap, "RANK": 2}, {}, b"", (1, 1, 1), BINDINGS)
+    assert across.constants == (0, 0, 0, 3, 4, 0, 1, 7, 1, *[0] * 6, 2)
+
+
+@pytest.mark.parametrize(
+    ("constants", "push", "message"),
+    [
+        ({"EACH": 4}, {}, "run_copy_32 has the constants NEIGHBOURS, EACH, and is given EACH"),
+        ({"EACH": 4, "NEIGHBOURS": 1, "RANK": 1}, {}, "is given EACH, NEIGHBOURS, RANK"),
+        (
+            {"EACH": 4, "NEIGHBOURS": 1},
+            {"peices": 1},
+            "run_copy_32 has the push constants src_base, .* is given peices",
+        ),
+    ],
+)
+def test_a_name_that_a_module_lacks_or_misses_is_an_error_of_the_plan(constants, push, message):
+    with pytest.raises(AssertionError, match=message):
+        KernelSpec.of("run_copy_32", constants, push, b"", (1, 1, 1), BINDINGS)
+
+
+def named_rows(text: str) -> set[tuple[str, str]]:
+    """Constants and modules of the table of specialization constants in shaders/README.md."""
+    section = text.split("\n## Specialization constants\n")[1].split("\n## ", maxsplit=1)[0]
+    found = set()
+    for line in re.findall(r"^\| (`[A-Z].*)$", section, re.MULTILINE):
+        names, modules, *_ = line.split(" | ")
+        first, to, last = modules.partition(" to ")
+        chosen = list(interfaces())
+        if to:
+            chosen = chosen[chosen.index(first.strip("`")) : chosen.index(last.strip("`")) + 1]
+            patterns = ["*"]
+        else:
+            patterns = re.findall(r"`([\w*]+)`", modules)
+        found |= {
+            (name, module)
+            for name in re.findall(r"`(\w+)`", names)
+            for module in chosen
+            if any(fnmatchcase(module, pattern) for pattern in patterns)
+        }
+    return found
+
+
+def test_the_readme_explains_every_constant_of_every_module_and_no_other():
+    text = (SHADERS / "README.md").read_text(encoding="utf-8")
+    declared = {(name, module) for module, given in interfaces().items() for name in given.constants if name != "RANK"}
+    said = {(name, module) for name, module in named_rows(text) if name != "RANK"}
+    assert sorted(declared - said) == []
+    assert sorted(said - declared) == []
+
+
+def test_every_name_of_a_push_constant_is_in_the_readme():
+    page = (SHADERS / "README.md").read_text(encoding="utf-8")
+    names = {name.split("[")[0] for given in interfaces().values() for name in given.push}
+    assert [name for name in sorted(names) if f"`{name}`" not in page] == []
+
+
+def test_steps_have_the_same_numbers():
+    text = (SHADERS / "include/scales.glsl").read_text(encoding="utf-8")
+    in_glsl = {name: int(value) for name, value in re.findall(r"([A-Z_]{3,}) = (\d+)[,;]", text)}
+    pair = np.float32([2, 3]).tobytes()
+    one = Scaling((1,), (1,), pair, has_scale=True, has_zero_point=True)
+    two = Scaling((2,), (1,), 2 * pair, has_scale=True, has_zero_point=True)
+
+    def constants(**fields):
+        arithmetic = Arithmetic(**{"saturate": False, **fields})
+        made = Conversion(DTYPES["f32"], DTYPES["u8"], arithmetic).constants
+        return made["ROUNDING"], made["STEPS"]
+
+    assert constants(saturate=True) == (in_glsl["SATURATES"], 0)
+    assert constants(rounds_first=True) == (in_glsl["ROUNDS_FIRST"], 0)
+    assert constants(sum_scale=1.0) == (0, in_glsl["SUM"])
+    assert constants(src=replace(one, has_zero_point=False)) == (0, in_glsl["SRC_SCALE"])
+    assert constants(src=replace(one, has_scale=False)) == (0, in_glsl["SRC_ZERO_POINT"])
+    assert constants(dst=replace(one, has_zero_point=False)) == (0, in_glsl["DST_SCALE"])
+    assert constants(dst=replace(one, has_scale=False)) == (0, in_glsl["DST_ZERO_POINT"])
+    assert constants(src=two)[1] - constants(src=one)[1] == in_glsl["SRC_PAIRS"]
+    assert constants(dst=two)[1] - constants(dst=one)[1] == in_glsl["DST_PAIRS"]
+    assert (in_glsl["SRC_PAIRS_ALONG_FOUR"], in_glsl["DST_PAIRS_ALONG_FOUR"]) == PAIRS_ALONG_FOUR
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "copy/strided_copy.comp",
+        "copy/element_copy.comp",
+        "copy/interleaved_copy.comp",
+        "copy/short_rows.comp",
+        "copy/digit_copy.comp",
+        "resample/resample.comp",
+        "resample/resample_cells.comp",
+        "resample/resample_moves.comp",
+        "resample/resample_rows.comp",
+        "resample/resample_fours.comp",
+        "convert/convert.comp",
+    ],
+)
+def test_work_groups_along_one_line(file):
+    assert number(r"local_size_x = (\d+)\)", file) == GROUP_SIZE
+
+
+def test_work_of_an_invocation():
+    assert number(r"const uint EACH = (\d+);", "copy/strided_copy.comp") == PIECES_EACH
+    assert number(r"FOURS_PER_INVOCATION = (\d+);", "convert/convert.comp") == FOURS_PER_INVOCATION
+    assert number(r"local_size_x = (\d+)\)", "copy/transpose.comp") == GROUP_BLOCKS
+
+
+def test_tiles_of_a_transpose_through_shared_memory():
+    text = (SHADERS / "copy/transpose_shared.comp").read_text(encoding="utf-8")
+    narrow, wide = re.search(
+        r"#if WIDTH < 32\n.*\nconst uint EDGE = (\d+);\n#else\n.*\nconst uint EDGE = (\d+);", text
+    ).groups()
+    assert [shared_edge(itemsize) for itemsize in (1, 2, 4, 8)] == [int(narrow)] * 2 + [int(wide)] * 2
+    assert number(r"local_size_x = (\d+)\)", "copy/transpose_shared.comp") == GROUP_SIZE
+    assert set(re.findall(r"(\d+)u \+ gl_LocalInvocationID", text)) == {str(GROUP_SIZE)}
+
+
+def test_memory_that_a_group_of_short_rows_shares():
+    file = "copy/short_rows.comp"
+    assert number(r"shared uint cells\[(\d+)\];", file) == _SHARED_WORDS
+    assert number(r"shared uint first_words\[(\d+)\];", file) == GROUP_SIZE
+
+
+def test_work_of_an_invocation_that_resamples():
+    most_rows = max(map(int, CANDIDATES["rows"]))
+    assert number(r"const uint MAX_ROWS = (\d+);", "resample/resample_fours.comp") == most_rows
+    assert number(r"const uint MAX_ROWS = (\d+);", "crop/crop_resize.comp") == plan_of_boxes.ROWS
+    assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MOST_TAPS_OF_ROWS
+    assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MOST_TAPS_OF_ROWS
+    assert number(r"const uint MAX_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MOST_IN_RUN
+    assert number(r"const uint MAX_CHANNELS = (\d+);", "resample/resample_fours.comp") == MOST_CHANNELS
+    assert number(r"const uint SRC_WIDTH = 3;  // at most (\d+)", "copy/interleaved_copy.comp") == MOST_CHANNELS
+    assert number(r"const uint GRADIENT = (\d+)u;", "include/taps.glsl") == resample._GRADIENT
+    assert number(r"const uint LONG = (\d+)u;", "include/taps.glsl") == resample.LONG
+    assert number(r"const uint SHORT_SUM = (\d+)u;", "include/taps.glsl") == resample.SHORT_SUM
+
+
+def test_the_contract_has_every_module_that_ships_but_those_written_by_hand():
+    assert set(interfaces()) == {name for name in manifest() if not name.startswith(("equal_", "light_"))}
+
+
+@pytest.mark.parametrize("name", interfaces())
+def test_every_module_that_ships_keeps_to_the_contract(name):
+    require_interface(load_module(name), name)
+
+
+def test_the_readme_says_what_each_module_is_given():
+    text = (SHADERS / "README.md").read_text(encoding="utf-8")
+    assert f"\n\n{table()}\n\n<!-- end of interfaces -->" in text
+
+
+def test_the_readme_names_the_contract_everywhere():
+    text = (SHADERS / "README.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# The shaders, and how they are called: contract {CONTRACT}\n")
+    assert f"This is contract {CONTRACT}." in text
+    assert f"At most {SHARED_BYTES:,} bytes of shared memory" in text
+    assert f"#if RESTRIDE_CONTRACT != {CONTRACT}\n" in text
+
+
+def test_the_worked_numbers_of_the_readme():
+    case = Case.parse("reorder u32[2,3]{1,0} -> u32[2,3]{0,1}")
+    assert f"`{case}`" in (SHADERS / "README.md").read_text(encoding="utf-8")
+    (kernel,) = copy_kernels(case.src, case.dst, SteeredLimits(shortcuts=False))
+    assert kernel.shader == "strided_copy_32"
+    rows = [kernel.parameters[at : at + 16] for at in range(0, len(kernel.parameters), 16)]
+    words = [[int.from_bytes(row[at : at + 4], "little") for at in range(0, 16, 4)] for row in rows]
+    assert words[0] == [2, 0, 0, 0]
+    assert [words[2], words[5]] == [[2, 3, 1, 0], [3, 1, 2, 0]]
+    assert kernel.push[5:] == (*words[2][:3], *words[3][:2], *words[5][:3], *words[6][:2], *[0] * 15)
+    assert [case.src.offset_of((1, 1)), case.dst.offset_of((1, 1))] == [4, 3]
+    # A division by 5, in the section on parameters.
+    assert "For d = 5: 3435973837 and 2." in (SHADERS / "README.md").read_text(encoding="utf-8")
+    assert multiply_shift(5) == (3435973837, 2)
+
+
+def test_a_module_may_be_named_without_its_width():
+    assert module_named("strided_copy") == "strided_copy_32"
+    assert module_named("run_copy") == "run_copy_32"
+    assert module_named("transpose") == "transpose_8"
+    assert module_named("transpose_shared") == "transpose_shared_8"
+    assert module_named("strided_gather") == "strided_gather_128"
+    assert [module_named(name) for name in interfaces()] == list(interfaces())
+
+
+@pytest.mark.parametrize("name", ["", "strided", "strided_copy_16", "Strided_copy", "../strided_copy_32", "copy" * 999])
+def test_an_unknown_module_is_refused_and_the_known_ones_listed(name):
+    with pytest.raises(DescriptorError, match="contract 2 has run_copy_32, run_copy_128, strided_copy_32"):
+        module_named(name)
+
+
+def test_rows_of_boxes():
+    """What the readme says of the tables of crop_resize, as the plan makes them and the kernel reads them."""
+    (linear,) = resizing((3,), Request((2,))).rows
+    words = box_table(box_rows([Side(linear, -1)], 2, [3]), 4, np.zeros(1, np.int64)).reshape(2, 4)
+    weights, others = words[:, :2].copy().view(np.float32).tolist(), words[:, 2:].view(np.int32).tolist()
+    rows = "; ".join(
+        f"{a}, {b}, {offset}, {taps & 0xFFFF} | {taps >> 16} << 16"
+        for (a, b), (offset, taps) in zip(weights, others, strict=True)
+    )
+    page = (SHADERS / "README.md").read_text(encoding="utf-8")
+    assert f"begins a pixel before its image: the rows {rows}." in page
+    assert f"A row has 1 to {MOST_TAPS_OF_BOX} taps, and so has the product" in page
+    text = "".join((SHADERS / "crop" / name).read_text(encoding="utf-8") for name in ("crop_resize.comp", "crops.glsl"))
+    assert f"const uint HELD = 0x{HELD:X}u, IS_FILL = 0x{IS_FILL:X}u;" in text
+    assert f"const uint TAP_BITS = 0x{2 * MOST_TAPS_OF_BOX - 1:X}u;" in text
+    assert "number * (count + 5u & ~3u);" in text
+    for taps in range(2, 40):
+        wide = box_rows([Side(linear, 0)], 2, [3], least=taps)
+        assert box_table(wide, 1, np.zeros(1, np.int64)).size == 2 * ((taps + 5) & ~3)
+
+
+def test_columns_of_boxes_of_pixels():
+    """Whole fours for each box: those after the last column are marked, as the kernel reads them."""
+    text = (SHADERS / "crop/crop_pixels.comp").read_text(encoding="utf-8")
+    assert f"const uint PAST = 0x{plan_of_boxes.PAST:X}u;" in text
+    assert f"const uint COLUMNS = {plan_of_boxes.COLUMNS};" in text
+    table = np.arange(2 * 5 * 4, dtype=np.uint32).reshape(2, 5, 4)
+    padded = plan_of_boxes._in_fours(table)
+    assert padded.shape == (2, 8, 4)
+    np.testing.assert_array_equal(padded[:, :5], table)
+    assert (padded[:, 5:, :3] == table[:, -1:, :3]).all()
+    assert (padded[:, 5:, 3] == plan_of_boxes.PAST).all()
+
+
+def test_rows_of_boxes_at_an_edge():
+    """Taps in the image, and where the offset of a row may be read, also if none of its taps is there."""
+
+    def row(first, weights, *, held=False):
+        weights, index = np.array([[weights]], np.int32), np.array([[first]])
+        is_held = np.array([[held]]) if held else None
+        rows = _clipped(index, weights.shape[2], index > 99, weights, np.array([[3]]), is_held)
+        return box_table(rows, 4, np.array([100])).ravel().tolist()
+
+    assert row(-1, [3, 5]) == [3, 5, 100, 1 | 2 << 16]
+    assert row(2, [3, 5]) == [3, 5, 108, 1 << 16]
+    assert row(1, [-1, 5]) == [0xFFFFFFFF, 5, 104, 2 << 16]
+    assert row(-5, [3, 5]) == [3, 5, 100, 2 | 2 << 16]
+    assert row(5, [3, 5]) == [3, 5, 108, 0]
+    assert row(100, [0, 0]) == [0, 0, 108, IS_FILL]
+    assert row(0, [3, 5], held=True) == [3, 5, 100, 2 << 16 | HELD]
+    assert row(2, [3, 5], held=True) == [3, 5, 108, 2 << 16 | HELD]
+    assert row(5, [3, 5], held=True) == [3, 5, 108, HELD]
+    assert row(-1, [1, 2, 3, 4, 5]) == [1, 2, 3, 4, 5, 100, 1 | 4 << 16, 0]
+    moved = moved_rows(np.array([[2], [-1]]), np.zeros((2, 1), np.bool_), np.array([[3], [3]]))
+    assert box_table(moved, 4, np.array([100, 0])).tolist() == [[[108, 1 << 16]], [[0, 1 | 1 << 16]]]
+    text = (SHADERS / "crop/crop_resize.comp").read_text(encoding="utf-8")
+    kinds = [
+        int(value) for value in re.findall(r"const uint [A-Z]+ = (\d);  // (?:the channels|they are|and so)", text)
+    ]
+    assert kinds == [plan_of_boxes.ANYWHERE, plan_of_boxes.BYTES, plan_of_boxes.RUN, plan_of_boxes.WORD]

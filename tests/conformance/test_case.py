@@ -1,0 +1,592 @@
+"""Case values: one spelling each, and errors that hold the line."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from math import prod
+
+import pytest
+from support.random_layouts import random_layout
+
+from restride.dtypes import DTYPES
+from restride.errors import DescriptorError, RestrideError
+from restride.layout import TensorDesc
+from restride.layout.views import index
+from restride.weights import MODES
+from restride_conformance import Case, catalogue
+from restride_conformance.case import OPERATIONS
+from restride_conformance.operations import require_valid
+from restride_conformance.setting import prepare
+from restride_conformance.spelling import (
+    Call,
+    Index,
+    OneOf,
+    Parameter,
+    Span,
+    View,
+    Window,
+    read_boxes,
+    read_desc,
+    read_group_sizes,
+    read_integers,
+    read_lengths,
+    read_number,
+    read_numbers,
+    read_pattern,
+    read_permutation,
+    read_post_ops,
+    read_scale,
+)
+
+CANONICAL = [
+    "reorder f32[2,3]{1,0} -> f32[2,3]{0,1} seed=1",
+    "reorder u8[1,3,5,7]{3,2,1,0} -> u8[1,5,7,3]{3,2,1,0} permute=NCHW->NHWC",
+    "slice f32[1,1,4,4]{3,2,1,0} -> f32[1,1,2,2]{3,2,1,0} offsets=(0,0,0,1) sizes=(1,1,4,3) strides=(1,1,-2,2)",
+    "resample u8[2,19,30]{2,1,0} -> u8[2,45,60]{2,1,0} mode=linear seed=3",
+    "resample f32[4,4]{1,0} -> f32[4,4]{1,0} mode=nearest axes=(1)",
+    "resample f32[4,4]{1,0} -> f32[8,4]{1,0} mode=nearest axes=(0,1)",
+    "reorder bf16[4,3]{strides=(-5,1),offset=17} -> bf16[4,3]{strides=(1,8),offset=3}",
+    "reorder pred[] -> pred[]",
+    "reorder f32[8,6]{1,0} -> f32[6,2]{0,1} view=[::-4].permute(1,0) data=index",
+    "resample u8[4]{0} -> u8[2,9]{1,0} mode=linear view=[None,:].broadcast_to(2,4)[...,-1:1:-1] seed=3",
+    "resample u8[4,6]{1,0} -> u8[4,12]{1,0} mode=nearest axes=(0,1) data=image",
+    "slice f16[24]{0} -> f16[2,3]{1,0} offsets=(0,0) sizes=(2,6) strides=(1,-2) view=.reshape(-1,12)[:,3:9]",
+    "reorder f32[2,3]{1,0} -> f32[2,3]{0,1} data=index out=new",
+    "resample u8[1,3,4,4]{3,2,1,0} -> u8[1,3,8,8]{1,3,2,0} mode=nearest out=NHWC seed=3",
+    "reorder u8[4]{strides=(2)} -> u8[4]{strides=(2),offset=1} out=same",
+    "reorder f32[3,5]{1,0:T(2,2)} -> f32[3,5]{0,1:pad(3,8)=-1.5} seed=1",
+    "reorder bf16[3,5]{0,1:T(*,4)(2,1)pad(4,6)=7} -> bf16[3,5]:aB16b out=new",
+    "slice u8[9,20]:Ba16b -> u8[3,4]{at=(5-2a,1+b),in=[6,5]{1,0:T(4,4)}} offsets=(1,0) sizes=(8,19) strides=(3,-5)",
+    "resample f32[2,20,3,3]:nChw16c -> f32[2,20,5,4]:nChw16c mode=linear out=any seed=3",
+    "reorder f16[2,20,3,3]{3,2,1,0} -> f16[2,3,20,3]:acdb view=.permute(0,2,1,3) out=nhwc",
+    "reorder u32[]{:T(128)} -> u32[]",
+    "reorder f32[5,6]{1,0} -> u8[5,6]{0,1} rounding=truncate saturate=no data=bits",
+    "reorder u8[1,5,7,3]{3,2,1,0} -> f16[1,3,5,7]{3,2,1,0} permute=NHWC->NCHW src_scale=(3) src_zero_point=(3) seed=2",
+    "reorder s8[6,64]{1,0} -> bf16[6,64]:Ba8b src_scale=(0,1) dst_scale=-0.0078125 group_sizes=(1,32) sum_scale=1e-05",
+    "resample u8[9,30]{1,0} -> f32[9,11]{1,0} mode=cubic sizes=(20) antialias=yes window=(5:16) src_scale=0.5",
+    "resample f32[4]{0} -> f16[6]{0} mode=linear scales=(1.5) coordinates=tf_crop_and_resize roi=(0.1,1.5) window=(:)",
+    "resample f32[4]{0} -> f16[6]{0} mode=linear dst_zero_point=(0) sum_scale=0.5 rounding=truncate saturate=no seed=4",
+    "resample u8[6,9]{1,0} -> u8[7,9]{1,0} mode=nearest sizes=(10) nearest=floor keep_aspect_ratio_policy=not_larger",
+    "resample f32[7]{0} -> f32[4]{0} mode=cubic scales=(2/3) cubic_a=-0.5 exclude_outside=yes extrapolation_value=-7.5",
+    "resample f32[7]{0} -> f32[4]{0} mode=area input_offsets=(-1/3) output_offsets=(1e-20) recompute_scale_factor=yes",
+    "resample_backward f32[8,8]{1,0} -> bf16[4,3]{1,0} mode=area out=new seed=1",
+    "yuv_to_rgb u8[9,8]{1,0} -> u8[6,8,3]{2,1,0} format=i420 matrix=bt709 full_range=yes data=image",
+    "reorder f32[6]{0} -> s8[6]{0} dst_scale=0.1 dst_zero_point=-3 rounding=half_away rounds_first=yes out=new",
+    "pad f32[4,5]{1,0} -> f32[7,6]{1,0} before=(1,0) behind=(2,1) mode=reflect view=[::-1] seed=1",
+    "pad s64[4]{0} -> s64[5]{0} behind=(1) value=-7",
+    "roll u8[5,7]{1,0} -> u8[5,7]{0,1} shift=(4,-9) axes=(1,0)",
+    "concat f16[6,5]{1,0} -> f16[9,5]:Ba4b axes=(0) parts=(2:,1:3,:3) out=new",
+    "stack u8[3,5,4]{2,1,0} -> u8[5,3,4]{2,1,0} axes=(1)",
+    "tile f32[3,5]{1,0} -> f32[2,3,15]{2,1,0} repetitions=(2,1,3) out=default",
+    "rearrange u8[6,4,3]{2,1,0} -> f32[3,2,12]{2,1,0} pattern=(h,2),...,c->h,2,(...,c) dst_scale=255",
+    "rearrange u8[6,4]{1,0} -> u8[3,8]{1,0} pattern=(h,s),w->h,(s,w) lengths=s=2",
+    "lookup u8[4,6,3]{2,1,0} -> f32[3,4,6]{2,1,0} axes=(2) permute=HWC->CHW",
+    "equal s64[3,5]{1,0} -> pred[3,5]{1,0} other=f64[3,1]{1,0:T(2,2)} negated=yes out=new",
+]
+
+
+@pytest.mark.parametrize("line", CANONICAL)
+def test_a_canonical_line_comes_back_as_it_is(line: str) -> None:
+    case = Case.parse(line)
+    assert str(case) == line
+    assert Case.parse(str(case)) == case
+    assert hash(Case.parse(line)) == hash(case)
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        (
+            "resample u8[2,19,30]{2,1,0} -> u8[2,45,60]{2,1,0} seed=3 axes=(1,2) mode=linear",
+            "resample u8[2,19,30]{2,1,0} -> u8[2,45,60]{2,1,0} mode=linear seed=3",
+        ),
+        ("  reorder f32[2,3]   ->  f32[2,3]{0,1} seed=0", "reorder f32[2,3]{1,0} -> f32[2,3]{0,1}"),
+        (
+            "slice u8[9] -> u8[2] strides=(-4) sizes=(8) offsets=(1)",
+            "slice u8[9]{0} -> u8[2]{0} offsets=(1) sizes=(8) strides=(-4)",
+        ),
+        (
+            "reorder u8[9] -> u8[9] data=index view=[-0::1][0:9:]",
+            "reorder u8[9]{0} -> u8[9]{0} view=[0:][0:9] data=index",
+        ),
+        (
+            "resample u8[8,5] -> u8[4,7] mode=nearest view=[::2] axes=(1)",
+            "resample u8[8,5]{1,0} -> u8[4,7]{1,0} mode=nearest view=[::2]",
+        ),
+        ("resample u8[4,5] -> u8[4,7] mode=nearest axes=(-1)", "resample u8[4,5]{1,0} -> u8[4,7]{1,0} mode=nearest"),
+        (
+            "resample u8[4,5] -> u8[4,7] mode=nearest axes=(-1,-2)",
+            "resample u8[4,5]{1,0} -> u8[4,7]{1,0} mode=nearest axes=(1,0)",
+        ),
+        (
+            "resample f32[4] -> f32[8] nearest=half_up scales=(4/2) mode=linear cubic_a=-0.750 antialias=no",
+            "resample f32[4]{0} -> f32[8]{0} mode=linear scales=(2)",
+        ),
+        (
+            "resample f32[6] -> f32[9] mode=linear scales=(3/2) window=(0:09)",
+            "resample f32[6]{0} -> f32[9]{0} mode=linear scales=(1.5) window=(0:9)",
+        ),
+        (
+            "reorder f32[4,5] -> u8[4,5] saturate=yes rounding=nearest_even dst_scale=(-1,0) src_scale=0.50",
+            "reorder f32[4,5]{1,0} -> u8[4,5]{1,0} src_scale=0.5 dst_scale=(0,1)",
+        ),
+        (
+            "rearrange u8[8,6] -> u8[2,12,2] lengths=t=2,s=4 pattern=(s,,h),(,t,w)->h,(s,w),t src_scale=1.50",
+            "rearrange u8[8,6]{1,0} -> u8[2,12,2]{2,1,0} pattern=(s,h),(t,w)->h,(s,w),t lengths=s=4,t=2 src_scale=1.5",
+        ),
+        (
+            "pad u8[2,3] -> u8[2,3] value=0 mode=constant behind=(0,0) before=(0,0)",
+            "pad u8[2,3]{1,0} -> u8[2,3]{1,0}",
+        ),
+        (
+            "equal u8[2] -> pred[2] other=f16[2] negated=no",
+            "equal u8[2]{0} -> pred[2]{0} other=f16[2]{0}",
+        ),
+    ],
+)
+def test_defaults_are_left_out_and_parameters_ordered(written: str, canonical: str) -> None:
+    assert str(Case.parse(written)) == canonical
+
+
+def test_parameters_and_their_defaults() -> None:
+    case = Case.parse(CANONICAL[3])
+    assert case.integers("axes") == (1, 2)
+    assert case.word("mode") == "linear"
+    assert Case.parse(CANONICAL[0])["permute"] is None
+    built = Case(
+        "slice", TensorDesc("u8", (9,)), TensorDesc("u8", (2,)), (("offsets", (1,)), ("sizes", (8,)), ("strides", (4,)))
+    )
+    assert built == Case.parse("slice u8[9] -> u8[2] offsets=(1) sizes=(8) strides=(4)")
+    with pytest.raises(DescriptorError, match="reorder has no parameter mode"):
+        _ = Case.parse(CANONICAL[0])["mode"]
+
+
+def random_desc(choose: random.Random, dtype: str, rank: int) -> TensorDesc:
+    sizes = [choose.choice((1, 1, 2, 3, 5, 64, 257)) for _ in range(rank)]
+    kind = choose.randrange(5 if rank <= 3 else 3)
+    if kind == 0:
+        return TensorDesc(dtype, sizes)
+    if kind == 1:
+        return TensorDesc.xla(dtype, sizes, choose.sample(range(rank), rank))
+    if kind == 3:
+        return TensorDesc.parse(random_layout(choose, dtype, sizes=[choose.choice((1, 2, 3, 5, 17)) for _ in sizes]))
+    if kind == 4:
+        tiled = TensorDesc.xla(dtype, [9] * rank, tiles=[(4,) * rank])
+        return index(tiled, (slice(choose.randrange(4), None, choose.choice((-1, 1, 2))),) * rank)
+    strides = [choose.choice((-70000, -9, -1, 0, 1, 3, 1 << 40)) for _ in range(rank)]
+    needed = -sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True) if stride < 0)
+    return TensorDesc(dtype, sizes, strides, needed + choose.choice((0, 0, 1, 3)))
+
+
+def random_view(choose: random.Random, sizes: tuple[int, ...]) -> View:
+    """One to four steps that fit; each is checked by taking it."""
+    steps: list[Index | Call] = []
+    for _ in range(choose.randint(1, 4)):
+        step: Index | Call
+        kind = choose.choice(("index", "permute", "broadcast_to", "reshape"))
+        if kind == "index":
+            step = Index(random_items(choose, sizes))
+        elif kind == "permute":
+            step = Call(kind, tuple(choose.sample(range(len(sizes)), len(sizes))))
+        elif kind == "broadcast_to":
+            grown = tuple(choose.choice((1, 3)) if size == 1 else size for size in sizes)
+            step = Call(kind, (2,) * (len(sizes) < 7) + grown)
+        else:
+            step = Call(kind, (-1, 1) if prod(sizes) else sizes)
+        steps.append(step)
+        sizes = View((step,)).sizes(sizes)
+    return View(tuple(steps))
+
+
+def random_items(choose: random.Random, sizes: tuple[int, ...]) -> tuple[object, ...]:
+    def item(size: int) -> object:
+        if size and choose.random() < 0.2:
+            return choose.randrange(-size, size)
+        start, stop = (choose.choice((None, choose.randint(-9, 9))) for _ in range(2))
+        return Span(start, stop, choose.choice((None, None, 2, -1, -3)))
+
+    items = [item(size) for size in sizes[: choose.randint(0, len(sizes))]]
+    if choose.random() < 0.3 or not items:
+        items.append(...)
+    if choose.random() < 0.2 and len(sizes) < 7:
+        items.insert(choose.randint(0, len(items)), None)
+    return tuple(items)
+
+
+NUMBERS = (2, 0.3, Fraction(1, 3), -7, 1e-20, 1e20, Fraction(3, 2), 10**18)
+
+
+def random_value(choose: random.Random, parameter: Parameter, rank: int) -> object:
+    """A value that is well formed, by what reads it; whether it fits the operation is another question."""
+
+    def integers(low: int, high: int) -> tuple[int, ...]:
+        return tuple(choose.randint(low, high) for _ in range(rank))
+
+    def number() -> float:
+        return choose.choice((0.1, -3.0, 1e-30, 128.0, choose.uniform(-9, 9)))
+
+    def axes() -> tuple[int, ...]:
+        return tuple(choose.sample(range(rank), choose.randint(1, rank)))
+
+    if isinstance(parameter.read, OneOf):
+        return choose.choice(parameter.read.known)
+    letters = "".join(choose.sample("NCDHWabcde", rank))
+    words = {"mode": MODES, "flip": ("none", "both", "none,vertical")}
+    drawn: dict[object, Callable[[], object]] = {
+        str: lambda: choose.choice(words[parameter.name]),
+        read_integers: lambda: axes() if parameter.name == "axes" else integers(-9, choose.choice((9, 10**18))),
+        read_group_sizes: lambda: integers(1, 40),
+        read_number: number,
+        read_scale: choose.choice((number, axes)),
+        read_numbers: lambda: tuple(choose.choice(NUMBERS) for _ in range(choose.randint(1, 9))),
+        read_boxes: lambda: tuple(choose.choice(NUMBERS[:4]) for _ in range(4 * choose.randint(1, 8))),
+        read_post_ops: lambda: choose.choice(("relu", "relu(0.1),clip(0,6)", "linear(2,-1.5)")),
+        read_permutation: lambda: f"{letters}->{''.join(choose.sample(letters, rank))}",
+        read_pattern: lambda: f"...,(h,{letters[0]}2),w->w,(h,...),{letters[0]}2",
+        read_lengths: lambda: choose.choice(("h=2", "h=3,w=15")),
+        read_desc: lambda: random_desc(choose, choose.choice(list(DTYPES)), rank),
+        Window.read: lambda: f"({','.join(choose.choice((':', '3:', ':7', '2:9')) for _ in range(rank))})",
+    }
+    return drawn[parameter.read]()
+
+
+def random_case(choose: random.Random) -> Case:
+    """What an operation needs and some of what it takes, in any order; a mode of ours, so no library's."""
+    rank = choose.randint(1, 8)
+    op, operation = choose.choice(list(OPERATIONS.items()))
+    dtype = choose.choice(list(DTYPES))
+    other = dtype if operation.keeps_type else choose.choice(list(DTYPES))
+    src, dst = random_desc(choose, dtype, rank), random_desc(choose, other, rank)
+    drawn = [each for each in operation.parameters if each.required or choose.random() < 0.5]
+    parameters = [
+        (each.name, random_value(choose, each, rank))
+        for each in drawn
+        if each.name != "like" or "mode" not in operation.named
+    ]
+    if src.numel < 1 << 40 and choose.random() < 0.5:
+        parameters.append(("view", random_view(choose, src.sizes)))
+    if choose.random() < 0.3:
+        parameters.append(("data", choose.choice(("index", "image"))))
+    if choose.random() < 0.3:
+        parameters.append(("out", choose.choice(("new", "same", "NCHW", "any", "nChw16c"))))
+    choose.shuffle(parameters)
+    return Case(op, src, dst, tuple(parameters), choose.choice((0, 1, 2**64 - 1, choose.getrandbits(64))))
+
+
+def test_random_cases_round_trip() -> None:
+    choose = random.Random(7)
+    views = 0
+    for _ in range(8_000):
+        case = random_case(choose)
+        again = Case.parse(str(case))
+        assert again == case
+        assert str(again) == str(case)
+        assert hash(again) == hash(case)
+        views += case.view is not None
+    assert views > 2000
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "a case is written OPERATION SOURCE -> DESTINATION"),
+        ("reorder f32[2] f32[2]", "a case is written"),
+        ("reorder f32[2] -> ", "a case is written"),
+        ("copy f32[2] -> f32[2]", "operation 'copy' is unknown; known: slice, reorder, resample, resample_backward"),
+        (
+            "slice u8[2] -> s8[1] offsets=(0) sizes=(1) strides=(1)",
+            r"source u8\[2\]\{0\} and destination s8\[1\]\{0\} of a slice must have the same element type",
+        ),
+        ("reorder f32[2] -> u8[2] rounding=up", "rounding 'up' is unknown; known: nearest_even, truncate, half_away"),
+        ("reorder f32[2] -> u8[2] saturate=False", "saturate 'False' is unknown; known: yes, no"),
+        ("reorder f32[2] -> u8[2] rounds_first=1", "rounds_first '1' is unknown; known: no, yes"),
+        ("reorder f32[2] -> u8[2] src_scale=x", r"'x' is not a number such as 0\.5, -4 or 1e-05"),
+        ("reorder f32[2] -> u8[2] src_scale=nan", "'nan' is not a number"),
+        ("reorder f32[2] -> u8[2] src_scale=0x10", "'0x10' is not a number"),
+        ("reorder f32[2] -> u8[2] dst_zero_point=1e999", "'1e999' is not a number"),
+        ("reorder f32[2] -> u8[2] src_scale=()", r"'\(\)' is not a list of 1 to 8 integers"),
+        ("reorder f32[2] -> u8[2] src_scale=(0.5)", "is not a list of 1 to 8 integers"),
+        ("reorder f32[2] -> u8[2] sum_scale=(0)", r"'\(0\)' is not a number"),
+        ("reorder f32[2] -> u8[2] group_sizes=(0)", r"group_sizes \(0\) must be 1 or more"),
+        ("reorder f32[2] -> u8[2] group_sizes=2", "'2' is not a list"),
+        ("slice u8[2] -> u8[1] offsets=(0) sizes=(1) strides=(1) rounding=truncate", "slice has no parameter rounding"),
+        ("reorder f33[2] -> f32[2]", "unknown element type 'f33'.*in case 'reorder f33"),
+        ("reorder f32[2] -> f32[2] mode=linear", "reorder has no parameter mode; it has permute"),
+        ("reorder f32[2] -> f32[2] seed=1 seed=2", "seed is given twice: 1, 2"),
+        ("reorder f32[2] -> f32[2] seed=-1", r"seed '-1' is not a number in \[0, 2\^64\)"),
+        ("reorder f32[2] -> f32[2] seed=18446744073709551616", r"outside \[0, 2\^64\)"),
+        ("reorder f32[2] -> f32[2] seed", "seed '' is not a number"),
+        ("reorder f32[2] -> f32[2] permute=NC", "'NC' is not a permutation"),
+        ("reorder f32[2] -> f32[2] permute=NC->NN", "'NC->NN' is not a permutation"),
+        ("reorder f32[2] -> f32[2] permute=NC->NCC", "each letter once on both sides"),
+        ("slice f32[2] -> f32[1] offsets=(0) sizes=(1)", r"slice needs strides=\.\.\."),
+        ("slice f32[2] -> f32[1] offsets=(0) offsets=(0) sizes=(1) strides=(1)", "a parameter is given twice"),
+        ("slice f32[2] -> f32[1] offsets=0 sizes=(1) strides=(1)", "'0' is not a list of 1 to 8 integers"),
+        ("slice f32[2] -> f32[1] offsets=() sizes=(1) strides=(1)", r"'\(\)' is not a list"),
+        (f"slice f32[2] -> f32[1] offsets=({'9' * 20}) sizes=(1) strides=(1)", "is not a list"),
+        ("resample f32[2] -> f32[3]", "resample needs mode="),
+        (
+            "resample f32[2] -> f32[3] mode=lanczos",
+            "mode 'lanczos' is unknown; known: nearest, linear, cubic, area, area_weighted",
+        ),
+        (
+            "resample f32[2] -> f32[3] mode=linear coordinates=half",
+            "coordinates 'half' is unknown; known: half_pixel, ",
+        ),
+        (
+            "resample f32[2] -> f32[3] mode=nearest nearest=up",
+            "nearest 'up' is unknown; known: half_up, round_prefer_fl",
+        ),
+        ("resample f32[2] -> f32[3] mode=linear antialias=true", "antialias 'true' is unknown; known: no, yes"),
+        ("resample f32[2] -> f32[3] mode=linear exclude_outside=1", "exclude_outside '1' is unknown; known: no, yes"),
+        ("resample f32[2] -> f32[3] mode=cubic cubic_a=x", "'x' is not a number"),
+        (
+            "resample f32[2] -> f32[3] mode=linear scales=1.5",
+            r"'1\.5' is not a list of 1 to 16 numbers such as \(2,1/3",
+        ),
+        ("resample f32[2] -> f32[3] mode=linear scales=(1/0)", "is not a list of 1 to 16 numbers"),
+        ("resample f32[2] -> f32[3] mode=linear scales=(3/1.5)", "is not a list of 1 to 16 numbers"),
+        ("resample f32[2] -> f32[3] mode=linear scales=(nan)", "is not a list of 1 to 16 numbers"),
+        ("resample f32[2] -> f32[3] mode=linear roi=(" + ",".join("0" * 17) + ")", "is not a list of 1 to 16 numbers"),
+        ("resample f32[2] -> f32[3] mode=linear input_offsets=()", "is not a list of 1 to 16 numbers"),
+        ("resample f32[2] -> f32[3] mode=linear output_offsets=0", "is not a list of 1 to 16 numbers"),
+        ("resample f32[2] -> f32[3] mode=linear extrapolation_value=inf", "'inf' is not a number"),
+        (
+            "resample f32[2] -> f32[3] mode=linear keep_aspect_ratio_policy=larger",
+            "known: stretch, not_larger, not_sma",
+        ),
+        ("resample f32[2] -> f32[3] mode=linear recompute_scale_factor=1", "factor '1' is unknown; known: no, yes"),
+        (
+            "resample f32[2] -> f32[3] mode=linear window=1:3",
+            r"'1:3' is not a window of 1 to 8 parts such as \(5:25,:\)",
+        ),
+        ("resample f32[2] -> f32[3] mode=linear window=(1:3:1)", "is not a window of 1 to 8 parts"),
+        ("resample f32[2] -> f32[3] mode=linear window=(-1:)", "is not a window of 1 to 8 parts"),
+        (
+            "resample f32[2] -> f32[3] mode=linear group_sizes=(2)",
+            "resample has no parameter group_sizes; it has mode, ",
+        ),
+        ("resample_backward f32[2] -> f32[3] mode=linear src_scale=2", "resample_backward has no parameter src_scale"),
+        ("resample_backward f32[2] -> f32[3]", r"resample_backward needs mode=\.\.\."),
+        ("resample f32[2] -> f32[2] mode=linear", "resample needs axes="),
+        ("resample f32[2] -> f32[2,2] mode=linear", "resample needs axes="),
+        ("pad u8[2] -> u8[3] mode=mirror", "mode 'mirror' is unknown; known: constant, edge, reflect, wrap"),
+        ("pad u8[2] -> f32[3] behind=(1)", "of a pad must have the same element type"),
+        ("rearrange u8[2] -> u8[2] pattern=(h->h", r"pattern '\(h->h' has a parenthesis that is not closed"),
+        ("rearrange u8[2] -> u8[2] pattern=h->h lengths=2", "lengths '2' must be written as h=2,s=3"),
+        ("equal u8[2] -> pred[2] other=u8", "in case 'equal"),
+        ("equal u8[2] -> pred[2]", r"equal needs other=\.\.\."),
+        ("reorder f32[2] -> f32[2] data=noise", "data 'noise' is unknown; known: index, image"),
+        (
+            "reorder f32[2] -> f32[2] out=nhwd",
+            "out 'nhwd' is unknown; known: same, new, default, any, names such as NHWC",
+        ),
+        ("reorder f32[2] -> f32[2] out=nC", "upper-case letter 'C' needs a block"),
+        ("reorder f32[2] -> f32[2]:nchw", "tag 'nchw' has 4 axes, .* in case 'reorder"),
+        ("reorder f32[2] -> f32[2]{0:T()}", "in case 'reorder"),
+        ("reorder f32[2]{at=(9a),in=[4]{0:T(2)}} -> f32[2]", "a view reaches .* in case 'reorder"),
+        ("reorder f32[2] -> f32[2] view=", "a view has at least one step"),
+        ("reorder f32[2] -> f32[2] view=[::-1].T", r"is not 1 to 16 steps such as .* at '\.T'"),
+        (f"reorder f32[2] -> f32[2] view={'[:]' * 17}", "is not 1 to 16 steps"),
+        ("reorder f32[2] -> f32[2] view=[]", "'' in a view is no integer, slice, '...' or None"),
+        ("reorder f32[2] -> f32[2] view=[1:2:3:4]", "is no integer, slice"),
+        ("reorder f32[2] -> f32[2] view=[[0]]", "is not 1 to 16 steps"),
+        ("reorder f32[2] -> f32[2] view=[2]", r"view \[2\] does not fit sizes \[2\]: index 2 is out of bounds"),
+        ("reorder f32[2] -> f32[2] view=[::0]", "does not fit .* slice step cannot be zero"),
+        ("reorder f32[2] -> f32[2] view=[...,...]", "does not fit .* single ellipsis"),
+        ("reorder f32[2] -> f32[2] view=.permute(1)", "does not fit"),
+        ("reorder f32[2] -> f32[2] view=.permute(x)", r"\.permute\('x'\) in a view needs at most 8 integers"),
+        ("reorder f32[2] -> f32[2] view=.broadcast_to(3)", "does not fit"),
+        ("reorder f32[2] -> f32[2] view=.broadcast_to(-1)", "needs at most 8 integers"),
+        ("reorder f32[2] -> f32[2] view=.reshape(-2)", "needs at most 8 integers"),
+        ("reorder f32[2] -> f32[2] view=.reshape(3)", "does not fit .* cannot reshape"),
+        ("reorder f32[2] -> f32[2] view=" + "[None]" * 8, "has 9 axes, more than 8"),
+        (f"reorder f32[2] -> f32[2] view=.broadcast_to({'9' * 19},2)", "does not fit"),
+        ("reorder f32[2] -> f32[2] " + "x" * 5000, "at most 4096 characters"),
+    ],
+)
+def test_errors_say_what_is_wrong(line: str, message: str) -> None:
+    with pytest.raises(DescriptorError, match=message):
+        Case.parse(line)
+
+
+def test_hostile_lines_get_typed_errors() -> None:
+    """Canonical lines with characters changed, dropped, doubled or cut off."""
+    choose = random.Random(13)
+    refused = 0
+    for _ in range(2000):
+        line = choose.choice(CANONICAL)
+        for _ in range(choose.randint(1, 3)):
+            at = choose.randrange(len(line) + 1)
+            line = choose.choice(
+                (line[:at], line[:at] + line[at + 1 :], line[:at] + line[at:] * 2,
+                 line[:at] + choose.choice("[](){},-=>0123456789 x\0\u0663\n") + line[at:])
+            )  # fmt: skip
+        try:
+            case = Case.parse(line)
+        except RestrideError:
+            refused += 1
+        else:
+            assert Case.parse(str(case)) == case
+    assert refused > 1000
+
+
+def test_damaged_lines_get_typed_errors() -> None:
+    """Bits flipped, ends cut off, parts repeated thousands of times."""
+    choose = random.Random(17)
+    refused = 0
+    for _ in range(1000):
+        line = choose.choice(CANONICAL).encode()
+        at = choose.randrange(len(line))
+        damaged = choose.choice(
+            (line[:at], line[:at] + bytes([line[at] ^ 1 << choose.randrange(8)]) + line[at + 1 :],
+             line[:at] + line[at : at + 9] * choose.choice((2, 400, 100_000)) + line[at:])
+        )  # fmt: skip
+        try:
+            case = Case.parse(damaged.decode("utf-8", "replace"))
+        except RestrideError:
+            refused += 1
+        else:
+            assert Case.parse(str(case)) == case
+    assert refused > 500
+
+
+SLICED = "slice f32[8] -> f32[5] offsets=(4) sizes=(5) strides=(1)"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("reorder f32[2,3] -> f32[3,2]", r"reorder gives sizes \[2, 3\], but the destination is f32\[3,2\]\{1,0\}"),
+        ("reorder f32[2,3] -> f32[2,3] permute=NC->CN", r"reorder gives sizes \[3, 2\]"),
+        ("reorder f32[2,3] -> f32[2,3] permute=N->N", "one letter per axis|names 1 axes"),
+        (SLICED, r"window \[4, 9\) exceeds size 8 of axis 0|window .* of axis 0"),
+        (SLICED.replace("(4)", "(4,0)"), "offsets"),
+        (SLICED.replace("(4)", "(0)").replace("f32[5]", "f32[6]"), "output"),
+        (SLICED.replace("strides=(1)", "strides=(0)"), "stride"),
+        ("slice f32[2,2] -> f32[2] offsets=(0,0) sizes=(2,2) strides=(1,1)", "output"),
+        ("resample f32[8] -> f32[4] mode=linear axes=(1)", r"axes \[1\] must be in \[0, 1\)"),
+        ("resample f32[8] -> f32[4] mode=linear axes=(-2)", r"axes \[-2\] must be in \[0, 1\)"),
+        ("resample f32[8] -> f32[4] mode=linear axes=(9)", r"axes \[9\] must be in \[0, 1\)"),
+        ("resample f32[8] -> f32[4] mode=linear axes=(0,-1)", r"axes \[0, 0\] must be in \[0, 1\) .* each once"),
+        ("resample f32[8,2] -> f32[4,3] mode=linear axes=(0)", r"resample gives sizes \[4, 2\]"),
+        ("resample f32[8,2] -> f32[4] mode=linear axes=(0)", r"resample gives sizes \[4, 2\]"),
+        ("resample f32[8] -> f32[4,2] mode=linear axes=(1)", r"axes \[1\] must be in"),
+        ("resample f32[0] -> f32[4] mode=nearest", "has no elements to make 4 of|at least one source element"),
+        ("resample f32[8] -> f32[5] mode=linear scales=(0.5)", r"resample gives sizes \[4\], but the destination"),
+        ("resample f32[8] -> f32[5] mode=linear sizes=(5) scales=(0.5)", "contradict each other|must agree|gives 4"),
+        ("resample f32[8] -> f32[5] mode=linear sizes=(6)", r"resample gives sizes \[6\], but the destination"),
+        ("resample f32[8,9] -> f32[8,5] mode=linear sizes=(6,5)", "equally many|as many"),
+        ("resample f32[8] -> f32[3] mode=linear scales=(0)", "above 0"),
+        ("resample f32[8] -> f32[3] mode=linear window=(1:4)", r"sizes= or scales= must be given"),
+        ("resample f32[8] -> f32[3] mode=linear sizes=(9) window=(1:5)", r"resample gives sizes \[4\]"),
+        ("resample f32[8] -> f32[3] mode=linear sizes=(9) window=(7:10)", r"\[7, 10\) exceeds|exceeds size 9|10"),
+        (
+            "resample f32[8] -> f32[3] mode=linear sizes=(9) window=(4:7,:)",
+            "window has 2 slices where these axes need 1",
+        ),
+        ("resample f32[8] -> f32[4] mode=area antialias=yes", "antialias goes with mode"),
+        ("resample f32[8] -> f32[4] mode=nearest exclude_outside=yes", "exclude_outside goes with mode"),
+        ("resample f32[8] -> f32[4] mode=area coordinates=asymmetric", "mode 'area'|area"),
+        ("resample f32[8] -> f32[4] mode=linear roi=(0,1)", "roi goes with|roi"),
+        ("resample f32[8] -> f32[4] mode=linear coordinates=tf_crop_and_resize", "roi"),
+        ("resample f32[8] -> f32[4] mode=linear coordinates=tf_crop_and_resize roi=(0,1,1)", "roi"),
+        ("resample f32[8] -> f32[4] mode=linear coordinates=asymmetric input_offsets=(0)", "offsets"),
+        ("resample f32[8] -> f32[4] mode=linear output_offsets=(0,0)", "output_offsets"),
+        (
+            "resample f32[8] -> f32[4] mode=linear sizes=(4) scales=(0.5) keep_aspect_ratio_policy=not_larger",
+            "policy goes",
+        ),
+        ("resample f32[8] -> f32[4] mode=linear sizes=(5) keep_aspect_ratio_policy=not_larger", "resample gives sizes"),
+        ("resample f32[8] -> u8[4] mode=linear dst_scale=(1)", r"dst_scale=\[1\] must be axes in \[0, 1\)"),
+        ("resample_backward f32[8,2] -> f32[4] mode=linear axes=(0)", "equally many axes|sizes"),
+        ("resample_backward f32[8,2] -> f32[4,3] mode=linear axes=(0)", r"\[8, 3\]|sizes"),
+        ("resample_backward f32[5] -> f32[8] mode=linear scales=(0.5)", "contradict each other|must agree|gives 4"),
+        ("pad f32[8] -> f32[9] before=(1,0)", "before and behind must be 0 or more for each of 1 axes"),
+        ("pad f32[8] -> f32[7] before=(-1)", "before and behind must be 0 or more for each of 1 axes"),
+        ("pad f32[0] -> f32[1] before=(1) mode=edge", "mode edge repeats elements, and there are none"),
+        ("pad f32[8] -> f32[8] before=(1)", r"pad gives sizes \[9\], but the destination is f32\[8\]"),
+        ("roll f32[8] -> f32[8] shift=(1,2)", "shift must be 1 numbers"),
+        ("roll f32[8] -> f32[8] shift=(1) axes=(1)", r"axes \[1\] must be axes in \[0, 1\)"),
+        ("concat f32[8,2] -> f32[9,2] axes=(0,1) parts=(:)", r"axes \[0, 1\] must be one axis in \[0, 2\)"),
+        ("concat f32[8,2] -> f32[8,2] axes=(0) parts=(:,9:,:3)", r"concat gives sizes \[11, 2\]"),
+        ("stack f32[0,2] -> f32[2,0] axes=(1)", "stack needs one index of axis 0 or more"),
+        ("tile f32[2,3] -> f32[2,3] repetitions=(-1)", r"repetitions \[-1\] must be 0 or more"),
+        ("tile f32[2,3] -> f32[2,3] repetitions=(2,1,1)", r"tile gives sizes \[2, 2, 3\]"),
+        ("rearrange f32[6,2] -> f32[2,6] pattern=h->h", r"pattern h->h does not fit \[6, 2\]"),
+        ("rearrange f32[6] -> f32[6] pattern=(h,w)->h,w", r"pattern \(h,w\)->h,w does not fit \[6\]|gives sizes"),
+        ("rearrange f32[6] -> f32[6] pattern=(h,4)->h,4", r"pattern \(h,4\)->h,4 does not fit \[6\]"),
+        ("equal f32[6] -> u8[6] other=f32[6]", "a comparison makes pred, not u8"),
+        ("equal f32[6] -> pred[6] other=f32[5]", "do not broadcast"),
+        ("reorder f32[3,5]{1,0:T(2,2)} -> f32[3,4]:aB4b", r"reorder gives sizes \[3, 5\]"),
+        ("reorder f32[8] -> u8[8] src_scale=(1)", r"src_scale=\[1\] must be axes in \[0, 1\), each once"),
+        ("reorder f32[8] -> u8[8] dst_scale=(0,-1)", r"dst_scale=\[0, 0\] must be axes in \[0, 1\), each once"),
+        ("reorder f32[8] -> u8[8] src_scale=(0) group_sizes=(1,2)", r"group_sizes \[1, 2\] must be one for each of 1"),
+    ],
+)
+def test_a_case_that_its_operation_does_not_do_is_refused_before_a_device_is_asked(line: str, message: str) -> None:
+    for refuse in (require_valid, prepare):
+        with pytest.raises(DescriptorError, match=message):
+            refuse(Case.parse(line))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("reorder f32[2,20,3,3] -> f32[2,20,3,3] out=nCdhw16c", "has 5 axes"),
+        ("reorder f32[2,20,3,3] -> f32[2,20,3,3] out=NCDHW", "one letter per axis"),
+        ("reorder f32[4]{0:T(3)} -> f32[4]{0:T(2)} out=same", "must lie apart from the source"),
+        ("reorder f32[4] -> s32[4] out=same", "must lie apart from the source"),
+        ("reorder f32[4] -> f32[4] view=[::-1] out=same", "must lie apart from the source"),
+        ("reorder f32[2,4]{1,0:T(2,2)} -> f32[2,4]{strides=(4,1),offset=5} out=same", "must lie apart from the source"),
+        ("reorder f32[2]{strides=(1),offset=4} -> f32[2]{0:pad(8)=0} out=same", "must lie apart from the source"),
+        (
+            "reorder f32[3,5] -> f32[5,3] permute=HW->WH out=nc",
+            "permute gives the layout too, so out=nc must be same or",
+        ),
+        ("reorder f32[4] -> f32[4] sum_scale=2 out=new", "sum_scale reads a destination that is given, so out=new"),
+        ("reorder f32[4] -> u8[4] group_sizes=(2)", "group_sizes need a scale or a zero point"),
+        ("reorder f32[4] -> u8[4] src_scale=0", "src_scale must be finite and not 0"),
+        ("reorder f32[4] -> u8[4] src_scale=1e-60", "src_scale must be finite and not 0"),
+        ("reorder f32[4] -> u8[4] dst_zero_point=256", "dst_zero_point"),
+        ("reorder f32[4] -> u8[4] dst_zero_point=0.5", "dst_zero_point"),
+        ("reorder f32[4] -> f16[4] src_zero_point=1e60", "src_zero_point must be finite"),
+        ("reorder f32[4] -> f16[4] sum_scale=1e60", "sum_scale"),
+        ("resample f32[4] -> u8[6] mode=linear sum_scale=2 out=new", "sum_scale reads a destination that is given"),
+        ("resample u8[4] -> u8[6] mode=nearest src_zero_point=0.5", "src_zero_point"),
+        ("resample u8[4] -> u8[6] mode=linear dst_zero_point=256", "dst_zero_point"),
+        ("resample u8[4] -> f32[6] mode=cubic src_scale=0", "src_scale must be finite and not 0"),
+    ],
+)
+def test_a_destination_that_cannot_be_is_refused_before_a_device_is_asked(line: str, message: str) -> None:
+    with pytest.raises(DescriptorError, match=message):
+        require_valid(Case.parse(line))
+
+
+def test_what_a_case_asks_for_is_checked_without_its_elements() -> None:
+    huge = 1 << 40
+    for line in (
+        f"reorder u8[{huge},3] -> u8[3,{huge}] permute=HW->WH",
+        f"resample u8[{huge}] -> u8[{huge + 1}] mode=linear",
+        f"slice u8[{huge}] -> u8[{huge // 2}] offsets=(0) sizes=({huge}) strides=(-2)",
+        f"slice u8[1] -> u8[1,1] offsets=(0,1) sizes=({huge},1) strides=(-7,1) view=.broadcast_to({huge},9)",
+        f"reorder u8[{huge},3] -> f32[{huge},3] src_scale=(1) dst_zero_point=(0) group_sizes=({huge // 4},1)",
+    ):
+        case = Case.parse(line)
+        require_valid(case)
+        with pytest.raises(DescriptorError):
+            require_valid(replace(case, dst=TensorDesc("u8", (2, 2, 2))))
+
+
+def test_arrays_of_scales_have_a_largest_size() -> None:
+    with pytest.raises(DescriptorError, match="dst_scale has 1,048,577 entries, more than 1,048,576"):
+        require_valid(Case.parse(f"reorder u8[{(1 << 20) + 1}] -> f32[{(1 << 20) + 1}] dst_scale=(0)"))
+
+
+def test_every_case_of_the_catalogues_is_valid() -> None:
+    smaller, full = catalogue("ci"), catalogue("full")
+    for case in (*smaller, *full[len(smaller) :: 2]):  # every other one: a loop's lines are much alike
+        require_valid(case)

@@ -1,0 +1,324 @@
+"""The READMEs and the pages: examples run, tables are right, links lead somewhere, the shader contract is complete."""
+
+import inspect
+import json
+import re
+from pathlib import Path
+from statistics import geometric_mean
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import restride as rs
+from restride.dtypes import DTYPES
+from restride.plan import problem as parameters
+from restride.plan.convert import ELEMENT_TYPES
+from restride.plan.problem import Axis, table_words
+from restride.weights import MOST_TAPS, Request, resizing
+from restride_measure.workloads import catalogue
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SHADERS = (ROOT / "shaders" / "README.md").read_text(encoding="utf-8")
+API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+ARRAYS = (ROOT / "docs" / "arrays.md").read_text(encoding="utf-8")
+REORDER = (ROOT / "docs" / "reorder.md").read_text(encoding="utf-8")
+BENCHMARKS = (ROOT / "docs" / "benchmarks" / "README.md").read_text(encoding="utf-8")
+SCALE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+EXAMPLES = {
+    f"{page} example {number}": text
+    for page, content in (
+        ("README.md", README),
+        ("docs/api.md", API),
+        ("docs/reorder.md", REORDER),
+        ("docs/arrays.md", ARRAYS),
+        ("docs/scale.md", SCALE),
+    )
+    for number, text in enumerate(re.findall(r"```python\n(.*?)```", content, re.DOTALL))
+}
+
+
+@pytest.mark.usefixtures("vulkan_device")
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_runs(name):
+    exec(compile(EXAMPLES[name], name, "exec"), {})
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) >= 12
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 200
+
+
+SIGNATURES = re.findall(r"^rs\.(\w+\([^`]*?\))$", API, re.MULTILINE)
+SIGNATURES += re.findall(r"^\| `rs\.(\w+\(.*?\))` \|", REORDER, re.MULTILINE)
+
+
+def test_every_operation_of_the_page_has_a_signature():
+    operations = API[API.index("## Operations") : API.index("### Signatures")]
+    named = set(re.findall(r"`rs\.(\w+)[`(]", operations))
+    assert len(named) >= 16
+    assert named == {signature.split("(")[0] for signature in SIGNATURES}
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_signatures_are_the_real_ones(signature):
+    name = signature.split("(")[0]
+    namespace = {}
+    exec(f"def {signature}: ...", namespace)
+    shown, real = (inspect.signature(function).parameters.values() for function in (namespace[name], getattr(rs, name)))
+    assert [(p.name, p.kind, p.default) for p in shown] == [(p.name, p.kind, p.default) for p in real]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "shaders/README.md",
+        "lab/README.md",
+        "docs/api.md",
+        "docs/arrays.md",
+        "docs/benchmarks/README.md",
+        "docs/benchmarks/audit.md",
+        "docs/conformance.md",
+        "docs/crop_resize.md",
+        "docs/how_do_i.md",
+        "docs/kompute.md",
+        "docs/layouts.md",
+        "docs/notebooks/detector_to_batch.md",
+        "docs/notebooks/layouts_by_drawing.md",
+        "docs/notebooks/photograph.md",
+        "docs/own_shader.md",
+        "docs/preprocess.md",
+        "docs/profiles.md",
+        "docs/python_api.md",
+        "docs/reorder.md",
+        "docs/replace_preprocessing.md",
+        "docs/resample.md",
+        "docs/scale.md",
+        "docs/versioning.md",
+    ],
+)
+def test_links_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target, heading in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", text):
+        there = (ROOT / page).parent / target if target else ROOT / page
+        assert there.exists(), target
+        if heading:
+            assert heading in headings(there.read_text(encoding="utf-8")), f"{target}#{heading}"
+
+
+def record_of(device):
+    return json.loads((ROOT / "docs" / "benchmarks" / f"{device}.json").read_text(encoding="utf-8"))
+
+
+def test_the_table_of_a_cpu_is_the_recorded_run():
+    """Each row: restride, a hand-written kernel if one was measured, and the fastest other library."""
+    record = record_of("llvmpipe")
+    workloads = {result["name"]: result["measures"]["resident"] for result in record["results"]}
+    libraries = set(record["peers"]) - {"by-hand", "raw"}
+    _, *rows = rows_below("| workload | restride | ratio to a hand-written", BENCHMARKS)
+    assert len(rows) >= 12
+    for name, *cells in rows:
+        seconds = {column: times["median"] for column, times in workloads[name].items()}
+        ours = seconds["restride"]
+        fastest = min(libraries & set(seconds), key=seconds.__getitem__)
+        by_hand = f"{ours / seconds['by-hand']:.2f}" if "by-hand" in seconds else ""
+        other = f"{fastest}, {1000 * seconds[fastest]:.2f} ms"
+        assert cells == [f"{1000 * ours:.2f} ms", by_hand, other, f"{ours / seconds[fastest]:.2f}"], name
+    paragraph = BENCHMARKS[BENCHMARKS.index("## On a CPU") :]
+    assert record["command"].startswith(re.findall(r"`(restride bench --device .*?)`", paragraph)[0])
+    assert record["device"]["driver_version"].split()[1] in paragraph
+    assert f"medians of {record['repeat']} rounds" in paragraph
+    assert {*workloads} <= {workload.name for workload in catalogue()}
+
+
+def test_the_table_of_a_gpu_is_the_recorded_run():
+    """Each row: restride, a copy of as many bytes, a hand-written kernel, torch; below it, means and extremes."""
+    record = record_of("h200")
+    workloads = {result["name"]: result["measures"]["kernel"] for result in record["results"]}
+    _, *rows = rows_below("| workload | restride |", README)
+    assert len(rows) >= 12
+    for name, *cells in rows:
+        seconds = {column: times["median"] for column, times in workloads[name].items()}
+        ours = seconds["restride"]
+        ratios = [f"{ours / seconds[column]:.2f}" for column in ("copy", "by-hand")]
+        torch = f"{1e6 * seconds['torch-cuda']:.0f} us" if "torch-cuda" in seconds else ""
+        assert cells == [f"{1e6 * ours:.0f} us", *ratios, torch], name
+
+    def pairs(measure, column):
+        medians = [result["measures"][measure] for result in record["results"]]
+        return [(each["restride"]["median"], each[column]["median"]) for each in medians if column in each]
+
+    hand = [ours / other for ours, other in pairs("kernel", "by-hand")]
+    long = [ours / other for ours, other in pairs("kernel", "torch-cuda") if other > 140e-6]
+    calls = [ours / other for ours, other in pairs("resident", "torch-cuda")]
+    section = " ".join(README[README.index("## Speed") :].split())
+    said = [
+        f"all {len(record['results'])} workloads on an {record['device']['name']}",
+        f"driver {record['device']['driver_version']}",
+        f"Over {len(hand)} rows restride takes {geometric_mean(hand):.2f} of hand-written kernels",
+        f"from {min(hand):.2f} to {max(hand):.2f}",
+        f"{1e6 * workloads['copy f32 16']['torch-cuda']['median']:.0f} us of which are the launch",
+        f"of the {len(long)} rows where it takes more than 140 us, restride takes {geometric_mean(long):.2f}",
+        f"from {min(long):.2f} to {max(long):.2f}",
+        f"a call takes {geometric_mean(calls):.2f} of torch's time",
+        f"measures all {len(catalogue())} workloads",
+    ]
+    assert [words for words in said if words not in section] == []
+
+
+def headings(text):
+    """The anchors of a page: its headings in small letters, hyphens for blanks, without punctuation."""
+    lines = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", line).lower().replace(" ", "-") for line in lines}
+
+
+def test_shader_page_lists_every_module():
+    lines = (ROOT / "shaders" / "variants.txt").read_text(encoding="utf-8").splitlines()
+    names = [line.split(":")[0].strip() for line in lines if line.strip() and not line.startswith("#")]
+    # The page writes `copy_32` `_64` for copy_32 and copy_64.
+    table = re.sub(r"(`\w+?)(_\d+)`((?: `_\d+`)+)", _spelled_out, SHADERS)
+    assert [name for name in names if f"`{name}`" not in table] == []
+
+
+def _spelled_out(match):
+    stem, first, others = match.groups()
+    return " ".join(f"{stem}{width}`" for width in (first, *re.findall(r"_\d+", others)))
+
+
+def test_shader_page_has_the_numbers_of_the_plan():
+    first, step = parameters.HEADER_ROWS, parameters.AXIS_ROWS
+    for row in range(step):
+        assert f"| {first + row} + {step}k |" in SHADERS
+    assert ", ".join(f"{number} {name}" for name, number in ELEMENT_TYPES.items()) in SHADERS
+    multiplier, shift = parameters.multiply_shift(5)
+    assert f"For d = 5: {multiplier} and {shift}." in SHADERS
+
+
+def test_shader_page_has_a_table_of_the_plan():
+    (linear,) = resizing((3,), Request((2,))).rows
+    words = table_words(linear, 4)
+    assert words.shape == (2, 4)
+    rows = "; ".join(
+        f"{first}, {second}, {offset}, {rest}"
+        for first, second, offset, rest in zip(*words[:, :2].copy().view(np.float32).T, *words[:, 2:].T, strict=True)
+    )
+    assert f"3 to 2, source stride 4: the rows {rows}. " in SHADERS
+    axis = Axis(2, 4, 1, table=linear, slot=1)
+    assert f"{parameters.slot_word(axis)} is slot 1 with two taps" in SHADERS
+    assert f"A row has 1 to {MOST_TAPS} taps ({MOST_TAPS + 4} in `resample_along`)" in SHADERS
+    assert 4 * ((3 + MOST_TAPS + 3) // 4) == MOST_TAPS + 4  # a row that begins at the last of a four
+
+
+def rows_below(header, page=REORDER):
+    """The cells of a table, without backquotes; ``header`` begins its first line."""
+    lines = page[page.index(f"\n{header}") + 1 :].split("\n\n")[0].splitlines()
+    return [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in (lines[0], *lines[2:])]
+
+
+def samples(name):
+    """Every value of a narrow type; of a wide one its ends, halves, and bit patterns of every length."""
+    dtype = DTYPES[name].dtype
+    if dtype.itemsize <= 2:
+        return np.arange(2 if name == "pred" else 1 << 8 * dtype.itemsize, dtype=f"u{dtype.itemsize}").view(dtype)
+    random = np.random.default_rng(0)
+    patterns = random.integers(0, 256, (20000, dtype.itemsize), np.uint8).view(dtype).reshape(-1)
+    if not DTYPES[name].is_float:
+        ends = np.iinfo(dtype)
+        shifted = patterns >> random.integers(0, ends.bits, patterns.size).astype(dtype)
+        return np.concatenate([patterns, shifted, np.array([ends.min, ends.max], dtype)])
+    ends = [np.inf, -np.inf, np.finfo(dtype).min, np.finfo(dtype).max]
+    return np.concatenate([patterns, np.arange(-300, 301).astype(dtype) / 2, np.array(ends, dtype)])
+
+
+def letters_of(source, target):
+    """The rule that the reference follows, as docs/reorder.md abbreviates it."""
+    if source == target:
+        return "="
+    if target == "pred":
+        return "0"
+    x = samples(source)
+    with np.errstate(invalid="ignore"):
+        x = x[~np.isnan(x.astype(np.float64))]
+    y, unsaturated = rs.reference.convert(x, target), rs.reference.convert(x, target, saturate=False)
+    found = ""
+    if not DTYPES[target].is_float:
+        others = (rs.reference.convert(x, target, rounding) for rounding in ("truncate", "half_away"))
+        found += "R" if any((other != y).any() for other in others) else ""
+    else:
+        is_inside = np.abs(y.astype(np.float64)) < float(ml_dtypes.finfo(y.dtype).max)
+        found += "N" if (rs.reference.convert(y, source) != x)[is_inside].any() else ""
+    found += "S" if y.tobytes() != unsaturated.tobytes() else ""
+    found += "I" if (np.isinf(y.astype(np.float64)) & np.isfinite(x.astype(np.float64))).any() else ""
+    if not found:
+        assert np.array_equal(rs.reference.convert(y, source, saturate=False), x)
+    return found or "e"
+
+
+def test_table_of_type_pairs_is_what_the_reference_does():
+    header, *rows = rows_below("| from \\ to |")
+    assert header[1:] == list(DTYPES)
+    assert [row[0] for row in rows] == list(DTYPES)
+    for source, *cells in rows:
+        assert {target: letters_of(source, target) for target in DTYPES} == dict(zip(DTYPES, cells, strict=True)), (
+            source
+        )
+
+
+def element(name, text):
+    """One element of docs/reorder.md: a number, or its bits in hexadecimal."""
+    dtype = DTYPES[name].dtype
+    if text.startswith("0x"):
+        return np.array([int(text, 16)], f"u{dtype.itemsize}").view(dtype)
+    return np.array([float(text) if DTYPES[name].is_float else int(text)]).astype(dtype)
+
+
+def test_worked_numbers_of_conversions(vulkan_device):
+    _, *rows = rows_below("| from | to | `saturate=True` |")
+    assert len(rows) > 30
+    for source, target, *expected in rows:
+        name, text = source.split()
+        x = rs.asarray(element(name, text), device=vulkan_device)
+        for saturate, answer in zip((True, False), expected, strict=True):
+            right = element(target, answer)
+            results = (
+                rs.reference.convert(x.numpy(), target, saturate=saturate),
+                rs.reorder(x, dtype=target, saturate=saturate).numpy(),
+            )
+            for result in results:
+                if answer == "nan":
+                    assert np.isnan(result.astype(np.float32)).all(), (source, target, saturate)
+                else:
+                    assert result.tobytes() == right.tobytes(), (source, target, saturate, result)
+
+
+def test_table_of_roundings(vulkan_device):
+    (_, _, *numbers), *rows = rows_below("| `rounding` |")
+    x = np.float32(numbers)
+    for rounding, _, *expected in rows:
+        answer = [int(text) for text in expected]
+        assert rs.reference.convert(x, "s8", rounding).tolist() == answer
+        on_device = rs.asarray(x, device=vulkan_device)
+        assert rs.reorder(on_device, dtype="s8", rounding=rounding).numpy().tolist() == answer
+
+
+def test_table_of_overflow():
+    _, *rows = rows_below("| to | largest |")
+    for target, *cells in rows:
+        largest, limit = (float(eval(cell.removeprefix("above ").replace("^", "**"))) for cell in cells[:2])
+        assert float(ml_dtypes.finfo(DTYPES[target].dtype).max) == largest
+        inside, outside = np.nextafter([limit, limit], [0, np.inf])
+        if cells[1].startswith("above"):
+            inside = limit
+        else:
+            outside = limit
+        for saturate, beyond in zip((True, False), cells[2:], strict=True):
+            got = rs.reference.convert(np.array([inside, outside]), target, saturate=saturate).astype(np.float64)
+            assert np.array_equal(got, [largest, float(beyond)], equal_nan=True), (target, saturate)

@@ -1,0 +1,122 @@
+"""The site: scripts are short and say in one line what is missing, every public name is there, broken links are seen.
+
+`make docs` runs the scripts and the notebooks; nothing here needs the dependency group `docs`.
+"""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import restride as rs
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import build_docs  # noqa: E402 - from tools
+
+SCRIPTS = sorted((ROOT / "docs" / "gallery").glob("plot_*.py"))
+PAGE = (ROOT / "docs" / "python_api.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_a_script_has_a_title_and_at_most_25_lines(script):
+    text = script.read_text("utf-8")
+    title, underline, blank = ast.get_docstring(ast.parse(text)).splitlines()[:3]
+    assert (underline, blank) == ("=" * len(title), "")
+    code = text.splitlines()[ast.parse(text).body[0].end_lineno :]
+    assert len([line for line in code if line.strip()]) <= 25
+
+
+def test_there_are_at_least_20_scripts():
+    assert len(SCRIPTS) >= 20
+
+
+def test_every_public_name_is_on_the_page_of_docstrings():
+    shown = set(re.findall(r"^\.\. auto\w+:: (\w+)$", PAGE, re.MULTILINE))
+    assert shown == {name for name in rs.__all__ if not isinstance(getattr(rs, name), ModuleType)}
+
+
+def test_functions_of_other_modules_that_the_api_page_names_are_there_too():
+    api = (ROOT / "docs" / "api.md").read_text("utf-8")
+    operations = api[api.index("## Operations") : api.index("### Signatures")]
+    named = set(re.findall(r"`rs\.(\w+\.[\w.]+)", operations)) - {"reference.", "Preprocess.preset"}
+    shown = {
+        name.removeprefix("restride.") for name in re.findall(r"^\.\. auto\w+:: (restride\.[\w.]+)", PAGE, re.MULTILINE)
+    }
+    assert named <= {re.sub(r"^interop\.(dask|ome|xarray)\.", r"\1.", name) for name in shown} | shown
+
+
+def test_every_page_has_a_place_in_the_site():
+    index = (ROOT / "docs" / "index.md").read_text("utf-8")
+    groups = re.findall(r"^```\{toctree\}\n:caption: (.*)\n:hidden:\n\n([^`]*)```$", index, re.MULTILINE)
+    assert [caption for caption, _ in groups] == ["Tutorials", "How-to", "Reference", "Explanation"]
+    placed = [page for _, pages in groups for page in pages.split()]
+    folders = (ROOT / "docs", ROOT / "docs" / "notebooks", ROOT / "docs" / "benchmarks")
+    pages = {
+        path.relative_to(ROOT / "docs").with_suffix("").as_posix() for folder in folders for path in folder.glob("*.md")
+    }
+    assert sorted(pages - {"index"}) == sorted(page for page in placed if not page.startswith("../"))
+
+
+def run(script, folder, **environment):
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout
+    return done.stderr
+
+
+@pytest.mark.parametrize("package", ["matplotlib", "skimage"])
+def test_a_script_names_the_package_that_is_missing(tmp_path, package):
+    (tmp_path / f"{package}.py").write_text(f'raise ImportError("No module named {package!r}")')
+    said = run(ROOT / "docs/gallery/plot_crop_boxes.py", tmp_path, PYTHONPATH=str(tmp_path))
+    assert said == f"plot_crop_boxes.py: No module named '{package}': pip install . --group docs\n"
+
+
+def test_a_script_names_the_driver_that_is_missing(tmp_path):
+    nowhere = str(tmp_path / "none.json")
+    said = run(ROOT / "docs/gallery/plot_type_rounding.py", tmp_path, VK_DRIVER_FILES=nowhere, VK_ICD_FILENAMES=nowhere)
+    assert re.fullmatch(r"plot_type_rounding.py: [^\n]*driver[^\n]*\n", said), said
+
+
+def test_a_script_names_the_file_that_is_missing(tmp_path):
+    gallery = shutil.copytree(ROOT / "docs" / "gallery", tmp_path / "docs" / "gallery")
+    said = run(gallery / "plot_speed_model.py", tmp_path)
+    assert re.fullmatch(r"plot_speed_model.py: [^\n]*No such file[^\n]*audit.json'\n", said), said
+
+
+def test_a_build_without_packages_says_what_to_install(monkeypatch, capsys):
+    def distribution(name):
+        if name in {"sphinx", "furo"}:
+            raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(build_docs, "distribution", distribution)
+    assert build_docs.main() == 1
+    assert capsys.readouterr().err == "restride: the site needs furo, sphinx: pip install . --group docs\n"
+
+
+def test_links_that_lead_nowhere_are_seen(tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<p id="top"><a href="#top"></a><a href="b/c.html#here"></a><a href="https://example.org/x"></a>'
+        '<a href="#bottom"></a><a href="b/c.html#there"></a><a href="b/d.html"></a><img src="b/e.png">'
+    )
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "c.html").write_text('<p id="here"><a href="../a.html"></a>')
+    assert list(build_docs.broken_links(tmp_path)) == [
+        "a.html: #bottom leads nowhere",
+        "a.html: b/c.html#there leads nowhere",
+        "a.html: b/d.html leads nowhere",
+        "a.html: b/e.png leads nowhere",
+    ]

@@ -1,0 +1,189 @@
+"""Pictures of layouts as files: numbers are the descriptor's, outlines are the tiles, docs are fresh."""
+
+import io
+import random
+import re
+import shlex
+from itertools import product
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from support.random_layouts import random_layout
+
+from restride.cli import main
+from restride.drawing.explain import MEMORY
+from restride.drawing.figure import INK, PAPER, RED, Label, Line, Rect, draw_figure
+from restride.drawing.map import LayoutMap, rgb
+from restride.drawing.picture import show
+from restride.layout import TensorDesc
+from restride.reference import memory
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENT = (ROOT / "docs" / "layouts.md").read_text(encoding="utf-8")
+FIGURE_1 = "f32[3,5]{1,0:T(2,2)}"
+FIGURE_2 = "f32[4,8]{1,0:T(2,4)(2,1)}"
+SVG = "{http://www.w3.org/2000/svg}"
+COMMANDS = re.findall(r"^    restride (show .* -o docs/images/(\S+))$", DOCUMENT, re.MULTILINE)
+
+
+def texts(svg):
+    """Of a picture of one layout: offset by index, as the grids have it, and what stands at each offset of memory."""
+    root = ET.fromstring(svg)
+    labels = root.findall(f".//{SVG}text")
+    grid = {label.get("data-index"): label.text for label in labels if label.get("data-index") is not None}
+    line = {int(label.get("data-offset")): label.text for label in labels if label.get("data-offset") is not None}
+    return grid, line
+
+
+def spelled(index):
+    return ",".join(map(str, index)) or "()"
+
+
+def small_layouts(count, seed):
+    """Layouts that a picture shows all of: 16 rows, six planes, eight rows of memory."""
+    rng = random.Random(seed)
+    found = []
+    while len(found) < count:
+        text = random_layout(rng, max_elements=24)
+        desc = TensorDesc.parse(text)
+        if desc.numel and desc.extent <= 60 and LayoutMap(desc).grid[0] <= 16 and LayoutMap(desc).planes <= 6:
+            found.append(text)
+    return found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FIGURE_1,
+        FIGURE_2,
+        "f32[]",
+        "f32[4]",
+        "f32[2,3]{strides=(5,1)}",
+        "f32[2,3]{strides=(-3,1),offset=3}",
+        "f32[2,3]{1,0:T(2,2)pad(3,5)=-1.5}",
+        "f32[1,3,2,2]:nChw4c",
+        "f32[2]{at=(1+2a,3),in=[4,4]{1,0:T(4,4)}}",
+        *small_layouts(60, seed=4),
+    ],
+)
+def test_the_numbers_are_the_offsets(text):
+    desc = TensorDesc.parse(text)
+    grid, line = texts(show(desc).svg())
+    indices = list(np.ndindex(desc.sizes))
+    assert grid == {spelled(index): str(desc.offset_of(index)) for index in indices}
+    offsets = range(desc.extent) if desc.is_whole else range(desc.lowest, desc.highest + 1)
+    assert list(line) == list(offsets)
+    elements = {offset: text for offset, text in line.items() if text not in {"·", "=", "-"}}
+    # Where a broadcast has several indices at one place, the first of them stands there.
+    assert elements == {desc.offset_of(index): spelled(index) for index in reversed(indices)}
+    if desc.is_whole:
+        marks = {memory.ZERO: "·", memory.PADDING_VALUE: "="}
+        found = memory.memory_line(desc)
+        assert [line[at] for at in offsets if found[at] < 0] == [
+            marks[number] for number in found.tolist() if number < 0
+        ]
+
+
+def test_what_is_left_out_leaves_right_numbers():
+    for text in ("bf16[1024,1000]{1,0:T(8,128)(2,1)}", "f32[100,64,100,1000]:nChw16c", "f32[10000]{strides=(3)}"):
+        desc = TensorDesc.parse(text)
+        grid, line = texts(show(desc).svg())
+        assert 8 < len(grid) < 2000
+        for index, offset in grid.items():
+            assert desc.offset_of(map(int, index.split(","))) == int(offset)
+        for offset, index in line.items():
+            at = desc.index_of(offset)
+            assert index == (spelled(at) if at is not None else "·" if desc.is_whole else "-")
+        if not desc.is_whole or not desc.is_padded:
+            assert spelled([size - 1 for size in desc.sizes]) in grid
+
+
+def grid_parts(text):
+    """Rectangles and lines of a figure's grid, and a function from row and column to the rectangle's corner."""
+    figure = draw_figure([LayoutMap(TensorDesc.parse(text))])
+    below = next(shape.y for shape in figure.shapes if isinstance(shape, Label) and shape.text == MEMORY)
+    rects = [shape for shape in figure.shapes if isinstance(shape, Rect) and shape.y < below]
+    lines = [shape for shape in figure.shapes if isinstance(shape, Line) and shape.y < below]
+    return rects, lines
+
+
+def line_between(lines, rect, *, beside):
+    """Colour of the uppermost line left of a rectangle, or above it."""
+    middle = (rect.x, rect.y + rect.height / 2) if beside else (rect.x + rect.width / 2, rect.y)
+    found = [line for line in lines if line.x <= middle[0] <= line.to_x and line.y <= middle[1] <= line.to_y]
+    return found[-1].colour if found else None
+
+
+def test_figure_2_has_its_tiles_and_red_sub_tiles():
+    """Each colour is a 2x4 tile and each red box a 2x1 tile, as XLA's document says of its figure."""
+    rects, lines = grid_parts(FIGURE_2)
+    cells = dict(zip(product(range(4), range(8)), rects, strict=True))
+    for (row, column), rect in cells.items():
+        assert rect.fill == rgb(row // 2 * 2 + column // 4)
+        assert line_between(lines, rect, beside=True) == (INK if column % 4 == 0 else RED)
+        assert line_between(lines, rect, beside=False) == (INK if row % 2 == 0 else None)
+
+
+def test_figure_1_has_white_padding_inside_its_tiles():
+    rects, lines = grid_parts(FIGURE_1)
+    cells = dict(zip(product(range(4), range(6)), rects, strict=True))
+    for (row, column), rect in cells.items():
+        assert rect.fill == (rgb(row // 2 * 3 + column // 2) if row < 3 and column < 5 else PAPER)
+        assert line_between(lines, rect, beside=True) == (INK if column % 2 == 0 else None)
+        assert line_between(lines, rect, beside=False) == (INK if row % 2 == 0 else None)
+
+
+@pytest.mark.parametrize("text", [FIGURE_1, FIGURE_2, "f32[2,16,4,4]:nChw16c", "f32[0,2]", *small_layouts(20, seed=5)])
+def test_shapes_stay_on_the_paper(text):
+    figure = draw_figure([LayoutMap(TensorDesc.parse(text))], ["a remark"])
+    for shape in figure.shapes:
+        assert 0 <= shape.x <= figure.width
+        assert 0 <= shape.y <= figure.height
+        if isinstance(shape, Label) and shape.anchor == "start":
+            assert shape.x + shape.width <= figure.width
+        if isinstance(shape, Rect):
+            assert shape.x + shape.width <= figure.width
+            assert shape.y + shape.height <= figure.height
+
+
+def test_the_file_needs_nothing_else_and_says_what_it_is():
+    svg = show(FIGURE_1, "f32[3,5]{0,1}").svg()
+    root = ET.fromstring(svg)
+    title = f"Memory layout {FIGURE_1} to f32[3,5]{{0,1}}"
+    assert (root.get("role"), root.get("aria-label"), root[0].text) == ("img", title, title)
+    assert root[0].tag == f"{SVG}title"
+    assert root[1].tag == f"{SVG}desc"
+    assert "offset = 12*(a div 2)+4*(b div 2)+2*(a mod 2)+(b mod 2)\ntiles of 4 elements" in root[1].text
+    assert root[2].get("fill") == PAPER, "paper of its own, for dark pages"
+    assert root[2].attrib.items() >= {"width": root.get("width"), "height": root.get("height")}.items()
+    assert not re.search(r"href|url\(|<style|<script|<image", svg)
+    assert "moves 15 elements: reads 60 bytes, writes 60 bytes" in svg
+    assert show(FIGURE_1)._repr_svg_() == show(FIGURE_1).svg()
+
+
+def test_a_png_shows_the_colours_of_the_tiles():
+    image_module = pytest.importorskip("PIL.Image")
+    figure = draw_figure([LayoutMap(TensorDesc.parse(FIGURE_2))])
+    pixels = np.asarray(image_module.open(io.BytesIO(show(FIGURE_2).png())))
+    assert pixels.shape == (2 * figure.height, 2 * figure.width, 3)
+    for rect in (shape for shape in figure.shapes if isinstance(shape, Rect)):
+        inside = pixels[round(2 * rect.y) + 6, round(2 * rect.x) + 6]
+        assert "#" + bytes(inside).hex() == rect.fill
+
+
+def test_the_document_has_a_command_for_every_picture():
+    pictures = {path.name for path in (ROOT / "docs" / "images").glob("layout-*.svg")}
+    assert {name for _, name in COMMANDS} == pictures
+    assert set(re.findall(r"\]\(images/(layout-\S+)\)", DOCUMENT)) == pictures
+    assert {FIGURE_1, FIGURE_2} <= {word for command, _ in COMMANDS for word in shlex.split(command)}
+
+
+@pytest.mark.parametrize(("command", "name"), COMMANDS, ids=[name for _, name in COMMANDS])
+def test_the_pictures_are_what_the_commands_draw_today(command, name, tmp_path, capsys):
+    """When this fails and the new picture is right: run the command that docs/layouts.md gives, in the repository."""
+    *arguments, path = shlex.split(command)
+    assert main([*arguments, str(tmp_path / name)]) == 0
+    capsys.readouterr()
+    assert (tmp_path / name).read_bytes() == (ROOT / path).read_bytes()

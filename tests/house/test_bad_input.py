@@ -1,0 +1,705 @@
+"""Bad input, one row a kind: the message names rule, argument, value and descriptor, and nothing was written.
+
+A row is a call and texts that its message holds. After each the destination and the source have the bytes they had, and
+the next operation on the device works.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import restride as rs
+from restride import TensorDesc
+from restride.tensor.dlpack import capsule_over
+
+X = np.arange(16, dtype=np.float32).reshape(2, 8)
+HERE = "f32[2,8]{1,0}"
+GUARD = 64
+TABLE = np.arange(256)
+POISON = 0x5A
+
+
+class Bench:
+    """What a call works on: a source of f32[2,8], a destination of the same between guards, another device."""
+
+    def __init__(self, device: rs.Device, other: rs.Device) -> None:
+        self.device, self.other = device, other
+        self.x = rs.asarray(X, device=device)
+        guarded = np.full(GUARD + X.nbytes + GUARD, POISON, np.uint8)
+        self.out = rs.from_buffer(guarded, TensorDesc("f32", (2, 8), offset=GUARD // 4), device)
+        self.small = rs.asarray(np.arange(15, dtype=np.uint8).reshape(3, 5), device=device)
+
+    def empty(self, dtype: str, *sizes: int) -> rs.Tensor:
+        return rs.empty(TensorDesc(dtype, sizes), self.device)
+
+    def require_untouched(self) -> None:
+        np.testing.assert_array_equal(self.out.buffer(), POISON)
+        np.testing.assert_array_equal(self.x.numpy(), X)
+        np.testing.assert_array_equal(rs.resample(self.x, (2, 8), out=self.out).numpy(), X)
+        np.testing.assert_array_equal(rs.reorder(self.small, "HW->WH").numpy(), self.small.numpy().T)
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    call: Callable[[Bench], Any]
+    texts: tuple[str, ...]
+    error: type[Exception] | tuple[type[Exception], ...] = rs.DescriptorError
+
+
+class Plain:
+    """A DLPack producer that forgets to say where it lies."""
+
+    def __dlpack__(self, **_options):
+        return X.__dlpack__()
+
+
+class OnCuda:
+    def __dlpack__(self, **_options):
+        return capsule_over(np.ones(3, np.float32), (2, 0))
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+
+class Refusing(Plain):
+    def __dlpack__(self, **_options):
+        raise BufferError("on loan")
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+HARD = TensorDesc(
+    "u8",
+    (3000, 3001, 3002, 3003),
+    (1_000_003 * 1_009, 1_000_033 * 1_013, 1_000_037 * 1_019, 1_000_039 * 1_021),
+)
+OUT = f"f32[2,8]{{strides=(8,1),offset={GUARD // 4}}}"
+NO_ROOM = (rs.OutOfDeviceMemory, rs.UnsupportedError)
+"""Kompute refuses what it cannot count before it asks for room."""
+
+# fmt: off
+ROWS = [
+    # strided_slice
+    Row("slice: too few offsets", lambda t: rs.strided_slice(t.x, (0,), (1, 1), (1, 1), out=t.out),
+        ("offsets must have one value per axis", "(0,)", HERE)),
+    Row("slice: too many sizes", lambda t: rs.strided_slice(t.x, (0, 0), (1, 1, 1), (1, 1), out=t.out),
+        ("sizes must have one value per axis", "(1, 1, 1)", HERE)),
+    Row("slice: no strides", lambda t: rs.strided_slice(t.x, (0, 0), (1, 1), (), out=t.out),
+        ("strides must have one value per axis", "()", HERE)),
+    Row("slice: too few output sizes", lambda t: rs.strided_slice(t.x, (0, 0), (1, 1), (1, 1), (1,), out=t.out),
+        ("output_sizes must have one value per axis", "(1,)", HERE)),
+    Row("slice: negative offset", lambda t: rs.strided_slice(t.x, (0, -1), (1, 1), (1, 1), out=t.out),
+        ("offsets[1] = -1", "0 or more", "axis 1", HERE)),
+    Row("slice: empty window", lambda t: rs.strided_slice(t.x, (0, 0), (1, 0), (1, 1), out=t.out),
+        ("sizes[1] = 0", "windows are not empty", "axis 1", HERE)),
+    Row("slice: negative window", lambda t: rs.strided_slice(t.x, (0, 0), (1, -3), (1, 1), out=t.out),
+        ("sizes[1] = -3", "1 or more", HERE)),
+    Row("slice: window past the end", lambda t: rs.strided_slice(t.x, (0, 4), (2, 5), (1, 1), out=t.out),
+        ("window [4, 9) exceeds size 8 of axis 1, for f32[2,8]{1,0}",)),
+    Row("slice: window past the end by 2^62", lambda t: rs.strided_slice(t.x, (0, 1 << 62), (2, 1 << 62), (1, 1)),
+        ("window [4611686018427387904, 9223372036854775808) exceeds size 8 of axis 1", HERE)),
+    Row("slice: window of an empty tensor", lambda t: rs.strided_slice(t.x[:0], (0, 0), (1, 1), (1, 1)),
+        ("window [0, 1) exceeds size 0 of axis 0", "f32[0,8]")),
+    Row("slice: stride 0", lambda t: rs.strided_slice(t.x, (0, 0), (2, 8), (1, 0), out=t.out),
+        ("strides[1] = 0", "must not be 0", "axis 1", HERE)),
+    Row("slice: output size past the window", lambda t: rs.strided_slice(t.x, (0, 0), (2, 8), (1, -3), (2, 4)),
+        ("output_sizes[1] = 4", "[1, 3]", "window of 8 by stride -3", HERE)),
+    Row("slice: output size 0", lambda t: rs.strided_slice(t.x, (0, 0), (2, 8), (1, 3), (0, 1)),
+        ("output_sizes[0] = 0", "[1, 2]", HERE)),
+    Row("slice: fraction", lambda t: rs.strided_slice(t.x, (0, 0.5), (2, 2), (1, 1), out=t.out),
+        ("offsets[1] must be an integer", "0.5", HERE)),
+    Row("slice: boolean", lambda t: rs.strided_slice(t.x, (0, True), (2, 2), (1, 1), out=t.out),
+        ("offsets[1] must be an integer", "boolean True", HERE)),
+    Row("slice: text", lambda t: rs.strided_slice(t.x, "01", (2, 2), (1, 1), out=t.out),
+        ("offsets[0] must be an integer", "'0'", HERE)),
+    Row("slice: None", lambda t: rs.strided_slice(t.x, None, (2, 2), (1, 1), out=t.out),
+        ("offsets must be a sequence of integers", "None", HERE)),
+    Row("slice: no axes", lambda t: rs.strided_slice(t.x[0, 0], (), (), ()),
+        ("windows need 1 to 8 axes", "f32[]")),
+    Row("slice: out of other sizes", lambda t: rs.strided_slice(t.x, (0, 0), (2, 4), (1, 1), out=t.out),
+        ("out", OUT, "must have the sizes of", "f32[2,4]{strides=(8,1)}")),
+    Row("slice: out of another type",
+        lambda t: rs.strided_slice(t.x, (0, 0), (2, 8), (1, 1), out=t.empty("s32", 2, 8)),
+        ("out s32[2,8]{1,0}", "must have the element type of", HERE)),
+    Row("slice: out is an array", lambda t: rs.strided_slice(t.x, (0, 0), (2, 8), (1, 1), out=np.zeros((2, 8))),
+        ("out must be a restride.Tensor", "ndarray")),
+    Row("slice: out is the source", lambda t: rs.strided_slice(t.x, (0, 0), (2, 8), (1, -1), out=t.x),
+        ("out f32[2,8]{1,0} must lie apart from the source f32[2,8]{strides=(8,-1),offset=7}",)),
+    # reorder
+    Row("reorder: out overlaps the source", lambda t: rs.reorder(t.x[:, :7], out=t.x[:, 1:]),
+        ("out f32[2,7]{strides=(8,1),offset=1} must lie apart from the source f32[2,7]{strides=(8,1)}",)),
+    Row("reorder: out is broadcast", lambda t: rs.reorder(t.x, out=t.out[:1].broadcast_to(2, 8)),
+        ("out must not overlap itself", "(0, 0) and (1, 0)", "strides=(0,1)")),
+    Row("reorder: out overlaps itself",
+        lambda t: rs.reorder(X[:, :3], out=rs.from_buffer(bytes(64), TensorDesc("f32", (2, 3), (2, 1)), t.device)),
+        ("out must not overlap itself", "(0, 2) and (1, 0) share element 2", "f32[2,3]{strides=(2,1)}")),
+    Row("reorder: out on another device", lambda t: rs.reorder(t.x, out=rs.empty(TensorDesc("f32", (2, 8)), t.other)),
+        ("out must lie on the device of x", HERE)),
+    Row("reorder: out and another layout", lambda t: rs.reorder(t.x, "f32[2,8]{0,1}", out=t.out),
+        ("out is " + OUT, "layout 'f32[2,8]{0,1}'", "give one of the two")),
+    Row("reorder: out of permuted sizes missing", lambda t: rs.reorder(t.x, "HW->WH", out=t.out),
+        ("out", OUT, "must have the sizes of", "f32[8,2]{0,1}")),
+    Row("reorder: unknown letters", lambda t: rs.reorder(t.x, "QR", out=t.out),
+        ("unknown layout 'QR'", "N C D H W", HERE)),
+    Row("reorder: lower case", lambda t: rs.reorder(t.x, "hw", out=t.out),
+        ("layout 'hw' for " + HERE, "letters 'hw' lack", "n c to be of ncdhw")),
+    Row("reorder: blocked tag of another rank", lambda t: rs.reorder(t.x, "nChw16c", out=t.out),
+        ("layout 'nChw16c' for " + HERE, "tag 'nChw16c' has 4 axes, f32[2,8] has 2")),
+    Row("reorder: plain tag of another rank", lambda t: rs.reorder(t.x, "nchw", out=t.out),
+        ("layout 'nchw' for " + HERE, "tag 'nchw' has 4 axes, f32[2,8] has 2")),
+    Row("reorder: tag of both cases", lambda t: rs.reorder(t.x, "aB", out=t.out),
+        ("layout 'aB' for " + HERE, "upper-case letter 'B' needs a block such as '16b'", "character 2 of tag 'aB'")),
+    Row("reorder: tag with a block of a plain axis", lambda t: rs.reorder(t.x, "ab4b", out=t.out),
+        ("layout 'ab4b' for " + HERE, "upper-case before it", "character 4 of tag 'ab4b'")),
+    Row("reorder: tag with a letter twice", lambda t: rs.reorder(t.x, "Aa4a", out=t.out),
+        ("layout 'Aa4a' for " + HERE, "letter 'a' names its axis a second time", "character 2")),
+    Row("reorder: tag with a block of 0", lambda t: rs.reorder(t.x, "aB0b", out=t.out),
+        ("layout 'aB0b' for " + HERE, "block size '0' must be 1 or more", "character 3")),
+    Row("reorder: tag that ends in a size", lambda t: rs.reorder(t.x, "aB16", out=t.out),
+        ("layout 'aB16' for " + HERE, "character 5 of tag 'aB16'")),
+    Row("reorder: tag with blanks", lambda t: rs.reorder(t.x, "aB 16b", out=t.out),
+        ("layout 'aB 16b' for " + HERE, "unknown letter ' '")),
+    Row("reorder: tag with a mark", lambda t: rs.reorder(t.x, "ab!", out=t.out),
+        ("layout 'ab!' for " + HERE, "unknown letter '!'")),
+    Row("reorder: tag of letters beyond ASCII", lambda t: rs.reorder(t.x, "aB\u0661\u0666b", out=t.out),
+        ("layout 'aB\u0661\u0666b' for " + HERE,)),
+    Row("reorder: tag of 4 TiB", lambda t: rs.reorder(t.x, "aB1099511627776b"),
+        ("bytes", "f32[2,8]:aB1099511627776b"), NO_ROOM),
+    Row("reorder: tag of 2^62 elements", lambda t: rs.reorder(t.x, f"AB{1 << 31}a{1 << 31}b", out=t.out),
+        ("layout 'AB2147483648a2147483648b' for " + HERE, "less than 2^62 elements")),
+    Row("reorder: tag of 65 numbers", lambda t: rs.reorder(t.x, "aB" + "2b" * 32, out=t.out),
+        ("layout 'aB2b2b2b", "for " + HERE, "more than 64 numbers"), rs.UnsupportedError),
+    Row("reorder: any, and an out that is not", lambda t: rs.reorder(t.x, "any", out=t.x[::-1]),
+        ("out is f32[2,8]{strides=(-8,1),offset=8}", "layout 'any' asks for f32[2,8]{1,0}")),
+    Row("reorder: empty name", lambda t: rs.reorder(t.x, "", out=t.out), ("layout ''", HERE)),
+    Row("reorder: name of another rank", lambda t: rs.reorder(t.x, "NCHW", out=t.out),
+        ("one letter per axis", "'NCHW'", HERE)),
+    Row("reorder: letter twice", lambda t: rs.reorder(t.x, "HH", out=t.out), ("each letter once", "'HH'", HERE)),
+    Row("reorder: arrow between other letters", lambda t: rs.reorder(t.x, "AB->AC", out=t.out),
+        ("same letters", "'AB->AC'", HERE)),
+    Row("reorder: arrow of another rank", lambda t: rs.reorder(t.x, "ABC->CAB", out=t.out),
+        ("one letter per axis", "'ABC->CAB'", HERE)),
+    Row("reorder: arrow with a letter twice", lambda t: rs.reorder(t.x, "AA->AA", out=t.out),
+        ("each letter once", "'AA->AA'", HERE)),
+    Row("reorder: arrow alone", lambda t: rs.reorder(t.x, "->", out=t.out), ("one letter per axis", "'->'", HERE)),
+    Row("reorder: arrow with digits", lambda t: rs.reorder(t.x, "01->10", out=t.out),
+        ("letters only", "'01->10'", HERE)),
+    Row("reorder: two arrows", lambda t: rs.reorder(t.x, "AB->BA->AB", out=t.out),
+        ("letters only", "'AB->BA->AB'", HERE)),
+    Row("reorder: element type instead of a layout", lambda t: rs.reorder(t.x, "f32", out=t.out),
+        ("layout 'f32' is an element type: dtype='f32'", HERE)),
+    Row("reorder: arrow to a blocked tag", lambda t: rs.reorder(t.x, "HW->hW16w"),
+        ("'HW->hW16w'", HERE, "'hW16w' is a tag", "permute first", "rs.reorder(x.permute(...), 'hW16w')")),
+    Row("reorder: arrow to a plain tag", lambda t: rs.reorder(t.x, "AB->ba"), ("'ba' is a tag", "permute first", HERE)),
+    Row("reorder: axes instead of a layout", lambda t: rs.reorder(t.x, (1, 0), out=t.out),
+        ("layout must be a TensorDesc", "(1, 0)", HERE)),
+    Row("reorder: broken text", lambda t: rs.reorder(t.x, "f32[2,8", out=t.out),
+        ("layout 'f32[2,8'", HERE, "expected ',' or ']'", "character 8")),
+    Row("reorder: tiles and an out without", lambda t: rs.reorder(t.x, "f32[2,8]{1,0:T(2,2)}", out=t.out),
+        ("out is " + OUT, "layout 'f32[2,8]{1,0:T(2,2)}'", "give one of the two")),
+    Row("reorder: tiles of other sizes", lambda t: rs.reorder(t.x, "f32[8,2]{1,0:T(2,2)}", out=t.out),
+        ("f32[8,2]{1,0:T(2,2)}", "f32[2,8]")),
+    Row("reorder: tiles of another type", lambda t: rs.reorder(t.x, "s32[2,8]{1,0:T(2,2)}", "u8"),
+        ("layout s32[2,8]{1,0:T(2,2)} must have the element type u8", HERE)),
+    Row("reorder: tile of 0", lambda t: rs.reorder(t.x, "f32[2,8]{1,0:T(2,0)}", out=t.out),
+        ("layout 'f32[2,8]{1,0:T(2,0)}' for " + HERE, "'0)}'")),
+    Row("reorder: tile of -2", lambda t: rs.reorder(t.x, "f32[2,8]{1,0:T(-2,2)}", out=t.out),
+        ("layout 'f32[2,8]{1,0:T(-2,2)}' for " + HERE,)),
+    Row("reorder: empty tile", lambda t: rs.reorder(t.x, "f32[2,8]{1,0:T()}", out=t.out),
+        ("layout 'f32[2,8]{1,0:T()}' for " + HERE,)),
+    Row("reorder: * last", lambda t: rs.reorder(t.x, "f32[2,8]{1,0:T(2,*)}", out=t.out),
+        ("layout 'f32[2,8]{1,0:T(2,*)}' for " + HERE, "'*' combines a dimension with the next one", "character 18")),
+    Row("reorder: tiles without an order", lambda t: rs.reorder(t.x, "f32[2,8]{:T(2,2)}", out=t.out),
+        ("layout 'f32[2,8]{:T(2,2)}' for " + HERE, "minor_to_major () must name each of the 2 axes once")),
+    Row("reorder: an axis twice under tiles", lambda t: rs.reorder(t.x, "f32[2,8]{1,1:T(2,2)}", out=t.out),
+        ("layout 'f32[2,8]{1,1:T(2,2)}' for " + HERE, "minor_to_major (1, 1)")),
+    Row("reorder: forty tiles", lambda t: rs.reorder(t.x, f"f32[2,8]{{1,0:T{'(2)' * 40}}}", out=t.out),
+        ("layout 'f32[2,8]{1,0:T(2)(2)", "for " + HERE, "more than 64 numbers"), rs.UnsupportedError),
+    Row("reorder: tiles of 4 TiB", lambda t: rs.reorder(t.x, "f32[2,8]{1,0:T(1048576,1048576)}"),
+        ("bytes", "f32[2,8]{1,0:T(1048576,1048576)}"), NO_ROOM),
+    Row("reorder: tiles of 2^100 elements", lambda t: rs.reorder(t.x, f"f32[2,8]{{1,0:T({1 << 50},{1 << 50})}}"),
+        ("bytes", "f32[2,8]{1,0:T(1125899906842624,1125899906842624)}"), NO_ROOM),
+    Row("reorder: padding below the size", lambda t: rs.reorder(t.x, "f32[2,8]{1,0:pad(2,7)=0}", out=t.out),
+        ("layout 'f32[2,8]{1,0:pad(2,7)=0}' for " + HERE, "padded size 7 of axis 1 is below its size 8, for f32[2,8]")),
+    Row("reorder: padding of one axis", lambda t: rs.reorder(t.x, "f32[2,8]{1,0:pad(9)=0}", out=t.out),
+        ("layout 'f32[2,8]{1,0:pad(9)=0}' for " + HERE, "padded_sizes must have one value per axis: got (9,)")),
+    Row("reorder: padding of 1e39", lambda t: rs.reorder(t.x, "f32[2,8]{1,0:pad(2,9)=1e39}", out=t.out),
+        ("layout 'f32[2,8]{1,0:pad(2,9)=1e39}' for " + HERE, "padding_value 1e+39 is beyond what f32 holds")),
+    Row("reorder: padding without a value", lambda t: rs.reorder(t.x, "f32[2,8]{1,0:pad(2,9)}", out=t.out),
+        ("layout 'f32[2,8]{1,0:pad(2,9)}' for " + HERE, "expected '='")),
+    Row("reorder: a view past its tiles",
+        lambda t: rs.reorder(t.x, "f32[2,8]{at=(a,1+b),in=[2,8]{1,0:T(2,2)}}", out=t.out),
+        ("a view reaches [1, 8] along axis 1 of size 8, for f32[2,8]{1,0:T(2,2)}", HERE)),
+    Row("reorder: a view that overlaps itself", lambda t: rs.reorder(t.x, "f32[2,8]{at=(0,a+b),in=[2,9]{1,0:T(2,2)}}"),
+        ("layout must not overlap itself: indices (0, 1) and (1, 0) share element 1", "at=(0,a+b)")),
+    Row("reorder: text of other sizes", lambda t: rs.reorder(t.x, "f32[8,2]"),
+        ("layout f32[8,2]{1,0} must have the sizes of f32[2,8]{1,0}",)),
+    Row("reorder: text of another type", lambda t: rs.reorder(t.x, "f16[2,8]", "f32"),
+        ("layout f16[2,8]{1,0} must have the element type f32", HERE)),
+    Row("reorder: out of another type than dtype", lambda t: rs.reorder(t.x, dtype="u8", out=t.out),
+        ("out", "must have the element type u8", HERE)),
+    Row("reorder: unknown dtype", lambda t: rs.reorder(t.x, dtype="f12"),
+        ("dtype: unknown element type 'f12'", "known element types are", HERE)),
+    Row("reorder: a dtype in numpy's bytes", lambda t: rs.reorder(t.x, dtype="i8"),
+        ("dtype: element type 'i8' counts bytes in numpy, where it is int64: say 's64' or 's8'", HERE)),
+    Row("reorder: unknown rounding", lambda t: rs.reorder(t.x, dtype="u8", rounding="up"),
+        ("rounding must be one of 'nearest_even', 'truncate', 'half_away'", "'up'", HERE)),
+    Row("reorder: saturate is a text", lambda t: rs.reorder(t.x, dtype="u8", saturate="no"),
+        ("saturate must be one of True, False", "'no'", HERE)),
+    Row("reorder: a scale of 0", lambda t: rs.reorder(t.x, dst_scale=np.float32([[1], [0]])),
+        ("dst_scale", "not 0", "(1, 0)", HERE)),
+    Row("reorder: a scale that is NaN", lambda t: rs.reorder(t.x, src_scale=np.nan),
+        ("src_scale", "finite", "nan", HERE)),
+    Row("reorder: a scale too small for f32", lambda t: rs.reorder(t.x, src_scale=1e-60),
+        ("src_scale", "not 0 as f32", "1e-60", HERE)),
+    Row("reorder: scales that do not broadcast", lambda t: rs.reorder(t.x, src_scale=np.ones(3)),
+        ("src_scale of sizes [3] must broadcast against sizes [2, 8], for f32[2,8]{1,0}",)),
+    Row("reorder: a zero point past its type", lambda t: rs.reorder(t.x, dtype="u8", dst_zero_point=256),
+        ("dst_zero_point", "256", "u8[2,8]")),
+    Row("reorder: a zero point between integers", lambda t: rs.reorder(t.x, dtype="u8", dst_zero_point=0.5),
+        ("dst_zero_point", "0.5", "u8[2,8]")),
+    Row("reorder: an infinite zero point", lambda t: rs.reorder(t.x, src_zero_point=np.inf),
+        ("src_zero_point", "finite", "inf", HERE)),
+    Row("reorder: groups of an axis too many", lambda t: rs.reorder(t.x, src_scale=2, group_sizes=(1, 1, 4)),
+        ("group_sizes", "(1, 1, 4)", HERE)),
+    Row("reorder: a group of 0", lambda t: rs.reorder(t.x, src_scale=2, group_sizes=(1, 0)),
+        ("group_sizes", "(1, 0)", HERE)),
+    Row("reorder: groups of nothing", lambda t: rs.reorder(t.x, dtype="u8", group_sizes=(1, 4)),
+        ("group_sizes", "(1, 4)", HERE)),
+    Row("reorder: a sum without out", lambda t: rs.reorder(t.x, sum_scale=2.0), ("sum_scale", "2.0", "out", HERE)),
+    Row("reorder: a sum that is infinite", lambda t: rs.reorder(t.x, sum_scale=np.inf, out=t.empty("f32", 2, 8)),
+        ("sum_scale", "inf", HERE)),
+    Row("reorder: out is the source with another layout", lambda t: rs.reorder(t.x, src_scale=2, out=t.x[:, ::-1]),
+        ("out f32[2,8]{strides=(8,-1),offset=7} must lie apart from the source f32[2,8]{1,0}",)),
+    Row("reorder: layout with stride 0", lambda t: rs.reorder(t.x, TensorDesc("f32", (2, 8), (0, 1))),
+        ("layout must not overlap itself", "(0, 0) and (1, 0)", "strides=(0,1)")),
+    Row("reorder: layout that overlaps", lambda t: rs.reorder(t.x, TensorDesc("f32", (2, 8), (7, 1))),
+        ("layout must not overlap itself", "(0, 7) and (1, 0) share element 7", "strides=(7,1)")),
+    Row("reorder: layout that cannot be proven", lambda t: rs.reorder(t.small[:1, :1, None, None].broadcast_to(
+            3000, 3001, 3002, 3003), HARD),
+        ("layout could not be proven free of overlap", "100000 steps", "u8[3000,3001,3002,3003]")),
+    Row("reorder: layout of 4 TiB", lambda t: rs.reorder(t.x, TensorDesc("f32", (2, 8), (1 << 40, 1))),
+        ("bytes", "f32[2,8]{strides=(1099511627776,1)}"), NO_ROOM),
+    Row("reorder: layout of 2^63 bytes", lambda t: rs.reorder(t.x, TensorDesc("f32", (2, 8), (1 << 61, 1))),
+        ("bytes", "strides=(2305843009213693952,1)"), NO_ROOM),
+    # resample
+    Row("resample: mode", lambda t: rs.resample(t.x, (8,), mode="bicubic", out=t.out),
+        ("mode 'bicubic' is not one of 'nearest', 'linear', 'cubic', 'area'", HERE, "; it is 'cubic' here")),
+    Row("resample: mode of torch", lambda t: rs.resample(t.x, (8,), mode="trilinear", out=t.out),
+        ("mode 'trilinear' is not one of", HERE, "; it is 'linear' here")),
+    Row("resample: mode that is not there", lambda t: rs.resample(t.x, (8,), mode="Lanczos3", out=t.out),
+        ("mode 'Lanczos3' is not one of", HERE, "; it goes with like='pillow', and as 'lanczos4' with like='opencv'")),
+    Row("resample: mode of numbers", lambda t: rs.resample(t.x, (8,), mode=1, out=t.out),
+        ("mode 1 is not one of", HERE)),
+    Row("resample: coordinates with hyphens", lambda t: rs.resample(t.x, (8,), coordinates="align-corners", out=t.out),
+        ("coordinates 'align-corners' is not one of", HERE, "; it is 'align_corners' here")),
+    Row("resample: coordinates", lambda t: rs.resample(t.x, (8,), coordinates="corners", out=t.out),
+        ("coordinates 'corners'", "'half_pixel'", "'tf_crop_and_resize'", HERE)),
+    Row("resample: ties", lambda t: rs.resample(t.x, (8,), nearest="even", out=t.out),
+        ("nearest 'even'", "'half_up'", "'round_prefer_floor'", HERE)),
+    Row("resample: linear of f64", lambda t: rs.resample(t.empty("f64", 2, 8), (3,)),
+        ("type f64 are not", "f32, f16, bf16, u8, s8, s32, s16, u16", "f64[2,8]{1,0}"), rs.UnsupportedError),
+    Row("resample: linear of pred", lambda t: rs.resample(X > 3, (3,), out=t.out),
+        ("elements of type pred are not interpolated", "pred[2,8]{1,0}", "dtype='f32'"), rs.UnsupportedError),
+    Row("resample: more sizes than axes", lambda t: rs.resample(t.x, (3, 4, 5), out=t.out),
+        ("sizes (3, 4, 5)", "more than the 2 axes", HERE)),
+    Row("resample: no sizes", lambda t: rs.resample(t.x, None, out=t.out),
+        ("needs sizes or scales", HERE)),
+    Row("resample: a number for sizes", lambda t: rs.resample(t.x, 5, out=t.out),
+        ("sizes must be a sequence of integers, one per axis, e.g. (5, 5), got 5, for", HERE)),
+    Row("resample: negative size", lambda t: rs.resample(t.x, (2, -3), out=t.out),
+        ("size -3 of sizes (2, -3) must be 0 or more", HERE)),
+    Row("resample: fraction", lambda t: rs.resample(t.x, (3.5,), out=t.out),
+        ("sizes[0] must be an integer", "3.5", HERE)),
+    Row("resample: axis twice", lambda t: rs.resample(t.x, (2, 8), axes=(0, -2), out=t.out),
+        ("axes (0, -2) name an axis twice", HERE)),
+    Row("resample: axis past the end", lambda t: rs.resample(t.x, (8,), axes=(2,), out=t.out),
+        ("axis 2 of axes (2,) is outside [-2, 2)", HERE)),
+    Row("resample: axis before the start", lambda t: rs.resample(t.x, (8,), axes=(-3,), out=t.out),
+        ("axis -3 of axes (-3,) is outside [-2, 2)", HERE)),
+    Row("resample: more axes than sizes", lambda t: rs.resample(t.x, (8,), axes=(0, 1), out=t.out),
+        ("axes (0, 1) and sizes (8,) must be equally many", HERE)),
+    Row("resample: axes by letters", lambda t: rs.resample(t.x, (8,), axes="H", out=t.out),
+        ("axes[0] must be an integer", "'H'", HERE)),
+    Row("resample: a number for axes", lambda t: rs.resample(t.x, (8,), axes=1, out=t.out),
+        ("axes must be a sequence of integers", "1", HERE)),
+    Row("resample: from nothing", lambda t: rs.resample(t.x[:, :0], (8,), out=t.out),
+        ("axis 1", "no elements to make 8 of", "(8,)", "f32[2,0]{1,0}")),
+    Row("resample: out of other sizes", lambda t: rs.resample(t.x, (4,), out=t.out),
+        ("out", OUT, "must have the sizes of", "f32[2,4]{1,0}")),
+    Row("resample: out of another type", lambda t: rs.resample(t.x, (4,), dtype="u8", out=t.empty("f16", 2, 4)),
+        ("out f16[2,4]{1,0} must have the element type u8 that is asked for",)),
+    Row("resample: out is the source", lambda t: rs.resample(t.x, (8,), out=t.x),
+        ("out f32[2,8]{1,0} must lie apart from the source f32[2,8]{1,0}",)),
+    Row("resample: layout of the source's sizes", lambda t: rs.resample(t.x, (4,), layout="f32[2,8]"),
+        ("layout f32[2,8]{1,0} must have the sizes of f32[2,4]{1,0}",)),
+    Row("resample: 2^62 by 2^62", lambda t: rs.resample(t.x, (1 << 62, 1 << 62)),
+        ("bytes", "f32[4611686018427387904,4611686018427387904]"), NO_ROOM),
+    Row("resample: scales that make 2^600", lambda t: rs.resample(t.x, scales=(1e180,), out=t.out),
+        ("scales[0] 1e+180 makes 2^512 elements or more of 8", HERE)),
+    Row("resample: zero scale", lambda t: rs.resample(t.x, scales=(2, 0), out=t.out),
+        ("scales[1] must be above 0, got 0", HERE)),
+    Row("resample: negative scale", lambda t: rs.resample(t.x, scales=(-1.5,), out=t.out),
+        ("scales[0] must be above 0, got -1.5", HERE)),
+    Row("resample: NaN scale", lambda t: rs.resample(t.x, scales=(math.nan,), out=t.out),
+        ("scales[0] must be finite, got nan", HERE)),
+    Row("resample: text scale", lambda t: rs.resample(t.x, scales=("2",), out=t.out),
+        ("scales[0] must be a number, got '2' (str)", HERE)),
+    Row("resample: a number for scales", lambda t: rs.resample(t.x, scales=2.0, out=t.out),
+        ("scales must be a sequence of numbers, one per axis, e.g. (2.0, 2.0), got 2.0, for", HERE)),
+    Row("resample: a truth value for scales", lambda t: rs.resample(t.x, scales=True, out=t.out),
+        ("scales must be a sequence of numbers, got True", HERE)),
+    Row("resample: a scale that makes too much", lambda t: rs.resample(t.x, scales=(1, 1e300)),
+        ("scales[1] 1e+300 makes 2^512 elements or more of 8", HERE)),
+    Row("resample: a scale whose product is infinite", lambda t: rs.resample(t.x, (4,), scales=(1.7e308,)),
+        ("scales[0] 1.7e+308 makes 2^512 elements or more of 8", HERE)),
+    Row("resample: sizes against scales", lambda t: rs.resample(t.x, (4,), (0.75,), out=t.out),
+        ("sizes (4,) and scales (0.75,) contradict each other: 8 * 0.75 is 6, not 4", HERE)),
+    Row(
+        "resample: sizes rounded from scales",
+        lambda t: rs.resample(t.x, (10,), (1.2,), out=t.out),
+        ("sizes (10,) and scales (1.2,) contradict each other", HERE),
+    ),
+    Row(
+        "resample: a negative size beside another",
+        lambda t: rs.resample(t.x, (5, -1), keep_aspect_ratio_policy="not_smaller"),
+        ("size -1 of sizes (5, -1) must be 0 or more", HERE),
+    ),
+    Row(
+        "resample: a scale beyond f64",
+        lambda t: rs.resample(t.x, scales=(10**400,)),
+        ("scales[0] must be a number that f64 has", HERE),
+    ),
+    Row("resample: fewer scales than sizes", lambda t: rs.resample(t.x, (2, 8), (1.0,), out=t.out),
+        ("sizes (2, 8) and scales (1.0,) must be equally many", HERE)),
+    Row("resample: more scales than axes", lambda t: rs.resample(t.x, scales=(1, 2, 3), out=t.out),
+        ("scales (1, 2, 3) are more than the 2 axes", HERE)),
+    Row("resample: policy with scales",
+        lambda t: rs.resample(t.x, (4,), (0.5,), keep_aspect_ratio_policy="not_larger", out=t.out),
+        ("keep_aspect_ratio_policy goes with sizes alone", HERE)),
+    Row("resample: unknown policy", lambda t: rs.resample(t.x, (4,), keep_aspect_ratio_policy="fit", out=t.out),
+        ("keep_aspect_ratio_policy 'fit'", "'stretch', 'not_larger', 'not_smaller'", HERE)),
+    Row("resample: antialiased nearest", lambda t: rs.resample(t.x, (4,), mode="nearest", antialias=True, out=t.out),
+        ("antialias goes with mode 'linear' or 'cubic', not 'nearest'", HERE)),
+    Row("resample: area without outside", lambda t: rs.resample(t.x, (4,), mode="area", exclude_outside=True),
+        ("exclude_outside goes with mode 'linear' or 'cubic', not 'area'", HERE)),
+    Row("resample: area with coordinates", lambda t: rs.resample(t.x, (4,), mode="area", coordinates="asymmetric"),
+        ("mode 'area' says where to read, and so does coordinates 'asymmetric'", HERE)),
+    Row("resample: ties of linear", lambda t: rs.resample(t.x, (4,), nearest="floor", out=t.out),
+        ("nearest 'floor' goes with mode 'nearest', not 'linear', for", HERE)),
+    Row("resample: slope of area", lambda t: rs.resample(t.x, (4,), mode="area", cubic_a=-0.5, out=t.out),
+        ("cubic_a -0.5 goes with mode 'cubic', not 'area', for", HERE)),
+    Row("resample: a value outside without crop", lambda t: rs.resample(t.x, (4,), extrapolation_value=2.5, out=t.out),
+        ("extrapolation_value 2.5 goes with coordinates 'tf_crop_and_resize', not 'half_pixel' in mode", HERE)),
+    Row("resample: NaN outside without crop", lambda t: rs.resample(t.x, (4,), extrapolation_value=math.nan, out=t.out),
+        ("extrapolation_value nan goes with coordinates 'tf_crop_and_resize'", HERE)),
+    Row("resample: infinite cubic_a", lambda t: rs.resample(t.x, (4,), mode="cubic", cubic_a=math.inf),
+        ("cubic_a must be finite, got inf", HERE)),
+    Row(
+        "resample: a text for antialias",
+        lambda t: rs.resample(t.x, (4,), antialias="no", out=t.out),
+        ("antialias must be True or False, got 'no'", HERE),
+    ),
+    Row(
+        "resample: a text for the outside",
+        lambda t: rs.resample(t.x, (4,), extrapolation_value="a", out=t.out),
+        ("extrapolation_value must be a number, got 'a' (str)", HERE),
+    ),
+    Row("resample: crop without roi", lambda t: rs.resample(t.x, (4,), coordinates="tf_crop_and_resize"),
+        ("coordinates 'tf_crop_and_resize' need a roi, the first edges of all axes and then", "None", HERE)),
+    Row("resample: roi without crop", lambda t: rs.resample(t.x, (4,), roi=(0, 1)),
+        ("roi goes with coordinates 'tf_crop_and_resize', not 'half_pixel': roi is (0, 1)", HERE, "slice it")),
+    Row("resample: roi of one axis for two",
+        lambda t: rs.resample(t.x, (4, 4), coordinates="tf_crop_and_resize", roi=(0, 1)),
+        ("roi has 2 numbers where these axes need 4", HERE)),
+    Row("resample: NaN in roi",
+        lambda t: rs.resample(t.x, (4,), coordinates="tf_crop_and_resize", roi=(0, math.nan)),
+        ("roi[1] must be finite, got nan", HERE)),
+    Row("resample: offsets and coordinates",
+        lambda t: rs.resample(t.x, (4,), coordinates="asymmetric", input_offsets=(0.5,)),
+        ("input_offsets and output_offsets say where to read, and so does coordinates 'asymmetric'", HERE)),
+    Row("resample: more offsets than axes", lambda t: rs.resample(t.x, (4,), output_offsets=(0.5, 0.5)),
+        ("output_offsets has 2 numbers where these axes need 1", HERE)),
+    Row("resample: window past the end", lambda t: rs.resample(t.x, (4,), window=(slice(2, 5),), out=t.out),
+        ("window[0] [2, 5) exceeds the 4 outputs", HERE)),
+    Row("resample: window with a step", lambda t: rs.resample(t.x, (4,), window=(slice(0, 4, 2),), out=t.out),
+        ("window[0] must be a slice without a step", HERE)),
+    Row("resample: window of another rank", lambda t: rs.resample(t.x, (4,), window=(slice(0, 4), slice(0, 4))),
+        ("window has 2 slices where these axes need 1", HERE)),
+    Row("resample: not the part of the source",
+        lambda t: rs.resample(t.x, (4,), window=(slice(2),), source_sizes=(2, 9)),
+        ("f32[2,8]{1,0} must have the sizes (2, 4) of the part that source_window says", "(2, 9)")),
+    Row("resample: source of another rank", lambda t: rs.resample(t.x, (4,), source_sizes=(8,)),
+        ("source_sizes (8,) must be as many as the axes of its part", HERE)),
+    Row("resample: sum without out", lambda t: rs.resample(t.x, (4,), sum_scale=1.0),
+        ("sum_scale 1.0 reads an out, and there is none", HERE)),
+    Row("resample: zero dst_scale", lambda t: rs.resample(t.x, (4,), dtype="u8", dst_scale=0.0),
+        ("dst_scale", "0")),
+    Row("resample: dst_scale of the source's sizes", lambda t: rs.resample(t.x, (4,), dtype="u8", dst_scale=np.ones(8)),
+        ("dst_scale of sizes [8] must broadcast against sizes [2, 4], for u8[2,4]{1,0}",)),
+    Row("resample_backward: integers", lambda t: rs.resample_backward(t.empty("u8", 2, 8), (4,)),
+        ("grad must be f32, f16, bf16, not u8", "u8[2,8]{1,0}"), rs.UnsupportedError),
+    Row("resample_backward: to integers", lambda t: rs.resample_backward(t.x, (4,), dtype="s32"),
+        ("dtype must be f32, f16, bf16, not s32", HERE), rs.UnsupportedError),
+    Row("resample_backward: more sizes than axes", lambda t: rs.resample_backward(t.x, (4, 4, 4)),
+        ("input_sizes (4, 4, 4) are more than the 2 axes", HERE)),
+    Row("resample_backward: an axis of nothing", lambda t: rs.resample_backward(t.x, (0,)),
+        ("axis 1", "no elements to make 8 of", HERE)),
+    Row("resample_backward: ties of linear", lambda t: rs.resample_backward(t.x, (4,), nearest="ceil"),
+        ("nearest 'ceil' goes with mode 'nearest', not 'linear', for", HERE)),
+    Row("source_window: slope of linear", lambda _: rs.source_window((2, 8), (4,), window=(None,), cubic_a=-1),
+        ("cubic_a -1 goes with mode 'cubic', not 'linear'", "source_sizes (2, 8)")),
+    Row("source_window: a value outside without crop",
+        lambda _: rs.source_window((2, 8), (4,), window=(None,), extrapolation_value=1),
+        ("extrapolation_value 1 goes with coordinates 'tf_crop_and_resize'", "source_sizes (2, 8)")),
+    Row("source_window: past the end", lambda _: rs.source_window((2, 8), (4,), window=(slice(0, 9),)),
+        ("window[0] [0, 9) exceeds the 4 outputs", "source_sizes (2, 8)")),
+    # resize, images
+    Row("resize: axes that are not clear", lambda t: rs.resize(t.empty("u8", 10, 48, 64), (8, 8)),
+        ("C, 1 to 4 at one of its places", "shape (10, 48, 64) is not clear", "axes=(1, 2)", "u8[10,48,64]")),
+    Row("resize: channels at both ends", lambda t: rs.resize(t.empty("u8", 3, 48, 3), (8, 8)),
+        ("shape (3, 48, 3) is not clear", "axes=", "u8[3,48,3]")),
+    Row("resize: one axis", lambda t: rs.resize(t.x[0], (8, 8)), ("rows and columns", "(8,) has 1 axes", "f32[8]")),
+    Row("resize: three axes named", lambda t: rs.resize(t.x, (8, 8), axes=(0, 1, 1)), ("two, got (0, 1, 1)", HERE)),
+    Row("resize: sizes of one axis", lambda t: rs.resize(t.x, (8,)), ("equally many", "(8,)", HERE)),
+    Row("resize: no alpha", lambda t: rs.resize(t.small, (8, 8), premultiply=True),
+        ("premultiply needs alpha, the last of 2 or 4 channels", "(3, 5)", "u8[3,5]")),
+    Row("resize: light of what moves", lambda t: rs.resize(t.small, (8, 8), "nearest", linear_light=True),
+        ("linear_light True has no effect in mode 'nearest'", "u8[3,5]")),
+    Row("resize: light of floats", lambda t: rs.resize(t.x, (8, 8), linear_light=True),
+        ("linear_light is for codes, elements of u8 or u16, not f32", HERE), rs.UnsupportedError),
+    Row("imwrite: another format", lambda t: rs.imwrite("x.gif", t.small), (".png, .jpg, .jpeg, got 'x.gif'",)),
+    Row("imwrite: floats", lambda t: rs.imwrite("x.png", t.x), ("u8 elements, or u16", "not f32 of sizes [2, 8]")),
+
+    # asarray
+    Row("asarray: rank 9", lambda t: rs.asarray(np.zeros((1,) * 9), device=t.device),
+        ("array of shape (1, 1, 1, 1, 1, 1, 1, 1, 1)", "rank 9 exceeds 8", "f64")),
+    Row("asarray: byte-swapped", lambda t: rs.asarray(np.zeros(3, ">f4"), device=t.device),
+        ("array of shape (3,)", "'>f4' is byte-swapped", "newbyteorder")),
+    Row("asarray: complex", lambda t: rs.asarray(np.zeros(3, complex), device=t.device),
+        ("array of shape (3,)", "unknown element type 'complex128'", "bf16")),
+    Row("asarray: objects", lambda t: rs.asarray([1, None], device=t.device),
+        ("array of shape (2,)", "it holds Python objects (", "not numbers of at most 64 bits")),
+    Row("asarray: text", lambda t: rs.asarray("abc", device=t.device), ("the text abc", "PIL.Image.open")),
+    Row("asarray: dates", lambda t: rs.asarray(np.zeros(2, "M8[s]"), device=t.device),
+        ("array of shape (2,)", "'datetime64[s]'")),
+    Row("asarray: records", lambda t: rs.asarray(np.zeros(2, [("a", "u1")]), device=t.device),
+        ("array of shape (2,)", "'void8'")),
+    Row("asarray: an 8-bit float of another kind",
+        lambda t: rs.asarray(np.zeros(2, ml_dtypes.float8_e4m3b11fnuz), device=t.device),
+        ("array of shape (2,)", "'float8_e4m3b11fnuz'", "f8e4m3fn")),
+    Row("asarray: lists of different length", lambda t: rs.asarray([[1], [2, 3]], device=t.device),
+        ("array", "list", "inhomogeneous")),
+    Row("asarray: masked", lambda t: rs.asarray(np.ma.masked_array([1, 2], [0, 1]), device=t.device),
+        ("array is masked", "filled", "(2,)")),
+    Row("asarray: DLPack without a device", lambda t: rs.asarray(Plain(), device=t.device),
+        ("Plain", "__dlpack_device__")),
+    Row("asarray: DLPack on a GPU", lambda t: rs.asarray(OnCuda(), device=t.device), ("CUDA", "copy it to the CPU")),
+    Row("asarray: DLPack on a GPU, copy=False", lambda t: rs.asarray(OnCuda(), device=t.device, copy=False),
+        ("f32[3]{0} lies in memory of CUDA's own", "rs.empty(desc, shareable=True)"), rs.UnsupportedError),
+    Row("asarray: DLPack that refuses", lambda t: rs.asarray(Refusing(), device=t.device), ("Refusing", "on loan")),
+    Row("asarray: desc of other sizes", lambda t: rs.asarray(X, TensorDesc("f32", (8, 2)), t.device),
+        ("desc f32[8,2]{1,0} must have the sizes of f32[2,8]{1,0}",)),
+    Row("asarray: desc of another type", lambda t: rs.asarray(X, TensorDesc("f64", (2, 8)), t.device),
+        ("desc f64[2,8]{1,0} must have the element type of f32[2,8]{1,0}",)),
+    Row("asarray: desc that overlaps", lambda t: rs.asarray(X, TensorDesc("f32", (2, 8), (0, 1)), t.device),
+        ("desc must not overlap itself", "strides=(0,1)")),
+    Row("asarray: desc is a number", lambda t: rs.asarray(X, 8, t.device), ("desc must be a TensorDesc", "8")),
+    Row("asarray: tensor of another device", lambda t: rs.asarray(t.x, device=t.other),
+        ("another device", "f32[2,8]{1,0}", "numpy()")),
+    Row("asarray: device is a text", lambda _: rs.asarray(X, device="gpu"),
+        ("device must be a restride.Device", "'gpu'")),
+    Row("asarray: tiles of other sizes", lambda t: rs.asarray(X, "f32[8,2]{1,0:T(2,2)}", t.device),
+        ("desc f32[8,2]{1,0:T(2,2)} must have the sizes of f32[2,8]{1,0}",)),
+    Row("asarray: tag of another type", lambda t: rs.asarray(X, TensorDesc.from_tag("aB4b", (2, 8), "s32"), t.device),
+        ("desc s32[2,8]:aB4b must have the element type of f32[2,8]{1,0}",)),
+    Row("asarray: a broadcast view of tiles",
+        lambda t: rs.asarray(X, "f32[2,8]{at=(1,b),in=[2,8]{1,0:T(2,2)}}", t.device),
+        ("desc must not overlap itself: indices (0, 0) and (1, 0) share element 2", "at=(1,b)")),
+    Row("asarray: broken tiles", lambda t: rs.asarray(X, "f32[2,8]{1,0:T(2,2}", t.device),
+        ("'f32[2,8]{1,0:T(2,2}'", "character 19")),
+    Row("asarray: tag alone", lambda t: rs.asarray(X, "aB4b", t.device), ("'aB4b'", "character")),
+    # empty, from_buffer
+    Row("empty: desc is a broken text", lambda t: rs.empty("f32[2", t.device), ("f32[2",)),
+    Row("empty: device is a number", lambda _: rs.empty(TensorDesc("f32", (2,)), 0),
+        ("device must be a restride.Device", "0")),
+    Row("empty: 4 TiB", lambda t: rs.empty(TensorDesc("f32", (1 << 20, 1 << 20)), t.device),
+        ("bytes", "f32[1048576,1048576]{1,0}"), NO_ROOM),
+    Row("empty: tile of 0", lambda t: rs.empty("f32[2,8]{1,0:T(0)}", t.device),
+        ("a tile size is 1 or more, or '*', not 0", "character 16 of 'f32[2,8]{1,0:T(0)}'")),
+    Row("empty: unknown tag", lambda t: rs.empty("f32[2,8]:xy", t.device), ("tag 'xy'", "letter 'y'")),
+    Row("empty: tag of another rank", lambda t: rs.empty("f32[2,8]:nchw", t.device),
+        ("tag 'nchw' has 4 axes, f32[2,8] has 2",)),
+    Row("empty: 4 TiB of padding", lambda t: rs.empty("f32[2,8]{1,0:pad(1048576,1048576)=0}", t.device),
+        ("bytes", "f32[2,8]{1,0:pad(1048576,1048576)=0}"), NO_ROOM),
+    Row("empty: a padding value out of range", lambda t: rs.empty("u8[2,8]{1,0:pad(2,9)=256}", t.device),
+        ("padding_value 256 is outside [0, 255] of u8",)),
+    Row("empty: a fraction in integers", lambda t: rs.empty("u8[2,8]{1,0:pad(2,9)=0.5}", t.device),
+        ("0.5", "u8[2,8]")),
+    Row("from_buffer: without the padding of tiles",
+        lambda t: rs.from_buffer(bytes(95), "f32[3,5]{1,0:T(2,2)}", t.device),
+        ("raw_bytes has 95 bytes, f32[3,5]{1,0:T(2,2)} needs 96",)),
+    Row("from_buffer: without the padding of blocks",
+        lambda t: rs.from_buffer(bytes(64), TensorDesc.from_tag("aB16b", (2, 8)), t.device),
+        ("raw_bytes has 64 bytes, f32[2,8]:aB16b needs 128",)),
+    Row("Tensor: tiles past their buffer",
+        lambda t: rs.Tensor(t.x.memory, TensorDesc.parse("f32[2,8]{1,0:T(4,8)}"), t.device),
+        ("64 bytes", "f32[2,8]{1,0:T(4,8)}", "128")),
+    Row("from_buffer: truncated", lambda t: rs.from_buffer(bytes(63), TensorDesc("f32", (2, 8)), t.device),
+        ("raw_bytes has 63 bytes", "f32[2,8]{1,0} needs 64")),
+    Row("from_buffer: truncated by the offset",
+        lambda t: rs.from_buffer(bytes(64), TensorDesc("f32", (2, 8), offset=1), t.device),
+        ("raw_bytes has 64 bytes", "offset=1", "needs 68")),
+    Row("from_buffer: strided", lambda t: rs.from_buffer(X[:, ::2], TensorDesc("f32", (2, 4)), t.device),
+        ("raw_bytes must be a contiguous buffer", "ndarray", "f32[2,4]{1,0}")),
+    Row("from_buffer: list", lambda t: rs.from_buffer([1, 2], TensorDesc("f32", (1,)), t.device),
+        ("raw_bytes must be a contiguous buffer", "list", "f32[1]{0}")),
+    Row("from_buffer: no desc", lambda t: rs.from_buffer(bytes(9), None, t.device),
+        ("desc must be a TensorDesc", "None")),
+    Row("Tensor: view past its buffer", lambda t: rs.Tensor(t.x.memory, TensorDesc("f32", (17,)), t.device),
+        ("64 bytes", "f32[17]{0}", "68")),
+    # lookup
+    Row("lookup: floats", lambda t: rs.lookup(t.x, TABLE, out=t.out),
+        ("the source of lookup must be of u8 or s8, got f32", HERE)),
+    Row("lookup: entries", lambda t: rs.lookup(t.small, TABLE[:255]),
+        ("table must have sizes [256], got [255]", "u8[3,5]{1,0}")),
+    Row("lookup: rows without an axis", lambda t: rs.lookup(t.small, np.zeros((5, 256))),
+        ("table must have sizes [256], got [5, 256]; axis= says which axis has the rows", "u8[3,5]{1,0}")),
+    Row("lookup: rows", lambda t: rs.lookup(t.small, np.zeros((3, 256)), axis=-1),
+        ("table must have sizes [5, 256], a row for each index of axis 1, got [3, 256]", "u8[3,5]{1,0}")),
+    Row("lookup: axis", lambda t: rs.lookup(t.small, TABLE, axis=2), ("axis 2 is outside [-2, 2)", "u8[3,5]{1,0}")),
+    Row("lookup: type of the entries", lambda t: rs.lookup(t.small, TABLE.astype(complex)),
+        ("table: unknown element type 'complex128'", "u8[3,5]{1,0}")),
+    Row("lookup: no table", lambda t: rs.lookup(t.small, None), ("table: array is None", "u8[3,5]{1,0}")),
+    Row("lookup: type of out", lambda t: rs.lookup(t.small, TABLE.astype(np.int16), out=t.out),
+        ("out",)),
+    Row("lookup: in place", lambda t: rs.lookup(t.small, TABLE.astype(np.uint8), out=t.small),
+        ("out u8[3,5]{1,0} must lie apart from the source",)),
+    # rearrange, assignment, comparison
+    Row("rearrange: other axes", lambda t: rs.rearrange(t.x, "a b c -> c b a", out=t.out),
+        ("pattern 'a b c -> c b a' has 3 axes, not the 2 of (2, 8)", HERE)),
+    Row("rearrange: length missing", lambda t: rs.rearrange(t.x, "a (b c) -> (c a) b", out=t.out),
+        ("the lengths of b, c do not follow from size 8 of axis 1", HERE)),
+    Row("rearrange: does not divide", lambda t: rs.rearrange(t.x, "a (b c) -> (c a) b", c=3, out=t.out),
+        ("size 8 of axis 1 is not made of b=?, c=3", HERE)),
+    Row("rearrange: other sizes", lambda t: rs.rearrange(t.x, "a b -> b a", out=t.out),
+        ("must have the sizes of f32[8,2]{1,0}", OUT)),
+    Row("rearrange: layout and pattern permute", lambda t: rs.rearrange(t.x, "a b -> a b", layout="AB->BA", out=t.out),
+        ("layout 'AB->BA' permutes axes, which the pattern 'a b -> a b' says", HERE)),
+    Row("assign: list", lambda t: t.out.__setitem__([0], 1),
+        ("x[key] = value writes to a view", "arrays, lists and booleans would copy", "[0]", OUT)),
+    Row("assign: does not broadcast", lambda t: t.out.__setitem__(0, t.x),
+        ("value f32[2,8]{1,0} does not broadcast to the view f32[8]", HERE)),
+    Row("assign: repeated elements", lambda t: t.out[:, :1].broadcast_to(2, 8).__setitem__(..., t.x),
+        ("out must not overlap itself",)),
+    Row("compare: other sizes", lambda t: t.x == t.x[:, :3],
+        ("sizes (2, 8) and (2, 3) do not broadcast", HERE)),
+    Row("item: many", lambda t: t.x.item(), ("item() is for a tensor of one element, not of 16", HERE)),
+    # views
+    Row("view: index past the end", lambda t: t.x[2], ("index 2 is out of range", "axis 0 of size 2", HERE)),
+    Row("view: too many indices", lambda t: t.x[0, 0, 0], ("3 indices are too many", "2 axes", HERE)),
+    Row("view: list", lambda t: t.x[[0, 1]], ("arrays, lists and booleans would copy", "[0, 1]", HERE)),
+    Row("view: mask", lambda t: t.x[X > 3], ("arrays, lists and booleans would copy", HERE)),
+    Row("view: boolean", lambda t: t.x[True], ("arrays, lists and booleans would copy", "True", HERE)),
+    Row("view: step 0", lambda t: t.x[::0], ("step cannot be zero", "axis 0", HERE)),
+    Row("view: fraction in a slice", lambda t: t.x[0.5:], ("indices must be integers", "0.5", HERE)),
+    Row("view: two Ellipses", lambda t: t.x[..., ...], ("one Ellipsis", HERE)),
+    Row("view: nine axes", lambda t: t.x[(None,) * 7], ("rank 9 exceeds 8", "(1, 1, 1, 1, 1, 1, 1, 2, 8)")),
+    Row("permute: axis twice", lambda t: t.x.permute(0, 0), ("axes (0, 0) must name each of the 2 axes once", HERE)),
+    Row("permute: axis missing", lambda t: t.x.permute(0), ("axes (0,)", "2 axes once", HERE)),
+    Row("broadcast_to: size kept", lambda t: t.x.broadcast_to(2, 9),
+        ("size 8 of axis 1 cannot broadcast to 9", HERE)),
+    Row("broadcast_to: fewer axes", lambda t: t.x.broadcast_to(8), ("sizes (8,) have fewer axes than 2", HERE)),
+    Row("reshape: other count", lambda t: t.x.reshape(3, 5), ("sizes (3, 5) hold 15 elements", "16", HERE)),
+    Row("reshape: -1 that does not fit", lambda t: t.x.reshape(3, -1), ("-1 in sizes (3, -1)", HERE)),
+    Row("reshape: two -1", lambda t: t.x.reshape(-1, -1), ("sizes (-1, -1)", "or -1 for one of them", HERE)),
+    Row("reshape: needs a copy", lambda t: t.x.permute(1, 0).reshape(16), ("sizes (16,) need a copy", "f32[8,2]{0,1}")),
+    Row("reshape: tiles need a copy", lambda t: rs.reorder(t.x, "f32[2,8]{1,0:T(2,4)}").reshape(16),
+        ("sizes (16,) need a copy", "f32[2,8]{1,0:T(2,4)}")),
+    # descriptors
+    Row("desc: negative size", lambda _: TensorDesc("f32", (2, -1)), ("size -1 of axis 1", "0 or more", "f32[2, -1]")),
+    Row("desc: rank 9", lambda _: TensorDesc("f32", (1,) * 9), ("rank 9 exceeds 8", "(1, 1, 1, 1, 1, 1, 1, 1, 1)")),
+    Row("desc: too few strides", lambda _: TensorDesc("f32", (2, 3), (1,)), ("strides", "(1,)", "axes, for f32[2,3]")),
+    Row("desc: below the buffer", lambda _: TensorDesc("f32", (2, 3), (-3, 1)),
+        ("lowest element", "offset 0 puts it at -3", "f32[2,3]{strides=(-3,1)}", "offset is 3")),
+    Row("desc: numpy's text of fields", lambda _: TensorDesc(",U1", (2, 3)), ("unknown element type ',U1'", "f8e5m2")),
+    Row("desc: numpy's dict of fields", lambda _: TensorDesc("{'names': ['a'], 'formats': ['f4']}", (2, 3)),
+        ("unknown element type", "f8e5m2")),
+    Row("desc: unknown type", lambda _: TensorDesc("f33", (2, 3)), ("unknown element type 'f33'", "f8e5m2")),
+    Row("desc: size of 2^600", lambda _: TensorDesc("f32", (1 << 600,)), ("sizes[0]", "2^512", "601 bits")),
+    Row("desc: minor_to_major twice", lambda _: TensorDesc.xla("f32", (2, 3), (0, 0)),
+        ("minor_to_major (0, 0)", "each of the 2 axes once", "f32[2,3]")),
+    Row("desc: text that ends", lambda _: TensorDesc.parse("f32[2,3]{1,0"),
+        ("expected ',' or '}'", "character 13", "'f32[2,3]{1,0'")),
+    Row("desc: index past the end", lambda t: t.x.desc.offset_of((2, 0)), ("index 2", "[0, 2) of axis 0", HERE)),
+    Row("desc: promoted below its rank", lambda t: t.x.desc.promoted(1), ("rank 1 is outside [2, 8]", HERE)),
+    Row("DirectML: size 0", lambda _: rs.dml_buffer_tensor_size("f32", (0, 2)), ("sizes[0] is 0", "f32[0,2]")),
+    Row("DirectML: negative stride", lambda _: rs.dml_buffer_tensor_size("f32", (1, 2), (-1, 1)),
+        ("strides[0] is -1", "f32[1,2]")),
+    # devices
+    Row("device: index", lambda _: rs.Device(99), ("99", "present are 0: "), rs.DeviceNotFound),
+    Row("device: name", lambda _: rs.Device("no such card"), ("'no such card'", "present are 0: "), rs.DeviceNotFound),
+    Row("device: neither", lambda _: rs.Device(1.5), ("device selector", "index or part of a name", "1.5")),
+    Row("device: runtime", lambda _: rs.Device(runtime="cuda"), ("unknown runtime 'cuda'", "vulkan, kompute")),
+    Row("device: time limit", lambda _: rs.Device(timeout=0), ("timeout must be positive", "got 0")),
+]
+# fmt: on
+
+
+@pytest.fixture(scope="module")
+def bench_devices(device):
+    with rs.Device(runtime="vulkan") as other:
+        yield device, other
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_refused(row, bench_devices):
+    bench = Bench(*bench_devices)
+    with pytest.raises(row.error) as caught:
+        row.call(bench)
+    for text in row.texts:
+        assert text in str(caught.value)
+    assert str(caught.value)[-1] not in ",;:"
+    assert isinstance(caught.value, rs.RestrideError)
+    bench.require_untouched()
+
+
+def test_there_are_sixty_kinds_and_more():
+    names = [row.name for row in ROWS]
+    assert len(set(names)) == len(names) >= 60
+
+
+def test_no_message_is_about_another_row():
+    """Each row is a kind of its own: no other row's call fits its texts and its error."""
+    assert len({(row.texts, row.error) for row in ROWS}) == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: rs.reorder(x, "HW->WH"),
+        lambda x: rs.resample(x, (4,)),
+        lambda x: x.numpy(),
+        lambda x: x.buffer(),
+        lambda x: np.asarray(x[::-1]),
+        lambda x: rs.asarray(X, device=x.device),
+        lambda x: x.device.wait(),
+    ],
+    ids=["reorder", "resample", "numpy", "buffer", "asarray of a view", "upload", "wait"],
+)
+def test_a_closed_device_says_so(call, device):
+    runtime = "kompute" if "kompute" in type(device.runtime).__module__ else "vulkan"
+    with rs.Device(runtime=runtime) as closed:
+        x = rs.asarray(X, device=closed)
+    with pytest.raises(rs.DeviceLost, match="closed"):
+        call(x)
+    assert rs.asarray(X, device=device).numpy().tobytes() == X.tobytes()

@@ -1,0 +1,179 @@
+"""A fork: the child gets DeviceLost at once, whatever it asks, and the parent works on."""
+
+import sys
+
+import pytest
+from support import runtime_process
+from support.runtime_process import passes
+
+kernels = runtime_process.kernels
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork on Windows")
+def test_a_forked_child_gets_device_lost_at_once(kernels):
+    out = passes(
+        """
+        device = open_device()
+        memory = device.allocate(4 * 8192)
+        device.submit([slow()] * 8, [memory])
+        pid = os.fork()
+        if pid == 0:
+            calls = [
+                lambda: device.allocate(16),
+                lambda: device.submit([slow()], [memory]),
+                lambda: device.read(memory, 0, memoryview(bytearray(16))),
+                lambda: device.write(memory, 0, memoryview(bytes(16))),
+                device.wait,
+                device.counters,
+                open_device,
+                runtime.list_devices,
+            ]
+            refused = 0
+            for call in calls:
+                try:
+                    call()
+                except DeviceLost as error:
+                    refused += "fork" in str(error) and 'multiprocessing_context="spawn"' in str(error)
+            memory.free()
+            del memory, calls
+            device.close()
+            del device, call
+            gc.collect()
+            sys.exit(0 if refused == 8 else 10 + refused)
+        _, status = os.waitpid(pid, 0)
+        print(os.waitstatus_to_exitcode(status))
+        device.wait()
+        """,
+        kernels,
+    )
+    assert out == "0\n"
+
+
+CALLS = {
+    "allocate": "device.allocate(16)",
+    "submit": "device.submit([slow()], [memory])",
+    "submit nothing": "device.submit([], [])",
+    "read": "device.read(memory, 0, memoryview(bytearray(16)))",
+    "write": "device.write(memory, 0, memoryview(bytes(16)))",
+    "wait": "device.wait()",
+    "counters": "device.counters()",
+    "open": "open_device()",
+    "list": "runtime.list_devices()",
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork on Windows")
+@pytest.mark.parametrize("staging", [False, True], ids=["in-place", "staging"])
+def test_a_fork_while_other_threads_hold_every_lock(kernels, staging):
+    out = passes(
+        f"""
+        import signal
+        from restride.runtime import instance
+        calls = {CALLS}
+        device = open_device(staging={staging})
+        memory, other = device.allocate(4 * 8192), device.allocate(16)
+        session = device._session
+        budgets = [pool.chunks.budget._lock for pool in session.blocks.pools]
+        held = [session._lock.raw, *budgets, instance._lock]
+        held = list({{id(lock): lock for lock in held}}.values())
+        for lock in held:
+            lock.acquire()
+        for name, call in calls.items():
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(2)  # a hang is a death by signal 14
+                try:
+                    eval(call)
+                except DeviceLost as error:
+                    assert "fork" in str(error), error
+                    other.free()
+                    del memory
+                    gc.collect()
+                    device.close()
+                    del device, session, other
+                    gc.collect()
+                    sys.exit(0)
+                sys.exit(1)
+            print(name, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        for lock in held:
+            lock.release()
+        device.wait()
+        """,
+        kernels,
+    )
+    assert out.splitlines() == [f"{name} 0" for name in CALLS]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork on Windows")
+def test_a_fork_while_another_thread_opens_the_first_device():
+    out = passes(
+        """
+        from restride.runtime import instance
+        instance._lock.acquire()  # as the thread does that makes the instance
+        pid = os.fork()
+        if pid == 0:
+            try:
+                runtime.list_devices()
+            except DeviceLost:
+                sys.exit(0)
+            sys.exit(1)
+        instance._lock.release()
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        runtime.list_devices()
+        """
+    )
+    assert out == "0\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork on Windows")
+def test_forks_while_threads_work(kernels):
+    out = passes(
+        """
+        import signal
+        device = open_device()
+        memory = device.allocate(4 * 8192)
+        stop = threading.Event()
+        def work():
+            while not stop.is_set():
+                device.submit([slow(rounds=1)], [device.allocate(4 * 8192)])
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.1)
+        codes = []
+        for _ in range(10):
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(2)
+                try:
+                    device.read(memory, 0, memoryview(bytearray(16)))
+                except DeviceLost:
+                    os._exit(0)
+                os._exit(1)
+            codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        stop.set()
+        for thread in threads:
+            thread.join()
+        print(codes)
+        """,
+        kernels,
+    )
+    assert out == f"{[0] * 10}\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork on Windows")
+def test_a_child_opens_its_own_device_if_the_parent_had_none(kernels):
+    out = passes(
+        """
+        pid = os.fork()
+        if pid == 0:
+            device = open_device()
+            memory = device.allocate(4 * 8192)
+            device.submit([slow()], [memory])
+            device.wait()
+            sys.exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        """,
+        kernels,
+    )
+    assert out == "0\n"

@@ -1,0 +1,79 @@
+"""The kernels in the form that GPUs get, run on whatever device is there: smoke cases, each judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.devices import open_device
+from support.sampled import sample
+
+import restride as rs
+from restride.kernel import CANDIDATES, Choices, InvocationsChoice
+from restride_conformance import Case, Verdict, catalogue, run_case
+
+
+@pytest.fixture(scope="module")
+def gpu_like() -> Iterator[rs.Device]:
+    with open_device("vulkan") as device:
+        device.runtime.limits = replace(device.runtime.limits, choices=Choices.usual("discrete"))
+        yield device
+
+
+RESIZED = [case for case in catalogue("smoke") if case.op.startswith(("resample", "crop_resize"))]
+FORMS = [Choices(rows=rows) for rows in CANDIDATES["rows"]] + [
+    Choices(elements, "shared", rows, invocations)
+    for elements, rows, invocations in (("apart", "4", "few"), ("apart", "8", "many"), ("neighbours", "1", "many"))
+]
+
+
+def test_no_choice_changes_a_bit_of_what_is_resized(gpu_like: rs.Device, tmp_path: Path) -> None:
+    usual = gpu_like.runtime.limits
+    kept = tmp_path / "result"
+
+    def result(case: Case, choices: Choices) -> bytes:
+        gpu_like.runtime.limits = replace(usual, choices=choices)
+        kept.unlink(missing_ok=True)
+        outcome = run_case(case, gpu_like, keep=kept)
+        assert outcome.verdict is Verdict.PASSED, f"{choices}: {case}: {outcome.message}"
+        return kept.read_bytes()
+
+    try:
+        differing = [
+            f"{choices}: {case}"
+            for case in sample(RESIZED, 30, "resized")
+            for right in [result(case, Choices())]
+            for choices in FORMS
+            if result(case, choices) != right
+        ]
+    finally:
+        gpu_like.runtime.limits = usual
+    assert differing == []
+
+
+@pytest.mark.parametrize(("invocations", "each"), [("many", 1), ("few", 4)])
+def test_smoke_passes_with_the_kernels_of_gpus(
+    gpu_like: rs.Device, monkeypatch: pytest.MonkeyPatch, invocations: InvocationsChoice, each: int
+) -> None:
+    """The cases are small; few invocations do as much of them as of large ones."""
+    choices = replace(Choices.usual("discrete"), invocations=invocations)
+    monkeypatch.setattr(gpu_like.runtime, "limits", replace(gpu_like.runtime.limits, choices=choices))
+    submit, forms, shaders = gpu_like.runtime.submit, set(), set()
+
+    def submit_and_note(kernels, memories) -> None:
+        copies = (kernel for kernel in kernels if kernel.shader.startswith("strided_copy_32"))
+        forms.update((kernel.constant("NEIGHBOURS"), kernel.constant("EACH")) for kernel in copies)
+        shaders.update(kernel.shader for kernel in kernels)
+        submit(kernels, memories)
+
+    monkeypatch.setattr(gpu_like.runtime, "submit", submit_and_note)
+
+    def message(case: Case) -> str:
+        outcome = run_case(case, gpu_like)
+        return "" if outcome.verdict is Verdict.PASSED else f"{outcome.verdict}: {case}: {outcome.message}"
+
+    assert [text for case in catalogue("smoke") if (text := message(case))] == []
+    assert forms == {(0, each)}
+    assert shaders >= {f"transpose_shared_{bits}" for bits in (8, 16, 32, 64)}

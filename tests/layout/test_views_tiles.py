@@ -1,0 +1,310 @@
+"""Views of tiles, padding and blocks against numpy: an array of offsets goes through the same views, and must agree."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from support.random_layouts import random_layout
+
+from restride.errors import DescriptorError, UnsupportedError
+from restride.layout import TensorDesc, views
+
+Offsets = np.ndarray
+
+
+def offsets_of(desc: TensorDesc) -> Offsets:
+    found = np.empty(desc.sizes, np.int64)
+    for index in np.ndindex(desc.sizes):
+        found[index] = desc.offset_of(index)
+    return found
+
+
+class Checked:
+    """A descriptor and the offsets of its elements; every view is taken of both."""
+
+    def __init__(self, desc: TensorDesc) -> None:
+        self.whole = self.desc = desc
+        self.offsets = offsets_of(desc)
+        self.history = [str(desc)]
+
+    def take(self, what: str, desc: TensorDesc, offsets: Offsets) -> None:
+        self.history.append(what)
+        self.desc, self.offsets = desc, offsets
+        assert desc.sizes == offsets.shape, self.history
+        np.testing.assert_array_equal(offsets_of(desc), offsets, str(self.history))
+        again = TensorDesc.parse(str(desc))
+        assert again == desc, self.history
+        assert (str(again), hash(again)) == (str(desc), hash(desc))
+        assert not desc.is_whole
+        assert desc.inner is None or (desc.inner == self.whole and desc.strides is None)
+        if desc.strides is None:
+            assert desc.nbytes == self.whole.nbytes
+        if offsets.size:
+            assert desc.lowest <= offsets.min()
+            assert offsets.max() <= desc.highest < desc.extent
+            assert desc.is_broadcast == any(
+                size > 1 and (offsets.take([0], axis) == offsets).all() for axis, size in enumerate(offsets.shape)
+            ), self.history
+        places, first = np.unique(offsets, return_index=True)
+        smallest = dict(zip(places.tolist(), first.tolist(), strict=True))
+        for offset in range(0, desc.extent, max(desc.extent // 40, 1)):
+            index = smallest.get(offset)
+            expected = None if index is None else tuple(map(int, np.unravel_index(index, offsets.shape)))
+            assert desc.index_of(offset) == expected, (self.history, offset)
+
+    def index(self, key: tuple[object, ...]) -> None:
+        explicit = key if Ellipsis in key else (*key, Ellipsis)
+        self.take(f"[{key}]", views.index(self.desc, key), self.offsets[explicit])
+
+    def permute(self, axes: list[int]) -> None:
+        self.take(f"permute {axes}", views.permute(self.desc, axes), self.offsets.transpose(axes))
+
+    def broadcast_to(self, sizes: list[int]) -> None:
+        self.take(f"broadcast {sizes}", views.broadcast_to(self.desc, sizes), np.broadcast_to(self.offsets, sizes))
+
+    def reshape(self, sizes: list[int]) -> None:
+        self.take(f"reshape {sizes}", views.reshape(self.desc, sizes), self.offsets.reshape(sizes))
+
+    def window(self, starts: list[int], spans: list[int], strides: list[int]) -> None:
+        key = tuple(slice(start, start + span) for start, span in zip(starts, spans, strict=True))
+        walk = tuple(slice(None, None, stride) for stride in strides)
+        desc = views.window(self.desc, starts, spans, strides)
+        self.take(f"window {starts} {spans} {strides}", desc, self.offsets[key][walk])
+
+
+def random_key(rng: random.Random, sizes: tuple[int, ...]) -> tuple[object, ...]:
+    key: list[object] = []
+    for size in sizes:
+        if size and rng.random() < 0.15:
+            key.append(rng.randint(-size, size - 1))
+        else:
+            start, stop = (rng.choice([None, rng.randint(-size - 2, size + 2)]) for _ in range(2))
+            key.append(slice(start, stop, rng.choice([None, 1, 2, 4, 3, -1, -2, -4, 100])))
+    if rng.random() < 0.3:
+        at = rng.randint(0, len(key))
+        key[at : rng.randint(at, len(key))] = [Ellipsis]
+    if rng.random() < 0.2 and len(sizes) < 7:
+        key.insert(rng.randint(0, len(key)), None)
+    return tuple(key)
+
+
+def step(rng: random.Random, checked: Checked) -> str:
+    sizes = checked.desc.sizes
+    action = rng.choice(["index", "index", "permute", "broadcast", "split", "window"])
+    if action == "permute":
+        checked.permute(rng.sample(range(len(sizes)), len(sizes)))
+    elif action == "broadcast" and checked.desc.numel < 100 and len(sizes) < 8:
+        checked.broadcast_to(
+            [*rng.choice(([], [2], [1])), *(rng.choice([1, 3]) if size == 1 else size for size in sizes)]
+        )
+    elif action == "split" and checked.desc.numel:
+        split = [
+            part
+            for size in sizes
+            for part in rng.choice(([size], [1, size], [size // 2, 2] if not size % 2 else [size]))
+        ]
+        if len(split) > 8:
+            return "none"
+        checked.reshape(split)
+    elif action == "window" and sizes and checked.desc.numel:
+        bounds = [sorted(rng.sample(range(size + 1), 2)) for size in sizes]
+        strides = [rng.choice([1, 2, 3, -1, -2, -4]) for _ in sizes]
+        checked.window([low for low, _ in bounds], [high - low for low, high in bounds], strides)
+    else:
+        checked.index(random_key(rng, sizes))
+        return "index"
+    return action
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_chains_of_views_agree_with_numpy(seed):
+    rng = random.Random(seed)
+    done = Counter[str]()
+    for _ in range(60):
+        desc = TensorDesc.parse(random_layout(rng, max_rank=4, max_elements=120))
+        if not desc.is_whole:
+            continue
+        checked = Checked(desc)
+        for _ in range(rng.randint(1, 5)):
+            done[step(rng, checked)] += 1
+    assert min(done[action] for action in ("index", "permute", "broadcast", "split", "window")) > 3
+
+
+# --- by hand
+
+TILED = TensorDesc.parse("f32[4,4]{1,0:T(4,4)}")
+ROWS = TensorDesc.parse("f32[8,6]{1,0:T(4,4)}")
+
+
+@pytest.mark.parametrize(
+    ("desc", "key", "text"),
+    [
+        # within one tile, strides say it; a row of two tiles is a view
+        (TILED, (slice(1, None, 2), 3), "f32[2]{strides=(8),offset=7}"),
+        (ROWS, (slice(1, None, 2), 3), "f32[4]{at=(1+2a,3),in=[8,6]{1,0:T(4,4)}}"),
+        (ROWS, 2, "f32[6]{at=(2,a),in=[8,6]{1,0:T(4,4)}}"),
+        (ROWS, (2, slice(None, 4)), "f32[4]{strides=(1),offset=8}"),
+        (ROWS, (2, slice(3, 5)), "f32[2]{strides=(13),offset=11}"),
+        (ROWS, (slice(None, None, 4), 0), "f32[2]{strides=(32)}"),
+        (ROWS, (slice(4, 8), slice(0, 4)), "f32[4,4]{strides=(4,1),offset=32}"),
+        (ROWS, (slice(0, 4), slice(0, 4)), "f32[4,4]{strides=(4,1)}"),
+        (ROWS, (-1, -1), "f32[]{strides=(),offset=61}"),
+        (ROWS, (slice(None, None, -1), None), "f32[8,1,6]{at=(7-a,c),in=[8,6]{1,0:T(4,4)}}"),
+        (ROWS, (..., slice(None, None, -2)), "f32[8,3]{at=(a,5-2b),in=[8,6]{1,0:T(4,4)}}"),
+        (ROWS, (slice(3, 3),), "f32[0,6]{1,0}"),
+        (ROWS, (slice(5, 2), slice(1, None)), "f32[0,5]{1,0}"),
+        (ROWS, ..., "f32[8,6]{at=(a,b),in=[8,6]{1,0:T(4,4)}}"),
+        (
+            TensorDesc.parse("f32[2,20,4,4]:nChw16c"),
+            (0, slice(3, 19)),
+            "f32[16,4,4]{at=(0,3+a,b,c),in=[2,20,4,4]:nChw16c}",
+        ),
+        (TensorDesc.parse("f32[2,20,4,4]:nChw16c"), (1, slice(16, 20)), "f32[4,4,4]{strides=(1,64,16),offset=768}"),
+        (
+            TensorDesc.parse("f32[2,3]{0,1:pad(3,5)=0}"),
+            (slice(None), slice(1, None)),
+            "f32[2,2]{strides=(1,3),offset=3}",
+        ),
+        (TensorDesc.parse("f32[]{:T(8)}"), None, "f32[1]{0}"),
+        (TensorDesc.parse("f32[1,1]{1,0:T(8,8)}"), (slice(None), None), "f32[1,1,1]{2,1,0}"),
+    ],
+    ids=str,
+)
+def test_texts_of_views(desc, key, text):
+    view = views.index(desc, key)
+    assert str(view) == text
+    assert TensorDesc.parse(text) == view
+    assert (view.inner is None) == (view.strides is not None)
+
+
+def test_rows_of_a_tiled_tensor_split_into_tiles():
+    """Columns by 4 are (2, 4), a row of tiles and the place in one; 6 columns do not split so."""
+    view = views.reshape(ROWS, (2, 4, 6))
+    assert str(view) == "f32[2,4,6]{at=(4a+b,c),in=[8,6]{1,0:T(4,4)}}"
+    assert views.reshape(view, (8, 6)) == views.index(ROWS, ...)
+    assert views.reshape(ROWS, (8, 1, -1, 2)).sizes == (8, 1, 3, 2)
+    flipped = views.reshape(views.index(ROWS, (slice(None, None, -1),)), (4, 2, 6))
+    assert str(flipped) == "f32[4,2,6]{at=(7-2a-b,c),in=[8,6]{1,0:T(4,4)}}"
+    strided = views.reshape(views.index(ROWS, (slice(None, None, 2),)), (2, 2, 6))
+    assert str(strided) == "f32[2,2,6]{at=(4a+2b,c),in=[8,6]{1,0:T(4,4)}}"
+
+
+@pytest.mark.parametrize(
+    ("desc", "sizes", "message"),
+    [
+        (
+            ROWS,
+            (48,),
+            "the layout does not allow such a view; rs.xp.reshape copies, for f32[8,6]{1,0:T(4,4)}",
+        ),
+        (ROWS, (6, 8), "sizes (6, 8) need a copy"),
+        (ROWS, (16, 3), "sizes (16, 3) need a copy"),
+        (ROWS, (8, 5), "sizes (8, 5) hold 40 elements, but there are 48, for f32[8,6]{1,0:T(4,4)}"),
+        (ROWS, (-1, 5), "no size fits the -1 in sizes (-1, 5): there are 48 elements, for f32[8,6]{1,0:T(4,4)}"),
+        (ROWS, (-1, -1), "sizes (-1, -1) must be 0 or more, or -1 for one of them"),
+    ],
+)
+def test_reshapes_that_are_refused(desc, sizes, message):
+    with pytest.raises(DescriptorError) as caught:
+        views.reshape(desc, sizes)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: views.index(ROWS, 8), "index 8 is out of range for axis 0 of size 8, for f32[8,6]{1,0:T(4,4)}"),
+        (lambda: views.index(ROWS, (0, 0, 0)), "3 indices are too many for 2 axes, for f32[8,6]{1,0:T(4,4)}"),
+        (
+            lambda: views.index(ROWS, ([1],)),
+            "arrays, lists and booleans would copy, as rs.xp.take does: got [1], for f32[8,6]{1,0:T(4,4)}",
+        ),
+        (
+            lambda: views.permute(ROWS, (0, 0)),
+            "axes (0, 0) must name each of the 2 axes once, for f32[8,6]{1,0:T(4,4)}",
+        ),
+        (
+            lambda: views.broadcast_to(ROWS, (8, 12)),
+            "size 6 of axis 1 cannot broadcast to 12, for f32[8,6]{1,0:T(4,4)}",
+        ),
+        (
+            lambda: views.window(ROWS, (0, 0), (8, 7), (1, 1)),
+            "window [0, 7) exceeds size 6 of axis 1, for f32[8,6]{1,0:T(4,4)}",
+        ),
+        (lambda: views.index(ROWS, (None,) * 7), "rank 9 exceeds 8"),
+    ],
+)
+def test_other_views_that_are_refused(call, message):
+    with pytest.raises(DescriptorError) as caught:
+        call()
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((TILED, (2,), (3, 0), ((1, 0),)), "a view reaches [3, 4] along axis 0 of size 4, for f32[4,4]{1,0:T(4,4)}"),
+        ((TILED, (2,), (0, 0), ((0, -1),)), "a view reaches [-1, 0] along axis 1 of size 4, for f32[4,4]{1,0:T(4,4)}"),
+        ((TILED, (), (0, 4), ()), "a view reaches [4, 4] along axis 1 of size 4, for f32[4,4]{1,0:T(4,4)}"),
+        ((TILED, (3, 3), (0, 0), ((1, 0), (1, 0))), "a view reaches [0, 4] along axis 0 of size 4"),
+        (
+            (TILED, (4,), (0, 0), ((1, 1),)),
+            "axis 0 of a view moves along several axes of what it looks at: steps (1, 1), for f32[4,4]{1,0:T(4,4)}",
+        ),
+        (
+            (TILED, (2,), (0,), ((1, 0),)),
+            "numbers each: got starts (0,), steps ((1, 0),), for f32[4,4]{1,0:T(4,4)}",
+        ),
+        ((TILED, (2,), (0, 0), ((1,),)), "needs one step per axis"),
+        (
+            (TILED, (2, 2), (0, 0), ((1, 0),)),
+            "a view of sizes (2, 2) needs one step per axis, and starts and steps of 2 numbers each",
+        ),
+        (
+            (TILED, (2,), (0, 0), ((1.0, 0),)),
+            "steps[0][0] must be an integer, got 1.0 (float), for f32[4,4]{1,0:T(4,4)}",
+        ),
+        ((TILED, (2,), (0, 0), None), "steps must be a sequence"),
+        ((TILED, (-1,), (0, 0), ((1, 0),)), "size -1 of axis 0 must be 0 or more"),
+    ],
+    ids=str,
+)
+def test_views_that_cannot_be(arguments, message):
+    with pytest.raises(DescriptorError) as caught:
+        TensorDesc.view_of(*arguments)
+    assert message in str(caught.value)
+
+
+def test_views_look_at_tiles_only():
+    """Of strides a view is strides; of a view it is a view of what that looks at. A text may look at a plain order."""
+    for inner in (TensorDesc("f32", (4, 4), (9, 2)), views.permute(ROWS, (1, 0))):
+        with pytest.raises(UnsupportedError) as caught:
+            TensorDesc.view_of(inner, (2,), (0, 0), ((1, 0),))
+        assert str(caught.value) == f"a view looks at an order, tiles or a tag, not at {inner}"
+    for text in ("f32[2]{at=(1+2a,3),in=[4,4]{1,0}}", "f32[2]{at=(1+2a,3),in=[4,4]:ab}"):
+        plain = TensorDesc.parse(text)
+        assert str(plain) == text
+        assert plain == TensorDesc("f32", (2,), (8,), 7)
+    nested = views.index(
+        views.index(ROWS, (slice(1, None), slice(1, None))), (slice(1, None, 3), slice(None, None, -2))
+    )
+    assert str(nested) == "f32[2,3]{at=(2+3a,5-2b),in=[8,6]{1,0:T(4,4)}}"
+
+
+def test_an_axis_of_one_may_step_anywhere():
+    """It never moves, so neither its reach nor the axes it steps along count."""
+    view = TensorDesc.view_of(TILED, (1, 4), (3, 0), ((9, -9), (0, 1)))
+    assert view == TensorDesc("f32", (1, 4), (0, 1), 12)
+    assert TensorDesc.parse(str(view)) == view
+    assert TensorDesc.view_of(TILED, (0, 2), (4, 0), ((1, 0), (0, 7))).numel == 0
+
+
+def test_views_of_huge_tiles():
+    huge = TensorDesc.xla("f32", (1 << 40, 1 << 40), tiles=[(8, 128), (2, 1)])
+    view = views.index(huge, (slice(None, None, -3), slice(5, None, 1 << 20)))
+    last = tuple(size - 1 for size in view.sizes)
+    assert view.index_of(view.offset_of(last)) == last
+    assert TensorDesc.parse(str(view)) == view

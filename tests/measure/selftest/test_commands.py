@@ -1,0 +1,453 @@
+"""`restride selftest`: what its files say, what they never say, and what becomes of a part that fails."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import platform
+import re
+import socket
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from support.devices import open_device
+from support.judges import judge
+
+from restride.cli import main
+from restride.cli.doctor import Finding
+from restride.cli.process import Exit
+from restride.kernel import CANDIDATES
+from restride.runtime.choices_file import FOLDER_VARIABLE
+from restride_conformance.record import Verdict
+from restride_conformance.run.process import WorkerDied
+from restride_measure.selftest import checks, speeds
+from restride_measure.selftest import commands as selftest
+from restride_measure.selftest.nameless import nameless
+from restride_measure.selftest.part import Job, NotRun
+from restride_measure.selftest.parts import PARTS
+from restride_measure.selftest.speeds import MEASURED
+from restride_measure.selftest.table import SHARES
+from restride_measure.workloads import catalogue
+
+FAULTY = Path(__file__).parents[2] / "support" / "faulty_part.py"
+USER, HOST, SECRET = "Quentin.Planted", "planted-host-17", "planted-secret-value"
+
+
+@pytest.fixture(autouse=True)
+def _device():
+    open_device("vulkan").close()
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A user, a host, a home with a blank in its name, and an environment that nobody is to see."""
+    home = tmp_path / "the homes" / USER
+    (home / "my files").mkdir(parents=True)
+    (home / "tmp").mkdir()
+    for name, value in {
+        "HOME": home, "USERPROFILE": home, "USER": USER, "LOGNAME": USER, "USERNAME": USER, "HOSTNAME": HOST,
+        "TMPDIR": home / "tmp", "XDG_CACHE_HOME": home / "cache", "SECRET_TOKEN": SECRET,
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.setattr(socket, "gethostname", lambda: f"{HOST}.example.org")
+    monkeypatch.setattr(platform, "node", lambda: HOST)
+    monkeypatch.chdir(home / "my files")
+    return home
+
+
+def planted(home: Path) -> tuple[str, ...]:
+    return (USER, USER.lower(), HOST, SECRET, str(home), home.parent.name, "my files", str(home.parent.parent))
+
+
+def only(monkeypatch, *names, **limits):
+    """Run these parts alone, with other limits: ``TOTAL``, ``GRACE``, or the seconds of every part."""
+    seconds = limits.pop("seconds", None)
+    rows = [row for row in PARTS if row.name in names]
+    monkeypatch.setattr(selftest, "PARTS", [row if seconds is None else row._replace(seconds=seconds) for row in rows])
+    for name, value in limits.items():
+        monkeypatch.setattr(selftest, name, value)
+
+
+def plant(monkeypatch, fault, part):
+    """Run the parts in processes with a fault; see ``faulty_part``."""
+    monkeypatch.setattr(selftest, "COMMAND", (sys.executable, str(FAULTY), fault, part))
+
+
+def test_the_files_of_a_whole_run_name_nobody_and_no_path(home, monkeypatch, capsys):
+    said = (
+        f"cannot open {home}/my files/a.spv, {home}/cache/y.bin: asked by {USER} at {HOST.upper()} ({USER}@{HOST})\n"
+        f'  File "{home}/lib/my site/z.py", line 3, in f; /opt/{USER}/driver.so; C:\\Users\\{USER}\\a.dll'
+    )
+    monkeypatch.setenv("RESTRIDE_TEST_SAID", said)
+    plant(monkeypatch, "private", "all")
+    only(monkeypatch, "installed", "device", "smoke", "copy")
+    out = home / "my files" / f"of {USER}.json"
+    assert main(["selftest", "--small", "--out", str(out)]) == Exit.CHECK_FAILED
+    text, page = out.read_text(), out.with_suffix(".html").read_text()
+    for each in planted(home):
+        assert each.casefold() not in text.casefold(), each
+        assert each.casefold() not in page.casefold(), each
+    record = json.loads(text)
+    (bad,) = record["smoke"]["bad"]
+    assert "cannot open <path>, <path>: asked by <name> at <name> (<name>@<name>)" in bad["message"]
+    assert 'File "<path>", line 3, in f; <path>; <path>' in bad["message"]
+    first = str(checks.catalogue("smoke")[0])
+    assert bad["repeat"].startswith(f"restride test --repro '{first}'")
+    assert "&lt;path&gt;" in page
+    assert record["device"]["name"] in page
+    assert not set(record["device"]) & {"uuid", "index"}
+    printed = capsys.readouterr()
+    assert f"problem: FAILED {first}" in printed.out
+    assert "restride: wrote" in printed.err
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder, the record and the exit code of a small run, in a process of its own."""
+    open_device("vulkan").close()
+    folder = tmp_path_factory.mktemp("whole")
+    kept = folder / "kept"
+    command = [
+        sys.executable,
+        "-m",
+        "restride",
+        "selftest",
+        "--small",
+        "--seed",
+        "7",
+        "--out",
+        str(folder / "here.json"),
+    ]
+    environment = {**os.environ, FOLDER_VARIABLE: str(kept)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert not kept.exists(), "what was measured is kept"
+    return folder, json.loads((folder / "here.json").read_text()), done
+
+
+def test_a_run_has_every_part(whole):
+    folder, record, done = whole
+    assert done.returncode == Exit.OK, done.stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["here.html", "here.json"]
+    assert record["problems"] == []
+    assert record["small"]
+    assert {each["subject"] for each in record["installed"]["findings"]} > {
+        "restride",
+        "Vulkan loader",
+        "runtime vulkan",
+    }
+    for part in ("smoke", "ci"):
+        assert sum(record[part]["counts"].values()) == record[part]["counts"]["PASSED"] > 20
+        assert record[part]["validation"] == "sync"
+    assert record["ci"]["seed"] == 7
+    assert set(record["kernels"]["seconds"]) == set(record["kernels"]["faster"]) == set(CANDIDATES)
+    assert [each["name"] for each in record["speed"]["workloads"]] == [
+        each.name for each in catalogue() if each.name in MEASURED
+    ]
+    for each in record["speed"]["workloads"]:
+        assert all(seconds > 0 for of in each["seconds"].values() for seconds in of.values())
+    assert len(record["ttc57"]["transpositions"]) == record["ttc57"]["selected"] == 57
+    assert all(each["right"] for each in record["ttc57"]["transpositions"])
+    assert set(record["large"]["wrong"].values()) == {0}
+    assert set(record["not_run"]) <= {"cuda"}
+    for row in PARTS:
+        assert (record[row.name] is None) == (row.name in record["not_run"]), row.name
+    for number, row in enumerate(PARTS, 1):
+        assert f"restride: part {number} of 12, {row.title}, at most {row.seconds} s ..." in done.stderr
+
+
+def test_the_workloads_of_the_page_are_measured():
+    assert len(MEASURED) == len({each.name for each in catalogue()} & set(MEASURED))
+    assert set(SHARES.values()) <= set(MEASURED)
+
+
+def test_the_page_needs_no_script_and_no_network(whole):
+    page = (whole[0] / "here.html").read_text()
+    assert "default-src 'none'" in page
+    assert [word for word in ("<script", "http:", "https:", "src=", "url(", "onerror", "@@") if word in page] == []
+    assert "no problem" in page
+    assert page.count("<meter") == len(MEASURED) + 57
+
+
+EMPTY = {
+    "installed": {"findings": []},
+    "device": {"name": "x", "kind": "cpu", "driver": "y", "driver_version": "1", "api_version": "1.3", "limits": {}}
+    | {"heap_bytes": 1 << 30},
+    "smoke": {"selected": 9, "validation": "sync", "counts": {"PASSED": 9}, "bad": []},
+    "speed": {"measures": ["resident"], "rounds": 1, "selected": 0, "workloads": []},
+    "kernels": {"clock": "host", "rounds": 1, "seconds": {}, "used": {}, "usual": {}, "faster": {}},
+}
+
+
+def fake(monkeypatch, took=lambda _: None, **found):
+    """Parts that are over at once. found: errors of ``run_part``, or problems, by the name of the part."""
+
+    def run_part(name, job, _step):
+        took(job)
+        result = found.get(name, ())
+        if isinstance(result, BaseException):
+            raise result
+        return {"record": EMPTY[name], "text": "done", "problems": result}, ""
+
+    monkeypatch.setattr(selftest, "run_part", run_part)
+    only(monkeypatch, *EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("found", "code", "message", "missing"),
+    [
+        ({}, 0, "", set()),
+        ({"smoke": [(1, "FAILED reorder")]}, 1, "FAILED reorder", set()),
+        ({"smoke": [(6, "CRASHED")], "speed": [(1, "no")]}, 6, "CRASHED", set()),
+        ({"installed": [(4, "no loader")]}, 4, "no loader", set()),
+        ({"speed": [(3, "a mistake")], "kernels": [(6, "lost")]}, 3, "a mistake", set()),
+        ({"kernels": WorkerDied(Verdict.CRASHED, "it died")}, 6, "it died", {"kernels"}),
+        ({"kernels": KeyboardInterrupt()}, 130, "interrupted", {"kernels"}),
+    ],
+)
+def test_what_fails_is_in_both_files_and_in_the_exit_code(found, code, message, missing, tmp_path, monkeypatch):
+    fake(monkeypatch, **found)
+    out = tmp_path / "out.json"
+    assert main(["selftest", "--out", str(out)]) == code
+    record, page = json.loads(out.read_text()), out.with_suffix(".html").read_text()
+    assert {name for name in EMPTY if record[name] is None} == missing
+    assert message in " ".join(each["message"] for each in record["problems"])
+    assert message in page
+    assert ("FAILED" in page.split("<main>")[0].split("<header>")[1]) == bool(code)
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "message"),
+    [
+        ("hang", 6, "the device's own copy: not done after 2 s"),
+        ("segfault", 6, "the device's own copy: the worker died of SIGSEGV"),
+        ("abort", 6, "the device's own copy: the worker died of SIGABRT"),
+        ("exit", 6, "the device's own copy: the worker ended with exit code 0"),
+        ("lost", 6, "it is gone"),
+        ("unsupported", 1, "it cannot do that"),
+        ("memory", 6, "host"),
+        ("mistake", 3, "a mistake in restride: ZeroDivisionError: ours"),
+        ("full", 0, "the device is full"),
+    ],
+)
+def test_a_part_that_hangs_or_crashes_costs_itself_alone(fault, code, message, tmp_path, monkeypatch, capsys):
+    plant(monkeypatch, fault, "copy")
+    only(monkeypatch, "device", "copy", "calls")
+    if fault == "hang":
+        run_part = selftest.run_part
+        monkeypatch.setattr(selftest, "GRACE", 1.0)
+        short = lambda name, job, step: run_part(name, job | {"seconds": 1.0 if name == "copy" else 60.0}, step)  # noqa: E731
+        monkeypatch.setattr(selftest, "run_part", short)
+    out = tmp_path / "out.json"
+    assert main(["selftest", "--small", "--out", str(out)]) == code
+    record = json.loads(out.read_text())
+    assert record["device"]
+    assert record["calls"]["calls"], "the part after it ran"
+    assert record["copy"] is None
+    said = [record["not_run"]["copy"]] if fault == "full" else [each["message"] for each in record["problems"]]
+    assert message in said[0]
+    assert message in capsys.readouterr().out
+
+
+def test_a_crash_after_the_answer_keeps_the_answer(tmp_path, monkeypatch):
+    plant(monkeypatch, "crash late", "copy")
+    only(monkeypatch, "device", "copy")
+    out = tmp_path / "out.json"
+    assert main(["selftest", "--small", "--out", str(out)]) == Exit.DEVICE_FAILED
+    record = json.loads(out.read_text())
+    assert record["copy"]["seconds"] > 0
+    (problem,) = record["problems"]
+    assert "the worker died of SIGSEGV" in problem["message"]
+
+
+def test_what_a_driver_prints_is_no_answer(tmp_path, monkeypatch):
+    plant(monkeypatch, "shout", "all")
+    only(monkeypatch, "device", "calls")
+    assert main(["selftest", "--small", "--out", str(tmp_path / "out.json")]) == Exit.OK
+
+
+def test_a_device_with_memory_of_its_own_runs_every_part(tmp_path, monkeypatch):
+    monkeypatch.setenv("RESTRIDE_TEST_AS_GPU", "1")
+    plant(monkeypatch, "none", "all")
+    only(monkeypatch, *(row.name for row in PARTS if row.name not in ("installed", "smoke", "ci")))
+    out = tmp_path / "out.json"
+    assert main(["selftest", "--small", "--out", str(out)]) == Exit.OK
+    record = json.loads(out.read_text())
+    assert record["device"]["kind"] == "discrete"
+    assert "memory of its own" in record["transfers"]["in_place"]
+    assert set(record["transfers"]["arrays"][0]["seconds"]) == {"upload", "download", "rs.asarray", "numpy()"}
+    assert set(record["not_run"]) <= {"cuda"}
+
+
+def test_later_parts_get_the_time_that_is_left(tmp_path, monkeypatch, capsys):
+    clock = [0.0]
+
+    def run_part(_name, job, _step):
+        given.append(job["seconds"])
+        clock[0] += job["seconds"] + selftest.GRACE
+        return {"record": EMPTY["device"], "text": "done"}, ""
+
+    given: list[float] = []
+    monkeypatch.setattr(selftest, "run_part", run_part)
+    monkeypatch.setattr(selftest, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(selftest, "page", lambda _: "")
+    out = tmp_path / "out.json"
+    assert main(["selftest", "--out", str(out)]) == Exit.OK
+    assert clock[0] <= selftest.TOTAL
+    whole = [row.seconds for row in PARTS]
+    assert given[:-1] == whole[: len(given) - 1], "earlier parts have all their time"
+    assert given[-1] < whole[len(given) - 1]
+    not_run = json.loads(out.read_text())["not_run"]
+    assert list(not_run) == [row.name for row in PARTS[len(given) :]]
+    assert set(not_run.values()) == {"the 300 s of the selftest were over"}
+    assert "not run: the 300 s of the selftest were over" in capsys.readouterr().out
+
+
+def job(**changes):
+    return Job(**{"selector": None, "seconds": 60.0, "is_small": True, "seed": 0, **changes})
+
+
+def test_a_part_whose_time_is_over_ends_itself_and_says_so():
+    over = job(seconds=0.0)
+    ran = checks.smoke(over)
+    assert ran.record["counts"] == {}
+    assert "the time was over" in ran.text
+    speed = speeds.speed(over)
+    assert len(speed.record["workloads"]) == 1
+    assert "the time was over after 1 of 11" in speed.text
+    assert len(speeds.ttc57(over).record["transpositions"]) == 1
+    assert len(speeds.calls(over).record["calls"]) == 1
+    with pytest.raises(NotRun, match="were over after 1 of"):
+        speeds.kernels(over)
+    over.close()
+
+
+def test_the_seed_draws_the_cases_of_ci(monkeypatch):
+    monkeypatch.setattr(checks, "_cases", lambda _job, chosen, more: (list(map(str, chosen)), more))
+    first, again, other = (checks.ci(job(seed=seed)) for seed in (1, 1, 2))
+    assert first == again != other
+    assert first[1] == {"seed": 1}
+    assert len(set(first[0])) == checks.SMALL_CASES
+    whole, _ = checks.ci(job(seed=1, is_small=False))
+    assert whole[: checks.SMALL_CASES] == first[0]
+    assert sorted(whole) == sorted(map(str, checks.catalogue("ci")))
+
+
+def test_wrong_bytes_and_transpositions_are_problems(monkeypatch):
+    monkeypatch.setattr(speeds.np, "array_equal", lambda *_: False)
+    (problem,) = speeds.transfers(job()).problems
+    assert (problem.exit_code, "other bytes came back" in problem.message) == (Exit.CHECK_FAILED, True)
+    (problem,) = speeds.ttc57(job(seconds=0.0)).problems
+    assert problem.message.startswith("wrong transpositions: ")
+    (problem,) = checks.large(job()).problems
+    assert "filled: 24 windows, reversed: 24 windows, transposed: 24 windows, halved: 24 windows" in problem.message
+
+
+def test_without_room_or_torch_a_part_says_so(monkeypatch):
+    with pytest.raises(NotRun, match=r"the device has .* GiB, and it takes 12.0"):
+        checks.large(job(is_small=False))
+    monkeypatch.setattr(checks, "find_spec", lambda _: None)
+    with pytest.raises(NotRun, match="torch is not installed"):
+        checks.cuda(job())
+
+
+def test_where_torch_sees_no_cuda_a_part_says_so():
+    if judge("torch").cuda.is_available():
+        pytest.skip("torch sees a CUDA device here")
+    with pytest.raises(NotRun, match="sees no CUDA device"):
+        checks.cuda(job())
+
+
+def test_without_the_validation_layer_the_cases_run_and_the_part_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("VK_LAYER_PATH", str(tmp_path / "none"))
+    only(monkeypatch, "device", "smoke")
+    out = tmp_path / "out.json"
+    assert main(["selftest", "--small", "--out", str(out)]) == Exit.OK
+    record = json.loads(out.read_text())
+    assert record["smoke"]["validation"] is None
+    assert record["smoke"]["counts"]["PASSED"] > 20
+    assert record["problems"] == []
+    assert "no validation: 2" in (page := out.with_suffix(".html").read_text())
+    assert "no problem" in page
+    assert re.search(r"smoke: \d+ PASSED; without validation: .* is not installed; install it", capsys.readouterr().out)
+
+
+def test_what_is_not_in_order_is_named(monkeypatch):
+    findings = ("ok", "numpy"), ("ok", "loader"), ("missing", "kp"), ("old", "driver of 0"), ("missing", "rich")
+    monkeypatch.setattr(checks, "look", lambda *_: (Finding(status, subject, "") for status, subject in findings))
+    part = checks.installed(job())
+    assert part.text == "2 ok; missing: kp, rich; old: driver of 0 (`restride doctor` says what to do)"
+    assert part.problems == ()
+
+
+def test_a_busy_machine_is_named_before_the_first_part(tmp_path, monkeypatch, capsys):
+    fake(monkeypatch)
+    monkeypatch.setattr(selftest, "warnings", lambda: ["other work is running"])
+    assert main(["selftest", "--out", str(tmp_path / "out.json")]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == [
+        "restride: warning: other work is running",
+        "restride: part 1 of 5, what is installed, at most 20 s ...",
+    ]
+
+
+def test_without_a_driver_the_files_say_so(tmp_path):
+    environment = {**os.environ, "VK_DRIVER_FILES": "/nowhere/x.json", "VK_ICD_FILENAMES": "/nowhere/x.json"}
+    command = [sys.executable, "-m", "restride", "selftest", "--out", str(tmp_path / "out.json")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == Exit.NO_DEVICE
+    record = json.loads((tmp_path / "out.json").read_text())
+    assert record["device"] is None
+    assert record["speed"] is None
+    assert any("install a driver" in each["message"] for each in record["problems"])
+    assert "/nowhere" not in (tmp_path / "out.json").read_text()
+    assert "no device" in (tmp_path / "out.html").read_text()
+
+
+def test_the_choices_of_the_user_stay(tmp_path, monkeypatch):
+    """The faster kernels are measured and named; a stored choice is neither changed nor made."""
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    small = job()
+    used = small.device.limits.choices
+    found = speeds.kernels(small)
+    assert small.device.limits.choices == used
+    small.close()
+    assert found.record["used"] == asdict(used)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("out", ["out.txt", "out", "out.html"])
+def test_the_file_is_json_and_that_is_said_before_the_run(out, tmp_path, capsys):
+    assert main(["selftest", "--out", str(tmp_path / out)]) == Exit.USAGE
+    assert "--out is a .json file" in capsys.readouterr().err
+    assert main(["selftest", "--out", str(tmp_path / "none" / "out.json")]) == Exit.USAGE
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/usr/lib/x.so: no such file", "<path>: no such file"),
+        ("in /srv/a, /srv/b; (/srv/c) '/srv/d e'", "in <path>, <path>; (<path>) '<path>'"),
+        (r"C:\Users\x\y.dll and \\server\share\z", "<path> and <path>"),
+        ("D:/data/x and ~/y and ~other/z and file:///srv/x", "<path> and <path> and <path> and file:<path>"),
+        ("12 GB/s, 1/3 of 2, a / b, and/or, 16/09", "12 GB/s, 1/3 of 2, a / b, and/or, 16/09"),
+        ("reorder u8[2,3]{1,0} -> u8[2,3]{0,1}", "reorder u8[2,3]{1,0} -> u8[2,3]{0,1}"),
+        (
+            "mapped by somebody, Somebody's, x_somebody_y, somebodys",
+            "mapped by <name>, <name>'s, x_<name>_y, somebodys",
+        ),
+        ("box-3 and BOX-3.lan; box-33", "<name> and <name>.lan; box-33"),
+        ("/home/some body/x y/z.txt: no", "<path> y/z.txt: no"),
+    ],
+)
+def test_texts_lose_paths_and_names(text, expected, monkeypatch):
+    monkeypatch.setattr(socket, "gethostname", lambda: "box-3")
+    monkeypatch.setattr(platform, "node", lambda: "")
+    monkeypatch.setattr(getpass, "getuser", lambda: "somebody")
+    environment = {"HOME": "/home/some body", "USER": "somebody"}
+    assert nameless({"a": [text], "b": text}, ("b",), environment) == {"a": [expected], "b": text}

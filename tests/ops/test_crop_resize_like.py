@@ -1,0 +1,260 @@
+"""crop_resize like a library: random boxes equal the chain of single operations byte for byte, in a few dispatches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.crop_chain import filled, padded_slice, random_boxes, random_image, turned
+from support.sampled import sample
+
+import restride as rs
+from restride.dtypes import as_dtype
+from restride.kernel import Choices, Limits
+from restride.ops.crop_resize import _crop_plan
+from restride.ops.images import Images
+from restride.plan import boxes as plan_of_boxes
+from restride.plan.problem import HELD
+from restride.runtime import choose, list_devices
+from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride.weights.like import LIBRARIES
+
+EACH = 4
+
+WAYS = (
+    ("opencv", {"mode": "linear"}),
+    ("opencv", {"mode": "linear_exact"}),
+    ("opencv", {"mode": "lanczos4"}),
+    ("opencv", {"mode": "area"}),
+    ("opencv", {"mode": "cubic"}),
+    ("opencv", {"mode": "nearest"}),
+    ("pillow", {"mode": "bilinear"}),
+    ("pillow", {"mode": "lanczos"}),
+    ("pillow", {"mode": "box"}),
+    ("pillow", {"mode": "nearest"}),
+    ("torch", {"mode": "bilinear"}),
+    ("torch", {"mode": "bicubic", "antialias": True}),
+    ("torch", {"mode": "area"}),
+    ("scikit-image", {"mode": "bilinear"}),
+    ("tensorflow", {"mode": "bicubic"}),
+)
+
+FORMS = (
+    (np.uint8, 3, "last", {"dtype": "f32", "layout": "NHWC->NCHW", "src_scale": 1 / 255, "dst_zero_point": -0.5}),
+    (np.uint8, 3, "first", {"dtype": "f32"}),
+    (np.uint8, 4, "last", {"dtype": "u8"}),
+    (np.uint8, 1, "last", {"dtype": "s32", "layout": "NHWC->NCHW"}),
+    (np.uint8, 2, "last", {"dtype": "f16", "src_scale": 0.25}),
+    (np.uint8, 5, "last", {"dtype": "f32"}),
+    (np.uint8, 6, "last", {"dtype": "s8", "saturate": False}),
+    (np.uint8, 3, "backwards", {"dtype": "f32", "layout": "NHWC->NCHW"}),
+    (np.uint8, 4, "backwards", {"dtype": "f32", "dst_scale": 3}),
+    (np.uint8, 2, "apart", {"dtype": "f32"}),
+    (np.int16, 3, "last", {"dtype": "f32"}),
+    (np.float32, 3, "last", {"dtype": "f32", "layout": "NHWC->NCHW"}),
+)
+"""Element type, channels, where these are, what follows."""
+
+
+@pytest.mark.parametrize("form", range(len(FORMS)))
+@pytest.mark.parametrize("way", range(len(WAYS)))
+def test_random_boxes_are_the_chain_of_operations(vulkan_device, way, form):
+    like, sampling = WAYS[way]
+    for number in sample(range(EACH), 1, way, form):
+        rng = np.random.default_rng(10000 * way + 100 * form + number)
+        one_set(rng, vulkan_device, like, sampling, *FORMS[form])
+
+
+def one_set(rng, device, like, sampling, dtype, channels, where, after):
+    axes = (1, 2) if where == "first" else (0, 1)
+    kind = str(rng.choice(["image", "batch", "list"]))
+
+    def one_image(extents):
+        shape = (channels, *extents) if where == "first" else (*extents, channels)
+        return random_image(rng, dtype, shape)
+
+    def given(image):
+        """The image on the device, its channels where they are to be."""
+        if where == "backwards":
+            return rs.asarray(np.ascontiguousarray(image[..., ::-1]), device=device)[..., ::-1]
+        if where == "apart":
+            return rs.asarray(np.repeat(image, 2, axis=image.ndim - 2), device=device)[..., ::2, :]
+        return rs.asarray(image, device=device)
+
+    extents = [tuple(map(int, rng.integers(1, 40, 2))) for _ in range(3)]
+    images = [one_image(extents[k if kind == "list" else 0]) for k in range(1 if kind == "image" else 3)]
+    count = int(rng.integers(1, 6))
+    index = [int(rng.integers(len(images))) for _ in range(count)]
+    sizes = tuple(map(int, rng.integers(1, 24, 2)))
+    boxes = [random_boxes(rng, 1, [images[k].shape[axis] for axis in axes])[0] for k in index]
+    if rng.random() < 0.3:  # of the result's sizes, and twice as large
+        y, x = map(int, rng.integers(-3, 5, 2))
+        boxes[0], boxes[-1] = (y, x, y + sizes[0], x + sizes[1]), (y, x, y + 2 * sizes[0], x + 2 * sizes[1])
+    flips = [str(rng.choice(["none", "horizontal", "vertical", "both"])) for _ in boxes]
+    fill = int(rng.integers(0, 100)) if rng.random() < 0.5 else rng.integers(0, 100, channels)
+    letterbox = [None, "center", "top_left"][rng.integers(3)]
+    x = {
+        "image": lambda: given(images[0]),
+        "batch": lambda: given(np.stack(images)),
+        "list": lambda: list(map(given, images)),
+    }[kind]()
+    found = rs.crop_resize(
+        x, boxes, sizes, images=None if kind == "image" else index, like=like, flip=flips, fill=fill,
+        axes=tuple(axis + (kind == "batch") for axis in axes), letterbox=letterbox, **sampling, **after,
+    )  # fmt: skip
+    places = [(0, 0, *sizes)] * count
+    if letterbox is not None:
+        places = rs.Letterboxed.of(boxes, sizes, letterbox).places.tolist()
+    right = chained_like([images[k] for k in index], boxes, sizes, axes, flips, fill, places, after, like, sampling)
+    np.testing.assert_array_equal(found.numpy().view(np.uint8), right.view(np.uint8))
+
+
+def chained_like(images, boxes, sizes, axes, flips, fill, places, after, like, sampling):
+    """All boxes, each padded, sliced, resampled like the library, turned and put in its place; then the arithmetic."""
+    keeps = LIBRARIES[like].keeps
+    made = []
+    for number, (image, (y0, x0, y1, x1)) in enumerate(zip(images, places, strict=True)):
+        its_type = as_dtype(image.dtype).name
+        stays = its_type in keeps or "nearest" in sampling["mode"]
+        piece = padded_slice(image, axes, boxes[number], fill)
+        one = rs.resample(
+            piece, (y1 - y0, x1 - x0), axes=axes, like=like, dtype=its_type if stays else "f32", **sampling
+        ).numpy()
+        whole = list(image.shape)
+        whole[axes[0]], whole[axes[1]] = sizes
+        result = filled(whole, axes, np.asarray(fill).astype(image.dtype), one.dtype)
+        index = [slice(None)] * image.ndim
+        index[axes[0]], index[axes[1]] = slice(y0, y1), slice(x0, x1)
+        result[tuple(index)] = turned(one, axes, flips[number])
+        made.append(result)
+    return rs.reorder(np.ascontiguousarray(np.stack(made)), **after).numpy()
+
+
+@pytest.mark.parametrize(
+    ("like", "mode", "dispatches"),
+    [("opencv", "linear", 1), ("opencv", "lanczos4", 2), ("opencv", "nearest", 1), ("torch", "bicubic", 2)],
+)
+def test_all_boxes_are_one_dispatch_or_two(vulkan_device, like, mode, dispatches):
+    x = rs.asarray(np.zeros((90, 80, 3), np.uint8), device=vulkan_device)
+    boxes = [(k, 2 * k, k + 20 + k, 2 * k + 30 - k) for k in range(20)]
+    for after, more in (
+        ({"dtype": "f32", "layout": "NHWC->NCHW"}, 0),
+        ({"dtype": "f16"}, 1 if mode != "nearest" else 0),
+    ):
+        before = vulkan_device.counters().dispatches
+        rs.crop_resize(x, boxes, (9, 8), axes=(0, 1), like=like, mode=mode, **after)
+        assert vulkan_device.counters().dispatches - before == dispatches + more
+
+
+@pytest.mark.parametrize(("like", "mode"), [("opencv", "linear"), ("opencv", "lanczos4"), ("pillow", "bilinear")])
+def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device, like, mode):
+    """Boxes of a batch that is larger than a binding, results that are, and what lies between passes."""
+    rng = np.random.default_rng(8)
+    images = rng.integers(0, 256, (6, 30, 40, 3), dtype=np.uint8)
+    corners, index = rng.integers(-9, 20, (9, 2)), [5, 0, 3, 1, 2, 4, 4, 0, 5]
+    boxes = np.concatenate([corners, corners + rng.integers(1, 40, (9, 2))], axis=1)
+    named = {"images": index, "axes": (1, 2), "like": like, "mode": mode, "fill": (7, 8, 9), "dtype": "f16"}
+    right = rs.crop_resize(rs.asarray(images, device=vulkan_device), boxes, (17, 15), **named).numpy()
+    narrow = rs.Device.over(
+        VulkanRuntime(choose(list_devices(), vulkan_device.info.index), timeout=30, max_buffer_range=1 << 14)
+    )
+    with narrow:
+        monkeypatch.setattr(plan_of_boxes, "MOST_BETWEEN", 1 << 12)
+        before = narrow.counters().dispatches
+        found = rs.crop_resize(rs.asarray(images, device=narrow), boxes, (17, 15), **named)
+        assert narrow.counters().dispatches - before >= 4
+        np.testing.assert_array_equal(found.numpy(), right)
+        with pytest.raises(rs.UnsupportedError, match=r"one box (reads or makes more than|needs)"):
+            rs.crop_resize(rs.asarray(images, device=narrow), boxes, (90, 80), **named)
+
+
+@pytest.mark.parametrize("preset", ["yolo", "imagenet", "clip"])
+def test_images_of_other_sizes_compile_nothing(vulkan_device, preset):
+    rng = np.random.default_rng(8)
+    recipe = rs.Preprocess.preset(
+        preset, sizes=(24, 24), shorter=None if preset == "yolo" else 25, device=vulkan_device
+    )
+
+    def run():
+        extents = 3 * rng.integers(9, 60, 2) + 1  # no factor of 1 or 2, which OpenCV has other ways for
+        recipe([rng.integers(0, 256, (*extents, 3), dtype=np.uint8)])
+
+    before = vulkan_device.counters().pipelines
+    for _ in range(20):
+        run()
+    made = vulkan_device.counters().pipelines - before
+    assert made <= (1 if preset == "yolo" else 4)  # columns, then rows, or rows, then columns
+
+
+@pytest.mark.parametrize(
+    ("like", "mode"),
+    [("pillow", "bicubic"), ("opencv", "linear"), ("opencv", "cubic"), ("torch", "bilinear"), (None, "cubic")],
+)
+def test_the_middle_of_an_image_is_a_window_of_all_of_it(vulkan_device, like, mode):
+    """By boxes that go beyond their result, by kernels of crops and, of cubic like OpenCV, one by one."""
+    rng = np.random.default_rng(9)
+    images = [rng.integers(0, 256, (*extents, 3), dtype=np.uint8) for extents in ((40, 57), (81, 30), (33, 33))]
+    sampling = {"like": like, "mode": mode}
+    recipe = rs.Preprocess((20, 24), shorter=25, layout="NHWC", dtype="u8", device=vulkan_device, **sampling)
+    for image, made in zip(images, recipe(images), strict=True):
+        sizes = [25 * extent // min(image.shape[:2]) for extent in image.shape[:2]]
+        begins = [round((whole - size) / 2) for whole, size in zip(sizes, (20, 24), strict=True)]
+        whole = rs.resample(rs.asarray(image, device=vulkan_device), sizes, axes=(0, 1), **sampling).numpy()
+        right = whole[begins[0] : begins[0] + 20, begins[1] : begins[1] + 24]
+        np.testing.assert_array_equal(made.numpy(), right)
+
+
+@pytest.mark.parametrize(("like", "mode"), [("opencv", "linear"), ("pillow", "bilinear"), ("pillow", "bicubic")])
+def test_columns_that_share_bytes_with_channels(vulkan_device, like, mode):
+    """A window that slides along a row: pixel 1 is bytes 1 to 3 of the row, pixel 0 bytes 0 to 2."""
+    rows = np.random.default_rng(7).integers(0, 256, (4, 8), np.uint8)
+    sliding = rs.TensorDesc("u8", (4, 4, 3), (8, 1, 1))
+    x = rs.from_buffer(rows.tobytes(), sliding, vulkan_device)
+    packed = rs.asarray(np.lib.stride_tricks.sliding_window_view(rows, 3, axis=1)[:, :4].copy(), device=vulkan_device)
+    for sizes in ((3, 6), (2, 2)):
+        made, right = (
+            rs.crop_resize(each, [(0, 0, 4, 4)], sizes, axes=(0, 1), like=like, mode=mode) for each in (x, packed)
+        )
+        np.testing.assert_array_equal(made.numpy(), right.numpy())
+
+
+@pytest.mark.parametrize(("kind", "rows"), [("cpu", 4), ("discrete", 1)])
+def test_a_gpu_makes_one_row_of_pixels_at_a_time(kind, rows):
+    """The sums that are kept from row to row take more registers than let a GPU hide the latency of loads."""
+    limits = Limits(choices=Choices.usual(kind))
+    source, boxes = Images((rs.TensorDesc("u8", (300, 300, 3)),), (0, 1)), [(0, 0, 300, 300)] * 64
+    plan = _crop_plan(source, None, limits, boxes=boxes, sizes=(224, 224), images=None, mode="linear")
+    ((_, steps),) = plan.starts
+    kernels = [kernel for step in steps.steps for kernel in step.kernels()]
+    assert {(kernel.shader, kernel.constant("ROWS")) for kernel in kernels} == {("crop_pixels", rows)}
+
+
+@pytest.mark.parametrize("like", [None, "opencv"])
+@pytest.mark.parametrize(
+    ("box", "place"),
+    [
+        ((1900, 0, 1950, 100), (4, 0, 12, 16)),
+        ((1999, 0, 2010, 100), None),
+        ((1000, 0, 1001, 100), None),
+        ((2005, 3, 2030, 90), None),
+        ((-30, -20, -5, 9), None),
+    ],
+)
+def test_all_that_is_read_is_bound(like, box, place):
+    """Of an image larger than a binding: the lowest and the highest offset of the tables, and two pixels there."""
+    channels, narrow = 3, Limits(max_buffer_range=1 << 17)
+    desc = rs.TensorDesc("u8", (2000, 100, channels))
+    named = {"mode": "linear", "like": like, "dtype": "f32", "places": None if place is None else [place]}
+    plan = _crop_plan(Images((desc,), (0, 1)), None, narrow, boxes=[box], sizes=(16, 16), images=None, **named)
+    ((_, steps),) = plan.starts
+    kernels = [kernel for step in steps.steps for kernel in step.kernels()]
+    (kernel,) = kernels
+    assert kernel.shader == ("crop_pixels" if like is None else "crop_resize_fixed")
+    words = np.frombuffer(kernel.parameters, np.int32)
+    columns, rows = (words[begin : begin + 4 * 16].reshape(-1, 4) for begin in words[[4, 6]])
+    first, end = rows[:, 3] & 0xFFF, rows[:, 3] >> 16 & 0xFFF
+    further = words[7] * np.maximum(end - first - 1, 0) * (rows[:, 3] & HELD == 0)  # taps inside after the first
+    of_columns, of_rows = columns[:, 2], np.concatenate([rows[:, 2], rows[:, 2] + further])
+    two = 2 if (columns[:, 3] == 2 << 16).any() else 1
+    base = int(np.array(kernel.pushed("src_base"), np.uint32).astype(np.int32))
+    assert base + int(of_columns.min()) + int(of_rows.min()) >= 0
+    assert base + int(of_columns.max()) + int(of_rows.max()) + two * channels <= kernel.bindings[0].nbytes

@@ -1,0 +1,218 @@
+"""Plans: made of descriptors, they do to tensors what the operations do; and what is remembered is what was asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import restride as rs
+from restride.compat.pil import Resampling
+from restride.ops.plan import cached, key_of
+from restride.weights import Request, resizing
+
+CASES: list[tuple[Any, Any, str, tuple[Any, ...], dict[str, Any]]] = [
+    (rs.plan_reorder, rs.reorder, "f32[3,5]", ("AB->BA",), {}),
+    (rs.plan_reorder, rs.reorder, "f32[3,5]{1,0:T(2,2)}", (), {"dtype": "u8", "src_scale": 255}),
+    (rs.plan_reorder, rs.reorder, "u8[2,3,4]", (), {"dtype": "f32", "dst_scale": np.float32([[2], [4], [8]])}),
+    (rs.plan_resample, rs.resample, "u8[9,12,3]", ((5, 7), None, (0, 1)), {"antialias": True}),
+    (rs.plan_resample, rs.resample, "f16[2,6,8]", (), {"scales": (2, 1.5), "mode": "cubic", "dtype": "f32"}),
+    (
+        rs.plan_resample,
+        rs.resample,
+        "f32[6,8]",
+        ((9, 9),),
+        {"coordinates": "tf_crop_and_resize", "roi": (-0.5, 0, 0.5, 1), "extrapolation_value": 7},
+    ),
+    (rs.plan_resample_backward, rs.resample_backward, "f32[2,9,9]", ((4, 5),), {"mode": "cubic"}),
+]
+
+
+@pytest.mark.parametrize(("make", "operation", "src", "arguments", "named"), CASES)
+def test_a_plan_does_what_its_operation_does(
+    device: rs.Device, make: Any, operation: Any, src: str, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    plan = make(src, None, *arguments, device=device, **named)
+    desc = rs.TensorDesc.parse(src)
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        numbers = rng.integers(0, 100, desc.sizes).astype(desc.dtype.dtype)
+        x = rs.asarray(numbers, desc, device=device)
+        expected = operation(x, *arguments, **named)
+        assert plan.dst == expected.desc
+        np.testing.assert_array_equal(plan(x).numpy(), expected.numpy())
+        out = rs.empty(plan.dst, device)
+        assert plan(x, out=out) is out
+        np.testing.assert_array_equal(out.buffer(), expected.buffer())
+
+
+def test_a_plan_makes_the_layout_that_is_given(vulkan_device: rs.Device) -> None:
+    plan = rs.plan_reorder("f32[3,5]", "f32[3,5]{0,1:T(2,4)}", device=vulkan_device)
+    x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    assert str(plan(rs.asarray(x, device=vulkan_device)).desc) == "f32[3,5]{0,1:T(2,4)}"
+
+
+def test_a_plan_takes_arrays(vulkan_device: rs.Device) -> None:
+    x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    out = rs.empty("f32[5,3]", vulkan_device)
+    np.testing.assert_array_equal(
+        rs.plan_reorder("f32[3,5]", None, "AB->BA", device=vulkan_device)(x, out).numpy(), x.T
+    )
+
+
+def refused(device: rs.Device) -> dict[str, tuple[Any, str]]:
+    plan = rs.plan_reorder("f32[3,5]", None, "AB->BA", device=device)
+    adds = rs.plan_reorder("f32[3,5]", "f32[3,5]", sum_scale=1, device=device)
+    x = rs.empty("f32[3,5]", device)
+    square = rs.empty("f32[4,4]", device)
+    return {
+        "another source": (lambda: plan(square), r"x is f32\[4,4\]\{1,0\}, but the plan is for f32\[3,5\]"),
+        "another out": (lambda: plan(x, out=square), r"out is f32\[4,4\].*, but the plan makes f32\[5,3\]"),
+        "no out to add to": (lambda: adds(x), "adds to its result"),
+        "itself": (
+            lambda: rs.plan_reorder("f32[4,4]", None, "AB->BA", device=device)(square, out=square),
+            "must have another buffer",
+        ),
+        "an out at first": (lambda: rs.plan_reorder("f32[3,5]", out=x, device=device), "a plan has no out"),
+        "what the operation refuses": (
+            lambda: rs.plan_resample("f32[3,5]", None, (2, 2, 2), device=device),
+            "sizes",
+        ),
+    }
+
+
+def test_what_a_plan_refuses(vulkan_device: rs.Device) -> None:
+    for call, message in refused(vulkan_device).values():
+        with pytest.raises(rs.DescriptorError, match=message):
+            call()
+
+
+def test_a_layout_that_a_plan_does_not_read_is_named() -> None:
+    with pytest.raises(rs.DescriptorError, match="'AB->BA' is a permutation: layout='AB->BA'"):
+        rs.plan_reorder("f32[4,6]", "AB->BA")
+    for src, dst, argument in (("f32[4,6", None, "src"), ("f32[4,6]", "f32[4,6", "dst")):
+        with pytest.raises(rs.DescriptorError, match=rf"^{argument}: expected ',' or '\]'"):
+            rs.plan_reorder(src, dst)
+
+
+def test_unknown_arguments_of_a_plan_are_those_of_its_operation(vulkan_device: rs.Device) -> None:
+    with pytest.raises(TypeError, match="alias"):
+        rs.plan_resample("f32[3,5]", None, (2, 2), alias=True, device=vulkan_device)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "message"),
+    [
+        ((None, None, "u8", *[None] * 6, "nearest_even", True, None), {}, "too many positional"),
+        ((None, None, "u8", 2.0), {"src_scale": 3.0}, "multiple values for argument 'src_scale'"),
+        ((), {"numbers": 3}, "unexpected keyword argument 'numbers'"),
+    ],
+)
+def test_a_plan_takes_no_more_by_position_than_its_operation(arguments, named, message) -> None:
+    with pytest.raises(TypeError, match=message):
+        rs.plan_reorder("f32[3]", *arguments, **named)
+
+
+# --- what is remembered
+
+
+ONE_ROW = resizing((4,), Request((2,)))
+
+DIFFERENT = [
+    ONE_ROW,
+    replace(ONE_ROW, fill=-0.0),
+    0,
+    0.0,
+    -0.0,
+    float("nan"),
+    -float("nan"),
+    False,
+    1,
+    1.0,
+    True,
+    None,
+    "1",
+    (1,),
+    [1],
+    (1.0,),
+    np.float32(1),
+    np.int64(1),
+    np.array([1.0]),
+    np.array([1], np.int64),
+    np.array([[1.0]]),
+    slice(0, 1),
+    slice(0, 1, 1),
+    rs.TensorDesc("f32", (2, 1), (1, 1)),
+    rs.TensorDesc("f32", (2, 1), (1, 2)),
+    rs.TensorDesc.parse("f32[2,1]"),
+    rs.TensorDesc.parse("f32[2,1]{0,1}"),
+    Resampling.LANCZOS,
+    np.float32,
+    np.dtype(np.float32),
+]
+
+
+def test_arguments_that_may_mean_different_things_differ() -> None:
+    for i, one in enumerate(DIFFERENT):
+        for j, other in enumerate(DIFFERENT):
+            assert (key_of(one) == key_of(other)) == (i == j), (one, other)
+            hash(key_of(one))
+
+
+def test_what_may_change_or_is_used_up_is_asked_again(vulkan_device: rs.Device) -> None:
+    calls = []
+
+    def make(value: Any) -> int:
+        calls.append(value)
+        return len(calls)
+
+    assert [cached(make, value=(2, 3)) for _ in range(2)] == [1, 1]
+    sizes = [2, 3]
+    assert cached(make, value=sizes) == 2
+    sizes[0] = 9
+    assert cached(make, value=sizes) == 3
+    for value in (iter((2, 3)), rs.empty("f32[2]", vulkan_device), np.zeros(1000), object()):
+        assert cached(make, value=value) + 1 == cached(make, value=value)
+
+
+def test_names_of_arguments_count() -> None:
+    def make(**named: Any) -> dict[str, Any]:
+        return named
+
+    assert cached(make, src_scale=2) == {"src_scale": 2}
+    assert cached(make, dst_scale=2) == {"dst_scale": 2}
+
+
+def test_large_and_deep_lists_are_asked_again() -> None:
+    calls = []
+
+    def make(value: Any) -> int:
+        calls.append(value)
+        return len(calls)
+
+    endless: list[Any] = []
+    endless.append(endless)
+    for value in ([1] * 65, [[[[[[[1]]]]]]], endless):
+        assert cached(make, value=value) + 1 == cached(make, value=value)
+
+
+def test_errors_are_not_cached() -> None:
+    calls = []
+
+    def fail(value: int) -> int:
+        calls.append(value)
+        raise rs.DescriptorError(f"value {value}")
+
+    for _ in range(2):
+        with pytest.raises(rs.DescriptorError):
+            cached(fail, value=3)
+    assert calls == [3, 3]
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_the_sign_of_zero_is_cached(vulkan_device: rs.Device, zero: float) -> None:
+    x = rs.asarray(np.ones((2, 2), np.float32), device=vulkan_device)
+    crop = rs.resample(x, (2, 2), coordinates="tf_crop_and_resize", roi=(2, 2, 3, 3), extrapolation_value=zero)
+    assert np.signbit(crop.numpy()).all() == (np.copysign(1, zero) < 0)

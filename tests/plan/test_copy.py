@@ -1,0 +1,674 @@
+"""Plans against numpy, run by the shaders' numpy twin: every layout, under limits small enough to split everything."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twin.kernels import APART, IN_A_ROW, run
+
+from restride.arithmetic import NO_ARITHMETIC
+from restride.errors import UnsupportedError
+from restride.kernel import CANDIDATES, Choices, Limits
+from restride.layout import TensorDesc
+from restride.layout.equation import shared_offset
+from restride.plan.copy import copy_kernels
+from restride.plan.problem import Axis, multiply_shift, simplify, table_words, widen
+from restride.plan.resample import Tables, resample_kernels, taps_fit
+from restride.plan.transpose import GROUP_BLOCKS
+from restride.reference import resample_limits
+from restride.weights import Request, Rows, resizing
+from restride_conformance.shader.part import SteeredLimits
+
+ROOMY = Limits()
+CRAMPED = Limits(max_buffer_range=256, offset_alignment=16, max_group_count=(3, 65535, 2))
+WHOLE = Limits(offset_alignment=0)
+
+
+def element_offsets(desc: TensorDesc) -> np.ndarray:
+    """Byte offset of each element, by index arithmetic of its own."""
+    index = np.indices(desc.sizes, dtype=np.int64)
+    strides = np.array(desc.strides, np.int64).reshape(-1, *[1] * desc.rank)
+    return ((index * strides).sum(axis=0) + desc.offset) * desc.dtype.itemsize
+
+
+def tables_of(src: TensorDesc, dst: TensorDesc, axes, mode: str) -> Tables:
+    """The tables of one pass from the sizes of ``src`` to those of ``dst``."""
+    targets = [dst.sizes[axis] for axis in axes]
+    resized = resizing(src.sizes, Request(targets, axes=axes, mode=mode))
+    axes_and_rows = sorted(zip(resized.axes, resized.rows, strict=True), key=lambda pair: -pair[0])
+    return tuple((axis, rows) for axis, rows in axes_and_rows if not rows.is_identity)
+
+
+def resample(src: TensorDesc, dst: TensorDesc, axes, mode: str, limits: Limits):
+    tables = tables_of(src, dst, axes, mode)
+    if not tables:
+        return copy_kernels(src, dst, limits)
+    return resample_kernels(src, dst, tables, NO_ARITHMETIC, limits)
+
+
+def table(mode: str, source_size: int, size: int) -> Rows:
+    ((_, made),) = tables_of(TensorDesc("f32", (source_size,)), TensorDesc("f32", (size,)), (0,), mode)
+    return made
+
+
+def bytes_at(buffer: np.ndarray, desc: TensorDesc) -> np.ndarray:
+    return buffer[element_offsets(desc)[..., None] + np.arange(desc.dtype.itemsize)]
+
+
+@st.composite
+def descriptors(draw, sizes, itemsize, injective):
+    """A descriptor with these sizes: shuffled nested strides with gaps, sometimes signs, zeros or interleaving."""
+    order = draw(st.permutations(range(len(sizes))))
+    strides = [0] * len(sizes)
+    step = draw(st.sampled_from([1, 1, 1, 2, 3]))
+    for axis in order:
+        strides[axis] = step * draw(st.sampled_from([1, 1, 1, -1]))
+        step = step * sizes[axis] + draw(st.sampled_from([0, 0, 0, 1, 4, 5]))
+    if not injective:
+        strides = [draw(st.sampled_from([s, s, s, 0])) for s in strides]
+    elif draw(st.integers(0, 4)) == 0:
+        mixed = [draw(st.integers(1, 40)) for _ in sizes]
+        strides = mixed if shared_offset(tuple(sizes), tuple(mixed)) is None else strides
+    lowest = sum((n - 1) * s for n, s in zip(sizes, strides, strict=True) if s < 0)
+    offset = draw(st.integers(0, 9)) - lowest
+    return TensorDesc({1: "u8", 2: "u16", 4: "u32", 8: "u64"}[itemsize], sizes, strides, offset)
+
+
+@st.composite
+def copies(draw):
+    sizes = draw(st.lists(st.sampled_from([1, 2, 3, 4, 5, 8, 12, 17]), max_size=4))
+    itemsize = draw(st.sampled_from([1, 2, 4, 8]))
+    return draw(descriptors(sizes, itemsize, False)), draw(descriptors(sizes, itemsize, True))
+
+
+@settings(max_examples=400, deadline=None)
+@given(copies(), st.sampled_from([ROOMY, CRAMPED, WHOLE]))
+def test_copies_move_every_element_and_nothing_else(problem, limits):
+    src, dst = problem
+    generator = np.random.default_rng(src.numel)
+    source = generator.integers(0, 256, src.nbytes, np.uint8)
+    result = generator.integers(0, 256, dst.nbytes + 5, np.uint8)
+    expected = result.copy()
+    at = element_offsets(dst)[..., None] + np.arange(dst.dtype.itemsize)
+    expected[at] = bytes_at(source, src)
+    run(copy_kernels(src, dst, limits), source, result)
+    np.testing.assert_array_equal(result, expected)
+
+
+@settings(max_examples=200, deadline=None)
+@given(copies(), st.sampled_from([1, 4, 8, 16]), st.booleans(), st.booleans())
+def test_fewer_kernels_to_choose_from_move_the_same_bytes(problem, widest, shortcuts, cramped):
+    src, dst = problem
+    source = np.random.default_rng(src.numel).integers(0, 256, src.nbytes, np.uint8)
+    chosen, steered = np.zeros((2, dst.nbytes), np.uint8)
+    run(copy_kernels(src, dst, ROOMY), source, chosen)
+    usual = CRAMPED if cramped else ROOMY
+    limits = SteeredLimits(**vars(usual), widest_element=widest, shortcuts=shortcuts)
+    kernels = copy_kernels(src, dst, limits)
+    run(kernels, source, steered)
+    np.testing.assert_array_equal(steered, chosen)
+    names = {kernel.shader for kernel in kernels}
+    if not shortcuts:
+        assert names <= {"element_copy", "strided_copy_32", "strided_copy_64", "strided_copy_128"}
+    widths = {int(name.rsplit("_", 1)[1]) for name in names if name.startswith(("strided_copy", "run_copy"))}
+    assert max(widths, default=0) <= 8 * max(widest, src.dtype.itemsize)
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "usual"),
+    [
+        ("f32[64,64]{1,0}", "f32[64,64]{1,0}", "run_copy_128"),
+        ("f32[7]{0}", "f32[7]{0}", "run_copy_32"),
+        ("f32[64,128]{1,0}", "f32[64,128]{0,1}", "transpose_32_aligned"),
+        ("f32[63,127]{1,0}", "f32[63,127]{0,1}", "transpose_32"),
+        ("f32[64,127]{1,0}", "f32[64,127]{0,1}", "strided_gather_128"),
+        ("f32[63,128]{1,0}", "f32[63,128]{0,1}", "strided_scatter_128"),
+        ("f32[2052,127]{1,0}", "f32[2052,127]{0,1}", "transpose_32"),  # would gather from too many rows
+        ("f32[2,5,8]{1,2,0}", "f32[2,5,8]{2,1,0}", "strided_gather_128"),
+        ("f32[3,5,2]{2,1,0}", "f32[3,5,2]{2,0,1}", "strided_copy_64"),
+        ("f32[3,5,4]{2,1,0}", "f32[3,5,4]{2,0,1}", "strided_copy_128"),
+        ("f32[3,5,3]{2,1,0}", "f32[3,5,3]{2,0,1}", "strided_copy_32"),
+        ("f32[]", "f32[]", "run_copy_32"),
+    ],
+)
+def test_every_copy_of_words_can_be_left_to_one_kernel(src, dst, usual):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+
+    def names(limits: Limits) -> set[str]:
+        return {kernel.shader for kernel in copy_kernels(src, dst, limits)}
+
+    assert names(ROOMY) == {usual}
+    assert names(SteeredLimits(widest_element=4, shortcuts=False)) == {"strided_copy_32"}
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "shader"),
+    [
+        ("u8[64,128]{1,0}", "u8[64,128]{0,1}", "transpose_8_aligned"),
+        ("bf16[3,64,128]{2,1,0}", "bf16[3,64,128]{1,2,0}", "transpose_16_aligned"),
+        ("u8[2,4,32,32]{3,2,1,0}", "u8[2,4,32,32]{1,3,2,0}", "interleaved_copy"),  # RGBA
+        ("f16[2,3,32,32]{1,3,2,0}", "f16[2,3,32,32]{3,2,1,0}", "interleaved_copy"),
+        ("u8[2,8,32,32]{3,2,1,0}", "u8[2,8,32,32]{1,3,2,0}", "transpose_8"),
+        ("u8[2,16,32,32]{3,2,1,0}", "u8[2,16,32,32]{1,3,2,0}", "transpose_8_aligned"),
+        ("u8[64,127]{1,0}", "u8[64,127]{0,1}", "transpose_8"),
+        ("u8[63,128]{1,0}", "u8[63,128]{0,1}", "element_copy"),  # too few for three dispatches
+        ("u8[64,128]{strides=(-128,1),offset=8064}", "u8[64,128]{0,1}", "transpose_8_aligned"),
+        ("u8[64,128]{strides=(128,-1),offset=127}", "u8[64,128]{0,1}", "transpose_8_aligned"),
+        ("u8[3,5,31]{strides=(155,31,1)}", "u8[3,5,31]{strides=(1,94,3)}", "interleaved_copy"),  # rows of 94 bytes
+        ("u8[3,3,5]", "u8[3,3,5]{0,2,1}", "element_copy"),  # planes of 15 bytes
+        ("u8[5,17]{strides=(17,-1),offset=16}", "u8[5,17]", "interleaved_copy"),
+        ("u8[5,16]{strides=(16,-1),offset=15}", "u8[5,16]", "element_copy"),
+        ("f16[5,9]{strides=(36,4)}", "f16[5,9]", "interleaved_copy"),
+        ("f16[5,9]{strides=(45,5)}", "f16[5,9]", "element_copy"),
+        ("s8[16,32,3,3]:OIhw4i16o4i", "s8[16,32,3,3]", "interleaved_copy"),
+        ("f16[16,16,3,3]:OIhw8i16o2i", "f16[16,16,3,3]", "interleaved_copy"),
+        ("u8[8,31]{0,1}", "u8[8,31]", "interleaved_copy"),
+        ("u8[6,31]{0,1}", "u8[6,31]", "element_copy"),  # six rows beside each other are not whole words
+    ],
+)
+def test_narrow_elements_go_in_whole_words_where_they_can(src, dst, shader):
+    (kernel,) = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), ROOMY)
+    assert kernel.shader == shader
+
+
+@pytest.mark.parametrize(("elements", "words"), [("neighbours", 4), ("apart", 2)])
+def test_a_gpu_transposes_bytes_in_half_blocks(elements, words):
+    limits = Limits(choices=Choices(elements, "registers"))
+    (kernel,) = copy_kernels(TensorDesc.parse("u8[1024,512]{1,0}"), TensorDesc.parse("u8[1024,512]{0,1}"), limits)
+    assert kernel.shader == "transpose_8_aligned"
+    assert kernel.constant("A_WORDS") == words
+    blocks = 1024 // (4 * words) * (512 // 16)
+    assert math.prod(kernel.groups) == blocks // GROUP_BLOCKS
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "shader"),
+    [
+        ("f32[64,127]{1,0}", "f32[64,127]{0,1}", "transpose_shared_32"),
+        ("f32[2,40,33]{strides=(1320,-33,-1),offset=1319}", "f32[2,40,33]{1,2,0}", "transpose_shared_32"),
+        ("f64[64,127]{1,0}", "f64[64,127]{0,1}", "transpose_shared_64"),
+        ("u8[64,128]{1,0}", "u8[64,128]{0,1}", "transpose_shared_8"),
+        ("u8[3,68,36]{strides=(2448,-36,1),offset=2412}", "u8[3,68,36]{1,2,0}", "transpose_shared_8"),
+        ("bf16[3,66,130]{2,1,0}", "bf16[3,66,130]{1,2,0}", "transpose_shared_16"),  # pairs are enough for 16 bits
+        ("u8[64,127]{1,0}", "u8[64,127]{0,1}", "transpose_shared_8"),  # words cut from two, into whole ones
+        ("u8[64,128]{strides=(128,-1),offset=127}", "u8[64,128]{0,1}", "transpose_8_aligned"),
+        ("f32[7,4096]{1,0}", "f32[7,4096]{0,1}", "transpose_32"),  # a tile would be filled to 7 / 32
+        ("f32[8,4096]{1,0}", "f32[8,4096]{0,1}", "transpose_shared_32"),
+        ("u8[2,4,32,32]{3,2,1,0}", "u8[2,4,32,32]{1,3,2,0}", "interleaved_copy"),
+        ("f32[3,5,4]{2,1,0}", "f32[3,5,4]{2,0,1}", "strided_copy_128"),
+    ],
+)
+def test_transposes_through_shared_memory_where_that_is_the_choice(src, dst, shader):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    (kernel,) = copy_kernels(src, dst, Limits(choices=Choices("apart", "shared")))
+    assert kernel.shader == shader
+    assert not {each.shader for each in copy_kernels(src, dst, ROOMY)} & {
+        f"transpose_shared_{n}" for n in (8, 16, 32, 64)
+    }
+
+
+@pytest.mark.parametrize("limits", [ROOMY, WHOLE, Limits(max_buffer_range=1 << 14, max_group_count=(2, 65535, 2))])
+@pytest.mark.parametrize(
+    ("src", "dst"),
+    [
+        ("f32[70,33]{1,0}", "f32[70,33]{0,1}"),
+        ("f64[2,2,33,65]{3,2,1,0}", "f64[2,2,33,65]{2,3,0,1}"),
+        ("f32[5,40,36]{strides=(1440,-36,-1),offset=1439}", "f32[5,40,36]{1,2,0}"),
+        ("u8[128,68]{strides=(-72,1),offset=9148}", "u8[128,68]{strides=(1,132),offset=4}"),
+        ("u16[2,66,70]{2,1,0}", "u16[2,66,70]{1,2,0}"),
+        ("u8[131,133]{1,0}", "u8[131,133]{0,1}"),
+        ("s8[130,67]{strides=(-71,1),offset=9160}", "s8[130,67]{strides=(1,137),offset=3}"),
+        ("bf16[3,129,65]{2,1,0}", "bf16[3,129,65]{1,2,0}"),
+        ("u8[2,128,68]{strides=(9000,69,1),offset=1}", "u8[2,128,68]{strides=(9001,1,132),offset=2}"),
+    ],
+)
+def test_no_choice_changes_a_byte(src, dst, limits):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
+    results = []
+    of_copies = {**CANDIDATES, "rows": ("8",)}  # rows an invocation: of kernels that resample
+    for each in product(*of_copies.values()):
+        chosen = replace(limits, choices=Choices(*each))
+        kernels = copy_kernels(src, dst, chosen)
+        assert any("shared" in kernel.shader for kernel in kernels) <= (chosen.choices.transpose == "shared")
+        if all(kernels != others for others, _ in results):  # where nothing fits, every choice is of the same kernels
+            results.append((kernels, np.full(dst.nbytes, 171, np.uint8)))
+            run(kernels, source, results[-1][1])
+    expected = results[0][1]
+    at = element_offsets(dst)[..., None] + np.arange(dst.dtype.itemsize)
+    np.testing.assert_array_equal(expected[at], bytes_at(source, src))
+    for _, result in results:
+        np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize(
+    ("src", "choice", "groups_of"),
+    [
+        ("f32[4096,4096]", "registers", (64, 1, 1)),
+        ("f32[4096,64]", "registers", (16, 4, 1)),  # short rows of the source: 256 bytes
+        ("f32[1920,4096]", "registers", (64, 1, 1)),  # 480 blocks of 512
+        ("f32[640,480]", "registers", (16, 4, 1)),  # 160 blocks would be too few for three groups of 64
+        ("f32[4096,4096]", "narrow", (4, 16, 1)),
+        ("u8[4096,4096]", "narrow", (4, 16, 1)),
+        ("u8[4096,512]", "registers", (2, 32, 1)),  # 8 and 16 bits with long rows
+        ("u16[4096,240]", "registers", (16, 4, 1)),
+        ("f32[3001,4097]", "narrow", (4, 16, 1)),
+        ("f32[4091,4077]", "registers", (64, 1, 1)),
+        ("f64[2048,4096]", "registers", (64, 1, 1)),
+        ("f32[3136,16]", "narrow", (16, 4, 1)),  # 4 blocks along 16 channels: wide, or groups would not be full
+    ],
+)
+def test_bytes_that_a_group_of_a_transpose_writes_along_a_row(src, choice, groups_of):
+    desc = TensorDesc.parse(src)
+    chosen = replace(ROOMY, choices=Choices(transpose=choice))
+    kernel = copy_kernels(desc, TensorDesc.parse(src + "{0,1}"), chosen)[0]
+    assert tuple(map(kernel.pushed, ("across", "along", "deep"))) == groups_of
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "pieces"),
+    [
+        # Four groups of 128 words; then 18 words and a byte.
+        ("u8[101,7,3]{strides=(21,-3,1),offset=18}", "u8[101,7,3]", [(0, 512, 1, 1), (512, 19, 0, 0)]),
+        ("u8[100,7,3]{strides=(21,-3,1),offset=18}", "u8[100,7,3]", [(0, 512, 1, 1), (512, 13, 1, 0)]),
+        ("u8[64,8,3]{strides=(24,-3,1),offset=21}", "u8[64,8,3]", [(0, 384, 1, 1)]),
+        ("f16[101,7,3]{strides=(21,-3,1),offset=18}", "f16[101,7,3]", [(0, 1024, 1, 1), (1024, 37, 0, 0)]),
+        ("u8[100,7,3]{strides=(21,-3,1),offset=18}", "u8[100,7,3]{strides=(21,3,1),offset=1}", [(0, 526, 0, 0)]),
+        ("u8[100,7,3]{strides=(21,-3,1),offset=18}", "u8[100,7,3]{strides=(24,3,1)}", [(0, 600, 0, 0)]),  # holes
+    ],
+)
+def test_whole_words_of_elements_are_written_without_a_look_for_holes(src, dst, pieces):
+    limits = SteeredLimits(elements_per_dispatch=1)
+    kernels = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), limits)
+    assert {kernel.shader for kernel in kernels} == {"element_copy"}
+    assert all(kernel.constant("OWN_WORDS") for kernel in kernels)
+    assert [
+        (*map(kernel.pushed, ("first_word", "pieces")), *map(kernel.constant, ("WHOLE_WORDS", "FULL")))
+        for kernel in kernels
+    ] == pieces
+
+
+@pytest.mark.parametrize(
+    ("rows", "parts"),
+    [
+        (500, [((6, 3, 1), 2304, 1), ((3, 1, 1), 321, 0)]),  # 2625 words are 20 groups and a part of one
+        (419, [((8, 2, 1), 2048, 1), ((2, 1, 1), 152, 0)]),  # 2199 words and three bytes: 17 groups and a part of one
+        (180, [((7, 1, 1), 896, 1), ((1, 1, 1), 49, 0)]),
+    ],
+)
+def test_full_groups_fill_every_row_of_groups(rows, parts):
+    """A row has at most eight groups."""
+    src, dst = TensorDesc.parse(f"u8[{rows},7,3]{{strides=(21,-3,1),offset=18}}"), TensorDesc.parse(f"u8[{rows},7,3]")
+    kernels = copy_kernels(src, dst, SteeredLimits(elements_per_dispatch=1, max_group_count=(8, 65535, 2)))
+    assert [(kernel.groups, kernel.pushed("pieces"), kernel.constant("FULL")) for kernel in kernels] == parts
+    source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
+    result = np.full(dst.nbytes, 171, np.uint8)
+    run(kernels, source, result)
+    np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "pieces"),
+    [
+        # Four fours a row, 512 of them a group: of 400 rows 384 are in full groups.
+        ("f32[400,16]{strides=(40,2)}", "f32[400,16]", [(1536, 1), (64, 0)]),
+        ("f32[2,400,16]{strides=(17000,40,2)}", "f32[2,400,16]", [(3072, 1), (128, 0)]),
+        ("f32[300,16]{strides=(40,2)}", "f32[300,16]", [(1200, 0)]),  # 44 rows are too many
+        ("f32[6400]{strides=(2)}", "f32[6400]", [(1600, 0)]),
+    ],
+)
+def test_large_gathers_are_cut_where_full_groups_end(src, dst, pieces):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    kernels = copy_kernels(src, dst, SteeredLimits(elements_per_dispatch=1))
+    assert [(kernel.shader, kernel.pushed("pieces"), kernel.constant("FULL")) for kernel in kernels] == [
+        ("strided_gather_128", count, is_full) for count, is_full in pieces
+    ]
+    source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
+    result = np.full(dst.nbytes, 171, np.uint8)
+    run(kernels, source, result)
+    np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
+    for limits in (ROOMY, SteeredLimits(elements_per_dispatch=1, choices=Choices.usual("discrete"))):
+        assert len(copy_kernels(src, dst, limits)) == 1  # small, or no CPU
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "across", "deep"),
+    [
+        ("s8[16,32,3,3]:OIhw4i16o4i", "s8[16,32,3,3]", 16, 2),  # as many invocations as can be: 32 blocks a group
+        ("s8[512,512,3,3]:OIhw4i16o4i", "s8[512,512,3,3]", 16, 4),
+        ("s8[1024,1024,3,3]:OIhw4i16o4i", "s8[1024,1024,3,3]", 16, 4),  # 128 blocks of 9 words would be too many
+        ("f16[16,48,5]:ABc8b16a2b", "f16[16,48,5]", 16, 2),
+        ("u8[2,16,9]:aBc16b", "u8[2,16,9]", 1, 32),  # blocks follow one another on both sides
+    ],
+)
+@pytest.mark.parametrize("limits", [ROOMY, WHOLE, CRAMPED])
+def test_short_rows_go_by_blocks_of_a_group(src, dst, across, deep, limits):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    together = replace(limits, choices=Choices.usual("discrete"))
+    if limits is ROOMY:
+        (kernel,) = copy_kernels(src, dst, together)
+        assert kernel.shader == "short_rows"
+        assert (kernel.constant("ACROSS"), kernel.constant("DEEP")) == (across, deep)
+    if src.numel > 1 << 13:  # slow in numpy
+        return
+    source = np.random.default_rng(3).integers(0, 256, src.nbytes, np.uint8)
+    results = np.full((2, dst.nbytes), 171, np.uint8)
+    for each, result in zip((limits, together), results, strict=True):
+        run(copy_kernels(src, dst, each), source, result)
+    np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("most", [(1, 3, 3), (3, 1, 3), (3, 3, 1)])
+@pytest.mark.parametrize(
+    ("transpose", "shader"), [("shared", "transpose_shared_32"), ("narrow", "transpose_32_aligned")]
+)
+def test_groups_of_a_transpose_are_no_more_than_there_may_be(transpose, shader, most):
+    src, dst = TensorDesc.parse("f32[3,192,192]{2,1,0}"), TensorDesc.parse("f32[3,192,192]{1,2,0}")
+    limits = Limits(max_group_count=most, choices=Choices("apart", transpose))
+    kernels = copy_kernels(src, dst, limits)
+    assert {kernel.shader for kernel in kernels} == {shader}
+    assert len(kernels) >= 3
+    assert all(count <= limit for kernel in kernels for count, limit in zip(kernel.groups, most, strict=True))
+    source = np.random.default_rng(3).integers(0, 256, src.nbytes, np.uint8)
+    result = np.zeros(dst.nbytes, np.uint8)
+    run(kernels, source, result)
+    np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "ends"),
+    [
+        ("u8[255,257]", "u8[255,257]{0,1}", [6]),  # rows of 255 bytes begin anywhere: 3 at either end, together
+        ("u8[255,257]", "u8[255,257]{strides=(1,256),offset=2}", [2, 1]),  # bytes 2 and 3, words, byte 256
+        ("u8[256,257]", "u8[256,257]{0,1}", []),
+        ("f16[255,257]", "f16[255,257]{0,1}", [2]),
+        ("f32[255,257]", "f32[255,257]{0,1}", []),
+    ],
+)
+@pytest.mark.parametrize("limits", [ROOMY, replace(ROOMY, choices=Choices("apart", "shared"))])
+def test_what_rows_of_a_transpose_have_outside_whole_words_goes_by_elements(src, dst, ends, limits):
+    transposed, *others = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), limits)
+    assert transposed.shader.startswith("transpose_shared" if limits.choices.transpose == "shared" else "transpose")
+    assert [kernel.shader for kernel in others] == ["element_copy"] * len(ends)
+    assert [kernel.pushed("pieces") for kernel in others] == [257 * end for end in ends]
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "shader", "jumps", "group"),
+    [
+        ("f32[6,8,8,6]", "f32[6,8,8,6]{0,1,2,3}", "transpose_32_aligned", (1, 1), (12, 5, 1)),
+        ("f32[64,3,4,6]", "f32[64,3,4,6]{0,1,2,3}", "transpose_32_aligned", (0, 1), (16, 4, 1)),
+        ("f64[6,4,3,64]", "f64[6,4,3,64]{0,1,2,3}", "transpose_64_aligned", (1, 0), (12, 5, 1)),
+        ("u8[6,4,3,64]", "u8[6,4,3,64]{0,1,2,3}", "transpose_8", (1, 0), (3, 4, 3)),  # 24 bytes are whole words
+        ("u8[37,16,8]", "u8[37,16,8]{1,2,0}", "transpose_8", (0, 0), (2, 1, 32)),
+        ("f32[37,16,8]", "f32[37,16,8]{1,2,0}", "transpose_32_aligned", (0, 0), (4, 2, 8)),
+        ("f32[160,160,160]", "f32[160,160,160]{0,1,2}", "transpose_32_aligned", (0, 0), (20, 3, 1)),
+        ("f16[64,3,4,6]{strides=(-72,-24,-6,-1),offset=4607}", "f16[64,3,4,6]{0,1,2,3}", "transpose_16_aligned", (1, 1),
+         (16, 3, 1)),
+    ],
+)  # fmt: skip
+def test_groups_of_transposes_are_full(src, dst, shader, jumps, group):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    kernels = copy_kernels(src, dst, ROOMY)
+    assert [kernel.shader for kernel in kernels] == [shader]
+    assert tuple(map(kernels[0].constant, ("A_JUMPS", "B_JUMPS"))) == jumps
+    assert tuple(map(kernels[0].pushed, ("across", "along", "deep"))) == group
+    if src.nbytes < 1 << 20:
+        source = np.random.default_rng(3).integers(0, 256, src.nbytes, np.uint8)
+        result = np.zeros(dst.nbytes, np.uint8)
+        run(kernels, source, result)
+        np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "first"),
+    [
+        ("f32[8,16,1024,64]", "f32[8,16,1024,64]{3,1,2,0}", [16, 1, 1]),
+        ("f32[5,3,8,7]", "f32[5,3,8,7]{0,2,3,1}", [4, 7, 5]),  # of 8, whose steps are 7 and 5
+        ("f32[7,8,69]", "f32[7,8,69]{2,0,1}", None),  # the only multiple of four has steps of 69 and 483
+        ("f32[7,9,5]", "f32[7,9,5]{2,0,1}", None),
+    ],
+)
+def test_pieces_of_an_invocation_lie_along_one_axis(src, dst, first):
+    (kernel,) = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), ROOMY)
+    words = np.frombuffer(kernel.parameters, np.uint32).tolist()
+    assert kernel.shader.startswith("strided_copy")
+    assert kernel.constant("TOGETHER") == (first is not None)
+    assert words[8:11] == first or first is None
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "shader", "pieces", "each"),
+    [
+        # 165,888 bytes: words, an invocation each. 1.2 million: 8 bytes, because 16 would be 75,264 invocations.
+        ("u8[6,96,288]{strides=(27648,288,1)}", "u8[6,96,288]{strides=(288,1728,1)}", "strided_copy_32", 41472, 1),
+        ("u8[8,224,672]", "u8[8,224,672]{strides=(672,5376,1)}", "strided_copy_64", 150528, 1),
+        ("f32[8,197,768]", "f32[8,197,768]{strides=(768,6144,1)}", "strided_copy_128", 302592, 2),
+        ("f32[4,512,768]", "f32[4,512,768]{strides=(768,3072,1)}", "strided_copy_128", 393216, 4),
+        ("f32[64,8]{strides=(20,2)}", "f32[64,8]", "strided_gather_128", 128, 1),
+        ("f32[64,8]", "f32[64,8]{strides=(20,2)}", "strided_scatter_128", 128, 1),
+    ],
+)
+@pytest.mark.parametrize("elements", ["neighbours", "apart"])
+def test_copies_of_words_have_many_invocations_where_these_are_to_be_many(src, dst, shader, pieces, each, elements):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    choices = Choices(elements=elements, invocations="many")
+    (kernel,) = copy_kernels(src, dst, SteeredLimits(choices=choices))
+    assert (kernel.shader, kernel.pushed("pieces"), kernel.constant("EACH")) == (shader, pieces, each)
+    assert math.prod(kernel.groups) * 128 >= pieces // each >= choices.fewest_invocations(src.numel)
+    source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
+    result = np.full(dst.nbytes, 171, np.uint8)
+    run((kernel,), source, result)
+    np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "words_lie"),
+    [
+        ("f32[8,64]{strides=(67,1),offset=3}", "f32[8,64]", IN_A_ROW),
+        ("f32[8,64]", "f32[8,64]{strides=(67,1),offset=3}", IN_A_ROW),
+        (
+            "f32[8,72]{strides=(75,1),offset=3}",
+            "f32[8,72]",
+            APART,
+        ),  # 18 fours a row, not a multiple of 4
+        ("f32[8,64]{strides=(131,2)}", "f32[8,64]", APART),
+        ("f32[16,4,4]{strides=(1,31,1)}", "f32[16,4,4]", APART),  # pieces one word apart
+    ],
+)
+def test_fours_of_rows_that_begin_anywhere_go_together(src, dst, words_lie):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    (kernel,) = copy_kernels(src, dst, ROOMY)
+    assert kernel.shader in ("strided_gather_128", "strided_scatter_128")
+    assert kernel.constant("WORDS_LIE") == words_lie
+    source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
+    result = np.full(dst.nbytes, 171, np.uint8)
+    run((kernel,), source, result)
+    np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
+
+
+@pytest.mark.parametrize(
+    ("src", "dst"),
+    [
+        ("f32[1,3,224,224]{1,3,2,0}", "f32[1,3,224,224]"),
+        ("u8[1,3,224,223]{1,3,2,0}", "u8[1,3,224,223]"),
+        ("f16[4,40,33]{0,2,1}", "f16[4,40,33]"),
+        ("f16[4,40,33]", "f16[4,40,33]{0,2,1}"),
+        ("u8[40,333]{strides=(1000,3),offset=1}", "u8[40,333]"),
+        ("f16[40,333]{strides=(666,-2),offset=664}", "f16[40,333]"),
+        ("u8[64,64]{strides=(64,-1),offset=63}", "u8[64,64]"),
+    ],
+)
+def test_pixels_go_by_one_group_where_invocations_are_to_be_many(src, dst):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    groups = {}
+    for invocations in ("few", "many"):
+        limits = SteeredLimits(elements_per_dispatch=1 << 40, choices=Choices(invocations=invocations))
+        (kernel,) = copy_kernels(src, dst, limits)
+        assert kernel.shader == "interleaved_copy"
+        source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
+        result = np.full(dst.nbytes, 171, np.uint8)
+        run((kernel,), source, result)
+        np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
+        groups[invocations] = kernel.constant("GROUPS"), kernel.pushed("pieces")
+    assert (groups["few"][0], groups["many"][0]) == (4, 1)
+    assert groups["many"][1] > 3 * groups["few"][1]
+
+
+def test_elements_of_16_bytes_have_no_transpose():
+    src, dst = (TensorDesc.parse(text) for text in ("f32[64,128,4]", "f32[64,128,4]{2,0,1}"))
+    assert [kernel.shader for kernel in copy_kernels(src, dst, ROOMY)] == ["strided_copy_128"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), st.sampled_from([ROOMY, CRAMPED, WHOLE]))
+def test_nearest_takes_the_element_that_brute_force_takes(data, limits):
+    sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=3))
+    targets = [data.draw(st.sampled_from([*range(1, 14), 32])) for _ in sizes]
+    itemsize = data.draw(st.sampled_from([1, 2, 4, 8]))
+    src = data.draw(descriptors(sizes, itemsize, False))
+    dst = data.draw(descriptors(targets, itemsize, True))
+    source = np.random.default_rng(1).integers(0, 256, src.nbytes, np.uint8)
+    result = np.zeros(dst.nbytes, np.uint8)
+    elements = bytes_at(source, src)
+    for axis, (size, target) in enumerate(zip(sizes, targets, strict=True)):
+        positions = [Fraction(2 * o + 1, 2) * size / target - Fraction(1, 2) for o in range(target)]
+        taken = [min(range(size), key=lambda i, s=s: (abs(i - s), -i)) for s in positions]  # the upper one at a tie
+        elements = elements.take(taken, axis=axis)
+    run(resample(src, dst, tuple(range(len(sizes))), "nearest", limits), source, result)
+    np.testing.assert_array_equal(bytes_at(result, dst), elements)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_linear_is_within_its_bound_and_splitting_changes_no_bit(data):
+    sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=3))
+    targets = [data.draw(st.sampled_from([n, n, 1, 5, 13, 32])) for n in sizes]
+    axes = tuple(range(len(sizes)))
+    src = data.draw(descriptors(sizes, 4, False))
+    src = TensorDesc("f32", sizes, src.strides, src.offset)
+    dst = data.draw(descriptors(targets, 4, True))
+    dst = TensorDesc("f32", targets, dst.strides, dst.offset)
+    source = np.random.default_rng(2).random(src.nbytes // 4, np.float32).view(np.uint8)
+    whole, split = np.zeros((2, dst.nbytes), np.uint8)
+    run(resample(src, dst, axes, "linear", ROOMY), source, whole)
+    if taps_fit(
+        src, tables_of(src, dst, axes, "linear"), CRAMPED
+    ):  # the operation copies other sources closer together first
+        run(resample(src, dst, axes, "linear", CRAMPED), source, split)
+        np.testing.assert_array_equal(split, whole)
+    array = bytes_at(source, src).view(np.float32)[..., 0]
+    lowest, highest = resample_limits(array, targets)
+    result = bytes_at(whole, dst).view(np.float32)[..., 0]
+    assert ((lowest <= result) & (result <= highest)).all()
+
+
+def test_taps_further_apart_than_a_window_are_known_and_refused():
+    src, narrow = TensorDesc("f32", (3, 4096)), Limits(4096)
+    outer, inner = TensorDesc("f32", (6, 4096)), TensorDesc("f32", (3, 50))
+    assert not taps_fit(src, tables_of(src, outer, (0,), "linear"), narrow)
+    with pytest.raises(UnsupportedError, match="one output element reads further than the 4096 bytes of a binding"):
+        list(resample(src, outer, (0,), "linear", narrow))
+    # An inner axis has its taps side by side, and nearest has one tap.
+    for dst, axes, mode in ((inner, (1,), "linear"), (outer, (0,), "nearest")):
+        assert taps_fit(src, tables_of(src, dst, axes, mode), narrow)
+        assert len(list(resample(src, dst, axes, mode, narrow))) > 1
+
+
+def test_taps_of_several_axes_add_up():
+    src = TensorDesc("f32", (2, 2, 2), (1000, 1001, 1002))
+    dst = TensorDesc("f32", (3, 3, 3))
+    assert not taps_fit(src, tables_of(src, dst, (0, 1, 2), "linear"), Limits(9200))
+    with pytest.raises(UnsupportedError, match="further than the 9200 bytes"):
+        list(resample(src, dst, (0, 1, 2), "linear", Limits(9200)))
+
+
+def test_a_table_of_a_huge_stride_is_right_modulo_32_bits():
+    rows = table_words(table("nearest", 4, 3), (1 << 63) + 5)
+    assert rows[:, 0].tolist() == [i * 5 for i in (0, 2, 3)]
+
+
+def test_axes_are_told_by_the_storage_buffer_and_their_number_by_a_constant():
+    src = TensorDesc("f32", (2, 3, 5), (20, 1, 4))
+    (kernel,) = copy_kernels(src, TensorDesc("f32", (2, 3, 5)), ROOMY)
+    words = np.frombuffer(kernel.parameters, np.uint32).tolist()
+    assert [kernel.constant(name) for name in ("NEIGHBOURS", "EACH", "TOGETHER", "FULL", "RANK")] == [1, 4, 0, 0, 3]
+    assert words[0] == 3
+    assert [words[row : row + 3] for row in (8, 20, 32)] == [[5, 4, 1], [3, 1, 5], [2, 20, 15]]
+
+
+def test_a_divisor_is_exact_up_to_two_to_the_31():
+    assert multiply_shift(1) == (0, 0)  # nothing but 0 is divided by 1
+    edges = [0, 1, (1 << 31) - 1]
+    for divisor in [*range(2, 300), *(1 << k for k in range(2, 31)), 641, 65535, 65537, (1 << 31) - 1]:
+        factor, shift = multiply_shift(divisor)
+        assert factor < 1 << 32
+        near = [k * divisor + d for k in (1, 2, ((1 << 31) - 2) // divisor) for d in (-1, 0, 1)]
+        for n in edges + [n for n in near if 0 <= n < 1 << 31]:
+            assert (n * factor >> 32) >> shift == n // divisor
+
+
+def test_neighbours_that_move_together_merge_and_widen():
+    # A u8 crop of 8 columns out of rows of 32: one axis of 8-byte elements.
+    problem = widen(simplify([Axis(4, 32, 8), Axis(8, 1, 1)], 0, 0, 1), 16)
+    assert (problem.itemsize, problem.axes) == (8, (Axis(4, 4, 1),))
+    # A packed copy is one run of the widest elements.
+    problem = widen(simplify([Axis(4, 8, 8), Axis(8, 1, 1)], 0, 0, 4), 16)
+    assert (problem.itemsize, problem.axes) == (16, (Axis(8, 1, 1),))
+
+
+def test_two_to_three_is_the_worked_example():
+    assert table_words(table("nearest", 2, 3), 10).tolist() == [[0], [10], [10]]
+    linear = table_words(table("linear", 2, 3), 4)
+    assert linear[:, :2].copy().view(np.float32).tolist() == [[1, 0], [0.5, 0.5], [0, 1]]
+    assert linear[:, 2:].tolist() == [[0, 0]] * 3
+    assert table_words(table("linear", 4, 3), 10)[:, 2].tolist() == [0, 10, 20]
+
+
+def test_parts_and_reversals_of_a_table_are_rows_of_the_whole():
+    whole = table("linear", 7, 17)
+    rows = table_words(whole, 3).tolist()
+    assert table_words(whole.reversed(), 3).tolist() == rows[::-1]
+    assert table_words(whole.part(4, 6), 3).tolist() == rows[4:10]
+    assert table_words(whole.reversed().part(4, 6), 3).tolist() == rows[::-1][4:10]
+    assert table_words(whole.part(4, 6).reversed().part(1, 2), 3).tolist() == rows[4:10][::-1][1:3]
+    assert whole.part(4, 6).reads() == (1, 4)
+
+
+def test_tables_of_sizes_that_overflow_64_bits_are_exact():
+    # (2o + 1) * I passes 2^63; index 3 of 5 reads at 0.7 * I - 0.5.
+    size = (1 << 62) + 1
+    made = table("nearest", size, 5)
+    assert made.first().tolist() == [(2 * o + 1) * size // 10 for o in range(5)]
+
+
+def test_a_buffer_beyond_the_range_is_split_where_windows_exist_and_refused_where_not():
+    src = TensorDesc("f32", (64, 64))
+    dst = TensorDesc.xla("f32", (64, 64), (0, 1))
+    kernels = copy_kernels(src, dst, CRAMPED)
+    assert len(kernels) > 1
+    assert all(binding.nbytes <= 256 for kernel in kernels for binding in kernel.bindings)
+    small = Limits(max_buffer_range=4096, offset_alignment=0)
+    with pytest.raises(UnsupportedError, match="16384 bytes exceeds the 4096"):
+        copy_kernels(src, dst, small)
+
+
+def test_work_groups_stay_within_the_device():
+    src = TensorDesc("u8", (70_000, 3))
+    dst = TensorDesc("u8", (70_000, 3), (5, 1))
+    limits = Limits(max_group_count=(7, 1000, 1))
+    for kernel in copy_kernels(src, dst, limits):
+        assert all(n <= most for n, most in zip(kernel.groups, limits.max_group_count, strict=True))
+
+
+def test_an_empty_tensor_plans_nothing():
+    empty = TensorDesc("f32", (3, 0))
+    assert copy_kernels(empty, empty, ROOMY) == ()
+    assert resample(empty, TensorDesc("f32", (5, 0)), (0,), "nearest", ROOMY) == ()

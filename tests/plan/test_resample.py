@@ -1,0 +1,740 @@
+"""Who makes what of a resampling: the problems that each kernel gets, tables in fours, and the bits, ever equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from twin.kernels import run
+
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic
+from restride.kernel import CANDIDATES, Choices, KernelSpec, Limits
+from restride.layout import TensorDesc
+from restride.plan.convert import Conversion
+from restride.plan.dispatches import bind
+from restride.plan.problem import Axis, Problem, simplify, table_bytes, table_words
+from restride.plan.resample import (
+    Invocations,
+    Tables,
+    by_cells,
+    by_elements,
+    by_neighbours,
+    by_rows,
+    by_taps,
+    invocations,
+    passes,
+    plan_resample,
+    taps_fit,
+)
+from restride.reference import from_buffer
+from restride.weights import Request, Rows, in_fours, library_rows, resizing
+from restride.weights.like.pillow import filtered
+
+ROOMY = Limits()
+CRAMPED = Limits(max_buffer_range=1024, offset_alignment=16, max_group_count=(3, 65535, 2))
+AREA, LINEAR, NEAREST = Request(mode="area"), Request(mode="linear"), Request(mode="nearest")
+WIDENED = Request(mode="linear", antialias=True)
+
+
+def tables_of(
+    src: TensorDesc, dst: TensorDesc, choice: Request, axes: tuple[int, ...] | None = None, gradient: bool = False
+) -> Tables:
+    """The tables of one pass, along the axes whose sizes differ; of a gradient from the sizes of ``src`` to ``dst``."""
+    axes = axes or tuple(axis for axis in range(src.rank) if src.sizes[axis] != dst.sizes[axis])
+    forward = (dst, src) if gradient else (src, dst)
+    resized = resizing(forward[0].sizes, choice._replace(sizes=[forward[1].sizes[axis] for axis in axes], axes=axes))
+    rows = [each.transposed() if gradient else each for each in resized.rows]
+    made = list(zip(resized.axes, rows, strict=True))
+    return tuple(sorted(made, key=lambda pair: -pair[0]))
+
+
+def problem(src: str, dst: str, choice: Request = WIDENED, axes: tuple[int, ...] | None = None) -> Problem:
+    """A strided problem as a plan has it."""
+    source, made = TensorDesc.parse(src), TensorDesc.parse(dst)
+    tables = {axis: (slot, table) for slot, (axis, table) in enumerate(tables_of(source, made, choice, axes))}
+    walked = []
+    for axis, (size, *strides) in enumerate(zip(made.sizes, source.strides, made.strides, strict=True)):
+        slot, table = tables.get(axis, (0, None))
+        walked.append(Axis(size, *strides, table, source.sizes[axis], slot))
+    return simplify(walked, source.offset, made.offset, made.dtype.itemsize, source.dtype.itemsize)
+
+
+def chosen(src: str, dst: str, choice: Request = WIDENED, axes: tuple[int, ...] | None = None) -> Invocations:
+    return invocations(problem(src, dst, choice, axes), ROOMY)
+
+
+# --- which problems each kernel gets
+
+
+def test_cells_are_the_worked_example():
+    made = by_cells(problem("u8[8,1080,1920]", "u8[8,540,960]", AREA), ROOMY)
+    assert (made.shader, made.total, made.row_pieces, made.blocks) == ("resample_cells", 130_560, 240, 68)
+    # The rows are axis 1, of two taps like axis 0, whose cells are two apart; no slot between.
+    taps = {"TAPS": 2, "TAPS_0": 2, "TAPS_1": 1}
+    assert made.constants == {"ROW_AXIS": 1, "AXIS_1": 0, **taps, "STEP": 2, "ROWS": 8}
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice"),
+    [
+        ("u8[9,24,16]", "u8[9,12,8]", AREA),
+        ("u8[24,16]", "u8[12,8]", LINEAR),  # two taps of a half too
+        ("u8[24,32]", "u8[8,8]", AREA),  # a third of the rows, a quarter of the columns
+        ("u8[8,24,16]", "u8[4,12,8]", AREA),
+        ("u8[8,6,24,16]", "u8[4,6,12,8]", AREA),  # the axis between has no table
+        ("f32[24,16]{strides=(17,1),offset=3}", "u8[12,8]{strides=(20,1),offset=4}", AREA),
+        ("s8[24,16]{strides=(-16,1),offset=368}", "s8[12,8]", AREA),
+    ],
+)
+def test_cells_have_the_bits_of_elements(src, dst, choice):
+    """Where the last block has fewer rows, too."""
+    (kernel,) = assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), choice)
+    assert kernel.shader == "resample_cells"
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice"),
+    [
+        ("u8[9,24,17]", "u8[9,12,8]", AREA),  # an odd row: cells are wider than two
+        ("u8[9,25,16]", "u8[9,12,8]", AREA),
+        ("u8[9,24,12]", "u8[9,12,6]", AREA),  # six outputs are no whole words
+        ("u8[9,24,16]{strides=(408,17,1)}", "u8[9,12,8]", AREA),  # rows that begin inside a word
+        ("u8[9,24,16]{strides=(384,16,1),offset=2}", "u8[9,12,8]", AREA),
+        ("u8[9,24,16]", "u8[9,12,8]{strides=(120,10,1)}", AREA),
+        ("u8[9,24,16]{strides=(768,32,2)}", "u8[9,12,8]", AREA),
+        ("u8[24,9,16]{0,1,2}", "u8[12,9,8]{0,1,2}", AREA),  # sums along axis 0 are the second
+        ("u8[9,24,16]", "u8[9,24,8]", AREA),  # along one axis
+        ("u8[9,24,40]", "u8[9,12,8]", AREA),  # five taps
+        ("u8[24,32]", "u8[12,8]", LINEAR),  # of four elements the middle two, which begin inside a word
+        ("u8[9,24,16]", "u8[9,12,8]", WIDENED),  # other weights at the edges
+        ("u8[9,12,8]", "u8[9,24,16]", LINEAR),
+        ("u8[9,24,16]", "u8[9,12,8]", NEAREST),
+        ("u8[24,16]", "u8[12,8]{strides=(8,-1),offset=7}", AREA),
+        ("f64[24,16]", "f64[12,8]", AREA),
+    ],
+)
+def test_what_has_no_cells(src, dst, choice):
+    assert chosen(src, dst, choice).shader != "resample_cells"
+
+
+def test_rows_are_the_worked_example():
+    made = by_rows(problem("u8[3,224,224]", "u8[3,1080,1920]", LINEAR), ROOMY)
+    assert (made.shader, made.total, made.row_pieces, made.blocks) == ("resample_runs", 97_200, 240, 135)
+    # The rows are axis 1, axes 0 and 1 have tables, of two taps each; no slot 1 inside; along axis 0, runs of three.
+    axes = {"ROW_AXIS": 1, "TABLED": 3, "TAPS": 2, "TAPS_0": 2, "TAPS_1": 2, "AXIS_1": 0}
+    assert made.constants == {"BITS": 8, "ELEMENTS": 8, **axes, "ALONG_AXIS_0": 1, "RUN": 3, "ROWS": 8}
+
+
+def test_taps_are_the_worked_example():
+    asked = problem("u8[3,1080,1920]", "f32[3,1080,224]", WIDENED)
+    assert asked.axes[0].table.taps == 18
+    made = by_taps(asked, ROOMY)
+    assert made.problem.axes[0].table.taps == 20
+    # Planes and rows are one axis, of 405 blocks.
+    assert (made.shader, made.total, made.row_pieces, made.blocks) == ("resample_along", 90_720, 224, 405)
+    pixels = {"CHANNELS": 1, "CHANNEL_AXIS": 0}
+    assert made.constants == {"TAP_AXIS": 0, "ALIGNED": 1, "ROW_AXIS": 1, **pixels, "ROWS": 8}
+    apart = by_taps(problem("u8[3,1080,1920]{strides=(2073604,1920,1)}", "f32[3,1080,224]", WIDENED), ROOMY)
+    assert (apart.total, apart.row_pieces, apart.blocks) == (90_720, 224, 135)
+
+
+def test_neighbours_are_the_worked_example():
+    made = by_neighbours(problem("f32[3,1080,224]", "u8[3,224,224]", WIDENED))
+    assert (made.shader, made.total) == ("resample_across", 37_632)
+    assert made.constants == {"TAP_AXIS": 1, "ALIGNED": 1}
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
+def test_channels_side_by_side_are_one_pixel(channels):
+    made = chosen(f"u8[2,9,64,{channels}]", f"f32[2,9,12,{channels}]")
+    if channels == 5:
+        assert made.shader == "resample_across"
+        return
+    assert (made.shader, made.total, made.blocks) == ("resample_along", 12 * 3, 3)
+    axes = {"TAP_AXIS": 1, "ROW_AXIS": 2} if channels > 1 else {"TAP_AXIS": 0, "ROW_AXIS": 1}
+    assert made.constants == {**axes, "ALIGNED": 1, "CHANNELS": channels, "CHANNEL_AXIS": 0, "ROWS": 8}
+
+
+def test_channels_of_a_planar_destination_lie_side_by_side_in_the_source_alone():
+    made = chosen("u8[9,64,3]", "f32[9,12,3]{1,0,2}")
+    axes = {"TAP_AXIS": 0, "ROW_AXIS": 1, "CHANNEL_AXIS": 2}
+    assert made.shader == "resample_along"
+    assert made.constants == {**axes, "ALIGNED": 1, "CHANNELS": 3, "ROWS": 8}
+
+
+BY_TAPS = ("f32[9,64]", "f32[9,12]", WIDENED, None)
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice", "axes"),
+    [
+        ("f32[9,64]{strides=(128,2)}", "f32[9,12]", WIDENED, None),  # every second element
+        ("f32[9,64]{strides=(64,-1),offset=63}", "f32[9,12]", WIDENED, None),  # from the other end
+        ("f32[9,3]", "f32[9,12]", LINEAR, None),  # less than a four
+        ("f32[9,64]", "u8[9,12]", WIDENED, None),  # elements share words
+        ("f32[64]", "f32[12]", WIDENED, None),  # no rows
+        ("f32[9,64]", "f32[9,12]", NEAREST, None),
+        ("f32[9,9,64]{strides=(576,64,1)}", "f32[9,3,12]", WIDENED, None),  # two tables
+        ("u8[9,64,5]", "f32[9,12,5]", WIDENED, None),
+        ("u8[9,64,3]{strides=(256,4,1)}", "f32[9,12,3]", WIDENED, None),  # pixels apart
+        ("u8[9,64,3]{strides=(192,3,2)}", "f32[9,12,3]", WIDENED, None),
+        ("u8[64,3]", "f32[12,3]", WIDENED, None),  # channels are no rows
+    ],
+)
+def test_what_is_not_made_by_taps(src, dst, choice, axes):
+    assert by_taps(problem(*BY_TAPS), ROOMY) is not None
+    assert by_taps(problem(src, dst, choice, axes), ROOMY) is None
+    assert chosen(src, dst, choice, axes).shader != "resample_along"
+
+
+@pytest.mark.parametrize(
+    ("src", "dst"),
+    [
+        ("f32[9,63]{strides=(64,1)}", "f32[9,12]"),  # the last aligned four would end past the axis
+        ("f32[9,64]{strides=(64,1),offset=2}", "f32[9,12]"),
+        ("f32[9,64]{strides=(65,1)}", "f32[9,12]"),
+        ("u8[9,64,3]{strides=(194,3,1)}", "f32[9,12,3]"),
+        ("f16[9,61]", "f32[9,12]"),
+    ],
+)
+def test_fours_of_rows_that_are_not_whole_fours_are_put_together(src, dst):
+    made = by_taps(problem(src, dst, WIDENED), ROOMY)
+    assert (made.shader, made.constants["ALIGNED"]) == ("resample_along", 0)
+
+
+def test_whole_fours_that_no_binding_covers_are_not_made_by_taps():
+    """Linear from 64 to 3 reads 10 to 53; in fours, 8 to 55."""
+    asked = problem("f32[9,64]", "f32[9,3]", LINEAR)
+    exact, padded = (bind(each, ROOMY).windows[0].nbytes for each in (asked, by_taps(asked, ROOMY).problem))
+    assert exact < padded
+    assert by_taps(asked, Limits(max_buffer_range=padded)) is not None
+    assert by_taps(asked, Limits(max_buffer_range=padded - 4)) is None
+    assert invocations(asked, Limits(max_buffer_range=exact)).shader == "resample"
+
+
+BY_NEIGHBOURS = ("f32[40,8]", "f32[5,8]", WIDENED, None)
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice", "axes"),
+    [
+        ("f32[40,3]{strides=(8,1)}", "f32[5,3]{strides=(8,1)}", WIDENED, None),
+        ("f32[40,7]{strides=(8,1)}", "u8[5,7]{strides=(8,1)}", WIDENED, None),  # elements share words
+        ("f32[40,8]{strides=(16,2)}", "f32[5,8]", WIDENED, None),
+        ("f32[40,8]", "f32[5,8]{strides=(16,2)}", WIDENED, None),
+        ("f32[40,8]", "u8[5,8]{strides=(9,1)}", WIDENED, None),
+        ("f32[40,8]", "u8[5,8]{strides=(8,1),offset=1}", WIDENED, None),
+        ("f32[40,8]", "f32[5,8]", NEAREST, None),
+        ("f32[8,40]", "f32[8,5]", WIDENED, None),  # the innermost axis has the table
+        ("f32[40,40,8]", "f32[5,5,8]", WIDENED, None),  # two tables
+    ],
+)
+def test_what_is_not_made_by_neighbours(src, dst, choice, axes):
+    assert by_neighbours(problem(*BY_NEIGHBOURS)) is not None
+    assert by_neighbours(problem(src, dst, choice, axes)) is None
+    assert chosen(src, dst, choice, axes).shader != "resample_across"
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "pieces"),
+    [
+        ("f32[40,7]{strides=(8,1)}", "f32[5,7]", 2),  # the second has three elements
+        ("f32[40,8]{strides=(9,1)}", "f32[5,8]", 2),
+        ("f32[40,8]", "f32[5,8]{strides=(9,1)}", 2),
+        ("f32[40,8]{strides=(8,1),offset=1}", "u8[5,8]", 2),
+        ("f32[40,8]", "f32[5,8]{strides=(8,1),offset=1}", 2),
+        ("u8[40,5]", "f32[5,5]", 2),
+    ],
+)
+def test_neighbours_that_are_not_whole_fours_are_put_together(src, dst, pieces):
+    made = by_neighbours(problem(src, dst, WIDENED))
+    assert (made.shader, made.row_pieces, made.constants["ALIGNED"]) == ("resample_across", pieces, 0)
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "elements", "rows"),
+    [
+        ("f32[3,224,224]", "f32[3,1080,1920]", 4, 8),  # 194,400 invocations
+        ("u8[3,224,224]", "u8[3,1080,1920]", 4, 8),
+        ("f32[3,224,224]", "f32[3,480,640]", 4, 2),  # 115,200, and by four rows 57,600 of 80,000
+        ("f32[3,1080,1920]", "f32[3,224,224]", 2, 2),  # 37,632, one for every four elements
+        ("u8[3,1080,1920]", "u8[3,224,224]", 4, 1),  # 37,632
+    ],
+)
+def test_a_gpu_has_fewer_rows_where_invocations_would_be_too_few(src, dst, elements, rows):
+    asked = problem(src, dst, LINEAR)
+    made = by_rows(asked, replace(ROOMY, choices=Choices.usual("discrete")))
+    assert (made.constants["ELEMENTS"], made.constants["ROWS"]) == (elements, rows)
+    assert made.total == asked.count // (elements * rows) >= min(asked.count // 4, 80_000)
+    assert by_rows(asked, replace(ROOMY, choices=Choices("apart", "shared", "8", "few"))).constants["ROWS"] == 8
+    assert by_rows(asked, ROOMY).constants["ROWS"] == 8
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "few", "many"),
+    [
+        ("f32[3,1080,1920]", "f32[3,1080,224]", 4, 4),  # 17.5 KB of four rows; 181,440 invocations
+        ("u8[3,1080,1920]", "f32[3,1080,224]", 8, 8),  # 8.8 KB; 90,720
+        ("u8[1080,1920,3]", "f32[1080,224,3]", 4, 2),  # 13.2 KB; 60,480 and 120,960
+        ("f32[30,60000]", "f32[30,300]", 1, 1),  # 102 KB of one row
+        ("f32[300,24]", "f32[300,60]", 8, 4),  # 4,500 invocations of 18,000 elements
+    ],
+)
+def test_a_gpu_has_as_many_rows_of_pixels_as_a_cache_keeps_and_invocations_allow(src, dst, few, many):
+    asked = problem(src, dst, Request(mode="cubic", antialias=True), axes=(1,) if src.endswith(",3]") else None)
+    for choices, rows in ((Choices("apart"), few), (Choices("apart", invocations="many"), many), (Choices(), 8)):
+        made = by_taps(asked, replace(ROOMY, choices=choices))
+        assert made.constants["ROWS"] == rows
+        assert made.blocks == -(-asked.axes[made.constants["ROW_AXIS"]].size // rows)
+
+
+BY_ROWS = ("u8[8,8]", "u8[12,12]", LINEAR)
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice"),
+    [
+        ("u8[8,8]", "u8[12,13]", LINEAR),  # rows of 13 bytes share words
+        ("u8[8,8]", "u8[12,12]{strides=(13,1)}", LINEAR),
+        ("u8[8,8]", "u8[12,12]{strides=(12,1),offset=1}", LINEAR),
+        (
+            "u8[8,8]",
+            "u8[12,12]{0,1}",
+            Request(mode="area"),
+        ),  # area 8 -> 12 has two taps: rows are innermost, nothing inside
+        ("u8[8,8]", "u8[1,12]", LINEAR),  # one row
+        ("u8[8,8]", "u8[12,4]", LINEAR),  # one piece
+        ("f64[8,8]", "f64[12,12]", NEAREST),
+        ("u8[24,24]", "u8[12,5]", AREA),  # six taps inside
+        ("u8[24,24]", "u8[5,12]", AREA),  # and of the rows
+    ],
+)
+def test_what_is_not_made_by_rows(src, dst, choice):
+    assert by_rows(problem(*BY_ROWS), ROOMY) is not None
+    assert by_rows(problem(src, dst, choice), ROOMY) is None
+    assert chosen(src, dst, choice).shader not in ("resample_rows", "resample_moves")
+
+
+def test_four_taps_are_made_by_rows_and_five_are_not():
+    cubic = by_rows(problem("f32[8,8]", "f32[12,12]", Request(mode="cubic")), ROOMY).constants
+    assert (cubic["TAPS"], cubic["TAPS_0"]) == (4, 4)
+    four, five = problem("f32[24,8]", "f32[6,12]", AREA), problem("f32[25,8]", "f32[5,12]", AREA)
+    assert [axis.table.taps for axis in (four.axes[1], five.axes[1])] == [4, 5]
+    assert by_rows(four, ROOMY) is not None
+    assert by_rows(five, ROOMY) is None
+
+
+def test_what_fits_nothing_else_is_made_by_elements():
+    made = chosen("u8[24,24]", "u8[5,13]", AREA)
+    assert (made.shader, made.total) == ("resample", -(-5 * 13 // 4))
+    assert made.constants == {"BITS": 8, "OWN_WORDS": 1}
+
+
+# --- groups
+
+
+@pytest.mark.parametrize(
+    ("dtype", "factor", "group"),
+    [
+        ("f32", 2, 2),  # 0 0 1 1
+        ("f32", 4, 1),  # 0 0 0 0
+        ("f32", 8, 1),
+        ("f32", 3, 4),  # 0 0 0 1, 1 1 2 2, 2 3 3 3
+        ("f16", 2, 2),
+        ("f16", 4, 2),
+        ("f16", 3, 4),
+        ("u8", 2, 4),
+        ("u8", 3, 4),
+        ("u8", 4, 4),
+    ],
+)
+def test_four_neighbours_of_whole_factors_are_of_one_group(dtype, factor, group):
+    made = chosen(f"{dtype}[8,16]", f"{dtype}[{8 * factor},{16 * factor}]", NEAREST)
+    assert made.shader == "resample_moves"
+    assert made.constants["GROUP"] == group
+
+
+@pytest.mark.parametrize(
+    ("src", "dst"),
+    [
+        ("f32[8,16]{strides=(32,2)}", "f32[16,32]"),
+        ("f32[8,16]{strides=(17,1)}", "f32[16,32]"),
+        ("f32[8,16]{strides=(16,1),offset=1}", "f32[16,32]"),
+        ("u8[8,16]{strides=(18,1)}", "u8[16,32]"),
+        ("f32[8,15]{strides=(16,1)}", "f32[16,30]"),  # no whole fours
+        ("f32[8,48]", "f32[16,36]"),  # four neighbours are too far apart
+        ("f32[8,16]", "f32[16,32]{strides=(33,1)}"),  # pieces of one
+    ],
+)
+def test_neighbours_that_are_no_group(src, dst):
+    assert chosen("f32[8,16]", "f32[16,32]", NEAREST).constants["GROUP"] == 2
+    made = chosen(src, dst, NEAREST)
+    assert made.shader == "resample" or (made.shader, made.constants["GROUP"]) == ("resample_moves", 0)
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice", "times"),
+    [
+        ("f32[8,16]", "f32[16,32]", NEAREST, 2),
+        ("f32[8,16]", "f32[24,16]", NEAREST, 3),
+        ("f32[5,16]", "f32[45,20]", NEAREST, 9),  # more than a block
+        ("f32[8,16]", "f32[16,32]", Request(mode="nearest", coordinates="asymmetric"), 1),  # halves go up: 0 1 1 2 2
+        ("f32[8,16]", "f32[20,32]", NEAREST, 1),
+        ("f32[8,16]", "f32[4,32]", NEAREST, 1),
+        ("f32[1,16]", "f32[4,32]", NEAREST, 1),
+        ("f32[8,16]", "f32[16,32]{strides=(-32,1),offset=480}", NEAREST, 1),  # from the last row on
+    ],
+)
+def test_rows_that_are_repeated(src, dst, choice, times):
+    assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), choice)
+    assert chosen(src, dst, choice).constants["REPEATED"] == times
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "pattern", "whole"),
+    [
+        ("f32[8,16]", "f32[16,32]", 0x11100, 1),
+        ("f32[8,16]", "f32[16,64]", 0x10000, 1),
+        ("u8[8,16]", "u8[32,32]", 0, 1),  # the table of u8 has groups of four: elements 0 0 1 1, then 2 2 3 3
+        ("f16[8,16]", "f16[24,32]", 0x11100, 0),  # blocks of eight rows, each row thrice
+        ("f32[9,16]", "f32[18,32]", 0x11100, 0),  # the last block has two rows
+        ("f32[8,16]", "f32[16,24]", 0, 1),  # 0 1 1 2, which is no group
+        ("f32[8,16]", "f32[20,32]", 0x11100, 0),
+    ],
+)
+def test_patterns_and_whole_blocks_of_rows_that_are_moved(src, dst, pattern, whole):
+    assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), NEAREST)
+    made = chosen(src, dst, NEAREST).constants
+    assert (made["PATTERN"], made["WHOLE_BLOCKS"]) == (pattern, whole)
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice", "elements", "run"),
+    [
+        ("f32[8,16]", "f32[16,32]", LINEAR, 8, 6),  # -1 to 4, at the edge the first of them twice
+        ("f32[8,16]", "f32[16,64]", LINEAR, 8, 4),
+        ("f32[8,16]", "f32[16,36]", LINEAR, 4, 4),  # 36 is no multiple of eight
+        ("f32[8,4]", "f32[16,8]", LINEAR, 4, 3),  # one piece of eight would be a row
+        ("f32[8,16]", "f32[16,64]", Request(mode="cubic"), 8, 6),
+        ("f32[8,32]", "f32[16,48]", LINEAR, 8, 7),
+        ("u8[8,16]", "u8[16,32]", LINEAR, 8, 6),
+        ("u8[8,32]", "u8[16,36]", LINEAR, 4, 5),
+        ("u8[8,16]", "f32[16,31]", Request(mode="cubic"), 1, 4),  # four taps in two words
+        ("f32[3,8,16]", "f32[6,16,32]", LINEAR, 8, 6),
+    ],
+)
+def test_runs_that_neighbours_read(src, dst, choice, elements, run):
+    made = chosen(src, dst, choice)
+    assert made.shader == "resample_runs"
+    assert [made.constants[name] for name in ("ELEMENTS", "ALONG_AXIS_0", "RUN")] == [elements, 1, run]
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice", "elements"),
+    [
+        ("f32[8,160]", "f32[16,32]", LINEAR, 4),
+        ("f32[8,192]", "f32[16,32]", LINEAR, 2),  # four neighbours reach over 72 bytes
+        ("f32[8,96]{strides=(192,2)}", "f32[16,32]", LINEAR, 2),
+        ("u8[8,192]", "f32[16,32]", LINEAR, 4),
+        ("f16[8,384]", "f16[16,32]", LINEAR, 2),
+        ("u8[8,768]", "u8[16,32]", LINEAR, 4),  # a word
+        ("f32[8,192]", "f32[16,32]", NEAREST, 4),
+    ],
+)
+def test_neighbours_that_read_far_apart_are_fewer(src, dst, choice, elements):
+    assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), choice)
+    made = chosen(src, dst, choice)
+    shader = "resample_moves" if choice is NEAREST else "resample_rows"
+    assert (made.shader, made.constants["ELEMENTS"]) == (shader, elements)
+
+
+@pytest.mark.parametrize(
+    ("src", "dst"),
+    [
+        ("f32[8,16]{strides=(32,2)}", "f32[16,32]"),  # elements apart
+        ("f32[8,16]{strides=(16,-1),offset=15}", "f32[16,32]"),
+        ("f32[8,48]", "f32[16,32]"),  # six elements, a quarter fewer than eight
+        ("f32[8,16]", "f32[16,31]"),  # elements one by one
+        ("u8[8,64]", "u8[16,16]"),  # fourteen
+        ("f32[4,8,16]{1,2,0}", "f32[8,16,32]{1,2,0}"),  # sums along axis 0 are the second
+    ],
+)
+def test_what_shares_no_run(src, dst):
+    assert chosen(src, dst, LINEAR).shader != "resample_runs"
+
+
+@pytest.mark.parametrize(
+    ("src", "dst"), [("u8[4,12]{strides=(16,1)}", "u8[8,16]"), ("f32[4,2,3]{strides=(8,4,1)}", "f32[8,2,4]")]
+)
+def test_a_load_of_a_group_ends_inside_the_window(src, dst):
+    """12 bytes of every 16 are read: sixteen at once would end past the last of them, and there is no group."""
+    (kernel,) = assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), NEAREST)
+    assert (kernel.shader, kernel.constant("GROUP")) == ("resample_moves", 0)
+
+
+# --- tables in fours
+
+
+def in_fours_and_not(table: Rows, extent: int, aligned: bool) -> tuple[dict[int, list[tuple[int, float]]], ...]:
+    """What each row reads with a weight, and which weights, in order."""
+    found = []
+    for each in (table, in_fours(table, extent, aligned)):
+        words = table_words(each, 1)
+        first = words[:, each.taps].astype(np.int64)
+        assert first.min() >= 0
+        assert (first + each.taps).max() <= extent, "a row reads past the axis"
+        assert each.reads()[0] <= first.min()
+        assert (first + each.taps - 1).max() <= each.reads()[1]
+        assert not words[:, each.taps + 1 :].any()
+        weights = words[:, : each.taps].copy().view(np.float32)
+        found.append(
+            {
+                row: [(int(first[row]) + int(tap), float(weights[row, tap])) for tap in np.flatnonzero(weights[row])]
+                for row in range(each.count)
+            }
+        )
+    return tuple(found)
+
+
+def test_fours_are_the_worked_example():
+    """Area 12 -> 4 reads three each: the third row 6, 7 and 8."""
+    (_, table), *_ = tables_of(TensorDesc("f32", (12,)), TensorDesc("f32", (4,)), AREA)
+    made = in_fours(table, 12, aligned=True)
+    assert (made.taps, table_words(made, 3).shape) == (8, (4, 12))
+    assert table_words(made, 3)[2, 8] == 4 * 3
+    third = np.float32(1 / 3)
+    assert table_words(made, 3)[2, :8].copy().view(np.float32).tolist() == [0, 0, third, third, third, 0, 0, 0]
+    # The fourth would begin at 8, and its second four past the axis: it begins at 4, too.
+    assert table_words(made, 1)[3, 8] == 4
+    assert table_words(made, 1)[3, :8].copy().view(np.float32).tolist() == [0] * 5 + [third] * 3
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_rows_in_fours_read_the_same_with_the_same_weights(data):
+    aligned = data.draw(st.booleans())
+    extent = data.draw(st.integers(1, 30)) * (4 if aligned else 1)
+    size = data.draw(st.integers(1, 60))
+    choice = Request(
+        mode=data.draw(st.sampled_from(["linear", "cubic"])),
+        coordinates=data.draw(st.sampled_from(["half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn"])),
+        antialias=data.draw(st.booleans()),
+        exclude_outside=data.draw(st.booleans()),
+    )
+    choice = data.draw(st.sampled_from([choice, AREA]))
+    gradient = data.draw(st.booleans())
+    (_, table), *_ = tables_of(TensorDesc("f32", (extent,)), TensorDesc("f32", (size,)), choice, (0,), gradient)
+    if data.draw(st.booleans()):
+        start = data.draw(st.integers(0, table.count - 1))
+        table = table.part(start, data.draw(st.integers(1, table.count - start)))
+    if data.draw(st.booleans()):
+        table = table.reversed()
+    made = in_fours(table, extent, aligned)
+    assume(made.taps <= extent)
+    assert made.taps % 4 == 0
+    assert not (aligned and (table_words(made, 1)[:, made.taps] % 4).any())
+    plain, fours = in_fours_and_not(table, extent, aligned)
+    assert fours == plain
+    assert max(table_words(table, 7).nbytes, table_words(made, 7).nbytes) <= table_bytes(table)
+
+
+# --- the same bits, in the twin
+
+
+@contextmanager
+def made_by(maker: Callable[[Problem, Limits], Invocations]) -> Iterator[None]:
+    with patch("restride.plan.resample.invocations", maker):
+        yield
+
+
+def assert_same_bits(
+    src: TensorDesc,
+    dst: TensorDesc,
+    choice: Request,
+    limits: Limits = ROOMY,
+    axes: tuple[int, ...] | None = None,
+    gradient: bool = False,
+    done: Arithmetic = NO_ARITHMETIC,
+) -> list[KernelSpec]:
+    """Run a plan, and the one by elements; all bytes are equal, and what the plan reads lies in its windows."""
+    tables = tables_of(src, dst, choice, axes, gradient)
+    rng = np.random.default_rng(src.numel)
+    source = rng.integers(0, 256, src.nbytes, np.uint8)
+    if src.dtype.is_float:
+        numbers = rng.normal(0, 50, src.nbytes // src.dtype.itemsize).astype(src.dtype.dtype)
+        source = np.where(rng.random(numbers.shape) < 0.2, np.zeros_like(numbers) * -1, numbers).view(np.uint8)
+    results = np.full((2, dst.nbytes), 0xCD, np.uint8)
+    plans = []
+    for maker, result in zip((invocations, by_elements), results, strict=True):
+        with made_by(maker):
+            plans.append(tuple(plan_resample(src, dst, tables, Conversion(src.dtype, dst.dtype, done), limits)))
+        run(plans[-1], source, result)
+    assert {kernel.shader for kernel in plans[1]} <= {"resample", "resample_nearest"}
+    np.testing.assert_array_equal(results[0], results[1])
+    return list(plans[0])
+
+
+@st.composite
+def layouts(draw: st.DrawFn, dtype: str, sizes: list[int]) -> TensorDesc:
+    """Axes in order, or the second to last innermost as channels are, rows in fours or not."""
+    order = list(range(len(sizes)))[::-1]
+    strides, step = [0] * len(sizes), 1
+    for axis in order:
+        strides[axis] = step
+        step = step * sizes[axis] + draw(st.sampled_from([0, 0, 0, 4, 1]))
+        step = draw(st.sampled_from([step, -(-step // 4) * 4]))
+    return TensorDesc(dtype, sizes, strides, draw(st.sampled_from([0, 0, 4, 3])))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_whoever_makes_it_the_bits_are_equal(data):
+    rank = data.draw(st.integers(2, 3))
+    sizes = [data.draw(st.sampled_from([1, 2, 3, 4, 8, 9, 16, 20, 32])) for _ in range(rank)]
+    axes = data.draw(st.sampled_from([(rank - 1,), (rank - 2,), (rank - 2, rank - 1)]))
+    targets = list(sizes)
+    for axis in axes:
+        targets[axis] = data.draw(st.sampled_from([1, 2, 4, 5, 8, 12, 16, 24, 32]))
+    mode = data.draw(st.sampled_from(["nearest", "linear", "linear", "cubic", "area"]))
+    choice = Request(mode=mode, antialias=mode in ("linear", "cubic") and data.draw(st.booleans()))
+    types = data.draw(st.sampled_from([("u8", "f32"), ("f32", "f32"), ("f16", "f32"), ("u8", "u8"), ("f32", "u8")]))
+    src = data.draw(layouts(types[0], sizes))
+    dst = data.draw(layouts(types[1], targets))
+    choices = Choices(*(data.draw(st.sampled_from(candidates)) for candidates in CANDIDATES.values()))
+    limits = replace(data.draw(st.sampled_from([ROOMY, ROOMY, CRAMPED])), choices=choices)
+    if mode == "nearest":
+        src = TensorDesc(types[1], src.sizes, src.strides, src.offset)
+        gradient = False
+    else:
+        gradient = types == ("f32", "f32") and data.draw(st.booleans())
+    assume(taps_fit(src, tables_of(src, dst, choice, axes, gradient), limits))
+    assert_same_bits(src, dst, choice, limits, axes, gradient)
+
+
+@pytest.mark.parametrize("types", [("u8", "f32"), ("f16", "f32"), ("f32", "f32"), ("u16", "s32")])
+@pytest.mark.parametrize("rows", [1, 7, 8, 9, 27])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_pixels_in_blocks_of_rows_are_what_elements_are(types, rows, channels):
+    src, dst = (TensorDesc(dtype, (2, rows, size, channels)) for dtype, size in zip(types, (48, 7), strict=True))
+    for most in CANDIDATES["rows"]:
+        (kernel,) = assert_same_bits(src, dst, WIDENED, replace(ROOMY, choices=Choices(rows=most)))
+        assert kernel.shader == "resample_along"
+        assert kernel.constant("CHANNELS") == channels
+        assert kernel.constant("ROWS") == int(most)
+
+
+@pytest.mark.parametrize("types", [("u8", "u8"), ("f16", "f16"), ("f32", "f32"), ("f32", "u8"), ("u8", "f32")])
+def test_four_neighbours_are_what_elements_are(types):
+    src, dst = (TensorDesc(dtype, (3, size, 12)) for dtype, size in zip(types, (90, 7), strict=True))
+    (kernel,) = assert_same_bits(src, dst, WIDENED)
+    assert kernel.shader == "resample_across"
+
+
+@pytest.mark.parametrize("types", [("u8", "u8"), ("f16", "f16"), ("f32", "f32"), ("f32", "u8"), ("u8", "f32")])
+@pytest.mark.parametrize(
+    ("src", "dst", "choice"),
+    [
+        ((3, 9, 8), (3, 17, 12), LINEAR),
+        ((3, 9, 8), (3, 18, 16), NEAREST),
+        ((9, 4, 8), (17, 4, 12), Request(mode="cubic")),  # the axis between has no table
+        ((5, 3, 4), (9, 6, 8), LINEAR),  # three tables
+        ((5, 9, 4), (9, 3, 8), AREA),  # of 2, 3 and 1 taps
+        ((9, 6, 12), (9, 3, 4), AREA),  # cells of 2 and 3 elements
+        ((9, 6), (18, 9), LINEAR),  # pieces across rows, or of fewer than four
+    ],
+)
+def test_blocks_of_rows_are_what_elements_are(types, src, dst, choice):
+    src_type, dst_type = types[1:] * 2 if choice is NEAREST else types
+    for most in CANDIDATES["rows"]:
+        limits = replace(ROOMY, choices=Choices(rows=most))
+        (kernel,) = assert_same_bits(TensorDesc(src_type, src), TensorDesc(dst_type, dst), choice, limits)
+        if src == (9, 6, 12):
+            assert (kernel.shader, kernel.constant("ROWS")) == ("resample_cells", int(most))
+            continue
+        if dst[-1] % 4 == 0:
+            assert kernel.shader == ("resample_moves" if choice is NEAREST else "resample_runs")
+        else:
+            by_rows = "resample_moves" if choice is NEAREST else "resample_rows"
+            assert kernel.shader == (by_rows if dst_type == "f32" else "resample")
+        assert kernel.shader == "resample" or kernel.constant("ROWS") == int(most)
+
+
+@pytest.mark.parametrize(
+    ("src", "size", "shader"),
+    [
+        ("u8[30,48,3]", (8, 12), "resample_rows_fixed"),
+        ("u8[30,47,3]", (7, 11), "resample_fixed"),
+        ("u8[3,30,48]", (8, 12), "resample_rows_fixed"),
+    ],
+)
+def test_integers_that_opencv_keeps_exact_between_the_axes_are_summed_in_one_dispatch(src, size, shader):
+    """Beside both sums in 64 bits: what is cut is cut along the rows alone."""
+    desc = TensorDesc.parse(src)
+    axes = (0, 1) if desc.sizes[-1] == 3 else (1, 2)
+    resized = resizing(desc.sizes, Request(size, axes=axes, mode="linear", like="opencv"), "u8")
+    (tables,) = passes(resized)
+    made = TensorDesc("u8", resized.sizes)
+    x = np.random.default_rng(1).integers(0, 256, desc.sizes, np.uint8)
+    expected = x.astype(np.int64)
+    for axis, rows in tables:
+        first, weights = rows.first_and_weights()
+        taps = [np.take(expected, first + tap, axis) for tap in range(rows.taps)]
+        shape = [-1 if place == axis else 1 for place in range(3)]
+        element, product, places, _ = rows.shifts
+        products = [weights[:, tap].reshape(shape) * (each >> element) >> product for tap, each in enumerate(taps)]
+        expected = np.sum(products, axis=0) + (1 << places >> 1) >> places
+    kernels = tuple(plan_resample(desc, made, tables, Conversion(desc.dtype, made.dtype, NO_ARITHMETIC), ROOMY))
+    assert {kernel.shader for kernel in kernels} == {shader}
+    result = np.full(made.nbytes, 0xCD, np.uint8)
+    run(kernels, x.reshape(-1), result)
+    np.testing.assert_array_equal(from_buffer(result, made), expected.clip(0, 255))
+
+
+@pytest.mark.parametrize("shape", ["along", "across", "rows"])
+def test_a_gradient_is_never_minus_zero(shape):
+    sizes = {"along": ((9, 8), (9, 32)), "across": ((8, 8), (32, 8)), "rows": ((8, 8), (20, 20))}[shape]
+    src, dst = (TensorDesc("f32", each) for each in sizes)
+    tables = tables_of(src, dst, Request(mode="cubic"), gradient=True)
+    assert any(table.is_transposed for _, table in tables)
+    source = np.full(src.numel, -0.0, np.float32).view(np.uint8)
+    for maker in (invocations, by_elements):
+        with made_by(maker):
+            kernels = tuple(plan_resample(src, dst, tables, Conversion(src.dtype, dst.dtype, NO_ARITHMETIC), ROOMY))
+        result = np.full(dst.nbytes, 0xCD, np.uint8)
+        run(kernels, source, result)
+        assert not result.any()
+
+
+@pytest.mark.parametrize(
+    ("shader", "src", "dst", "axis"),
+    [
+        ("resample_along_fixed", "u8[9,24]", "s32[9,7]", 1),
+        ("resample_along_fixed", "u8[9,23,3]", "s32[9,40,3]", 1),
+        ("resample_across_fixed", "s32[24,8]", "u8[7,8]", 0),
+        ("resample_across_fixed", "s32[24,3,5]{2,1,0}", "s32[40,3,5]{2,1,0}", 0),
+        ("resample_fixed", "u8[9,24]", "u8[9,7]", 1),
+        ("resample_fixed", "s32[24,7]", "u8[11,7]{strides=(9,1),offset=3}", 0),
+    ],
+)
+def test_integers_are_summed_shifted_and_clamped_in_every_form(shader, src, dst, axis):
+    """Pillow's lanczos, of which some weights are negative, beside sums in 64 bits."""
+    source, made = TensorDesc.parse(src), TensorDesc.parse(dst)
+    size = source.sizes[axis]
+    rows = library_rows(filtered, size, made.sizes[axis], 0.0, float(size), "lanczos", True)
+    tables = ((axis, rows),)
+    x = np.random.default_rng(1).integers(0, 2, source.sizes, np.uint8).astype(source.dtype.dtype) * 255
+    kernels = tuple(plan_resample(source, made, tables, Conversion(source.dtype, made.dtype, NO_ARITHMETIC), ROOMY))
+    assert {kernel.shader for kernel in kernels} == {shader}
+    result = np.full(made.nbytes, 0xCD, np.uint8)
+    run(kernels, x.reshape(-1).view(np.uint8), result)
+    first, weights, shifts = *rows.first_and_weights(), rows.shifts
+    moved = np.moveaxis(x.astype(np.int64), axis, 0)
+    taken = np.stack([np.tensordot(row, moved[at : at + len(row)], 1) for at, row in zip(first, weights, strict=True)])
+    right = np.moveaxis((taken + (1 << shifts.total - 1) >> shifts.total).clip(0, 255), 0, axis)
+    np.testing.assert_array_equal(from_buffer(result, made), right)

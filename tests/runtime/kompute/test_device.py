@@ -1,0 +1,295 @@
+"""The runtime on kp: opened only where kp cannot crash, closed, lost, forked, shared by threads."""
+
+import copy
+import gc
+import logging
+import os
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import kompute_kernels
+from support.kompute_kernels import affine, download, run_python, table, upload
+
+from restride.errors import DeviceError, DeviceLost, DeviceNotFound, UnsupportedError
+from restride.runtime import open_runtime
+from restride.runtime.kompute import device as kompute_device
+from restride.runtime.kompute.runtime import KomputeRuntime
+
+modules, device, make, runtime = kompute_kernels.FIXTURES
+
+
+def test_closed(make, device):
+    runtime = make()
+    memory = runtime.allocate(16)
+    runtime.close()
+    runtime.close()
+    for call in (
+        lambda: runtime.allocate(16),
+        lambda: runtime.write(memory, 0, memoryview(b"a")),
+        lambda: runtime.read(memory, 0, memoryview(bytearray(1))),
+        lambda: runtime.submit([affine(16, 4)], [memory, memory]),
+        runtime.wait,
+        runtime.counters,
+    ):
+        with pytest.raises(DeviceLost, match="was closed; make a new Device"):
+            call()
+    memory.free()
+    assert runtime.info == device
+
+
+def test_closed_by_two_threads_at_once(make):
+    runtime = make()
+    closed, wrong = [], []
+
+    def close():
+        closed.append(1)
+        try:
+            runtime.close()
+        except Exception as error:  # noqa: BLE001 - whatever a thread raises
+            wrong.append(error)
+
+    threads = [threading.Thread(target=close) for _ in range(2)]
+    with runtime._lock.raw:  # both find it open, and wait for the lock
+        for thread in threads:
+            thread.start()
+        while len(closed) < 2:
+            time.sleep(0.001)
+        time.sleep(0.05)
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+class NeverRuns:
+    """A sequence that comes back without having run, as kp's does on a lost device."""
+
+    def eval(self):
+        return self
+
+
+class Throws:
+    def eval(self):
+        raise RuntimeError("vk::Device::createFence: ErrorOutOfHostMemory")
+
+
+@pytest.mark.parametrize(("sequence", "message"), [(NeverRuns(), "is lost"), (Throws(), "ErrorOutOfHostMemory")])
+def test_work_that_did_not_run_is_a_lost_device(make, monkeypatch, sequence, message):
+    runtime = make()
+    a = upload(runtime, np.arange(4))
+    monkeypatch.setattr(runtime._programs, "recording", lambda *_: sequence)
+    with pytest.raises(DeviceLost, match=message):
+        runtime.submit([affine(16, 4)], [a, a])
+    monkeypatch.undo()
+    with pytest.raises(DeviceLost, match=message):
+        runtime.submit([affine(16, 4)], [a, a])
+    runtime.close()
+
+
+def test_work_past_the_time_limit_keeps_its_result_and_says_so(make):
+    runtime = make(timeout=1e-9)
+    a = upload(runtime, np.arange(4))
+    with pytest.warns(
+        RuntimeWarning, match="past the time limit of 1e-09 s, which the runtime 'kompute' cannot enforce"
+    ):
+        runtime.submit([affine(16, 4, mul=2)], [a, a])
+    assert download(runtime, a).tolist() == [0, 2, 4, 6]
+
+
+def test_from_several_threads(make):
+    runtime = make()
+    wrong = []
+
+    def work(number):
+        for i in range(50):
+            a, b = upload(runtime, np.full(100, number)), runtime.allocate(400)
+            runtime.submit([affine(400, 100, k=i)], [a, b])
+            if not (download(runtime, b) == number + i).all():
+                wrong.append((number, i))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert runtime.counters().dispatches == 200
+
+
+def test_freed_in_the_middle_of_a_submit(make, monkeypatch):
+    runtime = make()
+    a, b = upload(runtime, np.arange(4)), upload(runtime, np.zeros(4))
+    original = runtime._dispatch
+
+    def dispatch_and_free(*arguments):
+        # As another thread may, between two kernels; the second one then wants a buffer of this size for parameters.
+        original(*arguments)
+        a.free()
+
+    monkeypatch.setattr(runtime, "_dispatch", dispatch_and_free)
+    runtime.submit([affine(16, 4), table(16, [100])], [a, b])
+    assert download(runtime, b).tolist() == [100, 101, 102, 103]
+    assert runtime.counters().bytes_in_use == 16
+
+
+def test_without_kp_the_error_says_what_to_install(monkeypatch, device):
+    monkeypatch.setitem(sys.modules, "kp", None)
+    kompute_device.load_kp.cache_clear()
+    with pytest.raises(
+        UnsupportedError, match=r"needs the Python package `kp`; run `\.venv/bin/python tools/build_kp\.py`"
+    ):
+        KomputeRuntime(device)
+    monkeypatch.setitem(sys.modules, "kp", logging)
+    kompute_device.load_kp.cache_clear()
+    with pytest.raises(DeviceError, match="is not Kompute's"):
+        KomputeRuntime(device)
+    kompute_device.load_kp.cache_clear()
+
+
+def test_a_device_that_is_gone_never_reaches_kp(device, monkeypatch):
+    monkeypatch.setattr(kompute_device, "load_kp", lambda: pytest.fail("kp was asked"))
+    with pytest.raises(DeviceNotFound, match=r"device 7: .* is not there, or no longer; present are 0: "):
+        KomputeRuntime(replace(device, index=7))
+    with pytest.raises(DeviceNotFound, match=r"device 0: Other, .* is not there"):
+        KomputeRuntime(replace(device, name="Other"))
+
+
+def test_another_device_at_the_index_is_refused(device):
+    physical, index = kompute_device.find_device(device)
+    wrong = replace(physical, info=replace(device, name="Other"))
+    with pytest.raises(DeviceNotFound, match=r"kp finds '.*' at index \d+, not 'Other'"):
+        kompute_device.KomputeDevice(wrong, index, in_place=True)
+    with pytest.raises(DeviceError, match="could not open device 99"):
+        kompute_device.KomputeDevice(physical, 99, in_place=True)
+
+
+def test_devices_that_kp_cannot_see_are_refused(device, monkeypatch):
+    physical, _ = kompute_device.find_device(device)
+    hidden = replace(physical, extensions=physical.extensions | {"VK_KHR_portability_subset"})
+    second = replace(physical, info=replace(device, index=1))
+    monkeypatch.setattr(kompute_device, "physical_devices", lambda: [hidden, second])
+    with pytest.raises(UnsupportedError, match="portability"):
+        kompute_device.find_device(device)
+    # The hidden one takes no number in kp's list.
+    assert kompute_device.find_device(second.info) == (second, 0)
+
+
+def test_no_driver_is_a_typed_error_and_no_crash(device):
+    del device
+    script = """
+        from restride.errors import DeviceNotFound
+        from restride.runtime import open_runtime
+        try:
+            open_runtime(None, "kompute")
+        except DeviceNotFound as error:
+            print("not found:", error)
+    """
+    nothing = "/nonexistent/icd.json"
+    done = run_python(script, VK_DRIVER_FILES=nothing, VK_ICD_FILENAMES=nothing, VK_ADD_DRIVER_FILES="")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("not found:")
+
+
+FORK = """
+    import os, signal, sys, threading, warnings
+    warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of fork with threads: lavapipe has some
+    from restride.errors import DeviceLost
+    from restride.runtime import instance, open_runtime
+    runtime = open_runtime(None, "kompute")
+    memory = runtime.allocate(64)
+    runtime.write(memory, 0, memoryview(b"parent"))
+    sys.stdout.flush()
+    # Another thread is in the middle of every lock.
+    locks = [runtime._lock.raw, instance._lock, *(heap._lock for heap, _ in runtime._pool.heaps)]
+    held, done = threading.Event(), threading.Event()
+    def hold():
+        for lock in locks:
+            lock.acquire()
+        held.set()
+        done.wait()
+        for lock in locks:
+            lock.release()
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(5)
+        lost = 0
+        calls = [
+            lambda: runtime.allocate(16),
+            lambda: runtime.write(memory, 0, memoryview(b"x")),
+            lambda: runtime.read(memory, 0, memoryview(bytearray(1))),
+            lambda: runtime.submit([], [memory]),
+            runtime.wait,
+            runtime.counters,
+            lambda: open_runtime(None, "kompute"),
+        ]
+        for call in calls:
+            try:
+                call()
+            except DeviceLost as error:
+                lost += "fork" in str(error)
+        del memory
+        runtime.close()
+        sys.exit(10 + lost)  # a whole interpreter exit: destructors run
+    _, status = os.waitpid(child, 0)
+    done.set()
+    thread.join()
+    out = bytearray(6)
+    runtime.read(memory, 0, memoryview(out))
+    print(os.waitstatus_to_exitcode(status), out.decode())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_after_fork_the_child_is_told_at_once_and_ends_and_the_parent_works(device):
+    del device
+    done = run_python(FORK)
+    assert (done.returncode, done.stdout.strip()) == (0, "17 parent"), done.stderr
+
+
+def test_a_process_that_never_closes_ends_well(device):
+    del device
+    done = run_python("""
+        import logging
+        from restride.runtime import open_runtime
+        runtime = open_runtime(None, "kompute")
+        memory = runtime.allocate(64)
+        kept = [runtime, memory]
+        kept.append(kept)
+        # A second one that is dropped while its memory lives.
+        other = open_runtime(None, "kompute").allocate(64)
+        assert not logging.getLogger().handlers, "kp's import changed how the program logs"
+        print("done")
+    """)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "done", "")
+
+
+def test_open_runtime_opens_kompute(device):
+    del device
+    runtime = open_runtime(None, "kompute")
+    try:
+        assert isinstance(runtime, KomputeRuntime)
+        assert runtime.limits.offset_alignment == 0
+    finally:
+        runtime.close()
+
+
+def test_a_copy_that_fails_half_way_is_quiet(make):
+    # pytest turns an exception in __del__ into a failure
+    memory = make().allocate(16)
+    with pytest.raises(TypeError):
+        copy.deepcopy(memory)
+    gc.collect()
+    memory.free()
+
+
+def test_without_a_source_tree_the_error_names_no_script_of_it(tmp_path):
+    said = kompute_device.how_to_install(tmp_path)
+    assert said.startswith("`pip install 'restride[kompute]'` builds it")
+    assert "tools/" not in said
+    assert "tools/build_kp.py" in kompute_device.INSTALL_KP

@@ -1,0 +1,233 @@
+"""Opening and ending: exit, close, interrupts, no loader, no driver."""
+
+import sys
+
+import numpy as np
+import pytest
+from support import runtime_process
+from support.runtime_process import passes, run
+from support.spirv_kernels import compile_kernels
+
+from restride.errors import DeviceLost
+from restride.kernel import Binding, KernelSpec
+from restride.runtime.vulkan.runtime import VulkanRuntime
+
+kernels = runtime_process.kernels
+
+
+def test_exit_without_close_is_quiet(kernels):
+    passes(
+        """
+        device = open_device()
+        memory = device.allocate(4 * 8192)
+        device.submit([slow()] * 4, [memory])
+        other = open_device(staging=True)
+        kept = other.allocate(100)
+        """,
+        kernels,
+    )
+
+
+def test_exit_with_work_past_the_limit_is_quiet(kernels):
+    passes(
+        """
+        device = open_device(timeout=0.01)
+        memory = device.allocate(4 * 8192)
+        device.submit([slow()] * 20, [memory])
+        """,
+        kernels,
+    )
+
+
+def test_exit_in_the_middle_of_an_exception_is_quiet(kernels):
+    done = run(
+        """
+        device = open_device()
+        memory = device.allocate(4 * 8192)
+        device.submit([slow()], [memory])
+        raise SystemExit(7)
+        """,
+        kernels,
+    )
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_close_waits_and_refuses_from_then_on(kernels):
+    device = VulkanRuntime(0, module_source=compile_kernels(kernels))
+    memory = device.allocate(4 * 8192)
+    bindings = (Binding(0, 4 * 8192, writes=True),)
+    device.submit([KernelSpec("slow", (), (8192, 60_000), b"", (128, 1, 1), bindings)], [memory])
+    device.close()
+    device.close()
+    for call in (device.wait, device.counters, lambda: device.allocate(4)):
+        with pytest.raises(DeviceLost, match="was closed; make a new Device"):
+            call()
+    memory.free()
+    with pytest.raises(DeviceLost):
+        device.submit([], [])
+
+
+def test_devices_open_and_close_many_times(kernels):
+    source = compile_kernels(kernels)
+    for index in range(20):
+        device = VulkanRuntime(0, module_source=source, staging=bool(index % 2))
+        memory = device.allocate(64)
+        bindings = (Binding(0, 64, writes=True),)
+        device.write(memory, 0, memoryview(bytes(64)))
+        device.submit([KernelSpec("bump", (), (16, index), b"", (1, 1, 1), bindings)], [memory])
+        out = np.empty(16, np.uint32)
+        device.read(memory, 0, memoryview(out))
+        assert (out == index).all()
+        if index % 3:
+            device.close()
+
+
+def test_close_while_another_thread_waits(kernels):
+    out = passes(
+        """
+        device = open_device()
+        memory = device.allocate(4 * 8192)
+        device.submit([slow()] * 8, [memory])
+        seen = []
+        def wait():
+            try:
+                device.wait()
+                seen.append("finished")
+            except DeviceLost:
+                seen.append("lost")
+        thread = threading.Thread(target=wait)
+        thread.start()
+        time.sleep(0.05)
+        device.close()
+        thread.join()
+        print(seen[0] in ("finished", "lost"))
+        """,
+        kernels,
+    )
+    assert out == "True\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a timer signal")
+def test_an_interrupt_ends_a_wait_and_harms_nothing(kernels):
+    out = passes(
+        """
+        import signal
+        device = open_device()
+        memory = device.allocate(4 * 8192)
+        device.submit([slow()] * 8, [memory])
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        try:
+            device.wait()
+        except KeyboardInterrupt:
+            print(device._session.queue.poll() < device._session.queue.submitted)
+        device.wait()
+        device.close()
+        """,
+        kernels,
+    )
+    assert out == "True\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a timer signal")
+def test_an_interrupted_close_is_heard_soon_and_the_next_one_closes(kernels):
+    out = passes(
+        """
+        import signal
+        from restride.runtime.instance import open_devices
+        device = open_device()
+        memory = device.allocate(4 * 8192)
+        device.submit([slow()] * 8, [memory])
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        try:
+            device.close()
+        except KeyboardInterrupt:
+            print(device._session.queue.poll() < device._session.queue.submitted)
+        try:
+            device.wait()
+        except DeviceLost as error:
+            print("was closed" in str(error))
+        print(len(open_devices))
+        device.close()
+        print(len(open_devices))
+        """,
+        kernels,
+    )
+    assert out.split() == ["True", "True", "1", "0"]
+
+
+def test_no_driver_says_what_to_install():
+    out = passes(
+        """
+        for open_it in (runtime.list_devices, lambda: runtime.open_runtime()):
+            try:
+                open_it()
+            except DeviceNotFound as error:
+                print(error)
+        """,
+        VK_DRIVER_FILES="/nonexistent.json",
+        VK_ICD_FILENAMES="/nonexistent.json",
+    )
+    lines = out.splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        assert "apt install mesa-vulkan-drivers" in line
+        assert "VK_DRIVER_FILES" in line
+
+
+def test_every_result_of_the_driver_is_checked():
+    out = passes(
+        """
+        from restride.runtime.instance import instance, physical_devices
+        from restride.runtime.loader import array, package, struct
+        ffi, vk = package().ffi, instance().vk
+        queue = struct("VkDeviceQueueCreateInfo", queueCount=1, pQueuePriorities=array("float", [1.0]))
+        names = array("char *", [array("char", b"VK_KHR_no_such_thing")])
+        create = struct(
+            "VkDeviceCreateInfo",
+            queueCreateInfoCount=1,
+            pQueueCreateInfos=queue,
+            enabledExtensionCount=1,
+            ppEnabledExtensionNames=names,
+        )
+        try:
+            vk.vkCreateDevice(physical_devices()[0].handle, create, ffi.NULL, ffi.new("VkDevice *"))
+        except DeviceError as error:
+            print(error)
+        """
+    )
+    assert out == "vkCreateDevice failed with VK_ERROR_EXTENSION_NOT_PRESENT\n"
+
+
+def test_no_loader_says_what_to_install():
+    out = passes(
+        """
+        import importlib.abc
+        class NoLoader(importlib.abc.MetaPathFinder):
+            def find_spec(self, name, path, target=None):
+                if name == "vulkan":
+                    raise OSError("Cannot find Vulkan SDK version.")
+        sys.meta_path.insert(0, NoLoader())
+        for _ in range(2):
+            try:
+                runtime.open_runtime()
+            except DeviceNotFound as error:
+                print(error)
+        """
+    )
+    assert out.count("no Vulkan loader (libvulkan) on this machine") == 2
+    assert "apt install libvulkan1 mesa-vulkan-drivers" in out
+
+
+def test_no_package_says_what_to_install():
+    out = passes(
+        """
+        sys.modules["vulkan"] = None
+        try:
+            runtime.list_devices()
+        except DeviceNotFound as error:
+            print(error)
+        """
+    )
+    assert "pip install vulkan" in out

@@ -1,0 +1,413 @@
+"""The direct runtime: memory, parameters, pipelines and sets are pooled and bounded."""
+
+import gc
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import vulkan_kernels
+from support.vulkan_kernels import MIB, SEPARATE, affine, bump, download, slow, table, upload
+
+from restride.errors import DeviceLost, OutOfDeviceMemory, UnsupportedError
+from restride.runtime import heap, instance
+from restride.runtime.instance import physical_devices
+from restride.runtime.live_objects import LiveObjects
+from restride.runtime.loader import package
+from restride.runtime.vulkan import dispatch
+from restride.runtime.vulkan.program import Pipelines
+from restride.runtime.vulkan.queue import MOST_PENDING
+from restride.runtime.vulkan.runtime import VulkanRuntime
+
+modules, runtime, in_place = vulkan_kernels.FIXTURES
+
+
+def test_ten_thousand_operations_make_a_handful_of_allocations(runtime):
+    for nbytes in (1000, 500_000):
+        before = runtime.counters().allocations
+        for _ in range(5000):
+            memory = runtime.allocate(nbytes)
+            runtime.submit([bump(64)], [memory])
+            del memory
+        runtime.wait()
+        after = runtime.counters()
+        if nbytes == 1000:
+            assert SEPARATE or after.allocations - before <= 2
+        else:
+            assert after.allocations - before <= MOST_PENDING + 2
+            assert after.bytes_allocated <= 330 * MIB
+        assert after.bytes_in_use == 0
+
+
+def test_a_loop_that_reads_its_results_reuses_one_block(in_place):
+    for _ in range(500):
+        memory = in_place.allocate(3 * MIB)
+        in_place.submit([bump(64)], [memory])
+        download(in_place, memory, 16)
+        del memory
+    assert in_place.counters().allocations <= 2
+
+
+def test_many_sizes_stay_within_bounds(in_place):
+    rng = random.Random(3)
+    live, contents = [], []
+    for _ in range(3000):
+        if live and rng.random() < 0.5:
+            index = rng.randrange(len(live))
+            live.pop(index).free()
+            contents.pop(index)
+        else:
+            nbytes = int(2 ** rng.uniform(2, 19)) & ~3
+            memory = in_place.allocate(nbytes)
+            word = rng.randrange(1 << 32)
+            in_place.write(memory, 0, memoryview(np.full(nbytes // 4, word, np.uint32)))
+            live.append(memory)
+            contents.append(word)
+    for memory, word in zip(live, contents, strict=True):
+        assert (download(in_place, memory, memory.nbytes // 4) == word).all()
+    used = sum(-(-memory.nbytes // 16) * 16 for memory in live)
+    counters = in_place.counters()
+    assert counters.bytes_in_use == used
+    del memory
+    live.clear()
+    gc.collect()
+    assert in_place.counters().bytes_in_use == 0
+    in_place._session.blocks.pool.trim()
+    assert in_place.counters().bytes_allocated <= 2 * MIB
+
+
+def test_devices_share_the_budget_of_their_heap(modules, monkeypatch):
+    first, second = VulkanRuntime(0, module_source=modules), VulkanRuntime(0, module_source=modules)
+    budget = first._session.blocks.pool.chunks.budget
+    budget.make_room()
+    others = budget.used  # of devices that other tests have open
+    heap = others + 256 * MIB  # a device's own may be more than its largest allocation
+    monkeypatch.setattr(budget, "heap_bytes", heap)
+    kept = first.allocate(MIB)
+    for _ in range(4):
+        first.allocate(60 * MIB).free()
+    assert first.counters().bytes_allocated > 60 * MIB
+    large = second.allocate(heap - others - 50 * MIB)
+    assert first.counters().bytes_allocated == MIB, "what was idle made room"
+    with pytest.raises(OutOfDeviceMemory, match=f"of its heap of {heap} bytes"):
+        first.allocate(60 * MIB)
+    large.free()
+    second.close()
+    first.allocate(60 * MIB)
+    assert kept.nbytes == MIB
+    first.close()
+
+
+def test_freed_memory_is_pooled_up_to_a_bound(modules):
+    runtime = VulkanRuntime(0, module_source=modules, memory_limit=64 * MIB)
+    memories = [runtime.allocate(4 * MIB) for _ in range(16)]
+    assert runtime.counters().bytes_allocated == 64 * MIB
+    memories.clear()
+    assert runtime.counters().bytes_allocated <= 32 * MIB, "half the heap"
+    other_size = runtime.allocate(60 * MIB)
+    assert runtime.counters().bytes_allocated == 60 * MIB, "the pool makes room"
+    other_size.free()
+    runtime.close()
+
+
+def test_the_budget_refuses_and_the_next_operation_works(modules):
+    runtime = VulkanRuntime(0, module_source=modules, memory_limit=8 * MIB)
+    a = runtime.allocate(5 * MIB)
+    message = rf"no room for {4 * MIB} bytes: {5 * MIB} of its memory_limit of {8 * MIB} bytes are in use"
+    with pytest.raises(OutOfDeviceMemory, match=message) as caught:
+        runtime.allocate(4 * MIB)
+    assert isinstance(caught.value, MemoryError)
+    with pytest.raises(OutOfDeviceMemory):
+        runtime.allocate(1 << 40)
+    small = [runtime.allocate(100_000) for _ in range(20)]
+    runtime.submit([bump(64)], [a])
+    runtime.submit([slow(4096)], [a])
+    a.free()
+    # What is freed, but in use, is waited for rather than refused.
+    b = runtime.allocate(5 * MIB)
+    runtime.submit([bump(64)], [b])
+    runtime.wait()
+    small.clear()
+    runtime.close()
+
+
+def test_parameters_wait_for_room(modules):
+    runtime = VulkanRuntime(0, module_source=modules, memory_limit=8 * MIB)
+    kept = runtime.allocate(MIB)
+    large = runtime.allocate(6 * MIB)
+    full = runtime.allocate(MIB - 4096)
+    assert full.nbytes
+    runtime.submit([slow(8192)] * 2, [large])
+    large.free()
+    runtime.submit([table(64, np.arange(1 << 18, dtype=np.uint32))], [kept])
+    assert np.array_equal(download(runtime, kept, 64), np.resize(np.arange(4), 64))
+    runtime.close()
+
+
+def test_the_drivers_own_refusal_is_typed(in_place, monkeypatch):
+    functions = in_place._session.device.vk
+    kept = in_place.allocate(MIB)
+    allocate = functions.vkAllocateMemory
+    monkeypatch.setattr(functions, "vkAllocateMemory", functions._checked("vkAllocateMemory", lambda *_: -2))
+    with pytest.raises(OutOfDeviceMemory, match="vkAllocateMemory failed with VK_ERROR_OUT_OF_DEVICE_MEMORY"):
+        in_place.allocate(2 * MIB)
+    assert in_place.counters().bytes_allocated == MIB
+    monkeypatch.setattr(functions, "vkAllocateMemory", allocate)
+    in_place.submit([affine(64)], [kept, in_place.allocate(2 * MIB)])
+    in_place.wait()
+
+
+def test_the_driver_says_what_all_processes_leave_of_a_heap(monkeypatch):
+    functions, ffi = instance.instance().vk, package().ffi
+    properties = functions.vkGetPhysicalDeviceMemoryProperties2
+
+    def with_budgets(handle, memory):
+        properties(handle, memory)
+        budgets = ffi.cast("VkPhysicalDeviceMemoryBudgetPropertiesEXT *", memory.pNext)
+        for heap_index in range(memory.memoryProperties.memoryHeapCount):
+            budgets.heapBudget[heap_index], budgets.heapUsage[heap_index] = 900 * MIB, (heap_index + 1) * 200 * MIB
+
+    monkeypatch.setattr(functions, "vkGetPhysicalDeviceMemoryProperties2", with_budgets)
+    physical = physical_devices()[0]
+    there = replace(physical, extensions=physical.extensions | {"VK_EXT_memory_budget"})
+    assert there.heap_left(0) == 700 * MIB
+    names = instance._extension_names
+    monkeypatch.setattr(instance, "_extension_names", lambda *owner: names(*owner) | {"VK_EXT_memory_budget"})
+    info = physical_devices()[0].info
+    assert info.heap_left == 700 * MIB
+    assert info == physical.info, "what is left now does not make it another device"
+    monkeypatch.setattr(instance, "_extension_names", lambda *owner: names(*owner) - {"VK_EXT_memory_budget"})
+    assert physical_devices()[0].info.heap_left is None
+
+
+@pytest.mark.parametrize("left", [3 * MIB, None])
+def test_a_refusal_says_whose_figure_it_is(left, in_place, monkeypatch):
+    monkeypatch.setattr(instance.PhysicalDevice, "heap_left", lambda *_: left)
+    heap_bytes = in_place.info.heap_bytes
+    whose = "the driver does not say what others leave of it"
+    if left is not None:
+        whose = f"by VK_EXT_memory_budget the driver has {left} bytes left for it"
+    match = f"of its heap of {heap_bytes} bytes are in use by this process(;|, and) {whose}, in "
+    with pytest.raises(OutOfDeviceMemory, match=match):
+        in_place.allocate(heap_bytes + MIB)
+
+
+def test_idle_memory_goes_back_before_more_is_taken_than_the_driver_has_left(in_place, monkeypatch):
+    in_place.allocate(8 * MIB).free()
+    kept = in_place.allocate(4 * MIB)
+    assert in_place.counters().bytes_allocated == 12 * MIB
+    monkeypatch.setattr(instance.PhysicalDevice, "heap_left", lambda *_: MIB)
+    more = in_place.allocate(2 * MIB)
+    assert in_place.counters().bytes_allocated == 6 * MIB == kept.nbytes + more.nbytes
+
+
+def test_an_allocation_larger_than_the_driver_allows(modules, monkeypatch):
+    for number in range(len(physical_devices()[0].heap_sizes)):
+        monkeypatch.setitem(heap._budgets, (0, number), heap.HeapBudget(1 << 50))
+    runtime = VulkanRuntime(0, module_source=modules)
+    with pytest.raises(UnsupportedError, match="exceed the largest single allocation"):
+        runtime.allocate(1 << 40)
+    runtime.close()
+
+
+def test_parameters_are_kept_within_bounds(in_place):
+    memory = in_place.allocate(256)
+    for value in range(5000):
+        in_place.submit([table(64, [value, 2, 3, 4])], [memory])
+    assert np.array_equal(download(in_place, memory, 64), np.resize(np.array([4999, 2, 3, 4], np.uint32), 64))
+    contents = np.arange(MIB, dtype=np.uint32)
+    for first in range(3):
+        in_place.submit([table(64, contents + np.uint32(first))], [memory])
+        assert np.array_equal(download(in_place, memory, 64)[:4], np.arange(first, first + 4))
+    in_place.wait()
+    counters = in_place.counters()
+    assert counters.bytes_in_use == 256, "nothing pending uses parameters"
+    assert SEPARATE or counters.allocations <= 8
+
+
+def test_pipelines_and_sets_are_bounded(in_place, monkeypatch):
+    session = in_place._session
+    pipelines, preparations = session.recorder.pipelines, session.preparations
+    monkeypatch.setattr(pipelines, "_most", 4)
+    monkeypatch.setattr(dispatch, "MOST_PREPARED", 8)
+    assert isinstance(pipelines, Pipelines)
+    source = np.arange(64, dtype=np.uint32)
+    a = upload(in_place, source)
+    for _ in range(3):
+        for mul in range(10):
+            b = in_place.allocate(256 * (mul + 1))
+            for kernels in ((affine(64, mul),), [affine(64, mul)]):
+                in_place.submit(kernels, [a, b])
+                assert np.array_equal(download(in_place, b, 64), source * np.uint32(mul))
+    assert len(pipelines) <= 5
+    assert in_place.counters().pipelines == 30
+    assert len(preparations.by_key) <= 8
+    assert len(preparations.sets._pools) == 1
+
+
+def test_what_was_prepared_is_bounded_by_its_dispatches(in_place, monkeypatch):
+    monkeypatch.setattr(dispatch, "MOST_PREPARED", 12)
+    source = np.arange(64, dtype=np.uint32)
+    a, b = upload(in_place, source), in_place.allocate(256)
+    submissions = [tuple(affine(64, mul) for mul in range(first, first + 3)) for first in range(5)]
+    submissions.append(tuple(affine(64, mul) for mul in range(20)))
+    for kernels in submissions * 2:
+        in_place.submit(kernels, [a, b])
+        assert np.array_equal(download(in_place, b, 64), source * np.uint32(kernels[-1].constants[0]))
+    prepared = in_place._session.preparations.by_key.values()
+    assert [len(each.dispatches) for each in prepared] == [3, 3, 3, 3]
+
+
+def test_pipelines_of_pending_work_stay_and_leave_after_it(in_place):
+    pipelines = in_place._session.recorder.pipelines
+    pipelines._most = 4
+    source = np.arange(64, dtype=np.uint32)
+    a, busy = upload(in_place, source), in_place.allocate(4 * 8192)
+    made = [in_place.allocate(256) for _ in range(12)]
+    with in_place.batch():
+        in_place.submit([slow(8192)], [busy])
+        for mul, b in enumerate(made):
+            in_place.submit([affine(64, mul)], [a, b])
+        assert len(pipelines) == 13
+    for mul, b in enumerate(made):
+        assert np.array_equal(download(in_place, b, 64), source * np.uint32(mul))
+    in_place.submit([affine(64, 99)], [a, made[0]])
+    assert len(pipelines) == 4
+
+
+def test_what_was_submitted_before_is_not_checked_again(in_place, monkeypatch):
+    recorder, checked = in_place._session.recorder, []
+    check = recorder._check
+    monkeypatch.setattr(recorder, "_check", lambda *arguments: (checked.append(arguments), check(*arguments)))
+    a, b, c = (upload(in_place, np.arange(64, dtype=np.uint32)) for _ in range(3))
+    kernels, listed = (affine(64, 3), bump(64, 0)), [affine(64, 3)]
+    for target in (b, b, c, b):
+        in_place.submit(kernels, [a, target])
+    assert len(checked) == 4, "twice two kernels: other memories are another submission"
+    for mul in (5, 7):
+        listed[0] = affine(64, mul)
+        in_place.submit(listed, [a, b])
+        assert np.array_equal(download(in_place, b, 64), np.arange(64) * mul), "a list may change"
+    for mul in range(1000):
+        in_place.submit((affine(64, mul % 8),), [a, b])
+    assert np.array_equal(download(in_place, b, 64), np.arange(64) * 7), "a number that is used again"
+
+
+def pipelines_go(runtime, memory):
+    runtime._session.recorder.pipelines._most = 1
+    runtime.submit([bump(64, 0)], [memory])
+    runtime.wait()
+
+
+def too_many_are_prepared(runtime, memory):
+    for _ in range(dispatch.MOST_PREPARED // 128):
+        runtime.submit((bump(64),) * 128, [memory])
+
+
+def too_many_parameters_are_prepared(runtime, memory):
+    for value in range(9):  # of an eighth of the limit each
+        runtime.submit((table(64, np.full(dispatch.MOST_PREPARED * 1024 // 8 // 4, value, np.uint32)),), [memory])
+
+
+@pytest.mark.parametrize("go", [pipelines_go, too_many_are_prepared, too_many_parameters_are_prepared])
+def test_what_was_prepared_is_forgotten_with_what_it_needs(in_place, go):
+    a, b, other = (upload(in_place, np.arange(64, dtype=np.uint32)) for _ in range(3))
+    kernels, filled = (affine(64, 3),), (table(64, [5, 6, 7, 8]),)
+    preparations = in_place._session.preparations
+    for _ in range(3):
+        before = preparations.forgotten
+        in_place.submit(filled, [a])
+        in_place.submit(kernels, [a, b])
+        assert np.array_equal(download(in_place, b, 64), 3 * np.resize(np.array([5, 6, 7, 8]), 64))
+        go(in_place, other)
+        assert preparations.forgotten > before
+
+
+def test_what_was_prepared_is_forgotten_with_its_buffers(in_place):
+    kernels = (affine(64, 3),)
+    for value in range(3):
+        a, b = (upload(in_place, np.full(MIB, value, np.uint32)) for _ in range(2))
+        in_place.submit(kernels, [a, b])
+        assert np.array_equal(download(in_place, b, 64), np.full(64, 3 * value))
+        a.free()
+        b.free()
+        in_place.wait()
+        before = in_place._session.preparations.forgotten
+        in_place._session.blocks.drain()
+        in_place._session.blocks.collect(in_place._session.queue.completed)
+        in_place._session.blocks.trim()
+        assert in_place._session.preparations.forgotten > before
+
+
+def test_parameters_count_while_they_are_used(runtime):
+    memory = runtime.allocate(4 * 8192)
+    runtime.submit([table(64, np.arange(4, dtype=np.uint32))], [memory])
+    runtime.wait()  # Mesa 25's lavapipe makes a new pipeline only once nothing is pending
+    counted = [runtime.counters().bytes_in_use]
+    completed = runtime._session.queue.completed
+    runtime.submit([slow(8192)] * 2, [memory])
+    for words in (4, 1 << 10, 1 << 20):
+        runtime.submit([table(64, np.arange(words, dtype=np.uint32))], [memory])
+        counted.append(runtime.counters().bytes_in_use)
+    assert runtime._session.queue.completed < completed + 2, "still pending"
+    assert counted[0] == 4 * 8192
+    assert np.all(np.diff(counted) >= [16, 1 << 12, 1 << 22])
+    assert counted[3] < (1 << 22) + (1 << 17)
+    runtime.wait()
+    assert runtime.counters().bytes_in_use == counted[0]
+
+
+def test_the_budget_counts_what_the_driver_allocates(modules, monkeypatch):
+    runtime = VulkanRuntime(0, module_source=modules, memory_limit=8 * MIB)
+    functions = runtime._session.device.vk
+    requirements = functions.vkGetBufferMemoryRequirements
+
+    def wants_more(device, buffer, needs):
+        requirements(device, buffer, needs)
+        needs.size += MIB
+
+    monkeypatch.setattr(functions, "vkGetBufferMemoryRequirements", wants_more)
+    memories = [runtime.allocate(2 * MIB) for _ in range(2)]
+    assert runtime.counters().bytes_allocated == 6 * MIB
+    with pytest.raises(OutOfDeviceMemory, match=f"no room for {3 * MIB} bytes: {6 * MIB} of its memory_limit"):
+        runtime.allocate(2 * MIB)
+    runtime.allocate(MIB)
+    memories.clear()
+    limit = runtime._session.blocks.pool.chunks._budgets[0]
+    assert (limit.name, limit.used) == ("memory_limit", 7 * MIB + MIB)
+    runtime.close()
+    assert limit.used == 0
+
+
+def test_another_device_that_is_lost_does_not_spoil_this_one(modules, monkeypatch):
+    for number in range(len(physical_devices()[0].heap_sizes)):
+        monkeypatch.setitem(heap._budgets, (0, number), heap.HeapBudget(8 * MIB))
+    lost, good = VulkanRuntime(0, module_source=modules), VulkanRuntime(0, module_source=modules)
+    memory = lost.allocate(MIB)
+    lost.submit([bump(64)], [memory])
+    functions = lost._session.device.vk
+    functions.vkDeviceWaitIdle(lost._session.device.handle)
+    monkeypatch.setattr(functions, "vkGetFenceStatus", functions._checked("vkGetFenceStatus", lambda *_: -4))
+    with pytest.raises(OutOfDeviceMemory, match=f"{MIB} of its heap of {8 * MIB}"):
+        good.allocate(8 * MIB)
+    with pytest.raises(DeviceLost):
+        lost.wait()
+    lost.close()
+    assert good.allocate(8 * MIB).nbytes == 8 * MIB
+    good.close()
+
+
+def test_a_list_of_the_living_does_not_mind_new_ones():
+    class Thing:
+        pass
+
+    living, kept = LiveObjects(), [Thing()]
+    living.add(kept[0])
+    for _ in living:
+        kept.append(Thing())
+        living.add(kept[-1])
+    assert list(living) == kept
+    living.discard(kept[0])
+    living.discard(kept[0])
+    del kept[1]
+    assert list(living) == []

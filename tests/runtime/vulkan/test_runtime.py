@@ -1,0 +1,172 @@
+"""The direct runtime: bytes go round, kernels get what they were given, and what breaks a rule is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import vulkan_kernels
+from support.vulkan_kernels import affine, bump, download, table, upload
+
+from restride.errors import DescriptorError
+from restride.kernel import Binding, KernelSpec
+from restride.runtime.vulkan.runtime import PIECE_BYTES, VulkanRuntime
+
+modules, runtime, in_place = vulkan_kernels.FIXTURES
+
+
+@pytest.mark.parametrize("nbytes", [1, 2, 3, 15, 16, 17, 1000, 4097, 300_001, PIECE_BYTES + 5, 3 * PIECE_BYTES - 1])
+def test_bytes_round_trip_at_any_offset(runtime, nbytes):
+    rng = np.random.default_rng(nbytes)
+    truth = rng.integers(0, 256, nbytes, np.uint8)
+    memory = runtime.allocate(nbytes)
+    assert memory.nbytes == nbytes
+    runtime.write(memory, 0, memoryview(truth))
+    for _ in range(8):
+        start = int(rng.integers(0, nbytes))
+        count = int(rng.integers(0, nbytes - start)) + 1
+        piece = rng.integers(0, 256, count, np.uint8)
+        runtime.write(memory, start, memoryview(piece))
+        truth[start : start + count] = piece
+        start = int(rng.integers(0, nbytes))
+        out = np.zeros(nbytes - start, np.uint8)
+        runtime.read(memory, start, memoryview(out))
+        assert np.array_equal(out, truth[start:])
+
+
+def test_any_contiguous_memoryview_is_bytes(runtime):
+    values = np.arange(24, dtype=np.float64).reshape(2, 3, 4)
+    memory = runtime.allocate(values.nbytes)
+    runtime.write(memory, 0, memoryview(values))
+    out = np.zeros_like(values)
+    runtime.read(memory, 0, memoryview(out))
+    assert np.array_equal(out, values)
+    runtime.read(memory, 0, memoryview(bytearray(0)))
+    runtime.write(memory, values.nbytes, memoryview(b""))
+    runtime.write(memory, 0, memoryview(np.zeros((3, 0), np.int16)))
+    with pytest.raises(DescriptorError, match=r"contiguous, its strides are \(32, 16\)"):
+        runtime.write(memory, 0, memoryview(values[0, :, ::2]))
+
+
+def test_what_leaves_a_memory_is_refused(runtime):
+    memory = runtime.allocate(100)
+    with pytest.raises(DescriptorError, match=r"bytes \[97, 101\) leave a memory of 100 bytes"):
+        runtime.write(memory, 97, memoryview(bytes(4)))
+    with pytest.raises(DescriptorError, match=r"bytes \[-1, 3\) leave"):
+        runtime.read(memory, -1, memoryview(bytearray(4)))
+    with pytest.raises(DescriptorError, match="read-only"):
+        runtime.read(memory, 0, memoryview(bytes(4)))
+    with pytest.raises(DescriptorError, match="0 bytes or more, nbytes is -1"):
+        runtime.allocate(-1)
+    memory.free()
+    memory.free()
+    with pytest.raises(DescriptorError, match="this memory of 100 bytes was freed"):
+        runtime.read(memory, 0, memoryview(bytearray(4)))
+
+
+def test_counters_count_traffic(runtime):
+    memory = runtime.allocate(1000)
+    before = runtime.counters()
+    runtime.write(memory, 3, memoryview(bytes(500)))
+    runtime.read(memory, 7, memoryview(bytearray(11)))
+    after = runtime.counters()
+    assert (after.uploaded - before.uploaded, after.downloaded - before.downloaded) == (500, 11)
+    assert before.bytes_in_use == 1008
+    assert before.bytes_allocated >= before.bytes_in_use
+
+
+def test_constants_push_and_parameters_arrive(runtime):
+    words = 1000
+    source = np.arange(words, dtype=np.uint32)
+    a, b = upload(runtime, source), runtime.allocate(4 * words)
+    for mul, k in [(1, 0), (3, 5), (0xFFFFFFFF, 7), (3, 6)]:
+        runtime.submit([affine(words, mul, k)], [a, b])
+        assert np.array_equal(download(runtime, b, words), source * np.uint32(mul) + np.uint32(k))
+    assert runtime.counters().pipelines == 3
+    for values in ([1, 2, 3, 4], [9, 8, 7, 6], [1, 2, 3, 4]):
+        runtime.submit([table(words, values)], [b])
+        assert np.array_equal(download(runtime, b, words), np.resize(np.array(values, np.uint32), words))
+
+
+def test_windows_of_a_memory(runtime):
+    words, step = 64, max(256, runtime.limits.offset_alignment)
+    memory, target = upload(runtime, np.arange(1024, dtype=np.uint32)), runtime.allocate(4096)
+    for source_offset in (0, step, 3 * step):
+        runtime.submit([affine(words, 2, 1, source_offset, 2 * step)], [memory, target])
+        expected = (source_offset // 4 + np.arange(words, dtype=np.uint32)) * 2 + 1
+        out = np.empty(words, np.uint32)
+        runtime.read(target, 2 * step, memoryview(out))
+        assert np.array_equal(out, expected)
+
+
+def test_a_memory_beyond_the_binding_range_is_bound_by_windows(modules):
+    runtime = VulkanRuntime(0, module_source=modules, max_buffer_range=4096)
+    assert runtime.limits.max_buffer_range == runtime.info.limits.max_buffer_range == 4096
+    memory = upload(runtime, np.arange(4096, dtype=np.uint32))
+    target = runtime.allocate(16384)
+    kernels = [affine(1024, 1, 1, offset, offset) for offset in range(0, 16384, 4096)]
+    runtime.submit(kernels, [memory, target])
+    assert np.array_equal(download(runtime, target, 4096), np.arange(4096, dtype=np.uint32) + 1)
+    with pytest.raises(DescriptorError, match="at most 4096"):
+        runtime.submit([affine(1025)], [memory, target])
+    runtime.close()
+
+
+def test_a_memory_beyond_the_devices_own_range(in_place):
+    step = in_place.limits.max_buffer_range
+    if step > 1 << 30:
+        pytest.skip("maxStorageBufferRange is above 1 GiB")
+    memory = in_place.allocate(step + 4096)
+    for offset in (0, step):
+        in_place.write(memory, offset, memoryview(np.arange(1024, dtype=np.uint32)))
+    windows = [
+        replace(bump(1024), bindings=(Binding(0, step, writes=True),)),
+        replace(bump(1024, 2), bindings=(Binding(step, 4096, writes=True),)),
+    ]
+    in_place.submit(windows, [memory])
+    out = np.empty(1024, np.uint32)
+    for offset, k in ((0, 1), (step, 2)):
+        in_place.read(memory, offset, memoryview(out))
+        assert np.array_equal(out, np.arange(k, 1024 + k))
+    with pytest.raises(DescriptorError, match=f"at most {step}"):
+        in_place.submit([replace(bump(1), bindings=(Binding(0, step + 4, writes=True),))], [memory])
+
+
+def test_bad_kernels_are_refused_and_the_next_one_works(runtime):
+    words = 64
+    a, b = upload(runtime, np.arange(words, dtype=np.uint32)), upload(runtime, np.zeros(words, np.uint32))
+    before = runtime.counters()
+    good = affine(words)
+    bad = [
+        (affine(words + 4), r"covers bytes \[0, 272\) of a memory of 256 bytes"),
+        (affine(8, source=4), "multiple of"),
+        (affine(8, source=-256), r"\[-256, -224\)"),
+        (affine(0), "groups"),
+        (KernelSpec("bump", (), (1,), b"", (1, 70000, 1), (Binding(0, 16, writes=True),)), "groups"),
+        (KernelSpec("bump", (), (1,), b"", (1, 1, 1), (Binding(0, 0, writes=True),)), "size a multiple of 4"),
+        (KernelSpec("bump", (), (1,), b"", (1, 1, 1), (Binding(0, 6, writes=True),)), "size a multiple of 4"),
+        (KernelSpec("bump", (), (1,) * 33, b"", (1, 1, 1), (Binding(0, 16, writes=True),)), "pushes 132 bytes"),
+        (KernelSpec("bump", (), (1,), b"", (1, 1, 1), (Binding(0, 16),) * 3), "3 bindings for 2 memories"),
+        (KernelSpec("bump", (), (1,), b"", (1, 1, 1), ()), "0 bindings for 2 memories"),
+    ]
+    for spec, message in bad:
+        with pytest.raises(DescriptorError, match=message):
+            runtime.submit([good, spec], [a, b])
+    with pytest.raises(FileNotFoundError):
+        runtime.submit([good, KernelSpec("absent", (), (), b"", (1, 1, 1), good.bindings)], [a, b])
+    assert not download(runtime, b, words).any()
+    assert runtime.counters().submissions - before.submissions in (0, 1)  # 1: the read, when it is staged
+    runtime.submit([good], [a, b])
+    assert np.array_equal(download(runtime, b, words), np.arange(words))
+
+
+def test_memories_of_another_device_are_refused(in_place, modules):
+    other = VulkanRuntime(0, module_source=modules)
+    foreign = other.allocate(64)
+    with pytest.raises(DescriptorError, match="belongs to another device"):
+        in_place.submit([bump(16)], [foreign])
+    other.close()
+
+
+def test_submit_without_kernels_does_nothing(runtime):
+    runtime.submit([], [runtime.allocate(16)])
+    assert runtime.counters().submissions == 0

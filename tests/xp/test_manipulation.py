@@ -1,0 +1,762 @@
+"""restride.xp against numpy: every function, chains of random manipulations, what each costs, and what it refuses."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.sampled import FULL
+from support.tensors import Costs, FromDLPack, assert_equal
+
+import restride as rs
+from restride import xp
+from restride.dtypes import DTYPES
+
+A = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
+B = np.linspace(-3, 3, 12, dtype=np.float32).reshape(3, 4)[::-1]
+
+VIEWS = {
+    "reshape": (lambda t: xp.reshape(t, (4, -1)), lambda a: a.reshape(4, -1)),
+    "permute_dims": (lambda t: xp.permute_dims(t, (2, 0, 1)), lambda a: a.transpose(2, 0, 1)),
+    "matrix_transpose": (xp.matrix_transpose, lambda a: a.swapaxes(1, 2)),
+    "moveaxis": (lambda t: xp.moveaxis(t, 0, -1), lambda a: np.moveaxis(a, 0, -1)),
+    "moveaxis of two": (lambda t: xp.moveaxis(t, (0, 2), (1, 0)), lambda a: np.moveaxis(a, (0, 2), (1, 0))),
+    "flip": (xp.flip, np.flip),
+    "flip of two": (lambda t: xp.flip(t, axis=(0, -1)), lambda a: np.flip(a, (0, -1))),
+    "expand_dims": (lambda t: xp.expand_dims(t, axis=-2), lambda a: np.expand_dims(a, -2)),
+    "squeeze": (lambda t: xp.squeeze(t[:1, :, :1], (0, 2)), lambda a: a[:1, :, :1].squeeze((0, 2))),
+    "broadcast_to": (
+        lambda t: xp.broadcast_to(t[:, :1], (5, 2, 6, 4)),
+        lambda a: np.broadcast_to(a[:, :1], (5, 2, 6, 4)),
+    ),
+    "unstack": (lambda t: xp.unstack(t, axis=1)[2], lambda a: a[:, 2]),
+    "broadcast_arrays": (lambda t: xp.broadcast_arrays(t, t[:1])[1], lambda a: np.broadcast_arrays(a, a[:1])[1]),
+    "meshgrid": (lambda t: xp.meshgrid(t[0, 0], t[1, :, 0])[1], lambda a: np.meshgrid(a[0, 0], a[1, :, 0])[1]),
+}
+
+# With the dispatches that each may take.
+COPIES = {
+    "reshape": (lambda t: xp.reshape(xp.flip(t), (24,)), lambda a: np.flip(a).reshape(24), 0),
+    "reshape of permuted": (lambda t: xp.reshape(t.T, (-1,)), lambda a: a.T.reshape(-1), 1),
+    "concat": (lambda t: xp.concat([t, t[:, ::-1]], axis=1), lambda a: np.concatenate([a, a[:, ::-1]], axis=1), 2),
+    "concat flat": (lambda t: xp.concat((t, t[0]), axis=None), lambda a: np.concatenate((a, a[0]), axis=None), 2),
+    "stack": (lambda t: xp.stack([t, t, t], axis=-1), lambda a: np.stack([a, a, a], axis=-1), 3),
+    "roll": (lambda t: xp.roll(t, -5), lambda a: np.roll(a, -5), 2),
+    "roll of two": (lambda t: xp.roll(t, (1, 7), axis=(1, 2)), lambda a: np.roll(a, (1, 7), axis=(1, 2)), 4),
+    "roll of one axis twice": (
+        lambda t: xp.roll(t, (1, 1), axis=(1, -2)),
+        lambda a: np.roll(a, (1, 1), axis=(1, 1)),
+        2,
+    ),
+    "roll by a vector": (
+        lambda t: xp.roll(t, np.array([1, 2]), axis=np.array([0, 2])),
+        lambda a: np.roll(a, (1, 2), axis=(0, 2)),
+        4,
+    ),
+    "roll by numpy's number": (lambda t: xp.roll(t, np.array(3)), lambda a: np.roll(a, 3), 2),
+    "roll by all": (lambda t: xp.roll(t, 3, axis=1), lambda a: np.roll(a, 3, axis=1), 1),
+    "repeat": (lambda t: xp.repeat(t, 3, axis=1), lambda a: a.repeat(3, axis=1), 1),
+    "repeat flat": (lambda t: xp.repeat(t, 2), lambda a: a.repeat(2), 1),
+    "repeat by an array of one": (lambda t: xp.repeat(t, np.array([3]), axis=1), lambda a: a.repeat([3], axis=1), 1),
+    "repeat by a tensor": (lambda t: xp.repeat(t, t[0, 0, 2], axis=1), lambda a: a.repeat(2, axis=1), 1),
+    "repeat of eight axes": (
+        lambda t: xp.repeat(t[None, None, None, None, None], 2, axis=-1),
+        lambda a: a[None, None, None, None, None].repeat(2, axis=-1),
+        1,
+    ),
+    "repeat each": (lambda t: xp.repeat(t, [2, 0, 3], axis=-2), lambda a: a.repeat([2, 0, 3], axis=-2), 1),
+    "tile": (lambda t: xp.tile(t, (2, 1, 3)), lambda a: np.tile(a, (2, 1, 3)), 1),
+    "tile of more axes": (lambda t: xp.tile(t, (2, 1, 1, 2)), lambda a: np.tile(a, (2, 1, 1, 2)), 1),
+    "tile of fewer axes": (lambda t: xp.tile(t, (2,)), lambda a: np.tile(a, 2), 1),
+    "tile of eight": (
+        lambda t: xp.tile(t[None, None, None, None, None], (2, 1, 2, 1, 2, 2, 2, 2)),
+        lambda a: np.tile(a[None, None, None, None, None], (2, 1, 2, 1, 2, 2, 2, 2)),
+        2,
+    ),
+    "take": (lambda t: xp.take(t, [2, 0, 0, -1], axis=1), lambda a: a.take([2, 0, 0, -1], axis=1), 1),
+    "take of a view": (lambda t: xp.take(t.T[::-1], [3, 0], axis=0), lambda a: a.T[::-1].take([3, 0], axis=0), 1),
+    "take none": (lambda t: xp.take(t, [], axis=0), lambda a: a.take([], axis=0), 0),
+    "take_along_axis": (
+        lambda t: xp.take_along_axis(t.T[::-1], np.array([[[1], [0]], [[0], [-1]]]).reshape(1, 2, 2), axis=1),
+        lambda a: np.take_along_axis(a.T[::-1], np.array([[[1], [0]], [[0], [-1]]]).reshape(1, 2, 2), axis=1),
+        1,
+    ),
+    "take_along_axis of one row": (
+        lambda t: xp.take_along_axis(t[:1, 1:], np.array([[[3, 0, 3, 1, 2]]] * 5)),
+        lambda a: np.take_along_axis(a[:1, 1:], np.array([[[3, 0, 3, 1, 2]]] * 5), -1),
+        1,
+    ),
+    "take_along_axis of none": (
+        lambda t: xp.take_along_axis(t[:, :0], np.zeros((1, 0, 3), int), axis=2),
+        lambda a: np.take_along_axis(a[:, :0], np.zeros((1, 0, 3), int), axis=2),
+        0,
+    ),
+    "pad constant": (
+        lambda t: xp.pad(t[:, ::-1], ((1, 0), (0, 2), (3, 1)), constant_values=-7),
+        lambda a: np.pad(a[:, ::-1], ((1, 0), (0, 2), (3, 1)), constant_values=-7),
+        1,
+    ),
+    **{
+        f"pad {mode}": (
+            lambda t, mode=mode: xp.pad(t[:, ::-1], ((1, 0), (0, 5), (9, 1)), mode),
+            lambda a, mode=mode: np.pad(a[:, ::-1], ((1, 0), (0, 5), (9, 1)), mode),
+            1,
+        )
+        for mode in ("edge", "reflect", "wrap")
+    },
+    "pad symmetric, by a take": (
+        lambda t: xp.take(t, np.pad(np.arange(3), 2, "symmetric"), axis=1),
+        lambda a: np.pad(a, ((0, 0), (2, 2), (0, 0)), "symmetric"),
+        1,
+    ),
+    "pad nothing": (lambda t: xp.pad(t, 0, "edge"), lambda a: a, 1),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_are_views(name, device):
+    ours, theirs = VIEWS[name]
+    tensor = rs.asarray(A, device=device)
+    costs = Costs(device)
+    result = ours(tensor)
+    assert costs().dispatches == 0
+    assert result.memory is tensor.memory
+    assert_equal(result.numpy(), theirs(A))
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_cost_a_dispatch_a_piece(name, device):
+    ours, theirs, most = COPIES[name]
+    tensor = rs.asarray(A, device=device)
+    costs = Costs(device)
+    result = ours(tensor)
+    assert costs().dispatches <= most
+    assert_equal(result.numpy(), theirs(A))
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_elements_of_every_type_are_moved_bit_for_bit(name, device):
+    itemsize = DTYPES[name].itemsize
+    bits = np.random.default_rng(0).integers(0, 2 if name == "pred" else 256, (5, 7 * itemsize), np.uint8)
+    array = bits.view(DTYPES[name].dtype)
+    tensor = rs.asarray(array, device=device)
+    index = [6, 1, 1, 4, 0, 5, 6, 2, 3]
+    for ours, theirs in (
+        (xp.take(tensor, index, axis=1), array.take(index, axis=1)),
+        (xp.pad(tensor, 3, "reflect"), np.pad(array.view(f"u{itemsize}"), 3, "reflect")),
+        (xp.roll(tensor, 3, axis=1), np.roll(array, 3, axis=1)),
+        (xp.concat([tensor[::-1], tensor]), np.concatenate([array[::-1], array])),
+    ):
+        assert ours.numpy().tobytes() == theirs.tobytes()
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+@pytest.mark.parametrize("name", DTYPES)
+def test_a_pad_of_any_view_is_one_dispatch(name, mode, device):
+    element = DTYPES[name]
+    bits = np.random.default_rng(1).integers(0, 2 if name == "pred" else 256, (4, 6, 8 * element.itemsize), np.uint8)
+    array = bits.view(f"u{element.itemsize}")
+    tensor = rs.asarray(bits.view(element.dtype), device=device)
+    value = {"constant_values": 1} if mode == "constant" else {}
+    one = {"constant_values": np.ones((), element.dtype).view(array.dtype)} if mode == "constant" else {}
+    for view in (
+        lambda x: x,
+        lambda x: x[::-1, 1:5, ::-1],
+        lambda x: x[1, ::2, ::-3],
+        lambda x: x.transpose(2, 0, 1) if isinstance(x, np.ndarray) else x.permute(2, 0, 1),
+        lambda x: np.broadcast_to(x[:1], (5, 6, 8)) if isinstance(x, np.ndarray) else x[:1].broadcast_to((5, 6, 8)),
+        lambda x: x[2, 3, 4:5],
+    ):
+        source, expected = view(tensor), view(array)
+        for width in (1, (0, 3), [(4, 8)] * (expected.ndim - 1) + [(8, 16)]):
+            costs = Costs(device)
+            result = xp.pad(source, width, mode, **value)
+            assert costs().dispatches == 1
+            assert result.numpy().tobytes() == np.pad(expected, width, mode, **one).tobytes()
+
+
+def test_a_pad_of_nothing_is_all_value(device):
+    for shape in ((0,), (3, 0, 2)):
+        costs = Costs(device)
+        result = xp.pad(rs.asarray(np.zeros(shape, np.uint16), device=device), 2, constant_values=513)
+        assert costs().dispatches <= 1
+        assert_equal(result.numpy(), np.pad(np.zeros(shape, np.uint16), 2, constant_values=513))
+
+
+def test_a_pad_takes_the_values_of_numpy(device):
+    for name, value in (("u8", 300), ("s64", 2**53 + 1), ("f32", 1e-40), ("f16", np.inf), ("s16", -1.7), ("f64", -0.0)):
+        array = np.ones(3, DTYPES[name].dtype)
+        result = xp.pad(rs.asarray(array, device=device), 1, constant_values=value).numpy()
+        around = np.asarray(value).astype(array.dtype)
+        assert result.tobytes() == np.concatenate([[around], array, [around]]).astype(array.dtype).tobytes()
+
+
+def test_long_lists_of_indices(device):
+    """More than are computed at once, in no order."""
+    array = np.arange(40_000, dtype=np.uint16).reshape(20_000, 2)
+    index = np.random.default_rng(0).integers(-20_000, 20_000, 30_001)
+    costs = Costs(device)
+    result = xp.take(rs.asarray(array, device=device), index, axis=0)
+    assert costs().dispatches == 1
+    assert_equal(result.numpy(), array[index])
+
+
+CREATED = {
+    "zeros": (lambda d: xp.zeros((2, 3), device=d), np.zeros((2, 3))),
+    "zeros of a type": (lambda d: xp.zeros(4, dtype=xp.int8, device=d), np.zeros(4, np.int8)),
+    "ones": (lambda d: xp.ones((2, 0), device=d), np.ones((2, 0))),
+    "full": (lambda d: xp.full((2, 3), 2.5, dtype=xp.float32, device=d), np.full((2, 3), 2.5, np.float32)),
+    "full of integers": (lambda d: xp.full((), 2**62 + 1, device=d), np.full((), 2**62 + 1)),
+    "full of numpy's integers": (lambda d: xp.full(2, np.int64(-3), device=d), np.full(2, -3)),
+    "full of more than 64 bits": (
+        lambda d: xp.full(2, 10**30, dtype=xp.bfloat16, device=d),
+        np.full(2, 1e30, DTYPES["bf16"].dtype),
+    ),
+    "full of what is too large": (lambda d: xp.full(2, 1e300, dtype=xp.float32, device=d), np.float32([np.inf] * 2)),
+    "full of u64": (lambda d: xp.full((2,), 2**63, device=d), np.uint64([2**63, 2**63])),
+    "full of booleans": (lambda d: xp.full(3, True, device=d), np.full(3, True)),
+    "zeros_like": (lambda d: xp.zeros_like(rs.asarray(A, device=d)), np.zeros_like(A)),
+    "ones_like": (lambda d: xp.ones_like(rs.asarray(A, device=d), dtype=xp.bool), np.ones_like(A, bool)),
+    "full_like": (lambda d: xp.full_like(rs.asarray(B, device=d), -1), np.full_like(B, -1)),
+    "arange": (lambda d: xp.arange(5, device=d), np.arange(5)),
+    "arange of numpy's integers": (lambda d: xp.arange(np.int64(2), np.uint8(5), device=d), np.arange(2, 5)),
+    "arange of floats": (lambda d: xp.arange(1, 2.5, 0.25, device=d), np.arange(1, 2.5, 0.25)),
+    "arange backwards": (lambda d: xp.arange(5, -5, -3, dtype=xp.float32, device=d), np.arange(5, -5, -3, np.float32)),
+    "arange of floats as numpy rounds them": (lambda d: xp.arange(1, 3, 0.1, device=d), np.arange(1, 3, 0.1)),
+    "arange beyond 63 bits": (
+        lambda d: xp.arange(2**63 - 2, 2**63 + 1, dtype=xp.uint64, device=d),
+        np.uint64([2**63 - 2, 2**63 - 1, 2**63]),
+    ),
+    "arange of u64": (lambda d: xp.arange(2**63, 2**63 + 3, device=d), np.uint64([2**63, 2**63 + 1, 2**63 + 2])),
+    "arange by far": (lambda d: xp.arange(2**62, -(2**63), -(2**62), device=d), 2**62 * np.array([1, 0, -1])),
+    "arange of one": (lambda d: xp.arange(3, 5, 10**30, device=d), np.array([3])),
+    "arange of nothing": (lambda d: xp.arange(5, 1, device=d), np.arange(5, 1)),
+    "linspace": (lambda d: xp.linspace(0, 1, 7, endpoint=False, device=d), np.linspace(0, 1, 7, endpoint=False)),
+    "eye": (lambda d: xp.eye(3, 5, k=1, device=d), np.eye(3, 5, k=1)),
+    "eye below": (lambda d: xp.eye(5, 3, k=-3, dtype=xp.uint8, device=d), np.eye(5, 3, k=-3, dtype=np.uint8)),
+    "eye beside": (lambda d: xp.eye(3, k=5, device=d), np.eye(3, k=5)),
+    "asarray": (lambda d: xp.asarray([[1, 2], [3, 4]], dtype=xp.float32, device=d), np.float32([[1, 2], [3, 4]])),
+    "asarray of low bits": (lambda d: xp.asarray([300, -1], dtype=xp.uint8, device=d), np.uint8([44, 255])),
+    "asarray of large integers with others": (
+        lambda d: xp.asarray([[2**64 - 1, -1], [2**53 + 1, -2.5]], dtype=xp.uint64, device=d),
+        np.array([[2**64 - 1, 2**64 - 1], [2**53 + 1, 2**64 - 2]], np.uint64),
+    ),
+    "asarray of what is too large": (
+        lambda d: xp.asarray([1e300, 10**30], dtype=xp.float32, device=d),
+        np.float32([np.inf, 1e30]),
+    ),
+    "asarray of more than 64 bits": (
+        lambda d: xp.asarray([10**30, -1], dtype=xp.bfloat16, device=d),
+        np.float64([1e30, -1]).astype(DTYPES["bf16"].dtype),
+    ),
+    "asarray of a number": (lambda d: xp.asarray(3, device=d), np.asarray(3)),
+    "asarray of an array": (lambda d: xp.asarray(B, dtype=xp.int32, device=d), B.astype(np.int32)),
+    "from_dlpack": (lambda d: xp.from_dlpack(FromDLPack(A), device=d), A),
+}
+
+
+@pytest.mark.parametrize("name", CREATED)
+def test_creation(name, device):
+    create, expected = CREATED[name]
+    result = create(device)
+    assert result.device is device
+    assert_equal(result.numpy(), expected)
+
+
+@pytest.mark.parametrize(("start", "stop"), [(1.7e308, -1.7e308), (10**308, -(10**308)), (np.inf, 1), (0, np.nan)])
+def test_numbers_of_linspace_may_be_too_large(device, start, stop):
+    with np.errstate(all="ignore"):
+        assert_equal(xp.linspace(start, stop, 5, device=device).numpy(), np.linspace(float(start), float(stop), 5))
+
+
+@pytest.mark.parametrize(
+    "create",
+    [
+        lambda: xp.full(2, 2**64),
+        lambda: xp.full(2, -(2**63) - 1),
+        lambda: xp.arange(2**64 - 1, 2**64 + 1),
+        lambda: xp.arange(-1, 2**63 + 2, 2**63 + 1),
+    ],
+    ids=["full", "full below", "arange", "arange of signs"],
+)
+def test_integers_that_no_type_holds_are_refused(create):
+    with pytest.raises(rs.DescriptorError, match=r"fits neither s64 nor u64: name a dtype|int64 ends before"):
+        create()
+
+
+def test_asarray_copies_where_it_must(device):
+    tensor = rs.asarray(A, device=device)
+    assert xp.asarray(tensor) is tensor
+    assert xp.asarray(tensor, copy=True).memory is not tensor.memory
+    assert xp.asarray(tensor, dtype=xp.int16, copy=False) is tensor
+    assert xp.asarray(tensor, dtype=xp.float32).dtype == xp.float32
+    with pytest.raises(ValueError, match="copy=False: another type or device is a copy"):
+        xp.asarray(tensor, dtype=xp.int32, copy=False)
+    with pytest.raises(ValueError, match="copy=False"):
+        xp.asarray([1, 2], copy=False, device=device)
+    assert xp.empty((2, 3), dtype=xp.uint8, device=device).desc == xp.empty_like(xp.zeros((2, 3), dtype=xp.uint8)).desc
+
+
+def test_types_promote_as_numpys():
+    names = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"]
+    for one in names:
+        for other in names:
+            pair = getattr(xp, one), getattr(xp, other)
+            assert xp.result_type(*pair) == np.result_type(one, other)
+            assert xp.can_cast(*pair) == np.can_cast(one, other)
+    assert xp.result_type(xp.float32, 1) == xp.float32
+    assert xp.result_type(rs.asarray(A), 1.5) == np.result_type(A, 1.5)
+    assert xp.result_type(xp.bfloat16, 1.5, xp.int8) == xp.bfloat16
+    assert xp.result_type(xp.float8_e4m3fn, 2) == xp.float8_e4m3fn
+    assert xp.isdtype(xp.int8, "signed integer")
+    assert xp.isdtype(xp.uint8, ("real floating", "integral"))
+    assert not xp.isdtype(xp.bool, "numeric")
+    assert xp.isdtype(xp.float32, xp.float32)
+    assert not xp.isdtype(xp.float32, "complex floating")
+    info = xp.finfo(xp.bfloat16)
+    assert (info.bits, info.eps, info.dtype) == (16, 2.0**-7, xp.bfloat16)
+    assert (xp.iinfo(xp.uint64).max, xp.iinfo(A.dtype).min) == (2**64 - 1, -(2**15))
+
+
+def test_astype_and_comparison(device):
+    tensor = rs.asarray(B, device=device)
+    assert_equal(xp.astype(tensor, xp.int32).numpy(), B.astype(np.int32))
+    assert xp.astype(tensor, xp.float32, copy=False) is tensor
+    assert_equal(xp.equal(tensor, tensor[:1]).numpy(), B[:1] == B)
+    assert_equal(xp.not_equal(0, tensor).numpy(), B != 0)
+
+
+def test_the_namespace_is_known_to_tensors(device):
+    tensor = rs.asarray(A, device=device)
+    assert tensor.__array_namespace__() is tensor.__array_namespace__(api_version="2023.12") is xp
+    assert xp.__array_api_version__ == "2024.12"
+    assert tensor.to_device(device) is tensor
+    with pytest.raises(rs.DescriptorError, match="api_version must be one of 2021"):
+        tensor.__array_namespace__(api_version="2031.12")
+    with pytest.raises(rs.DescriptorError, match="stream must be None, got 3"):
+        tensor.to_device(device, stream=3)
+    info = xp.__array_namespace_info__()
+    assert info.capabilities() == {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 8}
+    assert info.default_device() is rs.default_device() is info.devices()[0]
+    assert info.default_dtypes() == {"real floating": xp.float64, "integral": xp.int64, "indexing": xp.int64}
+    assert info.dtypes(kind=("bool", "unsigned integer")) == {
+        name: getattr(xp, name) for name in ("bool", "uint8", "uint16", "uint32", "uint64")
+    }
+    assert len(info.dtypes()) == 11
+
+
+def test_signatures_and_documentation():
+    for name in xp.__all__:
+        value = getattr(xp, name)
+        if inspect.isfunction(value) and not name.startswith("__"):
+            assert value.__doc__, name
+    assert str(inspect.signature(xp.concat)).startswith("(arrays: ")
+    assert sorted(xp.__all__) == sorted({*xp.__all__})
+
+
+def test_the_page_has_every_function():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "arrays.md").read_text(encoding="utf-8")
+    functions = {name for name in xp.__all__ if inspect.isfunction(getattr(xp, name))}
+    likes = {name for name in functions if name.endswith("_like")}
+    assert [name for name in sorted(functions - likes) if f"`{name}`" not in page and f"`{name}(" not in page] == []
+    assert {name.removesuffix("_like") for name in likes} <= functions
+
+
+def test_xp_is_imported_on_use():
+    program = "import sys, restride\nraise SystemExit('restride.xp' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+# ruff: noqa: ARG005, PLW0108 - each row is a function of the tensor
+REFUSED = [
+    (lambda t: xp.sin(t), AttributeError, r"restride\.xp has no sin: .* x\.numpy\(\) is an array of numpy"),
+    (
+        lambda t: xp.reshape(t, (5, 5)),
+        rs.DescriptorError,
+        r"sizes \(5, 5\) hold 25 elements, but there are 24, for s16",
+    ),
+    (lambda t: xp.reshape(t.T, (24,), copy=False), rs.DescriptorError, r"need a copy: the layout does not allow"),
+    (lambda t: xp.reshape([1, 2], (2,)), rs.DescriptorError, "x must be a restride.Tensor, got list"),
+    (lambda t: xp.permute_dims(t, (0, 1)), rs.DescriptorError, r"axes \(0, 1\) must name each of the 3 axes once, for"),
+    (lambda t: xp.permute_dims(t, 1), rs.DescriptorError, "axes must be a sequence of integers, got 1"),
+    (lambda t: xp.matrix_transpose(t[0, 0]), rs.DescriptorError, "mT exchanges the last two axes, and there are 1"),
+    (lambda t: xp.moveaxis(t, 3, 0), rs.DescriptorError, r"source 3 is outside \[-3, 3\), for s16\[2,3,4\]"),
+    (lambda t: xp.moveaxis(t, 0, -4), rs.DescriptorError, r"destination -4 is outside \[-3, 3\), for s16"),
+    (
+        lambda t: xp.moveaxis(t, (0, 1), 0),
+        rs.DescriptorError,
+        r"source \(0, 1\) and destination \(0,\) must be as many",
+    ),
+    (lambda t: xp.moveaxis(t, (0, 0), (0, 1)), rs.DescriptorError, r"source \(0, 0\) names an axis twice, for s16"),
+    (lambda t: xp.flip(t, axis=3), rs.DescriptorError, r"axis 3 is outside \[-3, 3\), for s16"),
+    (
+        lambda t: xp.flip(t, axis=0.5),
+        rs.DescriptorError,
+        r"axis must be an integer or a sequence of integers, got 0\.5",
+    ),
+    (lambda t: xp.expand_dims(t, axis=5), rs.DescriptorError, r"axis 5 is outside \[-4, 4\), for s16"),
+    (
+        lambda t: xp.squeeze(t, 0),
+        rs.DescriptorError,
+        "axis 0 of size 2 cannot be squeezed, only one of size 1, for s16",
+    ),
+    (lambda t: xp.squeeze(t, 7), rs.DescriptorError, r"axis 7 is outside \[-3, 3\)"),
+    (lambda t: xp.broadcast_to(t, (2, 3)), rs.DescriptorError, r"sizes \(2, 3\) have fewer axes than 3, for s16"),
+    (lambda t: xp.broadcast_to(t, (2, 5, 4)), rs.DescriptorError, "size 3 of axis 1 cannot broadcast to 5, for s16"),
+    (
+        lambda t: xp.broadcast_arrays(t, t[:, :2]),
+        rs.DescriptorError,
+        r"sizes \(2, 3, 4\), \(2, 2, 4\) do not broadcast",
+    ),
+    (lambda t: xp.concat([]), rs.DescriptorError, "concat needs one tensor or more, got none"),
+    (
+        lambda t: xp.concat([t, A]),
+        rs.DescriptorError,
+        r"arrays\[1\] must be a restride\.Tensor, got ndarray; rs\.asarray",
+    ),
+    (lambda t: xp.concat(5), rs.DescriptorError, "arrays must be a sequence of tensors, got int"),
+    (lambda t: xp.stack(t[0, 0, 0]), rs.DescriptorError, "arrays must be a sequence of tensors, got Tensor"),
+    (
+        lambda t: xp.concat([t, t[0]]),
+        rs.DescriptorError,
+        r"arrays\[1\] s16\[3,4\]\S* must have as many axes as arrays\[0\] s16\[2,3,4\]",
+    ),
+    (
+        lambda t: xp.concat([t, t[0]], axis=2),
+        rs.DescriptorError,
+        r"arrays\[1\] s16\[3,4\]\S* must have as many axes as arrays\[0\] s16\[2,3,4\]",
+    ),
+    (
+        lambda t: xp.concat([t, t[..., 1:]], axis=1),
+        rs.DescriptorError,
+        r"arrays\[1\] s16\[2,3,3\]\S* must have the sizes, but for that of axis 1, of arrays\[0\] s16\[2,3,4\]",
+    ),
+    (lambda t: xp.concat([t, t], axis=3), rs.DescriptorError, r"axis 3 is outside \[-3, 3\), for s16"),
+    (lambda t: xp.stack([]), rs.DescriptorError, "stack needs one tensor or more, got none"),
+    (
+        lambda t: xp.stack([t, t[:1]]),
+        rs.DescriptorError,
+        r"arrays\[1\] s16\[1,3,4\]\S* must have the sizes of arrays\[0\] s16\[2,3,4\]",
+    ),
+    (
+        lambda t: xp.stack([t, t[0]], axis=3),
+        rs.DescriptorError,
+        r"arrays\[1\] s16\[3,4\]\S* must have as many axes as arrays\[0\] s16\[2,3,4\]",
+    ),
+    (lambda t: xp.stack([t, t], axis=-5), rs.DescriptorError, r"axis -5 is outside \[-4, 4\)"),
+    (lambda t: xp.unstack(t, axis=3), rs.DescriptorError, r"axis 3 is outside \[-3, 3\)"),
+    (lambda t: xp.roll(t, 1.5), rs.DescriptorError, r"shift must be an integer or a sequence of integers, got 1\.5"),
+    (lambda t: xp.roll(t, True), rs.DescriptorError, "shift must be an integer, got the boolean True"),
+    (lambda t: xp.roll(t, (1, 0.5), axis=(0, 1)), rs.DescriptorError, r"shift\[1\] must be an integer, got 0\.5"),
+    (
+        lambda t: xp.roll(t, (1, 2), axis=0),
+        rs.DescriptorError,
+        r"shift \(1, 2\) must be one number, or one for each axis",
+    ),
+    (
+        lambda t: xp.roll(t, (1, 2)),
+        rs.DescriptorError,
+        r"shift \(1, 2\) must be one number where no axis is named, for s16",
+    ),
+    (lambda t: xp.roll(t, 1, axis=4), rs.DescriptorError, r"axis 4 is outside \[-3, 3\)"),
+    (lambda t: xp.repeat(t, -1, axis=0), rs.DescriptorError, "repeats must be 0 or more, got -1, for s16"),
+    (lambda t: xp.repeat(t, True), rs.DescriptorError, "repeats must be integers, got bool"),
+    (lambda t: xp.repeat(t, [1 << 40] * 2, axis=0), rs.OutOfDeviceMemory, r"no room for \d+ bytes: .* asked for s16\["),
+    (
+        lambda t: xp.repeat(t[None, None, None, None, None], 1 << 40, axis=0),
+        rs.OutOfDeviceMemory,
+        r"no room for \d+ bytes: .* asked for s16\[",
+    ),
+    (lambda t: xp.pad(t, 1 << 40, "edge"), rs.OutOfDeviceMemory, r"no room for \d+ bytes: .* asked for s16\["),
+    (
+        lambda t: xp.take(t, np.uint64([2**64 - 1]), axis=0),
+        rs.DescriptorError,
+        r"indices must be below 2\^63, got 18446",
+    ),
+    (
+        lambda t: xp.repeat(t, [1, 2, 3], axis=0),
+        rs.DescriptorError,
+        r"repeats must be one number, or one for each of the 2 elements of axis 0, got sizes \(3,\)",
+    ),
+    (lambda t: xp.repeat(t, [1.5, 2.0], axis=0), rs.DescriptorError, "repeats must be integers, got float64"),
+    (lambda t: xp.tile(t, 2), rs.DescriptorError, "repetitions must be a sequence of integers, got 2"),
+    (lambda t: xp.tile(t, (-1,)), rs.DescriptorError, r"repetitions \(-1,\) must each be 0 or more"),
+    (
+        lambda t: xp.pad(t, 1, "edge", constant_values=3),
+        rs.DescriptorError,
+        "constant_values 3 goes with mode 'constant', not with 'edge', for s16",
+    ),
+    (lambda t: xp.pad(t, -1), rs.DescriptorError, "pad_width -1 must be integers of 0 or more, for s16"),
+    (lambda t: xp.pad(t, ((1, 2), (3, 4))), rs.DescriptorError, r"is not a pair for each of 3 axes, for s16"),
+    (lambda t: xp.pad(t, ((1, 2), 3, 4)), rs.DescriptorError, r"pad_width of type tuple is not .*, for s16"),
+    (
+        lambda t: xp.pad(t, 1, constant_values=(1, 2)),
+        rs.DescriptorError,
+        r"constant_values must be a number, got \(1, 2\), for s16\[2,3,4\]",
+    ),
+    *(
+        (
+            lambda t, value=value: xp.pad(t, 1, constant_values=value),
+            rs.DescriptorError,
+            rf"constant_values must be a number, got {re.escape(repr(value))}, for s16\[2,3,4\]",
+        )
+        for value in ("a", np.str_("a"), 1j, np.complex64(1), np.datetime64("2020-01-01"), None)
+    ),
+    (
+        lambda t: xp.pad(t, 1, constant_values=1 << 64),
+        rs.DescriptorError,
+        r"constant_values cannot become s16, got 1844.*, for s16",
+    ),
+    (lambda t: xp.pad(t, 1.5), rs.DescriptorError, r"pad_width 1\.5 must be integers"),
+    (lambda t: xp.pad(t, 1 << 20), rs.OutOfDeviceMemory, r"no room for \d+ bytes: .* asked for s16\[2097154,"),
+    (lambda t: xp.tile(t, (1, 1, 1 << 50)), rs.OutOfDeviceMemory, r"no room for \d+ bytes: .* asked for s16\[2,3,"),
+    (
+        lambda t: xp.pad(t, 1, "median"),
+        rs.DescriptorError,
+        "mode must be one of 'constant', 'edge', 'reflect', 'wrap', not",
+    ),
+    (
+        lambda t: xp.pad(t[:0], 1, "edge"),
+        rs.DescriptorError,
+        "mode 'edge' repeats elements, and axis 0 has none, for s16",
+    ),
+    (lambda t: xp.take(t, [0]), rs.DescriptorError, "axis must be named, for s16"),
+    (lambda t: xp.take(t, [2], axis=0), rs.DescriptorError, "index 2 is out of range for axis 0 of size 2, for s16"),
+    (lambda t: xp.take(t, [0, -3], axis=0), rs.DescriptorError, "index -3 is out of range for axis 0 of size 2"),
+    (lambda t: xp.take(t, [0.0], axis=0), rs.DescriptorError, "indices must be integers, got float64"),
+    (lambda t: xp.take(t, t == 0, axis=0), rs.DescriptorError, r"indices must be integers, got pred\[2,3,4\]"),
+    (lambda t: xp.take(t, [[0]], axis=0), rs.DescriptorError, r"indices must have one axis, got sizes \(1, 1\)"),
+    (
+        lambda t: xp.take_along_axis(t, [[[4]]]),
+        rs.DescriptorError,
+        "index 4 is out of range for axis 2 of size 4, for s16",
+    ),
+    (
+        lambda t: xp.take_along_axis(t, [0], axis=0),
+        rs.DescriptorError,
+        r"indices must have sizes that broadcast with those of x, but for axis 0, got \(1,\), for s16\[2,3,4\]",
+    ),
+    (lambda t: xp.take_along_axis(t, [[[0], [0]]]), rs.DescriptorError, r"but for axis 2, got \(1, 2, 1\), for s16"),
+    (lambda t: xp.take_along_axis(t, [[[0.5]]]), rs.DescriptorError, "indices must be integers, got float64"),
+    (lambda t: xp.take(t, [0], axis=9), rs.DescriptorError, r"axis 9 is outside \[-3, 3\)"),
+    (lambda t: xp.zeros(-1), rs.DescriptorError, r"shape \(-1,\) must each be 0 or more"),
+    (lambda t: xp.zeros((1,) * 9), rs.DescriptorError, r"rank 9 exceeds 8: sizes \(1, 1"),
+    (lambda t: xp.zeros(2.5), rs.DescriptorError, r"shape must be an integer or a sequence of integers, got 2\.5"),
+    (lambda t: xp.zeros(2, dtype="complex64"), rs.DescriptorError, "unknown element type 'complex64'"),
+    (lambda t: xp.zeros(2, device="cpu"), rs.DescriptorError, r"device must be a restride\.Device, got 'cpu'"),
+    (lambda t: xp.full(2, "a"), rs.DescriptorError, "fill_value must be a number, got 'a'"),
+    (lambda t: xp.full(2, np.str_("a")), rs.DescriptorError, r"fill_value must be a number, got np\.str_\('a'\)"),
+    (lambda t: xp.full_like(t, np.complex64(1)), rs.DescriptorError, r"fill_value must be a number, got np\.complex64"),
+    (
+        lambda t: xp.zeros_like(A),
+        rs.DescriptorError,
+        r"x must be a restride\.Tensor, got ndarray; rs\.asarray makes one",
+    ),
+    (lambda t: xp.arange(1, 2, 0), rs.DescriptorError, r"step of arange\(1, 2, 0\) must not be 0"),
+    (lambda t: xp.arange("a"), rs.DescriptorError, "stop must be a number, got 'a'"),
+    (lambda t: xp.arange(0, 1, t), rs.DescriptorError, "step must be a number, got <restride.Tensor"),
+    (lambda t: xp.arange(10**30), rs.DescriptorError, r"arange\(0, 10+, 1\) has too many or too large numbers"),
+    (lambda t: xp.arange(float("inf")), rs.DescriptorError, r"arange\(0, inf, 1\) has too many"),
+    (lambda t: xp.full(2, 10**30), rs.DescriptorError, r"fill_value 10+ fits neither s64 nor u64"),
+    (lambda t: xp.linspace("a", 1, 3), rs.DescriptorError, "start must be a number, got 'a'"),
+    (
+        lambda t: xp.linspace(0, 1, 10**30),
+        rs.DescriptorError,
+        r"linspace\(0, 1, 10+\) has too many or too large numbers",
+    ),
+    (
+        lambda t: xp.linspace(0, 1, 1 << 46),
+        rs.DescriptorError,
+        r"linspace\(0, 1, \d+\) has too many .*: Unable to alloc",
+    ),
+    (
+        lambda t: xp.linspace(0, 10**309, 3),
+        rs.DescriptorError,
+        r"linspace\(0, 1000+\.\.\., 3\) has too many or too large",
+    ),
+    (lambda t: xp.eye(2, k=0.5), rs.DescriptorError, r"k must be an integer, got 0\.5"),
+    (lambda t: xp.equal(t, "a"), rs.DescriptorError, "is compared with a tensor, an array or a number, got 'a'"),
+    (lambda t: xp.ones(2, dtype="complex64"), rs.DescriptorError, "unknown element type 'complex64'"),
+    (lambda t: xp.empty(2, device=3), rs.DescriptorError, r"device must be a restride\.Device, got 3"),
+    (lambda t: xp.can_cast("text", "f32"), rs.DescriptorError, "unknown element type 'text'"),
+    (lambda t: xp.linspace(0, 1, -1), rs.DescriptorError, "num -1 must be 0 or more"),
+    (lambda t: xp.eye(2.0), rs.DescriptorError, r"n_rows must be an integer, got 2\.0"),
+    (
+        lambda t: xp.meshgrid(t),
+        rs.DescriptorError,
+        r"arrays\[0\] must have one axis and the type s16, not be s16\[2,3,4\]",
+    ),
+    (lambda t: xp.meshgrid(t[0, 0], indexing="yx"), rs.DescriptorError, "indexing must be 'xy' or 'ij', got 'yx'"),
+    (lambda t: xp.from_dlpack([1]), rs.DescriptorError, "from_dlpack takes an object with __dlpack__, not list"),
+    (lambda t: xp.asarray("5", dtype="f32"), rs.DescriptorError, "array is the text 5, not an array"),
+    (lambda t: xp.asarray(None, dtype="f32"), rs.DescriptorError, "array is None"),
+    (
+        lambda t: xp.asarray([10**30], dtype="s64"),
+        rs.DescriptorError,
+        r"array has 10+, an integer of more than 64 bits",
+    ),
+    (
+        lambda t: xp.asarray([float("nan"), 1], dtype="s8"),
+        rs.DescriptorError,
+        r"obj cannot become s8, got \[nan, 1\]: cannot convert",
+    ),
+    (lambda t: xp.asarray({}, dtype="f32"), rs.DescriptorError, r"obj cannot become f32, got \{\}: float\(\) argument"),
+    (lambda t: xp.asarray(["5"], dtype="f32"), rs.DescriptorError, "unknown element type 'str32'"),
+    (lambda t: xp.asarray(t, device=5), rs.DescriptorError, r"device must be a restride\.Device, got 5"),
+    (lambda t: xp.astype(t, "i8"), rs.DescriptorError, "element type 'i8' counts bytes in numpy"),
+    (lambda t: xp.isdtype(xp.int8, "whole"), rs.DescriptorError, "unknown element type 'whole'"),
+    (lambda t: xp.finfo(xp.int8), rs.DescriptorError, "finfo is for floating types, not s8; iinfo is for integers"),
+    (lambda t: xp.iinfo(xp.float32), rs.DescriptorError, "iinfo is for integer types, not f32; finfo is for floats"),
+    (
+        lambda t: xp.result_type(xp.bfloat16, xp.float16),
+        rs.DescriptorError,
+        "no type holds all of bf16, f16; astype converts them$",
+    ),
+    (lambda t: xp.result_type(1, 2.0), rs.DescriptorError, "result_type needs a tensor or a type"),
+    (lambda t: xp.equal(t, t[:, :2]), rs.DescriptorError, r"sizes \(2, 3, 4\) and \(2, 2, 4\) do not broadcast"),
+    (lambda t: xp.__array_namespace_info__().dtypes(kind="whole"), rs.DescriptorError, "kind must be a type or one of"),
+]
+
+
+@pytest.mark.usefixtures("vulkan_device")
+@pytest.mark.parametrize("place", range(len(REFUSED)))
+def test_what_is_wrong_says_why(place):
+    call, kind, message = REFUSED[place]
+    with pytest.raises(kind, match=message):
+        call(rs.asarray(A))
+
+
+def test_there_are_messages():
+    assert len(REFUSED) >= 60
+
+
+# Each with what is no tensor of the device in place of one.
+FOREIGN = {
+    "astype": lambda x, _t: xp.astype(x, "f32"),
+    "broadcast_arrays": lambda x, t: xp.broadcast_arrays(t, x),
+    "broadcast_to": lambda x, _t: xp.broadcast_to(x, (2, 3, 4)),
+    "concat": lambda x, t: xp.concat([t, x]),
+    "empty_like": lambda x, _t: xp.empty_like(x, dtype="f32"),
+    "expand_dims": lambda x, _t: xp.expand_dims(x),
+    "finfo": lambda x, _t: xp.finfo(x),
+    "flip": lambda x, _t: xp.flip(x, axis=0),
+    "full_like": lambda x, _t: xp.full_like(x, 1),
+    "iinfo": lambda x, _t: xp.iinfo(x),
+    "matrix_transpose": lambda x, _t: xp.matrix_transpose(x),
+    "meshgrid": lambda x, t: xp.meshgrid(t[0, 0], x),
+    "moveaxis": lambda x, _t: xp.moveaxis(x, 0, 1),
+    "not_equal": lambda x, t: xp.not_equal(x, t),
+    "ones_like": lambda x, _t: xp.ones_like(x),
+    "pad": lambda x, _t: xp.pad(x, 1),
+    "permute_dims": lambda x, _t: xp.permute_dims(x, (2, 1, 0)),
+    "repeat": lambda x, _t: xp.repeat(x, 2),
+    "reshape": lambda x, _t: xp.reshape(x, (24,)),
+    "result_type": lambda x, t: xp.result_type(t, x),
+    "roll": lambda x, _t: xp.roll(x, 1, axis=0),
+    "squeeze": lambda x, _t: xp.squeeze(x, 0),
+    "stack": lambda x, t: xp.stack([t, x]),
+    "take": lambda x, _t: xp.take(x, [0], axis=0),
+    "take_along_axis": lambda x, _t: xp.take_along_axis(x, [[[0]]]),
+    "tile": lambda x, _t: xp.tile(x, (2,)),
+    "unstack": lambda x, _t: xp.unstack(x),
+    "zeros_like": lambda x, _t: xp.zeros_like(x),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_is_no_tensor_is_a_typed_error(name, vulkan_device):
+    tensor = rs.asarray(A, device=vulkan_device)
+    for foreign in (A, [1, 2], None, "text", Path()):
+        if name == "not_equal" and isinstance(foreign, np.ndarray | list):
+            continue  # an array is compared, as == does
+        with pytest.raises(rs.DescriptorError):
+            FOREIGN[name](foreign, tensor)
+
+
+def test_every_function_has_a_message():
+    rows = inspect.getsource(sys.modules[__name__]).partition("\nREFUSED = [")[2].partition("\n]")[0]
+    functions = {name for name in xp.__all__ if inspect.isfunction(getattr(xp, name)) and not name.startswith("__")}
+    assert sorted(name for name in functions - set(FOREIGN) if f"xp.{name}(" not in rows) == []
+
+
+def test_tensors_of_two_devices_do_not_mix(vulkan_device):
+    here = rs.asarray(A, device=vulkan_device)
+    with rs.Device(runtime="vulkan") as other:
+        there = rs.asarray(A, device=other)
+        with pytest.raises(rs.DescriptorError, match="lies on another device than"):
+            xp.concat([here, there])
+        for call in (xp.stack, xp.concat):
+            with pytest.raises(rs.DescriptorError, match=r"arrays\[1\] .* lies on another device than"):
+                call([here, there])
+        with pytest.raises(rs.DescriptorError, match="another device"):
+            xp.equal(here, there)
+        assert_equal(xp.concat([here, there.to(vulkan_device)]).numpy(), np.concatenate([A, A]))
+
+
+# Chains of random manipulations
+
+
+class Numpy:
+    """numpy with the array API's names, which numpy 1 lacks."""
+
+    concat = staticmethod(np.concatenate)
+    permute_dims = staticmethod(np.transpose)
+
+    @staticmethod
+    def unstack(x, axis):
+        return [*np.moveaxis(x, axis, 0)]
+
+    @staticmethod
+    def astype(x, dtype):
+        return x.astype(dtype)
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+
+STEPS = {
+    "flip": (lambda n, k, x: n.flip(x, axis=k % x.ndim if x.ndim else None)),
+    "move": (lambda n, k, x: n.moveaxis(x, 0, k % x.ndim) if x.ndim else x),
+    "permute": (lambda n, k, x: n.permute_dims(x, [(axis + k) % x.ndim for axis in range(x.ndim)])),
+    "squeeze": (lambda n, k, x: n.squeeze(x, x.shape.index(1)) if 1 in x.shape else x),
+    "broadcast": (lambda n, k, x: n.broadcast_to(x, (k % 3, *x.shape)) if x.ndim < 5 and x.size < 300 else x),
+    "unstack": (lambda n, k, x: n.unstack(x, axis=k % x.ndim)[-1] if x.ndim and x.shape[k % x.ndim] else x),
+    "flat": (lambda n, _k, x: n.reshape(x, (-1,))),
+    "split": (lambda n, _k, x: n.reshape(x, (2, -1)) if x.size and x.size % 2 == 0 else x),
+    "slice": (lambda _n, k, x: x[k % 2 :: 1 + k % 3] if x.ndim else x),
+    "expand": (lambda n, k, x: n.expand_dims(x, axis=k % (x.ndim + 1)) if x.ndim < 5 else x),
+    "last": (lambda _n, _k, x: x[..., -1] if x.ndim and x.shape[-1] else x),
+    "roll": (lambda n, k, x: n.roll(x, k - 3, axis=k % x.ndim) if x.ndim else x),
+    "roll all": (lambda n, k, x: n.roll(x, [k, -k, 1, 2, 3][: x.ndim], axis=[*range(x.ndim)]) if x.ndim else x),
+    "roll flat": (lambda n, k, x: n.roll(x, k)),
+    "repeat": (lambda n, k, x: n.repeat(x, 1 + k % 3, axis=k % x.ndim) if x.ndim and x.size < 300 else x),
+    "tile": (lambda n, k, x: n.tile(x, (1 + k % 3,)) if x.size < 300 else x),
+    "take": (lambda n, k, x: n.take(x, np.array([0, -1, k % x.shape[0]]), axis=0) if x.ndim and x.shape[0] else x),
+    "pad": (lambda n, k, x: n.pad(x, 1 + k % 2, ("edge", "reflect", "wrap")[k % 3]) if x.size and x.size < 300 else x),
+    "pad zeros": (lambda n, k, x: n.pad(x, k % 3) if x.size < 300 else x),
+    "join": (lambda n, k, x: n.concat([x, x[::-1]], axis=k % x.ndim) if x.ndim and x.size < 300 else x),
+    "stack": (lambda n, k, x: n.stack([x, x], axis=k % (x.ndim + 1)) if x.ndim < 5 and x.size < 300 else x),
+    "narrow": (lambda n, k, x: n.astype(x, (n.uint8, n.int16, n.float32)[k % 3])),
+}
+
+CHAINS = st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 7)), min_size=1, max_size=7)
+SIZES = st.lists(st.integers(0, 5), max_size=4)
+
+
+@settings(max_examples=2000 if FULL else 100, deadline=None)
+@given(CHAINS, SIZES)
+def test_chains_are_numpys(device, chain, sizes):
+    array = (np.arange(np.prod(sizes, dtype=int), dtype=np.int16) % 251).reshape(sizes)
+    tensor = rs.asarray(array, device=device)
+    for name, number in chain:
+        array = STEPS[name](Numpy(), number, array)
+        tensor = STEPS[name](xp, number, tensor)
+        assert tensor.sizes == array.shape, (name, number)
+    assert_equal(tensor.numpy(), array)

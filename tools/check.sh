@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# What `make check` runs: all that `make test` leaves out. CI runs both.
+#
+#   tests marked `slow` and those of lab/, beside them all cases of ci on two drivers, both runtimes and under validation,
+#   and 40 planted faults
+#   the stored audits: what compilers for GPUs make of the kernels, of the system's Mesa, of Mesa 25 and of Mesa 26
+#   two minutes of random cases, others every day
+#   the tests that need large judges (torch, jax, dask)
+#   the site, and the wheels as they would be published
+#   the runtime's tests on a driver that poses as a discrete GPU, and the core of the suite on Mesa 25
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source tools/beside.sh
+
+PYTHON=.venv/bin/python
+export RESTRIDE_REQUIRE_RUNTIMES=vulkan,kompute
+mkdir -p .cache
+step() { printf 'restride: %s\n' "$*" >&2; }
+
+$PYTHON tools/build_kp.py >&2
+
+more_cases() {
+    bash tools/conformance.sh check
+    $PYTHON tools/mutate.py --sample 40 --seed "${RESTRIDE_TEST_SEED:-1}" --jobs 1
+}
+
+RESTRIDE_JUDGE_TESTS=$PWD/.cache/judge_tests.txt # of `make test`, if it ran; tests skipped here are added
+export RESTRIDE_JUDGE_TESTS
+run_beside .cache/conformance.txt more_cases
+$PYTHON -m pytest -m "slow or lab" --numprocesses "$(nproc)" --maxprocesses 4 --dist loadfile
+wait_beside
+
+step "the audit of the system's Mesa against the stored one; \`make audit\` stores what is meant"
+if ! $PYTHON -m restride audit --no-traffic --against docs/benchmarks/audit.json >.cache/against.txt; then
+    sed -n '/^against /,$p' .cache/against.txt
+    echo "restride: a kernel got worse for GPUs than in docs/benchmarks/audit.json"
+    exit 1
+fi
+
+# The output has the seed; a wrong result prints the command that repeats it.
+step "random cases"
+$PYTHON lab/reliability/soak.py --minutes 2 --seed "$(date +%Y%m%d)"
+
+bash tools/judges.sh
+make --no-print-directory docs
+
+# What would be published: built twice, compared, and tried where nothing else is installed.
+if git rev-parse --quiet --verify HEAD >/dev/null 2>&1; then
+    $PYTHON tools/release_check.py
+else
+    echo "restride: no git here: the wheel is not checked"
+fi
+
+step "a driver that poses as a discrete GPU: copies go through staging, kernels are those of GPUs"
+RESTRIDE_TEST_AS_GPU=1 $PYTHON -m pytest tests/runtime/vulkan tests/runtime/kompute tests/runtime/test_heap.py \
+    tests/tensor/test_device*.py tests/tensor/test_tensor.py tests/plan/test_copy_runs.py tests/house/test_large.py \
+    lab/tests/reliability/test_threads.py lab/tests/reliability/test_interrupts.py
+
+# Mesa 25 beside the system's: its lavapipe runs the suite's core, its RADV compiles for a GPU that the system's does not
+# know.
+mesa25() { RESTRIDE_REQUIRE_RUNTIMES=vulkan,kompute bash tools/mesa25.sh $PYTHON -m "$@"; }
+mesa25 restride devices
+mesa25 restride test smoke
+mesa25 pytest tests/ops/test_reorder.py tests/runtime tests/house/test_fork.py tests/kernel/test_modules.py
+mesa25 restride audit --family gfx1201 --no-traffic >.cache/gfx1201.txt
+head -n 12 .cache/gfx1201.txt
+
+# Every kernel of the contract as Mesa 26 compiles it for GPUs of four makers: no error, no spills or scratch memory but
+# for the listed exceptions, and no count worse than in the stored table, if that is of the same version.
+bash tools/mesa26.sh
+$PYTHON -m pytest lab/tests/bench/audit/test_vendors.py -k mesa_26
+if ! bash tools/mesa26.sh $PYTHON -m restride audit --vendors navi21,ampere,adreno-660,m1 --contract \
+    --against docs/benchmarks/vendors.json >.cache/vendors.txt; then
+    sed -n '/^\(errors, \|against \)/,$p' .cache/vendors.txt
+    echo "restride: a kernel is worse for GPUs than in docs/benchmarks/vendors.json, or is not compiled"
+    exit 1
+fi
