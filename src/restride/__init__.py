@@ -60,7 +60,7 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
     from restride.stream.run import stream
     from restride.tensor.arrays import asarray, from_buffer
     from restride.tensor.device import Device, default_device, devices, set_default_device
-    from restride.tensor.images import imread, imwrite
+    from restride.tensor.images import imread, imwrite, to_rgb
     from restride.tensor.tensor import METHODS as _METHODS
     from restride.tensor.tensor import Tensor, TensorHandle, empty, from_fd
 
@@ -127,9 +127,12 @@ __all__ = [
     "source_window",
     "stream",
     "strided_slice",
+    "to_rgb",
     "yuv_to_rgb",
 ]
 
+
+globals().pop("tensor", None)  # the room of that name, so that rs.tensor(...) is an error of __getattr__
 
 _LIBRARIES = {"dask": "dask", "ome": "zarr", "xarray": "xarray"}
 """The package that each of these parts of the library needs."""
@@ -144,11 +147,25 @@ def __getattr__(name: str) -> ModuleType:
     if name in ("interop", "xp"):
         return import_module(f"restride.{name}")
     if name in _LIBRARIES:
-        library = _LIBRARIES[name]
-        try:
+        from restride.errors import needed_package
+
+        with needed_package(f"rs.{name}", _LIBRARIES[name], name):
             return import_module(f"restride.interop.{name}")
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] != library:
-                raise
-            raise ImportError(f"rs.{name} needs {library}: pip install 'restride[{name}]'", name=library) from error
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_suggestion(name)}", name=name)
+
+
+def _suggestion(name: str) -> str:
+    """The end of the error about a name that is not here: our name for another library's, or the nearest."""
+    from restride.dtypes import BY_NAME
+    from restride.errors import did_you_mean
+    from restride.words import FUNCTIONS
+
+    if name.startswith("_"):
+        return ""
+    if name in FUNCTIONS:
+        return f"; it is {FUNCTIONS[name]} here"
+    if name in BY_NAME:
+        return f"; element types are texts here: {BY_NAME[name].name!r}"
+    if hasattr(import_module("restride.xp"), name):
+        return f"; rs.xp.{name} is the array API's"
+    return did_you_mean(name, __dir__())

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import wraps
 from inspect import Parameter, signature
 from itertools import islice
 from typing import Any, SupportsIndex, TypeVar
@@ -15,7 +17,8 @@ from typing import Any, SupportsIndex, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from restride.errors import DescriptorError, did_you_mean, shown
+from restride.errors import DescriptorError, did_you_mean, prefixed, shown, warn_caller
+from restride.words import argument_here
 
 LIMIT = 1 << 512
 """Sizes, strides and offsets stay below this in magnitude, as do those of 8 axes of 2^62 packed in any order."""
@@ -87,6 +90,32 @@ def counts(argument: str, values: Any, *, or_one: bool = False) -> tuple[int, ..
     return numbers
 
 
+BYTES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
+    "KIB": 1 << 10,
+    "MIB": 1 << 20,
+    "GIB": 1 << 30,
+    "TIB": 1 << 40,
+}
+"""Bytes of each unit that ``as_bytes`` reads, in upper case."""
+
+
+def as_bytes(argument: str, value: str | float) -> int:
+    """A number of bytes from a text such as ``"512MiB"`` or a number such as 16e6.
+
+    Raises:
+        DescriptorError: the text is not understood, or the number is not above 0.
+    """
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
+        if match is None or match[2].upper() not in BYTES:
+            raise DescriptorError(f"{argument} must be bytes such as 1000000, '512MiB' or '2 GB', got {value!r}")
+        value = int(float(match[1]) * BYTES[match[2].upper()])
+    number = integer(argument, int(value) if isinstance(value, float) and value.is_integer() else value)
+    if number <= 0:
+        raise DescriptorError(f"{argument} must be above 0 bytes, got {number}")
+    return number
+
+
 def one_per_axis(argument: str, values: Any, rank: int) -> tuple[int, ...]:
     """``integers``, as many as there are axes.
 
@@ -132,7 +161,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def list_arguments(kind: Any, defaults: Mapping[str, Any]) -> Callable[[_Function], _Function]:
     """Decorate a function that takes ``**arguments: Unpack[kind]``: ``help`` and ``inspect.signature`` list them too.
 
-    They are shown as keywords, before those of the def. The function calls ``require_listed``.
+    They are shown as keywords, before those of the def. The function calls ``require_listed``; but where it needs more
+    than its first argument, that is done before the call, because Python would only name those that are missing.
 
     Args:
         kind: the typed dictionary.
@@ -149,7 +179,16 @@ def list_arguments(kind: Any, defaults: Mapping[str, Any]) -> Callable[[_Functio
         named = [parameter for parameter in others if parameter.kind is Parameter.KEYWORD_ONLY]
         parameters = [*others[: len(others) - len(named)], *listed, *named]
         function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined] # inspect reads it
-        return function
+        needed = [each for each in others if each.default is each.empty and each.kind is not Parameter.VAR_POSITIONAL]
+        if len(needed) < 2:
+            return function
+
+        @wraps(function)
+        def checked(*values: Any, **arguments: Any) -> Any:
+            require_listed(function, arguments)
+            return function(*values, **arguments)
+
+        return checked  # type: ignore[return-value] # it has the same signature
 
     return decorate
 
@@ -158,16 +197,19 @@ def require_listed(function: Callable[..., Any], arguments: Mapping[str, object]
     """Refuse a name that the signature of ``function`` does not list, as Python refuses one that a def lacks.
 
     Raises:
-        TypeError: an unexpected keyword argument; the message has the nearest name, if there is one.
+        TypeError: an unexpected keyword argument; the message has our word for another library's, or the nearest.
     """
     parameters = function.__signature__.parameters  # type: ignore[attr-defined] # made by list_arguments
     listed = {name for name, each in parameters.items() if each.kind is not Parameter.VAR_POSITIONAL}
-    if arguments.keys() <= listed:
-        return
+    if not arguments.keys() <= listed:
+        raise unexpected(function, arguments, listed)
+
+
+def unexpected(function: Callable[..., Any], arguments: Mapping[str, object], listed: Collection[str]) -> TypeError:
+    """The error about the first of ``arguments`` that is not ``listed``."""
     unknown = next(name for name in arguments if name not in listed)
-    raise TypeError(
-        f"{function.__qualname__}() got an unexpected keyword argument {unknown!r}{did_you_mean(unknown, listed)}"
-    )
+    name = function.__qualname__.removesuffix(".__init__")
+    return TypeError(f"{name}() got an unexpected keyword argument {unknown!r}{argument_here(unknown, listed)}")
 
 
 # Images of Pillow.
@@ -178,6 +220,8 @@ _MODES |= {"1": "L", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
 """The mode that an image with other pixels is converted to."""
 _KEYED_MODES = ("1", "L", "RGB", "I;16", "I;16B", "I;16L")
 """Modes of images that may have a transparent colour, which their ``info`` names."""
+_ORIENTATION = 0x0112
+"""The tag of EXIF that says how the camera was held."""
 
 
 def is_pillow(image: Any) -> bool:
@@ -186,16 +230,50 @@ def is_pillow(image: Any) -> bool:
 
 
 def pixels_of(image: Any) -> Any:
-    """The pixels of a Pillow image, or of a list of them, as brightness, and alpha if there is any; else ``image``."""
+    """The pixels of a Pillow image, or of a list of them, as brightness, and alpha if there is any; else ``image``.
+
+    They are those that are stored: an image that EXIF says to turn is warned of.
+
+    Raises:
+        DescriptorError: Pillow cannot decode the image, such as one of a file that is cut.
+    """
     if isinstance(image, list | tuple) and any(map(is_pillow, set(map(type, image)))):
-        return [pixels_of(member) for member in image]
+        several = []
+        for place, member in enumerate(image):
+            with prefixed(f"image {place} of the list"):
+                several.append(pixels_of(member))
+        return several
     if not is_pillow(image):
         return image
+    try:
+        pixels = _decoded(image)
+    except MemoryError:
+        raise
+    except Exception as error:  # Pillow raises ten types for different faults: SyntaxError, OSError, struct.error, ...
+        raise DescriptorError(f"Pillow cannot decode the image: {error!s:.200}") from error
+    if _orientation(image) != 1:
+        warn_caller(
+            "an image of Pillow is used as stored, and its EXIF says to turn it: PIL.ImageOps.exif_transpose(image) "
+            "does, and rs.imread(path) reads files so"
+        )
+    return pixels
+
+
+def _decoded(image: Any) -> npt.NDArray[Any]:
     key = image.info.get("transparency")
     mode = "RGBA" if image.mode == "P" and key is not None else _MODES.get(image.mode, image.mode)
     pixels = np.array(image.convert(mode) if mode != image.mode else image)
     pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
     return pixels if key is None or image.mode not in _KEYED_MODES else with_alpha(pixels, pixels, key)
+
+
+def _orientation(image: Any) -> int:
+    """How a decoded image is to be turned, by EXIF; 1: not at all, or it does not say so in a way that can be read."""
+    try:
+        turn: int = image.getexif().get(_ORIENTATION, 1)
+    except Exception:  # noqa: BLE001 - as above; what is damaged here is not the pixels
+        return 1
+    return turn
 
 
 def with_alpha(pixels: npt.NDArray[Any], samples: npt.NDArray[Any], key: Any) -> npt.NDArray[Any]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.errors import DescriptorError, did_you_mean, shown
+from restride.words import TYPES
 
 DTypeName = Literal[
     "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "f8e4m3fn", "f8e5m2"
@@ -92,7 +93,8 @@ BY_NAME: dict[str, DType] = {element.dtype.name: element for element in DTYPES.v
 def as_dtype(value: Any) -> DType:
     """The element type that ``value`` names.
 
-    Takes a ``DType``, XLA's name (``"bf16"``), numpy's full name (``"float32"``), a numpy scalar type or ``np.dtype``.
+    Takes a ``DType``, XLA's name (``"bf16"``), numpy's full name (``"float32"``), a numpy scalar type or ``np.dtype``,
+    and a ``torch.dtype``.
 
     Raises:
         DescriptorError: the type is unknown, its bytes are not in this machine's order, or ``value`` is one of numpy's
@@ -102,6 +104,8 @@ def as_dtype(value: Any) -> DType:
         return value
     if isinstance(value, str) and value in BY_NAME:
         return BY_NAME[value]
+    if is_torch_dtype(value) and str(value).removeprefix("torch.") in BY_NAME:
+        return BY_NAME[str(value).removeprefix("torch.")]
     known = f"known element types are {', '.join(DTYPES)} and their numpy names"
     try:
         # numpy reads None as float64; here it is no type at all.
@@ -109,7 +113,7 @@ def as_dtype(value: Any) -> DType:
     except Exception:  # noqa: BLE001 - numpy raises six types of errors: TypeError, SyntaxError, ...
         numpy_type = None
     if numpy_type is None:
-        raise DescriptorError(f"unknown element type {value!r:.60}; {known}{did_you_mean(value, BY_NAME)}")
+        raise DescriptorError(f"unknown element type {value!r:.60}; {known}{_suggestion(value)}")
     if not numpy_type.isnative:
         raise DescriptorError(
             f"element type {numpy_type.str!r} is byte-swapped; elements must be in this machine's byte order: "
@@ -153,6 +157,19 @@ def cast(argument: str, numbers: npt.NDArray[Any], dtype: DType) -> npt.NDArray[
             return numbers.astype(dtype.dtype)
     except (OverflowError, TypeError, ValueError) as error:
         raise DescriptorError(f"{argument} cannot become {dtype}, got {shown(numbers.tolist())}: {error}") from None
+
+
+def is_torch_dtype(value: Any) -> bool:
+    """True for a ``torch.dtype``; torch may not be installed."""
+    return type(value).__module__ == "torch" and type(value).__name__ == "dtype"
+
+
+def _suggestion(value: Any) -> str:
+    """The end of the error about an unknown element type: our name for another library's, or the nearest."""
+    if not isinstance(value, str):
+        return ""
+    here = TYPES.get(value) or TYPES.get(value.lower()) or (value.lower() if value.lower() in BY_NAME else None)
+    return did_you_mean(value, BY_NAME) if here is None else f"; it is {here!r} here"
 
 
 def _short_name(text: str, element: DType) -> str:

@@ -3,6 +3,7 @@
 RestrideError
 ├── DescriptorError          an argument breaks a rule (also ValueError)
 ├── UnsupportedError         legal, but not available here (also NotImplementedError)
+│   └── MissingPackage       an optional package is not installed (also ImportError)
 ├── StreamError              a chunk of a stream could not be read, computed or written
 └── DeviceError              the device, its driver or its loader
     ├── DeviceNotFound       no loader, no driver, or no such device
@@ -17,11 +18,18 @@ that was called adds the descriptor, once, with ``ErrorContext`` or ``add_descri
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
+
+_MOST_SHOWN = 8
+"""Most elements of an array that a message shows."""
+
+_QUESTION = ". Did you mean "
+"""Between a message and the word that is suggested at its end."""
 
 
 class RestrideError(Exception):
@@ -40,7 +48,8 @@ class RestrideError(Exception):
         self.desc = str(desc)
         message = str(self)
         if self.desc not in message:
-            self.args = (f"{message}, for {self.desc}",)
+            rule, question, word = message.partition(_QUESTION)
+            self.args = (f"{rule}, for {self.desc}{question}{word}",)
 
 
 class DescriptorError(RestrideError, ValueError):
@@ -49,6 +58,10 @@ class DescriptorError(RestrideError, ValueError):
 
 class UnsupportedError(RestrideError, NotImplementedError):
     """The request is legal, but this version, runtime or device does not serve it."""
+
+
+class MissingPackage(UnsupportedError, ImportError):
+    """A package that an extra of restride installs is missing."""
 
 
 class StreamError(RestrideError):
@@ -111,11 +124,37 @@ class ErrorContext:
 
 @contextmanager
 def prefixed(what: str) -> Iterator[None]:
-    """A ``with`` block whose restride errors begin with what they are about: ``images[2]: ...``."""
+    """A ``with`` block whose restride errors begin with what they are about: ``images[2]: ...``.
+
+    The error stays the same one, so that a traceback shows it once. Errors of others get a note.
+    """
     try:
         yield
     except RestrideError as error:
-        raise type(error)(f"{what}: {error}") from error
+        error.args = (f"{what}: {error}", *error.args[1:])
+        raise
+    except Exception as error:
+        error.add_note(f"in {what}")
+        raise
+
+
+@contextmanager
+def needed_package(what: str, package: str, extra: str, module: str | None = None) -> Iterator[None]:
+    """A ``with`` block that imports a package, which ``what`` needs and an extra of restride installs.
+
+    module: the package's name in import statements, where that is another.
+
+    Raises:
+        MissingPackage: it is not installed. An error inside a package that is installed stays as it is.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != (module or package):
+            raise
+        missing = MissingPackage(f"{what} needs {package}: pip install 'restride[{extra}]'")
+        missing.name = module or package
+        raise missing from error
 
 
 def warn_caller(message: str) -> None:
@@ -132,12 +171,16 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     """The end of a message about an unknown word: ". Did you mean 'linear'?", or empty if no known word is like it."""
     from difflib import get_close_matches
 
-    nearest = get_close_matches(str(word)[:100], list(known), 1)
-    return f". Did you mean {nearest[0]!r}?" if nearest else ""
+    by_lower = {each.lower(): each for each in known}
+    nearest = get_close_matches(str(word)[:100].lower(), by_lower, 1)
+    return f"{_QUESTION}{by_lower[nearest[0]]!r}?" if nearest else ""
 
 
 def shown(value: object) -> str:
-    """``repr`` of a refused value on one line, cut where an array or a long text would flood the message."""
+    """``repr`` of a refused value on one line, cut where a long text would flood the message; a large array's shape."""
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and math.prod(shape) > _MOST_SHOWN:
+        return f"{type(value).__name__} of shape {tuple(shape)}"
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # Python prints no integer of more than 4300 digits

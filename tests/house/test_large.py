@@ -12,6 +12,7 @@ import restride as rs
 from restride.runtime import choose, list_devices
 from restride.runtime.kompute.runtime import KomputeRuntime
 from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride.tensor import device as devices
 from restride_conformance import fill
 
 NARROW = 4096
@@ -24,7 +25,7 @@ def narrow_device(monkeypatch):
     def open_narrow(selector, _runtime, timeout, **_others):
         return VulkanRuntime(choose(list_devices(), selector), timeout=timeout, max_buffer_range=NARROW)
 
-    monkeypatch.setattr("restride.tensor.device.open_runtime", open_narrow)
+    monkeypatch.setattr(devices, "open_runtime", open_narrow)
     with open_device("vulkan") as opened:
         assert opened.limits.max_buffer_range == NARROW
         yield opened
@@ -38,7 +39,7 @@ def narrow_kompute(monkeypatch):
         info = choose(list_devices(), selector)
         return KomputeRuntime(info, timeout, limits=replace(info.limits, max_buffer_range=NARROW))
 
-    monkeypatch.setattr("restride.tensor.device.open_runtime", open_narrow)
+    monkeypatch.setattr(devices, "open_runtime", open_narrow)
     with open_device("kompute") as opened:
         yield opened
 

@@ -48,7 +48,7 @@ def test_every_word_of_the_type_is_a_mode(word):
 def _has(like: str, word: str) -> bool:
     try:
         word_of_mode(like, word)
-    except rs.UnsupportedError:
+    except rs.DescriptorError:
         return False
     return True
 

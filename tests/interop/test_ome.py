@@ -454,7 +454,6 @@ REFUSED = {
         "chunks": (1, 1, 8, 8),
         "shards": (1, 1, 8, 12),
     },
-    r"a pyramid takes the rules mode, .* of rs.resample, got dtype": {"dtype": "f32"},
     r"mode 'box' is not one of": {"mode": "box"},
     r"antialias goes with mode 'linear' or 'cubic', not 'area_weighted'": {"antialias": True},
     r"like 'pillow' resizes two axes, not 3": {"like": "pillow", "z_factor": 0.5, "levels": 2},
@@ -472,6 +471,11 @@ REFUSED = {
     },
     r"devices must be a list of one or more": {"devices": []},
 }
+
+
+def test_a_rule_that_a_pyramid_does_not_take_is_refused(tmp_path: Path):
+    with pytest.raises(TypeError, match=r"pyramid\(\) got an unexpected keyword argument 'dtype'"):
+        rs.ome.pyramid(IMAGE, tmp_path / "x.zarr", dtype="f32")
 
 
 @pytest.mark.parametrize("message", REFUSED)

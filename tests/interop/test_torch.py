@@ -244,7 +244,7 @@ def test_what_is_used_up_is_read_once():
         (torch.ones(3, dtype=torch.complex64), {}, rs.UnsupportedError, "x must be float32, float16, bfloat16 to have"),
         (torch.ones(3, device="meta"), {}, rs.UnsupportedError, r"is torch.strided on meta: pass x.cpu\(\)"),
         (torch.eye(3).to_sparse(), {}, rs.UnsupportedError, r"is torch.sparse_coo on cpu: pass x.to_dense\(\)"),
-        (torch.ones(3), {"mode": "lanczos"}, rs.UnsupportedError, r"mode 'lanczos' is not one of.*for f32\[3\]"),
+        (torch.ones(3), {"mode": "lanczos"}, rs.DescriptorError, r"mode 'lanczos' is not one of.*for f32\[3\]"),
         (torch.ones(3), {"sizes": 4}, rs.DescriptorError, "sizes must be a sequence of integers"),
         (torch.ones(3), {"scales": 2.0}, rs.DescriptorError, "scales must be a sequence of numbers"),
         (torch.ones(3), {"axes": (1,)}, rs.DescriptorError, r"axis 1 of axes \(1,\) is outside .*, for f32\[3\]"),

@@ -414,9 +414,8 @@ def test_a_dataset_is_resampled_along_what_each_variable_has():
     assert result.gain2.variable.identical(source.gain2.variable)
     assert result.attrs == source.attrs
     assert list(result.data_vars) == ["photo", "row", "gain2"]
-    with pytest.raises(rs.UnsupportedError, match="of type f64 are not interpolated") as refused:
+    with pytest.raises(rs.UnsupportedError, match=r"^variable 'heights': elements of type f64 are not interpolated"):
         rs.xarray.resample(source.assign(heights=("x", np.zeros(9))), {"x": 3})
-    assert refused.value.__notes__ == ["in variable 'heights' of the Dataset"]
 
 
 @pytest.mark.parametrize(

@@ -532,43 +532,43 @@ def test_what_is_remembered_is_of_its_library(image: Array) -> None:
     [
         (
             {"like": "pil"},
-            UnsupportedError,
+            DescriptorError,
             "like 'pil' is not one of 'torch', 'onnx', 'onednn', 'directml', 'tensorflow'",
         ),
-        ({"like": 3}, UnsupportedError, "like 3 is not one of"),
+        ({"like": 3}, DescriptorError, "like 3 is not one of"),
         (
             {"like": "pillow", "mode": "lanczos4"},
-            UnsupportedError,
+            DescriptorError,
             "mode 'lanczos4' of like 'pillow' is not one of 'nearest', 'box'",
         ),
         (
             {"like": "opencv", "mode": 7},
-            UnsupportedError,
+            DescriptorError,
             "mode 7 of like 'opencv' is not one of 0 (nearest), 1 (linear), 2 (cubic), 3 (area), 4 (lanczos4), 5",
         ),
         (
             {"like": "opencv", "mode": True},
-            UnsupportedError,
+            DescriptorError,
             "mode True of like 'opencv' is not one of 'nearest', 'near",
         ),
         (
             {"like": "pillow", "mode": -1},
-            UnsupportedError,
+            DescriptorError,
             "mode -1 of like 'pillow' is not one of 0 (nearest), 1 (lanczos), 2 (bilinear), 3 (bicubic), 4 (box), 5",
         ),
         (
             {"like": "opencv", "mode": Resampling.BICUBIC},
-            UnsupportedError,
+            DescriptorError,
             "mode <Resampling.BICUBIC: 3> of like 'opencv' is not one of 'nearest', 'nearest_exact'",
         ),
         (
             {"like": "torch", "mode": 2},
-            UnsupportedError,
+            DescriptorError,
             "mode 2 of like 'torch' is not one of 'nearest', 'nearest-exact', 'linear'",
         ),
         (
             {"mode": Resampling.BICUBIC},
-            UnsupportedError,
+            DescriptorError,
             "; the constants of a library go with like='pillow' or like='opencv'",
         ),
         (
@@ -610,7 +610,7 @@ def test_what_is_remembered_is_of_its_library(image: Array) -> None:
             DescriptorError,
             "coordinates 'asymmetric' contradicts like 'torch', which has 'half_pixel' and 'align_corners', for u8",
         ),
-        ({"like": "Cv2"}, UnsupportedError, "it is 'opencv' here, for u8"),
+        ({"like": "Cv2"}, DescriptorError, "it is 'opencv' here, for u8"),
         (
             {"like": "pillow", "roi": np.zeros(4)},
             DescriptorError,
@@ -668,7 +668,7 @@ def test_gradients_of_what_a_library_has_not() -> None:
     grad = np.ones((4, 5), np.float32)
     with pytest.raises(DescriptorError, match=r"cubic_a -0\.75 contradicts like 'pillow', which has -0\.5"):
         rs.resample_backward(grad, (8, 9), like="pillow", cubic_a=-0.75)
-    with pytest.raises(UnsupportedError, match="like 'gimp' is not one of"):
+    with pytest.raises(DescriptorError, match="like 'gimp' is not one of"):
         rs.resample_backward(grad, (8, 9), like="gimp")
     with pytest.raises(UnsupportedError, match="grad must be f32, f16, bf16, not u8"):
         rs.resample_backward(grad.astype(np.uint8), (8, 9), like="opencv")
@@ -702,9 +702,9 @@ def test_what_says_the_same_as_a_library_is_no_contradiction(image: Array) -> No
 
 
 def test_the_reference_refuses_what_it_does_not_know(image: Array) -> None:
-    with pytest.raises(UnsupportedError, match="like 'pil' is not one of torch, onnx"):
+    with pytest.raises(DescriptorError, match="like 'pil' is not one of torch, onnx"):
         rs.reference.resample(image, (4, 5), like="pil")
-    with pytest.raises(UnsupportedError, match="mode 'cubic' of like 'pillow' is not one of bicubic, box"):
+    with pytest.raises(DescriptorError, match="mode 'cubic' of like 'pillow' is not one of bicubic, box"):
         rs.reference.resample(image, (4, 5), mode="cubic", like="pillow")
     with pytest.raises(DescriptorError, match="like 'opencv' resizes two axes, not 3"):
         rs.reference.resample(image, (4, 5, 6), like="opencv")

@@ -53,6 +53,7 @@ KINDS = (
 """Element type, channels, where these are, sampling, what follows."""
 
 
+@pytest.mark.filterwarnings("ignore:a box lies beside its image")
 @pytest.mark.parametrize("kind", range(len(KINDS)))
 def test_random_boxes_are_the_chain_of_operations(vulkan_device, kind):
     for number in sample(range(EACH), 8, kind):
@@ -104,6 +105,7 @@ FLOAT_KINDS = (
 )
 
 
+@pytest.mark.filterwarnings("ignore:a box lies beside its image")
 @pytest.mark.parametrize("kind", range(len(FLOAT_KINDS)))
 def test_boxes_of_floats_are_crops_of_the_whole_image(vulkan_device, kind):
     dtype, channels, where, sampling, after = FLOAT_KINDS[kind]
@@ -498,7 +500,7 @@ def test_rows_made_at_once_are_those_of_each_box(mode, coordinates):
 @pytest.mark.parametrize("boxes", [[], [(0, 0, 2, 2)]])
 def test_modes_are_checked_with_and_without_boxes(vulkan_device, mode, boxes):
     x = rs.asarray(np.ones((8, 9), np.float32), device=vulkan_device)
-    with pytest.raises(rs.UnsupportedError, match=r"is not one of 'nearest', .* for f32\[8,9\]"):
+    with pytest.raises(rs.DescriptorError, match=r"is not one of 'nearest', .* for f32\[8,9\]"):
         rs.crop_resize(x, boxes, (4, 4), mode=mode)
 
 
@@ -531,3 +533,22 @@ def test_post_ops_come_before_the_division_by_std(dtype, seen):
     added = -0.25 / 0.5 if dtype is np.uint8 else 0.0
     largest = 255 if dtype is np.uint8 else 1
     assert np.allclose(result.numpy(), (2 * seen + 1) / (largest * 0.5) + added, rtol=1e-6, atol=0)
+
+
+def test_boxes_with_x_before_y_are_warned_of(device):
+    """Where one lies beside its image, and all would be inside the other way round; never where one reaches out."""
+    image = rs.asarray(np.zeros((30, 80, 3), np.uint8), device=device)
+    swapped = [(50, 4, 70, 24), (3, 2, 13, 12)]  # x0, y0, x1, y1
+    for boxes in (swapped, np.float32(swapped)):
+        with pytest.warns(UserWarning, match=r"inside with x and y swapped: boxes are y0, x0, y1, x1"):
+            rs.crop_resize(image, boxes, (4, 4), axes=(0, 1))
+    with pytest.warns(UserWarning, match="swapped"):
+        rs.crop_resize([image, image[:, :20]], swapped, (4, 4), axes=(0, 1))
+    for boxes in (
+        [(4, 50, 24, 70), (2, 3, 12, 13)],
+        [(20, 50, 40, 70), (2, 3, 12, 13)],  # reaches out
+        [(50, 4, 70, 24), (2, 60, 12, 70)],  # one is right as it is
+        [(50, -4, 70, 24)],
+    ):
+        rs.crop_resize(image, boxes, (4, 4), axes=(0, 1))  # a warning would be an error
+    rs.crop_resize(image, np.float32([(0.5, 0.1, 0.9, 0.2)]), (4, 4), axes=(0, 1), units="normalized")

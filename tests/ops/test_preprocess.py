@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from support.judges import judge
 from support.process import captured
 
 import restride as rs
+from restride.cli import main
 from restride.cli.demo import shipped
 from restride.ops import letterbox
 from restride.ops.preprocess import DEFAULTS, PRESETS, Options
@@ -363,7 +365,7 @@ def test_recipes_that_cannot_be(given, message):
 
 @pytest.mark.parametrize("given", [{"mode": "linearly"}, {"like": "gimp"}, {"mode": "cubic", "like": "gimp"}])
 def test_modes_that_are_unknown(given):
-    with pytest.raises(rs.UnsupportedError, match="is not one of"):
+    with pytest.raises(rs.DescriptorError, match="is not one of"):
         rs.Preprocess((8, 8), **given)
 
 
@@ -523,7 +525,7 @@ PILLOW = "an image of Pillow must have mode 'RGB' and no alpha, not "
         (
             "imagenet",
             "rocket.jpg",
-            "not an array: np.asarray(PIL.Image.open(path).convert('RGB')) reads an image file as RGB, rs.imread(path)",
+            "not an array: rs.imread(path) reads an image file, upright, and rs.imread(path, mode='rgb') as RGB",
         ),
         ("imagenet", Path("rocket.jpg"), "array is the text rocket.jpg, not an array"),
         ("imagenet", f"{'folder/' * 100}rocket.jpg", "folder/rocket.jpg, not an array"),
@@ -569,9 +571,71 @@ def test_images_of_pillow_are_rgb(mode):
     photo = image.fromarray(pixels)
     assert np.array_equal(recipe(photo).numpy(), right)
     other = photo.convert(mode)
-    with pytest.raises(rs.DescriptorError, match=re.escape(f"{PILLOW}{mode!r}: np.asarray(image.convert('RGB')) has")):
+    with pytest.raises(rs.DescriptorError, match=re.escape(f"{PILLOW}{mode!r}: rs.to_rgb(image) makes it so")):
         recipe(other)
-    assert np.array_equal(recipe(other.convert("RGB")).numpy(), recipe(np.asarray(other.convert("RGB"))).numpy())
+    assert np.array_equal(recipe(rs.to_rgb(other)).numpy(), recipe(np.asarray(other.convert("RGB"))).numpy())
+
+
+def test_images_of_16_bits_keep_them():
+    """As the error about them says; Pillow's convert("RGB") makes 255 of all that is above it."""
+    image = judge("PIL.Image").fromarray(RNG.integers(0, 1 << 16, (9, 9), np.uint16))
+    with pytest.raises(rs.DescriptorError, match=re.escape(f"{PILLOW}'I;16': rs.to_rgb(image) makes it so and keeps")):
+        rs.Preprocess.preset("imagenet")(image)
+    pixels = np.asarray(image, np.float32) / 65535
+    right = rs.Preprocess((9, 9), mean=0.5, std=0.25, mode="nearest", layout="NHWC")(rs.to_rgb(image)).numpy()
+    assert np.abs(right[0] - ((pixels - 0.5) / 0.25)[..., None]).max() < 2**-20
+
+
+def test_images_of_8_and_16_bits_share_a_batch(tmp_path, vulkan_device):
+    """A folder of files of any kind, and the command's bits of it; each type in its own range."""
+    image = judge("PIL.Image")
+    (pixels,) = images((37, 52))
+    gray = RNG.integers(0, 1 << 16, (30, 41), np.uint16)
+    alpha = RNG.integers(0, 256, (30, 41, 2), np.uint8)
+    kept = {
+        "rgb": pixels,
+        "gray16": gray,
+        "gray16alpha": np.dstack([gray, gray]),
+        "alpha": alpha,
+        "gray": pixels[..., 0],
+    }
+    for name, array in kept.items():
+        rs.imwrite(tmp_path / f"{name}.png", array)
+    image.fromarray(pixels).quantize(16).save(tmp_path / "palette.png")
+    image.fromarray(pixels).convert("1").save(tmp_path / "one bit.png")
+    image.fromarray(pixels).convert("CMYK").save(tmp_path / "cmyk.jpg", exif=b"Exif\0\0" + _exif_of(image, 6))
+    paths = sorted(tmp_path.iterdir())
+    recipe = rs.Preprocess.preset("imagenet", device=vulkan_device)
+    batch = recipe([rs.imread(path, mode="rgb") for path in paths]).numpy()
+    out = tmp_path / "batch.npy"
+    assert main(["preprocess", "--preset", "imagenet", *map(str, paths), "-o", str(out), "--device", "0"]) == 0
+    assert np.array_equal(np.load(out), batch)
+    for path, planes in zip(paths, batch, strict=True):
+        assert np.array_equal(recipe(rs.imread(path, mode="rgb")).numpy()[0], planes)
+    with pytest.raises(rs.DescriptorError, match=r"images\[1\] u16.* must have the type"):
+        rs.Preprocess((8, 8))([pixels, rs.to_rgb(gray)])  # without mean and std each is in its own unit
+    with pytest.raises(rs.DescriptorError, match=r"images\[1\] u16.* must have the type"):
+        rs.Preprocess((8, 8), letterbox="center", fill=9, mean=0)([pixels, rs.to_rgb(gray)])
+
+
+def _exif_of(image, turn):
+    exif = image.Exif()
+    exif[0x0112] = turn
+    return exif.tobytes().removeprefix(b"Exif\0\0")
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_an_image_of_pillow_that_is_cut_is_named(batch):
+    image = judge("PIL.Image")
+    (pixels,) = images((64, 64))
+    file = BytesIO()
+    image.fromarray(pixels).save(file, "JPEG")
+    cut = image.open(BytesIO(file.getvalue()[:900]))
+    recipe = rs.Preprocess((8, 8))
+    with pytest.raises(rs.DescriptorError, match=r"^images\[1\]: Pillow cannot decode the image: image file is trunc"):
+        recipe([pixels, cut])
+    with pytest.raises(rs.DescriptorError, match=r"^image 1 of the stream: Pillow cannot decode the image: image file"):
+        list(recipe.stream([pixels, image.open(BytesIO(file.getvalue()[:900]))], batch=batch))
 
 
 def test_a_frame_may_come_in_parts():
@@ -592,3 +656,44 @@ def test_images_of_two_devices_are_told():
         with pytest.raises(rs.DescriptorError, match=message):
             rs.Preprocess((8, 8))([rs.asarray(image, device=other), image])
         assert rs.Preprocess((8, 8), device=other)([rs.asarray(image, device=other), image]).sizes == (2, 3, 8, 8)
+
+
+WHITE = (RNG.random((3, 30, 40, 3)) * 255).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        rs.Preprocess.preset("imagenet"),
+        lambda x: rs.Preprocess.preset("clip")([x[0], x[1]]),
+        rs.Preprocess.preset("yolo", fill=0.5),
+        lambda x: next(rs.Preprocess((8, 8), mean=0.5, std=0.25).stream([x[0]])),
+        lambda x: rs.normalize(x, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+        lambda x: rs.crop_resize([x[0], x[1]], [(0, 0, 9, 9)] * 2, (4, 4), axes=(0, 1), mean=0.5, std=0.5),
+    ],
+    ids=["imagenet", "list", "yolo", "stream", "normalize", "crop_resize"],
+)
+def test_floats_in_another_unit_than_mean_and_std_are_warned_of(call):
+    with pytest.warns(UserWarning, match="floats are far above mean and std, .* divide the elements by 255") as warned:
+        call(WHITE)
+    assert warned[0].filename == __file__
+    torch = judge("torch")
+    with pytest.warns(UserWarning, match="far above mean and std"):
+        call(torch.from_numpy(WHITE))
+    for right in (WHITE / 255, 1.1 * WHITE / 255 - 0.05, rs.asarray(WHITE), np.zeros_like(WHITE)):
+        call(right)  # a warning would be an error; a tensor is not read back
+
+
+def test_floats_in_the_unit_of_mean_and_std_are_not_warned_of():
+    rs.Preprocess.preset("imagenet", mean=(123.675, 116.28, 103.53), std=(58.395, 57.12, 57.375))(WHITE)
+    rs.normalize(WHITE, 120, 60)
+    rs.normalize(RNG.standard_normal((100, 5)).astype(np.float32) * 30 + 7, 7, 30)
+    rs.Preprocess((8, 8))(WHITE)
+
+
+def test_white_is_a_bit_above_255_in_f32():
+    """As docs/preprocess.md says: the weights of a row are f32 and sum to about 1."""
+    highest = max(
+        rs.Preprocess((side, side))(np.full((480, 640, 3), 255, np.uint8)).numpy().max() for side in (224, 99)
+    )
+    assert 255 <= highest <= 255.00004

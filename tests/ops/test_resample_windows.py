@@ -327,7 +327,7 @@ def test_bad_source_sizes(source_sizes, message, vulkan_device):
 def test_source_window_takes_what_resample_takes():
     with pytest.raises(TypeError, match="unexpected keyword argument 'layout'"):
         rs.source_window((8,), (4,), window=[None], layout="nhwc")
-    with pytest.raises(rs.UnsupportedError, match="coordinates 'pixel' is not one of 'half_pixel'"):
+    with pytest.raises(rs.DescriptorError, match="coordinates 'pixel' is not one of 'half_pixel'"):
         rs.source_window((8,), (4,), window=[None], coordinates="pixel")
     with pytest.raises(rs.DescriptorError, match="resample needs sizes or scales"):
         rs.source_window((8,), window=[None])

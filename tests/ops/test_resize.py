@@ -207,3 +207,35 @@ def test_what_is_refused(array, options, message):
 def test_light_of_other_types_is_not_guessed():
     with pytest.raises(rs.UnsupportedError, match=r"linear_light is for codes, .* u8 or u16, not f32.*f32\[37"):
         rs.resize(PHOTO.astype(np.float32), (9, 11), linear_light=True)
+
+
+ASPECT = {
+    "shorter": (24, (24, 34)),
+    "longer": (26, (19, 26)),  # 37 * 26 / 52 is 18.5: halves up
+    "fit": ((30, 30), (21, 30)),
+    "cover": ((30, 30), (30, 42)),
+}
+
+
+@pytest.mark.parametrize("name", ASPECT)
+def test_sizes_that_keep_the_aspect_are_those_of_the_policy(name, device):
+    value, sizes = ASPECT[name]
+    x = rs.asarray(PHOTO, device=device)
+    result = rs.resize(x, **{name: value})
+    assert result.sizes[:2] == sizes
+    assert np.array_equal(result.numpy(), rs.resize(x, sizes).numpy())
+    policy = {"shorter": "not_smaller", "longer": "not_larger", "fit": "not_larger", "cover": "not_smaller"}[name]
+    pair = (value, value) if isinstance(value, int) else value
+    assert rs.resample(x, pair, axes=(0, 1), keep_aspect_ratio_policy=policy).sizes[:2] == sizes
+    assert rs.resize(x.permute(2, 0, 1), like="pillow", mode="bilinear", **{name: value}).sizes[1:] == sizes
+    assert rs.resize(x, linear_light=True, **{name: value}).sizes[:2] == sizes
+
+
+def test_a_side_that_keeps_the_aspect_has_a_pixel_or_more():
+    assert rs.resize(np.zeros((1, 1000), np.uint8), longer=10).sizes == (1, 10)
+
+
+def test_sizes_of_an_image_of_pillow_keep_its_aspect():
+    image = judge("PIL.Image").fromarray(PHOTO)
+    assert rs.resize(image, shorter=24).size == (34, 24)
+    assert rs.resize(image, fit=np.array([30, 30])).size == (30, 21)

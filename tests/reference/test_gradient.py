@@ -160,7 +160,7 @@ def test_limits_have_no_tolerance_where_no_step_rounds() -> None:
         ({"input_sizes": [3], "axes": [2]}, DescriptorError, r"axis 2 of axes \[2\] is outside"),
         ({"input_sizes": [3], "scales": [2]}, DescriptorError, r"sizes \[4\] and scales \[2\] contradict each other"),
         ({"input_sizes": [0]}, DescriptorError, "size 4 of axis 1 needs at least one source element"),
-        ({"input_sizes": [3], "mode": "best"}, UnsupportedError, "mode 'best' is not one of nearest"),
+        ({"input_sizes": [3], "mode": "best"}, DescriptorError, "mode 'best' is not one of nearest"),
     ],
 )
 def test_errors(arguments: dict[str, Any], error: type[Exception], message: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError
 from restride.reference import resample, resample_bound, resample_limits
 
 
@@ -56,7 +56,7 @@ def test_errors(function: Any, arguments: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize("name", ["mode", "coordinates", "nearest", "keep_aspect_ratio_policy"])
 def test_unknown_names_list_the_known_ones(name: str) -> None:
     with pytest.raises(
-        UnsupportedError, match=rf"{name} 'best' is not one of (nearest|half_pixel|half_up|stretch), .*, for"
+        DescriptorError, match=rf"{name} 'best' is not one of (nearest|half_pixel|half_up|stretch), .*, for"
     ):
         resample(np.zeros(3, np.float32), [4], **{name: "best"})
 

@@ -1,11 +1,16 @@
 """An argument error names the descriptor it is about, once: the innermost that is known."""
 
+import inspect
 import pickle
+import re
 
+import numpy as np
 import pytest
+from judges import judge
 
 import restride as rs
-from restride.errors import DescriptorError, DeviceLost, ErrorContext, UnsupportedError
+from restride import words
+from restride.errors import DescriptorError, DeviceLost, ErrorContext, UnsupportedError, prefixed
 
 OUTER, INNER = rs.TensorDesc("f32", (2, 8)), rs.TensorDesc("u8", (3,))
 
@@ -67,3 +72,63 @@ def test_an_unknown_element_type_names_one_descriptor(call):
         call(rs.empty("u8[8,9,3]"))
     assert str(caught.value).count(", for ") == 1
     assert caught.value.desc in str(caught.value)
+
+
+def test_an_error_in_a_list_is_one_error_with_its_place():
+    with pytest.raises(DescriptorError, match=r"^x\[1\]: array is None") as caught:
+        rs.crop_resize([np.zeros((4, 4), np.uint8), None], [(0, 0, 2, 2)] * 2, (2, 2))
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_errors_of_others_get_a_note_with_the_place():
+    with pytest.raises(ZeroDivisionError) as caught, prefixed("images[2]"):
+        _ = 1 // 0
+    assert caught.value.__notes__ == ["in images[2]"]
+
+
+def test_devices_that_are_opened_on_one_gpu_are_told_apart(vulkan_device):
+    x = rs.asarray(np.zeros((2, 3), np.uint8), device=vulkan_device)
+    with rs.Device() as one, rs.Device() as other:
+        assert len({repr(vulkan_device), repr(one), repr(other)}) == 3
+        assert repr(x.to(one)) != repr(x.to(other))
+        with pytest.raises(DescriptorError, match=re.escape(repr(other))):
+            rs.reorder(x, out=rs.empty("u8[2,3]", other))
+
+
+@pytest.mark.parametrize("name", ["float32", "float16", "bfloat16", "uint8", "int64", "bool", "float8_e4m3fn"])
+def test_element_types_of_torch_are_those_of_their_name(name):
+    dtype = getattr(judge("torch"), name)
+    assert rs.empty("u8[2]").dtype == "u8" != dtype
+    assert rs.TensorDesc(dtype, (2,)).dtype == name
+    assert rs.reorder(np.zeros(3, np.uint8), dtype=dtype).dtype == dtype
+    assert rs.Chain().reorder(dtype=dtype).of((3,), "u8").dtype == name
+
+
+def test_an_element_type_of_torch_that_is_not_here_is_refused():
+    with pytest.raises(DescriptorError, match=r"unknown element type torch\.complex64; known"):
+        rs.empty(rs.TensorDesc(judge("torch").complex64, (2,)))
+
+
+def test_a_suggestion_ends_the_message_behind_its_descriptor():
+    with pytest.raises(DescriptorError) as caught:
+        rs.resample(np.zeros(3, np.float32), (2,), mode="linaer")
+    assert str(caught.value).endswith(", for f32[3]{0}. Did you mean 'linear'?")
+
+
+def test_no_word_of_another_library_is_one_of_ours():
+    """Else a function that lacks it would be said to have it."""
+    listed = {name for function in vars(rs).values() if callable(function) for name in _arguments(function)}
+    here = {ours.partition("=")[0] for each in words.ARGUMENTS.values() for ours in each}
+    assert here <= listed | {"roi"}
+    for name in words.FUNCTIONS:
+        assert not hasattr(rs, name), name
+    for name in words.METHODS:
+        assert name not in dir(rs.Tensor), name
+
+
+def _arguments(function):
+    try:
+        return inspect.signature(function).parameters
+    except ValueError:
+        return ()

@@ -86,7 +86,18 @@ def test_parameters_of_prepared_submissions_make_room_too(runtime: RuntimeName) 
 
 
 @BOTH
-@pytest.mark.parametrize("limit", [0, -1, True, 1.5, "1 GiB"])
+@pytest.mark.parametrize(("limit", "nbytes"), [("8MiB", 8 * MIB), ("9 MB", 9 * 10**6), (8e6, 8 * 10**6)])
+def test_a_limit_may_be_a_text(runtime: RuntimeName, limit: str | float, nbytes: int) -> None:
+    with rs.Device(runtime=runtime, memory_limit=limit) as device:
+        rs.empty(f"u8[{nbytes // 2}]", device)
+        with pytest.raises(
+            rs.OutOfDeviceMemory, match=f"memory_limit of {nbytes} bytes|{nbytes:,} bytes of its memory_limit"
+        ):
+            rs.empty(f"u8[{nbytes * 2}]", device)
+
+
+@BOTH
+@pytest.mark.parametrize("limit", [0, -1, True, 1.5, "1 GX", "much"])
 def test_a_limit_is_a_positive_number_of_bytes(runtime: RuntimeName, limit: object) -> None:
     with pytest.raises(rs.DescriptorError, match=rf"memory_limit.*{limit!r}"):
         rs.Device(runtime=runtime, memory_limit=limit)  # type: ignore[arg-type] - what it refuses

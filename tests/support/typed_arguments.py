@@ -5,6 +5,7 @@ A line that ends in ``# refused`` is an error, every other one is none. Nothing 
 
 import ml_dtypes
 import numpy as np
+from PIL.Image import Image
 
 import restride as rs
 
@@ -38,6 +39,24 @@ rs.reorder(x, rounding="nearest")  # refused
 rs.crop_resize(x, [(0, 0, 4, 4)], (2, 2), mode="cubic")
 rs.crop_resize(x, [(0, 0, 4, 4)], (2, 2), mode="cubical")  # refused
 rs.crop_resize(x, [(0, 0, 4, 4)], (2, 2), dtype="f23")  # refused
+
+rs.crop_resize(x, [(0, 0, 4, 4)], (2, 2), units="normal")  # refused
+rs.crop_resize(x, [(0, 0, 4, 4)], (2, 2), unit="pixels")  # refused
+rs.Preprocess((4, 4), input="bgr", layout="NHWC")
+rs.Preprocess((4, 4), input="gbr")  # refused
+rs.Preprocess((4, 4), layout="CHWN")  # refused
+rs.Preprocess.preset("imagenet", matrix="bt709")
+rs.Preprocess.preset("imagnet")  # refused
+rs.Preprocess.preset("imagenet", matrix="bt2020")  # refused
+rs.yuv_to_rgb(array, "nv21", like="opencv")
+rs.yuv_to_rgb(array, "nv16")  # refused
+rs.imread("photo.png", mode="rgb")
+rs.imread("photo.png", mode="RGB")  # refused
+resized: rs.Tensor = rs.resize(array, shorter=256)
+rs.resize(array, fit=256)  # refused
+rs.resize(array, 256)  # refused
+image: Image = rs.resize(Image(), (4, 4))
+rs.Device(memory_limit="1GB")
 
 rs.Device(runtime="kompute")
 rs.Device(runtime="cuda")  # refused

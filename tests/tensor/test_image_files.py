@@ -1,4 +1,4 @@
-"""PNG and JPEG files of every kind, read and written by the library and the command; damaged ones are refused."""
+"""Image files of every kind, read and written by the library and the command; damaged ones are refused."""
 
 from __future__ import annotations
 
@@ -374,3 +374,158 @@ def test_scans_are_limited():
     scans = b"".join(b"\xff\xda\0\x08\1\1\0" + bytes([k, k, 0]) + b"\0" for k in range(1, 64))
     with pytest.raises(rs.DescriptorError, match="more than 100 scans"):
         rs.imread(content[:start] + scans * 2 + content[start:])
+
+
+# Other formats: read by Pillow alone, as many pixels as their bytes may hold.
+
+COMPRESSIONS = ("tiff_lzw", "tiff_adobe_deflate", "packbits")
+OTHERS = {
+    "WebP": saved("RGB", "WEBP"),
+    "WebP lossless": saved("RGB", "WEBP", lossless=True),
+    "WebP with alpha": saved("RGBA", "WEBP", lossless=True),
+    "WebP turned": saved("RGB", "WEBP", exif=exif_of(6)),
+    "WebP animated": saved("RGB", "WEBP", save_all=True, append_images=[Image.new("RGB", (33, 40))]),
+    **{f"BMP {mode}": saved(mode, "BMP") for mode in ("1", "L", "P", "RGB", "RGBA")},
+    **{f"GIF {mode}": saved(mode, "GIF") for mode in ("1", "L", "P", "RGB")},
+    "GIF with a transparent colour": saved("P", "GIF", transparency=3),
+    "GIF animated": saved("P", "GIF", save_all=True, append_images=[Image.new("P", (33, 40))]),
+    **{f"TIFF {mode}": saved(mode, "TIFF") for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16")},
+    **{f"TIFF {kind}": saved("RGB", "TIFF", compression=kind) for kind in COMPRESSIONS},
+    "TIFF group4": saved("1", "TIFF", compression="group4"),
+    "TIFF turned": saved("RGB", "TIFF", exif=exif_of(8)),
+    "TIFF of two pages": saved("RGB", "TIFF", save_all=True, append_images=[Image.new("RGB", (9, 7))]),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_formats_are_read_as_pillow_reads_them(name):
+    image = judge("PIL.ImageOps").exif_transpose(Image.open(BytesIO(OTHERS[name])))
+    if image.mode in ("P", "CMYK", "1"):
+        image = image.convert({"1": "L"}.get(image.mode, "RGBA" if "transparency" in image.info else "RGB"))
+    result = rs.imread(OTHERS[name])
+    assert result.dtype == (np.uint16 if name == "TIFF I;16" else np.uint8)
+    assert np.array_equal(result, np.asarray(image))
+    assert np.array_equal(rs.imread(OTHERS[name], mode="rgb"), rs.to_rgb(image))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.filterwarnings("ignore::UserWarning:PIL.TiffImagePlugin")
+def test_other_formats_that_are_cut_are_refused_or_whole(name):
+    whole, content = rs.imread(OTHERS[name]), OTHERS[name]
+    refused = 0
+    for size in {*range(0, len(content), max(1, len(content) // 60)), *range(len(content) - 8, len(content))}:
+        try:
+            pixels = rs.imread(content[:size])
+        except rs.DescriptorError:
+            refused += 1
+        else:
+            assert np.array_equal(pixels, whole)  # what is missing is another picture, or no pixel
+    assert refused > 20
+
+
+def test_tiff_of_floats_and_of_32_bits_keeps_them(tmp_path):
+    for dtype in (np.float32, np.int32):
+        pixels = (RNG.random((5, 7)) * 1e6).astype(dtype)
+        Image.fromarray(pixels).save(tmp_path / "x.tif")
+        assert rs.imread(tmp_path / "x.tif").dtype == dtype
+        assert np.array_equal(rs.imread(tmp_path / "x.tif"), pixels)
+
+
+def tiff_of(sizes, compression, data, *more):
+    """A TIFF file of one strip or tile of bytes, whose directory comes first."""
+    tags = [(256, sizes[1]), (257, sizes[0]), (258, 8), (259, compression), (262, 1), (277, 1), *more]
+    if not more:
+        tags += [(273, 8 + 2 + 12 * 9 + 4), (278, sizes[0]), (279, len(data))]
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in sorted(tags))
+    return struct.pack("<2sHIH", b"II", 42, 8, len(tags)) + entries + bytes(4) + data
+
+
+def gif_of(width, height, data=b"\2\2\x44\1\0"):
+    header = struct.pack("<6sHH3s", b"GIF89a", width, height, b"\x80\0\0") + bytes(6)
+    return header + struct.pack("<cHHHHB", b",", 0, 0, 1, 1, 0) + data + b";"
+
+
+def bmp_of(width, height, compression, data):
+    header = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 8, compression, len(data), 0, 0, 2, 0)
+    return struct.pack("<2sIII", b"BM", 62 + len(data), 0, 62) + header + bytes(8) + data
+
+
+def flat_webp(side):
+    file = BytesIO()
+    Image.new("RGB", (side, side)).save(file, "WEBP", lossless=True)
+    return file.getvalue()
+
+
+MOST = 1 << 22
+HOSTILE = {
+    "WebP": (flat_webp(4097), r"bytes are read to at most \d+ pixels, not 4097 x 4097"),
+    "WebP that is too large": (
+        b"RIFF" + struct.pack("<I", 22) + b"WEBPVP8X" + struct.pack("<I", 10) + b"\0\0\0\0" + b"\xff\xff\xff" * 2,
+        "cannot identify|decoder|bomb",
+    ),
+    "GIF": (gif_of(9_000, 9_000), rf"{len(gif_of(1, 1))} bytes are read to at most {MOST} pixels, not 9000 x 9000"),
+    "GIF that is too large": (gif_of(65_535, 65_535), "decompression bomb"),
+    "GIF that ends early": (gif_of(1, 1, b"\2\1\x2c\0"), "truncated"),
+    "TIFF deflated": (
+        tiff_of((9_000, 9_000), 8, zlib.compress(bytes(1 << 20))),
+        r"bytes are read to at most 4194304 pixels, not 9000 x 9000",
+    ),
+    "TIFF of a large tile": (
+        tiff_of((16, 16), 8, b"", (322, 1 << 16), (323, 1 << 15), (324, 150), (325, 9)),
+        "not 65536 x 32768",
+    ),
+    "TIFF of zstd": (
+        tiff_of((4, 4), 50_000, bytes(99)),
+        "TIFF of compression 'zstd' is not read, but of 'raw', 'tiff_",
+    ),
+    "TIFF of JPEG": (tiff_of((4, 4), 7, bytes(99)), "TIFF of compression 'jpeg' is not read"),
+    "TIFF deflated, damaged": (tiff_of((4, 4), 8, bytes(99)), "decoder error"),
+    "TIFF cut": (tiff_of((40, 40), 1, bytes(1599)), "truncated"),
+    "BMP of run lengths": (bmp_of(MOST, 1, 1, b"\0\2\0\xff\0\1"), "BMP of compression 1 is not read, but of 0, 3"),
+    "BMP cut": (bmp_of(40, 40, 0, bytes(1599)), "truncated"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_of_other_formats_are_refused(name):
+    content, message = HOSTILE[name]
+    with pytest.raises(rs.DescriptorError, match=message):
+        rs.imread(content)
+
+
+# Colours.
+
+
+def other_profile():
+    """The ICC profile of sRGB with red for blue, which does not call itself sRGB."""
+    cms = judge("PIL.ImageCms")
+    profile = cms.ImageCmsProfile(cms.createProfile("sRGB")).tobytes()
+    swapped = profile.replace(b"rXYZ", b"????").replace(b"bXYZ", b"rXYZ").replace(b"????", b"bXYZ")
+    return profile, swapped.replace("sRGB".encode("utf-16-be"), "sBGR".encode("utf-16-be"))
+
+
+@pytest.mark.parametrize("kind", ["PNG", "TIFF", "WEBP"])
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "P"])
+def test_colours_of_a_profile_become_srgb_where_asked(kind, mode):
+    srgb, other = other_profile()
+    options = {"lossless": True} if kind == "WEBP" else {}
+    plain = rs.imread(saved(mode, kind, **options), mode="rgb")
+    assert np.array_equal(rs.imread(saved(mode, kind, icc_profile=srgb, **options), mode="srgb"), plain)
+    assert np.array_equal(rs.imread(saved(mode, kind, icc_profile=srgb, **options), mode="rgb"), plain)
+    content = saved(mode, kind, icc_profile=other, **options)
+    assert np.array_equal(rs.imread(content)[..., :3], plain)
+    with pytest.warns(UserWarning, match=r"other colours than sRGB.*mode='srgb'\) converts them"):
+        assert np.array_equal(rs.imread(content, mode="rgb"), plain)
+    converted = rs.imread(content, mode="srgb").astype(int)
+    assert np.abs(converted - plain[..., ::-1]).max() <= 1
+
+
+def test_colours_that_pillow_cannot_convert_are_refused():
+    _, other = other_profile()
+    with pytest.raises(rs.DescriptorError, match="colours of more than 8 bits are not converted to sRGB: mode='rgb'"):
+        rs.imread(saved("I;16", "PNG", icc_profile=other), mode="srgb")
+    with pytest.raises(rs.DescriptorError, match=r"cannot read .*profile"):
+        rs.imread(saved("RGB", "JPEG", icc_profile=bytes(300)), mode="srgb")
+    lab = judge("PIL.ImageCms").ImageCmsProfile(judge("PIL.ImageCms").createProfile("LAB")).tobytes()
+    with pytest.raises(rs.DescriptorError, match="its ICC profile is of Lab, not of RGB, GRAY, CMYK"):
+        rs.imread(saved("RGB", "JPEG", icc_profile=lab), mode="srgb")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import operator
+import re
 
 import ml_dtypes
 import numpy as np
@@ -12,6 +13,7 @@ from support.judges import judge
 from support.tensors import Costs, FromDLPack, assert_equal
 
 import restride as rs
+from restride import words
 from restride.dtypes import DTYPES
 
 X = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
@@ -126,10 +128,25 @@ def test_the_module_copy_copies(device):
 
 def test_what_a_tensor_does_not_have_is_said(vulkan_device):
     tensor = rs.asarray(X, device=vulkan_device)
-    for name in ("sum", "transpose", "cpu", "__array_interface__"):
+    for name in ("sum", "argsort", "__array_interface__"):
         assert not hasattr(tensor, name)
         with pytest.raises(AttributeError, match=rf"restride\.Tensor has no {name}: x\.numpy\(\) is .*restride\.xp"):
             getattr(tensor, name)
+    for name, here in words.METHODS.items():
+        assert not hasattr(tensor, name)
+        with pytest.raises(AttributeError, match=re.escape(f"restride.Tensor has no {name}; it is {here} here")):
+            getattr(tensor, name)
+
+
+def test_an_element_type_given_as_a_device_names_astype(vulkan_device):
+    tensor = rs.asarray(X, device=vulkan_device)
+    for dtype in ("f16", np.float16, np.dtype("int8")):
+        with pytest.raises(
+            rs.DescriptorError, match=r"device must be a restride\.Device, got .*; x\.astype\(.*\) conv"
+        ):
+            tensor.to(dtype)
+    with pytest.raises(rs.DescriptorError, match=r"got 'cuda'; restride\.Device opens one by name"):
+        tensor.to("cuda")
 
 
 def test_to_another_device(device):
@@ -242,7 +259,7 @@ def test_torchs_channels_last(device):
 def test_repr_reads_nothing(device):
     tensor = rs.asarray(X, device=device)
     costs = Costs(device)
-    assert repr(tensor[0]) == f"<restride.Tensor s32[3,4]{{1,0}} on {device.info.name}>"
+    assert repr(tensor[0]) == f"<restride.Tensor s32[3,4]{{1,0}} on {device}>"
     assert costs().downloaded == 0
 
 

@@ -122,7 +122,7 @@ def _batch(recipe: Preprocess[Any], paths: list[Path]) -> tuple[Array, list[str]
                 lines.append(f"{path}: rows {y0} to {y1}, columns {x0} to {x1}")
         return np.concatenate(results), lines
     except (DescriptorError, UnsupportedError) as error:
-        raise UsageError(f"{reading.path}: {error.__cause__ or error}") from error
+        raise UsageError(f"{reading.path}: {str(error).rpartition(' of the stream: ')[2]}") from error
 
 
 class _Reading:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from restride.drawing.explain import MEMORY, marks, memory_text, outlines
 from restride.drawing.map import Cell, Grid, Kind, LayoutMap, Level, index_text, memory_line, rgb, shown
-from restride.errors import UnsupportedError
+from restride.errors import needed_package
 
 INK, GREY, FAINT, RED, PAPER = "#1f2328", "#656d76", "#afb8c1", "#cf222e", "#ffffff"
 """Colours of text and outlines of tiles, of side notes, of cells, of outlines of sub-tiles, and of the background."""
@@ -335,12 +335,10 @@ def write_png(figure: Figure) -> bytes:
     """The PNG file.
 
     Raises:
-        UnsupportedError: Pillow is not installed.
+        MissingPackage: Pillow is not installed.
     """
-    try:
+    with needed_package("a picture as PNG (SVG needs nothing)", "Pillow", "images", "PIL"):
         from PIL import Image, ImageDraw, ImageFont
-    except ImportError as error:
-        raise UnsupportedError("PNG pictures need Pillow: pip install 'restride[images]'; SVG needs nothing") from error
     image = Image.new("RGB", (round(figure.width * _SCALE), round(figure.height * _SCALE)), PAPER)
     draw = ImageDraw.Draw(image)
     fonts: dict[float, Any] = {}

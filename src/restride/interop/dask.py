@@ -23,7 +23,7 @@ import numpy.typing as npt
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
-from restride.arguments import as_numpy, integers, list_arguments, require_listed
+from restride.arguments import as_bytes, as_numpy, integers, list_arguments, require_listed
 from restride.dtypes import DType, DTypeLike
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.layout.argument import Layout
@@ -37,7 +37,6 @@ from restride.stream.files import by_name, version
 from restride.stream.lazy import open_source, unwrapped
 from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
 from restride.stream.reads import default_chunks, require_larger_chunks
-from restride.stream.run import as_bytes
 from restride.tensor.device import Device, default_device
 from restride.weights import Request, resized_axes
 from restride.weights.like.libraries import ModeName

@@ -16,13 +16,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from einops._backends import AbstractBackend
-from einops.layers import RearrangeMixin
 
-from restride.errors import UnsupportedError
+from restride.errors import UnsupportedError, needed_package
 from restride.ops.pieces import concatenated, reshaped, tiled
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor
+
+with needed_package("restride.interop.einops", "einops", "einops"):
+    from einops._backends import AbstractBackend
+    from einops.layers import RearrangeMixin
 
 
 class RestrideBackend(AbstractBackend):  # type: ignore[misc] # einops may be missing, so mypy does not read it

@@ -10,18 +10,14 @@ from typing import Any, SupportsIndex, Unpack
 import numpy as np
 import numpy.typing as npt
 
-try:
-    import jax
-except ModuleNotFoundError as error:
-    if error.name != "jax":
-        raise
-    raise ImportError("restride.interop.jax needs jax: pip install 'restride[jax]'", name="jax") from error
-
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, needed_package
 from restride.interop.linear import LinearMap, linear_map
 from restride.tensor.device import Device
 from restride.weights.like.libraries import ModeName
 from restride.weights.request import RuleArguments
+
+with needed_package("restride.interop.jax", "jax", "jax"):
+    import jax
 
 
 def resample(

@@ -23,7 +23,7 @@ from typing import Any, Unpack
 
 import zarr
 
-from restride.arguments import counts, list_arguments
+from restride.arguments import as_bytes, counts, list_arguments
 from restride.errors import DescriptorError, ErrorContext, StreamError, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
 from restride.ops.resample import INTERPOLATED_TYPES, about_channels
@@ -34,7 +34,7 @@ from restride.stream.ends import Source
 from restride.stream.files import by_name, version
 from restride.stream.lazy import open_source, require_values, unwrapped
 from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
-from restride.stream.run import Streamed, as_bytes, open_devices, plan_stream, stream
+from restride.stream.run import Streamed, open_devices, plan_stream, stream
 from restride.tensor.device import Device
 from restride.weights import Request, resizing
 from restride.weights.centres import line_of_centres
@@ -43,9 +43,6 @@ from restride.weights.request import FilterArguments, fraction, members
 
 _AXES_OF_RANK = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
 _VERSION = "0.5"
-
-_RULES = ("mode", *FilterArguments.__annotations__)
-"""Arguments of ``rs.resample`` that determine how a level is computed."""
 
 _TYPES = ("pred", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f32", "f64")
 """Element types that Zarr supports."""
@@ -133,8 +130,6 @@ def pyramid(
         ...     {level: streamed.plan.grid.sizes for level, streamed in levels.items()}
         {'0': (8, 8), '1': (4, 4), '2': (2, 2)}
     """
-    if unknown := sorted(set(rules) - set(_RULES)):
-        raise DescriptorError(f"a pyramid takes the rules {', '.join(_RULES)} of rs.resample, got {unknown[0]}")
     chosen = level_rules({"mode": mode, **rules})
     factors = dict.fromkeys("yx", level_factor("factor", factor))
     factors["z"] = level_factor("z_factor", z_factor, may_keep=True)

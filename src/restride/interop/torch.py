@@ -6,18 +6,14 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any, SupportsIndex, Unpack
 
-try:
-    import torch
-except ModuleNotFoundError as error:
-    if error.name != "torch":
-        raise
-    raise ImportError("restride.interop.torch needs torch: pip install 'restride[torch]'", name="torch") from error
-
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError, UnsupportedError, needed_package
 from restride.interop.linear import LinearMap, linear_map
 from restride.tensor.device import Device
 from restride.weights.like.libraries import ModeName
 from restride.weights.request import RuleArguments
+
+with needed_package("restride.interop.torch", "torch", "torch"):
+    import torch
 
 
 def resample(

@@ -17,21 +17,18 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import integer
-from restride.errors import DescriptorError, StreamError, UnsupportedError
+from restride.errors import DescriptorError, StreamError, UnsupportedError, needed_package
 from restride.ops.preprocess import Options
+from restride.plan.yuv import FormatName, MatrixName
 
-try:
+with needed_package("restride.interop.video", "PyAV", "video", "av"):
     import av
-except ModuleNotFoundError as error:
-    if error.name != "av":
-        raise
-    raise ImportError("restride.interop.video needs PyAV: pip install 'restride[video]'", name="av") from error
 
-_FORMATS = {"yuv420p": "i420", "yuvj420p": "i420", "nv12": "nv12"}
+_FORMATS: dict[str, FormatName] = {"yuv420p": "i420", "yuvj420p": "i420", "nv12": "nv12"}
 """FFmpeg's formats whose frames ``to_ndarray`` packs, and their names in ``rs.yuv_to_rgb``."""
 
 _BT709, _UNSPECIFIED, _BT470BG, _BT601 = 1, 2, 5, 6
-_MATRICES = {_BT709: "bt709", _BT470BG: "bt601", _BT601: "bt601"}
+_MATRICES: dict[int, MatrixName] = {_BT709: "bt709", _BT470BG: "bt601", _BT601: "bt601"}
 _SWSCALE_MATRICES = (_BT709, 4, _BT470BG, _BT601, 7, 9)
 """Matrix coefficients of H.273, table 4, that swscale supports, including those of ``rs.yuv_to_rgb``; swscale silently
 treats all others as BT.601."""

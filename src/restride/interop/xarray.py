@@ -12,7 +12,7 @@ import xarray as xr
 
 from restride.arguments import list_arguments, require_listed
 from restride.dtypes import as_dtype
-from restride.errors import DescriptorError, UnsupportedError, warn_caller
+from restride.errors import DescriptorError, UnsupportedError, prefixed, warn_caller
 from restride.layout.argument import is_permutation
 from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments
 from restride.ops.resample import resample as resample_array
@@ -68,7 +68,7 @@ def resample(
 
     Raises:
         DescriptorError: there is no such dimension, both or neither of sizes and scales are passed, or ``rs.resample``
-            raises it; a note names the variable of a Dataset.
+            raises it; the message names the variable of a Dataset.
         UnsupportedError: data of other libraries, variables of types that ``like`` reads at different positions, or
             ``rs.resample`` raises it: elements of 64 bits are not interpolated.
 
@@ -82,6 +82,7 @@ def resample(
         raise DescriptorError(
             f"data must be a DataArray or a Dataset, got {type(data).__name__}; rs.resample takes arrays"
         )
+    require_listed(resample, {name: value for name, value in arguments.items() if name not in _REFUSED})
     if (sizes is None) == (scales is None):
         raise DescriptorError(f"resample needs sizes or scales, and not both: {sizes!r} and {scales!r}")
     argument, asked = ("sizes", sizes) if sizes is not None else ("scales", scales)
@@ -94,7 +95,6 @@ def resample(
     for refused in _REFUSED:
         if (value := named.pop(refused, None)) is not None:
             raise DescriptorError(f"{refused} is not accepted where dimensions are named, got {value!r}")
-    require_listed(resample, named)
     if named.get("layout") is not None and is_permutation(named["layout"]):
         raise DescriptorError(f"layout {named['layout']!r} permutes dimensions, which stay: transpose the result")
     if isinstance(data, xr.DataArray):
@@ -103,11 +103,8 @@ def resample(
         return xr.DataArray(elements, coords, data.dims, data.name, data.attrs)
     variables = {}
     for name, each in data.data_vars.items():
-        try:
+        with prefixed(f"variable {name!r}"):
             variables[name] = _variable(each.variable, argument, asked, named)
-        except Exception as error:
-            error.add_note(f"in variable {name!r} of the Dataset")
-            raise
     resized = [each.variable for each in data.data_vars.values() if set(asked) & set(each.dims)]
     return xr.Dataset(variables, _coords(data, _centres(data, resized, argument, asked, named)), data.attrs)
 

@@ -869,5 +869,5 @@ def as_desc(desc: TensorDesc | str) -> TensorDesc:
     if isinstance(desc, str):
         return TensorDesc.parse(desc)
     if not isinstance(desc, TensorDesc):
-        raise DescriptorError(f"desc must be a TensorDesc or its text, got {shown(desc)} ({type(desc).__name__})")
+        raise DescriptorError(f"desc must be a TensorDesc or its text, such as 'f32[2,3]', got {shown(desc)}")
     return desc

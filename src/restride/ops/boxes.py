@@ -6,7 +6,7 @@ Messages name the box.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,8 @@ from restride.errors import DescriptorError
 
 Flip: TypeAlias = str | Iterable[str] | None
 
-UNITS = ("pixels", "normalized")
+Units: TypeAlias = Literal["pixels", "normalized"]
+UNITS: tuple[Units, ...] = get_args(Units)
 
 FLIPS = {"none": (False, False), "vertical": (True, False), "horizontal": (False, True), "both": (True, True)}
 """For each flip, whether rows and columns go backwards."""
@@ -55,6 +56,21 @@ def _require(holds: Any, rule: str, boxes: npt.NDArray[Any], remedy: str = "") -
     if not holds.all():
         box = int(holds.argmin())
         raise DescriptorError(f"boxes[{box}] must be {rule}, got {tuple(boxes[box].tolist())}{remedy}")
+
+
+def about_order(edges: npt.NDArray[Any], sides: npt.NDArray[np.int64]) -> str:
+    """A warning if boxes of pixels seem to have x before y; else empty.
+
+    A box beside its image gives ``fill`` alone, which hardly anybody wants; where all boxes lie in their images with x
+    and y swapped, that is what happened. sides: rows and columns of the image of each box.
+    """
+    low, high = np.minimum(edges[:, :2], edges[:, 2:]), np.maximum(edges[:, :2], edges[:, 2:])  # floats may be inverted
+    if not (low >= sides).any() or (low < 0).any() or (high[:, ::-1] > sides).any():
+        return ""
+    return (
+        "a box lies beside its image, and all of them are inside with x and y swapped: boxes are y0, x0, y1, x1, and "
+        "boxes[:, [1, 0, 3, 2]] makes them of x0, y0, x1, y1"
+    )
 
 
 def read_sizes(sizes: Any) -> tuple[int, int]:

@@ -12,23 +12,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from enum import Enum
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from restride.arithmetic import NO_ARITHMETIC, Numbers, Rounding
+from restride.arguments import list_arguments
+from restride.arithmetic import NO_ARITHMETIC, NumberArguments, Numbers
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError, UnsupportedError, warn_caller
 from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, family
-from restride.ops.boxes import Flip, read_boxes, read_flips, read_sizes, refuse_floats
+from restride.ops.boxes import Flip, Units, about_order, read_boxes, read_flips, read_sizes, refuse_floats
 from restride.ops.images import Images, Indices, Run, image_indices, images_of, per_channel, read_fill
 from restride.ops.letterbox import Place, places_of
 from restride.ops.one_by_one import OneByOne
 from restride.ops.plan import cached
-from restride.ops.quantize import in_axes_of_result, normalizing_scales
+from restride.ops.quantize import in_axes_of_result, normalizing_scales, warn_of_unit
 from restride.ops.resample import INTERPOLATED_TYPES
 from restride.ops.target import Out, Target, element_type, element_with_room, target_of_sums
 from restride.plan.boxes import add_crops, boxes_of, table_bytes
@@ -37,44 +38,46 @@ from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
 from restride.weights import DEFAULTS, Boxes, Crops, Request, Rules
 from restride.weights.boxes import crops_of, require_few_weights, summed_by_filters, summed_by_library
-from restride.weights.coordinates import CoordinatesRule
-from restride.weights.filters import NearestRule
 from restride.weights.like.libraries import Library, ModeName
+from restride.weights.request import FilterArguments
 
 CROPPED_TYPES = tuple(name for name in INTERPOLATED_TYPES if name not in ("s32", "u32"))
 """Element types that can be interpolated: f32 has all their numbers, so a box of the result's sizes is unchanged."""
 
 
+class _BoxArguments(TypedDict, total=False):
+    letterbox: Place | None
+    images: Indices
+    units: Units
+    axes: Iterable[SupportsIndex] | None
+    mode: ModeName | int | Enum | None
+
+
+class _PixelArguments(TypedDict, total=False):
+    flip: Flip
+    fill: Any
+    mean: Any
+    std: Any
+    layout: Layout
+    dtype: DTypeLike | None
+
+
+class CropArguments(_BoxArguments, FilterArguments, _PixelArguments, NumberArguments, total=False):
+    """The keywords of ``rs.crop_resize``, but for ``out``."""
+
+
+_DEFAULTS = {"units": "pixels", "fill": 0, "rounding": Numbers().rounding, "saturate": Numbers().saturate}
+"""Defaults of these; None for all others."""
+
+
+@list_arguments(CropArguments, _DEFAULTS)
 def crop_resize(
     x: Any,
     boxes: Any,
     sizes: Iterable[SupportsIndex],
     *,
-    letterbox: Place | None = None,
-    images: Indices = None,
-    units: str = "pixels",
-    axes: Iterable[SupportsIndex] | None = None,
-    mode: ModeName | int | Enum | None = None,
-    coordinates: CoordinatesRule | None = None,
-    nearest: NearestRule | None = None,
-    cubic_a: float | None = None,
-    antialias: bool | None = None,
-    exclude_outside: bool | None = None,
-    like: Library | None = None,
-    flip: Flip = None,
-    fill: Any = 0,
-    mean: Any = None,
-    std: Any = None,
-    layout: Layout = None,
-    dtype: DTypeLike | None = None,
-    src_scale: Any = None,
-    src_zero_point: Any = None,
-    dst_scale: Any = None,
-    dst_zero_point: Any = None,
-    post_ops: Iterable[tuple[Any, ...]] | None = None,
-    rounding: Rounding = "nearest_even",
-    saturate: bool = True,
     out: Tensor | None = None,
+    **arguments: Unpack[CropArguments],
 ) -> Tensor:
     """Cut out many boxes; resize each to ``sizes``, flip, convert and lay it out. docs/crop_resize.md draws it.
 
@@ -90,7 +93,8 @@ def crop_resize(
             slice ``[y0:y1, x0:x1]``, also where it leaves the image. Floats, and normalized boxes, are read as in
             "tf_crop_and_resize": the first output reads at y0 and the last at y1, in pixels from centre to centre;
             what is beyond the first or last centre is ``fill``, and a box may be inverted. For floats x0, y0, x1, y1 of
-            a detector give ``np.rint(boxes[:, [1, 0, 3, 2]]).astype(np.int64)``.
+            a detector give ``np.rint(boxes[:, [1, 0, 3, 2]]).astype(np.int64)``. A box beside its image, where all of
+            them would be inside with x and y swapped, is warned of.
         sizes: height and width of every result.
         letterbox: for boxes of integers: keep each box's aspect and make it as large as fits, at the "center" or
             "top_left"; the rest is ``fill``. ``Letterboxed.of`` maps points of the result back to the images.
@@ -115,7 +119,8 @@ def crop_resize(
             for integers neither may be above 1. The result is f32 unless ``dtype`` says otherwise.
         std: see ``mean``.
         layout: of the result, as in ``reorder``; its axes are the boxes, then those of an image. "NHWC->NCHW" puts
-            channels before rows and columns; "NCHW" alone changes memory only, and the axes stay as they are.
+            channels before rows and columns; "NCHW" alone changes memory only, and the axes stay as they are. (The
+            same word names the axes themselves in ``Preprocess``, which has no others.)
         dtype: element type of the result; default: that of ``out``, of ``layout`` where it says one, or of ``x``.
         src_scale: this and the following as in ``resample``, broadcast against the sizes of the result.
         src_zero_point: as in ``resample``.
@@ -127,9 +132,10 @@ def crop_resize(
         out: the tensor to write to instead, which must not share a buffer with an image.
 
     Raises:
-        DescriptorError: a box is not finite, too far out or of no pixel; arguments do not fit each other or ``x``.
-        UnsupportedError: an unknown mode, ``coordinates``, ``nearest`` or library; an element type that cannot be
-            interpolated; or one box with its result is more than a dispatch can do.
+        DescriptorError: a box is not finite, too far out or of no pixel; an unknown mode, ``coordinates``, ``nearest``
+            or library; arguments do not fit each other or ``x``.
+        UnsupportedError: an element type that cannot be interpolated, or one box with its result is more than a
+            dispatch can do.
         OutOfDeviceMemory: the device has no room for the result.
 
     Examples:
@@ -143,39 +149,15 @@ def crop_resize(
 
     Source: ONNX operators, Resize, and TensorFlow, tf.image.crop_and_resize, for boxes of floats.
     """
-    return cropped(
-        x,
-        out,
-        boxes=np.asarray(boxes) if isinstance(boxes, Tensor) else boxes,
-        sizes=sizes,
-        letterbox=letterbox,
-        images=images,
-        units=units,
-        axes=axes,
-        mode=mode,
-        coordinates=coordinates,
-        nearest=nearest,
-        cubic_a=cubic_a,
-        antialias=antialias,
-        exclude_outside=exclude_outside,
-        like=like,
-        flip=flip,
-        fill=fill,
-        mean=mean,
-        std=std,
-        layout=layout,
-        dtype=dtype,
-        src_scale=src_scale,
-        src_zero_point=src_zero_point,
-        dst_scale=dst_scale,
-        dst_zero_point=dst_zero_point,
-        post_ops=post_ops,
-        rounding=rounding,
-        saturate=saturate,
-    )
+    read = np.asarray(boxes) if isinstance(boxes, Tensor) else boxes
+    mean, std = arguments.get("mean"), arguments.get("std")
+    if mean is not None or std is not None:
+        for image in x if isinstance(x, list | tuple) else [x]:
+            warn_of_unit(image, mean, std)
+    return cropped(x, out, boxes=read, sizes=sizes, **arguments)
 
 
-def cropped(x: Any, out: Tensor | None, *, axes: Indices, images: Indices, **arguments: Any) -> Tensor:
+def cropped(x: Any, out: Tensor | None, *, axes: Indices = None, images: Indices = None, **arguments: Any) -> Tensor:
     """The result of ``crop_resize``.
 
     The argument ``places`` may give y0, x0, y1, x1 of each box of integers in its output, also beyond the output.
@@ -191,6 +173,8 @@ def cropped(x: Any, out: Tensor | None, *, axes: Indices, images: Indices, **arg
     except (DescriptorError, UnsupportedError) as error:
         error.add_descriptor(source.desc)
         raise
+    if plan.warning:
+        warn_caller(plan.warning)
     return plan.run(tensors, device, out)
 
 
@@ -281,6 +265,7 @@ class _CropPlan(NamedTuple):
     last: Steps | None = None
     chain: OneByOne | None = None
     weight: int = 1
+    warning: str = ""
 
     def run(self, tensors: tuple[Tensor, ...], device: Device, out: Tensor | None) -> Tensor:
         """The result, in a new tensor or in ``out``."""
@@ -304,7 +289,7 @@ def _crop_plan(
     boxes: Any,
     sizes: Any,
     images: Indices,
-    units: str = "pixels",
+    units: Units = "pixels",
     flip: Any = None,
     fill: Any = 0,
     letterbox: Place | None = None,
@@ -322,6 +307,10 @@ def _crop_plan(
     count, size = len(edges), read_sizes(sizes)
     of_images = image_indices(images, count, source)
     of_outputs = places_of(edges, units, size, letterbox) if places is None else np.array(places, np.int64)
+    warning = ""
+    if units == "pixels" and places is None:
+        sides = np.array([source.extents(desc) for desc in source.descs])
+        warning = about_order(edges, sides[of_images if source.is_list else np.zeros(count, np.int64)])
     cut = Boxes(edges, units, of_outputs, read_flips(flip, count))
     options = {name: others.pop(name) for name in DEFAULTS if name in others}
     request, rules = _settled_request(Request(like=like, **options), cut, src)
@@ -347,16 +336,16 @@ def _crop_plan(
     }
     target = cached(_target, **of_target)
     if not target.whole.numel:
-        return _CropPlan(target.whole, last=_copy_steps(target.site, target, limits))
+        return _CropPlan(target.whole, last=_copy_steps(target.site, target, limits), warning=warning)
     if summed is not None and None in summed.sums:
         chain = OneByOne(source, cut, of_images, elements, like, options)
         last = _copy_steps(Site(SOURCE, cropped), target, limits)
-        return _CropPlan(target.whole, cropped=cropped, last=last, chain=chain)
+        return _CropPlan(target.whole, cropped=cropped, last=last, chain=chain, warning=warning)
     runs = list(source.runs(of_images))
     extents = [source.extents(run.desc) for run in runs for _ in range(run.boxes.start, run.boxes.stop)]
     fills = np.full(source.last_other, elements.ravel(), elements.dtype)
     parts = list(crops_of(cut, summed or summed_by_filters(cut, extents, request), extents, size, source.axes, fills))
-    return _by_kernels(target, runs, parts, limits)
+    return _by_kernels(target, runs, parts, limits)._replace(warning=warning)
 
 
 def _resized_dtype(src: TensorDesc, request: Request, rules: Rules | None) -> DType:

@@ -12,8 +12,8 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from restride.arithmetic import Arithmetic
-from restride.dtypes import DType
-from restride.errors import DescriptorError, prefixed, warn_caller
+from restride.dtypes import DType, is_torch_dtype
+from restride.errors import DescriptorError, prefixed, shown, warn_caller
 from restride.kernel import Limits
 from restride.layout import TensorDesc, as_desc
 from restride.layout.argument import is_permutation
@@ -159,6 +159,8 @@ def plan_for(
     """The plan of an operation on a source laid out as ``src``, with a result laid out as ``dst``, if that is given."""
     if isinstance(dst, str) and is_permutation(dst):
         raise DescriptorError(f"dst is the layout of the result, and {dst!r} is a permutation: layout={dst!r}")
+    if isinstance(dst, tuple | list):
+        raise DescriptorError(f"dst is the layout of the result, and {shown(dst)} is none: sizes={shown(dst)}")
     with prefixed("src"):
         source = as_desc(src)
     with prefixed("dst"):
@@ -266,7 +268,12 @@ def key_of(value: Any, levels: int = 6) -> Any:
     key: Any
     if kind is float:
         key = _bytes_of_float(value)
-    elif kind in _IMMUTABLE or isinstance(value, _IMMUTABLE_BASES) or (kind is Table and value.is_small):
+    elif (
+        kind in _IMMUTABLE
+        or isinstance(value, _IMMUTABLE_BASES)
+        or (kind is Table and value.is_small)
+        or is_torch_dtype(value)
+    ):
         key = (value, _bytes_of_float(value.fill)) if kind is Resizing else value
     elif kind is dict or kind is slice:
         key = key_of((*value, *value.values()) if kind is dict else (value.start, value.stop, value.step), levels)

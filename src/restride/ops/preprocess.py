@@ -10,11 +10,12 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from enum import Enum
+from itertools import groupby
 from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
-from restride.arguments import as_numpy, integer, is_pillow, list_arguments, require_listed, require_word
+from restride.arguments import as_numpy, integer, is_pillow, list_arguments, require_word
 from restride.dtypes import DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.layout import TensorDesc
@@ -22,9 +23,10 @@ from restride.ops.boxes import read_sizes
 from restride.ops.crop_resize import cropped
 from restride.ops.letterbox import PLACED_ROUNDINGS, PLACES, Letterboxed, PlacedRounding, placed
 from restride.ops.progress import Progress
+from restride.ops.quantize import warn_of_unit
 from restride.ops.yuv import yuv_to_rgb
 from restride.plan.problem import MOST_CHANNELS
-from restride.plan.yuv import FORMATS, checked
+from restride.plan.yuv import FORMATS, FormatName, MatrixName, checked
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, as_device, empty
@@ -61,7 +63,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 """The recipes of torchvision's ResNet, OpenAI's CLIP and Ultralytics' YOLO, for three channels each, the length of
 ``mean``. ``fill`` is an element of u8."""
 
-LAYOUTS = {"NCHW": (0, 2, 3, 1), "NHWC": (0, 1, 2, 3)}
+LAYOUTS: dict[str, tuple[int, ...]] = {"NCHW": (0, 2, 3, 1), "NHWC": (0, 1, 2, 3)}
 """Layouts of a batch, and its axes in the order images, rows, columns, channels."""
 
 PIXELS = ("rgb", "bgr")
@@ -78,6 +80,11 @@ _Read = TypeVar("_Read")
 _Result = TypeVar("_Result")
 _Pair = tuple[Tensor, Letterboxed]
 _Place = Literal["center", "top_left"]
+Input = Literal["rgb", "bgr"] | FormatName
+"""What images are."""
+
+BatchLayout = Literal["NCHW", "NHWC"]
+_Boxes = list[tuple[int, int, int, int]]
 
 
 class Options(TypedDict, total=False):
@@ -91,10 +98,10 @@ class Options(TypedDict, total=False):
     like: Library | None
     mean: Any
     std: Any
-    input: str
-    matrix: str
+    input: Input
+    matrix: MatrixName
     full_range: bool
-    layout: str
+    layout: BatchLayout
     dtype: DTypeLike
     depth: SupportsIndex
     device: Device | None
@@ -126,6 +133,9 @@ class Changes(Options, total=False):
     sizes: Iterable[SupportsIndex]
 
 
+Preset = Literal["imagenet", "clip", "yolo"]
+
+
 class _AnyChanges(Changes, total=False):
     letterbox: _Place | None
 
@@ -150,23 +160,23 @@ class Preprocess(Generic[_Result]):
         antialias: as in ``resample``.
         like: as in ``resample``.
         mean: one number, or one for each channel. Elements become ``(v - mean) / std``. Floats are taken as they are:
-            those of 0 to 255 need a mean and a std in that unit. u8 and u16 are first divided by 255 or 65535, so that
-            neither is above 1. Images of other types are refused then. None, without ``std``: elements of any type are
-            converted as they are.
+            those of 0 to 255 need a mean and a std in that unit; arrays on the host that are far above it are warned
+            of. u8 and u16 are first divided by 255 or 65535, so that neither is above 1. Images of other types are
+            refused then. None, without ``std``: elements of any type are converted as they are.
         std: see ``mean``.
         input: what images are: "rgb", pixels [rows, columns, channels] as they are; "bgr", such pixels, whose channels
             are reversed; or "nv12", "nv21", "i420" or "yv12", frames as in ``yuv_to_rgb``.
         matrix: of YUV, as in ``yuv_to_rgb``.
         full_range: of YUV, as in ``yuv_to_rgb``.
-        layout: "NCHW" or "NHWC", the axes of the batch.
+        layout: "NCHW" or "NHWC", the axes of the batch; not only its order in memory, as of the same word in
+            ``crop_resize``, where "NHWC->NCHW" moves axes.
         dtype: element type of the batch.
         depth: how many results of a stream are started before the first of them is taken.
         device: where arrays are uploaded to; default: ``rs.default_device()``.
 
     Raises:
-        DescriptorError: an unknown word, sizes or a depth below 1, arguments that contradict each other or have no
-            effect, or numbers that are not finite.
-        UnsupportedError: an unknown mode or library.
+        DescriptorError: an unknown word, mode or library, sizes or a depth below 1, arguments that contradict each
+            other or have no effect, or numbers that are not finite.
     """
 
     @overload
@@ -183,7 +193,6 @@ class Preprocess(Generic[_Result]):
     def __init__(
         self, sizes: Iterable[SupportsIndex], *, letterbox: _Place | None = None, **named: Unpack[Options]
     ) -> None:
-        require_listed(Preprocess.__init__, named)
         options: Options = {**DEFAULTS, **named}
         self._shorter = None if options["shorter"] is None else integer("shorter", options["shorter"])
         self._depth = integer("depth", options["depth"])
@@ -210,12 +219,8 @@ class Preprocess(Generic[_Result]):
     @classmethod
     def preset(cls, name: Literal["yolo"], **changes: Unpack[Changes]) -> Preprocess[_Pair]: ...
 
-    @overload
     @classmethod
-    def preset(cls, name: str, **changes: Unpack[_AnyChanges]) -> Preprocess[Any]: ...
-
-    @classmethod
-    def preset(cls, name: str, **changes: Unpack[_AnyChanges]) -> Preprocess[Any]:
+    def preset(cls, name: Preset, **changes: Unpack[_AnyChanges]) -> Preprocess[Any]:
         """The recipe "imagenet", "clip" or "yolo", with some of its arguments changed. A preset's own fill is for u8.
 
         Raises:
@@ -232,7 +237,8 @@ class Preprocess(Generic[_Result]):
 
         Args:
             images: each [rows, columns, channels], a frame, or a tuple of a frame's parts as in ``yuv_to_rgb``; arrays
-                or Tensors of one type. For an iterator see ``stream``.
+                or Tensors of one type; with a mean or std and no fill, u8 and u16 go together. For an iterator
+                see ``stream``.
             out: where to write, packed and of the sizes, type and layout of the result.
 
         Returns:
@@ -306,6 +312,8 @@ class Preprocess(Generic[_Result]):
         else:
             tensor = parts[0]
         _require_image(tensor.desc, self._takes, most_axes)
+        if self._takes.is_normalized:
+            warn_of_unit(image, options["mean"], options["std"])
         return tensor[..., ::-1] if options["input"] == "bgr" else tensor
 
     def _is_parts(self, image: Any) -> bool:
@@ -313,18 +321,28 @@ class Preprocess(Generic[_Result]):
 
     def _result(self, pixels: list[Tensor] | Tensor, out: Tensor | None = None) -> _Result:
         """The result for a list of images, or for a batch."""
-        is_list, options = isinstance(pixels, list), self._options
-        _require_alike(pixels if isinstance(pixels, list) else [pixels])
+        _require_alike(pixels if isinstance(pixels, list) else [pixels], self._takes)
         batch = self._batch(len(pixels), pixels[0], out)
         extents = [(rows, columns) for rows, columns, _ in (pixels[at].sizes for at in range(len(pixels)))]
         boxes, places = [(0, 0, *extent) for extent in extents], self._places(extents)
+        images = batch.permute(LAYOUTS[self._options["layout"]])
+        for part in _runs_of_a_type(pixels) if isinstance(pixels, list) else [slice(None)]:
+            self._crop(pixels[part], images[part], boxes[part], None if places is None else places[part])
+        if self._letterbox is None:
+            return batch  # type: ignore[return-value] # the overloads of __init__ say which of both
+        letterboxed = Letterboxed(np.array(boxes), np.array(places), np.zeros((len(boxes), 2), np.bool_))
+        return batch, letterboxed  # type: ignore[return-value] # as above
+
+    def _crop(self, pixels: list[Tensor] | Tensor, out: Tensor, boxes: _Boxes, places: _Boxes | None) -> None:
+        """Write images of one type to ``out``, with the axes images, rows, columns and channels."""
+        is_list, options = isinstance(pixels, list), self._options
         cropped(
             pixels,
-            batch.permute(LAYOUTS[options["layout"]]),
+            out,
             boxes=boxes,
             sizes=self._sizes,
             places=places,
-            images=None if is_list else range(len(extents)),
+            images=None if is_list else range(len(boxes)),
             axes=(0, 1) if is_list else (1, 2),
             fill=options["fill"],
             mean=options["mean"],
@@ -333,10 +351,6 @@ class Preprocess(Generic[_Result]):
             antialias=options["antialias"],
             like=options["like"],
         )
-        if self._letterbox is None:
-            return batch  # type: ignore[return-value] # the overloads of __init__ say which of both
-        letterboxed = Letterboxed(np.array(boxes), np.array(places), np.zeros((len(boxes), 2), np.bool_))
-        return batch, letterboxed  # type: ignore[return-value] # as above
 
     def _batch(self, count: int, image: Tensor, out: Any) -> Tensor:
         """The tensor that takes the batch: ``out``, or a new one.
@@ -381,12 +395,14 @@ class Preprocess(Generic[_Result]):
 class _Accepted(NamedTuple):
     """Which images a recipe accepts.
 
-    counted: for each argument, how many channels it has numbers for; 1 fits any image. fill: a preset's own, for u8.
+    counted: for each argument, how many channels it has numbers for; 1 fits any image. together: the types that images
+        of one list may have, where one list has several. fill: a preset's own, for u8.
     """
 
     counted: dict[str, int]
     is_normalized: bool
     is_interpolated: bool
+    together: frozenset[str] = frozenset()
     fill: Any = None
 
 
@@ -444,7 +460,7 @@ def _accepted_images(sizes: tuple[int, int], options: Options) -> _Accepted:
     """Which images a recipe with these options accepts.
 
     Raises:
-        UnsupportedError: no library, or not the one that is named, has the mode.
+        DescriptorError: no library, or not the one that is named, has the mode.
     """
     counted = {name: np.size(options[name]) for name in ("mean", "std", "fill") if options[name] is not None}
     if options["input"] == "bgr":
@@ -452,7 +468,9 @@ def _accepted_images(sizes: tuple[int, int], options: Options) -> _Accepted:
     with ErrorContext(f"a recipe of sizes {sizes}"):
         request, _ = Request(mode=options["mode"], antialias=options["antialias"], like=options["like"]).settled("u8")
     is_normalized = options["mean"] is not None or options["std"] is not None
-    return _Accepted(counted, is_normalized, request.mode != "nearest")
+    has_one_unit = is_normalized and not np.any(options["fill"])  # a fill is an element of one type
+    together = frozenset(_NORMALIZED) if has_one_unit else frozenset[str]()
+    return _Accepted(counted, is_normalized, request.mode != "nearest", together)
 
 
 def _call_text(sizes: tuple[int, int], arguments: dict[str, Any]) -> str:
@@ -474,8 +492,8 @@ def _require_rgb(image: Any) -> None:
     alpha = " with a transparent colour" if "transparency" in image.info else ""
     if image.mode != "RGB" or alpha:
         raise DescriptorError(
-            f"an image of Pillow must have mode 'RGB' and no alpha, not {image.mode!r}{alpha}: "
-            f"np.asarray(image.convert('RGB')) has red, green and blue, and np.asarray(image) is taken as it is"
+            f"an image of Pillow must have mode 'RGB' and no alpha, not {image.mode!r}{alpha}: rs.to_rgb(image) makes "
+            f"it so and keeps 16 bits, rs.imread(path, mode='rgb') reads files so, and np.asarray(image) is taken as is"
         )
 
 
@@ -530,13 +548,14 @@ def _require_type(desc: TensorDesc, takes: _Accepted) -> None:
         )
 
 
-def _require_alike(images: Sequence[Tensor]) -> None:
+def _require_alike(images: Sequence[Tensor], takes: _Accepted) -> None:
     """Refuse images that cannot share a batch, and an empty list."""
     if not images:
         raise DescriptorError("images must have one, got none")
     first = images[0]
     for place, image in enumerate(images):
-        if (image.dtype, image.sizes[-1]) != (first.dtype, first.sizes[-1]):
+        is_of_type = image.dtype == first.dtype or {image.dtype.name, first.dtype.name} <= takes.together
+        if not is_of_type or image.sizes[-1] != first.sizes[-1]:
             raise DescriptorError(
                 f"images[{place}] {image.desc} must have the type and the channels, its last axis, of images[0] "
                 f"{first.desc}"
@@ -546,6 +565,15 @@ def _require_alike(images: Sequence[Tensor]) -> None:
                 f"images[{place}] {image.desc} lies on {image.device!r}, and images[0] {first.desc} on "
                 f"{first.device!r}: Preprocess(device=...) says where arrays go, and tensor.numpy() copies"
             )
+
+
+def _runs_of_a_type(images: list[Tensor]) -> Iterator[slice]:
+    """Yield the neighbours in a list that have one element type, as slices of it."""
+    start = 0
+    for _, run in groupby(images, key=lambda image: image.dtype.name):
+        stop = start + len(list(run))
+        yield slice(start, stop)
+        start = stop
 
 
 def _remedy(desc: TensorDesc, count: int) -> str:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from restride.arguments import as_numpy, integer, require_word
 from restride.arithmetic import Numbers, numbers, require_unit, value_range
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order, laid_out
 from restride.ops.lookup import LookingUp, looking_up
@@ -21,6 +21,7 @@ from restride.ops.plan import perform
 from restride.ops.reorder import Reorder, reorder_plan
 from restride.ops.target import Result
 from restride.tensor.arrays import host_array
+from restride.tensor.dlpack import CPU, array_from_dlpack, device_type
 from restride.tensor.tensor import Tensor
 
 
@@ -239,7 +240,8 @@ def normalize(
     Raises:
         DescriptorError: what ``reorder`` refuses; ``std`` is 0 or not finite, or ``mean`` not finite; a wrong axis, or
             not one value for each of its indices; ``x`` has integers, and a mean or std is outside [-1, 1], such as one
-            for 0 to 255; or ``dtype`` is no float.
+            for 0 to 255; or ``dtype`` is no float. Floats of an array on the host that are far above mean and std, such
+            as 0 to 255 with ImageNet's, are warned of.
         UnsupportedError: ``like`` for elements other than u8 and f32.
 
     Examples:
@@ -253,6 +255,7 @@ def normalize(
     src, desc = _host_and_desc(x)
     with ErrorContext(desc):
         asked = normalizing(desc, mean, std, axis=axis, layout=layout, dtype=dtype, like=like, out=out)
+        warn_of_unit(src, mean, std)
         return asked.perform(src, out)
 
 
@@ -325,6 +328,34 @@ def normalizing_scales(mean: Any, std: Any, dtype: DType, read: Callable[[str, A
     # Not src_zero_point = 255 * mean: the zero point of an integer type must be one of its integers.
     _, largest = value_range(dtype)
     return Numbers(dst_scale=largest * stds, dst_zero_point=-means / stds)
+
+
+_FAR = 16
+"""How many ``std`` above ``mean`` the average of floats is taken for another unit."""
+
+_MOST_PER_AXIS = 16
+"""About as many elements along an axis are looked at, so that the look takes less than 0.1 ms however large it is."""
+
+
+def warn_of_unit(x: Any, mean: Any, std: Any) -> None:
+    """Warn where floats are far above the unit of ``mean`` and ``std``, such as 0 to 255 with those for 0 to 1.
+
+    Integers need no such look: they are divided by their largest value. A few elements of an array on the host are
+    read, and none of others. White is 2.6 of ImageNet's std above its mean.
+    """
+    if not isinstance(x, np.ndarray):
+        if isinstance(x, Tensor) or not hasattr(x, "__dlpack__") or device_type(x) != CPU:
+            return
+        x = array_from_dlpack(x)
+    if x.dtype.kind != "f" or not x.size or isinstance(mean, Tensor) or isinstance(std, Tensor):
+        return
+    some = x[tuple(slice(None, None, max(size // _MOST_PER_AXIS, 1)) for size in x.shape)]
+    highest = np.max(0 if mean is None else mean) + _FAR * np.max(np.abs(1 if std is None else std))
+    if some.mean(dtype=np.float64) > highest:
+        warn_caller(
+            "floats are far above mean and std, as those of 0 to 255 are above mean and std for 0 to 1: divide the "
+            "elements by 255, or give mean and std in their unit"
+        )
 
 
 def in_axes_of_result(scales: Numbers, desc: TensorDesc, layout: Layout) -> Numbers:

@@ -156,8 +156,9 @@ def resample(
         out: where to write instead, as in ``reorder``.
 
     Raises:
-        DescriptorError: arguments do not fit each other or ``x``, one has no effect, or ``out`` does not fit.
-        UnsupportedError: an unknown name, or an element type that cannot be interpolated.
+        DescriptorError: an unknown name; arguments do not fit each other or ``x``, one has no effect, or ``out`` does
+            not fit.
+        UnsupportedError: an element type that cannot be interpolated.
         OutOfDeviceMemory: the device has no room for the result.
 
     Examples:
@@ -214,8 +215,8 @@ def resample_backward(
         arguments: as in ``resample``, with the same defaults; of ``layout`` and ``dtype`` those of ``grad``.
 
     Raises:
-        DescriptorError: arguments do not fit each other or ``grad``.
-        UnsupportedError: an unknown name, or another element type.
+        DescriptorError: an unknown name, or arguments do not fit each other or ``grad``.
+        UnsupportedError: another element type.
         OutOfDeviceMemory: the device has no room for the result.
 
     Examples:
@@ -224,7 +225,6 @@ def resample_backward(
 
     Source: oneDNN specification, Resampling, backward propagation.
     """
-    require_listed(resample_backward, arguments)
     named = {"sizes": input_sizes, "scales": scales, "axes": axes, "mode": mode, **arguments}
     request, layout, dtype, _ = split_arguments(named)
     return perform(backward_plan, grad, out, request, layout, dtype)
@@ -268,7 +268,6 @@ def source_window(
         >>> rs.source_window((8, 8), (4, 4), window=(slice(0, 2), slice(2, 4)))
         (slice(0, 4, None), slice(4, 8, None))
     """
-    require_listed(source_window, arguments)
     whole_sizes = counts("source_sizes", source_sizes)
     request = Request(sizes, scales, axes, mode, window=window, **arguments)
     with ErrorContext(f"source_sizes {whole_sizes}"):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import Any, SupportsIndex
+from typing import Any, Protocol, SupportsIndex, TypedDict, Unpack, overload
 
-from restride.arguments import integers, is_pillow
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError
+from restride.arguments import counts, integer, integers, is_pillow, list_arguments, require_listed
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
 from restride.layout import TensorDesc
 from restride.layout.argument import family
 from restride.ops.plan import cached
@@ -18,22 +18,66 @@ from restride.plan.two_sources import CODES, light_kernels
 from restride.tensor.arrays import asarray
 from restride.tensor.images import image_of
 from restride.tensor.tensor import Tensor, empty
-from restride.weights import Request, resized_axes
+from restride.weights import Request, keeping_aspect, resized_axes
 from restride.weights.like.libraries import Library, ModeName
 
 
+class PillowImage(Protocol):
+    """An image of Pillow, which may not be installed."""
+
+    def getbands(self) -> tuple[str, ...]:
+        """The names of its channels."""
+
+
+class ResizeArguments(TypedDict, total=False):
+    """The keywords of ``rs.resize``."""
+
+    shorter: SupportsIndex | None
+    longer: SupportsIndex | None
+    fit: Iterable[SupportsIndex] | None
+    cover: Iterable[SupportsIndex] | None
+    like: Library | None
+    axes: Iterable[SupportsIndex] | None
+    antialias: bool | None
+    linear_light: bool
+    premultiply: bool
+
+
+_DEFAULTS = {"linear_light": False, "premultiply": False}
+"""Defaults of these; None for all others."""
+
+
+@overload
+def resize(
+    image: PillowImage,
+    sizes: Iterable[SupportsIndex] | None = None,
+    mode: ModeName | int | Enum | None = None,
+    **arguments: Unpack[ResizeArguments],
+) -> Any: ...
+
+
+@overload
 def resize(
     image: Any,
-    sizes: Iterable[SupportsIndex],
+    sizes: Iterable[SupportsIndex] | None = None,
     mode: ModeName | int | Enum | None = None,
-    *,
-    like: Library | None = None,
-    axes: Iterable[SupportsIndex] | None = None,
-    antialias: bool | None = None,
-    linear_light: bool = False,
-    premultiply: bool = False,
+    **arguments: Unpack[ResizeArguments],
+) -> Tensor: ...
+
+
+@list_arguments(ResizeArguments, _DEFAULTS)
+def resize(
+    image: Any,
+    sizes: Iterable[SupportsIndex] | None = None,
+    mode: ModeName | int | Enum | None = None,
+    **arguments: Unpack[ResizeArguments],
 ) -> Any:
     """Resize a photograph, or a batch of them, to ``sizes``, rows and columns: ``rs.resample`` with fewer questions.
+
+    Instead of ``sizes`` one of ``shorter``, ``longer``, ``fit`` and ``cover`` keeps the aspect, by the rule of ONNX's
+    ``keep_aspect_ratio_policy``: both sides are multiplied by one factor and rounded, halves up, to 1 or more. Of 480 x
+    640, ``shorter=256`` makes 256 x 341, ``longer=256`` and ``fit=(256, 256)`` 192 x 256, and ``cover=(256, 400)``
+    300 x 400. torchvision's Resize and ``Preprocess(shorter=...)`` round the other side down.
 
     The rule of the axes: C is 1 to 4 channels. Two axes are H W. Three are H W C or C H W, and four are N H W C or
     N C H W, whichever has 1 to 4 at the place of C; if both or neither has, that is an error: ``axes`` must say it.
@@ -47,7 +91,11 @@ def resize(
     Args:
         image: an array, a Tensor, anything else that ``rs.asarray`` takes, or a Pillow image, whose palette becomes RGB
             or RGBA and whose transparent colour becomes alpha, as in ``rs.imread``.
-        sizes: rows and columns of the result.
+        sizes: rows and columns of the result. One number is an error, since libraries do not agree what it means.
+        shorter: how long the shorter side becomes, as in torchvision's ``Resize(256)``.
+        longer: how long the longer side becomes.
+        fit: rows and columns that the result is as large as fits into, "not_larger".
+        cover: rows and columns that the result covers and is as small as can be, "not_smaller".
         mode: as in ``resample``.
         like: as in ``resample``; ``antialias`` is then the library's own unless it is given.
         axes: those of rows and columns, where the rule does not find them.
@@ -62,42 +110,81 @@ def resize(
         ``premultiply`` take 4 bytes an element in between, and give the same bits on every device but for denormals.
 
     Raises:
-        DescriptorError: the axes are not clear, ``premultiply`` has no alpha, ``linear_light`` or ``premultiply`` has
+        DescriptorError: not exactly one of ``sizes``, ``shorter``, ``longer``, ``fit`` and ``cover`` is given, the axes
+            are not clear, ``premultiply`` has no alpha, ``linear_light`` or ``premultiply`` has
             no effect, as in a nearest mode, or what ``resample`` refuses.
         UnsupportedError: ``linear_light`` or ``premultiply`` of other types than u8 and u16; or what ``resample`` says.
 
     Examples:
         >>> rs.resize(np.zeros((480, 640, 3), np.uint8), (224, 224)).sizes
         (224, 224, 3)
+        >>> rs.resize(np.zeros((480, 640, 3), np.uint8), shorter=256).sizes
+        (256, 341, 3)
         >>> stripes = np.tile(np.uint8([0, 255]), (8, 4))  # half of their light is code 188, not 128
         >>> rs.resize(stripes, (1, 1)).item(), rs.resize(stripes, (1, 1), linear_light=True).item()
         (128, 188)
 
     Source: IEC 61966-2-1 (sRGB); Porter and Duff, Compositing Digital Images, 1984 (colours times alpha).
     """
-    options: dict[str, Any] = {"like": like, "antialias": antialias, "linear_light": linear_light}
+    require_listed(resize, arguments)
+    options: ResizeArguments = {**_DEFAULTS, **arguments}  # type: ignore[typeddict-item] # both are of its names
+    axes, like, antialias = options.get("axes"), options.get("like"), options.get("antialias")
+    linear_light, premultiply = options["linear_light"], options["premultiply"]
     if is_pillow(image):
         if axes is not None:
             raise DescriptorError(
                 f"axes {axes!r} are for arrays; an image of Pillow has rows and columns: leave them out"
             )
-        resized = resize(asarray(image), sizes, mode, axes=(0, 1), premultiply=premultiply, **options)
+        of_array: ResizeArguments = {**options, "axes": (0, 1)}
+        resized = resize(asarray(image), sizes, mode, **of_array)
         result = image_of(resized.numpy())
         result.info = image.info.copy() if result.mode == image.mode else {}
         return result
     x = asarray(image)
     with ErrorContext(x.desc):
         both = rows_and_columns(x.sizes, axes)
+        new = _sizes((x.sizes[both[0]], x.sizes[both[1]]), sizes, options)
     filters: dict[str, Any] = {"axes": both, "mode": mode, "like": like, "antialias": antialias}
     if like is None and mode in (None, "linear", "cubic") and antialias in (None, True):
         filters |= {"antialias": True, "exclude_outside": True, "cubic_a": -0.5 if mode == "cubic" else None}
     if not linear_light and not premultiply:
-        return resample(x, sizes, **filters)
+        return resample(x, new, **filters)
     with ErrorContext(x.desc):
         channels = _channels(x.ndim, both)
         has_alpha = channels is not None and x.sizes[channels] in (2, 4)
-        _require_effect(x, Request(sizes, **filters), linear_light, premultiply, has_alpha)
-    return _resize_in_light(x, sizes, filters, channels if has_alpha else None, linear_light, premultiply)
+        _require_effect(x, Request(new, **filters), linear_light, premultiply, has_alpha)
+    return _resize_in_light(x, new, filters, channels if has_alpha else None, linear_light, premultiply)
+
+
+_KEEP_ASPECT = {"shorter": "not_smaller", "longer": "not_larger", "fit": "not_larger", "cover": "not_smaller"}
+"""The aspect ratio policy of each argument that stands for sizes."""
+
+
+def _sizes(old: tuple[int, int], sizes: Any, options: ResizeArguments) -> Any:
+    """The new sizes of rows and columns that the arguments ask for.
+
+    Raises:
+        DescriptorError: none or several of them are given, or a number is below 1.
+    """
+    given = {"sizes": sizes, **{name: options.get(name) for name in _KEEP_ASPECT}}
+    given = {name: value for name, value in given.items() if value is not None}
+    if len(given) != 1:
+        named = " and ".join(f"{name}={shown(value)}" for name, value in given.items()) or "none"
+        raise DescriptorError(f"resize needs one of sizes, {', '.join(_KEEP_ASPECT)}, got {named}")
+    ((name, value),) = given.items()
+    if name == "sizes":
+        if isinstance(value, SupportsIndex) and not getattr(value, "shape", ()):
+            raise DescriptorError(
+                f"sizes must be rows and columns, got {value}: shorter={value} is the shorter side, as of torchvision, "
+                f"longer={value} the longer one, and sizes=({value}, {value}) a square"
+            )
+        return value
+    pair = (integer(name, value),) * 2 if name in ("shorter", "longer") else counts(name, value)
+    if len(pair) != 2 or min(pair) < 1:
+        rule = "be 1 or more" if name in ("shorter", "longer") else "be rows and columns, both 1 or more"
+        raise DescriptorError(f"{name} must {rule}, got {value}")
+    new, _ = keeping_aspect(_KEEP_ASPECT[name], old, pair)
+    return tuple(max(size, 1) for size in new)
 
 
 def rows_and_columns(sizes: tuple[int, ...], axes: Iterable[SupportsIndex] | None) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
@@ -15,18 +15,29 @@ from restride.ops.plan import Plan, perform
 from restride.ops.reorder import reorder
 from restride.ops.target import Out, destination
 from restride.plan.steps import SOURCE, Site, Steps
-from restride.plan.yuv import CHANNELS, COLUMNS, Colors, Format, checked, reads_frames, writes_frames, yuv_kernels
+from restride.plan.yuv import (
+    CHANNELS,
+    COLUMNS,
+    Colors,
+    Format,
+    FormatName,
+    MatrixName,
+    checked,
+    reads_frames,
+    writes_frames,
+    yuv_kernels,
+)
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor, empty
 
 
 def yuv_to_rgb(
     frame: Any,
-    format: str = "nv12",  # noqa: A002 - the field's own word
-    matrix: str = "bt601",
+    format: FormatName = "nv12",  # noqa: A002 - the field's own word
+    matrix: MatrixName = "bt601",
     full_range: bool = False,
     *,
-    like: str | None = None,
+    like: Literal["opencv"] | None = None,
     layout: Layout = None,
     out: Tensor | None = None,
 ) -> Tensor:

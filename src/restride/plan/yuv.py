@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from restride.arguments import require_word
 from restride.errors import DescriptorError, UnsupportedError
@@ -41,7 +41,9 @@ class Format(NamedTuple):
     v_first: bool
 
 
-FORMATS = {
+FormatName: TypeAlias = Literal["nv12", "nv21", "i420", "yv12"]
+
+FORMATS: dict[FormatName, Format] = {
     "nv12": Format(planar=False, v_first=False),
     "nv21": Format(planar=False, v_first=True),
     "i420": Format(planar=True, v_first=False),
@@ -65,7 +67,9 @@ class Colors(NamedTuple):
     u_to_b: int
 
 
-_SHARES = {
+MatrixName: TypeAlias = Literal["bt601", "bt709"]
+
+_SHARES: dict[MatrixName, tuple[Fraction, Fraction]] = {
     "bt601": (Fraction(299, 1000), Fraction(114, 1000)),
     "bt709": (Fraction(2126, 10000), Fraction(722, 10000)),
 }
@@ -77,7 +81,7 @@ OPENCV = Colors(16, 16, 1220542, 1673527, -409993, -852492, 2116026)
 """The factors of OpenCV: BT.601 in limited range, rounded to three decimals, with Y below black taken as black."""
 
 
-def colors(matrix: str, full_range: bool) -> Colors:
+def colors(matrix: MatrixName, full_range: bool) -> Colors:
     """The factors of a matrix and a range, rounded to the nearest integer.
 
     Source: ITU-R BT.601-7, 2.5.1 to 2.5.3; BT.709-6, 3.2 to 3.5; full range: JFIF 1.02.

@@ -44,8 +44,8 @@ def resample_backward(
             exclude_outside, roi, input_offsets, output_offsets, recompute_scale_factor, and like, for floats.
 
     Raises:
-        DescriptorError: arguments do not fit each other or ``grad``.
-        UnsupportedError: an unknown name, or another element type.
+        DescriptorError: an unknown name, or arguments do not fit each other or ``grad``.
+        UnsupportedError: another element type.
 
     Source: oneDNN specification, Resampling, backward propagation.
 

@@ -78,8 +78,7 @@ def resample_request(
     """The request for a resampling of ``array`` by these arguments.
 
     Raises:
-        DescriptorError: arguments do not fit each other or the array.
-        UnsupportedError: an unknown name.
+        DescriptorError: an unknown name, or arguments do not fit each other or the array.
     """
     _require_rules(rules, array)
     new_sizes = None if sizes is None else integers("sizes", sizes)
@@ -194,7 +193,7 @@ def _require_rules(rules: Rules, array: Array) -> None:
     ):
         value = getattr(rules, argument)
         if value not in known:
-            raise UnsupportedError(f"{argument} {value!r} is not one of {', '.join(known)}, for {describe(array)}")
+            raise DescriptorError(f"{argument} {value!r} is not one of {', '.join(known)}, for {describe(array)}")
     for argument in ("antialias", "exclude_outside"):
         if getattr(rules, argument) and rules.mode not in {"linear", "cubic"}:
             raise DescriptorError(f"{argument} needs mode linear or cubic, not {rules.mode}, for {describe(array)}")

@@ -312,8 +312,8 @@ def resample(
         A new array.
 
     Raises:
-        DescriptorError: arguments do not fit each other or ``x``.
-        UnsupportedError: an unknown name, or an element type that cannot be interpolated.
+        DescriptorError: an unknown name, or arguments do not fit each other or ``x``.
+        UnsupportedError: an element type that cannot be interpolated.
 
     Sources: oneDNN specification, Resampling. It treats source elements left of index 0 as zero, where the library
         clamps to the border, as this does. ONNX operators, Resize. DirectML, DML_RESAMPLE2_OPERATOR_DESC.

@@ -21,8 +21,8 @@ from typing import Any, NoReturn, SupportsIndex, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import MOST_MEMBERS, counts, integer, list_arguments
-from restride.dtypes import DType, DTypeLike, as_dtype
+from restride.arguments import MOST_MEMBERS, counts, integer, list_arguments, unexpected
+from restride.dtypes import DType, DTypeLike, as_dtype, is_torch_dtype
 from restride.errors import DescriptorError, ErrorContext, shown, warn_caller
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, is_permutation
@@ -167,7 +167,12 @@ class Chain:
     def _with(self, operation: Callable[..., Any], *arguments: object, **named: object) -> Chain:
         """The chain and one more operation, with the arguments that are not its defaults."""
         listed = signature(operation)
-        given = listed.bind(None, *arguments, **named).arguments.items()
+        if not named.keys() <= listed.parameters.keys():
+            raise unexpected(operation, named, listed.parameters)
+        try:
+            given = listed.bind(None, *arguments, **named).arguments.items()
+        except TypeError as error:
+            raise TypeError(f"{operation.__name__}() {error}") from None
         bound: dict[str, Any] = {
             name: value for name, value in given if name != "x" and value is not listed.parameters[name].default
         }
@@ -405,7 +410,7 @@ def _spelled(value: Any) -> str:
     if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:32]
         return f"{value.dtype}{list(value.shape)}#{digest}"
-    if isinstance(value, DType | np.dtype | type):
+    if isinstance(value, DType | np.dtype | type) or is_torch_dtype(value):
         return repr(as_dtype(value).name)
     if isinstance(value, Enum):
         return f"{type(value).__name__}({_spelled(value.value)})"

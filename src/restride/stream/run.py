@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import os
 import queue
-import re
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -23,7 +22,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import integer, integers
+from restride.arguments import BYTES, as_bytes, integers
 from restride.dtypes import DTypeLike
 from restride.errors import DescriptorError, StreamError
 from restride.ops.operation import Window
@@ -45,13 +44,6 @@ from restride.stream.reads import (
     require_larger_chunks,
 )
 from restride.tensor.device import Device, default_device
-
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
-    "KIB": 1 << 10,
-    "MIB": 1 << 20,
-    "GIB": 1 << 30,
-    "TIB": 1 << 40,
-}
 
 
 @dataclass(frozen=True)
@@ -170,26 +162,9 @@ def plan_stream(
     return plan
 
 
-def as_bytes(argument: str, value: str | float) -> int:
-    """A number of bytes from a text such as ``"512MiB"`` or a number such as 16e6.
-
-    Raises:
-        DescriptorError: the text is not understood, or the number is not above 0.
-    """
-    if isinstance(value, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
-        if match is None or match[2].upper() not in _UNITS:
-            raise DescriptorError(f"{argument} must be bytes such as 1000000, '512MiB' or '2 GB', got {value!r}")
-        value = int(float(match[1]) * _UNITS[match[2].upper()])
-    number = integer(argument, int(value) if isinstance(value, float) and value.is_integer() else value)
-    if number <= 0:
-        raise DescriptorError(f"{argument} must be above 0 bytes, got {number}")
-    return number
-
-
 def _in_bytes(number: int) -> str:
-    unit = next((unit for unit in ("TB", "GB", "MB", "KB") if number >= 0.9995 * _UNITS[unit]), "B")
-    return f"{number / _UNITS[unit]:.3g} {unit}"
+    unit = next((unit for unit in ("TB", "GB", "MB", "KB") if number >= 0.9995 * BYTES[unit]), "B")
+    return f"{number / BYTES[unit]:.3g} {unit}"
 
 
 def open_devices(devices: Sequence[Device] | None, source: object = None) -> list[Device]:

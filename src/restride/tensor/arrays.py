@@ -275,8 +275,8 @@ def host_array(value: Any, dtype: DType | None = None) -> npt.NDArray[Any]:
         return array_from_dlpack(value)
     if isinstance(value, str | PathLike):
         raise DescriptorError(
-            f"array is the text {value!s:.4096}, not an array: np.asarray(PIL.Image.open(path).convert('RGB')) reads "
-            f"an image file as RGB, rs.imread(path) a PNG or JPEG file as it is"
+            f"array is the text {value!s:.4096}, not an array: rs.imread(path) reads an image file, upright, and "
+            f"rs.imread(path, mode='rgb') as RGB; np.asarray(PIL.Image.open(path)) has its pixels as they are stored"
         )
     if isinstance(value, bytes):
         raise DescriptorError(

@@ -6,10 +6,11 @@ import os
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from itertools import count
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from restride.arguments import integer
+from restride.arguments import as_bytes
 from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
@@ -41,9 +42,9 @@ class Device:
             ``RESTRIDE_DEVICE``, else the best of discrete, integrated, virtual and CPU devices.
         runtime: ``"vulkan"`` or ``"kompute"``; default: ``RESTRIDE_RUNTIME``, else ``"vulkan"``.
         timeout: seconds that one operation may take, once those before it are finished.
-        memory_limit: most bytes of memory that the device may take, memory kept for reuse included; default: the size
-            of its heap. Pages of the host imported by ``asarray(copy=False)``, memory of other processes
-            (``rs.from_fd``) and pipelines do not count.
+        memory_limit: most bytes of memory that the device may take, memory kept for reuse included, or a text such as
+            "512MiB" or "2 GB"; default: the size of its heap. Pages of the host imported by ``asarray(copy=False)``,
+            memory of other processes (``rs.from_fd``) and pipelines do not count.
         manager: a ``kp.Manager`` to run on, with the runtime ``"kompute"``: tensors share memory with kp's both ways.
             Closing the device leaves the manager open; environment variables are ignored.
 
@@ -67,13 +68,14 @@ class Device:
     """
 
     _closed = False
+    _number = 1
 
     def __init__(
         self,
         selector: int | str | None = None,
         runtime: RuntimeName | None = None,
         timeout: float = DEFAULT_TIMEOUT,
-        memory_limit: int | None = None,
+        memory_limit: str | float | None = None,
         manager: Any = None,
     ) -> None:
         if isinstance(timeout, bool) or not isinstance(timeout, int | float):
@@ -81,8 +83,9 @@ class Device:
         if selector == "":
             raise DescriptorError("a device selector is an index or part of a name, got an empty text")
         if memory_limit is not None:
-            memory_limit = integer("memory_limit", memory_limit)
+            memory_limit = as_bytes("memory_limit", memory_limit)
         self.runtime = open_runtime(selector, runtime, timeout, memory_limit=memory_limit, manager=manager)
+        self._number = next(_numbers.setdefault(self.info.index, count(1)))
         if manager is not None:
             _over_managers.add(self)
 
@@ -239,9 +242,16 @@ class Device:
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} is neither copied nor pickled; open one where it is needed")
 
+    def __str__(self) -> str:
+        return f"{self.info.name}{self._which()}"
+
+    def _which(self) -> str:
+        """Which of several that are opened on one GPU, the first of which needs no name."""
+        return f", opened as number {self._number}" if self._number > 1 else ""
+
     def __repr__(self) -> str:
         info, runtime = self.info, type(self.runtime).__name__.removesuffix("Runtime").lower()
-        state = ", closed" if self._closed else ""
+        state = self._which() + ", closed" * self._closed
         return f"<restride.Device {info.index}: {info.name}, {info.driver} {info.driver_version}, {runtime}{state}>"
 
 
@@ -257,6 +267,9 @@ def devices() -> list[DeviceInfo]:
     """
     return list_devices()
 
+
+_numbers: dict[int, count[int]] = {}
+"""For the index of a GPU, the number of its next ``Device``, which tells several of one GPU apart."""
 
 _over_managers: LiveObjects[Device] = LiveObjects()
 

@@ -1,6 +1,7 @@
-"""The parts of PNG and JPEG files, checked before Pillow decodes them: complete, in order, and as long as they claim.
+"""Image files, checked before Pillow decodes them: of PNG and JPEG all parts, of others how many pixels they may hold.
 
-Pillow reads a damaged file as far as it can, and leaves the other pixels black or grey without a word.
+Of a damaged PNG or JPEG Pillow reads as much as it can, and leaves the other pixels black or grey without a word. Other
+formats that are cut it refuses.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from itertools import product
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 _BLOCK = 1 << 16
 """Most bytes of a file that are read at once; parts that are longer cost no more memory."""
@@ -36,6 +37,13 @@ _KEPT = frozenset((b"IHDR", b"PLTE", b"tRNS", b"fcTL"))
 """Chunks whose content is read here."""
 _DEFLATED = 1032
 """Most bytes that one byte of a PNG's data can expand to: the limit of any deflate stream."""
+_COMPRESSIONS = {
+    "TIFF": ("raw", "tiff_lzw", "tiff_adobe_deflate", "tiff_deflate", "packbits", "group3", "group4", "tiff_ccitt"),
+    "BMP": (0, 3),
+}
+"""Compressions that are read, by Pillow's names. Run lengths of BMP (1, 2) may skip to 255 rows by 4 bytes."""
+_TILE_SIDES = (322, 323)
+"""The tags of TIFF that say how wide and how long a tile is."""
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 """Passes of an interlaced PNG: the first column and row, and the steps between columns and between rows."""
 
@@ -180,8 +188,8 @@ _MAX_SCANS = 100
 _PIXELS_PER_BYTE = 512
 """Most pixels that a byte of a JPEG with Huffman codes can hold: a block of 8 x 8 takes at least one bit."""
 _MAX_FREE_SAMPLES = 1 << 22
-"""Samples that are decoded whatever the length of the file, where arithmetic coding needs hardly any bits for them: as
-many as Pillow and the result keep in 32 MiB."""
+"""Samples that are decoded whatever the length of the file, where a format needs hardly any bits for them: as many as
+Pillow and the result keep in 32 MiB."""
 
 
 def read_jpeg(file: BinaryIO) -> int:
@@ -253,3 +261,30 @@ def _next_marker(file: BinaryIO) -> int:
         file.seek(-1, 1)  # it may be the first byte of a marker
         size = _BLOCK
     raise ValueError("it is damaged, it ends before its end marker (EOI)")
+
+
+# Other formats.
+
+
+def require_held(image: Any, nbytes: int) -> None:
+    """Check the compression of a file that Pillow has opened, and that its bytes may hold its pixels.
+
+    Args:
+        image: not decoded yet.
+        nbytes: length of the file.
+
+    Raises:
+        ValueError: another compression, or more pixels than are decoded for so few bytes.
+    """
+    compression = image.info.get("compression")
+    known = _COMPRESSIONS.get(image.format, (compression,))
+    if compression not in known:
+        raise ValueError(
+            f"{image.format} of compression {compression!r} is not read, but of {', '.join(map(repr, known))}"
+        )
+    width, height = image.size
+    if image.format == "TIFF":
+        width, height = (max(side, image.tag_v2.get(tag, 0)) for side, tag in zip(image.size, _TILE_SIDES, strict=True))
+    most = max(_MAX_FREE_SAMPLES // len(image.getbands()), _DEFLATED * nbytes)
+    if width * height > most:
+        raise ValueError(f"{nbytes} bytes are read to at most {most} pixels, not {width} x {height}")

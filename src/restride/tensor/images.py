@@ -7,49 +7,66 @@ import stat
 import zlib
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import pixels_of, with_alpha
+from restride.arguments import pixels_of, require_word, with_alpha
 from restride.dtypes import as_dtype
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError, UnsupportedError, needed_package, warn_caller
 from restride.runtime.file_store import write_file
 from restride.tensor.arrays import host_array
-from restride.tensor.image_files import read_jpeg, read_png
+from restride.tensor.image_files import read_jpeg, read_png, require_held
 from restride.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]
+
+ImageMode: TypeAlias = Literal["rgb", "srgb"]
+"""What ``imread`` makes of the channels of a file."""
 
 IMAGE_FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 """Formats of image files, by the suffix of the name."""
 
 IMAGES = ("PNG", "JPEG")
+"""Formats that are written; and read after a check of all their parts."""
+
+READ_FORMATS = (*IMAGES, "WEBP", "BMP", "TIFF", "GIF")
+"""Formats that are read, by Pillow's names."""
 
 _JPEG_QUALITY = 95
 _LONGEST_JPEG_SIDE = 65_500
 """In pixels; libjpeg's own limit."""
 
 
-def imread(file: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]) -> Array:
-    """Read a PNG or JPEG file as a numpy array of rows, columns and channels, turned as its EXIF orientation says.
+def imread(
+    file: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes], mode: ImageMode | None = None
+) -> Array:
+    """Read an image file as a numpy array of rows, columns and channels, turned as its EXIF orientation says.
 
     Elements are u8, but u16 for a grey PNG of 16 bits, with or without alpha; colours of 16 bits are read as u8, as
     Pillow does. A grey image has only rows and columns; grey with alpha has 2 channels, RGB 3, RGBA 4. A transparent
     colour of a PNG (tRNS) becomes alpha: 0 where all bits of a pixel equal it, elsewhere the greatest element. Palettes
     become RGB, or RGBA if the palette has transparency; CMYK becomes RGB. No device is needed.
 
+    The formats are PNG, JPEG, WebP, BMP without run lengths, TIFF without compression or with that of LZW, deflate,
+    PackBits or fax, and GIF; the first picture of several. TIFF may also have elements of s32 and f32.
+
     Args:
         file: a path, the bytes of a file, or a file object opened for reading bytes, which is read from its start, if
             it can seek, and stays open; the content, not a name, determines the format.
+        mode: None, the channels that the file has; "rgb", three of them, as by ``to_rgb``, in the colours of the file,
+            with a warning if it has an ICC profile of others than sRGB; "srgb", three of 8 bits, colours of such a
+            profile converted to sRGB by Pillow's ImageCms, with the intent that the profile names.
 
     Raises:
-        OSError: there is no such file, or it cannot be read.
+        OSError: there is no such file (``FileNotFoundError``, as of ``open``), or it cannot be read.
         DescriptorError: it is not a regular file, not an image of these formats, damaged, too short for the pixels that
             its header claims, or has more pixels than Pillow accepts (``PIL.Image.MAX_IMAGE_PIXELS``). JPEG with
-            arithmetic coding is read to 4,194,304 samples, or 512 pixels for each of its bytes if these are more.
-        UnsupportedError: Pillow is not installed: the extra ``images``.
+            arithmetic coding is read to 4,194,304 samples, or 512 pixels for each of its bytes if these are more, and
+            the formats beside PNG and JPEG to as many samples, or 1032 pixels for each byte. Or mode "srgb" cannot
+            convert the colours: Pillow does for 8 bits.
+        ImportError: Pillow is not installed: the extra ``images``. It is an ``UnsupportedError`` too.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -58,23 +75,30 @@ def imread(file: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[by
         ...     rs.imread(f"{folder}/grey.png").tolist()
         [[7, 7, 7], [7, 7, 7]]
     """
+    require_word("mode", mode, (None, *get_args(ImageMode)))
+    pixels = _pixels(file, mode)
+    return pixels if mode is None else to_rgb(pixels)
+
+
+def _pixels(file: Any, mode: ImageMode | None) -> Array:
+    """The channels that a file has, in the colours of ``mode``."""
     pillow()
     if isinstance(file, bytes | bytearray | memoryview):
         content = bytes(file)
-        return _read(BytesIO(content), f"{len(content)} bytes")
+        return _read(BytesIO(content), f"{len(content)} bytes", mode)
     if hasattr(file, "read"):
-        return _read(BytesIO(_content(file)), str(getattr(file, "name", type(file).__name__)))
+        return _read(BytesIO(_content(file)), str(getattr(file, "name", type(file).__name__)), mode)
     try:
         path = Path(file)
-        mode = path.stat().st_mode
+        kind = path.stat().st_mode
     except (TypeError, ValueError) as error:  # a name with a null byte
         raise DescriptorError(
             f"file must be a path, bytes, or a file object opened for reading bytes, got {type(file).__name__}: {error}"
         ) from None
-    if not stat.S_ISREG(mode):  # opening a pipe would wait for a writer
+    if not stat.S_ISREG(kind):  # opening a pipe would wait for a writer
         raise DescriptorError(f"cannot read {path}: not a file")
     with path.open("rb") as opened:
-        return _read(opened, os.fspath(path))
+        return _read(opened, os.fspath(path), mode)
 
 
 def _content(file: Any) -> bytes:
@@ -93,24 +117,34 @@ def _content(file: Any) -> bytes:
     return content
 
 
-def _read(file: BinaryIO, name: str) -> Array:
+def _read(file: BinaryIO, name: str, mode: ImageMode | None) -> Array:
     """``imread`` of a file that can seek; errors call it ``name``."""
     try:
-        return _decoded(file)
+        return _decoded(file, mode)
     # Pillow raises ten types for different faults: SyntaxError, EOFError, struct.error, ...
     except Exception as error:
-        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
+        if isinstance(error, MemoryError | UserWarning) or (isinstance(error, OSError) and error.errno is not None):
             raise
         why = str(error).replace(f" {file!r}", "") or type(error).__name__
         if isinstance(error, pillow().UnidentifiedImageError):
-            why += "; only PNG and JPEG are read, and rs.asarray takes an image that PIL.Image.open has read"
+            why += f"; {', '.join(READ_FORMATS)} are read, and rs.asarray takes what PIL.Image.open has read"
         raise DescriptorError(f"cannot read {name}: {why}") from error
 
 
-def _decoded(file: BinaryIO) -> Array:
-    with pillow().open(file, formats=IMAGES) as opened:
-        if opened.format != "PNG":
+def _decoded(file: BinaryIO, mode: ImageMode | None) -> Array:
+    with pillow().open(file, formats=READ_FORMATS) as opened:
+        if opened.format in ("JPEG", "MPO"):
             opened.decodermaxblock = read_jpeg(file) or opened.decodermaxblock
+        elif opened.format != "PNG":
+            require_held(opened, file.seek(0, 2))
+        if mode is not None and _has_other_colors(opened):
+            if mode == "srgb":
+                return _in_srgb(opened)
+            warn_caller(
+                "an image has an ICC profile of other colours than sRGB, and is read with these: "
+                "rs.imread(file, mode='srgb') converts them"
+            )
+        if opened.format != "PNG":
             return _upright(opened)
         bits, color, key = read_png(file)
         if (bits, color) == (16, 4):
@@ -125,7 +159,7 @@ def _decoded(file: BinaryIO) -> Array:
         del opened.info["transparency"]
         high = _upright(opened)
     # Pillow keeps the first byte of each sample; its unpacker for the other byte order keeps the second.
-    with pillow().open(file, formats=IMAGES) as again:
+    with pillow().open(file, formats=READ_FORMATS) as again:
         del again.info["transparency"]
         low = _upright(again, "RGB;16L")
     return with_alpha(high, high.astype(np.uint16) << 8 | low, key)
@@ -137,9 +171,71 @@ def _upright(opened: Any, unpacker: str | None = None) -> Array:
 
     if unpacker is not None:
         opened.tile = [(*tile[:3], unpacker) for tile in opened.tile]
+    is_16_bit = opened.format == "PNG" and opened.mode == "I"  # in older Pillows
     image = ImageOps.exif_transpose(opened)
-    pixels: Array = pixels_of(image.convert("I;16") if image.mode == "I" else image)  # "I" in older Pillows
+    pixels: Array = pixels_of(image.convert("I;16") if is_16_bit else image)
     return pixels
+
+
+def _has_other_colors(opened: Any) -> bool:
+    """True if a file has an ICC profile that does not call itself sRGB."""
+    profile = opened.info.get("icc_profile") or b"sRGB"
+    return not any("sRGB".encode(encoding) in profile for encoding in ("ascii", "utf-16-be"))
+
+
+_MODES_OF_PROFILES = {"RGB": "RGB", "GRAY": "L", "CMYK": "CMYK"}
+"""For the colour space of an ICC profile Pillow's mode."""
+
+
+def _in_srgb(opened: Any) -> Array:
+    """The pixels, upright, with the colours of the file's ICC profile converted to sRGB.
+
+    Raises:
+        ValueError: the pixels have 16 bits, or the profile is of colours that Pillow has not.
+    """
+    from PIL import ImageCms, ImageOps
+
+    if opened.mode[0] in "IF" or (opened.format == "PNG" and read_png(opened.fp).bits > 8):
+        raise ValueError("colours of more than 8 bits are not converted to sRGB: mode='rgb' keeps them")
+    profile = ImageCms.ImageCmsProfile(BytesIO(opened.info["icc_profile"]))
+    space = profile.profile.xcolor_space.strip()
+    if space not in _MODES_OF_PROFILES:
+        raise ValueError(f"its ICC profile is of {space}, not of {', '.join(_MODES_OF_PROFILES)}")
+    image = ImageOps.exif_transpose(opened).convert(_MODES_OF_PROFILES[space])
+    srgb = ImageCms.createProfile("sRGB")
+    intent = ImageCms.getDefaultIntent(profile)
+    return np.array(ImageCms.profileToProfile(image, profile, srgb, intent, outputMode="RGB"))
+
+
+def to_rgb(image: Any) -> Array:
+    """An image as numpy array of rows, columns, and red, green and blue, in the element type that it has.
+
+    Gray is repeated and alpha is left out, whatever is behind it. This is how ``restride preprocess`` reads files, and
+    what ``rs.Preprocess`` takes of images of any kind.
+
+    Args:
+        image: rows and columns; or with 1, 2 (gray and alpha), 3 or 4 channels (RGB and alpha) after them: an array, a
+            Tensor, or a Pillow image, whose pixels are converted as by ``imread``: palettes, 1 bit and CMYK to u8; 16
+            bits stay 16 bits, of which ``image.convert("RGB")`` of Pillow would keep those up to 255.
+
+    Raises:
+        DescriptorError: ``image`` has other axes, or Pillow cannot decode it.
+
+    Examples:
+        >>> rs.to_rgb(np.uint16([[7, 60000]])).tolist()
+        [[[7, 7, 7], [60000, 60000, 60000]]]
+        >>> rs.to_rgb(np.zeros((2, 3, 4), np.uint8)).shape
+        (2, 3, 3)
+    """
+    pixels = image.numpy() if isinstance(image, Tensor) else host_array(image)
+    if pixels.ndim == 2:
+        pixels = pixels[..., np.newaxis]
+    if pixels.ndim != 3 or pixels.shape[-1] not in (1, 2, 3, 4):
+        raise DescriptorError(
+            f"an image must have rows, columns, and 1 to 4 channels after them if any, not shape {pixels.shape}: "
+            f"np.moveaxis(image, 0, -1) puts channels that stand first last"
+        )
+    return np.repeat(pixels[..., :1], 3, axis=-1) if pixels.shape[-1] < 3 else pixels[..., :3]
 
 
 def imwrite(path: str | os.PathLike[str], image: Any) -> None:
@@ -155,7 +251,7 @@ def imwrite(path: str | os.PathLike[str], image: Any) -> None:
         DescriptorError: ``path`` is no path, the name has another ending, or the format cannot hold these elements or
             sizes.
         OSError: the file cannot be written.
-        UnsupportedError: Pillow is not installed: the extra ``images``.
+        ImportError: Pillow is not installed, as in ``imread``.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -224,10 +320,9 @@ def pillow() -> Any:
     """The module ``PIL.Image``.
 
     Raises:
-        UnsupportedError: Pillow is not installed.
+        MissingPackage: Pillow is not installed.
     """
-    try:
+    with needed_package("reading and writing images", "Pillow", "images", "PIL"):
         from PIL import Image
-    except ImportError as error:
-        raise UnsupportedError("images need Pillow: pip install 'restride[images]'") from error
-    return Image
+
+        return Image

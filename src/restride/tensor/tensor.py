@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from restride.arguments import integer
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
 from restride.layout import TensorDesc, as_desc, views
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.runtime import ExternalMemory, Memory, export_kp_tensor
@@ -20,6 +20,7 @@ from restride.runtime.cuda_driver import ordinal
 from restride.tensor.cuda import cuda_bytes
 from restride.tensor.device import Device, default_device
 from restride.tensor.dlpack import CPU, CUDA, capsule_over
+from restride.words import METHODS as MISSING
 
 METHODS: dict[str, Callable[..., Any]] = {}
 """Functions that methods of Tensor call and that higher modules register: reorder, assign, equal, html, namespace."""
@@ -503,6 +504,8 @@ class Tensor:
 
         def __getattr__(self, name: str) -> NoReturn:
             """Raise for a method of numpy's or torch's that is not here, such as ``sum``."""
+            if name in MISSING:
+                raise AttributeError(f"restride.Tensor has no {name}; it is {MISSING[name]} here", name=name, obj=self)
             raise AttributeError(
                 f"restride.Tensor has no {name}: x.numpy() is an array of numpy, and functions of restride.xp, such as "
                 f"xp.reshape(x, shape), take tensors",
@@ -511,7 +514,7 @@ class Tensor:
             )
 
     def __repr__(self) -> str:
-        return f"<restride.Tensor {self.desc} on {self.device.info.name}>"
+        return f"<restride.Tensor {self.desc} on {self.device}>"
 
     def _repr_html_(self) -> str:
         """HTML for notebooks: the layout, a picture of it, and the first elements."""
@@ -644,8 +647,17 @@ def as_device(device: Device | None) -> Device:
     if device is None:
         return default_device()
     if not isinstance(device, Device):
-        raise DescriptorError(f"device must be a restride.Device, got {device!r}; restride.Device opens one by name")
+        raise DescriptorError(f"device must be a restride.Device, got {shown(device)}; {_device_remedy(device)}")
     return device
+
+
+def _device_remedy(value: Any) -> str:
+    """What to do with a value that is no device, such as an element type, which torch's ``to`` takes."""
+    try:
+        as_dtype(value)
+    except DescriptorError:
+        return "restride.Device opens one by name"
+    return f"x.astype({value!r}) converts"
 
 
 def require_tensor(value: Any, argument: str = "x") -> Tensor:

@@ -110,8 +110,8 @@ class Request(NamedTuple):
         dtype: element type of the source, on which a library's rules may depend.
 
         Raises:
-            DescriptorError: an argument contradicts the library or another argument, or would have no effect.
-            UnsupportedError: an unknown library, mode or other word; the message lists those known.
+            DescriptorError: an unknown library, mode or other word, of which the message lists those known; an argument
+                contradicts the library or another argument, or would have no effect.
         """
         present = {name: value for name, value in self._asdict().items() if value is not None and name in DEFAULTS}
         if self.like is None:
@@ -304,8 +304,7 @@ def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
     """The resampling that a request means for a source of ``source_sizes``, all axes, and of this element type.
 
     Raises:
-        DescriptorError: the arguments do not fit each other or the source.
-        UnsupportedError: an unknown word; the message lists those known.
+        DescriptorError: an unknown word; or the arguments do not fit each other or the source.
     """
     choice, rules = request.settled(dtype)
     old, new_sizes, axes, factors = _sizes(
@@ -375,7 +374,7 @@ def _sizes(
     if choice.keep_aspect_ratio_policy != "stretch":
         if new_sizes is None or factors is not None:
             raise DescriptorError(f"keep_aspect_ratio_policy goes with sizes alone, not with scales {scales}")
-        new_sizes, factors = _keeping_aspect(choice.keep_aspect_ratio_policy, old, new_sizes)
+        new_sizes, factors = keeping_aspect(choice.keep_aspect_ratio_policy, old, new_sizes)
         return old, new_sizes, axes, factors
     scaled = () if scales is None else scaled_sizes(old, scales, rounds=rounds)
     if new_sizes is None:
@@ -442,7 +441,7 @@ def resized_axes(
     return counted
 
 
-def _keeping_aspect(
+def keeping_aspect(
     policy: str, old: tuple[int, ...], sizes: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
     """Sizes, halves up, by one scale, that of the axis that shrinks most or least; and that scale for each axis."""
@@ -552,7 +551,7 @@ def _require_words(choice: Request) -> None:
     for argument, known in _WORDS.items():
         value = getattr(choice, argument)
         if not isinstance(value, str) or value not in known:
-            raise UnsupportedError(
+            raise DescriptorError(
                 f"{argument} {value!r} is not one of {', '.join(map(repr, known))}{word_elsewhere(argument, value)}"
             )
     for argument in ("antialias", "exclude_outside", "recompute_scale_factor"):
@@ -600,7 +599,7 @@ def _profile(like: Any) -> Profile:
     profile = LIBRARIES.get(like) if isinstance(like, str) else None
     if profile is None:
         hint = word_elsewhere("like", like)
-        raise UnsupportedError(f"like {like!r} is not one of {', '.join(map(repr, LIBRARIES))}{hint}")
+        raise DescriptorError(f"like {like!r} is not one of {', '.join(map(repr, LIBRARIES))}{hint}")
     return profile
 
 
@@ -633,7 +632,7 @@ def word_of_mode(like: str, mode: Any) -> str:
     """The library's own word for a mode that is given in any spelling.
 
     Raises:
-        UnsupportedError: the library has no such mode; the message lists those it has.
+        DescriptorError: the library has no such mode; the message lists those it has.
     """
     return _mode(like, LIBRARIES[like], mode)[0]
 
@@ -655,7 +654,7 @@ def _mode(like: str, profile: Profile, mode: Any) -> tuple[str, Mode]:
                     return known, meaning
     numbers = [f"{number} ({word})" for number, word in enumerate(profile.constants)] if is_number else []
     those = ", ".join(numbers or map(repr, profile.modes))
-    raise UnsupportedError(f"mode {mode!r} of like {like!r} is not one of {those}{did_you_mean(word, profile.modes)}")
+    raise DescriptorError(f"mode {mode!r} of like {like!r} is not one of {those}{did_you_mean(word, profile.modes)}")
 
 
 # Numbers, as exact fractions where an output index follows from them.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError
 from restride.reference.arguments import Array, describe
 from restride.reference.coordinates import Rules
 from restride.reference.like import opencv, pillow, scikit_image, torch
@@ -80,17 +80,17 @@ def request_like(
     The library's mode stands for some arguments of ``resample``; any that are passed explicitly take precedence.
 
     Raises:
-        UnsupportedError: an unknown library, or a mode that it does not have.
+        DescriptorError: an unknown library, or a mode that it does not have.
     """
     words, word = {name: value for name, value in arguments.items() if value is not None}, ""
     like = words.pop("like", None)
     if like is not None:
         if like not in _MODES:
-            raise UnsupportedError(f"like {like!r} is not one of {', '.join(_MODES)}, for {describe(array)}")
+            raise DescriptorError(f"like {like!r} is not one of {', '.join(_MODES)}, for {describe(array)}")
         modes = _MODES[like]
         word = words.pop("mode", _DEFAULT.get(like, next(iter(modes))))
         if word not in modes:
-            raise UnsupportedError(
+            raise DescriptorError(
                 f"mode {word!r} of like {like!r} is not one of {', '.join(modes)}, for {describe(array)}"
             )
         plain, antialiased = modes[word]

@@ -1,0 +1,100 @@
+"""Words of other libraries, and ours for the same things: what an error about an unknown name suggests."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from restride.errors import did_you_mean
+
+_SIZES = ("sizes", "input_sizes")
+_IMAGE_SIZES = ("sizes=(rows, columns)",)
+_SCALES = ("scales",)
+_FILL = ("fill", "extrapolation_value")
+
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("size", "shape", "output_size", "new_size", "target_size"), _SIZES),
+    **dict.fromkeys(("dsize", "crop_size", "img_size", "image_size", "output_shape"), _IMAGE_SIZES),
+    **dict.fromkeys(("scale_factor", "scale_factors", "scale", "zoom", "factor", "fx", "fy"), _SCALES),
+    **dict.fromkeys(("interpolation", "resample", "method", "resampling", "order", "interp"), ("mode",)),
+    "align_corners": ("coordinates='align_corners'",),
+    "half_pixel_centers": ("coordinates='half_pixel'",),
+    "coordinate_transformation_mode": ("coordinates",),
+    "nearest_mode": ("nearest",),
+    "cubic_coeff_a": ("cubic_a",),
+    **dict.fromkeys(("anti_aliasing", "anti_alias", "antialiasing"), ("antialias",)),
+    **dict.fromkeys(("dim", "dims", "axis"), ("axes", "axis")),
+    **dict.fromkeys(("input", "img", "src", "array", "tensor", "input_tensor"), ("x", "image")),
+    **dict.fromkeys(("image", "photo", "images"), ("x", "image", "images")),
+    **dict.fromkeys(("data_format", "memory_format", "data_layout"), ("layout",)),
+    **dict.fromkeys(("type", "out_dtype", "output_dtype", "out_type"), ("dtype",)),
+    **dict.fromkeys(("cval", "fill_value", "pad_value", "padding_value", "border_value", "value", "color"), _FILL),
+    **dict.fromkeys(("box", "bbox", "bboxes", "rois", "roi", "bounding_boxes"), ("boxes",)),
+    **dict.fromkeys(("box_indices", "box_ind", "batch_indices"), ("images",)),
+    **dict.fromkeys(
+        ("keep_aspect_ratio", "keep_ratio", "preserve_aspect_ratio"),
+        ("keep_aspect_ratio_policy", "fit=(rows, columns)", "letterbox='center'"),
+    ),
+    "image_mean": ("mean",),
+    "image_std": ("std",),
+    **dict.fromkeys(("dst", "output"), ("out",)),
+    **dict.fromkeys(("longest_edge", "long_side", "longest"), ("longer",)),
+    **dict.fromkeys(("short_side", "shortest", "shortest_edge"), ("shorter",)),
+    **dict.fromkeys(("color_space", "channel_order", "pixel_format"), ("input",)),
+    **dict.fromkeys(("to_bgr", "bgr", "swap_rb", "swapRB"), ("input='bgr'",)),
+}
+"""For arguments of other libraries ours, of which a function may have one."""
+
+FUNCTIONS = {
+    **dict.fromkeys(("tensor", "array", "as_tensor", "from_numpy", "asanyarray", "to_tensor"), "rs.asarray"),
+    **dict.fromkeys(("transpose", "permute", "moveaxis", "swapaxes"), "rs.reorder(x, 'NCHW->NHWC') or x.permute"),
+    **dict.fromkeys(("interpolate", "zoom", "upsample", "rescale"), "rs.resample, and rs.resize for images"),
+    **dict.fromkeys(("imresize", "thumbnail", "resize_image"), "rs.resize"),
+    **dict.fromkeys(("cast", "convert", "astype"), "x.astype or rs.reorder(x, dtype=...)"),
+    **dict.fromkeys(("roi_align", "crop_and_resize", "crop", "center_crop"), "rs.crop_resize"),
+    **dict.fromkeys(("letterbox", "preprocess", "Compose", "transforms"), "rs.Preprocess"),
+    **dict.fromkeys(("open", "load", "read", "read_image", "imdecode"), "rs.imread"),
+    **dict.fromkeys(("save", "write", "write_image", "imencode"), "rs.imwrite"),
+    **dict.fromkeys(("cvtColor", "convert_color"), "rs.to_rgb or rs.yuv_to_rgb"),
+    **dict.fromkeys(("device", "set_device", "get_device"), "rs.Device, rs.default_device or rs.set_default_device"),
+}
+"""For functions of other libraries ours."""
+
+METHODS = {
+    **dict.fromkeys(("transpose", "swapaxes", "movedim", "moveaxis"), "x.permute(0, 2, 3, 1) or x.T"),
+    **dict.fromkeys(("cuda", "vulkan", "xpu", "mps"), "x.to(device), with a rs.Device"),
+    **dict.fromkeys(("cpu", "to_numpy", "get", "asnumpy"), "x.numpy()"),
+    **dict.fromkeys(("view", "flatten", "ravel", "view_as"), "x.reshape, as x.reshape(-1)"),
+    **dict.fromkeys(("unsqueeze", "expand_dims"), "x[None] or x[..., None]"),
+    "squeeze": "x[0], or x.reshape",
+    **dict.fromkeys(("expand", "expand_as"), "x.broadcast_to"),
+    **dict.fromkeys(("contiguous", "clone"), "x.copy()"),
+    **dict.fromkeys(("float", "half", "bfloat16", "int", "byte", "type", "cast", "double", "long"), "x.astype('f32')"),
+    **dict.fromkeys(("numel", "nelement"), "x.size"),
+    "dim": "x.ndim",
+    **dict.fromkeys(("stride", "strides"), "x.desc.strides"),
+    **dict.fromkeys(("itemsize", "element_size"), "x.dtype.itemsize"),
+    **dict.fromkeys(("resize", "interpolate"), "rs.resize or rs.resample"),
+    **dict.fromkeys(("save", "show", "tofile"), "rs.imwrite(path, x), or np.save(path, x.numpy())"),
+}
+"""For methods of other libraries' arrays ours."""
+
+TYPES = {
+    **{f"fp{bits}": f"f{bits}" for bits in (16, 32, 64)},
+    **{f"I{bits}": f"s{bits}" for bits in (8, 16, 32, 64)},
+    "half": "f16",
+    "bfp16": "bf16",
+    **dict.fromkeys(("fp8", "float8", "f8", "e4m3", "fp8_e4m3", "f8_e4m3", "float8_e4m3"), "f8e4m3fn"),
+    **dict.fromkeys(("e5m2", "fp8_e5m2", "f8_e5m2"), "f8e5m2"),
+}
+"""For element types of other libraries, such as those of safetensors, our names."""
+
+
+def argument_here(name: str, known: Collection[str]) -> str:
+    """The end of an error about an argument that is not among the ``known`` ones of a function; may be empty.
+
+    Where another library has an argument of that name, a name that only looks alike would mislead.
+    """
+    for ours in ARGUMENTS.get(name, ()):
+        if ours.partition("=")[0] in known:
+            return f"; it is {ours} here"
+    return "" if name in ARGUMENTS else did_you_mean(name, known)
