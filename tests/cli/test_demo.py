@@ -12,6 +12,8 @@ from restride.cli.comparison import Comparison
 from restride.cli.demo import Crop, load_photograph, make_tour
 from restride.runtime import RUNTIMES
 
+pytestmark = pytest.mark.slow
+
 Image = pytest.importorskip("PIL.Image")
 
 

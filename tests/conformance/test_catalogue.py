@@ -39,6 +39,8 @@ from restride_conformance.setting import mistrusted, prepare
 from restride_conformance.spelling import Call, Index, Span
 from restride_conformance.sweep import NESTED
 
+pytestmark = pytest.mark.slow
+
 CASES = {name: catalogue(name) for name in CATALOGUES}
 CI = CASES["ci"]
 BOUNDARIES = {1, 3, 4, 5, 63, 64, 65, 255, 256, 257, 1023, 1024, 1025}

@@ -32,6 +32,8 @@ from restride_conformance.commands import last_failed_file as last_failed
 from restride_conformance.record import Aftermath, Outcome
 from restride_conformance.run.runner import Runner, WorkerDied, WorkerProcess
 
+pytestmark = pytest.mark.slow
+
 FAULTY = str(Path(__file__).parents[1] / "support" / "faulty_worker.py")
 
 RIGHT = "reorder u8[2,3]{1,0} -> u8[2,3]{0,1}"

@@ -28,6 +28,8 @@ from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride_conformance.run.validation import PROFILES
 from restride_measure.own import device_seconds
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 MODES: dict[str, Callable[[DeviceInfo], Runtime]] = {

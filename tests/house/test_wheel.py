@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from support.process import captured
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "conftest.py")
 FOLDERS = ("src", "shaders", "lab", "tools", "tests")

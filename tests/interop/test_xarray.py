@@ -462,7 +462,7 @@ def test_other_arrays_are_refused():
         def __array_ufunc__(self, *_): ...
 
     with pytest.raises(
-        rs.UnsupportedError, match=r"data must be numpy, dask or restride.Tensor, got test_xarray.Other"
+        rs.UnsupportedError, match=rf"data must be numpy, dask or restride.Tensor, got {__name__}.Other"
     ):
         rs.xarray.resample(xr.DataArray(Other(), dims=("y",)), {"y": 2})
 

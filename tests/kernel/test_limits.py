@@ -16,6 +16,8 @@ from restride.errors import DescriptorError
 from restride.kernel import CANDIDATES, NVIDIA, Choices, InvocationsChoice
 from restride_conformance import Case, Verdict, catalogue, run_case
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def gpu_like() -> Iterator[rs.Device]:

@@ -18,6 +18,8 @@ from restride.runtime import choose, list_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.weights.like import LIBRARIES
 
+pytestmark = pytest.mark.slow
+
 EACH = 4
 
 WAYS = (

@@ -12,6 +12,8 @@ from support.tensors import Costs, assert_equal
 
 import restride as rs
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("pattern", PERMUTATIONS + COPIES)
 def test_the_patterns_of_einops(pattern, device):

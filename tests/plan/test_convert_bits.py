@@ -23,6 +23,8 @@ from restride.arithmetic import ROUNDINGS, Numbers, arithmetic
 from restride.dtypes import DTYPES
 from restride.runtime import RUNTIMES
 
+pytestmark = pytest.mark.slow
+
 COUNT = 10_000_000 if FULL else 100_000
 MOST_AT_ONCE = 1_000_000
 

@@ -16,6 +16,8 @@ from restride.ops import plan as plans
 from restride.plan import resample as plan_of_resample
 from restride.plan.resample import by_elements
 
+pytestmark = pytest.mark.slow
+
 Array = np.ndarray[Any, Any]
 Kernels = list[KernelSpec]
 

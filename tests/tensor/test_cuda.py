@@ -31,6 +31,8 @@ from restride.tensor import dlpack
 from restride_measure.selftest import checks
 from restride_measure.selftest.part import Job
 
+pytestmark = pytest.mark.slow
+
 X = np.random.default_rng(23).standard_normal((6, 40, 5)).astype(np.float32)
 CPU, CUDA = (1, 0), (2, 1)
 CALLER, PRIMARY = 0x7000_0000_0001, 0x7000_0000_0002

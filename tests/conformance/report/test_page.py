@@ -13,6 +13,8 @@ from restride_conformance.record import Outcome, Verdict
 from restride_conformance.report import headline, printable
 from restride_conformance.report.page import write_page
 
+pytestmark = pytest.mark.slow
+
 NARROW, WIDE = 375, 1280
 
 

@@ -28,6 +28,8 @@ from restride_conformance.run import worker
 from restride_conformance.run.runner import Runner
 from restride_conformance.setting import GUARD_BYTES, buffer_bytes
 
+pytestmark = pytest.mark.slow
+
 FAULTY = Path(__file__).parents[2] / "support" / "faulty_worker.py"
 CASES = tuple(Case.parse(f"reorder u8[5,13]{{1,0}} -> u8[5,13]{{0,1}} seed={seed}") for seed in range(1, 51))
 FAULTY_CASE = CASES[24]

@@ -35,6 +35,8 @@ from restride_conformance.shader import module_source, shader_under_test
 from restride_conformance.shader.contract import interfaces
 from restride_conformance.shader.part import RuntimeUnderTest, SteeredLimits, TakesNoPart
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 (EXAMPLE,) = re.findall(r"```glsl\n(#version 450\n.*?)```", (ROOT / "shaders/README.md").read_text("utf-8"), re.DOTALL)
 

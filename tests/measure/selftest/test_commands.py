@@ -27,6 +27,8 @@ from restride_measure.selftest.parts import PARTS
 from restride_measure.selftest.speeds import MEASURED
 from restride_measure.workloads import catalogue
 
+pytestmark = pytest.mark.slow
+
 FAULTY = Path(__file__).parents[2] / "support" / "faulty_part.py"
 USER, HOST, SECRET = "Quentin.Planted", "planted-host-17", "planted-secret-value"
 

@@ -12,6 +12,8 @@ from restride.errors import DeviceLost
 from restride.kernel import Binding, KernelSpec
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
+pytestmark = pytest.mark.slow
+
 kernels = runtime_process.kernels
 
 
