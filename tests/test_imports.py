@@ -71,7 +71,7 @@ LAYERS = (
     ("runtime",),
     ("tensor",),
     ("ops",),
-    ("compat", "drawing", "xp", "stream"),
+    ("compat", "drawing", "xp", "stream", "vision"),
     ("interop",),
     ("cli",),
 )
