@@ -83,6 +83,7 @@ CANONICAL = [
     "tile f32[3,5]{1,0} -> f32[2,3,15]{2,1,0} repetitions=(2,1,3) out=default",
     "rearrange u8[6,4,3]{2,1,0} -> f32[3,2,12]{2,1,0} pattern=(h,2),...,c->h,2,(...,c) dst_scale=255",
     "rearrange u8[6,4]{1,0} -> u8[3,8]{1,0} pattern=(h,s),w->h,(s,w) lengths=s=2",
+    "lookup u8[4,6,3]{2,1,0} -> f32[3,4,6]{2,1,0} axes=(2) permute=HWC->CHW",
     "equal s64[3,5]{1,0} -> pred[3,5]{1,0} other=f64[3,1]{1,0:T(2,2)} negated=yes out=new",
 ]
 

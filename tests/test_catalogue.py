@@ -26,6 +26,7 @@ from restride.ops.letterbox import PLACES
 from restride.ops.take import PAD_MODES
 from restride.plan.convert import ELEMENT_TYPES
 from restride.plan.copy import copy_kernels, copy_problems
+from restride.plan.lookup import INDEXED
 from restride.plan.resample import is_resampled_by_walks
 from restride.reference.gradient import GRADIENT_TYPES
 from restride.reference.resample import INTERPOLATED_TYPES
@@ -215,7 +216,7 @@ class TestPieces:
     @pytest.mark.parametrize("name", ["smoke", "ci"])
     def test_every_operation_and_every_way_to_pad(self, name: str) -> None:
         added = set(OPERATIONS) - {*LAYOUT_OPS, "crop_resize", "yuv_to_rgb"}
-        assert added == {"pad", "roll", "concat", "stack", "tile", "rearrange", "equal"}
+        assert added == {"pad", "roll", "concat", "stack", "tile", "rearrange", "lookup", "equal"}
         cases = [case for case in CASES[name] if case.op in added]
         assert {case.op for case in cases} == added
         assert {case["mode"] for case in cases if case.op == "pad"} == set(PAD_MODES)
@@ -227,6 +228,15 @@ class TestPieces:
     def test_every_element_type(self) -> None:
         for op in ("pad", "equal"):
             assert {case.src.dtype.name for case in CI if case.op == op} == set(DTYPES)
+
+    def test_tables_of_every_type_with_and_without_rows_into_every_kind_of_layout(self) -> None:
+        cases = [case for case in CI if case.op == "lookup"]
+        assert {case.src.dtype.name for case in cases} == set(INDEXED)
+        assert {case.dst.dtype.name for case in cases} == set(DTYPES)
+        assert {case["axes"] is None for case in cases} == {True, False}
+        assert {family(case.src) for case in cases} >= {*STRIDED, "tiled", "blocked", "broadcast"} - {"interleaved"}
+        assert {family(case.dst) for case in cases} >= {*STRIDED, "tiled", "blocked"}
+        assert {case["out"] for case in cases} == {None, "new", "default", "any", "NHWC", "same"}
 
     def test_both_answers_of_a_comparison(self) -> None:
         for case in CI:

@@ -31,6 +31,8 @@ layout(push_constant) uniform Dispatch {
     uint high;  // bits of the upper word of a 64-bit element
 #elif defined(PUSH_OTHER)
     uint other_base;  // src_base of the second source
+#elif defined(PUSH_ROWS)
+    uint first_row;  // row of the table at index 0
 #else
     uint lane_stride;  // elements between neighbouring lanes of an invocation, on the side where they are not adjacent
 #endif

@@ -45,6 +45,7 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
     from restride.ops import equal as _equal  # noqa: F401 - enters Tensor.__eq__
     from restride.ops.crop_resize import crop_resize
     from restride.ops.letterbox import Letterboxed
+    from restride.ops.lookup import lookup
     from restride.ops.plan import Plan
     from restride.ops.preprocess import Preprocess
     from restride.ops.quantize import dequantize, normalize, quantize
@@ -110,6 +111,7 @@ __all__ = [
     "from_fd",
     "imread",
     "imwrite",
+    "lookup",
     "normalize",
     "plan_reorder",
     "plan_resample",

@@ -10,6 +10,7 @@
     yuv_to_rgb u8[9,8]{1,0} -> u8[6,8,3]{2,1,0} format=i420 matrix=bt709
     pad f32[4,5]{1,0} -> f32[7,6]{1,0} before=(1,0) behind=(2,1) mode=reflect
     rearrange u8[6,4]{1,0} -> u8[3,8]{1,0} pattern=(h,s),w->h,(s,w) lengths=s=2
+    lookup u8[4,6,3]{2,1,0} -> f32[3,4,6]{2,1,0} axes=(2) permute=HWC->CHW
     equal s64[3,5]{1,0} -> pred[3,5]{1,0} other=f64[5]{0} out=new
 
 A line holds an operation, a source descriptor, a destination descriptor, the parameters that differ from their

@@ -28,6 +28,7 @@ from restride.ops.letterbox import PLACES
 from restride.ops.plan import perform
 from restride.ops.reorder import reorder_plan
 from restride.ops.take import PAD_MODES
+from restride.plan.lookup import ENTRIES, INDEXED
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.tensor import Tensor
 from restride.weights import AREA_MODES, COORDINATES, NEAREST_RULES, POLICIES, Request, Resizing, resizing
@@ -777,6 +778,43 @@ def _rearranged(x: Array, pattern: str, lengths: dict[str, int]) -> Array:
     return apart.reshape([prod(sizes[name] for name in axis) for axis in sides[1]])
 
 
+# Tables.
+
+
+class Lookup(Operation):
+    """``rs.lookup``; the entries of the table are any bits, and follow from the seed."""
+
+    function = "lookup"
+    parameters = (
+        Parameter("axes", read_integers, canonical=from_0, moves=False),
+        Parameter("permute", read_permutation),
+    )
+
+    def sizes(self, case: Case) -> Sizes:
+        if case.src.dtype.name not in INDEXED:
+            raise DescriptorError(f"a look-up reads {' or '.join(INDEXED)}, not {case.src}: {case}")
+        if case["axes"] is not None:
+            _axes_of(case, 1)
+        return tuple(case.viewed[axis] for axis in _order(case))
+
+    def arguments(self, case: Case) -> dict[str, Any]:
+        axis = None if case["axes"] is None else case.integers("axes")[0]
+        rows = () if axis is None else (case.viewed[axis],)
+        entries = fill.bits(case.dst.dtype, prod(rows) * ENTRIES, case.seed + 1)
+        return {"axis": axis, "table": entries.reshape(*rows, ENTRIES)}
+
+    def answer(self, case: Case, source: Array, old: Array | None) -> Answer:
+        right = super().answer(case, source, old).lowest.transpose(_order(case))
+        return Answer(right, right)
+
+    def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
+        layout = {} if case["permute"] is None else {"layout": case["permute"]}
+        return rs.lookup(source, **self.destination(case, out) | self.arguments(case) | layout)
+
+    def origins(self, case: Case, places: Array) -> Array:
+        return places.transpose(_order(case))
+
+
 # Comparison.
 
 
@@ -866,5 +904,6 @@ OPERATIONS |= {
     "stack": Stack(),
     "tile": Tile(),
     "rearrange": Rearrange(),
+    "lookup": Lookup(),
     "equal": Equal(),
 }

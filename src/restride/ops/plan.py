@@ -19,6 +19,7 @@ from restride.layout import TensorDesc, as_desc
 from restride.layout.argument import is_permutation
 from restride.lru import LRU
 from restride.ops.target import Out
+from restride.plan.lookup import Table
 from restride.plan.steps import Steps
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
@@ -265,7 +266,7 @@ def key_of(value: Any, levels: int = 6) -> Any:
     key: Any
     if kind is float:
         key = _bytes_of_float(value)
-    elif kind in _IMMUTABLE or isinstance(value, _IMMUTABLE_BASES):
+    elif kind in _IMMUTABLE or isinstance(value, _IMMUTABLE_BASES) or (kind is Table and value.is_small):
         key = value
     elif kind is dict or kind is slice:
         key = key_of((*value, *value.values()) if kind is dict else (value.start, value.stop, value.step), levels)

@@ -14,6 +14,7 @@ from restride.layout.views import broadcast_to
 from restride.plan.convert import convert_kernels
 from restride.plan.copy import copy_kernels, run_copied
 from restride.plan.fill import pad_kernels, padding_copy_kernels, padding_kernels
+from restride.plan.lookup import Table, lookup_kernels, lookup_walks
 
 SOURCE = 0
 RESULT = 1
@@ -121,6 +122,26 @@ class Steps:
             return together(padding, convert_kernels(src.desc, dst.desc, arithmetic, self.limits))
 
         self.steps.append(Step(src, dst, make, run if copies_run else None))
+
+    def look_up(self, src: Site, dst: Site, whole: TensorDesc, table: Table) -> None:
+        """Append steps that write the entry of ``table`` for every element of ``src`` to the same index of ``dst``.
+
+        Where no strided walks lead from one to the other, whichever is not strided is copied.
+
+        whole: the layout of the whole buffer of ``dst``, whose padding is written.
+        """
+        if not src.desc.numel:
+            self.copy(src._replace(desc=TensorDesc(table.dtype, src.desc.sizes)), dst, whole)
+            return
+        cut_walks = lookup_walks(src.desc, dst.desc, table, self.limits)
+        if cut_walks is None:
+            between = dst if dst.desc.strides is not None else self.new(TensorDesc(table.dtype, dst.desc.sizes))
+            self.look_up(src if src.desc.strides is not None else self.copied(src), between, between.desc, table)
+            if between is not dst:
+                self.copy(between, dst, whole)
+            return
+        kernels = partial(lookup_kernels, cut_walks, src.desc.dtype, table, self.limits)
+        self.add(src, dst, lambda: together(padding_kernels(whole, self.limits), kernels()))
 
     def copied(self, src: Site, desc: TensorDesc | None = None) -> Site:
         """Append a copy of ``src`` into a new buffer that is laid out as ``desc``; None: packed."""

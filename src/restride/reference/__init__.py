@@ -8,6 +8,7 @@ evaluated in float64, a conversion is an exact number rounded once.
 from restride.reference.conversion import convert
 from restride.reference.crop_resize import crop_resize, crop_resize_limits
 from restride.reference.gradient import resample_backward, resample_backward_limits
+from restride.reference.lookup import lookup
 from restride.reference.memory import from_buffer, to_buffer
 from restride.reference.reorder import reorder
 from restride.reference.resample import resample, resample_bound, resample_limits, strided_slice
@@ -19,6 +20,7 @@ __all__ = [
     "crop_resize",
     "crop_resize_limits",
     "from_buffer",
+    "lookup",
     "reorder",
     "resample",
     "resample_backward",

@@ -1,0 +1,120 @@
+"""lookup: bytes become what a table has for them, in any layout, such as colours or exactly normalised numbers."""
+
+from __future__ import annotations
+
+from typing import Any, SupportsIndex
+
+from restride.arguments import integer
+from restride.dtypes import DTypeLike, as_dtype, cast
+from restride.errors import DescriptorError, ErrorContext, prefixed
+from restride.kernel import Limits
+from restride.layout import TensorDesc
+from restride.layout.argument import Layout, axis_order
+from restride.ops.operation import Operation, Window
+from restride.ops.plan import Plan, perform, source_beside
+from restride.ops.target import Out, destination, require_room
+from restride.plan.lookup import ENTRIES, INDEXED, Table
+from restride.plan.steps import SOURCE, Site, Steps
+from restride.tensor.arrays import host_array
+from restride.tensor.tensor import Tensor
+
+
+def lookup(
+    x: Any,
+    table: Any,
+    *,
+    axis: SupportsIndex | None = None,
+    layout: Layout = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The entry of a table for each element: ``table[x]``, or ``table[i, x]`` at index i of ``axis``, in one dispatch.
+
+    The result has the bits of the table's entries, NaN and its payload included, on every device: no arithmetic is
+    done there. So a function of 256 arguments, made on the host in any library's own order of operations, has that
+    library's bits. Another table of the same type and rows compiles nothing.
+
+    Args:
+        x: u8 or s8, a Tensor or what ``rs.asarray`` takes. An element of s8 has the entry number element + 128, so a
+            table is in the order of its arguments.
+        table: [256], or with ``axis`` [sizes[axis], 256], an array of any element type on the host.
+        axis: the axis of ``x`` that the rows of the table lie along, also where ``layout`` permutes; negative ones
+            count from the end. None: all elements share one row.
+        layout: of the result, as in ``reorder``.
+        dtype: element type of the result; default: that of the table. A table of another type is cast on the host, as
+            numpy casts.
+        out: where to write instead, as in ``reorder``, but not ``x`` itself.
+
+    Example: as torchvision does it, divided by 255, the mean subtracted and then divided by the deviation.
+
+    >>> table = (np.arange(256, dtype=np.float32) / np.float32(255) - np.float32(0.5)) / np.float32(0.25)
+    >>> rs.lookup(np.array([[0, 51], [204, 255]], np.uint8), table).numpy().tolist()
+    [[-2.0, -1.2000000476837158], [1.2000000476837158, 2.0]]
+    >>> colours = np.stack([np.arange(256), 255 - np.arange(256)]).astype(np.uint8)
+    >>> rs.lookup(np.array([[7, 7]], np.uint8), colours, axis=1).numpy().tolist()
+    [[7, 248]]
+
+    Raises:
+        DescriptorError: ``x`` is neither u8 nor s8, the table has other sizes, the axis is wrong, or what ``reorder``
+            refuses of ``layout``, ``dtype`` and ``out``.
+        OutOfDeviceMemory: the device has no room for the result.
+
+    Source: ONNX operators, Gather; OpenCV, LUT.
+    """
+    src = source_beside(x, out)
+    return perform(lookup_plan, src, out, read_table(src.desc, table, axis, dtype), layout)
+
+
+def read_table(src: TensorDesc, table: Any, axis: SupportsIndex | None, dtype: DTypeLike | None) -> Table:
+    """The table for a source, checked.
+
+    Raises:
+        DescriptorError: the source has no elements of 8 bits, or the table has not the sizes that it needs.
+    """
+    with ErrorContext(src):
+        if src.dtype.name not in INDEXED:
+            raise DescriptorError(f"the source of lookup must be of {' or '.join(INDEXED)}, got {src.dtype}")
+        place = None if axis is None else _axis(axis, src)
+        with prefixed("table"):
+            entries = host_array(table)
+            element = as_dtype(entries.dtype) if dtype is None else as_dtype(dtype)
+        wanted = (ENTRIES,) if place is None else (src.sizes[place], ENTRIES)
+        if entries.shape != wanted:
+            along = "" if place is None else f", a row for each index of axis {place}"
+            hint = "; axis= says which axis has the rows" if place is None and entries.ndim == 2 else ""
+            raise DescriptorError(f"table must have sizes {list(wanted)}{along}, got {list(entries.shape)}{hint}")
+        if entries.dtype != element.dtype:
+            entries = cast("table", entries, element)
+        return Table(element, place, entries.tobytes())
+
+
+def _axis(axis: SupportsIndex, src: TensorDesc) -> int:
+    place = integer("axis", axis)
+    if not -src.rank <= place < src.rank:
+        raise DescriptorError(f"axis {place} is outside [-{src.rank}, {src.rank})")
+    return place % src.rank
+
+
+def lookup_plan(src: TensorDesc, out: Out | None, limits: Limits, table: Table, layout: Layout = None) -> Plan:
+    """The plan of ``lookup``; where no strided walks describe both sides, the one that has none is copied."""
+    dst, site = destination(src, layout, src, out, dtype=table.dtype)
+    require_room(dst.sizes, dst.dtype, limits)
+    steps = Steps(limits)
+    steps.look_up(Site(SOURCE, src), site, dst, table)
+    return Plan(src, dst, steps)
+
+
+class Lookup(Operation):
+    """``lookup``; ``layout`` is None or a permutation "A->B"."""
+
+    planner = staticmethod(lookup_plan)
+
+    def __init__(self, src: TensorDesc, table: Table, layout: Layout = None) -> None:
+        dst, _ = destination(src, layout, src, None, dtype=table.dtype)
+        super().__init__(src, dst, axis_order(src, layout))
+        self._table, self._layout = table, layout
+
+    def part(self, window: Window) -> tuple[Any, ...]:
+        axis = self._table.axis
+        table = self._table if axis is None else self._table.window(self.reads(window)[axis])
+        return table, self._layout
