@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from itertools import accumulate
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from restride.dtypes import DType
 from restride.layout import TensorDesc
 from restride.layout.pattern import Pattern
 from restride.layout.views import regrouped
+from restride.ops.lookup import lookup
 from restride.ops.reorder import reorder
 from restride.ops.resample import resample
 from restride.tensor.arrays import from_buffer
@@ -26,6 +28,9 @@ from restride.vision.work import Run
 
 _ALIGNMENT = 16
 """Images of equal sizes begin at multiples of so many bytes, so that kernels can load whole vectors."""
+
+Window = tuple[slice, slice]
+"""Rows and columns of a picture."""
 
 _parse = lru_cache(maxsize=64)(Pattern.parse)
 
@@ -66,50 +71,40 @@ class _Execution:
         elements: Sequence[Array | Tensor],
         device: Device,
     ) -> None:
-        self._results = results
         self._device = device
-        members: dict[Source, list[int]] = {}
+        members: dict[Picture, list[int]] = {}
         for image, source in enumerate(sources):
             members.setdefault(source, []).append(image)
         self._members = members
         places = {image: place for images in members.values() for place, image in enumerate(images)}
         self._places = [places[image] for image in range(len(sources))]
-        self._pictures = work.needed(results)
+        self._uses = work.Uses.of(results)
         self._tensors: dict[Picture, Tensor] = {}
         self._fills: dict[tuple[int, ...], Tensor] = {}
         self._upload(elements)
 
     def _upload(self, elements: Sequence[Array | Tensor]) -> None:
         """Copy all images of the host, and the colours beside them, into one buffer of the device."""
-        uploaded = [picture for picture in self._pictures if work.is_uploaded(picture)]
-        fills = {picture.fill for picture in self._pictures if isinstance(picture, Padded)} | {(0,)}
-        starts: dict[Any, int] = {}
-        end = 0
-        for item in (*uploaded, *sorted(fills)):
-            starts[item] = end
-            nbytes = math.prod(self._sizes(item)) if isinstance(item, Picture) else len(item)
-            end += -(-nbytes // _ALIGNMENT) * _ALIGNMENT
-        memory = np.zeros(end, np.uint8)
-        for item, start in starts.items():
-            if not isinstance(item, Picture):
-                memory[start : start + len(item)] = item
-                continue
-            sizes = self._sizes(item)
-            block = memory[start : start + math.prod(sizes)].reshape(sizes)
-            for place, image in enumerate(self._members[work.source_of(item)]):
-                _copy(item, elements[image], block[place])
-        buffer = from_buffer(memory, f"u8[{end}]", self._device)
-        for item, start in starts.items():
-            sizes = self._sizes(item) if isinstance(item, Picture) else (len(item),)
-            tensor = buffer[start : start + math.prod(sizes)].reshape(sizes)
-            if isinstance(item, Picture):
-                self._tensors[item] = tensor
-            else:
-                self._fills[item] = tensor
-        for source, images in self._members.items():
-            image = elements[images[0]]
-            if isinstance(image, Tensor):
-                self._tensors[source] = image[None]
+        uploaded = [picture for picture in self._uses.pictures if work.is_uploaded(picture)]
+        fills = sorted({picture.fill for picture in self._uses.pictures if isinstance(picture, Padded)} | {(0,)})
+        sizes = [*map(self._sizes, uploaded), *((len(fill),) for fill in fills)]
+        ends = list(accumulate(-(-math.prod(each) // _ALIGNMENT) * _ALIGNMENT for each in sizes))
+        spans = [slice(start, start + math.prod(each)) for start, each in zip([0, *ends], sizes, strict=False)]
+        memory = np.empty(ends[-1], np.uint8)
+        for picture, span in zip(uploaded, spans, strict=False):
+            block = memory[span].reshape(self._sizes(picture))
+            for place, image in enumerate(self._members[work.source_of(picture)]):
+                _copy(picture, elements[image], block[place])
+        for fill, span in zip(fills, spans[len(uploaded) :], strict=True):
+            memory[span] = fill
+        buffer = from_buffer(memory, TensorDesc("u8", memory.shape), self._device)
+        tensors = [buffer[span].reshape(each) for span, each in zip(spans, sizes, strict=True)]
+        self._tensors |= zip(uploaded, tensors, strict=False)
+        self._fills |= zip(fills, tensors[len(uploaded) :], strict=True)
+        for source, members in self._members.items():
+            resident = elements[members[0]]
+            if isinstance(resident, Tensor):
+                self._tensors[source] = resident[None]
 
     def _sizes(self, picture: Picture) -> tuple[int, int, int, int]:
         images = len(self._members[work.source_of(picture)])
@@ -125,31 +120,50 @@ class _Execution:
         if isinstance(picture, Resized):
             return self._resized(picture)
         if isinstance(picture, Cropped):
-            rows = slice(picture.top, picture.top + picture.height)
-            return self.tensor(picture.of)[:, rows, picture.left : picture.left + picture.width]
-        assert isinstance(picture, Padded)
-        canvas = empty(TensorDesc("u8", self._sizes(picture)), self._device)
+            window = _part_of(picture, picture.height, picture.width)
+            if picture.of in self._uses.alone and isinstance(picture.of, Resized):
+                return self._resized(picture.of, window)
+            return self.tensor(picture.of)[:, *window]
+        return self._padded(picture) if isinstance(picture, Padded) else self._tensors[picture]
+
+    def _padded(self, picture: Padded) -> Tensor:
+        canvas = empty(TensorDesc(self._element(picture), self._sizes(picture)), self._device)
         reorder(self._fills[picture.fill].broadcast_to(canvas.sizes), out=canvas)
         inner = picture.of
-        rows = slice(picture.top, picture.top + inner.height)
-        part = canvas[:, rows, picture.left : picture.left + inner.width]
-        if work.is_resized_into(picture, self._pictures, self._results):
-            assert isinstance(inner, Resized)
-            self._resized(inner, part)
+        part = canvas[:, *_part_of(picture, inner.height, inner.width)]
+        if inner in self._uses.alone and isinstance(inner, Resized):
+            self._resized(inner, out=part)
         else:
             reorder(self.tensor(inner), out=part)
-        return canvas
+        return _as_bytes(canvas)
 
-    def _resized(self, picture: Resized, out: Tensor | None = None) -> Tensor:
-        """Resize only the axes that change, as Pillow does."""
+    def _element(self, picture: Picture) -> Literal["u8", "s32"]:
+        """The element type of a computed picture.
+
+        The last pass of a resize makes words, and where rows of bytes are no whole words a further dispatch makes bytes
+        of them. So a picture that is only looked up stays words, and the low byte of each is read.
+        """
+        return "u8" if picture in self._uses.resized_again else "s32"
+
+    def _resized(
+        self, picture: Resized, window: Window = (slice(None), slice(None)), out: Tensor | None = None
+    ) -> Tensor:
+        """A part of a resized picture."""
         before = self.tensor(picture.of)
-        sides = {1: picture.height, 2: picture.width}
-        changed = [axis for axis, side in sides.items() if before.sizes[axis] != side]
-        if not changed:
-            return before
-        sizes = [sides[axis] for axis in changed]
+        if not work.changes(picture):
+            return before[:, *window]
         mode: Any = picture.mode
-        return resample(before, sizes, axes=changed, mode=mode, like="pillow", out=out)
+        result = resample(
+            before,
+            (picture.height, picture.width),
+            axes=(1, 2),
+            mode=mode,
+            like="pillow",
+            window=window,
+            dtype=self._element(picture),
+            out=out,
+        )
+        return _as_bytes(result)
 
     def pixels(self, result: Pixels, options: Options, dtype: DType | None) -> Tensor:
         """A result, every part of it written once."""
@@ -159,14 +173,17 @@ class _Execution:
             if kind not in tables:
                 table = result.table(options, *kind)
                 tables[kind] = table if dtype is None else table.astype(dtype.dtype)
-        element = next(iter(tables.values())).dtype
-        out = empty(TensorDesc(element, result.sizes), self._device)
+        element = np.result_type(*tables.values())
+        tables = {kind: table.astype(element, copy=False) for kind, table in tables.items()}
+        memory = result.memory or range(len(result.sizes))
+        whole = empty(TensorDesc(element, [result.sizes[axis] for axis in memory]), self._device)
         if result.zeros:
-            reorder(self._fills[(0,)].broadcast_to(out.sizes), out=out)
+            reorder(self._fills[(0,)].broadcast_to(whole.sizes), out=whole)
+        out = whole.permute([list(memory).index(axis) for axis in range(len(result.sizes))])
         for run in work.runs(result, self._places):
             picture = run.put.picture
             self._write(run, out, tables[picture.channels, picture.floats])
-        return out.reshape(result.shape)
+        return whole.reshape(result.shape)
 
     def _write(self, run: Run, out: Tensor, table: Array) -> None:
         source = self.tensor(run.put.picture)[run.place : run.place + run.images]
@@ -175,7 +192,21 @@ class _Execution:
         if table.dtype == np.uint8:
             reorder(view, out=part)
         else:
-            look_up(view, table, None if table.ndim == 1 else axis, part)
+            lookup(view, table, axis=None if table.ndim == 1 else axis, out=part)
+
+
+def _part_of(picture: Cropped | Padded, height: int, width: int) -> Window:
+    """The rows and columns from ``top`` and ``left`` on."""
+    return slice(picture.top, picture.top + height), slice(picture.left, picture.left + width)
+
+
+def _as_bytes(x: Tensor) -> Tensor:
+    """Words that hold bytes, as bytes: every fourth one, the low one of a word."""
+    if x.dtype == "u8":
+        return x
+    strides = [4 * stride for stride in x.desc.strides or ()]
+    desc = TensorDesc("u8", x.sizes, strides, 4 * x.desc.offset)
+    return Tensor(x.memory, desc, x.device)
 
 
 def _copy(picture: Picture, image: Array | Tensor, block: Array) -> None:
@@ -209,29 +240,11 @@ def _arranged(source: Tensor, run: Run) -> tuple[Tensor, int]:
 
 def _part(out: Tensor, run: Run) -> Tensor:
     """The places of a result that a run writes: [images, places, ...], without the first axis for one image."""
-    put, strides = run.put, _strides(out.sizes)
+    put, strides = run.put, out.desc.strides or ()
     extent = put.extent or out.sizes[1:]
-    offset = put.start * strides[0] + sum(
-        step * stride for step, stride in zip(put.corner, strides[1:], strict=False)
-    )
+    offset = put.start * strides[0] + sum(step * stride for step, stride in zip(put.corner, strides[1:], strict=False))
     if run.images == 1 or run.is_tall:
         sizes, steps = (run.images * put.count, *extent), strides
     else:
         sizes, steps = (run.images, put.count, *extent), (run.spacing * strides[0], *strides)
     return Tensor(out.memory, TensorDesc(out.dtype, sizes, steps, offset), out.device)
-
-
-def _strides(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Strides of a row-major tensor."""
-    return tuple(math.prod(sizes[axis + 1 :]) for axis in range(len(sizes)))
-
-
-def look_up(x: Tensor, table: Array, axis: int | None, out: Tensor) -> None:
-    """Stand-in: the elements of ``table`` that the bytes of ``x`` name, computed on the host."""
-    indices = x.numpy()
-    if axis is None:
-        values = table[indices]
-    else:
-        rows = np.arange(table.shape[0]).reshape([-1 if place == axis else 1 for place in range(indices.ndim)])
-        values = table[rows, indices]
-    out[...] = values

@@ -13,7 +13,7 @@ from restride.vision.sizes import HeightWidth, Size, resized
 from restride.vision.values import plain
 
 Geometry = Callable[[Picture, Options], Shot]
-Build = Callable[[Sequence[Shot], Options], dict[str, Result]]
+Build = Callable[[Sequence[Shot], Options, Sequence[int]], dict[str, Result]]
 Prepare = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 SizeRule = Callable[[int, int, Size], HeightWidth]
 
@@ -23,8 +23,13 @@ def unchanged(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return config
 
 
-def common(rule: SizeRule = resized) -> Geometry:
-    """The common order: resized by ``rule``, then the middle is cut out."""
+def common(image: Picture, options: Options) -> Shot:
+    """The common order: resized to ``size``, then the middle is cut out."""
+    return by_rule(resized)(image, options)
+
+
+def by_rule(rule: SizeRule) -> Geometry:
+    """The common order with another rule for the resized size."""
 
     def geometry(image: Picture, options: Options) -> Shot:
         if options.do_resize:
@@ -39,22 +44,18 @@ def cropped(image: Picture, options: Options) -> Picture:
     return image.center_crop(*options.needed_crop()) if options.do_center_crop else image
 
 
-def planes(table: Table = plain) -> Build:
-    """The builder of ``pixel_values`` [tiles, channels, height, width], padded behind where ``do_pad`` asks for it."""
-
-    def build(shots: Sequence[Shot], options: Options) -> dict[str, Result]:
-        if not options.do_pad:
-            return {"pixel_values": stacked(shots, table)}
-        size = None if options.pad_size is None else options.pad_size.sides("pad_size")
-        return {"pixel_values": padded(shots, table, size)}
-
-    return build
+def planes(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """``pixel_values`` [tiles, channels, height, width], padded behind where ``do_pad`` asks for it."""
+    if not options.do_pad:
+        return {"pixel_values": stacked(shots, plain)}
+    size = None if options.pad_size is None else options.pad_size.sides("pad_size")
+    return {"pixel_values": padded(shots, plain, size)}
 
 
 def unpadded(table: Table = plain) -> Build:
     """The builder of ``pixel_values`` [tiles, channels, height, width] of a family that knows no ``do_pad``."""
 
-    def build(shots: Sequence[Shot], options: Options) -> dict[str, Result]:  # noqa: ARG001 - one signature for all
+    def build(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
         return {"pixel_values": stacked(shots, table)}
 
     return build
@@ -68,17 +69,20 @@ class Family:
         names: of the class, without "ImageProcessor" and what may follow it; the first is shown.
         defaults: values of keys that a configuration may leave out, and the keys of the family's own.
         geometry: from an image to the pictures that are written.
-        build: from the pictures of all images to the results by their keys.
+        build: from the pictures of all images, and how many images each sample has, to the results by their keys.
         words: what ``geometry`` does beside the common order, for people.
         ignored: keys that change no pixel.
         prepare: changes a configuration before it is read, for keys that stand for others.
+        list_is_sample: a list of images is one sample of several images; else each image is a sample.
+        together: the geometry of images of a sample that has several; None: the same.
     """
 
     names: tuple[str, ...]
     defaults: Mapping[str, Any]
-    geometry: Geometry = common()
-    build: Build = planes()
+    geometry: Geometry = common
+    build: Build = planes
     words: str = ""
     ignored: frozenset[str] = frozenset()
     prepare: Prepare = unchanged
-
+    list_is_sample: bool = False
+    together: Geometry | None = None

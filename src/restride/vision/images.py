@@ -34,27 +34,41 @@ class Pixels(NamedTuple):
     floats: bool
 
 
-def read_images(images: Any, options: Options) -> list[Pixels]:
-    """The images of a call as one list: an image, a batch along the first axis, a list of them or a list of lists.
+class Images(NamedTuple):
+    """The images of a call one by one. samples: how many each sample has; None: they were no list of lists."""
+
+    pixels: list[Pixels]
+    samples: list[int] | None
+
+
+def read_images(images: Any, options: Options) -> Images:
+    """The images of a call: an image, a batch along the first axis, a list of them or a list of lists.
 
     Raises:
         DescriptorError: there is none, or one is no image; the message says which.
     """
-    flat = _flat(images)
-    if not flat:
+    samples = None
+    if isinstance(images, list | tuple) and images and all(isinstance(member, list | tuple) for member in images):
+        samples = [len(member) for member in images]
+        images = [image for member in images for image in member]
+    single = (
+        [image for member in images for image in _apart(member)]
+        if isinstance(images, list | tuple)
+        else (_apart(images))
+    )
+    if not single:
         raise DescriptorError(f"images must hold at least one image, got {shown(images)}")
     read = []
-    for place, image in enumerate(flat):
+    for place, image in enumerate(single):
         with prefixed(f"images[{place}]"):
             read.append(read_image(image, options))
-    return read
+    return Images(read, samples)
 
 
-def _flat(images: Any) -> list[Any]:
-    """The images one by one. A batch is an array of 4 axes."""
-    if isinstance(images, list | tuple):
-        return [image for member in images for image in _flat(member)]
-    if not isinstance(images, str | os.PathLike) and not is_pillow(images) and getattr(images, "ndim", 3) == 4:
+def _apart(images: Any) -> list[Any]:
+    """The images of a batch, which is an array of 4 axes; or the image itself."""
+    is_array = not isinstance(images, str | os.PathLike) and not is_pillow(images)
+    if is_array and getattr(images, "ndim", 3) == 4:
         return [images[place] for place in range(images.shape[0])]
     return [images]
 
@@ -168,8 +182,8 @@ def _as_bytes(array: Array) -> Pixels:
         raise DescriptorError(f"an image must have pixels, got sizes {array.shape}")
     if array.dtype == np.uint8:
         return Pixels(array, floats=False)
-    if array.dtype.kind not in "biuf":
-        raise DescriptorError(f"an image must have numbers, got {array.dtype}")
+    if array.dtype.kind not in "iuf":
+        raise DescriptorError(f"an image must have integers or floats, got {array.dtype}: convert it to grey or RGB")
     low, high = array.min(), array.max()
     if array.dtype.kind != "f" or np.allclose(array, array.astype(int)):
         if low < 0 or high > 255:

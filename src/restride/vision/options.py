@@ -85,7 +85,7 @@ class Options:
     do_center_crop: bool
     crop_size: Size | None
     do_rescale: bool
-    rescale_factor: float | None
+    rescale_factor: float
     do_normalize: bool
     image_mean: Mean
     image_std: Mean
@@ -154,7 +154,6 @@ def read_options(defaults: Mapping[str, Any], config: Mapping[str, Any], ignored
         "size": as_size("size", values.pop("size"), is_square=is_square is not False),
         "mode": as_mode("resample", values.pop("resample")),
         "crop_size": as_size("crop_size", values.pop("crop_size")),
-        "rescale_factor": _number("rescale_factor", values.pop("rescale_factor")),
         "image_mean": as_mean("image_mean", values.pop("image_mean")),
         "image_std": as_mean("image_std", values.pop("image_std")),
         "pad_size": as_size("pad_size", values.pop("pad_size")),
@@ -163,7 +162,10 @@ def read_options(defaults: Mapping[str, Any], config: Mapping[str, Any], ignored
     for field in fields(Options):
         if field.name.startswith("do_"):
             read[field.name] = as_flag(field.name, values.pop(field.name))
-    options = Options(**read, own=values)
+    factor = values.pop("rescale_factor")
+    if factor is not None or read["do_rescale"]:
+        factor = _needed_number("rescale_factor", factor)
+    options = Options(**read, rescale_factor=factor or 0.0, own=values)
     _require_complete(options)
     return options
 
@@ -174,8 +176,6 @@ def _require_complete(options: Options) -> None:
         raise DescriptorError(
             f"input_data_format must be channels_first, channels_last or null, got {options.input_data_format!r}"
         )
-    if options.do_rescale and options.rescale_factor is None:
-        raise DescriptorError("rescale_factor must not be null where do_rescale is true")
     if options.do_normalize and (options.image_mean is None or options.image_std is None):
         raise DescriptorError("image_mean and image_std must not be null where do_normalize is true")
 
@@ -235,7 +235,9 @@ def as_size(key: str, value: Any, *, is_square: bool = True) -> Size | None:
         value = {"height": value[0], "width": value[1]}
     if not isinstance(value, dict) or set(value) not in _SIZE_KEYS:
         allowed = "; ".join(", ".join(sorted(keys)) for keys in _SIZE_KEYS)
-        raise DescriptorError(f"{key} must be an integer, [height, width] or have the keys {allowed}, got {shown(value)}")
+        raise DescriptorError(
+            f"{key} must be an integer, [height, width] or have the keys {allowed}, got {shown(value)}"
+        )
     return Size(**{name: None if side is None else as_count(f"{key}.{name}", side) for name, side in value.items()})
 
 

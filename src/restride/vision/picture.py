@@ -6,6 +6,7 @@ device. Equal pictures are computed once, for all images of equal sizes together
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -61,13 +62,23 @@ class Picture:
         return Cropped(height, width, self.channels, self.floats, self, top, left)
 
     def pad(self, height: int, width: int, top: int, left: int, fill: tuple[int, ...] = (0,)) -> Picture:
-        """The picture at ``top``, ``left`` of a larger one that is ``fill`` elsewhere: one value, or one a channel."""
+        """The picture at ``top``, ``left`` of a larger one that is ``fill`` elsewhere: one value, or one a channel.
+
+        Raises:
+            DescriptorError: it is not larger.
+        """
         self._require_bytes()
+        if height < self.height or width < self.width:
+            raise DescriptorError(f"an image of {self.height} x {self.width} does not fit {height} x {width}")
         if (height, width) == (self.height, self.width):
             return self
         if any(fill) and self.floats:
             raise UnsupportedError(f"images of floats are not padded with {fill}; this processor needs u8")
         return Padded(height, width, self.channels, self.floats, self, top, left, fill)
+
+    def pad_center(self, height: int, width: int, fill: tuple[int, ...] = (0,)) -> Picture:
+        """The picture on the middle of a larger one; an odd row or column goes behind it."""
+        return self.pad(height, width, (height - self.height) // 2, (width - self.width) // 2, fill)
 
     def center_crop(self, height: int, width: int) -> Picture:
         """The middle part. A side that is shorter is first padded with zeros; the odd one goes before the picture.
@@ -117,6 +128,24 @@ class Padded(Picture):
     top: int
     left: int
     fill: tuple[int, ...]
+
+
+def tiles_of_canvas(canvas: Picture, height: int, width: int) -> list[Picture]:
+    """The tiles of a canvas, row by row; the last ones of a row or column may be smaller."""
+    return [
+        canvas.crop(top, left, min(height, canvas.height - top), min(width, canvas.width - left))
+        for top in range(0, canvas.height, height)
+        for left in range(0, canvas.width, width)
+    ]
+
+
+def cut(canvas: Picture, height: int, width: int, finish: Callable[[Picture], Picture]) -> tuple[Piece, ...]:
+    """The tiles of a canvas, each of them finished. Equal tiles that ``finish`` leaves as they are stay one piece."""
+    tiles = tiles_of_canvas(canvas, height, width)
+    finished = [finish(tile) for tile in tiles]
+    if finished == tiles and canvas.height % height == canvas.width % width == 0:
+        return (Piece(canvas, canvas.height // height, canvas.width // width),)
+    return tuple(Piece(tile) for tile in finished)
 
 
 class Piece(NamedTuple):

@@ -112,10 +112,12 @@ class Processor:
         require_word("return_tensors", return_tensors, _KINDS)
         element = None if dtype is None else _pixel_type(dtype)
         with ErrorContext(self._name):
-            read = read_images(images, self._options)
+            read, samples = read_images(images, self._options)
+            if samples is None:
+                samples = [len(read)] if self._family.list_is_sample else [1] * len(read)
             where = _device_of(read, device)
             sources = [_source(place, image) for place, image in enumerate(read)]
-            results = self._results(sources)
+            results = self._results(sources, samples)
             elements = [image.elements for image in read]
             computed = execute(results, sources, elements, self._options, where, element)
         return {key: _as_kind(value, return_tensors) for key, value in computed.items()}
@@ -130,7 +132,7 @@ class Processor:
         if len(sides) != 2 or 0 in sides:
             raise DescriptorError(f"size must be height and width, both positive, got {sides}")
         with ErrorContext(self._name):
-            results = self._results([Source(*sides, 3, floats=False)])
+            results = self._results([Source(*sides, 3, floats=False)], [1])
         return ImagePlan(
             tuple((each.height, each.width) for each in work.needed(results) if isinstance(each, Resized)),
             {key: _sizes_of(result) for key, result in results.items()},
@@ -138,9 +140,13 @@ class Processor:
             work.dispatches(results, (0,)),
         )
 
-    def _results(self, sources: Sequence[Source]) -> dict[str, Any]:
-        shots = {source: self._family.geometry(source, self._options) for source in dict.fromkeys(sources)}
-        results = self._family.build([shots[source] for source in sources], self._options)
+    def _results(self, sources: Sequence[Source], samples: Sequence[int]) -> dict[str, Any]:
+        alone = self._family.geometry
+        together = self._family.together or alone
+        geometries = [alone if images == 1 else together for images in samples for _ in range(images)]
+        asked = list(zip(sources, geometries, strict=True))
+        shots = {each: each[1](each[0], self._options) for each in dict.fromkeys(asked)}
+        results = self._family.build([shots[each] for each in asked], self._options, samples)
         for result in results.values():
             for put in result.puts if isinstance(result, PixelResult) else ():
                 _require_resized(put.picture)

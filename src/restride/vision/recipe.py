@@ -6,9 +6,9 @@ other. The patterns are those of ``rs.rearrange``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,7 +72,7 @@ class Pixels:
 
     sizes: the axis of places, and those of each of them. shape: the same elements, as the caller sees them.
     puts: what is written; they do not overlap. zeros: there are elements that no put writes, and they are 0.
-    table: what the bytes become.
+    table: what the bytes become. memory: the axes of ``sizes`` in the order of memory; (): as they are.
     """
 
     sizes: tuple[int, ...]
@@ -80,6 +80,7 @@ class Pixels:
     puts: tuple[Put, ...]
     table: Table
     zeros: bool = False
+    memory: tuple[int, ...] = ()
 
 
 Result = Pixels | Array | list[Any]
@@ -125,6 +126,31 @@ def tiles_of(shots: Sequence[Shot], starts: Sequence[int]) -> tuple[Put, ...]:
     return tuple(puts)
 
 
+def ragged(shots: Sequence[Shot], table: Table, samples: Sequence[int], most: int = 0) -> Pixels:
+    """Tiles of each sample, zeros behind those that have fewer: [samples, most tiles, channels, height, width].
+
+    samples: how many images each sample has. most: places of each sample; 0: as many as the longest one needs.
+    """
+    tile = require_equal_tiles(shots)
+    counts = [shot.tiles for shot in shots]
+    ends = starts_of([*samples, 0])
+    inside = [sum(counts[first:last]) for first, last in pairwise(ends)]
+    most = most or max(inside)
+    starts = [
+        sample * most + start
+        for sample, (first, last) in enumerate(pairwise(ends))
+        for start in starts_of(counts[first:last])
+    ]
+    places = len(samples) * most
+    return Pixels(
+        (places, *tile),
+        (len(samples), most, *tile),
+        tiles_of(shots, starts),
+        table,
+        zeros=sum(counts) < places,
+    )
+
+
 def starts_of(counts: Sequence[int]) -> list[int]:
     """The first place of each image where they follow each other: counts 2, 3 start at 0, 2."""
     return [sum(counts[:place]) for place in range(len(counts))]
@@ -158,6 +184,18 @@ def stacked(shots: Sequence[Shot], table: Table) -> Pixels:
     return Pixels(sizes, sizes, tiles_of(shots, starts_of(counts)), table)
 
 
+def channels_of(pictures: Iterable[Picture]) -> int:
+    """The number of channels of all pictures.
+
+    Raises:
+        DescriptorError: they differ.
+    """
+    found = sorted({picture.channels for picture in pictures})
+    if len(found) > 1:
+        raise DescriptorError(f"images of one call must have as many channels, got {found}")
+    return found[0]
+
+
 def padded(shots: Sequence[Shot], table: Table, size: tuple[int, int] | None = None) -> Pixels:
     """One picture an image at the top left of zeros: [images, channels, height, width].
 
@@ -168,15 +206,13 @@ def padded(shots: Sequence[Shot], table: Table, size: tuple[int, int] | None = N
     """
     pictures = [shot.picture for shot in shots]
     tall, wide = size or (max(each.height for each in pictures), max(each.width for each in pictures))
-    channels = {picture.channels for picture in pictures}
-    if len(channels) > 1:
-        raise DescriptorError(f"images of one call must have as many channels, got {sorted(channels)}")
+    channels = channels_of(pictures)
     for picture in pictures:
         if picture.height > tall or picture.width > wide:
             raise DescriptorError(
                 f"images are padded to {tall} x {wide}, and one is {picture.height} x {picture.width}, larger than that"
             )
-    sizes = (len(pictures), *channels, tall, wide)
+    sizes = (len(pictures), channels, tall, wide)
     puts = tuple(
         Put(each, tiled(Piece(each)), image, image, 1, (0, 0, 0), (each.channels, each.height, each.width))
         for image, each in enumerate(pictures)
@@ -196,8 +232,3 @@ def mask(shots: Sequence[Shot], pixels: Pixels, dtype: Any = np.int64) -> Array:
 def integers(values: Sequence[Any]) -> Array:
     """An array of s64, the type of grids, sizes and masks."""
     return np.array(values, np.int64)
-
-
-def places_of(result: Pixels) -> int:
-    """Elements that the puts write."""
-    return sum(put.count * prod(put.extent or result.sizes[1:]) for put in result.puts)

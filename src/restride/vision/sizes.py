@@ -1,7 +1,6 @@
 """Rules that give the size of a resized image: pure functions of its height, its width and a few numbers.
 
-``round`` is Python's, half to even; ``int`` cuts the fraction off. Both are the models' own, and no other rounding gives
-their bytes.
+``round`` is Python's, half to even; ``int`` cuts the fraction off. No other rounding gives the models' own sizes.
 """
 
 from __future__ import annotations
@@ -114,6 +113,31 @@ def between_edges(height: int, width: int, shortest: int, longest: int) -> Heigh
     return shortest, int(edge * width / height)
 
 
+def between_edges_in_multiples(height: int, width: int, shortest: int, longest: int, factor: int = 16) -> HeightWidth:
+    """As ``between_edges``, and then both sides are cut to multiples of ``factor``.
+
+    Where the image is higher than wide, its height is computed also if the width stays.
+
+    Source: transformers, get_size_with_aspect_ratio_yolos.
+
+    >>> between_edges_in_multiples(480, 640, 800, 1333)
+    (800, 1056)
+    """
+    low, high = float(min(height, width)), float(max(height, width))
+    edge: float = shortest
+    if high / low * shortest > longest:
+        edge = longest * low / high
+        shortest = round(edge)
+    if width < height:
+        sides = int(edge * height / width), shortest
+    elif height == shortest:
+        sides = height, width
+    else:
+        sides = shortest, int(edge * width / height)
+    tall, wide = (side - side % factor for side in sides)
+    return tall, wide
+
+
 def inside(height: int, width: int, max_height: int, max_width: int) -> HeightWidth:
     """The largest size of the same ratio in ``max_height`` x ``max_width``, both sides cut to integers.
 
@@ -191,3 +215,155 @@ def at_least_by_rounding(height: int, width: int, factor: int) -> HeightWidth:
     if width < factor:
         height, width = round(height * factor / width), factor
     return height, width
+
+
+def longest_even(height: int, width: int, longest: int, most: int = 4096) -> HeightWidth:
+    """The longer side becomes ``longest``, the other one follows, cut, and is made even; neither is above ``most``.
+
+    Source: transformers, get_resize_output_image_size of Idefics3.
+
+    >>> longest_even(480, 640, 1456), longest_even(1000, 30, 99)
+    ((1092, 1456), (99, 2))
+    """
+    ratio = width / height
+    if width >= height:
+        wide, tall = longest, int(longest / ratio)
+        tall += tall % 2
+    else:
+        tall, wide = longest, int(longest * ratio)
+        wide += wide % 2
+    tall, wide = max(tall, 1), max(wide, 1)
+    ratio = wide / tall
+    if wide >= tall and wide > most:
+        wide, tall = most, int(most / ratio)
+    elif tall > wide and tall > most:
+        tall, wide = most, int(most * ratio)
+    return max(tall, 1), max(wide, 1)
+
+
+def raised_by_ratio(height: int, width: int, factor: int) -> HeightWidth:
+    """The longer side is raised to a multiple of ``factor``; the other one follows, cut, and is raised too.
+
+    Source: transformers, Idefics3ImageProcessorPil.resize_for_vision_encoder.
+
+    >>> raised_by_ratio(1092, 1456, 364), raised_by_ratio(100, 200, 364)
+    ((1092, 1456), (364, 364))
+    """
+    ratio = width / height
+    if width >= height:
+        wide = math.ceil(width / factor) * factor
+        return math.ceil(int(wide / ratio) / factor) * factor, wide
+    tall = math.ceil(height / factor) * factor
+    return tall, math.ceil(int(tall * ratio) / factor) * factor
+
+
+def longest_within(height: int, width: int, shortest: int, longest: int) -> HeightWidth:
+    """The longer side becomes ``longest`` if it is above, the other one follows, cut; both are at least ``shortest``.
+
+    Source: transformers, get_resize_output_image_size of Idefics2.
+
+    >>> longest_within(2000, 1000, 378, 980), longest_within(100, 100, 378, 980)
+    ((980, 490), (378, 378))
+    """
+    ratio = width / height
+    if width >= height and width > longest:
+        height, width = int(longest / ratio), longest
+    elif height > width and height > longest:
+        height, width = longest, int(longest * ratio)
+    return max(height, shortest), max(width, shortest)
+
+
+def longest_by_half_up(height: int, width: int, longest: int) -> HeightWidth:
+    """The longer side becomes ``longest``, the other one follows; both are ``int(x + 0.5)``.
+
+    Source: transformers, SamImageProcessorPil.
+
+    >>> longest_by_half_up(480, 640, 1024)
+    (768, 1024)
+    """
+    scale = longest / max(height, width)
+    return int(height * scale + 0.5), int(width * scale + 0.5)
+
+
+def in_patches(height: int, width: int, most: HeightWidth, patch: HeightWidth) -> HeightWidth:
+    """An image larger than ``most`` is fitted into it, cut; then both sides are raised to multiples of the patch.
+
+    Source: transformers, get_resize_output_image_size of Pixtral.
+
+    >>> in_patches(100, 2000, (1024, 1024), (16, 16))
+    (64, 1024)
+    """
+    ratio = max(height / most[0], width / most[1])
+    if ratio > 1:
+        height, width = math.floor(height / ratio), math.floor(width / ratio)
+    tall, wide = ((side - 1) // step + 1 for side, step in zip((height, width), patch, strict=True))
+    return tall * patch[0], wide * patch[1]
+
+
+def most_patches(height: int, width: int, patch: int, most: int) -> HeightWidth:
+    """The largest multiples of ``patch`` that have at most ``most`` patches, by bisection of a scale.
+
+    Sides are raised to multiples of at least one patch. The scale is found between 1e-6 and 100 to 1e-5.
+
+    Source: transformers, get_image_size_for_max_num_patches of SigLIP2.
+
+    >>> most_patches(480, 640, 16, 256)
+    (224, 288)
+    """
+
+    def sides(scale: float) -> HeightWidth:
+        tall, wide = (max(patch, math.ceil(side * scale / patch) * patch) for side in (height, width))
+        return tall, wide
+
+    precision = 1e-5
+    low, high = precision / 10, 100.0
+    while high - low >= precision:
+        scale = (low + high) / 2
+        tall, wide = sides(scale)
+        if (tall / patch) * (wide / patch) <= most:
+            low = scale
+        else:
+            high = scale
+    return sides(low)
+
+
+def patch_budget(height: int, width: int, patch: int, most: int, pool: int) -> HeightWidth:
+    """The largest multiples of ``pool`` patches of about the same ratio that have at most ``most`` patches.
+
+    Source: transformers, get_aspect_ratio_preserving_size of Gemma 4.
+
+    >>> patch_budget(480, 640, 16, 2520, 3), patch_budget(1, 100, 16, 2520, 3)
+    ((672, 912), (48, 4800))
+
+    Raises:
+        DescriptorError: a budget below one block.
+    """
+    budget, block = most * patch**2, pool * patch
+    factor = math.sqrt(budget / (height * width))
+    tall, wide = (math.floor(factor * side / block) * block for side in (height, width))
+    if tall == 0 and wide == 0:
+        raise DescriptorError(f"max_soft_tokens leave no block of {block} x {block} for {height} x {width}")
+    longest = most // pool**2 * block
+    if tall == 0:
+        tall, wide = block, min(math.floor(width / height) * block, longest)
+    elif wide == 0:
+        tall, wide = min(math.floor(height / width) * block, longest), block
+    if tall * wide > budget:
+        raise DescriptorError(f"{tall} x {wide} for {height} x {width} exceeds {most} patches of {patch} x {patch}")
+    return tall, wide
+
+
+def nearest_multiples(height: int, width: int, size: HeightWidth, factor: int, *, keeps_ratio: bool) -> HeightWidth:
+    """``size``, or with ``keeps_ratio`` the image scaled by that of both scales that is nearer to 1; to multiples.
+
+    Rounded half to even to a multiple of ``factor``, or up, if that is below 0.
+
+    Source: transformers, get_resize_output_image_size of DPT (Depth Anything).
+
+    >>> nearest_multiples(480, 640, (518, 518), 14, keeps_ratio=True)
+    (518, 686)
+    """
+    by_height, by_width = size[0] / height, size[1] / width
+    if keeps_ratio:
+        by_height = by_width = by_width if abs(1 - by_width) < abs(1 - by_height) else by_height
+    return round(by_height * height / factor) * factor, round(by_width * width / factor) * factor

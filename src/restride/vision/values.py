@@ -31,13 +31,18 @@ def plain(options: Options, channels: int, floats: bool) -> Array:
     return values
 
 
+def always_floats(options: Options, channels: int, floats: bool) -> Array:
+    """The plain values as f32, also where the pixels stay as they are."""
+    return plain(options, channels, floats).astype(np.float32)
+
+
 def bytes_of(floats: bool) -> Array:
     """The elements 0 to 255; of floats as f32 of 0 to 1, as transformers has them after the resize."""
     values = np.arange(256, dtype=np.uint8)
     return rescaled(values, 1 / 255) if floats else values
 
 
-def rescaled(values: Array, factor: float | None) -> Array:
+def rescaled(values: Array, factor: float) -> Array:
     """``values * factor`` in f64, rounded to f32 once.
 
     Source: transformers, image_transforms.rescale.

@@ -18,12 +18,10 @@ def parent(picture: Picture) -> Picture | None:
     return picture.of if isinstance(picture, Resized | Cropped | Padded) else None
 
 
-def source_of(picture: Picture) -> Source:
+def source_of(picture: Picture) -> Picture:
     """The image that a picture comes from."""
-    while not isinstance(picture, Source):
-        before = parent(picture)
-        assert before is not None
-        picture = before
+    while isinstance(picture, Resized | Cropped | Padded):
+        picture = picture.of
     return picture
 
 
@@ -44,15 +42,14 @@ def needed(results: Mapping[str, Any]) -> list[Picture]:
                 add(before)
             found[picture] = None
 
-    for result in results.values():
-        for put in result.puts if isinstance(result, Pixels) else ():
-            add(put.picture)
+    for put in puts_of(results):
+        add(put.picture)
     return list(found)
 
 
 @dataclass(frozen=True)
 class Run:
-    """Puts that one dispatch writes: of ``images`` neighbours among the images of equal sizes, ``spacing`` places apart.
+    """Puts that one dispatch writes: of ``images`` neighbours among images of equal sizes, ``spacing`` places apart.
 
     place: of the first one among those images. is_tall: they are one picture, below each other.
     """
@@ -111,25 +108,68 @@ def _run(puts: Sequence[Put], places: Sequence[int]) -> Run:
     return Run(first, places[first.image], len(puts), spacing, is_tall)
 
 
+@dataclass(frozen=True)
+class Uses:
+    """What the pictures of a recipe are needed for.
+
+    pictures: all that are needed, each after the one that it comes from.
+    alone: resized pictures that one crop or pad needs and nothing else, which are so computed where they are needed.
+    resized_again: pictures that a further resize reads.
+    """
+
+    pictures: tuple[Picture, ...]
+    alone: frozenset[Picture]
+    resized_again: frozenset[Picture]
+
+    @classmethod
+    def of(cls, results: Mapping[str, Any]) -> Uses:
+        """The uses of the pictures of these results."""
+        pictures = needed(results)
+        users: dict[Picture, list[Picture | None]] = {picture: [] for picture in pictures}
+        again = set()
+        for picture in pictures:
+            before = parent(picture)
+            if before is not None and not is_uploaded(picture):
+                users[before].append(picture)
+            while isinstance(picture, Resized) and before is not None:
+                again.add(before)
+                before = parent(before)
+        for put in puts_of(results):
+            users[put.picture].append(None)
+        alone = {
+            picture
+            for picture, (user, *others) in users.items()
+            if isinstance(picture, Resized) and isinstance(user, Cropped | Padded) and not others and changes(picture)
+        }
+        return cls(tuple(pictures), frozenset(alone), frozenset(again))
+
+
+def puts_of(results: Mapping[str, Any]) -> Iterator[Put]:
+    """The puts of all results."""
+    for result in results.values():
+        if isinstance(result, Pixels):
+            yield from result.puts
+
+
+def changes(picture: Resized) -> int:
+    """How many sides change."""
+    return (picture.height != picture.of.height) + (picture.width != picture.of.width)
+
+
 def dispatches(results: Mapping[str, Any], places: Sequence[int]) -> int:
-    """How many dispatches make the results: of a resize one for each side that changes, of a pad its fill and a copy."""
-    pictures = needed(results)
+    """How many dispatches make the results.
+
+    A resize takes one for each side that changes, nearest one for both; a resize whose result is resized again may take
+    one more. A pad takes one for its colour, and one for a copy where its picture is needed elsewhere too.
+    """
+    uses = Uses.of(results)
     count = 0
-    for picture in pictures:
+    for picture in uses.pictures:
         if isinstance(picture, Resized):
-            count += (picture.height != picture.of.height) + (picture.width != picture.of.width)
+            count += min(changes(picture), 1 if picture.mode == "nearest" else 2)
         elif isinstance(picture, Padded) and not is_uploaded(picture):
-            count += 1 if is_resized_into(picture, pictures, results) else 2
+            count += 2 - (picture.of in uses.alone)
     for result in results.values():
         if isinstance(result, Pixels):
             count += result.zeros + sum(1 for _ in runs(result, places))
     return count
-
-
-def is_resized_into(picture: Padded, pictures: Sequence[Picture], results: Mapping[str, Any]) -> bool:
-    """True if what is padded is resized for this alone, and so is written where it lies."""
-    inner = picture.of
-    if not isinstance(inner, Resized) or (inner.height, inner.width) == (inner.of.height, inner.of.width):
-        return False
-    written = {put.picture for result in results.values() if isinstance(result, Pixels) for put in result.puts}
-    return inner not in written and sum(parent(other) == inner for other in pictures) == 1

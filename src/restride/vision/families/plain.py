@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError
-from restride.vision.family import Family, common, cropped, unpadded
+from restride.vision.family import Family, by_rule, common, cropped, unpadded
 from restride.vision.options import (
     CLIP_MEAN,
     CLIP_STD,
@@ -28,9 +28,9 @@ from restride.vision.values import Array, bytes_of, normalized, plain, rescaled
 BILINEAR, BICUBIC, LANCZOS = 2, 3, 1
 
 _STEPS = {"do_resize": True, "do_rescale": True, "do_normalize": True}
-_CLIP = {**_STEPS, "do_convert_rgb": True, "resample": BICUBIC, "image_mean": CLIP_MEAN, "image_std": CLIP_STD}
-_HALF = {**_STEPS, "image_mean": HALF_MEAN, "image_std": HALF_STD}
-_IMAGENET = {**_STEPS, "image_mean": IMAGENET_MEAN, "image_std": IMAGENET_STD}
+CLIP = {**_STEPS, "do_convert_rgb": True, "resample": BICUBIC, "image_mean": CLIP_MEAN, "image_std": CLIP_STD}
+HALF = {**_STEPS, "image_mean": HALF_MEAN, "image_std": HALF_STD}
+IMAGENET = {**_STEPS, "image_mean": IMAGENET_MEAN, "image_std": IMAGENET_STD}
 
 
 def square(side: int) -> dict[str, int]:
@@ -39,7 +39,7 @@ def square(side: int) -> dict[str, int]:
 
 
 def shorter(edge: int, crop: int | None = None) -> dict[str, Any]:
-    """Keys of a family whose shorter side becomes ``edge``, and of which the middle is cut out, by default of ``edge``."""
+    """Keys of a family whose shorter side becomes ``edge``, with a middle of ``crop``, by default ``edge``."""
     return {
         "size": {"shortest_edge": edge},
         "default_to_square": False,
@@ -91,7 +91,7 @@ def poolformer(image: Picture, options: Options) -> Shot:
     Source: transformers, PoolFormerImageProcessorPil.resize.
     """
     if not options.do_resize or options["crop_pct"] is None:
-        return common()(image, options)
+        return common(image, options)
     size, part = options.needed_size(), options["crop_pct"]
     if size.shortest_edge:
         sides = shorter_side(image.height, image.width, int(size.shortest_edge / part))
@@ -111,7 +111,8 @@ def textnet(image: Picture, options: Options) -> Shot:
         if not size.shortest_edge:
             raise DescriptorError(f"size must have shortest_edge, got {size}")
         sides = shorter_side(image.height, image.width, size.shortest_edge)
-        image = image.resize(*(-(-side // divisor) * divisor for side in sides), options.needed_mode())
+        tall, wide = (-(-side // divisor) * divisor for side in sides)
+        image = image.resize(tall, wide, options.needed_mode())
     return one(cropped(image, options))
 
 
@@ -122,8 +123,8 @@ def glpn(image: Picture, options: Options) -> Shot:
     """
     if options.do_resize:
         divisor = options["size_divisor"]
-        sides = (side // divisor * divisor for side in (image.height, image.width))
-        image = image.resize(*sides, options.needed_mode())
+        tall, wide = (side // divisor * divisor for side in (image.height, image.width))
+        image = image.resize(tall, wide, options.needed_mode())
     return one(image)
 
 
@@ -146,7 +147,7 @@ def llava(image: Picture, options: Options) -> Shot:
 
     Source: transformers, LlavaImageProcessorPil.
     """
-    return common()(on_square(image, options) if options.do_pad else image, options)
+    return common(on_square(image, options) if options.do_pad else image, options)
 
 
 def on_square(image: Picture, options: Options) -> Picture:
@@ -168,7 +169,7 @@ def on_square(image: Picture, options: Options) -> Picture:
 # Values that one family has.
 
 
-def rescaled_only(options: Options, channels: int, floats: bool) -> Array:  # noqa: ARG001 - one signature for all
+def rescaled_only(options: Options, _channels: int, floats: bool) -> Array:
     """The bytes rescaled, whatever ``do_normalize`` says.
 
     Source: transformers, GLPNImageProcessorPil._preprocess.
@@ -219,14 +220,16 @@ def flava(image: Picture, options: Options) -> Shot:
     """
     if options["return_image_mask"]:
         raise UnsupportedError("return_image_mask asks for random masks, which are not made here: set it to false")
-    shot = common()(image, options)
+    shot = common(image, options)
     if not options["return_codebook_pixels"]:
         return shot
     if as_flag("codebook_do_resize", options["codebook_do_resize"]):
         size = as_size("codebook_size", options["codebook_size"])
         mode = as_mode("codebook_resample", options["codebook_resample"])
         if size is None or mode is None:
-            raise DescriptorError("codebook_size and codebook_resample must not be null where codebook_do_resize is true")
+            raise DescriptorError(
+                "codebook_size and codebook_resample must not be null where codebook_do_resize is true"
+            )
         image = image.resize(*resized(image.height, image.width, size), mode)
     if as_flag("codebook_do_center_crop", options["codebook_do_center_crop"]):
         crop = as_size("codebook_crop_size", options["codebook_crop_size"])
@@ -236,7 +239,7 @@ def flava(image: Picture, options: Options) -> Shot:
     return Shot((*shot.pieces, Piece(image)))
 
 
-def flava_results(shots: Sequence[Shot], options: Options) -> dict[str, Result]:  # noqa: ARG001 - one signature for all
+def flava_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """``pixel_values``, and ``codebook_pixel_values`` if there are any."""
     results: dict[str, Result] = {"pixel_values": stacked([Shot(shot.pieces[:1]) for shot in shots], plain)}
     if len(shots[0].pieces) > 1:
@@ -271,42 +274,42 @@ _LABELS = frozenset(("do_reduce_labels",))
 """A key about segmentation maps, which are not images."""
 
 FAMILIES = (
-    Family(("CLIP",), {**_CLIP, **shorter(224)}, prepare=square_if_asked),
-    Family(("ChineseCLIP",), {**_CLIP, **shorter(224)}),
-    Family(("Bit",), {**_CLIP, **shorter(224)}),
-    Family(("Blip",), {**_CLIP, "size": square(384)}),
-    Family(("OwlViT",), {**_CLIP, "size": square(768), "crop_size": square(768)}, prepare=old_rescale),
+    Family(("CLIP",), {**CLIP, **shorter(224)}, prepare=square_if_asked),
+    Family(("ChineseCLIP",), {**CLIP, **shorter(224)}),
+    Family(("Bit",), {**CLIP, **shorter(224)}),
+    Family(("Blip",), {**CLIP, "size": square(384)}),
+    Family(("OwlViT",), {**CLIP, "size": square(768), "crop_size": square(768)}, prepare=old_rescale),
     Family(
         ("Siglip",),
-        {**_HALF, "do_convert_rgb": True, "resample": BICUBIC, "size": square(224), "default_to_square": False},
+        {**HALF, "do_convert_rgb": True, "resample": BICUBIC, "size": square(224), "default_to_square": False},
     ),
-    Family(("ViT",), {**_HALF, "resample": BILINEAR, "size": square(224)}),
+    Family(("ViT",), {**HALF, "resample": BILINEAR, "size": square(224)}),
     Family(
         ("DeiT",),
-        {**_HALF, "resample": BICUBIC, "size": square(256), "do_center_crop": True, "crop_size": square(224)},
+        {**HALF, "resample": BICUBIC, "size": square(256), "do_center_crop": True, "crop_size": square(224)},
     ),
     Family(
         ("Beit",),
-        {**_HALF, "resample": BICUBIC, "size": square(224), "crop_size": square(224)},
+        {**HALF, "resample": BICUBIC, "size": square(224), "crop_size": square(224)},
         build=unpadded(),
         ignored=_LABELS,
     ),
-    Family(("Pvt",), {**_IMAGENET, "resample": BICUBIC, "size": square(224)}),
+    Family(("Pvt",), {**IMAGENET, "resample": BICUBIC, "size": square(224)}),
     Family(
         ("PPChart2Table",),
-        {**_CLIP, "do_convert_rgb": None, "size": square(1024)},
+        {**CLIP, "do_convert_rgb": None, "size": square(1024)},
     ),
-    Family(("MobileNetV1",), {**_HALF, "resample": BILINEAR, **shorter(256, 224)}),
+    Family(("MobileNetV1",), {**HALF, "resample": BILINEAR, **shorter(256, 224)}),
     Family(
         ("MobileNetV2",),
-        {**_HALF, "resample": BILINEAR, **shorter(256, 224)},
+        {**HALF, "resample": BILINEAR, **shorter(256, 224)},
         build=unpadded(),
         ignored=_LABELS,
     ),
     Family(
         ("Levit",),
-        {**_IMAGENET, "resample": BICUBIC, **shorter(224)},
-        common(levit_size),
+        {**IMAGENET, "resample": BICUBIC, **shorter(224)},
+        by_rule(levit_size),
         words="the shorter side is 8/7 of size",
     ),
     Family(
@@ -323,7 +326,7 @@ FAMILIES = (
     ),
     Family(
         ("Segformer",),
-        {**_IMAGENET, "resample": BILINEAR, "size": square(512)},
+        {**IMAGENET, "resample": BILINEAR, "size": square(512)},
         uncropped,
         build=unpadded(),
         ignored=_LABELS,
@@ -331,7 +334,7 @@ FAMILIES = (
     Family(
         ("EfficientNet",),
         {
-            **_HALF,
+            **HALF,
             "resample": BICUBIC,
             "size": square(346),
             "crop_size": square(289),
@@ -344,7 +347,7 @@ FAMILIES = (
     Family(
         ("ConvNext",),
         {
-            **_HALF,
+            **HALF,
             "resample": BICUBIC,
             "size": {"shortest_edge": 384},
             "default_to_square": False,
@@ -356,14 +359,14 @@ FAMILIES = (
     ),
     Family(
         ("PoolFormer",),
-        {**_IMAGENET, "resample": BICUBIC, **shorter(224), "crop_pct": 0.9},
+        {**IMAGENET, "resample": BICUBIC, **shorter(224), "crop_pct": 0.9},
         poolformer,
         words="resized to size / crop_pct",
     ),
     Family(
         ("TextNet",),
         {
-            **_IMAGENET,
+            **IMAGENET,
             "do_convert_rgb": True,
             "resample": BILINEAR,
             **shorter(640, 224),
@@ -384,7 +387,7 @@ FAMILIES = (
     Family(
         ("Perceiver",),
         {
-            **_IMAGENET,
+            **IMAGENET,
             "resample": BICUBIC,
             "size": square(224),
             "do_center_crop": True,
@@ -396,7 +399,7 @@ FAMILIES = (
     ),
     Family(
         ("Llava",),
-        {**_CLIP, **shorter(224), "do_pad": False},
+        {**CLIP, **shorter(224), "do_pad": False},
         llava,
         unpadded(),
         words="do_pad: laid on a square of the mean colour first",

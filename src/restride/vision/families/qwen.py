@@ -1,6 +1,4 @@
-"""Qwen2-VL and its relatives: both sides become multiples of a block of patches, and the patches of all images follow
-each other in one tensor.
-"""
+"""Qwen2-VL and its relatives: sides become multiples of blocks, and the patches of all images follow each other."""
 
 from __future__ import annotations
 
@@ -8,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from restride.errors import DescriptorError
-from restride.vision.family import Build, Family, Geometry, Prepare
 from restride.vision.families.plain import BICUBIC
+from restride.vision.family import Build, Family, Geometry, Prepare
 from restride.vision.options import CLIP_MEAN, CLIP_STD, HALF_MEAN, HALF_STD, Options, as_count
 from restride.vision.picture import Picture
 from restride.vision.recipe import (
@@ -20,12 +18,13 @@ from restride.vision.recipe import (
     Put,
     Result,
     Shot,
+    channels_of,
     integers,
     one,
     starts_of,
 )
 from restride.vision.sizes import HeightWidth, at_least_by_cut, at_least_by_rounding, multiples
-from restride.vision.values import Array, plain
+from restride.vision.values import always_floats
 
 _Rule = Callable[[int, int, Options], HeightWidth]
 
@@ -73,14 +72,6 @@ def to_multiples(rule: _Rule) -> Geometry:
     return geometry
 
 
-def floats_of(options: Options, channels: int, floats: bool) -> Array:
-    """The plain values, always as f32.
-
-    Source: transformers, Qwen2VLImageProcessorPil.patchify.
-    """
-    return plain(options, channels, floats).astype("f4")
-
-
 def patches(*, merged: bool) -> Build:
     """The builder of ``pixel_values``, patches of all images, and ``image_grid_thw``, the grid of each.
 
@@ -88,7 +79,7 @@ def patches(*, merged: bool) -> Build:
     is planes.
     """
 
-    def build(shots: Sequence[Shot], options: Options) -> dict[str, Result]:
+    def build(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
         side, merge = options["patch_size"], options["merge_size"] if merged else 1
         frames = as_count("temporal_patch_size", options["temporal_patch_size"])
         order = Order(
@@ -96,19 +87,16 @@ def patches(*, merged: bool) -> Build:
             (("p", side), ("q", side), ("t", frames), *((("m", merge), ("n", merge)) if merged else ())),
         )
         grids = [_grid(shot.picture, side, merge) for shot in shots]
-        channels = {shot.picture.channels for shot in shots}
-        if len(channels) > 1:
-            raise DescriptorError(f"images of one call must have as many channels, got {sorted(channels)}")
-        (depth,) = channels
+        channels = channels_of(shot.picture for shot in shots)
         counts = [rows * columns for rows, columns in grids]
         puts = tuple(
             Put(shot.picture, order, image, start, count)
             for image, (shot, start, count) in enumerate(zip(shots, starts_of(counts), counts, strict=True))
         )
-        sizes = (sum(counts), depth, frames, side, side)
-        row = (depth * frames * side * side,) if merged else (depth * frames, side, side)
+        sizes = (sum(counts), channels, frames, side, side)
+        row = (channels * frames * side * side,) if merged else (channels * frames, side, side)
         return {
-            "pixel_values": Pixels(sizes, (sum(counts), *row), puts, floats_of),
+            "pixel_values": Pixels(sizes, (sum(counts), *row), puts, always_floats),
             "image_grid_thw": integers([[1, *grid] for grid in grids]),
         }
 
@@ -129,12 +117,12 @@ def _grid(picture: Picture, side: int, merge: int) -> tuple[int, int]:
     return picture.height // side, picture.width // side
 
 
-def with_merge_sizes(shots: Sequence[Shot], options: Options) -> dict[str, Result]:
+def with_merge_sizes(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
     """The results of ``patches``, and ``image_merge_sizes``.
 
     Source: transformers, VideoLlama3ImageProcessorPil.
     """
-    results = patches(merged=True)(shots, options)
+    results = patches(merged=True)(shots, options, samples)
     return {**results, "image_merge_sizes": integers([options["merge_size"]] * len(shots))}
 
 
