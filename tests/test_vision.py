@@ -43,7 +43,8 @@ def test_results_have_the_bits_that_were_kept(case, family, config, images):
 
 
 def test_every_family_has_configurations_and_vectors():
-    assert set(FAMILIES) - {"Qwen2_5_VL"} == set(CONFIGS)
+    without_a_judge = {"Qwen2_5_VL", "Ernie4_5_VL_Moe", "Qwen2VLVideo", "Qwen2_5_VLVideo"}
+    assert set(FAMILIES) - without_a_judge == set(CONFIGS)
     assert {case for case, *_ in vectors()} == set(KEPT)
 
 
@@ -361,6 +362,32 @@ def test_floats_are_refused_where_a_byte_does_not_hold_them():
 def test_sizes_are_rounded_half_to_even():
     assert sizes.multiples(720, 32, 28, 3136, 1 << 30) == (728, 28)
     assert sizes.multiples(70, 98, 28, 1, 1 << 30) == (56, 112)
+
+
+def test_grids_of_one_ratio_have_more_tiles_only_if_the_image_has_half_filled_them():
+    found = [grids.closest_ratio(side, side, (448, 448), 1, 12) for side in (100, 700, 1000)]
+    assert found == [(1, 1), (2, 2), (3, 3)]
+
+
+def test_a_video_has_patches_of_several_frames():
+    frames = [pixels(60, 90, seed=place) for place in range(5)]
+    budget = {"min_pixels": 3000, "max_pixels": 8000}
+    video = rs.vision.processor({"video_processor_type": "Qwen2VLVideoProcessor", **budget})
+    apart = processor_of("Qwen2VL", {"temporal_patch_size": 1, **budget})(frames)
+    rows, columns = apart["image_grid_thw"][0, 1:]
+    patches = apart["pixel_values"].reshape(5, rows * columns, 3, 14, 14)
+    expected = np.stack([patches[[0, 2, 4]], patches[[1, 3, 4]]], axis=3).reshape(3 * rows * columns, -1)
+    for videos in (frames, np.stack(frames), [frames]):
+        results = video(videos)
+        assert list(results) == ["pixel_values_videos", "video_grid_thw"]
+        assert results["video_grid_thw"].tolist() == [[3, rows, columns]]
+        assert (results["pixel_values_videos"] == expected).all()
+    both = video([frames[:2], frames[:1]])
+    assert both["video_grid_thw"].tolist() == [[1, rows, columns]] * 2
+    with pytest.raises(rs.UnsupportedError, match="do_sample_frames is not done: choose the frames of a video"):
+        rs.vision.processor({"video_processor_type": "Qwen2VLVideoProcessor", "do_sample_frames": True})
+    with pytest.raises(rs.DescriptorError, match="frames of a video must have equal sizes"):
+        video([pixels(60, 90), pixels(60, 190)])
 
 
 def test_a_side_that_becomes_0_is_refused():

@@ -230,6 +230,16 @@ CONFIGS: dict[str, list[dict[str, Any]]] = {
 """Configurations of each family: small sizes, so that many images are judged, and what the defaults leave out."""
 
 CONFIGS["Glm46V"] = CONFIGS["Glm4v"]
+CONFIGS |= {
+    "CohereCompass": CONFIGS["Qwen2VL"][1:3],
+    "Glmga": [*CONFIGS["Glm4v"], {"patch_expand_factor": 2, "size": {"shortest_edge": 3000, "longest_edge": 60000}}],
+    "Glm5Next": [{}, {"max_image_tokens": 20}, {"min_image_tokens": 64, "merge_size": 1}],
+    "GlmImage": [{"min_pixels": 100 * 100, "max_pixels": 200 * 200}, {}, {"patch_size": 8, "max_pixels": 10000}],
+    "HunYuanVL": [{"min_pixels": 3000, "max_pixels": 50000}, {"max_pixels": 300000, "resample": 2}],
+    "HYV4VL": [{"min_pixels": 3000, "max_pixels": 50000}],
+    "Ernie4_5_VLMoe": [{"size": {"shortest_edge": 3000, "longest_edge": 60000}}, {}],
+    "Cosmos3Edge": [{"size": {"shortest_edge": 3000, "longest_edge": 60000}}, {"merge_size": 1}],
+}
 CONFIGS["SmolVLM"] = CONFIGS["Idefics3"]
 CONFIGS["ConditionalDetr"] = CONFIGS["Detr"]
 CONFIGS["DeformableDetr"] = CONFIGS["Detr"]

@@ -15,7 +15,10 @@ from restride.vision.family import Family
 FILES = ("processor_config.json", "preprocessor_config.json")
 """Files of a folder that may have the configuration, the first of them as its member ``image_processor``."""
 
-_ENDINGS = ("Pil", "Fast", "FeatureExtractor", "ImageProcessor")
+_TYPES = ("image_processor_type", "feature_extractor_type", "video_processor_type")
+"""Keys that may name the class."""
+
+_ENDINGS = ("Pil", "Fast", "FeatureExtractor", "ImageProcessor", "Processor")
 """What follows the name of a family in the name of a class."""
 
 
@@ -63,13 +66,13 @@ def _read_json(path: Path) -> Mapping[str, Any]:
 
 
 def family_of(config: Mapping[str, Any]) -> Family:
-    """The family of the class that ``image_processor_type`` names, or the older ``feature_extractor_type``.
+    """The family of the class that ``image_processor_type`` names, or ``video_processor_type``, or an older key.
 
     Raises:
         DescriptorError: the configuration names no class.
         UnsupportedError: the class is not known, or cannot have equal bits.
     """
-    name = config.get("image_processor_type") or config.get("feature_extractor_type")
+    name = next((config[key] for key in _TYPES if config.get(key)), None)
     if not isinstance(name, str):
         raise DescriptorError(
             f"image_processor_type must name a class, such as CLIPImageProcessor, got {shown(name)}: add it to the "

@@ -86,3 +86,9 @@ class Family:
     prepare: Prepare = unchanged
     list_is_sample: bool = False
     together: Geometry | None = None
+
+    @property
+    def class_name(self) -> str:
+        """The name of the class."""
+        name = self.names[0]
+        return f"{name}Processor" if name.endswith("Video") else f"{name}ImageProcessor"

@@ -35,6 +35,7 @@ WITHOUT_EFFECT = frozenset(
         "processor_class",
         "return_tensors",
         "transformers_version",
+        "video_processor_type",
     )
 )
 """Keys of configurations that change no pixel, in any family: names, and arguments of other backends."""

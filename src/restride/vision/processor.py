@@ -52,7 +52,7 @@ def processor(config: Mapping[str, Any] | str | os.PathLike[str]) -> Processor:
     """
     read = read_config(config)
     family = family_of(read)
-    with ErrorContext(f"{family.names[0]}ImageProcessor"):
+    with ErrorContext(family.class_name):
         return Processor(family, read_options(family.defaults, family.prepare(read), family.ignored))
 
 
@@ -154,7 +154,7 @@ class Processor:
 
     @property
     def _name(self) -> str:
-        return f"{self._family.names[0]}ImageProcessor"
+        return self._family.class_name
 
     def __repr__(self) -> str:
         """The steps in words."""

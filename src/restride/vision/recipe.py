@@ -30,6 +30,12 @@ MERGED_PATCHES = "(gh m p) (gw n q) c t -> gh gw m n c t p q"
 PATCHES = "(gh p) (gw q) c t -> gh gw c t p q"
 """Patches in rows, each as planes of t equal frames."""
 
+MERGED_PIXELS = "(gh m p) (gw n q) c t -> gh gw m n p q c t"
+"""As ``MERGED_PATCHES``, but each patch has its channels and frames last."""
+
+FRAME = "(gh m p) (gw n q) c -> gh gw m n c 1 p q"
+"""As ``MERGED_PATCHES``, of one frame."""
+
 PIXEL_PATCHES = "(gh p) (gw q) c -> gh gw p q c"
 """Patches in rows, each with its channels last."""
 

@@ -367,3 +367,67 @@ def nearest_multiples(height: int, width: int, size: HeightWidth, factor: int, *
     if keeps_ratio:
         by_height = by_width = by_width if abs(1 - by_width) < abs(1 - by_height) else by_height
     return round(by_height * height / factor) * factor, round(by_width * width / factor) * factor
+
+
+def halved_between(height: int, width: int, factor: int, fewest: int, most: int) -> HeightWidth:
+    """Half of each side, scaled so that a square of ``fewest`` to ``most`` pixels would fit, to multiples.
+
+    Source: transformers, smart_resize of GLM-Image.
+
+    >>> halved_between(480, 640, 32, 512 * 512, 2048 * 2048)
+    (256, 352)
+
+    Raises:
+        DescriptorError: a side is below ``factor``, or one is more than 4 times as long as the other.
+    """
+    low, high = min(height, width), max(height, width)
+    if low < factor or high / low > 4:
+        raise DescriptorError(
+            f"sides must be {factor} or more, and the longer one at most 4 times the other, got {height} x {width}"
+        )
+    shortest, longest = round(math.sqrt(fewest)), round(math.sqrt(most))
+    scale = shortest / low if low < shortest else 1.0
+    if high * scale > longest:
+        scale = longest / high
+    tall, wide = (max(factor, round(side // 2 * scale / factor) * factor) for side in (height, width))
+    if max(tall, wide) > longest:
+        shrink = max(tall, wide) / longest
+        tall, wide = (max(factor, math.floor(side / shrink / factor) * factor) for side in (tall, wide))
+    return tall, wide
+
+
+def raised_within(height: int, width: int, factor: int, fewest: int, most: int, frames: int) -> HeightWidth:
+    """Both sides raised to multiples of ``factor``, with ``fewest`` to ``most`` pixels, all ``frames`` together.
+
+    Below ``fewest`` the image is scaled up first; above ``most`` its height is the greatest that fits, by bisection.
+
+    Source: transformers, smart_resize of GLM-5.
+
+    >>> raised_within(480, 640, 28, 25088, 12544000, 2)
+    (504, 644)
+
+    Raises:
+        DescriptorError: ``most`` is below one block.
+    """
+
+    def raised(*sides: float) -> HeightWidth:
+        tall, wide = (math.ceil(side / factor) * factor for side in sides)
+        return tall, wide
+
+    best = raised(height, width)
+    if frames * math.prod(best) < fewest:
+        scale = math.sqrt(fewest / (frames * height * width))
+        best = raised(max(1, math.ceil(height * scale)), max(1, math.ceil(width * scale)))
+    if frames * math.prod(best) <= most:
+        return best
+    if most < frames * factor**2:
+        raise DescriptorError(f"max_image_tokens leave {most} pixels, and one block has {frames * factor**2}")
+    best, low, high = (factor, factor), 1, height
+    while low <= high:
+        middle = (low + high) // 2
+        sides = raised(middle, max(1, math.floor(width * middle / height)))
+        if frames * math.prod(sides) <= most:
+            best, low = sides, middle + 1
+        else:
+            high = middle - 1
+    return best
