@@ -2,30 +2,145 @@
 //
 // The table follows the axes in `parameters`: rows of 256 entries, a word each, or two words if an entry has 64 bits. PAIRS(k).x is
 // how many rows a step along axis k moves. Row 1, element 7, entries of a word: word 256 + 7 of the table.
+//
+// FOURS: four pixels at a time, neighbours along axis 0. A pixel has PLANES elements, which are side by side in the source. In the
+//   destination four pixels are a four in each plane, or all fours follow one another if INTERLEAVED. Axis 0 counts pixels.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 
 layout(local_size_x = 128) in;
 
-#define PUSH_ROWS
+#define PUSH_TABLE
 #include "buffers.glsl"
 #include "dispatch.glsl"
 #include "axes.glsl"
+
+#ifdef FOURS
+
+#include "quads.glsl"
+
+layout(constant_id = 0) const uint BITS = 32;  // of an entry: 8, 16 or 32
+layout(constant_id = 1) const uint EACH = 1;   // fours of an invocation, which are neighbours
+layout(constant_id = 2) const uint PLANES = 1;
+layout(constant_id = 3) const bool INTERLEAVED = false;
+layout(constant_id = 4) const uint COPIES = 1;  // every four is stored so many times, copy_stride apart
+
+// Rows of axis 0 are no whole fours: one may begin in a row and end in the next, which follows in the destination. Of rows of 14
+// pixels the four from pixel 12 on has the first two of the next row.
+layout(constant_id = 5) const bool CROSSES = false;
+
+// The elements of four pixels are PLANES whole words of the source.
+layout(constant_id = 6) const bool WIDE = false;
+
+// Fours of the destination begin at multiples of four elements. If false, which 32 bits allow, they may begin anywhere.
+layout(constant_id = 7) const bool WHOLE_STORES = true;
+
+const uint MAX_PLANES = 4, MAX_COPIES = 4;
+const uint ENTRY_WORDS = 1;
+
+#else
+
 #include "elements.glsl"
 #include "destination.glsl"
 
 const uint ENTRY_WORDS = BITS == 64 ? 2 : 1;
 
-uvec2 entry(uint row, uint element) {
-    uint word = 4 * AXIS_ROW(RANK) + (row * 256 + element) * ENTRY_WORDS;
-    return uvec2(words[word], words[word + ENTRY_WORDS - 1]);
+#endif
+
+// The first word of the entry that the lowest 8 bits of `element` choose.
+uint place_of_entry(uint row, uint element) {
+    return 4 * AXIS_ROW(RANK) + (row * 256 + (element & 0xFF)) * ENTRY_WORDS;
 }
 
+#ifdef FOURS
+
+uint pixels[4];  // the elements of each pixel, the first one in the lowest bits
+
+void load_pixels(Walk walk) {
+    if (WIDE) {
+        uint run[MAX_PLANES + 1];
+        [[unroll]] for (uint n = 0; n <= MAX_PLANES; ++n) {
+            run[n] = n < PLANES ? src[walk.src / 4 + n] : 0;
+        }
+        [[unroll]] for (uint lane = 0; lane < 4; ++lane) {
+            uint first = lane * PLANES;
+            pixels[lane] = funnel(run[first / 4], run[first / 4 + 1], first % 4 * 8);
+        }
+        return;
+    }
+    [[unroll]] for (uint lane = 0; lane < 4; ++lane) {
+        uint offset = walk.src + lane * dispatch.lane_stride;
+        if (CROSSES && walk.first + lane >= SIZE(0)) {
+            offset += SRC(1) - SIZE(0) * SRC(0);
+        }
+        uint low = src[selected(offset / 4, offset)];
+        uint high = PLANES == 1 ? 0 : src[selected((offset + PLANES - 1) / 4, offset)];
+        pixels[lane] = funnel(low, high, offset % 4 * 8);
+    }
+}
+
+uint entry(Walk walk, uint lane, uint plane) {
+    uint row = dispatch.table_row + walk.pairs.x + lane * dispatch.lane_row + plane * dispatch.plane_row;
+    return words[selected(place_of_entry(row, pixels[lane] >> plane * 8), walk.dst)];
+}
+
+void store_elements(uint offset, uvec4 four) {
+    if (!WHOLE_STORES && BITS == 32) {
+        four = selected(four, offset);
+        [[unroll]] for (uint n = 0; n < 4; ++n) {
+            dst[offset + n] = four[n];
+        }
+    } else {
+        store_quad(offset, four, BITS);
+    }
+}
+
+// Stores four entries: of a plane, or elements 4n to 4n + 3 of the run that the pixels are. Of pixels of three elements the second
+// four of the run has element 1 of pixel 1 first.
+void write_four(Walk walk, uint n) {
+    uvec4 four;
+    [[unroll]] for (uint k = 0; k < 4; ++k) {
+        four[k] = INTERLEAVED ? entry(walk, (4 * n + k) / PLANES, (4 * n + k) % PLANES) : entry(walk, k, n);
+    }
+    uint offset = walk.dst + n * (INTERLEAVED ? 4 : dispatch.plane_stride);
+    [[unroll]] for (uint copy = 0; copy < MAX_COPIES; ++copy) {
+        if (copy < COPIES) {
+            store_elements(offset + copy * dispatch.copy_stride, four);
+        }
+    }
+}
+
+void write_pixels(Walk walk) {
+    load_pixels(walk);
+    [[unroll]] for (uint n = 0; n < MAX_PLANES; ++n) {
+        if (n < PLANES) {
+            write_four(walk, n);
+        }
+    }
+}
+
+void main() {
+    load_axes();
+    uint first = invocation_number() * EACH;
+    [[dont_unroll]] for (uint n = 0; n < EACH; ++n) {
+        if (first + n < dispatch.pieces) {
+            write_pixels(walk_to(4 * (first + n)));
+        }
+    }
+}
+
+#else
+
 uvec2 element_bits(Walk walk) {
-    return entry(dispatch.first_row + walk.pairs.x, field(src[walk.src / 4], walk.src % 4, 8));
+    uint element = field(src[walk.src / 4], walk.src % 4, 8);
+    uint place = place_of_entry(dispatch.table_row + walk.pairs.x, element);
+    return uvec2(words[place], words[place + ENTRY_WORDS - 1]);
 }
 
 void main() {
     load_axes();
     write_piece(invocation_number());
 }
+
+#endif

@@ -19,6 +19,12 @@ layout(push_constant) uniform Dispatch {
 #if defined(PUSH_BLOCKS)
     uint row_pieces;  // pieces in a row
     uint blocks;      // blocks of rows, see blocks.glsl
+#elif defined(PUSH_TABLE)
+    uint first_word;  // as below
+    uint table_row;   // of the table, of index 0
+    uint lane_stride, lane_row;    // from pixel to pixel of a four: source elements, rows of the table
+    uint plane_stride, plane_row;  // from plane to plane: destination elements, rows of the table
+    uint copy_stride;  // destination elements from copy to copy
 #elif defined(PUSH_CHUNKS)
     uint row_size;      // elements or pixels in a row
     uint plane_stride;  // elements from plane to plane, on the side that has planes
@@ -31,8 +37,6 @@ layout(push_constant) uniform Dispatch {
     uint high;  // bits of the upper word of a 64-bit element
 #elif defined(PUSH_OTHER)
     uint other_base;  // src_base of the second source
-#elif defined(PUSH_ROWS)
-    uint first_row;  // row of the table at index 0
 #else
     uint lane_stride;  // elements between neighbouring lanes of an invocation, on the side where they are not adjacent
 #endif

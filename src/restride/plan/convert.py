@@ -22,9 +22,9 @@ from restride.plan.dispatches import (
     axis_with_too_many_pairs,
     bind,
     pair_spans,
-    part_of,
     parts,
     strided_kernel,
+    whole_fours,
     work_of,
 )
 from restride.plan.general import digit_dispatches
@@ -220,7 +220,7 @@ def _conversion_kernels(
         yield from _by_digits(region, conversion, limits)
         return
     for walk in cut_walks:
-        for run in _whole_fours(walk.problem(dst.dtype.itemsize, src.dtype.itemsize), limits):
+        for run in whole_fours(walk.problem(dst.dtype.itemsize, src.dtype.itemsize), 0, limits, _fours):
             for part in parts(run, limits, axis_with_too_many_pairs):
                 yield _convert(part, conversion, limits)
 
@@ -234,18 +234,6 @@ def _by_digits(region: Region, conversion: Conversion, limits: Limits) -> Iterat
         push, program = conversion.with_scales(push, part.program, offsets, spans)
         constants = {"BITS": 8 * conversion.dst.itemsize, **conversion.constants}
         yield part._replace(program=program).kernel("digit_convert", constants, push, limits)
-
-
-def _whole_fours(problem: Problem, limits: Limits) -> Iterator[Problem]:
-    """Yield the problem, cut after the last whole four of its rows if that pays: 10,002 elements as 10,000 and 2."""
-    size = problem.axes[0].size if problem.axes else 0
-    rest = size % 4
-    if 0 < rest < size and limits.allow(2, problem.count):
-        whole = part_of(problem, 0, 0, size - rest)
-        if _fours(whole) is not None:
-            yield from (whole, part_of(problem, 0, size - rest, rest))
-            return
-    yield problem
 
 
 def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> KernelSpec:

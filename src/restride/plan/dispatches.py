@@ -247,6 +247,23 @@ def full_groups(problem: Problem, elements: int, limits: Limits) -> Iterator[Pro
         yield problem
 
 
+def whole_fours(
+    problem: Problem, position: int, limits: Limits, fours: Callable[[Problem], object | None]
+) -> Iterator[Problem]:
+    """Yield the problem, cut after the last whole four of an axis if that pays: 10,002 elements as 10,000 and 2.
+
+    fours: returns None for a problem that does not go by fours.
+    """
+    size = problem.axes[position].size if position < len(problem.axes) else 0
+    rest = size % 4
+    if 0 < rest < size and limits.allow(2, problem.count):
+        whole = part_of(problem, position, 0, size - rest)
+        if fours(whole) is not None:
+            yield from (whole, part_of(problem, position, size - rest, rest))
+            return
+    yield problem
+
+
 def rows_of_groups(groups: int, limits: Limits) -> tuple[int, int, int]:
     """``groups`` work groups folded into x and y: 100,001 are (50001, 2, 1), and the kernel skips the surplus."""
     rows = -(-max(groups, 1) // limits.max_group_count[0])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +14,17 @@ import numpy.typing as npt
 from restride.dtypes import DType
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
-from restride.plan.dispatches import bind, longest, pair_spans, parts, strided_kernel, work_of
-from restride.plan.problem import Problem, Span, pack_parameters, word
+from restride.plan.dispatches import (
+    Bound,
+    bind,
+    longest,
+    pair_spans,
+    parts,
+    strided_kernel,
+    whole_fours,
+    work_of,
+)
+from restride.plan.problem import MOST_CHANNELS, Axis, Problem, Span, pack_parameters, word
 from restride.plan.tiles import Region, SharedPlace, Walk, walks
 
 ENTRIES = 256
@@ -27,6 +38,12 @@ _MOST_TABLE_BYTES = 1 << 20
 
 _MOST_KEPT_BYTES = 1 << 16
 """Most bytes of a table whose plans the cache keeps."""
+
+_FOURS_EACH = 4
+"""Fours of an invocation where neighbours go together."""
+
+_MOST_COPIES = 4
+"""Most times that an invocation stores what it has found (``MAX_COPIES`` in shaders/convert/lookup.comp)."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +98,8 @@ def lookup_kernels(cut_walks: Iterable[Walk], src: DType, table: Table, limits: 
     return tuple(
         _lookup(part, words, limits)
         for walk in cut_walks
-        for part in parts(walk.problem(table.dtype.itemsize, src.itemsize), limits, _axis_with_too_many_rows)
+        for run in _whole_fours(walk.problem(table.dtype.itemsize, src.itemsize), limits)
+        for part in parts(run, limits, _axis_with_too_many_rows)
     )
 
 
@@ -98,18 +116,131 @@ def _axis_with_too_many_rows(problem: Problem, _limits: Limits) -> int | None:
     return longest(problem, lambda axis: (axis.size - 1) * abs(axis.pairs[0]))
 
 
+def _whole_fours(problem: Problem, limits: Limits) -> Iterator[Problem]:
+    """The problem, or its whole fours of pixels and then the rest."""
+    position = int(_is_interleaved(problem))
+    is_whole = _fours(problem) is not None
+    return iter((problem,)) if is_whole else whole_fours(problem, position, limits, _fours)
+
+
 def _lookup(problem: Problem, words: npt.NDArray[np.uint32], limits: Limits) -> KernelSpec:
     bound = bind(problem, limits)
-    work = work_of(problem, bound)
     lowest, highest = _rows_of(problem)
-    push = {
-        **bound.bases,
-        "pieces": work.pieces,
-        "first_word": work.first,
-        "first_row": word(problem.pair_offsets[0] - lowest),
-    }
-    constants = {"BITS": 8 * problem.itemsize, "OWN_WORDS": work.own_words}
-    parameters = pack_parameters(problem.axes) + words[lowest : highest + 1].tobytes()
-    return strided_kernel(
-        "lookup_elements", problem.axes, constants, push, bound.windows, limits, parameters=parameters
+    row = problem.pair_offsets[0] - lowest
+    fours = _fours(problem)
+    if fours is None:
+        work = work_of(problem, bound)
+        shader, axes, each = "lookup_elements", problem.axes, 1
+        constants = {"BITS": 8 * problem.itemsize, "OWN_WORDS": work.own_words}
+        push = {**bound.bases, "pieces": work.pieces, "first_word": work.first, "table_row": row}
+    else:
+        shader, axes, each = "lookup_fours", fours.axes, _FOURS_EACH if limits.choices.neighbours else 1
+        constants = {"BITS": 8 * problem.itemsize, "EACH": each, **fours.constants}
+        push = fours.push(bound, row)
+    parameters = pack_parameters(axes) + words[lowest : highest + 1].tobytes()
+    return strided_kernel(shader, axes, constants, push, bound.windows, limits, each=each, parameters=parameters)
+
+
+class _Fours(NamedTuple):
+    """A problem walked by four pixels at a time, whose elements are side by side in the source.
+
+    axes: from pixel to pixel, the first one along a four. plane: from element to element of a pixel. copies: an axis
+    along which the result repeats itself. The last two have size 1 if there is none.
+    is_interleaved: elements of a pixel are side by side in the destination too. crosses: a four may have pixels of two
+    rows. is_wide: the elements of four pixels are whole words of the source. is_aligned: in the destination every four
+    begins at a multiple of four elements.
+    """
+
+    axes: tuple[Axis, ...]
+    plane: Axis
+    copies: Axis
+    is_interleaved: bool
+    crosses: bool
+    is_wide: bool
+    is_aligned: bool
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """The specialization constants of ``lookup_fours`` that do not depend on the device."""
+        return {
+            "PLANES": self.plane.size,
+            "INTERLEAVED": self.is_interleaved,
+            "COPIES": self.copies.size,
+            "CROSSES": self.crosses,
+            "WIDE": self.is_wide,
+            "WHOLE_STORES": self.is_aligned,
+        }
+
+    def push(self, bound: Bound, row: int) -> dict[str, int]:
+        """The push constants; row: that of the table of index 0.
+
+        A pixel whose elements go backwards is walked from its other end: BGR to planes R, G, B, ``stride`` apart, is
+        element 0 to plane 2, two strides ahead, and from there a stride back.
+        """
+        lane, plane = self.axes[0], self.plane
+        back = plane.size - 1 if plane.src < 0 else 0
+        sign = -1 if back else 1
+        return {
+            "src_base": word(bound.src_base - back),
+            "dst_base": bound.dst_base + back * plane.dst,
+            "pieces": prod(axis.size for axis in self.axes) // 4,
+            "table_row": word(row + back * plane.pairs[0]),
+            "lane_stride": word(lane.src),
+            "lane_row": word(lane.pairs[0]),
+            "plane_stride": word(sign * plane.dst),
+            "plane_row": word(sign * plane.pairs[0]),
+            "copy_stride": self.copies.dst,
+        }
+
+
+_NO_PLANE, _NO_COPIES = Axis(1, 1, 0), Axis(1, 0, 0)
+
+
+def _is_interleaved(problem: Problem) -> bool:
+    """True if pixels of several elements are the same on both sides, and those of the destination side by side."""
+    if len(problem.axes) < 2:
+        return False
+    plane, lane, *_ = problem.axes
+    return (plane.src, plane.dst) == (1, 1) and 1 < plane.size <= MOST_CHANNELS and lane.dst == plane.size
+
+
+def _fours(problem: Problem) -> _Fours | None:
+    """The problem by fours of pixels; None unless all go by fours, whose elements are whole words.
+
+    Patches of u8[28,28,3], u8[2,2,3,14,14]{strides=(1176,42,1,84,3)}: the lanes are axis (size 14, src 3, dst 1), the
+    planes (size 3, src 1, dst 196). A patch is 49 fours of each plane, of which every seventh crosses two rows.
+    """
+    if not problem.axes or problem.axes[0].dst != 1 or problem.itemsize > 4:
+        return None
+    lane, *others = problem.axes
+    plane, copies = _NO_PLANE, _NO_COPIES
+    is_interleaved = _is_interleaved(problem)
+    if is_interleaved:
+        plane, lane = lane, others.pop(0)
+    else:
+        plane = next((axis for axis in others if abs(axis.src) == 1 and axis.size <= MOST_CHANNELS), plane)
+    copies = next((axis for axis in others if axis.src == axis.pairs[0] == 0 and axis.size <= _MOST_COPIES), copies)
+    others = [axis for axis in others if axis is not plane and axis is not copies]
+    crosses = lane.size % 4 != 0
+    if crosses and (is_interleaved or not others or not _follow(lane, others[0])):
+        return None
+    starts = (problem.dst_offset, *(axis.dst for axis in others[crosses:]), copies.dst)
+    is_aligned = not any(start % 4 for start in (*starts, 0 if is_interleaved else plane.dst))
+    if not is_aligned and problem.itemsize < 4:
+        return None
+    first = problem.src_offset - (plane.size - 1 if plane.src < 0 else 0)
+    return _Fours(
+        axes=(lane, *others),
+        plane=plane,
+        copies=copies,
+        is_interleaved=is_interleaved,
+        crosses=crosses,
+        is_wide=lane.src == plane.size and not any(start % 4 for start in (first, *(axis.src for axis in others))),
+        is_aligned=is_aligned,
     )
+
+
+def _follow(lane: Axis, row: Axis) -> bool:
+    """True if rows follow one another in the destination, and a few of them are whole fours with one row of entries."""
+    is_followed = row.dst == lane.size and lane.size * row.size % 4 == 0
+    return is_followed and lane.size >= 4 and lane.pairs[0] == row.pairs[0] == 0
