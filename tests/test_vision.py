@@ -44,6 +44,7 @@ def test_results_have_the_bits_that_were_kept(case, family, config, images):
 
 def test_every_family_has_configurations_and_vectors():
     without_a_judge = {"Qwen2_5_VL", "Ernie4_5_VL_Moe", "Qwen2VLVideo", "Qwen2_5_VLVideo"}
+    without_a_judge |= {"Kimi_K25", "Sam2", "Sam3", "Llama4"}
     assert set(FAMILIES) - without_a_judge == set(CONFIGS)
     assert {case for case, *_ in vectors()} == set(KEPT)
 
@@ -87,7 +88,7 @@ def test_a_plan_says_what_a_call_does(name, config):
     plan = processor.plan((83, 131))
     (dispatches, submissions, *_), results = counted(processor, pixels(83, 131))
     assert submissions <= 1 + dispatches // 16  # a batch is handed over in parts
-    assert plan.dispatches <= dispatches <= plan.dispatches + 2
+    assert plan.dispatches <= dispatches <= 2 * plan.dispatches
     assert plan.results == {
         key: value.shape if isinstance(value, np.ndarray) else None for key, value in results.items()
     }
@@ -388,6 +389,48 @@ def test_a_video_has_patches_of_several_frames():
         rs.vision.processor({"video_processor_type": "Qwen2VLVideoProcessor", "do_sample_frames": True})
     with pytest.raises(rs.DescriptorError, match="frames of a video must have equal sizes"):
         video([pixels(60, 90), pixels(60, 190)])
+
+
+def resized(image, height, width, mode):
+    return np.asarray(Image.fromarray(image).resize((width, height), mode))
+
+
+def test_families_of_torchvision_have_its_arithmetic_after_pillows_resize():
+    torch = judge("torch")
+    image = pixels(70, 100)
+    factor, mean, std = 1 / 255, torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
+    small = torch.from_numpy(resized(image, 40, 40, Image.BILINEAR).transpose(2, 0, 1).copy()).float()
+    fused = [(value * (1.0 / factor))[:, None, None] for value in (mean, std)]
+    results = processor_of("Sam2", {"size": 40})(image)
+    assert list(results) == ["pixel_values", "original_sizes"]
+    assert results["original_sizes"].tolist() == [[70, 100]]
+    assert (results["pixel_values"][0] == small.sub(fused[0]).div(fused[1]).numpy()).all()
+
+
+def test_llama4_has_tiles_in_bf16_and_the_whole_image_behind():
+    torch = judge("torch")
+    image = pixels(70, 100)
+    results = processor_of("Llama4", {"size": 40})(image)
+    assert results["aspect_ratios"].tolist() == [[2, 3]]
+    canvas = np.zeros((80, 120, 3), np.uint8)
+    canvas[:70, :100] = image
+    tiles = [canvas[row : row + 40, column : column + 40] for row in (0, 40) for column in (0, 40, 80)]
+    planes = torch.from_numpy(np.stack([*tiles, resized(image, 40, 40, Image.BILINEAR)]).transpose(0, 3, 1, 2).copy())
+    half = torch.full((3, 1, 1), 0.5, dtype=torch.bfloat16)
+    expected = (planes.to(torch.bfloat16) * (1 / 255)).sub(half).div(half)
+    assert results["pixel_values"].dtype.name == "bfloat16"
+    assert (results["pixel_values"].astype(np.float32) == expected.float().numpy()).all()
+
+
+def test_kimi_has_patches_of_a_padded_image():
+    results = processor_of("Kimi_K25", {"max_patches": 20})(pixels(70, 100))
+    assert results["image_grid_thw"].tolist() == [[1, 4, 6]]
+    assert results["pixel_values"].shape == (24, 3, 14, 14)
+    whole = results["pixel_values"].reshape(4, 6, 3, 14, 14).transpose(2, 0, 3, 1, 4).reshape(3, 56, 84)
+    height, width = 52, 75
+    small = resized(pixels(70, 100), height, width, Image.BICUBIC).transpose(2, 0, 1)
+    assert abs(whole[:, :height, :width] - (small / 127.5 - 1)).max() < 1e-6
+    assert (whole[:, height:] == -1).all()
 
 
 def test_a_side_that_becomes_0_is_refused():

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from restride.vision.processor import ImagePlan, Processor, processor
+from restride.vision.image_processor import ImagePlan, Processor, processor
 
 __all__ = ["ImagePlan", "Processor", "processor"]

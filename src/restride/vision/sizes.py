@@ -333,7 +333,7 @@ def patch_budget(height: int, width: int, patch: int, most: int, pool: int) -> H
     Source: transformers, get_aspect_ratio_preserving_size of Gemma 4.
 
     >>> patch_budget(480, 640, 16, 2520, 3), patch_budget(1, 100, 16, 2520, 3)
-    ((672, 912), (48, 4800))
+    ((672, 912), (48, 8016))
 
     Raises:
         DescriptorError: a budget below one block.

@@ -61,15 +61,19 @@ def normalized(values: Array, mean: Mean, std: Mean, channels: int) -> Array:
     if values.dtype == np.uint8:
         values = values.astype(np.float32)
     means, stds = (
-        _of_channels(name, value, channels, values.dtype) for name, value in (("image_mean", mean), ("image_std", std))
+        of_channels(name, value, channels, values.dtype) for name, value in (("image_mean", mean), ("image_std", std))
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         table: Array = (values - means) / stds
     return table
 
 
-def _of_channels(key: str, value: Mean, channels: int, dtype: np.dtype[Any]) -> Array:
-    """One number for each channel, as a column, or one number for all."""
+def of_channels(key: str, value: Mean, channels: int, dtype: npt.DTypeLike) -> Array:
+    """One number for each channel, as a column, or one number for all.
+
+    Raises:
+        DescriptorError: not one for each channel.
+    """
     if isinstance(value, tuple) and len(value) != channels:
         raise DescriptorError(f"{key} must have {channels} values for an image of {channels} channels, got {value}")
     return np.reshape(np.array(value, dtype), (-1, 1) if isinstance(value, tuple) else ())

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from restride.vision.families import pads, plain, qwen, tiles
+from restride.vision.families import pads, plain, qwen, tiles, torchvision_only
 from restride.vision.family import Family
 
 __all__ = ["FAMILIES", "REFUSED"]
 
 FAMILIES: dict[str, Family] = {
-    name: family for module in (plain, qwen, tiles, pads) for family in module.FAMILIES for name in family.names
+    name: family
+    for module in (plain, qwen, tiles, pads, torchvision_only)
+    for family in module.FAMILIES
+    for name in family.names
 }
 """Every family, by the name of its class without "ImageProcessor"."""
 

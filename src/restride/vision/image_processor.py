@@ -64,7 +64,8 @@ class ImagePlan:
         resized: height and width of every resized picture, in order.
         results: the sizes of each result by its key; None of one that is a list.
         tiles: how many tiles or pictures are written, 1 of an image that stays whole.
-        dispatches: kernels that are started.
+        dispatches: kernels that are started; one more where a resize is resized again, or where a part of a result has
+            rows that a kernel for whole fours does not write alone.
     """
 
     resized: tuple[tuple[int, int], ...]
