@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import sys
 from pathlib import Path
 
@@ -457,3 +458,18 @@ def test_random_images_keep_their_place_in_a_batch():
     together = processor(images)["pixel_values"]
     for place, image in enumerate(images):
         assert (processor(image)["pixel_values"][0] == together[place]).all(), place
+
+
+PAGE = (Path(__file__).resolve().parent.parent / "docs" / "vision.md").read_text(encoding="utf-8")
+
+
+def test_the_page_runs():
+    made = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(compile(block, "docs/vision.md", "exec"), made)
+
+
+def test_the_page_names_every_family_and_every_class_that_is_refused():
+    aliases = {"Qwen2_5_VL", "Ernie4_5_VL_Moe", "Qwen2_5_VLVideo"}
+    words = set(re.findall(r"\w+", PAGE))
+    assert (set(FAMILIES) | set(REFUSED)) - aliases <= words

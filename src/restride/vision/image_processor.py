@@ -63,7 +63,7 @@ class ImagePlan:
     Attributes:
         resized: height and width of every resized picture, in order.
         results: the sizes of each result by its key; None of one that is a list.
-        tiles: how many tiles or pictures are written, 1 of an image that stays whole.
+        tiles: how many tiles or patches are written, 1 of an image that stays whole.
         dispatches: kernels that are started; one more where a resize is resized again, or where a part of a result has
             rows that a kernel for whole fours does not write alone.
     """
