@@ -1,6 +1,7 @@
 """rs.vision: what is read from configurations and images, how little is dispatched, and bits kept as hashes."""
 
 import json
+import pickle
 import random
 import re
 import sys
@@ -218,6 +219,11 @@ def test_a_processor_says_its_steps_in_words():
         "(0.26862954, 0.26130258, 0.27577711)>"
     )
     assert "multiples of patch_size" in repr(processor_of("Pixtral", {}))
+
+
+def test_a_processor_pickles_as_its_configuration():
+    again = pickle.loads(pickle.dumps(rs.vision.processor(CLIP)))
+    assert repr(again) == repr(rs.vision.processor(CLIP))
 
 
 def test_a_plan_needs_no_device():

@@ -53,7 +53,7 @@ def processor(config: Mapping[str, Any] | str | os.PathLike[str]) -> Processor:
     read = read_config(config)
     family = family_of(read)
     with ErrorContext(family.class_name):
-        return Processor(family, read_options(family.defaults, family.prepare(read), family.ignored))
+        return Processor(family, read_options(family.defaults, family.prepare(read), family.ignored), read)
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class ImagePlan:
         resized: height and width of every resized picture, in order.
         results: the sizes of each result by its key; None of one that is a list.
         tiles: how many tiles or patches are written, 1 of an image that stays whole.
-        dispatches: kernels that are started; one more where a resize is resized again, or where a part of a result has
-            rows that a kernel for whole fours does not write alone.
+        dispatches: kernels that are started; one more where a resize is resized again or has more than 2^20 elements,
+            or where a part of a result has rows that a kernel for whole fours does not write alone.
     """
 
     resized: tuple[tuple[int, int], ...]
@@ -81,9 +81,14 @@ class Processor:
     once, computed in one submission, images of equal sizes together, and downloaded at once.
     """
 
-    def __init__(self, family: Family, options: Options) -> None:
+    def __init__(self, family: Family, options: Options, config: Mapping[str, Any]) -> None:
         self._family = family
         self._options = options
+        self._config = config
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the configuration: workers of a data loader make the processor again."""
+        return processor, (dict(self._config),)
 
     def __call__(
         self,
