@@ -84,6 +84,8 @@ def _walked(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
         _fours(kernel, axes, windows)
     elif name.startswith("resample") and name != "resample_nearest":
         run_resample(kernel, axes, windows, parameters)
+    elif name == "lookup_fours":
+        _lookup_fours(kernel, axes, windows)
     else:
         _elements(kernel, axes, windows, parameters)
 
@@ -284,6 +286,11 @@ def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray
         )
         places = pair_places(kernel, axes, coordinates, len(dst))
         _put_converted(kernel, windows, np.broadcast_to(src, dst.shape) % (1 << 32), dst, places)
+    elif kernel.shader == "lookup_elements":
+        src, row = kernel.pushed("src_base"), kernel.pushed("table_row")
+        for axis, coordinate in zip(axes, coordinates, strict=True):
+            src, row = src + coordinate * axis.src, row + coordinate * axis.pairs[0]
+        _put_entries(kernel, windows, np.broadcast_to(src, dst.shape), dst, np.broadcast_to(row, dst.shape))
     else:
         assert kernel.shader in ("element_copy", "resample_nearest")
         if kernel.shader == "element_copy":
@@ -384,6 +391,55 @@ def _fours(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) 
         unit = min(4 * dtype.itemsize, 16)
         assert not is_wide or ((offsets * dtype.itemsize // unit + 1) * unit <= len(window)).all()
     _put_converted(kernel, windows, taken.ravel(), made.ravel(), its_pairs)
+
+
+def _lookup_fours(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
+    """lookup.comp with FOURS: four pixels at a time, by loads and stores of whole words where it says so."""
+    planes, copies, crosses = (kernel.constant(name) for name in ("PLANES", "COPIES", "CROSSES"))
+    is_interleaved = kernel.constant("INTERLEAVED")
+    assert 1 <= planes <= 4
+    assert 1 <= copies <= 4
+    src, dst, coordinates = walk(4 * pieces(kernel, 128 * kernel.constant("EACH")), axes)
+    row = kernel.pushed("table_row") + sum(
+        coordinate * axis.pairs[0] for axis, coordinate in zip(axes, coordinates, strict=True)
+    )
+    # Every element that is made: its four pixels, its copy, its plane, its lane.
+    src, dst, row, first = (each[:, None, None, None] for each in (src, dst, row, coordinates[0]))
+    copy, plane, lane = np.arange(copies)[:, None, None], np.arange(planes)[:, None], np.arange(4)
+    taken = kernel.pushed("src_base") + src + lane * signed(kernel.pushed("lane_stride")) + plane
+    crossed = first + lane >= axes[0].size
+    assert crosses or not crossed.any()
+    if crosses:
+        taken = taken + crossed * (axes[1].src - axes[0].size * axes[0].src)
+        assert not kernel.pushed("lane_row") | axes[0].pairs[0] | axes[1].pairs[0]
+        assert ((first + lane < axes[0].size) | (coordinates[1][:, None, None, None] + 1 < axes[1].size)).all()
+    taken = taken % (1 << 32)
+    made = kernel.pushed("dst_base") + dst + copy * kernel.pushed("copy_stride")
+    made = made + (lane * planes + plane if is_interleaved else plane * kernel.pushed("plane_stride") + lane)
+    made = made % (1 << 32)
+    row = row + lane * kernel.pushed("lane_row") + plane * kernel.pushed("plane_row")
+    assert not kernel.constant("ROWS_OF_PLANES") or not any(axis.pairs[0] for axis in axes)
+    if kernel.constant("WIDE"):
+        assert not (taken[..., 0, 0] % 4).any()
+        assert (taken == taken[..., :1, :1] + lane * planes + plane).all()
+        assert ((taken // 4 + 1) * 4 <= len(windows[0])).all()
+    starts = made.min(axis=(2, 3)) if is_interleaved else made[..., 0]
+    assert not kernel.constant("WHOLE_STORES") or not (starts % 4).any()
+    assert kernel.constant("WHOLE_STORES") or kernel.constant("BITS") == 32
+    every = np.broadcast_arrays(taken, made, row)
+    _put_entries(kernel, windows, *(each.ravel() for each in every))
+
+
+def _put_entries(
+    kernel: KernelSpec, windows: list[np.ndarray], src: np.ndarray, dst: np.ndarray, row: np.ndarray
+) -> None:
+    """The entries of the rows of the table that elements choose; the table follows the axes in the parameters."""
+    bits = kernel.constant("BITS")
+    words = np.frombuffer(kernel.parameters, np.uint32)[8 + 12 * kernel.constant("RANK") :]
+    entries = words.view(f"u{max(bits, 32) // 8}").reshape(-1, 256)
+    assert not ((row % (1 << 32)) >= len(entries)).any()
+    taken = entries[row % (1 << 32), at(windows[0], src % (1 << 32))].astype(f"u{bits // 8}")
+    put(by_elements(windows[1], taken.dtype), dst, taken)
 
 
 def _put_converted(

@@ -22,6 +22,7 @@ from restride.tensor.dlpack import capsule_over
 X = np.arange(16, dtype=np.float32).reshape(2, 8)
 HERE = "f32[2,8]{1,0}"
 GUARD = 64
+TABLE = np.arange(256)
 POISON = 0x5A
 
 
@@ -568,6 +569,23 @@ ROWS = [
         ("desc must be a TensorDesc", "None")),
     Row("Tensor: view past its buffer", lambda t: rs.Tensor(t.x.memory, TensorDesc("f32", (17,)), t.device),
         ("64 bytes", "f32[17]{0}", "68")),
+    # lookup
+    Row("lookup: floats", lambda t: rs.lookup(t.x, TABLE, out=t.out),
+        ("the source of lookup must be of u8 or s8, got f32", HERE)),
+    Row("lookup: entries", lambda t: rs.lookup(t.small, TABLE[:255]),
+        ("table must have sizes [256], got [255]", "u8[3,5]{1,0}")),
+    Row("lookup: rows without an axis", lambda t: rs.lookup(t.small, np.zeros((5, 256))),
+        ("table must have sizes [256], got [5, 256]; axis= says which axis has the rows", "u8[3,5]{1,0}")),
+    Row("lookup: rows", lambda t: rs.lookup(t.small, np.zeros((3, 256)), axis=-1),
+        ("table must have sizes [5, 256], a row for each index of axis 1, got [3, 256]", "u8[3,5]{1,0}")),
+    Row("lookup: axis", lambda t: rs.lookup(t.small, TABLE, axis=2), ("axis 2 is outside [-2, 2)", "u8[3,5]{1,0}")),
+    Row("lookup: type of the entries", lambda t: rs.lookup(t.small, TABLE.astype(complex)),
+        ("table: unknown element type 'complex128'", "u8[3,5]{1,0}")),
+    Row("lookup: no table", lambda t: rs.lookup(t.small, None), ("table: array is None", "u8[3,5]{1,0}")),
+    Row("lookup: type of out", lambda t: rs.lookup(t.small, TABLE.astype(np.int16), out=t.out),
+        ("out",)),
+    Row("lookup: in place", lambda t: rs.lookup(t.small, TABLE.astype(np.uint8), out=t.small),
+        ("out u8[3,5]{1,0} must lie apart from the source",)),
     # rearrange, assignment, comparison
     Row("rearrange: other axes", lambda t: rs.rearrange(t.x, "a b c -> c b a", out=t.out),
         ("pattern 'a b c -> c b a' has 3 axes, not the 2 of (2, 8)", HERE)),

@@ -6,13 +6,12 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from judges import judge
+from judges import judge, judge_of_images
 
 import restride as rs
 
@@ -58,16 +57,6 @@ for part in PARTS:
     run = re.search(r"^Run against `(\w+)`", part, re.MULTILINE)
     assert run or "\nNot run" in part, f"{part.splitlines()[0]} does not say whether it was run"
     ROWS += rows(Section(part.split("\n")[0], run and run[1], blocks(HEAD) + blocks(part)), part)
-
-
-def load(module: str) -> ModuleType:
-    """The judge. torchvision's wheel lacks two operators, which no row uses, beside a torch for the CPU."""
-    try:
-        return judge(module)
-    except RuntimeError:
-        for operator in ("nms", "qnms"):
-            judge("torch").library.define(f"torchvision::{operator}", "(Tensor a, Tensor b, float c) -> Tensor")
-        return judge(module)
 
 
 def value_of(line: str, names: dict[str, Any]) -> Any:
@@ -141,7 +130,7 @@ def test_a_row_is_as_its_third_column_says(row):
     assert claim, f"{row.claim!r} is no claim"
     *_, error, formula = claim.groups()
     for module in re.findall(r"^(?:import|from) (\w+)", row.section.inputs, re.MULTILINE):
-        load(module)
+        judge_of_images(module)
     assert row.section.module or formula, "the line was not run: equal to what?"
     ours, theirs = {}, {}
     for names in (ours, theirs):

@@ -82,16 +82,16 @@ def random_arguments(rng: random.Random, src: TensorDesc, dst: TensorDesc) -> di
     return arguments
 
 
-def random_sides(rng: random.Random, viewed: bool) -> tuple[TensorDesc, TensorDesc]:
-    """Two types and two layouts, or parts of them, of one size."""
+def random_sides(rng: random.Random, viewed: bool, sources: tuple[str, ...] = TYPES) -> tuple[TensorDesc, TensorDesc]:
+    """Two types and two layouts, or parts of them, of one size; sources: the types of the first one."""
     sizes = random_sizes(rng, max_rank=3 if viewed else 4, max_elements=120 if viewed else 300)
     sides = []
-    for _ in range(2):
+    for types in (sources, TYPES):
         whole = [size * rng.choice((1, 1, 2)) + rng.randrange(5) for size in sizes] if viewed and sizes else sizes
-        desc = TensorDesc.parse(random_layout(rng, rng.choice(TYPES), sizes=whole, max_elements=300))
+        desc = TensorDesc.parse(random_layout(rng, rng.choice(types), sizes=whole, max_elements=300))
         sides.append(random_view(rng, list(sizes), desc) if viewed and sizes and 0 not in sizes else desc)
     if sides[0].sizes != sides[1].sizes:
-        return random_sides(rng, viewed)
+        return random_sides(rng, viewed, sources)
     if viewed and sides[0].rank > 1 and rng.random() < 0.5:
         order = rng.sample(range(sides[0].rank), sides[0].rank)
         sides = [views.permute(side, order) for side in sides]

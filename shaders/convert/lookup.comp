@@ -36,6 +36,9 @@ layout(constant_id = 6) const bool WIDE = false;
 // Fours of the destination begin at multiples of four elements. If false, which 32 bits allow, they may begin anywhere.
 layout(constant_id = 7) const bool WHOLE_STORES = true;
 
+// No axis steps among the rows of the table: they differ at most from plane to plane.
+layout(constant_id = 8) const bool ROWS_OF_PLANES = false;
+
 const uint MAX_PLANES = 4, MAX_COPIES = 4;
 const uint ENTRY_WORDS = 1;
 
@@ -81,7 +84,8 @@ void load_pixels(Walk walk) {
 }
 
 uint entry(Walk walk, uint lane, uint plane) {
-    uint row = dispatch.table_row + walk.pairs.x + lane * dispatch.lane_row + plane * dispatch.plane_row;
+    uint row = dispatch.table_row + plane * dispatch.plane_row;
+    row += ROWS_OF_PLANES ? 0 : walk.pairs.x + lane * dispatch.lane_row;
     return words[selected(place_of_entry(row, pixels[lane] >> plane * 8), walk.dst)];
 }
 
@@ -111,7 +115,11 @@ void write_four(Walk walk, uint n) {
     }
 }
 
-void write_pixels(Walk walk) {
+void write_pixels(uint index) {
+    if (index >= dispatch.pieces) {
+        return;
+    }
+    Walk walk = walk_to(4 * index);
     load_pixels(walk);
     [[unroll]] for (uint n = 0; n < MAX_PLANES; ++n) {
         if (n < PLANES) {
@@ -123,10 +131,12 @@ void write_pixels(Walk walk) {
 void main() {
     load_axes();
     uint first = invocation_number() * EACH;
+    if (EACH == 1) {
+        write_pixels(first);
+        return;
+    }
     [[dont_unroll]] for (uint n = 0; n < EACH; ++n) {
-        if (first + n < dispatch.pieces) {
-            write_pixels(walk_to(4 * (first + n)));
-        }
+        write_pixels(first + n);
     }
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 from restride.arguments import integer
 from restride.dtypes import DTypeLike, as_dtype, cast
@@ -62,7 +62,33 @@ def lookup(
     Source: ONNX operators, Gather; OpenCV, LUT.
     """
     src = source_beside(x, out)
-    return perform(lookup_plan, src, out, read_table(src.desc, table, axis, dtype), layout)
+    return looking_up(src.desc, table, axis, layout, dtype).perform(src, out)
+
+
+class LookingUp(NamedTuple):
+    """An operation as a look-up: its table, and the layout of the result."""
+
+    table: Table
+    layout: Layout
+
+    def perform(self, x: Any, out: Tensor | None) -> Tensor:
+        """The result for ``x``."""
+        return perform(lookup_plan, x, out, *self)
+
+    def operation(self, src: TensorDesc) -> Lookup:
+        """The operation for a source."""
+        return Lookup(src, *self)
+
+
+def looking_up(
+    desc: TensorDesc,
+    table: Any,
+    axis: SupportsIndex | None = None,
+    layout: Layout = None,
+    dtype: DTypeLike | None = None,
+) -> LookingUp:
+    """``lookup`` for a source with the element type and sizes of ``desc``."""
+    return LookingUp(read_table(desc, table, axis, dtype), layout)
 
 
 def read_table(src: TensorDesc, table: Any, axis: SupportsIndex | None, dtype: DTypeLike | None) -> Table:

@@ -12,9 +12,11 @@ import numpy.typing as npt
 from restride.arguments import as_numpy, integer, require_word
 from restride.arithmetic import Numbers, numbers, require_unit, value_range
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order, laid_out
+from restride.ops.lookup import LookingUp, looking_up
+from restride.ops.normalized import ORDERS, Order, normalized_table
 from restride.ops.plan import perform
 from restride.ops.reorder import Reorder, reorder_plan
 from restride.ops.target import Result
@@ -208,6 +210,7 @@ def normalize(
     axis: SupportsIndex = -1,
     layout: Layout = None,
     dtype: DTypeLike | None = None,
+    like: Order | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """``(x - mean) / std`` for each channel, integers first scaled to a largest value of 1: torchvision's Normalize.
@@ -216,7 +219,7 @@ def normalize(
     of interleaved u8. Floats take torchvision's two steps, a subtraction and a division in f32, bit for bit. Integers
     are also divided by their type's largest value, as by ``ToTensor``, all in one: ``x / (255 * std) + (-mean / std)``
     in f32, both constants rounded to f32. For u8 that is within ``2^-22 / std`` of the exact value, as torchvision's
-    three steps are, but not bit for bit the same.
+    three steps are, but not bit for bit the same. ``like`` has the bits of a library's steps, for u8.
 
     Args:
         x: a Tensor, or what ``rs.asarray`` takes.
@@ -226,12 +229,18 @@ def normalize(
             images put them; torchvision's order, C,H,W, has them at -3.
         layout: of the result, as in ``reorder``.
         dtype: element type of the result, a float; default: that of ``out`` or of ``layout``, or f32.
+        like: whose order of operations makes the f32 of u8, bit for bit, through a table of 256 entries for each
+            channel (``lookup``): "transformers", the image processors of its PIL backend, which round after 1 / 255,
+            the subtraction and the division; "torchvision", those of its torchvision backend, which scale mean and std
+            instead. None: the formula above. Another ``dtype`` is cast from that f32 as numpy casts. f32 has the same
+            bits in both, with and without ``like``.
         out: where to write instead, as in ``reorder``.
 
     Raises:
         DescriptorError: what ``reorder`` refuses; ``std`` is 0 or not finite, or ``mean`` not finite; a wrong axis, or
             not one value for each of its indices; ``x`` has integers, and a mean or std is outside [-1, 1], such as one
             for 0 to 255; or ``dtype`` is no float.
+        UnsupportedError: ``like`` for elements other than u8 and f32.
 
     Examples:
         >>> photo = np.full((1, 2, 2, 3), 255, np.uint8)
@@ -243,8 +252,8 @@ def normalize(
     """
     src, desc = _host_and_desc(x)
     with ErrorContext(desc):
-        reordering = normalizing(desc, mean, std, axis=axis, layout=layout, dtype=dtype, out=out)
-        return reordering.perform(src, out)
+        asked = normalizing(desc, mean, std, axis=axis, layout=layout, dtype=dtype, like=like, out=out)
+        return asked.perform(src, out)
 
 
 def normalizing(
@@ -255,16 +264,38 @@ def normalizing(
     axis: SupportsIndex = -1,
     layout: Layout = None,
     dtype: DTypeLike | None = None,
+    like: Order | None = None,
     out: Tensor | None = None,
-) -> Reordering:
-    """``normalize`` for a source with the element type and sizes of ``desc``, as arguments of ``reorder``."""
+) -> Reordering | LookingUp:
+    """``normalize`` for a source with the element type and sizes of ``desc``, as a reorder or a look-up."""
     result = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
     _require_float("normalize", result)
+    require_word("like", like, (None, *ORDERS))
+    if like is not None and desc.dtype not in ("u8", "f32"):
+        raise UnsupportedError(f"normalize like {like!r} is for elements of u8 and f32, got {desc.dtype}")
+    if like is not None and desc.dtype == "u8":
+        normalizing_scales(mean, std, desc.dtype, numbers)  # checks them
+        place = _axis(axis, desc)
+        table = normalized_table(_rows("mean", mean, place, desc), _rows("std", std, place, desc), like)
+        rows, along = (table[0], None) if len(table) == 1 else (table, place)
+        return looking_up(desc, rows, along, layout, result)
     scales = normalizing_scales(mean, std, desc.dtype, lambda name, value: _on_axis(name, value, axis, None, desc))
     names = {"src_zero_point": "mean", "dst_scale": "std"}
     if not desc.dtype.is_float:
         names = {"dst_scale": f"{value_range(desc.dtype)[1]} * std", "dst_zero_point": "-mean / std"}
     return Reordering(Result(layout, result, in_axes_of_result(scales, desc, layout)), names)
+
+
+def _rows(argument: str, value: Any, axis: int, desc: TensorDesc) -> npt.NDArray[np.float64]:
+    """``value``, one number or one for each index of an axis, with a row for each."""
+    array = _on_axis(argument, value, axis, None, desc).astype(np.float64)
+    sizes = [desc.sizes[axis] if place == axis else 1 for place in range(desc.rank)]
+    if array.size != 1 and list(array.shape) != sizes:
+        raise DescriptorError(
+            f"{argument} must be one number or {sizes[axis]}, one for each index of axis {axis}, got sizes "
+            f"{list(array.shape)}"
+        )
+    return array.reshape(-1, 1)
 
 
 def normalizing_scales(mean: Any, std: Any, dtype: DType, read: Callable[[str, Any], npt.NDArray[Any]]) -> Numbers:

@@ -63,6 +63,11 @@ class Table:
         return len(self.entries) // (ENTRIES * self.dtype.itemsize)
 
     @property
+    def words_of_entry(self) -> int:
+        """Words that an entry takes in a kernel's parameters."""
+        return max(self.dtype.itemsize // 4, 1)
+
+    @property
     def is_small(self) -> bool:
         """True if plans with this table may be kept."""
         return len(self.entries) <= _MOST_KEPT_BYTES
@@ -79,7 +84,7 @@ class Table:
         """The rows as words, entries narrower than a word in one each: (rows, words of a row)."""
         entries = np.frombuffer(self.entries, f"u{self.dtype.itemsize}")
         wide = entries.view(np.uint32) if self.dtype.itemsize > 4 else entries.astype(np.uint32)
-        return wide.reshape(self.rows, -1)
+        return wide.reshape(self.rows, ENTRIES * self.words_of_entry)
 
 
 def lookup_walks(src: TensorDesc, dst: TensorDesc, table: Table, limits: Limits) -> tuple[Walk, ...] | None:
@@ -92,9 +97,8 @@ def lookup_walks(src: TensorDesc, dst: TensorDesc, table: Table, limits: Limits)
 
 def lookup_kernels(cut_walks: Iterable[Walk], src: DType, table: Table, limits: Limits) -> tuple[KernelSpec, ...]:
     """Dispatches of the walks over elements of type ``src``."""
-    words = table.words
-    if INDEXED[src.name]:  # kernels take the bits of an element: s8 -128 has those of 128
-        words = np.roll(words.reshape(table.rows, ENTRIES, -1), INDEXED[src.name], 1).reshape(words.shape)
+    # Kernels take the bits of an element: s8 -128, which has entry 0, has the bits of 128.
+    words = np.roll(table.words, INDEXED[src.name] * table.words_of_entry, 1)
     return tuple(
         _lookup(part, words, limits)
         for walk in cut_walks
@@ -169,6 +173,7 @@ class _Fours(NamedTuple):
             "CROSSES": self.crosses,
             "WIDE": self.is_wide,
             "WHOLE_STORES": self.is_aligned,
+            "ROWS_OF_PLANES": not any(axis.pairs[0] for axis in self.axes),
         }
 
     def push(self, bound: Bound, row: int) -> dict[str, int]:
@@ -229,13 +234,14 @@ def _fours(problem: Problem) -> _Fours | None:
     if not is_aligned and problem.itemsize < 4:
         return None
     first = problem.src_offset - (plane.size - 1 if plane.src < 0 else 0)
+    are_words = not any(start % 4 for start in (first, *(axis.src for axis in others)))
     return _Fours(
         axes=(lane, *others),
         plane=plane,
         copies=copies,
         is_interleaved=is_interleaved,
         crosses=crosses,
-        is_wide=lane.src == plane.size and not any(start % 4 for start in (first, *(axis.src for axis in others))),
+        is_wide=lane.src == plane.size and are_words and not crosses,
         is_aligned=is_aligned,
     )
 

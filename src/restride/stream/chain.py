@@ -27,6 +27,8 @@ from restride.errors import DescriptorError, ErrorContext, shown, warn_caller
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, is_permutation
 from restride.ops import quantize as quantization
+from restride.ops.lookup import looking_up, lookup
+from restride.ops.normalized import Order
 from restride.ops.operation import Indexed, Operation, Window
 from restride.ops.reorder import Reorder, ReorderArguments, reorder
 from restride.ops.resample import DEFAULT_ARGUMENTS, Resample, ResampleArguments, resample, split_arguments
@@ -129,9 +131,21 @@ class Chain:
         axis: SupportsIndex = -1,
         layout: Layout = None,
         dtype: DTypeLike | None = None,
+        like: Order | None = None,
     ) -> Chain:
         """``rs.normalize``; ``layout`` only as "A->B"."""
-        return self._with(quantization.normalize, mean, std, axis=axis, layout=layout, dtype=dtype)
+        return self._with(quantization.normalize, mean, std, axis=axis, layout=layout, dtype=dtype, like=like)
+
+    def lookup(
+        self,
+        table: Any,
+        *,
+        axis: SupportsIndex | None = None,
+        layout: Layout = None,
+        dtype: DTypeLike | None = None,
+    ) -> Chain:
+        """``rs.lookup``; ``layout`` only as "A->B"."""
+        return self._with(lookup, table, axis=axis, layout=layout, dtype=dtype)
 
     def __getitem__(self, key: Any) -> Chain:
         """Basic indexing, as in numpy: integers, slices with any step, ``...`` and ``None``.
@@ -171,8 +185,8 @@ class Chain:
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(
-            f"a chain has no {name}: it takes resample, reorder, quantize, dequantize, normalize and indices, as "
-            f"rs.Chain().resample((2, 3))[..., 0]",
+            f"a chain has no {name}: it takes resample, reorder, quantize, dequantize, normalize, lookup and "
+            f"indices, as rs.Chain().resample((2, 3))[..., 0]",
             name=name,
             obj=self,
         )
@@ -407,6 +421,7 @@ _OPERATIONS: dict[str, Callable[[TensorDesc, Mapping[str, Any]], Operation]] = {
     "resample": lambda src, arguments: Resample(src, *split_arguments(arguments)),
     "quantize": lambda src, arguments: quantization.quantizing(src, **arguments).operation(src),
     "dequantize": lambda src, arguments: quantization.dequantizing(src, **arguments).operation(src),
+    "lookup": lambda src, arguments: looking_up(src, **arguments).operation(src),
     "normalize": lambda src, arguments: quantization.normalizing(src, **arguments).operation(src),
 }
 """For each name of a call, the function that checks its arguments for a source and returns the operation."""
