@@ -22,6 +22,7 @@ OURS = (
     "images of floats",  # which transformers resizes more than once, or not at all
     "has no pixels",  # transformers stretches parts without pixels
     "elements of an image must be",  # 16 bits that are not resized
+    "floats of an image must be",  # fractions that are not resized
 )
 """Refusals of images that transformers takes, as docs/vision.md says."""
 
