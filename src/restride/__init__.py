@@ -141,7 +141,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> ModuleType:
-    """``rs.xp``, ``rs.interop``, ``rs.vision``, ``rs.dask``, ``rs.ome`` and ``rs.xarray``, which are imported on use."""
+    """Import on use ``rs.xp``, ``rs.interop``, ``rs.vision``, ``rs.dask``, ``rs.ome`` and ``rs.xarray``."""
     if name in ("interop", "vision", "xp"):
         return import_module(f"restride.{name}")
     if name in _LIBRARIES:

@@ -13,10 +13,11 @@ import numpy as np
 from restride.dtypes import DType
 from restride.layout import TensorDesc
 from restride.layout.pattern import Pattern
-from restride.layout.views import regrouped
+from restride.layout.views import index, regrouped
 from restride.ops.lookup import lookup
+from restride.ops.plan import Plan
 from restride.ops.reorder import reorder
-from restride.ops.resample import resample
+from restride.ops.resample import plan_resample
 from restride.tensor.arrays import from_buffer
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
@@ -28,6 +29,9 @@ from restride.vision.work import Run
 
 _ALIGNMENT = 16
 """Images of equal sizes begin at multiples of so many bytes, so that kernels can load whole vectors."""
+
+Element = Literal["u8", "s32"]
+"""Element types of pictures on the device."""
 
 _MOST_WORDS = 1 << 20
 """Most elements of a picture that stays words: 4 MiB, which caches hold. llvmpipe looks up 12 bytes apart at 0.4 of the
@@ -131,45 +135,62 @@ class _Execution:
         return self._padded(picture) if isinstance(picture, Padded) else self._tensors[picture]
 
     def _padded(self, picture: Padded) -> Tensor:
-        canvas = empty(TensorDesc(self._element(picture), self._sizes(picture)), self._device)
-        reorder(self._fills[picture.fill].broadcast_to(canvas.sizes), out=canvas)
         inner = picture.of
-        part = canvas[:, *_part_of(picture, inner.height, inner.width)]
-        if inner in self._uses.alone and isinstance(inner, Resized):
-            self._resized(inner, picture, out=part)
+        window = slice(None), *_part_of(picture, inner.height, inner.width)
+        canvases = [TensorDesc(element, self._sizes(picture)) for element in self._elements(picture)]
+        plan = None
+        if isinstance(inner, Resized) and inner in self._uses.alone:
+            before = self.tensor(inner.of)
+            plans = [self._plan(inner, before, index(desc, window)) for desc in canvases]
+            plan = min(plans, key=lambda each: each.dispatches)
+            canvases = [canvases[plans.index(plan)]]
+        canvas = empty(canvases[0], self._device)
+        reorder(self._fills[picture.fill].broadcast_to(canvas.sizes), out=canvas)
+        if plan is None:
+            reorder(self.tensor(inner), out=canvas[window])
         else:
-            reorder(self.tensor(inner), out=part)
+            plan(before, canvas[window])
         return _as_bytes(canvas)
 
-    def _element(self, picture: Picture) -> Literal["u8", "s32"]:
-        """The element type of a computed picture.
-
-        The last pass of a resize makes words, and where rows are no whole words, or that pass goes along rows, another
-        dispatch makes bytes of them. So a picture that is only looked up stays words, and the low byte of each is read;
-        but not a large one, for which four times the memory takes longer than that dispatch.
-        """
-        is_large = picture.height * picture.width * picture.channels > _MOST_WORDS
-        return "u8" if is_large or picture in self._uses.resized_again else "s32"
-
-    def _resized(
-        self, picture: Resized, needed: Picture, window: Window = (slice(None), slice(None)), out: Tensor | None = None
-    ) -> Tensor:
+    def _resized(self, picture: Resized, needed: Picture, window: Window = (slice(None), slice(None))) -> Tensor:
         """A part of a resized picture, for the picture that needs it, or for itself."""
         before = self.tensor(picture.of)
         if not work.changes(picture):
             return before[:, *window]
+        plans = [self._plan(picture, before, None, window, element) for element in self._elements(needed)]
+        return _as_bytes(min(plans, key=lambda plan: plan.dispatches)(before))
+
+    def _elements(self, picture: Picture) -> tuple[Element, ...]:
+        """The element types that a computed picture may have, the better ones first.
+
+        The last pass of a resize may make words, and another dispatch bytes of them, such as where rows are no whole
+        words. So a picture that is only looked up may stay words, and the low byte of each is read; but not a large
+        one, for which four times the memory takes longer than that dispatch.
+        """
+        is_large = picture.height * picture.width * picture.channels > _MOST_WORDS
+        return ("u8",) if is_large or picture in self._uses.resized_again else ("u8", "s32")
+
+    def _plan(
+        self,
+        picture: Resized,
+        before: Tensor,
+        dst: TensorDesc | None,
+        window: Window = (slice(None), slice(None)),
+        element: Element | None = None,
+    ) -> Plan:
+        """The plan of a resize into ``dst``, or into a new tensor of ``element``. Pillow resizes both axes or none."""
         mode: Any = picture.mode
-        result = resample(
-            before,
+        return plan_resample(
+            before.desc,
+            dst,
             (picture.height, picture.width),
             axes=(1, 2),
             mode=mode,
             like="pillow",
             window=window,
-            dtype=self._element(needed),
-            out=out,
+            dtype=element,
+            device=self._device,
         )
-        return _as_bytes(result)
 
     def pixels(self, result: Pixels, options: Options, dtype: DType | None) -> Tensor:
         """A result, every part of it written once."""
