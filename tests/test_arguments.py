@@ -78,6 +78,8 @@ DOORS: dict[str, Callable[[], Any]] = {
     "zero_point of quantize": lambda: rs.quantize(PLAIN, 1.0, np.ma.masked_equal(np.uint8([3]), 3)),
     "dequantize": lambda: rs.dequantize(BYTES, 0.5),
     "normalize": lambda: rs.normalize(MASKED, 0, 1),
+    "lookup": lambda: rs.lookup(BYTES, range(256)),
+    "table of lookup": lambda: rs.lookup(COLORS, np.ma.masked_equal(range(256), 7)),
     "mean of normalize": lambda: rs.normalize(COLORS, THREE, 1),
     "yuv_to_rgb": lambda: rs.yuv_to_rgb(BYTES),
     "parts of yuv_to_rgb": lambda: rs.yuv_to_rgb((np.ones((4, 4), np.uint8), BYTES[:2, :4].reshape(2, 2, 2))),

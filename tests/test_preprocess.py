@@ -293,6 +293,27 @@ def test_placed_sizes_are_rounded_as_asked(rounding, rounded):
     assert cut.places.tolist() == [[0, 0, 200, 640]]
 
 
+@pytest.mark.parametrize(
+    ("changes", "corner"),
+    [
+        ({}, lambda whole: round((whole - 224) / 2)),  # torchvision: CenterCrop
+        ({"rounding": "floor"}, lambda whole: (whole - 224) // 2),  # transformers: center_crop
+    ],
+)
+def test_the_middle_begins_where_each_library_says(changes, corner):
+    """Of 227 columns 3 are cut away: 1.5 rounds to 2, and down to 1; of 225 0.5 rounds to 0."""
+    judge("PIL", "13")
+    pil = pytest.importorskip("PIL.Image")
+    recipe = rs.Preprocess.preset("clip", mean=None, std=None, dtype="u8", layout="NHWC", **changes)
+    for rows, columns in ((224, 225), (224, 227), (229, 224), (300, 305), (448, 455), (449, 224)):
+        (photo,) = images((rows, columns))
+        short = min(rows, columns)
+        sizes = [int(224 * extent / short) for extent in (columns, rows)]
+        resized = np.asarray(pil.fromarray(photo).resize(sizes, pil.Resampling.BICUBIC))
+        top, left = (corner(whole) for whole in resized.shape[:2])
+        assert np.array_equal(recipe(photo).numpy()[0], resized[top : top + 224, left : left + 224]), (rows, columns)
+
+
 def test_a_stream_shows_how_far_it_is(capsys, monkeypatch):
     from restride.ops import progress
 
@@ -318,8 +339,7 @@ def test_a_stream_shows_how_far_it_is(capsys, monkeypatch):
         ({"input": "gray"}, "input must be one of 'rgb', 'bgr', .*, not 'gray'"),
         ({"layout": "CHW"}, "layout must be one of 'NCHW', 'NHWC', not 'CHW'"),
         ({"depth": 0}, "depth must be 1 or more, got 0"),
-        ({"rounding": "floor"}, "rounding 'floor' has no effect without letterbox"),
-        ({"rounding": "floor", "shorter": 8}, "rounding 'floor' has no effect without letterbox"),
+        ({"rounding": "floor"}, "rounding 'floor' has no effect without letterbox and shorter"),
         (
             {"rounding": "ceil", "letterbox": "center"},
             "rounding must be one of 'nearest', 'floor', 'half_up', not 'ceil'",

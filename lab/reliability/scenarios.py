@@ -213,6 +213,10 @@ FAMILIES: dict[str, Callable[[rs.Device], Work]] = {
     "quantize": _into(
         "u8[3,4]{1,0}", lambda device, out: rs.quantize(_x(device, 3, 4), [1.0, 2.0, 3.0], axis=0, dtype="u8", out=out)
     ),
+    "lookup": _into(
+        "f32[3,4,8]{2,1,0}",
+        lambda device, out: rs.lookup(_u8(device, 4, 8, 3).permute(2, 0, 1), list(range(256)), dtype="f32", out=out),
+    ),
     "resample": _into(
         "f32[5,7]{1,0}", lambda device, out: rs.resample(_x(device, 4, 4), (5, 7), mode="nearest", out=out)
     ),

@@ -60,7 +60,8 @@ def add_commands(commands: Commands) -> None:
     group.add_argument(
         "--rounding",
         choices=PLACED_ROUNDINGS,
-        help="of the rows and columns of letterboxed images (default: nearest, halves to even)",
+        help="of the rows and columns of letterboxed images, and with --shorter of the corner of the middle "
+        "(default: nearest, halves to even)",
     )
     options.add_rules(group, ("mode", "antialias", "like"))
     group.add_argument(

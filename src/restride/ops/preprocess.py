@@ -142,7 +142,9 @@ class Preprocess(Generic[_Result]):
             their middle is cut out, as by torchvision's Resize and CenterCrop.
         letterbox: "center" or "top_left": images keep their aspect, and the rest is ``fill``, as in ``crop_resize``.
         rounding: how the rows and columns of a letterboxed image are rounded, each a product of f64 numbers: "nearest",
-            halves to even, as by Ultralytics; "floor", as by YOLOX; "half_up", ``int(x + 0.5)``, as by SAM.
+            halves to even, as by Ultralytics; "floor", as by YOLOX; "half_up", ``int(x + 0.5)``, as by SAM. With
+            ``shorter``, how the corner of the middle is, where an odd number of rows or columns is cut away: "nearest",
+            as by torchvision's CenterCrop and so OpenAI's CLIP; "floor", as by transformers' image processors.
         fill: the value beside letterboxed images: one element, or one for each channel.
         mode: as in ``resample``.
         antialias: as in ``resample``.
@@ -355,18 +357,21 @@ class Preprocess(Generic[_Result]):
     def _places(self, extents: Sequence[tuple[int, int]]) -> list[tuple[int, int, int, int]] | None:
         """The place of each image in its result; None: all of it."""
         if self._shorter is not None:
-            return [self._centred_place(self._shorter, extent) for extent in extents]
+            rounded = PLACED_ROUNDINGS[self._options["rounding"]]
+            return [self._centred_place(self._shorter, extent, rounded) for extent in extents]
         if self._letterbox is None:
             return None
         return [placed(extent, self._sizes, self._letterbox, self._options["rounding"]) for extent in extents]
 
-    def _centred_place(self, shorter: int, extents: Sequence[int]) -> tuple[int, int, int, int]:
+    def _centred_place(
+        self, shorter: int, extents: Sequence[int], rounded: Callable[[float], int]
+    ) -> tuple[int, int, int, int]:
         """The place y0, x0, y1, x1 of an image in the result, centred, if its shorter side becomes ``shorter``.
 
         480 x 640 becomes 256 x 341, and 224 x 224 has its columns 58 to 282: these are -16, -58, 240, 283.
         """
         rows, columns = (shorter * extent // min(extents) for extent in extents)
-        y, x = (round((size - whole) / 2) for whole, size in zip((rows, columns), self._sizes, strict=True))
+        y, x = (-rounded((whole - size) / 2) for whole, size in zip((rows, columns), self._sizes, strict=True))
         return y, x, y + rows, x + columns
 
 
@@ -401,8 +406,8 @@ def _require_options(sizes: tuple[int, int], shorter: int | None, letterbox: Any
         raise DescriptorError(f"shorter {shorter} must not be below either of sizes {sizes}")
     if letterbox is None and np.any(options["fill"]):
         raise DescriptorError(f"fill {options['fill']!r} has no effect without letterbox")
-    if letterbox is None and options["rounding"] != "nearest":
-        raise DescriptorError(f"rounding {options['rounding']!r} has no effect without letterbox")
+    if letterbox is None and shorter is None and options["rounding"] != "nearest":
+        raise DescriptorError(f"rounding {options['rounding']!r} has no effect without letterbox and shorter")
     _require_colors(options["input"], options["matrix"], options["full_range"])
     if options["device"] is not None:
         as_device(options["device"])
