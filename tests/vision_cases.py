@@ -240,6 +240,12 @@ CONFIGS |= {
     "Ernie4_5_VLMoe": [{"size": {"shortest_edge": 3000, "longest_edge": 60000}}, {}],
     "Cosmos3Edge": [{"size": {"shortest_edge": 3000, "longest_edge": 60000}}, {"merge_size": 1}],
 }
+CONFIGS |= {
+    "Janus": [{"size": square(48)}, {"size": square(40), "do_pad": False}, {"size": square(40), "image_mean": 0.5}],
+    "DeepseekVL": [{"size": square(48), "min_size": 20}],
+    "VideoMAE": [{"size": 40, "crop_size": 32}, {"size": square(30), "do_center_crop": False}],
+    "PromptDepthAnything": CONFIGS["DPT"],
+}
 CONFIGS["SmolVLM"] = CONFIGS["Idefics3"]
 CONFIGS["ConditionalDetr"] = CONFIGS["Detr"]
 CONFIGS["DeformableDetr"] = CONFIGS["Detr"]

@@ -314,6 +314,14 @@ def dpt_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]
     return {"pixel_values": Pixels(sizes, sizes, puts, plain, zeros=(tall, wide) != (height, width))}
 
 
+def without_conversion(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Images keep their channels, whatever ``do_convert_rgb`` says.
+
+    Source: transformers, PromptDepthAnythingImageProcessorPil.
+    """
+    return {**config, "do_convert_rgb": False}
+
+
 def donut(image: Picture, options: Options) -> Shot:
     """The shorter side, then a thumbnail that fits the size, then on the middle of zeros.
 
@@ -425,6 +433,16 @@ def gemma3_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[
     return {"pixel_values": stacked(shots, plain), "num_crops": integers([shot.tiles - 1 for shot in shots])}
 
 
+_DPT = {
+    **HALF,
+    "resample": BICUBIC,
+    "size": square(384),
+    "do_pad": False,
+    "ensure_multiple_of": 1,
+    "keep_aspect_ratio": False,
+    "size_divisor": None,
+}
+_DPT_WORDS = "multiples of ensure_multiple_of; do_pad: zeros around"
 _EDGES = {"shortest_edge": 800, "longest_edge": 1333}
 _LABELS = frozenset(("format", "do_convert_annotations", "max_size"))
 _DETR = {**IMAGENET, "resample": BILINEAR, "do_pad": True, "size": _EDGES, "default_to_square": False}
@@ -548,21 +566,15 @@ FAMILIES = (
         words="zeros right and below",
         ignored=frozenset(("mask_size", "mask_pad_size")),
     ),
+    Family(("DPT",), _DPT, dpt, dpt_results, words=_DPT_WORDS, ignored=frozenset(("do_reduce_labels",))),
     Family(
-        ("DPT",),
-        {
-            **HALF,
-            "resample": BICUBIC,
-            "size": square(384),
-            "do_pad": False,
-            "ensure_multiple_of": 1,
-            "keep_aspect_ratio": False,
-            "size_divisor": None,
-        },
+        ("PromptDepthAnything",),
+        _DPT,
         dpt,
         dpt_results,
-        words="multiples of ensure_multiple_of; do_pad: zeros around",
-        ignored=frozenset(("do_reduce_labels",)),
+        words=_DPT_WORDS,
+        ignored=frozenset(("prompt_scale_to_meter",)),
+        prepare=without_conversion,
     ),
     Family(
         ("Donut",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError
@@ -15,13 +16,14 @@ from restride.vision.options import (
     IMAGENET_MEAN,
     IMAGENET_STD,
     Options,
+    as_count,
     as_flag,
     as_mean,
     as_mode,
     as_size,
 )
 from restride.vision.picture import Picture, Piece
-from restride.vision.recipe import Result, Shot, one, stacked
+from restride.vision.recipe import Result, Shot, one, ragged, stacked
 from restride.vision.sizes import HeightWidth, Size, resized, shorter_side
 from restride.vision.values import Array, bytes_of, normalized, plain, rescaled
 
@@ -164,6 +166,35 @@ def on_square(image: Picture, options: Options) -> Picture:
     fill = tuple(int(value * 255) for value in mean) if mean else (0,)
     side = max(image.height, image.width)
     return image.pad(side, side, (side - image.height) // 2, (side - image.width) // 2, fill)
+
+
+def janus(image: Picture, options: Options) -> Shot:
+    """The longer side becomes ``size``, both rounded half to even; then on the middle of a square of the mean colour.
+
+    Source: transformers, JanusImageProcessorPil.
+    """
+    if isinstance(options.image_mean, float):
+        raise DescriptorError(f"image_mean must have one value for each channel, got {options.image_mean}")
+    if options.do_resize:
+        side, other = options.needed_size().sides("size")
+        if side != other:
+            raise DescriptorError(f"size must be a square, got {options.size}")
+        scale, least = side / max(image.height, image.width), as_count("min_size", options["min_size"])
+        tall, wide = (max(round(old * scale), least) for old in (image.height, image.width))
+        image = image.resize(tall, wide, options.needed_mode())
+    if not options.do_pad or image.height == image.width:
+        return one(image)
+    return one(on_square(image, replace(options, image_mean=options.image_mean or (0.5, 0.5, 0.5))))
+
+
+def frames(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> dict[str, Result]:
+    """``pixel_values`` [videos, frames, channels, height, width].
+
+    Source: transformers, VideoMAEImageProcessorPil.
+    """
+    if len(set(samples)) > 1:
+        raise DescriptorError(f"videos of one call must have as many frames, got {list(samples)}")
+    return {"pixel_values": ragged(shots, plain, samples)}
 
 
 # Values that one family has.
@@ -403,6 +434,20 @@ FAMILIES = (
         llava,
         unpadded(),
         words="do_pad: laid on a square of the mean colour first",
+    ),
+    Family(
+        ("Janus", "DeepseekVL"),
+        {**CLIP, "do_convert_rgb": None, "size": square(384), "do_pad": True, "min_size": 14},
+        janus,
+        unpadded(),
+        words="the longer side becomes size; on a square of the mean colour",
+    ),
+    Family(
+        ("VideoMAE",),
+        {**HALF, "resample": BILINEAR, **shorter(224)},
+        build=frames,
+        words="frames of videos",
+        list_is_sample=True,
     ),
     Family(
         ("Flava",),
