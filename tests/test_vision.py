@@ -162,6 +162,16 @@ def test_images_on_the_device_are_read_where_they_are(images):
         processor(rs.asarray(images[0].astype(np.float32)))
 
 
+@pytest.mark.parametrize("name", ["Llava", "Qwen2VL", "Idefics3", "LlavaNext", "Sam"])
+def test_images_on_the_device_and_on_the_host_go_together(name, images):
+    processor = processor_of(name, {"do_convert_rgb": True, **CONFIGS[name][1]})
+    expected = processor(images)
+    results = processor([rs.asarray(images[0]), images[1], rs.asarray(images[2])])
+    assert {key: value.tobytes() for key, value in results.items() if isinstance(value, np.ndarray)} == {
+        key: value.tobytes() for key, value in expected.items() if isinstance(value, np.ndarray)
+    }
+
+
 def test_a_batch_is_an_array_of_four_axes(images):
     processor = rs.vision.processor(CLIP)
     batch = np.stack([images[0], images[2]])
