@@ -72,6 +72,7 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
         from restride.interop import einops as _einops  # noqa: F401 - its functions then take tensors
 
 if TYPE_CHECKING:  # type checkers know these as modules; __getattr__ imports them on use
+    from restride import vision as vision
     from restride.interop import dask as dask
     from restride.interop import ome as ome
     from restride.interop import xarray as xarray
@@ -139,12 +140,12 @@ _LIBRARIES = {"dask": "dask", "ome": "zarr", "xarray": "xarray"}
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__", "interop", "xp", *_LIBRARIES]
+    return [*__all__, "__version__", "interop", "vision", "xp", *_LIBRARIES]
 
 
 def __getattr__(name: str) -> ModuleType:
-    """``rs.xp``, ``rs.interop``, ``rs.dask``, ``rs.ome`` and ``rs.xarray``, which are imported on use."""
-    if name in ("interop", "xp"):
+    """Import on use ``rs.xp``, ``rs.interop``, ``rs.vision``, ``rs.dask``, ``rs.ome`` and ``rs.xarray``."""
+    if name in ("interop", "vision", "xp"):
         return import_module(f"restride.{name}")
     if name in _LIBRARIES:
         from restride.errors import needed_package

@@ -25,7 +25,8 @@ def examples() -> Iterator[doctest.DocTest]:
         other = name.removeprefix("restride.interop.")
         if other != name and importlib.util.find_spec({"ome": "zarr", "video": "av"}.get(other, other)) is None:
             continue  # the library that the module is for is not installed
-        for test in finder.find(importlib.import_module(name), globs={"np": np, "rs": rs}):
+        module = importlib.import_module(name)
+        for test in finder.find(module, globs={**vars(module), "np": np, "rs": rs}):
             if test.examples:
                 yield test
 
@@ -40,7 +41,7 @@ def test_every_public_function_has_an_example(name):
 
 
 def test_dir_shows_the_public_names_only():
-    assert set(dir(rs)) == {*rs.__all__, "__version__", "interop", "xp", "dask", "ome", "xarray"}
+    assert set(dir(rs)) == {*rs.__all__, "__version__", "interop", "vision", "xp", "dask", "ome", "xarray"}
 
 
 @pytest.mark.parametrize("test", EXAMPLES, ids=lambda test: test.name)

@@ -103,6 +103,7 @@ def test_signatures_are_the_real_ones(signature):
         "docs/resample.md",
         "docs/scale.md",
         "docs/versioning.md",
+        "docs/vision.md",
     ],
 )
 def test_links_lead_somewhere(page):

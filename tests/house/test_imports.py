@@ -73,7 +73,7 @@ LAYERS = (
     ("runtime",),
     ("tensor",),
     ("ops",),
-    ("compat", "drawing", "xp", "stream"),
+    ("compat", "drawing", "xp", "stream", "vision"),
     ("interop",),
     ("cli",),
 )

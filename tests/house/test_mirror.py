@@ -85,6 +85,24 @@ ELSEWHERE = {
         "measure/selftest/parts.py",
         "measure/selftest/worker.py",
     ),
+    "processors as a whole, in tests/vision/test_image_processor.py and tests/judges/test_vision.py": (
+        "vision/config.py",
+        "vision/execution.py",
+        "vision/families/pads.py",
+        "vision/families/plain.py",
+        "vision/families/qwen.py",
+        "vision/families/tiles.py",
+        "vision/families/torchvision_only.py",
+        "vision/family.py",
+        "vision/grids.py",
+        "vision/images.py",
+        "vision/options.py",
+        "vision/picture.py",
+        "vision/recipe.py",
+        "vision/sizes.py",
+        "vision/values.py",
+        "vision/work.py",
+    ),
 }
 """Why modules have no test file of their name, with the file that tests them."""
 

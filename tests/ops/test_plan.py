@@ -216,3 +216,12 @@ def test_the_sign_of_zero_is_cached(vulkan_device: rs.Device, zero: float) -> No
     x = rs.asarray(np.ones((2, 2), np.float32), device=vulkan_device)
     crop = rs.resample(x, (2, 2), coordinates="tf_crop_and_resize", roi=(2, 2, 3, 3), extrapolation_value=zero)
     assert np.signbit(crop.numpy()).all() == (np.copysign(1, zero) < 0)
+
+
+def test_a_plan_says_how_many_kernels_a_call_starts(vulkan_device):
+    image = rs.asarray(np.zeros((60, 80, 3), np.uint8), device=vulkan_device)
+    for sizes in ((30, 40), (60, 41), (31, 41)):
+        plan = rs.plan_resample(image.desc, None, sizes, axes=(0, 1), like="pillow", device=vulkan_device)
+        before = vulkan_device.counters().dispatches
+        plan(image)
+        assert vulkan_device.counters().dispatches - before == plan.dispatches

@@ -66,6 +66,11 @@ class Plan:
         """The layout of the result."""
         return self._dst
 
+    @property
+    def dispatches(self) -> int:
+        """How many kernels a call starts. It builds them, as the first call would."""
+        return sum(1 for step in self._steps.steps for _ in step.kernels())
+
     def __call__(self, x: Any, out: Tensor | None = None) -> Tensor:
         """The result for ``x``, in a new tensor or in ``out``.
 

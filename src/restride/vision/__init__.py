@@ -1,0 +1,7 @@
+"""Image processors of vision and vision-language models, from their configurations, with the bits of Pillow."""
+
+from __future__ import annotations
+
+from restride.vision.image_processor import ImagePlan, Processor, processor
+
+__all__ = ["ImagePlan", "Processor", "processor"]

@@ -1,0 +1,277 @@
+"""Execution: the pictures of a recipe computed on a device, in one batch after one upload."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any, Literal
+
+import numpy as np
+
+from restride.dtypes import DType
+from restride.layout import TensorDesc
+from restride.layout.pattern import Pattern
+from restride.layout.views import index, regrouped
+from restride.ops.lookup import lookup
+from restride.ops.plan import Plan
+from restride.ops.reorder import reorder
+from restride.ops.resample import plan_resample
+from restride.tensor.arrays import from_buffer
+from restride.tensor.device import Device
+from restride.tensor.tensor import Tensor, empty
+from restride.vision import work
+from restride.vision.options import Options
+from restride.vision.picture import Cropped, Padded, Picture, Resized, Source
+from restride.vision.recipe import Array, Pixels
+from restride.vision.work import Run
+
+_ALIGNMENT = 16
+"""Images of equal sizes begin at multiples of so many bytes, so that kernels can load whole vectors."""
+
+Element = Literal["u8", "s32"]
+"""Element types of pictures on the device."""
+
+_MOST_WORDS = 1 << 20
+"""Most elements of a picture that stays words: 4 MiB, which caches hold. llvmpipe looks up 12 bytes apart at 0.4 of the
+speed beyond."""
+
+Window = tuple[slice, slice]
+"""Rows and columns of a picture."""
+
+_parse = lru_cache(maxsize=64)(Pattern.parse)
+
+
+def execute(
+    results: Mapping[str, Any],
+    sources: Sequence[Source],
+    elements: Sequence[Array | Tensor],
+    options: Options,
+    device: Device,
+    dtype: DType | None,
+) -> dict[str, Any]:
+    """The results by their keys: those that are pixels as tensors of the device, and the others as they are.
+
+    Args:
+        results: of a family.
+        sources: the image that each of ``elements`` is.
+        elements: [rows, columns, channels] of u8, on the host or on the device.
+        options: of the family.
+        device: where to compute.
+        dtype: element type of the pixels; None: what the table has, f32 or u8.
+    """
+    execution = _Execution(results, sources, elements, device)
+    with device.batch():
+        return {
+            key: execution.pixels(result, options, dtype) if isinstance(result, Pixels) else result
+            for key, result in results.items()
+        }
+
+
+class _Execution:
+    """Pictures of one call as tensors [images, rows, columns, channels] of all images of equal sizes."""
+
+    def __init__(
+        self,
+        results: Mapping[str, Any],
+        sources: Sequence[Source],
+        elements: Sequence[Array | Tensor],
+        device: Device,
+    ) -> None:
+        self._device = device
+        members: dict[Picture, list[int]] = {}
+        for image, source in enumerate(sources):
+            members.setdefault(source, []).append(image)
+        self._members = members
+        places = {image: place for images in members.values() for place, image in enumerate(images)}
+        self._places = [places[image] for image in range(len(sources))]
+        self._uses = work.Uses.of(results)
+        self._tensors: dict[Picture, Tensor] = {}
+        self._fills: dict[tuple[int, ...], Tensor] = {}
+        self._upload(elements)
+
+    def _upload(self, elements: Sequence[Array | Tensor]) -> None:
+        """Copy all images of the host, and the colours beside them, into one buffer of the device."""
+        uploaded = [picture for picture in self._uses.pictures if work.is_uploaded(picture)]
+        fills = sorted({picture.fill for picture in self._uses.pictures if isinstance(picture, Padded)} | {(0,)})
+        sizes = [*map(self._sizes, uploaded), *((len(fill),) for fill in fills)]
+        ends = list(accumulate(-(-math.prod(each) // _ALIGNMENT) * _ALIGNMENT for each in sizes))
+        spans = [slice(start, start + math.prod(each)) for start, each in zip([0, *ends], sizes, strict=False)]
+        memory = np.empty(ends[-1], np.uint8)
+        for picture, span in zip(uploaded, spans, strict=False):
+            block = memory[span].reshape(self._sizes(picture))
+            for place, image in enumerate(self._members[work.source_of(picture)]):
+                _copy(picture, elements[image], block[place])
+        for fill, span in zip(fills, spans[len(uploaded) :], strict=True):
+            memory[span] = fill
+        buffer = from_buffer(memory, TensorDesc("u8", memory.shape), self._device)
+        tensors = [buffer[span].reshape(each) for span, each in zip(spans, sizes, strict=True)]
+        self._tensors |= zip(uploaded, tensors, strict=False)
+        self._fills |= zip(fills, tensors[len(uploaded) :], strict=True)
+        for source, members in self._members.items():
+            resident = elements[members[0]]
+            if isinstance(resident, Tensor):
+                self._tensors[source] = resident[None]
+
+    def _sizes(self, picture: Picture) -> tuple[int, int, int, int]:
+        images = len(self._members[work.source_of(picture)])
+        return images, picture.height, picture.width, picture.channels
+
+    def tensor(self, picture: Picture) -> Tensor:
+        """A picture, computed once."""
+        if picture not in self._tensors:
+            self._tensors[picture] = self._computed(picture)
+        return self._tensors[picture]
+
+    def _computed(self, picture: Picture) -> Tensor:
+        if isinstance(picture, Resized):
+            return self._resized(picture, picture)
+        if isinstance(picture, Cropped):
+            window = _part_of(picture, picture.height, picture.width)
+            if picture.of in self._uses.alone and isinstance(picture.of, Resized):
+                return self._resized(picture.of, picture, window)
+            return self.tensor(picture.of)[:, *window]
+        return self._padded(picture) if isinstance(picture, Padded) else self._tensors[picture]
+
+    def _padded(self, picture: Padded) -> Tensor:
+        inner = picture.of
+        window = slice(None), *_part_of(picture, inner.height, inner.width)
+        canvases = [TensorDesc(element, self._sizes(picture)) for element in self._elements(picture)]
+        plan = None
+        if isinstance(inner, Resized) and inner in self._uses.alone:
+            before = self.tensor(inner.of)
+            plans = [self._plan(inner, before, index(desc, window)) for desc in canvases]
+            plan = min(plans, key=lambda each: each.dispatches)
+            canvases = [canvases[plans.index(plan)]]
+        canvas = empty(canvases[0], self._device)
+        reorder(self._fills[picture.fill].broadcast_to(canvas.sizes), out=canvas)
+        if plan is None:
+            reorder(self.tensor(inner), out=canvas[window])
+        else:
+            plan(before, canvas[window])
+        return _as_bytes(canvas)
+
+    def _resized(self, picture: Resized, needed: Picture, window: Window = (slice(None), slice(None))) -> Tensor:
+        """A part of a resized picture, for the picture that needs it, or for itself."""
+        before = self.tensor(picture.of)
+        if not work.changes(picture):
+            return before[:, *window]
+        plans = [self._plan(picture, before, None, window, element) for element in self._elements(needed)]
+        return _as_bytes(min(plans, key=lambda plan: plan.dispatches)(before))
+
+    def _elements(self, picture: Picture) -> tuple[Element, ...]:
+        """The element types that a computed picture may have, the better ones first.
+
+        The last pass of a resize may make words, and another dispatch bytes of them, such as where rows are no whole
+        words. So a picture that is only looked up may stay words, and the low byte of each is read; but not a large
+        one, for which four times the memory takes longer than that dispatch.
+        """
+        is_large = picture.height * picture.width * picture.channels > _MOST_WORDS
+        return ("u8",) if is_large or picture in self._uses.resized_again else ("u8", "s32")
+
+    def _plan(
+        self,
+        picture: Resized,
+        before: Tensor,
+        dst: TensorDesc | None,
+        window: Window = (slice(None), slice(None)),
+        element: Element | None = None,
+    ) -> Plan:
+        """The plan of a resize into ``dst``, or into a new tensor of ``element``. Pillow resizes both axes or none."""
+        mode: Any = picture.mode
+        return plan_resample(
+            before.desc,
+            dst,
+            (picture.height, picture.width),
+            axes=(1, 2),
+            mode=mode,
+            like="pillow",
+            window=window,
+            dtype=element,
+            device=self._device,
+        )
+
+    def pixels(self, result: Pixels, options: Options, dtype: DType | None) -> Tensor:
+        """A result, every part of it written once."""
+        tables: dict[tuple[int, bool], Array] = {}
+        for put in result.puts:
+            kind = put.picture.channels, put.picture.floats
+            if kind not in tables:
+                table = result.table(options, *kind)
+                tables[kind] = table if dtype is None else table.astype(dtype.dtype)
+        element = np.result_type(*tables.values())
+        tables = {kind: table.astype(element, copy=False) for kind, table in tables.items()}
+        memory = result.memory or range(len(result.sizes))
+        whole = empty(TensorDesc(element, [result.sizes[axis] for axis in memory]), self._device)
+        if result.zeros:
+            reorder(self._fills[(0,)].broadcast_to(whole.sizes), out=whole)
+        out = whole.permute([list(memory).index(axis) for axis in range(len(result.sizes))])
+        for run in work.runs(result, self._places):
+            picture = run.put.picture
+            self._write(run, out, tables[picture.channels, picture.floats])
+        return whole.reshape(result.shape)
+
+    def _write(self, run: Run, out: Tensor, table: Array) -> None:
+        source = self.tensor(run.put.picture)[run.place : run.place + run.images]
+        view, axis = _arranged(source, run)
+        part = _part(out, run).reshape(view.sizes)
+        if table.dtype == np.uint8:
+            reorder(view, out=part)
+        else:
+            lookup(view, table, axis=None if table.ndim == 1 else axis, out=part)
+
+
+def _part_of(picture: Cropped | Padded, height: int, width: int) -> Window:
+    """The rows and columns from ``top`` and ``left`` on."""
+    return slice(picture.top, picture.top + height), slice(picture.left, picture.left + width)
+
+
+def _as_bytes(x: Tensor) -> Tensor:
+    """Words that hold bytes, as bytes: every fourth one, the low one of a word."""
+    if x.dtype == "u8":
+        return x
+    strides = [4 * stride for stride in x.desc.strides or ()]
+    desc = TensorDesc("u8", x.sizes, strides, 4 * x.desc.offset)
+    return Tensor(x.memory, desc, x.device)
+
+
+def _copy(picture: Picture, image: Array | Tensor, block: Array) -> None:
+    """Copy one image of the host into its part of the upload, with the colour around it."""
+    if isinstance(picture, Padded):
+        block[:] = np.array(picture.fill, np.uint8)
+        inner = picture.of
+        block = block[picture.top : picture.top + inner.height, picture.left : picture.left + inner.width]
+    block[:] = image
+
+
+def _arranged(source: Tensor, run: Run) -> tuple[Tensor, int]:
+    """The pictures of a run as the view that is written, and the axis of its channels."""
+    order = run.put.order
+    left, right = order.pattern.split("->")
+    lengths = dict(order.lengths)
+    images = run.images
+    if run.is_tall:
+        source = source.reshape(1, images * source.sizes[1], *source.sizes[2:])
+        images = 1
+    if images == 1:
+        source = source[0]
+    else:
+        left, right = f"b {left}", f"b {right}"
+    if "t" in lengths:
+        source = source[..., None].broadcast_to(*source.sizes, lengths.pop("t"))
+    parts, groups = _parse(f"{left}->{right}").split(source.sizes, lengths)
+    view, _ = regrouped(source.desc, parts, groups)
+    return Tensor(source.memory, view, source.device), right.split().index("c")
+
+
+def _part(out: Tensor, run: Run) -> Tensor:
+    """The places of a result that a run writes: [images, places, ...], without the first axis for one image."""
+    put, strides = run.put, out.desc.strides or ()
+    extent = put.extent or out.sizes[1:]
+    offset = put.start * strides[0] + sum(step * stride for step, stride in zip(put.corner, strides[1:], strict=False))
+    if run.images == 1 or run.is_tall:
+        sizes, steps = (run.images * put.count, *extent), strides
+    else:
+        sizes, steps = (run.images, put.count, *extent), (run.spacing * strides[0], *strides)
+    return Tensor(out.memory, TensorDesc(out.dtype, sizes, steps, offset), out.device)

@@ -1,0 +1,613 @@
+"""Families of dynamic sizes: images keep their ratio, and zeros, masks or positions say where they end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from restride.errors import DescriptorError, UnsupportedError
+from restride.vision.families.plain import BICUBIC, BILINEAR, CLIP, HALF, IMAGENET, square
+from restride.vision.family import Family, cropped, planes, unpadded
+from restride.vision.options import Options, as_count, as_size
+from restride.vision.picture import Picture, Piece
+from restride.vision.recipe import (
+    PIXEL_PATCHES,
+    Order,
+    Pixels,
+    Put,
+    Result,
+    Shot,
+    channels_of,
+    integers,
+    mask,
+    one,
+    padded,
+    ragged,
+    require_equal_tiles,
+    stacked,
+)
+from restride.vision.sizes import (
+    HeightWidth,
+    Size,
+    between_edges_in_multiples,
+    in_patches,
+    inside,
+    longest_by_half_up,
+    most_patches,
+    nearest_multiples,
+    patch_budget,
+    resized,
+)
+from restride.vision.values import plain
+
+# A fixed number of patches: SigLIP2, Gemma 4.
+
+
+def siglip2(image: Picture, options: Options) -> Shot:
+    """Multiples of a patch, as many patches as ``max_num_patches`` allows.
+
+    Source: transformers, Siglip2ImageProcessorPil.
+    """
+    if options.do_resize:
+        patch, most = (as_count(key, options[key]) for key in ("patch_size", "max_num_patches"))
+        image = image.resize(*most_patches(image.height, image.width, patch, most), options.mode or "bilinear")
+    return one(image)
+
+
+def rows_of_patches(shots: Sequence[Shot], patch: int, most: int) -> tuple[Pixels, list[HeightWidth]]:
+    """Patches of each image, channels last, zeros behind: [images, most, patch * patch * channels]; and the grids.
+
+    Raises:
+        DescriptorError: an image is not made of patches, or has more.
+    """
+    grids, puts = [], []
+    for image, shot in enumerate(shots):
+        picture = shot.picture
+        if picture.height % patch or picture.width % patch:
+            raise DescriptorError(f"{picture.height} x {picture.width} is not made of patches of {patch} x {patch}")
+        rows, columns = picture.height // patch, picture.width // patch
+        if rows * columns > most:
+            raise DescriptorError(f"{rows * columns} patches of an image are more than the {most} that are allowed")
+        grids.append((rows, columns))
+        puts.append(
+            Put(picture, Order(PIXEL_PATCHES, (("p", patch), ("q", patch))), image, image * most, rows * columns)
+        )
+    channels = channels_of(put.picture for put in puts)
+    sizes = (len(shots) * most, patch, patch, channels)
+    zeros = any(rows * columns < most for rows, columns in grids)
+    return Pixels(sizes, (len(shots), most, math.prod(sizes[1:])), tuple(puts), plain, zeros), grids
+
+
+def siglip2_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """Patches, a mask of s32 of those that are there, and the grids."""
+    most = as_count("max_num_patches", options["max_num_patches"])
+    pixels, grids = rows_of_patches(shots, as_count("patch_size", options["patch_size"]), most)
+    there = np.arange(most) < np.array([[rows * columns] for rows, columns in grids])
+    return {
+        "pixel_values": pixels,
+        "pixel_attention_mask": there.astype(np.int32),
+        "spatial_shapes": integers(grids),
+    }
+
+
+_SOFT_TOKENS = (70, 140, 280, 560, 1120)
+
+
+def gemma4(image: Picture, options: Options) -> Shot:
+    """Multiples of a block of patches that are pooled, as many as ``max_soft_tokens`` allow.
+
+    Source: transformers, Gemma4ImageProcessorPil.
+    """
+    if not options.do_resize:
+        return one(image)
+    patch, pool = (as_count(key, options[key]) for key in ("patch_size", "pooling_kernel_size"))
+    sides = patch_budget(image.height, image.width, patch, _most_patches(options), pool)
+    return one(image.resize(*sides, options.mode or "bilinear"))
+
+
+def _most_patches(options: Options) -> int:
+    tokens = options["max_soft_tokens"]
+    if tokens not in _SOFT_TOKENS:
+        raise DescriptorError(f"max_soft_tokens must be one of {_SOFT_TOKENS}, got {tokens!r}")
+    return int(tokens * as_count("pooling_kernel_size", options["pooling_kernel_size"]) ** 2)
+
+
+def gemma4_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """Patches; column and row of each, -1 behind; and how many tokens are left of each image."""
+    most, pool = _most_patches(options), options["pooling_kernel_size"]
+    pixels, grids = rows_of_patches(shots, as_count("patch_size", options["patch_size"]), most)
+    positions = np.full((len(shots), most, 2), -1, np.int64)
+    for image, (rows, columns) in enumerate(grids):
+        positions[image, : rows * columns, 0] = np.tile(np.arange(columns), rows)
+        positions[image, : rows * columns, 1] = np.repeat(np.arange(rows), columns)
+    tokens = [rows * columns // pool**2 for rows, columns in grids]
+    return {
+        "pixel_values": pixels,
+        "image_position_ids": positions,
+        "num_soft_tokens_per_image": integers(tokens),
+    }
+
+
+# Padded to the largest image of a call.
+
+
+def pixtral(image: Picture, options: Options) -> Shot:
+    """Fitted into the longest edge, and raised to multiples of a patch.
+
+    Source: transformers, PixtralImageProcessorPil.
+    """
+    patch = as_size("patch_size", options["patch_size"]) or Size(16, 16)
+    if options.do_resize:
+        size = options.needed_size()
+        most = (size.longest_edge, size.longest_edge) if size.longest_edge else size.sides("size")
+        image = image.resize(
+            *in_patches(image.height, image.width, most, patch.sides("patch_size")), options.needed_mode()
+        )
+    return one(cropped(image, options))
+
+
+def pixtral_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """Images at the top left of zeros, and their sizes."""
+    pixels = padded(shots, plain) if options.do_pad else stacked(shots, plain)
+    sizes = [[shot.picture.height, shot.picture.width] for shot in shots]
+    return {"pixel_values": pixels, "image_sizes": integers(sizes)}
+
+
+def detr_size(height: int, width: int, size: Size) -> HeightWidth:
+    """As ``resized``, but a shortest edge alone is refused.
+
+    Source: transformers, DetrImageProcessorPil.resize.
+    """
+    if size.shortest_edge and not size.longest_edge:
+        raise DescriptorError(f"size must have longest_edge beside shortest_edge, got {size}")
+    return resized(height, width, size)
+
+
+def yolos_size(height: int, width: int, size: Size) -> HeightWidth:
+    """As ``detr_size``, edges in multiples of 16.
+
+    Source: transformers, YolosImageProcessorPil.resize.
+    """
+    if size.shortest_edge and size.longest_edge:
+        return between_edges_in_multiples(height, width, size.shortest_edge, size.longest_edge)
+    return detr_size(height, width, size)
+
+
+def detr(image: Picture, options: Options) -> Shot:
+    """Resized between the edges.
+
+    Source: transformers, DetrImageProcessorPil.
+    """
+    if options.do_resize:
+        sides = detr_size(image.height, image.width, options.needed_size())
+        image = image.resize(*sides, options.needed_mode())
+    return one(image)
+
+
+def yolos(image: Picture, options: Options) -> Shot:
+    """Resized between the edges, to multiples of 16."""
+    if options.do_resize:
+        sides = yolos_size(image.height, image.width, options.needed_size())
+        image = image.resize(*sides, options.needed_mode())
+    return one(image)
+
+
+def maskformer(image: Picture, options: Options) -> Shot:
+    """Resized between the edges, and raised to multiples of ``size_divisor``.
+
+    Source: transformers, MaskFormerImageProcessorPil.resize.
+    """
+    if options.do_resize:
+        sides = detr_size(image.height, image.width, options.needed_size())
+        divisor = options["size_divisor"]
+        if divisor:
+            sides = math.ceil(sides[0] / divisor) * divisor, math.ceil(sides[1] / divisor) * divisor
+        image = image.resize(*sides, options.needed_mode())
+    return one(image)
+
+
+def detr_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """With ``do_pad`` a mask, and the images at the top left of zeros; else the images."""
+    if not options.do_pad:
+        return {"pixel_values": stacked(shots, plain)}
+    pixels = padded(shots, plain, _pad_size(options))
+    return {"pixel_mask": mask(shots, pixels), "pixel_values": pixels}
+
+
+def maskformer_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """The images at the top left of zeros, and a mask."""
+    pixels = padded(shots, plain, _pad_size(options))
+    return {"pixel_values": pixels, "pixel_mask": mask(shots, pixels)}
+
+
+def _pad_size(options: Options) -> HeightWidth | None:
+    return None if options.pad_size is None else options.pad_size.sides("pad_size")
+
+
+def old_detr(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``max_size`` beside an integer ``size``, by default 1333, and ``pad_and_return_pixel_mask`` for ``do_pad``.
+
+    Source: transformers, DetrImageProcessorPil.
+    """
+    changed = dict(config)
+    pads = changed.pop("pad_and_return_pixel_mask", True)
+    changed.setdefault("do_pad", pads)
+    size = changed.get("size")
+    longest = changed.pop("max_size", 1333)
+    if size is None:
+        changed["size"] = _EDGES
+    elif isinstance(size, int) and longest is not None:
+        changed["size"] = {"shortest_edge": size, "longest_edge": longest}
+    return changed
+
+
+def old_maskformer(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``max_size`` beside an integer ``size`` or none.
+
+    Source: transformers, MaskFormerImageProcessorPil.
+    """
+    changed = dict(config)
+    size, longest = changed.get("size"), changed.pop("max_size", None)
+    if size is None:
+        changed["size"] = _EDGES if longest is None else {**_EDGES, "longest_edge": longest}
+    elif isinstance(size, int) and longest is not None:
+        changed["size"] = {"shortest_edge": size, "longest_edge": longest}
+    return changed
+
+
+# Padded to one size.
+
+
+def sam(image: Picture, options: Options) -> Shot:
+    """The longer side becomes ``longest_edge``, both are rounded half up.
+
+    Source: transformers, SamImageProcessorPil.
+    """
+    sizes = [[image.height, image.width]]
+    if options.do_resize:
+        longest = options.needed_size().longest_edge
+        if not longest:
+            raise DescriptorError(f"size must have longest_edge, got {options.size}")
+        image = image.resize(*longest_by_half_up(image.height, image.width, longest), options.needed_mode())
+    sizes.append([image.height, image.width])
+    return one(cropped(image, options), sizes=sizes)
+
+
+def sam_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
+    """Images at the top left of zeros, the sizes that they had and those that they have."""
+    before, after = (integers([shot.facts["sizes"][step] for shot in shots]) for step in (0, 1))
+    return {**planes(shots, options, samples), "original_sizes": before, "reshaped_input_sizes": after}
+
+
+def dpt(image: Picture, options: Options) -> Shot:
+    """``size``, or the image scaled by that of both scales nearer to 1; to multiples of ``ensure_multiple_of``.
+
+    Source: transformers, DPTImageProcessorPil.
+    """
+    if options.do_resize:
+        sides = nearest_multiples(
+            image.height,
+            image.width,
+            options.needed_size().sides("size"),
+            as_count("ensure_multiple_of", options["ensure_multiple_of"]),
+            keeps_ratio=bool(options["keep_aspect_ratio"]),
+        )
+        image = image.resize(*sides, options.needed_mode())
+    return one(image)
+
+
+def dpt_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """The images, with ``do_pad`` on the middle of zeros up to multiples of ``size_divisor``."""
+    pixels = stacked(shots, plain)
+    if not options.do_pad or options["size_divisor"] is None:
+        return {"pixel_values": pixels}
+    divisor = as_count("size_divisor", options["size_divisor"])
+    images, channels, height, width = pixels.sizes
+    tall, wide = (-(-side // divisor) * divisor for side in (height, width))
+    corner = 0, (tall - height) // 2, (wide - width) // 2
+    puts = tuple(replace(put, corner=corner, extent=(channels, height, width)) for put in pixels.puts)
+    sizes = (images, channels, tall, wide)
+    return {"pixel_values": Pixels(sizes, sizes, puts, plain, zeros=(tall, wide) != (height, width))}
+
+
+def without_conversion(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Images keep their channels, whatever ``do_convert_rgb`` says.
+
+    Source: transformers, PromptDepthAnythingImageProcessorPil.
+    """
+    return {**config, "do_convert_rgb": False}
+
+
+def donut(image: Picture, options: Options) -> Shot:
+    """The shorter side, then a thumbnail that fits the size, then on the middle of zeros.
+
+    Source: transformers, DonutImageProcessorPil.
+    """
+    tall, wide = options.needed_size().sides("size")
+    if options["do_align_long_axis"]:
+        raise UnsupportedError("do_align_long_axis turns images, which is not done here: turn them first")
+    if options.do_resize:
+        image = image.resize(
+            *resized(image.height, image.width, Size(shortest_edge=min(tall, wide))), options.needed_mode()
+        )
+    if options["do_thumbnail"]:
+        image = _thumbnail(image, tall, wide, options.mode or "bicubic")
+    if options.do_pad:
+        image = image.pad_center(tall, wide)
+    return one(cropped(image, options))
+
+
+def _thumbnail(image: Picture, tall: int, wide: int, mode: str) -> Picture:
+    height, width = min(image.height, tall), min(image.width, wide)
+    if (height, width) == (image.height, image.width):
+        return image
+    if image.height > image.width:
+        width = int(image.width * height / image.height)
+    elif image.width > image.height:
+        height = int(image.height * width / image.width)
+    return image.resize(height, width, mode)
+
+
+def size_as_width_height(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A ``size`` of two integers is width and height in old Donut files.
+
+    Source: transformers, DonutImageProcessorPil.
+    """
+    changed = dict(config)
+    size = changed.get("size")
+    if isinstance(size, list | tuple):
+        changed["size"] = list(size)[::-1]
+    elif size is None:
+        changed.pop("size", None)
+    return changed
+
+
+def fuyu(image: Picture, options: Options) -> Shot:
+    """A larger image is fitted into the size; the colour ``padding_value`` fills the rest.
+
+    Source: transformers, FuyuImageProcessorPil.
+    """
+    before = [image.height, image.width]
+    tall, wide = options.needed_size().sides("size")
+    if options.do_resize and (image.height > tall or image.width > wide):
+        image = image.resize(*inside(image.height, image.width, tall, wide), options.needed_mode())
+    after = [image.height, image.width]
+    if options.do_pad and (image.height < tall or image.width < wide):
+        if options["padding_mode"] != "constant":
+            raise UnsupportedError(f"padding_mode must be constant, got {options['padding_mode']!r}")
+        image = image.pad(tall, wide, 0, 0, (int(options["padding_value"]),))
+    return one(image, before=before, after=after)
+
+
+def fuyu_results(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> dict[str, Result]:
+    """Images of each sample; of its first image the size that it had, the one that it has, and the scale between."""
+    if len(set(samples)) > 1:
+        raise DescriptorError(f"samples of one call must have as many images, got {list(samples)}")
+    require_equal_tiles(shots)
+    firsts = [shots[sum(samples[:sample])].facts for sample in range(len(samples))]
+    return {
+        "images": ragged(shots, plain, samples),
+        "image_unpadded_heights": integers([[facts["after"][0]] for facts in firsts]),
+        "image_unpadded_widths": integers([[facts["after"][1]] for facts in firsts]),
+        "image_scale_factors": np.array([[facts["after"][0] / facts["before"][0]] for facts in firsts]),
+        "image_sizes": integers([facts["before"] for facts in firsts]),
+    }
+
+
+# Pan and scan.
+
+
+def gemma3(image: Picture, options: Options) -> Shot:
+    """The whole image, and with ``do_pan_and_scan`` two or more parts along its longer side, all stretched.
+
+    Source: transformers, Gemma3ImageProcessorPil.
+    """
+    pictures = [image, *(_parts(image, options) if options["do_pan_and_scan"] else [])]
+    if options.do_resize:
+        size, mode = options.needed_size(), options.needed_mode()
+        pictures = [each.resize(*resized(each.height, each.width, size), mode) for each in pictures]
+    return Shot(tuple(Piece(each) for each in pictures))
+
+
+def _parts(image: Picture, options: Options) -> list[Picture]:
+    least, most = (as_count(key, options[key]) for key in ("pan_and_scan_min_crop_size", "pan_and_scan_max_num_crops"))
+    longer, shorter = max(image.height, image.width), min(image.height, image.width)
+    if longer / shorter < options["pan_and_scan_min_ratio_to_activate"]:
+        return []
+    count = min(most, max(2, min(longer // least, math.floor(longer / shorter + 0.5))))
+    length = math.ceil(longer / count)
+    if min(length, shorter) < least:
+        return []
+    starts = [length * place for place in range(count)]
+    if image.width >= image.height:
+        return [image.crop(0, start, image.height, min(length, image.width - start)) for start in starts]
+    return [image.crop(start, 0, min(length, image.height - start), image.width) for start in starts]
+
+
+def gemma3_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """All pictures, and how many parts each image has."""
+    return {"pixel_values": stacked(shots, plain), "num_crops": integers([shot.tiles - 1 for shot in shots])}
+
+
+_DPT = {
+    **HALF,
+    "resample": BICUBIC,
+    "size": square(384),
+    "do_pad": False,
+    "ensure_multiple_of": 1,
+    "keep_aspect_ratio": False,
+    "size_divisor": None,
+}
+_DPT_WORDS = "multiples of ensure_multiple_of; do_pad: zeros around"
+_EDGES = {"shortest_edge": 800, "longest_edge": 1333}
+_LABELS = frozenset(("format", "do_convert_annotations", "max_size"))
+_DETR = {**IMAGENET, "resample": BILINEAR, "do_pad": True, "size": _EDGES, "default_to_square": False}
+_DETR_WORDS = "zeros right and below, and a mask"
+_MASKS = frozenset(("ignore_index", "do_reduce_labels", "num_labels"))
+
+FAMILIES = (
+    Family(
+        ("Siglip2",),
+        {**HALF, "resample": BILINEAR, "patch_size": 16, "max_num_patches": 256},
+        siglip2,
+        siglip2_results,
+        words="multiples of patch_size, at most max_num_patches; zeros behind",
+    ),
+    Family(
+        ("Gemma4",),
+        {
+            "do_resize": True,
+            "do_rescale": True,
+            "do_normalize": False,
+            "do_convert_rgb": True,
+            "resample": BICUBIC,
+            "image_mean": (0.0, 0.0, 0.0),
+            "image_std": (1.0, 1.0, 1.0),
+            "patch_size": 16,
+            "max_soft_tokens": 280,
+            "pooling_kernel_size": 3,
+        },
+        gemma4,
+        gemma4_results,
+        words="multiples of a pool of patches, at most max_soft_tokens; zeros behind",
+    ),
+    Family(
+        ("Gemma3",),
+        {
+            **HALF,
+            "do_convert_rgb": True,
+            "resample": BILINEAR,
+            "size": square(224),
+            "do_pan_and_scan": None,
+            "pan_and_scan_min_crop_size": None,
+            "pan_and_scan_max_num_crops": None,
+            "pan_and_scan_min_ratio_to_activate": None,
+        },
+        gemma3,
+        gemma3_results,
+        words="do_pan_and_scan: parts along the longer side behind the whole image",
+    ),
+    Family(
+        ("Pixtral",),
+        {
+            **CLIP,
+            "size": {"longest_edge": 1024},
+            "do_pad": True,
+            "patch_size": square(16),
+        },
+        pixtral,
+        pixtral_results,
+        words="raised to multiples of patch_size; zeros right and below",
+    ),
+    Family(
+        ("Detr", "ConditionalDetr", "DeformableDetr", "GroundingDino"),
+        _DETR,
+        detr,
+        detr_results,
+        words=_DETR_WORDS,
+        ignored=_LABELS,
+        prepare=old_detr,
+    ),
+    Family(
+        ("Yolos",),
+        _DETR,
+        yolos,
+        detr_results,
+        words=f"multiples of 16; {_DETR_WORDS}",
+        ignored=_LABELS,
+        prepare=old_detr,
+    ),
+    Family(
+        ("RTDetr",),
+        {
+            **IMAGENET,
+            "do_normalize": False,
+            "do_pad": False,
+            "resample": BILINEAR,
+            "size": square(640),
+            "default_to_square": False,
+        },
+        detr,
+        detr_results,
+        words=f"do_pad: {_DETR_WORDS}",
+        ignored=_LABELS,
+    ),
+    Family(
+        ("MaskFormer", "Mask2Former"),
+        {
+            **IMAGENET,
+            "resample": BILINEAR,
+            "size": _EDGES,
+            "default_to_square": False,
+            "size_divisor": 32,
+        },
+        maskformer,
+        maskformer_results,
+        words=f"raised to multiples of size_divisor; {_DETR_WORDS}",
+        ignored=_MASKS,
+        prepare=old_maskformer,
+    ),
+    Family(
+        ("Sam",),
+        {
+            **IMAGENET,
+            "do_convert_rgb": True,
+            "resample": BILINEAR,
+            "size": {"longest_edge": 1024},
+            "do_pad": True,
+            "pad_size": square(1024),
+        },
+        sam,
+        sam_results,
+        words="zeros right and below",
+        ignored=frozenset(("mask_size", "mask_pad_size")),
+    ),
+    Family(("DPT",), _DPT, dpt, dpt_results, words=_DPT_WORDS, ignored=frozenset(("do_reduce_labels",))),
+    Family(
+        ("PromptDepthAnything",),
+        _DPT,
+        dpt,
+        dpt_results,
+        words=_DPT_WORDS,
+        ignored=frozenset(("prompt_scale_to_meter",)),
+        prepare=without_conversion,
+    ),
+    Family(
+        ("Donut",),
+        {
+            **HALF,
+            "resample": BILINEAR,
+            "size": {"height": 2560, "width": 1920},
+            "do_pad": True,
+            "do_thumbnail": True,
+            "do_align_long_axis": False,
+        },
+        donut,
+        unpadded(),
+        words="the shorter side, then a thumbnail, then on the middle of zeros",
+        prepare=size_as_width_height,
+    ),
+    Family(
+        ("Fuyu",),
+        {
+            "do_resize": True,
+            "do_rescale": True,
+            "do_normalize": True,
+            "do_pad": True,
+            "resample": BILINEAR,
+            "size": {"height": 1080, "width": 1920},
+            "image_mean": 0.5,
+            "image_std": 0.5,
+            "padding_value": 1.0,
+            "padding_mode": "constant",
+        },
+        fuyu,
+        fuyu_results,
+        words="larger images are fitted into size; padding_value right and below",
+        ignored=frozenset(("patch_size",)),
+    ),
+)

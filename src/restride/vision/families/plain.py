@@ -1,0 +1,490 @@
+"""Families of the common order: resized, the middle cut out, each byte through one table, one plane a channel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from restride.errors import DescriptorError, UnsupportedError
+from restride.vision.family import Family, by_rule, common, cropped, unpadded
+from restride.vision.options import (
+    CLIP_MEAN,
+    CLIP_STD,
+    HALF_MEAN,
+    HALF_STD,
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    Options,
+    as_count,
+    as_flag,
+    as_mean,
+    as_mode,
+    as_size,
+)
+from restride.vision.picture import Picture, Piece
+from restride.vision.recipe import Result, Shot, one, ragged, stacked
+from restride.vision.sizes import HeightWidth, Size, resized, shorter_side
+from restride.vision.values import Array, bytes_of, normalized, plain, rescaled
+
+BILINEAR, BICUBIC, LANCZOS = 2, 3, 1
+
+_STEPS = {"do_resize": True, "do_rescale": True, "do_normalize": True}
+CLIP = {**_STEPS, "do_convert_rgb": True, "resample": BICUBIC, "image_mean": CLIP_MEAN, "image_std": CLIP_STD}
+HALF = {**_STEPS, "image_mean": HALF_MEAN, "image_std": HALF_STD}
+IMAGENET = {**_STEPS, "image_mean": IMAGENET_MEAN, "image_std": IMAGENET_STD}
+
+
+def square(side: int) -> dict[str, int]:
+    """A size of equal sides, as configurations write it."""
+    return {"height": side, "width": side}
+
+
+def shorter(edge: int, crop: int | None = None) -> dict[str, Any]:
+    """Keys of a family whose shorter side becomes ``edge``, with a middle of ``crop``, by default ``edge``."""
+    return {
+        "size": {"shortest_edge": edge},
+        "default_to_square": False,
+        "do_center_crop": True,
+        "crop_size": square(crop or edge),
+    }
+
+
+# Size rules that one family has.
+
+
+def levit_size(height: int, width: int, size: Size) -> HeightWidth:
+    """The shorter side becomes ``int(256 / 224 * shortest_edge)``.
+
+    Source: transformers, LevitImageProcessorPil.resize.
+    """
+    if size.shortest_edge:
+        return shorter_side(height, width, int(256 / 224 * size.shortest_edge))
+    return size.sides("size")
+
+
+def uncropped(image: Picture, options: Options) -> Shot:
+    """Resized only, whatever ``do_center_crop`` says."""
+    if options.do_resize:
+        image = image.resize(*resized(image.height, image.width, options.needed_size()), options.needed_mode())
+    return one(image)
+
+
+def convnext(image: Picture, options: Options) -> Shot:
+    """Below 384 the shorter side becomes ``int(edge / crop_pct)`` and the middle is cut out; else a stretched square.
+
+    Source: transformers, ConvNextImageProcessorPil.resize.
+    """
+    if options.do_resize:
+        edge, mode = options.needed_size().shortest_edge, options.needed_mode()
+        if not edge:
+            raise DescriptorError(f"size must have shortest_edge, got {options.size}")
+        if edge < 384:
+            sides = shorter_side(image.height, image.width, int(edge / options["crop_pct"]))
+            image = image.resize(*sides, mode).center_crop(edge, edge)
+        else:
+            image = image.resize(edge, edge, mode)
+    return one(cropped(image, options))
+
+
+def poolformer(image: Picture, options: Options) -> Shot:
+    """The shorter side becomes ``int(edge / crop_pct)``, unless ``crop_pct`` is null.
+
+    Source: transformers, PoolFormerImageProcessorPil.resize.
+    """
+    if not options.do_resize or options["crop_pct"] is None:
+        return common(image, options)
+    size, part = options.needed_size(), options["crop_pct"]
+    if size.shortest_edge:
+        sides = shorter_side(image.height, image.width, int(size.shortest_edge / part))
+    else:
+        tall, wide = (int(side / part) for side in size.sides("size"))
+        sides = shorter_side(image.height, image.width, tall) if tall == wide else (tall, wide)
+    return one(cropped(image.resize(*sides, options.needed_mode()), options))
+
+
+def textnet(image: Picture, options: Options) -> Shot:
+    """As by ``shorter_side``, then each side is raised to a multiple of ``size_divisor``.
+
+    Source: transformers, TextNetImageProcessorPil.resize.
+    """
+    if options.do_resize:
+        size, divisor = options.needed_size(), options["size_divisor"]
+        if not size.shortest_edge:
+            raise DescriptorError(f"size must have shortest_edge, got {size}")
+        sides = shorter_side(image.height, image.width, size.shortest_edge)
+        tall, wide = (-(-side // divisor) * divisor for side in sides)
+        image = image.resize(tall, wide, options.needed_mode())
+    return one(cropped(image, options))
+
+
+def glpn(image: Picture, options: Options) -> Shot:
+    """Each side is cut to a multiple of ``size_divisor``.
+
+    Source: transformers, GLPNImageProcessorPil.resize.
+    """
+    if options.do_resize:
+        divisor = options["size_divisor"]
+        tall, wide = (side // divisor * divisor for side in (image.height, image.width))
+        image = image.resize(tall, wide, options.needed_mode())
+    return one(image)
+
+
+def perceiver(image: Picture, options: Options) -> Shot:
+    """A square of the middle is cut out first, by size / crop_size of the shorter side; then it is resized.
+
+    Source: transformers, PerceiverImageProcessorPil.
+    """
+    if options.do_center_crop:
+        shortest = min(image.height, image.width)
+        crop, size = options.needed_crop(), options.needed_size().sides("size")
+        image = image.center_crop(*(int(side / part * shortest) for side, part in zip(size, crop, strict=True)))
+    if options.do_resize:
+        image = image.resize(*resized(image.height, image.width, options.needed_size()), options.needed_mode())
+    return one(image)
+
+
+def llava(image: Picture, options: Options) -> Shot:
+    """With ``do_pad`` the image is first laid on the middle of a square of the mean colour, ``int(255 * mean)``.
+
+    Source: transformers, LlavaImageProcessorPil.
+    """
+    return common(on_square(image, options) if options.do_pad else image, options)
+
+
+def on_square(image: Picture, options: Options) -> Picture:
+    """The image on the middle of a square of the mean colour; an odd row or column goes behind it.
+
+    Source: transformers, LlavaImageProcessorPil.pad_to_square.
+
+    Raises:
+        DescriptorError: not one mean for each channel.
+    """
+    mean = options.image_mean
+    if isinstance(mean, float | int) or (mean and len(mean) != image.channels):
+        raise DescriptorError(f"image_mean must have {image.channels} values for do_pad, one a channel, got {mean}")
+    fill = tuple(int(value * 255) for value in mean) if mean else (0,)
+    side = max(image.height, image.width)
+    return image.pad(side, side, (side - image.height) // 2, (side - image.width) // 2, fill)
+
+
+def janus(image: Picture, options: Options) -> Shot:
+    """The longer side becomes ``size``, both rounded half to even; then on the middle of a square of the mean colour.
+
+    Source: transformers, JanusImageProcessorPil.
+    """
+    if isinstance(options.image_mean, float):
+        raise DescriptorError(f"image_mean must have one value for each channel, got {options.image_mean}")
+    if options.do_resize:
+        side, other = options.needed_size().sides("size")
+        if side != other:
+            raise DescriptorError(f"size must be a square, got {options.size}")
+        scale, least = side / max(image.height, image.width), as_count("min_size", options["min_size"])
+        tall, wide = (max(round(old * scale), least) for old in (image.height, image.width))
+        image = image.resize(tall, wide, options.needed_mode())
+    if not options.do_pad or image.height == image.width:
+        return one(image)
+    return one(on_square(image, replace(options, image_mean=options.image_mean or (0.5, 0.5, 0.5))))
+
+
+def frames(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> dict[str, Result]:
+    """``pixel_values`` [videos, frames, channels, height, width].
+
+    Source: transformers, VideoMAEImageProcessorPil.
+    """
+    if len(set(samples)) > 1:
+        raise DescriptorError(f"videos of one call must have as many frames, got {list(samples)}")
+    return {"pixel_values": ragged(shots, plain, samples)}
+
+
+# Values that one family has.
+
+
+def rescaled_only(options: Options, _channels: int, floats: bool) -> Array:
+    """The bytes rescaled, whatever ``do_normalize`` says.
+
+    Source: transformers, GLPNImageProcessorPil._preprocess.
+    """
+    values = bytes_of(floats)
+    return rescaled(values, options.rescale_factor) if options.do_rescale else values
+
+
+def efficientnet(options: Options, channels: int, floats: bool) -> Array:
+    """1 is subtracted after the rescaling with ``rescale_offset``; ``include_top`` divides by std once more.
+
+    Source: transformers, EfficientNetImageProcessorPil._preprocess.
+    """
+    values = bytes_of(floats)
+    if options.do_rescale:
+        values = rescaled(values, options.rescale_factor)
+        if options["rescale_offset"]:
+            values -= 1
+    if options.do_normalize:
+        values = normalized(values, options.image_mean, options.image_std, channels)
+    if options["include_top"]:
+        values = normalized(values, 0.0, options.image_std, channels)
+    return values
+
+
+def flava_codebook(options: Options, channels: int, floats: bool) -> Array:
+    """The pixels of the codebook: rescaled and normalized by its own keys, then ``0.8 * v + 0.1``.
+
+    Source: transformers, FlavaImageProcessorPil.map_pixels.
+    """
+    values = bytes_of(floats)
+    if as_flag("codebook_do_rescale", options["codebook_do_rescale"]):
+        values = rescaled(values, options["codebook_rescale_factor"])
+    if as_flag("codebook_do_normalize", options["codebook_do_normalize"]):
+        mean, std = (as_mean(key, options[key]) for key in ("codebook_image_mean", "codebook_image_std"))
+        values = normalized(values, mean, std, channels)
+    if as_flag("codebook_do_map_pixels", options["codebook_do_map_pixels"]):
+        if values.dtype.kind != "f":
+            raise UnsupportedError("codebook_do_map_pixels needs codebook_do_rescale or codebook_do_normalize")
+        values = (1 - 2 * 0.1) * values + 0.1
+    return values
+
+
+def flava(image: Picture, options: Options) -> Shot:
+    """The image, and with ``return_codebook_pixels`` the smaller one of the codebook.
+
+    Source: transformers, FlavaImageProcessorPil._preprocess.
+    """
+    if options["return_image_mask"]:
+        raise UnsupportedError("return_image_mask asks for random masks, which are not made here: set it to false")
+    shot = common(image, options)
+    if not options["return_codebook_pixels"]:
+        return shot
+    if as_flag("codebook_do_resize", options["codebook_do_resize"]):
+        size = as_size("codebook_size", options["codebook_size"])
+        mode = as_mode("codebook_resample", options["codebook_resample"])
+        if size is None or mode is None:
+            raise DescriptorError(
+                "codebook_size and codebook_resample must not be null where codebook_do_resize is true"
+            )
+        image = image.resize(*resized(image.height, image.width, size), mode)
+    if as_flag("codebook_do_center_crop", options["codebook_do_center_crop"]):
+        crop = as_size("codebook_crop_size", options["codebook_crop_size"])
+        if crop is None:
+            raise DescriptorError("codebook_crop_size must not be null where codebook_do_center_crop is true")
+        image = image.center_crop(*crop.sides("codebook_crop_size"))
+    return Shot((*shot.pieces, Piece(image)))
+
+
+def flava_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """``pixel_values``, and ``codebook_pixel_values`` if there are any."""
+    results: dict[str, Result] = {"pixel_values": stacked([Shot(shot.pieces[:1]) for shot in shots], plain)}
+    if len(shots[0].pieces) > 1:
+        codebook = [Shot(shot.pieces[1:]) for shot in shots]
+        results["codebook_pixel_values"] = stacked(codebook, flava_codebook)
+    return results
+
+
+def square_if_asked(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``use_square_size`` of old CLIP files: the size is a square of 224, whatever ``size`` says.
+
+    Source: transformers, CLIPImageProcessorPil.
+    """
+    changed = dict(config)
+    if changed.pop("use_square_size", False):
+        changed["size"] = square(224)
+    return changed
+
+
+def old_rescale(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``rescale`` of old OWL-ViT files is ``do_rescale``.
+
+    Source: transformers, OwlViTImageProcessorPil.
+    """
+    changed = dict(config)
+    if "rescale" in changed:
+        changed["do_rescale"] = changed.pop("rescale")
+    return changed
+
+
+_LABELS = frozenset(("do_reduce_labels",))
+"""A key about segmentation maps, which are not images."""
+
+FAMILIES = (
+    Family(("CLIP",), {**CLIP, **shorter(224)}, prepare=square_if_asked),
+    Family(("ChineseCLIP",), {**CLIP, **shorter(224)}),
+    Family(("Bit",), {**CLIP, **shorter(224)}),
+    Family(("Blip",), {**CLIP, "size": square(384)}),
+    Family(("OwlViT",), {**CLIP, "size": square(768), "crop_size": square(768)}, prepare=old_rescale),
+    Family(
+        ("Siglip",),
+        {**HALF, "do_convert_rgb": True, "resample": BICUBIC, "size": square(224), "default_to_square": False},
+    ),
+    Family(("ViT",), {**HALF, "resample": BILINEAR, "size": square(224)}),
+    Family(
+        ("DeiT",),
+        {**HALF, "resample": BICUBIC, "size": square(256), "do_center_crop": True, "crop_size": square(224)},
+    ),
+    Family(
+        ("Beit",),
+        {**HALF, "resample": BICUBIC, "size": square(224), "crop_size": square(224)},
+        build=unpadded(),
+        ignored=_LABELS,
+    ),
+    Family(("Pvt",), {**IMAGENET, "resample": BICUBIC, "size": square(224)}),
+    Family(
+        ("PPChart2Table",),
+        {**CLIP, "do_convert_rgb": None, "size": square(1024)},
+    ),
+    Family(("MobileNetV1",), {**HALF, "resample": BILINEAR, **shorter(256, 224)}),
+    Family(
+        ("MobileNetV2",),
+        {**HALF, "resample": BILINEAR, **shorter(256, 224)},
+        build=unpadded(),
+        ignored=_LABELS,
+    ),
+    Family(
+        ("Levit",),
+        {**IMAGENET, "resample": BICUBIC, **shorter(224)},
+        by_rule(levit_size),
+        words="the shorter side is 8/7 of size",
+    ),
+    Family(
+        ("Chameleon",),
+        {
+            **_STEPS,
+            "do_convert_rgb": True,
+            "resample": LANCZOS,
+            "rescale_factor": 0.0078,
+            "image_mean": (1.0, 1.0, 1.0),
+            "image_std": (1.0, 1.0, 1.0),
+            **shorter(512),
+        },
+    ),
+    Family(
+        ("Segformer",),
+        {**IMAGENET, "resample": BILINEAR, "size": square(512)},
+        uncropped,
+        build=unpadded(),
+        ignored=_LABELS,
+    ),
+    Family(
+        ("EfficientNet",),
+        {
+            **HALF,
+            "resample": BICUBIC,
+            "size": square(346),
+            "crop_size": square(289),
+            "rescale_offset": False,
+            "include_top": True,
+        },
+        build=unpadded(efficientnet),
+        words="include_top divides by the std once more",
+    ),
+    Family(
+        ("ConvNext",),
+        {
+            **HALF,
+            "resample": BICUBIC,
+            "size": {"shortest_edge": 384},
+            "default_to_square": False,
+            "crop_pct": 224 / 256,
+        },
+        convnext,
+        unpadded(),
+        words="below 384 resized to size / crop_pct and cut, else stretched",
+    ),
+    Family(
+        ("PoolFormer",),
+        {**IMAGENET, "resample": BICUBIC, **shorter(224), "crop_pct": 0.9},
+        poolformer,
+        words="resized to size / crop_pct",
+    ),
+    Family(
+        ("TextNet",),
+        {
+            **IMAGENET,
+            "do_convert_rgb": True,
+            "resample": BILINEAR,
+            **shorter(640, 224),
+            "do_center_crop": False,
+            "size_divisor": 32,
+        },
+        textnet,
+        unpadded(),
+        words="sides raised to multiples of size_divisor",
+    ),
+    Family(
+        ("GLPN",),
+        {"do_resize": True, "do_rescale": True, "resample": BILINEAR, "size_divisor": 32},
+        glpn,
+        unpadded(rescaled_only),
+        words="sides cut to multiples of size_divisor",
+    ),
+    Family(
+        ("Perceiver",),
+        {
+            **IMAGENET,
+            "resample": BICUBIC,
+            "size": square(224),
+            "do_center_crop": True,
+            "crop_size": square(256),
+        },
+        perceiver,
+        unpadded(),
+        words="a square of the middle is cut out first",
+    ),
+    Family(
+        ("Llava",),
+        {**CLIP, **shorter(224), "do_pad": False},
+        llava,
+        unpadded(),
+        words="do_pad: laid on a square of the mean colour first",
+    ),
+    Family(
+        ("Janus", "DeepseekVL"),
+        {**CLIP, "do_convert_rgb": None, "size": square(384), "do_pad": True, "min_size": 14},
+        janus,
+        unpadded(),
+        words="the longer side becomes size; on a square of the mean colour",
+    ),
+    Family(
+        ("VideoMAE",),
+        {**HALF, "resample": BILINEAR, **shorter(224)},
+        build=frames,
+        words="frames of videos",
+        list_is_sample=True,
+    ),
+    Family(
+        ("Flava",),
+        {
+            **_STEPS,
+            "resample": BICUBIC,
+            "size": square(224),
+            "do_center_crop": True,
+            "crop_size": square(224),
+            "image_mean": CLIP_MEAN,
+            "image_std": CLIP_STD,
+            "return_image_mask": False,
+            "return_codebook_pixels": False,
+            "codebook_do_resize": True,
+            "codebook_size": square(112),
+            "codebook_resample": LANCZOS,
+            "codebook_do_center_crop": True,
+            "codebook_crop_size": square(112),
+            "codebook_do_rescale": True,
+            "codebook_rescale_factor": 1 / 255,
+            "codebook_do_map_pixels": True,
+            "codebook_do_normalize": True,
+            "codebook_image_mean": (0.0, 0.0, 0.0),
+            "codebook_image_std": (1.0, 1.0, 1.0),
+        },
+        flava,
+        flava_results,
+        words="return_codebook_pixels: a smaller image, mapped by 0.8 v + 0.1",
+        ignored=frozenset(
+            (
+                "input_size_patches",
+                "total_mask_patches",
+                "mask_group_min_patches",
+                "mask_group_max_patches",
+                "mask_group_min_aspect_ratio",
+                "mask_group_max_aspect_ratio",
+            )
+        ),
+    ),
+)

@@ -1,0 +1,373 @@
+"""Qwen2-VL and its relatives: sides become multiples of blocks, and the patches of all images follow each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from restride.errors import DescriptorError, UnsupportedError
+from restride.vision.families.plain import BICUBIC
+from restride.vision.family import Build, Family, Geometry, Prepare
+from restride.vision.options import CLIP_MEAN, CLIP_STD, HALF_MEAN, HALF_STD, Options, as_count
+from restride.vision.picture import Picture
+from restride.vision.recipe import (
+    FRAME,
+    MERGED_PATCHES,
+    MERGED_PIXELS,
+    PATCHES,
+    Order,
+    Pixels,
+    Put,
+    Result,
+    Shot,
+    channels_of,
+    integers,
+    one,
+    starts_of,
+)
+from restride.vision.sizes import (
+    HeightWidth,
+    at_least_by_cut,
+    at_least_by_rounding,
+    halved_between,
+    multiples,
+    raised_within,
+)
+from restride.vision.values import always_floats
+
+_Rule = Callable[[int, int, Options], HeightWidth]
+
+
+def _block(options: Options) -> int:
+    """The side of a block of patches that the model merges, in pixels."""
+    return as_count("patch_size", options["patch_size"]) * as_count("merge_size", options["merge_size"])
+
+
+def qwen_size(height: int, width: int, options: Options) -> HeightWidth:
+    """Multiples of a block, within the budget of pixels that ``size`` is.
+
+    Source: transformers, Qwen2VLImageProcessorPil.
+    """
+    return multiples(height, width, _block(options), *options.needed_size().edges("size"))
+
+
+def glm_size(height: int, width: int, options: Options) -> HeightWidth:
+    """As Qwen's, after a side below the block was scaled up to it; the budget counts all frames of a patch.
+
+    Source: transformers, Glm4vImageProcessorPil.
+    """
+    block, frames = _block(options), as_count("temporal_patch_size", options["temporal_patch_size"])
+    budget = options.needed_size().edges("size")
+    return multiples(*at_least_by_cut(height, width, block), block, *budget, frames)
+
+
+def paddle_size(height: int, width: int, options: Options) -> HeightWidth:
+    """As Qwen's, after a side below the block became it.
+
+    Source: transformers, PaddleOCRVLImageProcessorPil.
+    """
+    block = _block(options)
+    return multiples(*at_least_by_rounding(height, width, block), block, *options.needed_size().edges("size"))
+
+
+def glm_image_size(height: int, width: int, options: Options) -> HeightWidth:
+    """Half of each side, between the squares of ``size``.
+
+    Source: transformers, GlmImageImageProcessorPil.
+    """
+    return halved_between(height, width, _block(options), *options.needed_size().edges("size"))
+
+
+def glm5(image: Picture, options: Options) -> Shot:
+    """The image keeps its ratio at the top left of zeros, whose sides are multiples of a block.
+
+    Source: transformers, Glm5NextImageProcessorPil.
+    """
+    if not options.do_resize:
+        return one(image)
+    block, frames = _block(options), as_count("temporal_patch_size", options["temporal_patch_size"])
+    token = frames * block**2
+    fewest, most = (as_count(key, options[key]) * token for key in ("min_image_tokens", "max_image_tokens"))
+    tall, wide = raised_within(image.height, image.width, block, fewest, most, frames)
+    scale = min(tall / image.height, wide / image.width)
+    if frames * image.height * image.width >= fewest:
+        scale = min(1.0, scale)
+    sides = (
+        max(1, min(tall, math.floor(image.height * scale))),
+        max(1, min(wide, math.floor(image.width * scale))),
+    )
+    if sides != (image.height, image.width):
+        image = image.resize(*sides, options.mode or "bilinear")
+    return one(image.pad(tall, wide, 0, 0))
+
+
+def hunyuan(image: Picture, options: Options) -> Shot:
+    """As Qwen's, always bicubic.
+
+    Source: transformers, HunYuanVLImageProcessorPil.resize.
+    """
+    if options.do_resize:
+        image = image.resize(*qwen_size(image.height, image.width, options), "bicubic")
+    return one(image)
+
+
+def to_multiples(rule: _Rule) -> Geometry:
+    """The geometry that resizes by a rule."""
+
+    def geometry(image: Picture, options: Options) -> Shot:
+        if options.do_resize:
+            image = image.resize(*rule(image.height, image.width, options), options.needed_mode())
+        return one(image)
+
+    return geometry
+
+
+def patches(pattern: str = MERGED_PATCHES, *, are_planes: bool = False) -> Build:
+    """The builder of ``pixel_values``, patches of all images, and ``image_grid_thw``, the grid of each.
+
+    pattern: the order of the patches and of the elements of each. are_planes: a patch stays planes, not one row.
+    """
+    is_merged = " m " in pattern
+
+    def build(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+        side, merge = options["patch_size"], options["merge_size"]
+        frames = as_count("temporal_patch_size", options["temporal_patch_size"])
+        blocks = (("m", merge), ("n", merge)) if is_merged else ()
+        order = Order(pattern, (("p", side), ("q", side), ("t", frames), *blocks))
+        channels = channels_of(shot.picture for shot in shots)
+        grids = [_grid(shot.picture, side, 1 if are_planes else merge) for shot in shots]
+        counts = [rows * columns for rows, columns in grids]
+        puts = tuple(
+            Put(shot.picture, order, image, start, count)
+            for image, (shot, start, count) in enumerate(zip(shots, starts_of(counts), counts, strict=True))
+        )
+        lengths = {"c": channels, "t": frames, "p": side, "q": side}
+        sizes = tuple(lengths[axis] for axis in order.axes if axis in lengths)
+        row = (channels * frames, side, side) if are_planes else (math.prod(sizes),)
+        places = sum(counts)
+        return {
+            "pixel_values": Pixels((places, *sizes), (places, *row), puts, always_floats),
+            "image_grid_thw": integers([[1, *grid] for grid in grids]),
+        }
+
+    return build
+
+
+def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
+    """``pixel_values_videos``, patches of ``temporal_patch_size`` frames each, and ``video_grid_thw``.
+
+    A sample is a video, its images are the frames. Where the last patch lacks frames, the last one is repeated.
+
+    Source: transformers, Qwen2VLVideoProcessor.
+    """
+    side, merge = options["patch_size"], options["merge_size"]
+    together = as_count("temporal_patch_size", options["temporal_patch_size"])
+    order = Order(FRAME, (("p", side), ("q", side), ("m", merge), ("n", merge)))
+    channels = channels_of(shot.picture for shot in shots)
+    puts, grids, start = [], [], 0
+    for first, count in zip(starts_of(samples), samples, strict=True):
+        if not count:
+            raise DescriptorError("a video must have at least one frame")
+        if len({(shot.picture.height, shot.picture.width) for shot in shots[first : first + count]}) > 1:
+            raise DescriptorError("frames of a video must have equal sizes")
+        rows, columns = _grid(shots[first].picture, side, merge)
+        groups = -(-count // together)
+        for frame in range(groups * together):
+            image = first + min(frame, count - 1)
+            place = start + frame // together * rows * columns
+            corner, extent = (0, frame % together, 0, 0), (channels, 1, side, side)
+            puts.append(Put(shots[image].picture, order, image, place, rows * columns, corner, extent))
+        grids.append([groups, rows, columns])
+        start += groups * rows * columns
+    return {
+        "pixel_values_videos": Pixels(
+            (start, channels, together, side, side),
+            (start, channels * together * side * side),
+            tuple(puts),
+            always_floats,
+        ),
+        "video_grid_thw": integers(grids),
+    }
+
+
+def whole_videos(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keys of a video file, none of which may ask for fewer frames: the caller chooses them.
+
+    Raises:
+        UnsupportedError: one does.
+    """
+    changed = dict(budget_in_pixels(_VIDEO_BUDGET)(config))
+    for key in ("do_sample_frames", "cap_pixels_per_frame", "fps", "num_frames"):
+        if changed.pop(key, None):
+            raise UnsupportedError(f"{key} is not done: choose the frames of a video, and set it to null")
+    return changed
+
+
+def _grid(picture: Picture, side: int, merge: int) -> tuple[int, int]:
+    """Rows and columns of patches.
+
+    Raises:
+        DescriptorError: the picture is not made of blocks.
+    """
+    block = side * merge
+    if picture.height % block or picture.width % block:
+        raise DescriptorError(
+            f"an image of {picture.height} x {picture.width} is not made of blocks of {block} x {block}: set do_resize"
+        )
+    return picture.height // side, picture.width // side
+
+
+def with_merge_sizes(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
+    """The results of ``patches``, and ``image_merge_sizes``.
+
+    Source: transformers, VideoLlama3ImageProcessorPil.
+    """
+    results = patches()(shots, options, samples)
+    return {**results, "image_merge_sizes": integers([options["merge_size"]] * len(shots))}
+
+
+def budget_in_pixels(default: Mapping[str, int]) -> Prepare:
+    """``min_pixels`` and ``max_pixels`` of a file stand for the edges of ``size``, if they are not null.
+
+    A ``size`` of null is the ``default``.
+
+    Source: transformers, Qwen2VLImageProcessorPil.
+    """
+
+    def prepare(config: Mapping[str, Any]) -> Mapping[str, Any]:
+        changed = dict(config)
+        size = changed.get("size")
+        if size is None:
+            size = default
+        for name, edge in (("min_pixels", "shortest_edge"), ("max_pixels", "longest_edge")):
+            pixels = changed.pop(name, None)
+            if pixels is not None:
+                if not isinstance(size, Mapping):
+                    raise DescriptorError(f"size must be a dictionary beside {name}, got {size!r}")
+                size = {**{key: value for key, value in size.items() if key != name}, edge: pixels}
+        return {**changed, "size": size}
+
+    return prepare
+
+
+_BUDGET = {"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 1280}
+_PADDLE_BUDGET = {"shortest_edge": 384 * 384, "longest_edge": 1536 * 1536}
+_COMMON: dict[str, Any] = {
+    "do_resize": True,
+    "do_rescale": True,
+    "do_normalize": True,
+    "do_convert_rgb": True,
+    "resample": BICUBIC,
+    "default_to_square": False,
+    "size": _BUDGET,
+    "image_mean": CLIP_MEAN,
+    "image_std": CLIP_STD,
+    "patch_size": 14,
+    "temporal_patch_size": 2,
+    "merge_size": 2,
+}
+_GLM = {**_COMMON, "size": {"shortest_edge": 112 * 112, "longest_edge": 28 * 28 * 15000}}
+_WORDS = "both sides rounded to blocks of patch_size x merge_size, within size as a number of pixels; patches"
+
+_GLM_IGNORED = frozenset(("patch_expand_factor",))
+_HUNYUAN_BUDGET = {"shortest_edge": 512 * 512, "longest_edge": 2048 * 2048}
+_VIDEO_BUDGET = {"shortest_edge": 128 * 28 * 28, "longest_edge": 28 * 28 * 768}
+
+FAMILIES = (
+    Family(
+        ("Qwen2VL", "Qwen2_5_VL", "CohereCompass"),
+        _COMMON,
+        to_multiples(qwen_size),
+        patches(),
+        words=_WORDS,
+        prepare=budget_in_pixels(_BUDGET),
+    ),
+    Family(
+        ("Qwen2VLVideo", "Qwen2_5_VLVideo"),
+        {**_COMMON, "size": _VIDEO_BUDGET},
+        to_multiples(qwen_size),
+        frames_of_videos,
+        words=f"{_WORDS} of temporal_patch_size frames",
+        ignored=frozenset(("min_frames", "max_frames", "max_video_tokens", "video_metadata", "return_metadata")),
+        prepare=whole_videos,
+        list_is_sample=True,
+    ),
+    Family(
+        ("Glm4v", "Glm46V", "Glmga"),
+        _GLM,
+        to_multiples(glm_size),
+        patches(),
+        words=_WORDS,
+        ignored=_GLM_IGNORED,
+    ),
+    Family(
+        ("Glm5Next",),
+        {**_COMMON, "size": {"longest_edge": 1}, "min_image_tokens": 16, "max_image_tokens": 8000},
+        glm5,
+        patches(),
+        words="the ratio kept, zeros right and below up to blocks of patch_size x merge_size; patches",
+        ignored=_GLM_IGNORED,
+    ),
+    Family(
+        ("GlmImage",),
+        _COMMON,
+        to_multiples(glm_image_size),
+        patches(),
+        words="half of each side, rounded to blocks of patch_size x merge_size; patches",
+        prepare=budget_in_pixels(_BUDGET),
+    ),
+    Family(
+        ("HunYuanVL", "HYV4VL"),
+        {**_COMMON, "size": _HUNYUAN_BUDGET, "patch_size": 16, "temporal_patch_size": 1},
+        hunyuan,
+        patches(PATCHES),
+        words=_WORDS,
+        prepare=budget_in_pixels(_HUNYUAN_BUDGET),
+    ),
+    Family(
+        ("Ernie4_5_VLMoe", "Ernie4_5_VL_Moe"),
+        {
+            **_COMMON,
+            "size": {"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 6177},
+            "temporal_patch_size": 1,
+        },
+        to_multiples(qwen_size),
+        patches(),
+        words=_WORDS,
+    ),
+    Family(
+        ("Cosmos3Edge",),
+        {
+            **_COMMON,
+            "size": {"shortest_edge": 256 * 256, "longest_edge": 4096 * 4096},
+            "image_mean": HALF_MEAN,
+            "image_std": HALF_STD,
+            "patch_size": 16,
+            "temporal_patch_size": 1,
+        },
+        to_multiples(glm_size),
+        patches(MERGED_PIXELS),
+        words=_WORDS,
+    ),
+    Family(
+        ("VideoLlama3",),
+        {**_COMMON, "image_mean": HALF_MEAN, "image_std": HALF_STD, "temporal_patch_size": 1, "merge_size": 1},
+        to_multiples(qwen_size),
+        with_merge_sizes,
+        words=_WORDS,
+        prepare=budget_in_pixels(_BUDGET),
+    ),
+    Family(
+        ("PaddleOCRVL",),
+        {
+            **_COMMON,
+            "size": _PADDLE_BUDGET,
+            "temporal_patch_size": 1,
+        },
+        to_multiples(paddle_size),
+        patches(PATCHES, are_planes=True),
+        words=_WORDS,
+        prepare=budget_in_pixels(_PADDLE_BUDGET),
+    ),
+)

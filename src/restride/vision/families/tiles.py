@@ -1,0 +1,641 @@
+"""Families that cut an image into tiles of the size that the model takes, and mostly add the whole image, small."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from restride.errors import DescriptorError
+from restride.vision.families.plain import (
+    BICUBIC,
+    BILINEAR,
+    CLIP,
+    HALF,
+    LANCZOS,
+    on_square,
+    shorter,
+    square,
+)
+from restride.vision.family import Family, cropped
+from restride.vision.grids import (
+    arrangements,
+    best_canvas,
+    closest_ratio,
+    covering,
+    enlarging,
+    fitted,
+    sliced,
+)
+from restride.vision.options import Options, as_count, as_size
+from restride.vision.picture import Picture, Piece, cut, tiles_of_canvas
+from restride.vision.recipe import (
+    Order,
+    Pixels,
+    Put,
+    Result,
+    Shot,
+    channels_of,
+    integers,
+    ragged,
+    require_equal_tiles,
+    stacked,
+    starts_of,
+)
+from restride.vision.sizes import HeightWidth, longest_even, longest_within, raised_by_ratio, resized
+from restride.vision.values import always_floats, plain
+
+_SLICES = "(rows gh p) (columns gw q) c -> rows columns gh gw c p q"
+"""Patches of each tile."""
+
+
+def finished(options: Options) -> Callable[[Picture], Picture]:
+    """What becomes of a tile: it is resized and cut once more, which mostly changes nothing."""
+
+    def finish(tile: Picture) -> Picture:
+        if options.do_resize:
+            tile = tile.resize(*resized(tile.height, tile.width, options.needed_size()), options.needed_mode())
+        return cropped(tile, options)
+
+    return finish
+
+
+def _counts(options: Options) -> tuple[int, int]:
+    """The fewest and most tiles."""
+    return as_count("min_patches", options["min_patches"]), as_count("max_patches", options["max_patches"])
+
+
+def got(image: Picture, options: Options) -> Shot:
+    """With ``crop_to_patches`` the tiles of the closest grid, and the whole image behind if there are several.
+
+    Source: transformers, GotOcr2ImageProcessorPil; the class of InternVL and Aya.
+    """
+    fewest, most = _counts(options)
+    if not options["crop_to_patches"] or most == 1:
+        if options.do_resize:
+            image = image.resize(*resized(image.height, image.width, options.needed_size()), options.needed_mode())
+        return Shot((Piece(image),))
+    tall, wide = options.needed_size().sides("size")
+    rows, columns = closest_ratio(image.height, image.width, (tall, wide), fewest, most)
+    canvas = image.resize(rows * tall, columns * wide, options.needed_mode())
+    if rows * columns == 1:
+        return Shot((Piece(canvas),))
+    return Shot((Piece(canvas, rows, columns), Piece(image.resize(tall, wide, options.needed_mode()))))
+
+
+def got_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """Tiles of all images, and how many each has."""
+    return {"pixel_values": stacked(shots, plain), "num_patches": integers([shot.tiles for shot in shots])}
+
+
+def ovis(image: Picture, options: Options) -> Shot:
+    """As ``got``, but the whole image goes first, and the grid is by default the one that covers enough.
+
+    Source: transformers, Ovis2ImageProcessorPil.
+    """
+    finish, (fewest, most) = finished(options), _counts(options)
+    if not options["crop_to_patches"] or most == 1:
+        return Shot((Piece(finish(image)),), {"grid": [1, 1]})
+    tall, wide = options.needed_size().sides("size")
+    if options["use_covering_area_grid"]:
+        rows, columns = covering(image.height, image.width, tall, most)
+    else:
+        rows, columns = closest_ratio(image.height, image.width, (tall, wide), fewest, most)
+    canvas = image.resize(rows * tall, columns * wide, options.needed_mode())
+    tiles = cut(canvas, tall, wide, finish)
+    whole = (Piece(finish(image.resize(tall, wide, options.needed_mode()))),) if rows * columns > 1 else ()
+    return Shot((*whole, *tiles), {"grid": [rows, columns]})
+
+
+def ovis_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """Tiles of all images, and the grid of each."""
+    return {"pixel_values": stacked(shots, plain), "grids": integers([shot.facts["grid"] for shot in shots])}
+
+
+def pinpoints(options: Options) -> list[HeightWidth]:
+    """The canvases that the configuration allows.
+
+    Raises:
+        DescriptorError: they are no list of [height, width].
+    """
+    value = options["image_grid_pinpoints"]
+    if not isinstance(value, list) or not all(isinstance(each, list | tuple) and len(each) == 2 for each in value):
+        raise DescriptorError(f"image_grid_pinpoints must be a list of [height, width], got {value!r}")
+    return [(as_count("image_grid_pinpoints", tall), as_count("image_grid_pinpoints", wide)) for tall, wide in value]
+
+
+def on_canvas(image: Picture, canvas: HeightWidth, options: Options) -> Picture:
+    """The image fitted into a canvas, on its middle, beside zeros."""
+    sides = fitted(image.height, image.width, canvas)
+    return image.resize(*sides, options.needed_mode()).pad_center(*canvas)
+
+
+def llava_next(image: Picture, options: Options) -> Shot:
+    """The whole image first, then the tiles of the best canvas, row by row.
+
+    Source: transformers, LlavaNextImageProcessorPil.
+    """
+    size, crop, finish = options.needed_size(), options.crop_size, finished(options)
+    edge = size.shortest_edge or 0
+    whole = (size.height, size.width) if size.height and size.width else (edge, edge)
+    side = (crop.height if crop else None) or size.height or edge
+    canvas = on_canvas(image, best_canvas(image.height, image.width, pinpoints(options)), options)
+    small = finish(image.resize(*whole, options.needed_mode()))
+    facts = {"size": [image.height, image.width]}
+    return Shot((Piece(small), *cut(canvas, side, side, finish)), facts)
+
+
+def one_on_square(image: Picture, options: Options) -> Shot:
+    """One of several images of a sample: on a square of the mean colour, not cut into tiles.
+
+    Source: transformers, LlavaOnevisionImageProcessorPil.
+    """
+    tile = finished(options)(on_square(image, options))
+    return Shot((Piece(tile),), {"size": [image.height, image.width]})
+
+
+def llava_next_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """Tiles of each image, zeros behind the images that have fewer, and the sizes that the images had."""
+    if not options.do_pad and len({shot.tiles for shot in shots}) > 1:
+        raise DescriptorError("images of one call must have as many tiles where do_pad is false")
+    sizes = integers([shot.facts["size"] for shot in shots])
+    return {"pixel_values": ragged(shots, plain, [1] * len(shots)), "image_sizes": sizes}
+
+
+def onevision_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
+    """As of LLaVA-NeXT, and how many images each sample has."""
+    results = llava_next_results(shots, options, samples)
+    return {**results, "batch_num_images": integers([count for count in samples if count])}
+
+
+def idefics3(image: Picture, options: Options) -> Shot:
+    """Resized to the longest edge, then to multiples of a tile; its tiles, and the whole image behind.
+
+    Source: transformers, Idefics3ImageProcessorPil.
+    """
+    mode = options.needed_mode()
+    if options.do_resize:
+        size = options.needed_size()
+        if size.longest_edge:
+            image = image.resize(*longest_even(image.height, image.width, size.longest_edge), mode)
+        else:
+            image = image.resize(*size.sides("size"), mode)
+    tile_size = as_size("max_image_size", options["max_image_size"])
+    side = tile_size.longest_edge if tile_size else None
+    if side is None:
+        raise DescriptorError(f"max_image_size must have longest_edge, got {options['max_image_size']!r}")
+    if not options["do_image_splitting"]:
+        return Shot((Piece(image.resize(side, side, mode)),), {"grid": (0, 0)})
+    canvas = image.resize(*raised_by_ratio(image.height, image.width, side), mode)
+    rows, columns = canvas.height // side, canvas.width // side
+    if rows * columns == 1:
+        return Shot((Piece(canvas),), {"grid": (0, 0)})
+    return Shot((Piece(canvas, rows, columns), Piece(canvas.resize(side, side, mode))), {"grid": (rows, columns)})
+
+
+def idefics3_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
+    """Tiles of each sample, zeros behind those that have fewer; a mask of the tiles; rows and columns if asked for."""
+    pixels = samples_of_tiles(shots, options, samples)
+    results: dict[str, Result] = {"pixel_values": pixels}
+    if options.do_pad:
+        results["pixel_attention_mask"] = mask_of_tiles(shots, samples, pixels)
+    if options["return_row_col_info"]:
+        grids = iter([shot.facts["grid"] for shot in shots])
+        of_samples = [[next(grids) for _ in range(count)] for count in samples]
+        results["rows"] = [[rows for rows, _ in sample] for sample in of_samples]
+        results["cols"] = [[columns for _, columns in sample] for sample in of_samples]
+    return results
+
+
+def samples_of_tiles(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> Pixels:
+    """``ragged``, f32 where there are zeros; without ``do_pad`` samples must have as many tiles.
+
+    Raises:
+        DescriptorError: they have not.
+    """
+    pixels = ragged(shots, plain, samples)
+    if not options.do_pad and pixels.zeros:
+        raise DescriptorError("samples of one call must have as many tiles where do_pad is false")
+    return ragged(shots, always_floats, samples) if pixels.zeros else pixels
+
+
+def mask_of_tiles(shots: Sequence[Shot], samples: Sequence[int], pixels: Pixels) -> Any:
+    """1 for every pixel of a tile, 0 for those that are missing: [samples, tiles, height, width]."""
+    count, most, _, tall, wide = pixels.shape
+    mask = np.zeros((count, most, tall, wide), np.int64)
+    ends = starts_of([*samples, 0])
+    for sample, (first, images) in enumerate(zip(ends, samples, strict=False)):
+        mask[sample, : sum(shot.tiles for shot in shots[first : first + images])] = 1
+    return mask
+
+
+def mllama(image: Picture, options: Options) -> Shot:
+    """Tiles of the canvas that enlarges the image least, which it fills from the top left.
+
+    Source: transformers, MllamaImageProcessorPil.
+    """
+    side, other = options.needed_size().sides("size")
+    if side != other or not options.do_pad or not options.do_resize:
+        raise DescriptorError(f"size must be a square, and do_pad and do_resize true, got {options.size}")
+    most = as_count("max_image_tiles", options["max_image_tiles"])
+    rows, columns = enlarging(image.height, image.width, side, most)
+    tall, wide = (min(max(old, side), count * side) for old, count in ((image.height, rows), (image.width, columns)))
+    by_height, by_width = tall / image.height, wide / image.width
+    if by_width < by_height:
+        sides = min(math.floor(image.height * by_width) or 1, tall), wide
+    else:
+        sides = tall, min(math.floor(image.width * by_height) or 1, wide)
+    canvas = image.resize(*sides, options.needed_mode()).pad(rows * side, columns * side, 0, 0)
+    return Shot((Piece(canvas, rows, columns),), {"grid": (rows, columns)})
+
+
+def mllama_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
+    """Tiles [samples, most images, most tiles, ...], ids and masks of the grids, and how many tiles each image has."""
+    tiles, images = options["max_image_tiles"], max(samples)
+    flat = ragged(shots, always_floats, [1] * len(shots), tiles)
+    places = [sample * images + place for sample, count in enumerate(samples) for place in range(count)]
+    puts = tuple(replace(put, start=places[put.image] * tiles) for put in flat.puts)
+    grids = [shot.facts["grid"] for shot in shots]
+    ids = np.zeros(len(samples) * images, np.int64)
+    mask = np.zeros((len(samples) * images, tiles), np.int64)
+    mask[:, 0] = 1
+    for place, grid in zip(places, grids, strict=True):
+        ids[place] = arrangements(tiles).index(grid) + 1
+        mask[place, : math.prod(grid)] = 1
+    shape = (len(samples), images, tiles)
+    counts = iter([math.prod(grid) for grid in grids])
+    return {
+        "pixel_values": Pixels(
+            (math.prod(shape), *flat.sizes[1:]),
+            (*shape, *flat.sizes[1:]),
+            puts,
+            always_floats,
+            zeros=sum(shot.tiles for shot in shots) < math.prod(shape),
+        ),
+        "aspect_ratio_ids": ids.reshape(shape[:2]),
+        "aspect_ratio_mask": mask.reshape(shape),
+        "num_tiles": [[next(counts) for _ in range(count)] for count in samples],
+    }
+
+
+def minicpm(image: Picture, options: Options) -> Shot:
+    """The whole image first, then its slices, in blocks of 4 x 4 or 2 x 2 patches.
+
+    Source: transformers, MiniCPMV4_6ImageProcessorPil.
+    """
+    side = as_count("scale_resolution", options["scale_resolution"])
+    grid = None
+    if options["slice_mode"]:
+        grid = sliced(image.height, image.width, side, as_count("max_slice_nums", options["max_slice_nums"]))
+    whole = image
+    if options.do_resize:
+        sides = _minicpm_size(image.height, image.width, options, enlarges=grid is None)
+        whole = image.resize(*sides, options.needed_mode())
+    if grid is None:
+        return Shot((Piece(whole),), {"grid": [0, 0]})
+    rows, columns = grid
+    canvas = image
+    if options.do_resize:
+        tile = _multiple(image.height, rows) / rows, _multiple(image.width, columns) / columns
+        tall, wide = _minicpm_size(*tile, options, enlarges=True)
+        canvas = image.resize(tall * rows, wide * columns, options.needed_mode())
+    tiles = cut(canvas, canvas.height // rows, canvas.width // columns, lambda tile: tile)
+    return Shot((Piece(whole), *tiles), {"grid": list(grid)})
+
+
+def _minicpm_size(height: float, width: float, options: Options, *, enlarges: bool) -> HeightWidth:
+    side = options["scale_resolution"]
+    if height * width > side * side or enlarges:
+        ratio = width / height
+        height = int(side / math.sqrt(ratio))
+        width = int(height * ratio)
+    block = as_count("patch_size", options["patch_size"]) * (2 if options["downsample_mode"] == "4x" else 4)
+    return _multiple(height, block), _multiple(width, block)
+
+
+def _multiple(length: float, divisor: int) -> int:
+    """The nearest multiple, at least one."""
+    return max(round(length / divisor) * divisor, divisor)
+
+
+def minicpm_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """Patches of all slices in one row, [1, channels, side, patches * side], and the grid of patches of each slice."""
+    side = as_count("patch_size", options["patch_size"])
+    puts, grids, start = [], [], 0
+    for image, shot in enumerate(shots):
+        for piece in shot.pieces:
+            tall, wide = piece.tile
+            if tall % side or wide % side:
+                raise DescriptorError(f"a slice of {tall} x {wide} is not made of patches of {side} x {side}")
+            count = piece.picture.height * piece.picture.width // side**2
+            lengths = (("rows", piece.rows), ("columns", piece.columns), ("p", side), ("q", side))
+            puts.append(Put(piece.picture, Order(_SLICES, lengths), image, start, count))
+            grids += [[tall // side, wide // side]] * piece.tiles
+            start += count
+    channels = channels_of(put.picture for put in puts)
+    return {
+        "pixel_values": Pixels(
+            (start, channels, side, side), (1, channels, side, start * side), tuple(puts), plain, memory=(1, 2, 0, 3)
+        ),
+        "target_sizes": np.array(grids, np.int32),
+        "grids": [shot.facts["grid"] for shot in shots],
+        "num_patches_per_image": [shot.tiles for shot in shots],
+    }
+
+
+def deepseek(image: Picture, options: Options) -> Shot:
+    """The whole image on a square of the background colour; and tiles where a side is longer than one.
+
+    Source: transformers, DeepseekOcr2ImageProcessorPil.
+    """
+    side, mode = as_count("tile_size", options["tile_size"]), options.needed_mode()
+    splits = options["crop_to_patches"]
+    tiles: tuple[Piece, ...] = ()
+    if splits and max(image.height, image.width) > side:
+        rows, columns = closest_ratio(image.height, image.width, (side, side), *_counts(options))
+        tiles = (Piece(image.resize(rows * side, columns * side, mode), rows, columns),)
+    whole = options.needed_size().sides("size")[0] if splits else side
+    scale = whole / max(image.width, image.height)
+    small = image.resize(round(image.height * scale), round(image.width * scale), mode)
+    colour = options["background_color"]
+    if colour is None or (small.height != small.width and len(colour) != small.channels):
+        raise DescriptorError(f"background_color must have {small.channels} values, one a channel, got {colour}")
+    longest = max(small.height, small.width)
+    return Shot((Piece(small.pad_center(longest, longest, tuple(colour))), *tiles))
+
+
+def deepseek_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """The whole images, how many tiles each has, and the tiles of all, if there are any."""
+    local = [Shot(shot.pieces[1:]) for shot in shots]
+    results: dict[str, Result] = {
+        "pixel_values": stacked([Shot(shot.pieces[:1]) for shot in shots], plain),
+        "num_local_patches": integers([shot.tiles for shot in local]),
+    }
+    if any(shot.tiles for shot in local):
+        results["pixel_values_local"] = stacked(local, plain)
+    return results
+
+
+def idefics2(image: Picture, options: Options) -> Shot:
+    """The image, or with ``do_image_splitting`` its four quarters and itself, each resized.
+
+    Source: transformers, Idefics2ImageProcessorPil.
+    """
+    pictures = [image]
+    if options["do_image_splitting"]:
+        tall, wide = image.height // 2, image.width // 2
+        quarters = [
+            image.crop(top, left, height, width)
+            for top, height in ((0, tall), (tall, image.height - tall))
+            for left, width in ((0, wide), (wide, image.width - wide))
+        ]
+        pictures = [*quarters, image]
+    if options.do_resize:
+        size = options.needed_size()
+        mode = options.needed_mode()
+        if size.shortest_edge and size.longest_edge:
+            pictures = [
+                each.resize(*longest_within(each.height, each.width, size.shortest_edge, size.longest_edge), mode)
+                for each in pictures
+            ]
+        else:
+            pictures = [each.resize(*size.sides("size"), mode) for each in pictures]
+    return Shot(tuple(Piece(each) for each in pictures))
+
+
+def idefics2_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
+    """Pictures of each sample at the top left of zeros of the greatest height and width, and a mask of them."""
+    ends = starts_of([*samples, 0])
+    groups = [
+        [(image, piece.picture) for image in range(first, first + count) for piece in shots[image].pieces]
+        for first, count in zip(ends, samples, strict=False)
+    ]
+    if not options.do_pad:
+        require_equal_tiles(shots)
+        return {"pixel_values": samples_of_tiles(shots, options, samples)}
+    pictures = [picture for group in groups for _, picture in group]
+    tall, wide = max(each.height for each in pictures), max(each.width for each in pictures)
+    most = max(len(group) for group in groups)
+    channels = channels_of(pictures)
+    mask = np.zeros((len(groups), most, tall, wide), np.int64)
+    puts = []
+    for sample, group in enumerate(groups):
+        for place, (image, each) in enumerate(group):
+            mask[sample, place, : each.height, : each.width] = 1
+            extent = (each.channels, each.height, each.width)
+            order = Order("h w c -> 1 c h w")
+            puts.append(Put(each, order, image, sample * most + place, 1, (0, 0, 0), extent))
+    sizes = (len(groups) * most, channels, tall, wide)
+    missing = len(pictures) < sizes[0]
+    is_full = not missing and all((each.height, each.width) == (tall, wide) for each in pictures)
+    table = always_floats if missing else plain
+    shape = (len(groups), most, *sizes[1:])
+    return {
+        "pixel_values": Pixels(sizes, shape, tuple(puts), table, zeros=not is_full),
+        "pixel_attention_mask": mask,
+    }
+
+
+_ARIA_SIDES = (490, 980)
+
+
+def aria(image: Picture, options: Options) -> Shot:
+    """The longer side becomes ``max_image_size``, the other one at least ``min_image_size``; zeros beside.
+
+    With ``split_image`` each tile of the best canvas is treated so.
+
+    Source: transformers, AriaImageProcessorPil.
+    """
+    side, least = options["max_image_size"], as_count("min_image_size", options["min_image_size"])
+    if side not in _ARIA_SIDES:
+        raise DescriptorError(f"max_image_size must be 490 or 980, got {side!r}")
+    pieces = [image]
+    if options["split_image"]:
+        canvases = [(tall, wide) for tall, wide in options["split_resolutions"] or _ARIA_CANVASES]
+        canvas = on_canvas(image, best_canvas(image.height, image.width, canvases), options)
+        pieces = tiles_of_canvas(canvas, side, side)
+    tiles = [each.resize(*_aria_size(each, side, least), options.mode or "bilinear") for each in pieces]
+    facts = {"sizes": [(tile.height, tile.width) for tile in tiles]}
+    return Shot(tuple(Piece(tile.pad(side, side, 0, 0)) for tile in tiles), facts)
+
+
+def _aria_size(image: Picture, side: int, least: int) -> HeightWidth:
+    scale = side / max(image.height, image.width)
+    if image.width >= image.height:
+        return max(int(image.height * scale), least), side
+    return side, max(int(image.width * scale), least)
+
+
+def aria_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """Tiles of all images, a mask of bool, and the greatest number of tiles that an image has."""
+    pixels = stacked(shots, plain)
+    mask = np.zeros((pixels.sizes[0], *pixels.sizes[2:]), np.bool_)
+    for place, (tall, wide) in enumerate(size for shot in shots for size in shot.facts["sizes"]):
+        mask[place, :tall, :wide] = True
+    most = np.array(max(shot.tiles for shot in shots), np.int64)
+    return {"pixel_values": pixels, "pixel_mask": mask, "num_crops": most}
+
+
+_ARIA_GRIDS = (
+    *((1, columns) for columns in range(2, 9)),
+    (2, 4),
+    (2, 3),
+    (2, 2),
+    (2, 1),
+    (3, 1),
+    (3, 2),
+    (4, 1),
+    (4, 2),
+    *((rows, 1) for rows in range(5, 9)),
+)
+_ARIA_CANVASES = [[rows * 490, columns * 490] for rows, columns in _ARIA_GRIDS]
+
+_TILED = {**CLIP, "size": square(384), "crop_to_patches": False, "min_patches": 1, "max_patches": 12}
+_IDEFICS3 = {
+    **HALF,
+    "do_convert_rgb": True,
+    "resample": LANCZOS,
+    "size": {"longest_edge": 4 * 364},
+    "do_pad": True,
+    "max_image_size": {"longest_edge": 364},
+    "do_image_splitting": True,
+    "return_row_col_info": False,
+}
+_SIDES = [384 * count for count in range(1, 7)]
+
+FAMILIES = (
+    Family(
+        ("GotOcr2",),
+        _TILED,
+        got,
+        got_results,
+        words="crop_to_patches: stretched to the closest grid of tiles; the whole image last",
+    ),
+    Family(
+        ("Ovis2",),
+        {**_TILED, "use_covering_area_grid": True},
+        ovis,
+        ovis_results,
+        words="crop_to_patches: stretched to a grid of tiles; the whole image first",
+    ),
+    Family(
+        ("LlavaNext",),
+        {
+            **CLIP,
+            **shorter(224),
+            "do_pad": True,
+            "image_grid_pinpoints": [[336, 672], [672, 336], [672, 672], [1008, 336], [336, 1008]],
+        },
+        llava_next,
+        llava_next_results,
+        words="fitted into the best of image_grid_pinpoints; the whole image first, then tiles",
+    ),
+    Family(
+        ("LlavaOnevision",),
+        {
+            **CLIP,
+            "size": square(384),
+            "default_to_square": False,
+            "do_pad": True,
+            "image_grid_pinpoints": [[tall, wide] for tall in _SIDES for wide in _SIDES],
+        },
+        llava_next,
+        onevision_results,
+        words="fitted into the best of image_grid_pinpoints; the whole image first, then tiles",
+        together=one_on_square,
+    ),
+    Family(
+        ("Idefics3", "SmolVLM"),
+        _IDEFICS3,
+        idefics3,
+        idefics3_results,
+        words="raised to multiples of max_image_size; tiles, then the whole image",
+        list_is_sample=True,
+    ),
+    Family(
+        ("Mllama",),
+        {
+            **HALF,
+            "do_convert_rgb": True,
+            "resample": BILINEAR,
+            "size": square(224),
+            "do_pad": True,
+            "max_image_tiles": 4,
+        },
+        mllama,
+        mllama_results,
+        words="tiles of the canvas that enlarges least, zeros right and below",
+        list_is_sample=True,
+    ),
+    Family(
+        ("MiniCPMV4_6",),
+        {
+            **HALF,
+            "do_convert_rgb": True,
+            "resample": BICUBIC,
+            "max_slice_nums": 9,
+            "scale_resolution": 448,
+            "patch_size": 14,
+            "slice_mode": True,
+            "downsample_mode": "16x",
+        },
+        minicpm,
+        minicpm_results,
+        words="the whole image, then slices of the closest grid; patches in one row",
+        ignored=frozenset(("use_image_id",)),
+    ),
+    Family(
+        ("DeepseekOcr2",),
+        {
+            **HALF,
+            "do_convert_rgb": True,
+            "resample": BICUBIC,
+            "size": square(1024),
+            "crop_to_patches": True,
+            "min_patches": 2,
+            "max_patches": 6,
+            "tile_size": 768,
+            "background_color": [127, 127, 127],
+        },
+        deepseek,
+        deepseek_results,
+        words="on a square of background_color; tiles of the closest grid where a side is longer than tile_size",
+    ),
+    Family(
+        ("Idefics2",),
+        {
+            **HALF,
+            "do_convert_rgb": True,
+            "resample": BILINEAR,
+            "size": {"shortest_edge": 378, "longest_edge": 980},
+            "default_to_square": False,
+            "do_pad": True,
+            "do_image_splitting": False,
+        },
+        idefics2,
+        idefics2_results,
+        words="do_image_splitting: four quarters, then the whole image",
+        list_is_sample=True,
+    ),
+    Family(
+        ("Aria",),
+        {
+            "do_rescale": True,
+            "do_normalize": True,
+            "do_convert_rgb": True,
+            "image_mean": (0.5, 0.5, 0.5),
+            "image_std": (0.5, 0.5, 0.5),
+            "resample": BICUBIC,
+            "max_image_size": 980,
+            "min_image_size": 336,
+            "split_image": False,
+            "split_resolutions": None,
+        },
+        aria,
+        aria_results,
+        words="the longer side becomes max_image_size, zeros right and below; split_image: tiles",
+    ),
+)

@@ -1,0 +1,235 @@
+"""Families that transformers has with torchvision only: its geometry, keys and arithmetic, but Pillow's resize.
+
+torchvision's own resize has other bytes than Pillow's, so these results differ from transformers' in the pixels that a
+resize made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from ml_dtypes import bfloat16
+
+from restride.errors import DescriptorError, UnsupportedError
+from restride.vision.families.plain import BICUBIC, BILINEAR, HALF, IMAGENET, square
+from restride.vision.family import Family, common
+from restride.vision.options import Options, as_count
+from restride.vision.picture import Picture, Piece
+from restride.vision.recipe import (
+    PATCHES,
+    Order,
+    Pixels,
+    Put,
+    Result,
+    Shot,
+    channels_of,
+    integers,
+    one,
+    padded,
+    stacked,
+    starts_of,
+)
+from restride.vision.sizes import HeightWidth
+from restride.vision.values import Array, bytes_of, normalized, of_channels
+
+
+def fused(options: Options, channels: int, floats: bool) -> Array:
+    """``(v - mean / factor) / (std / factor)`` in f32; only rescaled: ``v * factor`` in f32.
+
+    Source: transformers, TorchvisionBackend.rescale_and_normalize.
+    """
+    values = bytes_of(floats)
+    if options.do_rescale and options.do_normalize:
+        inverse = np.float32(1.0 / options.rescale_factor)
+        mean, std = (value * inverse for value in _normal(options, channels, np.float32))
+        table: Array = (values.astype(np.float32) - mean) / std
+        return table
+    if options.do_rescale:
+        return values.astype(np.float32) * np.float32(options.rescale_factor)
+    return normalized(values, options.image_mean, options.image_std, channels) if options.do_normalize else values
+
+
+def in_bfloat16(options: Options, channels: int, floats: bool) -> Array:
+    """Rescaled, the mean subtracted, divided by std, each step rounded to bf16.
+
+    Source: transformers, Llama4ImageProcessor.rescale_and_normalize.
+    """
+    if not (options.do_rescale and options.do_normalize):
+        raise UnsupportedError("Llama4ImageProcessor needs do_rescale and do_normalize here")
+    values = (bytes_of(floats).astype(np.float32) * np.float32(options.rescale_factor)).astype(bfloat16)
+    mean, std = _normal(options, channels, bfloat16)
+    table: Array = (values - mean) / std
+    return table
+
+
+def _normal(options: Options, channels: int, dtype: npt.DTypeLike) -> tuple[Array, Array]:
+    return (
+        of_channels("image_mean", options.image_mean, channels, dtype),
+        of_channels("image_std", options.image_std, channels, dtype),
+    )
+
+
+def kimi_size(height: int, width: int, patch: int, most: int, side: int) -> HeightWidth:
+    """The image is shrunk to at most ``most`` patches, and to ``side`` patches a side; both sides are cut.
+
+    Source: transformers, navit_resize of Kimi-K2.5.
+
+    >>> kimi_size(1080, 1920, 14, 4096, 512)
+    (672, 1196)
+    """
+    patches = max(1.0, height // patch) * max(1.0, width // patch)
+    scale = min(1.0, math.sqrt(most / patches), side * patch / height, side * patch / width)
+    tall, wide = (min(max(1, int(old * scale)), side * patch) for old in (height, width))
+    return tall, wide
+
+
+def kimi(image: Picture, options: Options) -> Shot:
+    """Shrunk, and padded with zeros to multiples of a block.
+
+    Source: transformers, Kimi_K25ImageProcessor.
+    """
+    if not options.do_resize:
+        return one(image)
+    size = options.needed_size()
+    if not size.max_height or size.max_height != size.max_width:
+        raise DescriptorError(f"size must have max_height and max_width, both equal, got {size}")
+    patch, merge, most = (as_count(key, options[key]) for key in ("patch_size", "merge_size", "max_patches"))
+    sides = kimi_size(image.height, image.width, patch, most, size.max_height)
+    image = image.resize(*sides, options.needed_mode())
+    tall, wide = (-(-side // (patch * merge)) * patch * merge for side in sides)
+    return one(image.pad(tall, wide, 0, 0))
+
+
+def kimi_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """Patches of all images as planes, and the grid of each."""
+    side = options["patch_size"]
+    pictures = [shot.picture for shot in shots]
+    for picture in pictures:
+        if picture.height % side or picture.width % side:
+            raise DescriptorError(f"{picture.height} x {picture.width} is not made of patches of {side} x {side}")
+    grids = [(picture.height // side, picture.width // side) for picture in pictures]
+    counts = [rows * columns for rows, columns in grids]
+    order = Order(PATCHES, (("p", side), ("q", side), ("t", 1)))
+    puts = tuple(
+        Put(picture, order, image, start, count)
+        for image, (picture, start, count) in enumerate(zip(pictures, starts_of(counts), counts, strict=True))
+    )
+    channels = channels_of(pictures)
+    sizes = (sum(counts), channels, 1, side, side)
+    return {
+        "pixel_values": Pixels(sizes, (sum(counts), channels, side, side), puts, fused),
+        "image_grid_thw": integers([[1, *grid] for grid in grids]),
+    }
+
+
+def sam2(image: Picture, options: Options) -> Shot:
+    """The common order, and the size that the image had.
+
+    Source: transformers, Sam2ImageProcessor.
+    """
+    return one(common(image, options).picture, size=[image.height, image.width])
+
+
+def sam2_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """The images, and the sizes that they had."""
+    size = None if options.pad_size is None else options.pad_size.sides("pad_size")
+    pixels = padded(shots, fused, size) if options.do_pad else stacked(shots, fused)
+    return {"pixel_values": pixels, "original_sizes": integers([shot.facts["size"] for shot in shots])}
+
+
+def llama4_canvas(height: int, width: int, side: int, most: int, *, is_largest: bool) -> HeightWidth:
+    """The canvas of at most ``most`` tiles that enlarges the image least, by scales in f32; of equals the smallest.
+
+    Where none enlarges it, the one that shrinks it least. is_largest: the one that enlarges it most.
+
+    Source: transformers, find_supported_resolutions and get_best_fit of Llama 4.
+
+    >>> llama4_canvas(480, 640, 336, 16, is_largest=False)
+    (672, 672)
+    """
+    grids = [(rows, tiles // rows) for tiles in range(most, 0, -1) for rows in range(1, tiles + 1) if not tiles % rows]
+    ratios = list(dict.fromkeys(rows / columns for rows, columns in grids))
+    grids.sort(key=lambda grid: ratios.index(grid[0] / grid[1]))
+    canvases = np.array(grids) * side
+    scales = np.minimum(
+        canvases[:, 0].astype(np.float32) / np.float32(height), canvases[:, 1].astype(np.float32) / np.float32(width)
+    )
+    larger = scales[scales >= 1]
+    if not larger.size or is_largest:
+        larger = scales[scales == scales.max()]
+    chosen = larger.min()
+    equals = canvases[scales == chosen]
+    tall, wide = equals[np.argmin(equals[:, 0] * equals[:, 1])]
+    return int(tall), int(wide)
+
+
+def llama4(image: Picture, options: Options) -> Shot:
+    """Tiles of the canvas, which the image fills from the top left, and the whole image behind if there are several.
+
+    Source: transformers, Llama4ImageProcessor.
+    """
+    side, other = options.needed_size().sides("size")
+    if side != other or not options.do_resize:
+        raise DescriptorError(f"size must be a square, and do_resize true, got {options.size}")
+    most, is_largest = as_count("max_patches", options["max_patches"]), bool(options["resize_to_max_canvas"])
+    tall, wide = llama4_canvas(image.height, image.width, side, most, is_largest=is_largest)
+    inner = (tall, wide) if is_largest else (min(max(image.height, side), tall), min(max(image.width, side), wide))
+    by_height, by_width = inner[0] / image.height, inner[1] / image.width
+    if by_width < by_height:
+        sides = min(math.floor(image.height * by_width), inner[0]), inner[1]
+    else:
+        sides = inner[0], min(math.floor(image.width * by_height), inner[1])
+    mode = options.needed_mode()
+    canvas = image.resize(max(sides[0], 1), max(sides[1], 1), mode).pad(tall, wide, 0, 0)
+    rows, columns = tall // side, wide // side
+    whole = (Piece(image.resize(side, side, mode)),) if rows * columns > 1 else ()
+    return Shot((Piece(canvas, rows, columns), *whole), {"grid": [rows, columns]})
+
+
+def llama4_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """Tiles of all images in bf16, and the grid of each."""
+    return {
+        "pixel_values": stacked(shots, in_bfloat16),
+        "aspect_ratios": integers([shot.facts["grid"] for shot in shots]),
+    }
+
+
+_MASKS = frozenset(("mask_size", "mask_pad_size"))
+_SAM = {"do_convert_rgb": True, "resample": BILINEAR}
+
+FAMILIES = (
+    Family(
+        ("Kimi_K25",),
+        {
+            **HALF,
+            "do_convert_rgb": True,
+            "resample": BICUBIC,
+            "size": {"max_height": 512, "max_width": 512},
+            "max_patches": 16384,
+            "patch_size": 14,
+            "merge_size": 2,
+        },
+        kimi,
+        kimi_results,
+        words="only shrunk, to at most max_patches, zeros right and below up to blocks; patches",
+    ),
+    Family(("Sam2",), {**IMAGENET, **_SAM, "size": square(1024)}, sam2, sam2_results, ignored=_MASKS),
+    Family(("Sam3",), {**HALF, **_SAM, "size": square(1008)}, sam2, sam2_results, ignored=_MASKS),
+    Family(
+        ("Llama4",),
+        {
+            **HALF,
+            "do_convert_rgb": True,
+            "resample": BILINEAR,
+            "size": square(336),
+            "max_patches": 16,
+            "resize_to_max_canvas": False,
+        },
+        llama4,
+        llama4_results,
+        words="tiles of the canvas that enlarges least, zeros right and below, then the whole image; in bf16",
+    ),
+)

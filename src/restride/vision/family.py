@@ -1,0 +1,94 @@
+"""Family: one class of image processors of transformers, as a value: its defaults, its geometry and its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from restride.vision.options import Options
+from restride.vision.picture import Picture
+from restride.vision.recipe import Result, Shot, Table, one, padded, stacked
+from restride.vision.sizes import HeightWidth, Size, resized
+from restride.vision.values import plain
+
+Geometry = Callable[[Picture, Options], Shot]
+Build = Callable[[Sequence[Shot], Options, Sequence[int]], dict[str, Result]]
+Prepare = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+SizeRule = Callable[[int, int, Size], HeightWidth]
+
+
+def unchanged(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A configuration as it is."""
+    return config
+
+
+def common(image: Picture, options: Options) -> Shot:
+    """The common order: resized to ``size``, then the middle is cut out."""
+    return by_rule(resized)(image, options)
+
+
+def by_rule(rule: SizeRule) -> Geometry:
+    """The common order with another rule for the resized size."""
+
+    def geometry(image: Picture, options: Options) -> Shot:
+        if options.do_resize:
+            image = image.resize(*rule(image.height, image.width, options.needed_size()), options.needed_mode())
+        return one(cropped(image, options))
+
+    return geometry
+
+
+def cropped(image: Picture, options: Options) -> Picture:
+    """The middle of a picture, where the options ask for it."""
+    return image.center_crop(*options.needed_crop()) if options.do_center_crop else image
+
+
+def planes(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """``pixel_values`` [tiles, channels, height, width], padded behind where ``do_pad`` asks for it."""
+    if not options.do_pad:
+        return {"pixel_values": stacked(shots, plain)}
+    size = None if options.pad_size is None else options.pad_size.sides("pad_size")
+    return {"pixel_values": padded(shots, plain, size)}
+
+
+def unpadded(table: Table = plain) -> Build:
+    """The builder of ``pixel_values`` [tiles, channels, height, width] of a family that knows no ``do_pad``."""
+
+    def build(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+        return {"pixel_values": stacked(shots, table)}
+
+    return build
+
+
+@dataclass(frozen=True)
+class Family:
+    """An image processor of transformers.
+
+    Attributes:
+        names: of the class, without "ImageProcessor" and what may follow it; the first is shown.
+        defaults: values of keys that a configuration may leave out, and the keys of the family's own.
+        geometry: from an image to the pictures that are written.
+        build: from the pictures of all images, and how many images each sample has, to the results by their keys.
+        words: what ``geometry`` does beside the common order, for people.
+        ignored: keys that change no pixel.
+        prepare: changes a configuration before it is read, for keys that stand for others.
+        list_is_sample: a list of images is one sample of several images; else each image is a sample.
+        together: the geometry of images of a sample that has several; None: the same.
+    """
+
+    names: tuple[str, ...]
+    defaults: Mapping[str, Any]
+    geometry: Geometry = common
+    build: Build = planes
+    words: str = ""
+    ignored: frozenset[str] = frozenset()
+    prepare: Prepare = unchanged
+    list_is_sample: bool = False
+    together: Geometry | None = None
+
+    @property
+    def class_name(self) -> str:
+        """The name of the class."""
+        name = self.names[0]
+        return f"{name}Processor" if name.endswith("Video") else f"{name}ImageProcessor"

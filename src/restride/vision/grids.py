@@ -1,0 +1,171 @@
+"""Rules that cut an image into tiles: pure functions from height and width to rows and columns, or a canvas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+from restride.errors import DescriptorError
+from restride.vision.sizes import HeightWidth
+
+RowsColumns = tuple[int, int]
+
+
+@lru_cache(maxsize=64)
+def grids_of(fewest: int, most: int) -> tuple[RowsColumns, ...]:
+    """All grids of ``fewest`` to ``most`` tiles, those of few tiles first; of as many, those of few columns.
+
+    Source: transformers, get_all_supported_aspect_ratios of GOT-OCR2.
+
+    >>> grids_of(2, 3)
+    ((2, 1), (1, 2), (3, 1), (1, 3))
+    """
+    grids = [
+        (rows, columns)
+        for columns in range(1, most + 1)
+        for rows in range(1, most + 1)
+        if fewest <= rows * columns <= most
+    ]
+    return tuple(sorted(grids, key=math.prod))
+
+
+def closest_ratio(height: int, width: int, tile: HeightWidth, fewest: int, most: int) -> RowsColumns:
+    """The grid whose ratio is closest to the image's; of equals that of more tiles, if the image half fills them.
+
+    Source: transformers, get_optimal_tiled_canvas of GOT-OCR2 (InternVL).
+
+    >>> closest_ratio(480, 640, (448, 448), 1, 12), closest_ratio(300, 600, (448, 448), 1, 12)
+    ((3, 4), (1, 2))
+    """
+    best, distance = (1, 1), math.inf
+    for rows, columns in grids_of(fewest, most):
+        difference = abs(width / height - columns / rows)
+        is_half_full = height * width > 0.5 * tile[0] * tile[1] * columns * rows
+        if difference < distance or (difference == distance and is_half_full):
+            best, distance = (rows, columns), difference
+    return best
+
+
+def covering(height: int, width: int, side: int, most: int, threshold: float = 0.9) -> RowsColumns:
+    """The grid of the fewest tiles that keep more than ``threshold`` of the area at most at its own scale.
+
+    A part of the image that is longer than ``side`` is scaled down to it. Where no grid keeps so much, the one that
+    keeps most.
+
+    The area is counted with the image cut into ``columns`` rows and ``rows`` columns, as the source does.
+
+    Source: transformers, get_min_tile_covering_grid of Ovis2.
+    """
+    found: list[tuple[RowsColumns, float]] = []
+    for rows, columns in grids_of(1, most):
+        parts = _parts(height, width, columns, rows)
+        kept = sum(_kept_area(*part, side) for part in parts) / (width * height)
+        found.append(((rows, columns), kept))
+    enough = [each for each in found if each[1] > threshold]
+    if enough:
+        return min(enough, key=lambda each: (math.prod(each[0]), -each[1]))[0]
+    return min(found, key=lambda each: (-each[1], math.prod(each[0])))[0]
+
+
+def _parts(height: int, width: int, rows: int, columns: int) -> list[HeightWidth]:
+    """Heights and widths of the parts; the last ones have what is left."""
+    tall, wide = height // rows, width // columns
+    heights = [*[tall] * (rows - 1), height - tall * (rows - 1)]
+    widths = [*[wide] * (columns - 1), width - wide * (columns - 1)]
+    return [(part, other) for part in heights for other in widths]
+
+
+def _kept_area(height: int, width: int, side: int) -> float:
+    longer, shorter = max(width, height), min(width, height)
+    return longer * shorter if longer <= side else side * (shorter / longer * side)
+
+
+def best_canvas(height: int, width: int, canvases: Sequence[HeightWidth]) -> HeightWidth:
+    """The canvas that keeps most pixels of the image fitted into it; of equals the smallest, of these the first.
+
+    Source: transformers, image_processing_utils.select_best_resolution.
+
+    >>> best_canvas(480, 640, [(336, 672), (672, 672), (1008, 336)])
+    (672, 672)
+
+    Raises:
+        DescriptorError: none keeps a pixel.
+    """
+    best, most, least = None, 0, math.inf
+    for tall, wide in canvases:
+        scale = min(wide / width, tall / height)
+        kept = min(int(width * scale) * int(height * scale), width * height)
+        wasted = wide * tall - kept
+        if kept > most or (kept == most and wasted < least):
+            best, most, least = (tall, wide), kept, wasted
+    if best is None:
+        raise DescriptorError(f"no canvas of {list(canvases)} keeps a pixel of an image of {height} x {width}")
+    return best
+
+
+def fitted(height: int, width: int, canvas: HeightWidth) -> HeightWidth:
+    """The image fitted into a canvas: one side is the canvas's, the other one is rounded up.
+
+    Source: transformers, image_processing_utils.get_patch_output_size.
+
+    >>> fitted(480, 640, (672, 672)), fitted(333, 500, (336, 672))
+    ((504, 672), (336, 505))
+    """
+    tall, wide = canvas
+    by_width, by_height = wide / width, tall / height
+    if by_width < by_height:
+        return min(math.ceil(height * by_width), tall), wide
+    return tall, min(math.ceil(width * by_height), wide)
+
+
+@lru_cache(maxsize=64)
+def arrangements(most: int) -> tuple[RowsColumns, ...]:
+    """All grids of at most ``most`` tiles, in the order of Mllama's ids.
+
+    Source: transformers, get_all_supported_aspect_ratios of Mllama.
+
+    >>> arrangements(2)
+    ((1, 1), (1, 2), (2, 1))
+    """
+    return tuple(
+        (first, second) for first in range(1, most + 1) for second in range(1, most + 1) if first * second <= most
+    )
+
+
+def enlarging(height: int, width: int, side: int, most: int) -> RowsColumns:
+    """The grid of tiles whose canvas enlarges the image least; where none does, the one that shrinks it least.
+
+    Of equals the smallest canvas, of these the first.
+
+    Source: transformers, get_optimal_tiled_canvas of Mllama.
+    """
+    grids = arrangements(most)
+    scales = [min(rows * side / height, columns * side / width) for rows, columns in grids]
+    larger = [scale for scale in scales if scale >= 1]
+    chosen = min(larger) if larger else max(scales)
+    equals = [grid for grid, scale in zip(grids, scales, strict=True) if scale == chosen]
+    return min(equals, key=math.prod)
+
+
+def sliced(height: int, width: int, side: int, most: int) -> RowsColumns | None:
+    """The grid whose ratio is closest to the image's by logarithm, of about as many tiles of ``side`` as it fills.
+
+    None: it fills no more than one.
+
+    Source: transformers, MiniCPMV4_6ImageProcessorPil.get_sliced_grid.
+    """
+    ratio = math.log(width / height)
+    tiles = min(math.ceil(width * height / (side * side)), most)
+    if tiles <= 1:
+        return None
+    best, distance = (1, 1), math.inf
+    for count in (tiles - 1, tiles, tiles + 1):
+        if count == 1 or count > most:
+            continue
+        for rows in (rows for rows in range(1, count + 1) if count % rows == 0):
+            columns = count // rows
+            difference = abs(ratio - math.log(columns / rows))
+            if difference < distance or (difference == distance and rows > best[0]):
+                best, distance = (rows, columns), difference
+    return best

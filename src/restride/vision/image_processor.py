@@ -1,0 +1,233 @@
+"""Processor: an image processor of transformers from its configuration, called on images."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from restride.arguments import counts, require_word
+from restride.dtypes import DType, DTypeLike, as_dtype
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError
+from restride.tensor.device import Device
+from restride.tensor.tensor import Tensor, as_device
+from restride.vision import work
+from restride.vision.config import family_of, read_config
+from restride.vision.execution import execute
+from restride.vision.family import Family
+from restride.vision.images import Pixels, read_images
+from restride.vision.options import Options, read_options
+from restride.vision.picture import Picture, Resized, Source
+from restride.vision.recipe import Pixels as PixelResult
+
+Kind = Literal["np", "restride", "pt"]
+
+_KINDS = ("np", "restride", "pt")
+_PIXEL_TYPES = ("f32", "f16", "bf16")
+
+
+def processor(config: Mapping[str, Any] | str | os.PathLike[str]) -> Processor:
+    """The image processor of a configuration, with the results of transformers' PIL backend, bit for bit.
+
+    Args:
+        config: a dictionary, a file (``preprocessor_config.json`` or ``processor_config.json``), or a folder with one
+            of these. Nothing is fetched. ``image_processor_type`` names the class; old names (CLIPFeatureExtractor,
+            CLIPImageProcessorFast) are understood.
+
+    Raises:
+        DescriptorError: there is no such file, it names no class, has a key that the class does not know, or a value
+            that it does not take.
+        UnsupportedError: the class is not known, or its bits cannot be had.
+
+    Example:
+        >>> clip = rs.vision.processor({"image_processor_type": "CLIPImageProcessor"})
+        >>> inputs = clip(np.zeros((480, 640, 3), np.uint8))
+        >>> inputs["pixel_values"].shape
+        (1, 3, 224, 224)
+
+    Source: transformers 5.24, image_processing_pil_*.py; Pillow 13, Image.resize.
+    """
+    read = read_config(config)
+    family = family_of(read)
+    with ErrorContext(family.class_name):
+        return Processor(family, read_options(family.defaults, family.prepare(read), family.ignored), read)
+
+
+@dataclass(frozen=True)
+class ImagePlan:
+    """What a processor makes of one image, without pixels.
+
+    Attributes:
+        resized: height and width of every resized picture, in order.
+        results: the sizes of each result by its key; None of one that is a list.
+        tiles: how many tiles or patches are written, 1 of an image that stays whole.
+        dispatches: kernels that are started; one more where a resize is resized again or has more than 2^20 elements,
+            or where a part of a result has rows that a kernel for whole fours does not write alone.
+    """
+
+    resized: tuple[tuple[int, int], ...]
+    results: Mapping[str, tuple[int, ...] | None]
+    tiles: int
+    dispatches: int
+
+
+class Processor:
+    """An image processor: ``processor(images)`` is a dictionary with the keys, sizes and types of transformers' own.
+
+    Made by ``rs.vision.processor``. It keeps nothing of the images it was given. All images of a call are uploaded at
+    once, computed in one submission, images of equal sizes together, and downloaded at once.
+    """
+
+    def __init__(self, family: Family, options: Options, config: Mapping[str, Any]) -> None:
+        self._family = family
+        self._options = options
+        self._config = config
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the configuration: workers of a data loader make the processor again."""
+        return processor, (dict(self._config),)
+
+    def __call__(
+        self,
+        images: Any,
+        return_tensors: Kind = "np",
+        dtype: DTypeLike | None = None,
+        device: Device | None = None,
+    ) -> dict[str, Any]:
+        """The results for one image, a batch, a list of images, or a list of lists of them.
+
+        Args:
+            images: each an image of Pillow, an array or tensor of rows, columns and channels or channels first, u8 or
+                floats of 0 to 1, or a path. Files are turned as EXIF says and lose alpha, as by transformers; Pillow's
+                images and arrays are taken as they are. Alpha of these is laid over white where ``do_convert_rgb`` is
+                true. A ``restride.Tensor`` of u8 is read where it is.
+            return_tensors: "np" for arrays, "restride" for tensors on the device, "pt" for tensors of torch. Grids,
+                masks and sizes are made on the host: with "restride" they are arrays.
+            dtype: element type of pixels, f32, f16 or bf16, rounded from f32 once; default: as transformers, f32 or,
+                where neither rescaled nor normalized, u8.
+            device: where to compute; default: that of the images on a device, or ``rs.default_device()``.
+
+        Raises:
+            DescriptorError: no image, one that the configuration does not take, or images whose results differ in size
+                and are to be stacked.
+            UnsupportedError: an image with alpha that is to keep it, or floats where the family needs u8.
+        """
+        require_word("return_tensors", return_tensors, _KINDS)
+        element = None if dtype is None else _pixel_type(dtype)
+        with ErrorContext(self._name):
+            read, samples = read_images(images, self._options)
+            if samples is None:
+                samples = [len(read)] if self._family.list_is_sample else [1] * len(read)
+            where = _device_of(read, device)
+            sources = [_source(place, image) for place, image in enumerate(read)]
+            results = self._results(sources, samples)
+            elements = [image.elements for image in read]
+            computed = execute(results, sources, elements, self._options, where, element)
+        return {key: _as_kind(value, return_tensors) for key, value in computed.items()}
+
+    def plan(self, size: Sequence[int]) -> ImagePlan:
+        """What becomes of one RGB image of ``size``, height and width: sizes, tiles and dispatches, without a device.
+
+        Raises:
+            DescriptorError: not two positive integers, or an image that the processor refuses.
+        """
+        sides = counts("size", size)
+        if len(sides) != 2 or 0 in sides:
+            raise DescriptorError(f"size must be height and width, both positive, got {sides}")
+        with ErrorContext(self._name):
+            results = self._results([Source(*sides, 3, floats=False)], [1])
+        return ImagePlan(
+            tuple((each.height, each.width) for each in work.needed(results) if isinstance(each, Resized)),
+            {key: _sizes_of(result) for key, result in results.items()},
+            sum(put.count for result in results.values() if isinstance(result, PixelResult) for put in result.puts),
+            work.dispatches(results, (0,)),
+        )
+
+    def _results(self, sources: Sequence[Source], samples: Sequence[int]) -> dict[str, Any]:
+        alone = self._family.geometry
+        together = self._family.together or alone
+        geometries = [alone if images == 1 else together for images in samples for _ in range(images)]
+        asked = list(zip(sources, geometries, strict=True))
+        shots = {each: each[1](each[0], self._options) for each in dict.fromkeys(asked)}
+        results = self._family.build([shots[each] for each in asked], self._options, samples)
+        for result in results.values():
+            for put in result.puts if isinstance(result, PixelResult) else ():
+                _require_resized(put.picture)
+        return results
+
+    @property
+    def _name(self) -> str:
+        return self._family.class_name
+
+    def __repr__(self) -> str:
+        """The steps in words."""
+        return f"<restride.vision {self._name}: {'; '.join(_words(self._family, self._options))}>"
+
+
+def _words(family: Family, options: Options) -> list[str]:
+    words = ["RGB, alpha over white" if options.do_convert_rgb else "channels as they are"]
+    if options.do_resize:
+        words.append(f"resized to {options.size or 'a size of the image'} by Pillow's {options.mode}")
+    if options.do_center_crop and options.crop_size is not None:
+        words.append(f"centre {options.crop_size}")
+    if family.words:
+        words.append(family.words)
+    if options.do_rescale:
+        words.append(f"times {options.rescale_factor:.6g}")
+    if options.do_normalize:
+        words.append(f"minus {options.image_mean}, divided by {options.image_std}")
+    return words
+
+
+def _require_resized(picture: Picture) -> None:
+    """Refuse floats that keep their fractions, which no byte holds."""
+    if picture.floats and isinstance(picture, Source):
+        raise UnsupportedError("images of floats must be resized; this configuration does not, and needs u8")
+
+
+def _pixel_type(dtype: DTypeLike) -> DType:
+    element = as_dtype(dtype)
+    if element.name not in _PIXEL_TYPES:
+        raise DescriptorError(f"dtype of pixels must be one of {', '.join(_PIXEL_TYPES)}, got {element}")
+    return element
+
+
+def _device_of(images: Sequence[Pixels], device: Device | None) -> Device:
+    """The device of the images that are on one, or the one that is asked for.
+
+    Raises:
+        DescriptorError: they are on different ones.
+    """
+    found = {id(image.elements.device): image.elements.device for image in images if isinstance(image.elements, Tensor)}
+    if device is not None:
+        found[id(device)] = as_device(device)
+    if len(found) > 1:
+        raise DescriptorError(f"images and device must be on one device, got {[*found.values()]}")
+    return next(iter(found.values()), None) or as_device(None)
+
+
+def _source(place: int, image: Pixels) -> Source:
+    height, width, channels = image.elements.shape
+    own = place + 1 if isinstance(image.elements, Tensor) else 0
+    return Source(height, width, channels, image.floats, own)
+
+
+def _sizes_of(result: Any) -> tuple[int, ...] | None:
+    return None if isinstance(result, list) else tuple(result.shape)
+
+
+def _as_kind(value: Any, kind: Kind) -> Any:
+    """A result as the caller asks for it."""
+    if kind == "restride" or isinstance(value, list):
+        return value
+    array = value.numpy() if isinstance(value, Tensor) else value
+    if kind == "np":
+        return array
+    import torch
+
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)

@@ -1,0 +1,211 @@
+"""Images as callers give them: Pillow's, arrays, tensors and paths, read as rows, columns and channels of u8.
+
+Here the modes of Pillow and alpha are decided, on the host and by Pillow itself where the image is Pillow's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.arguments import is_pillow, require_unmasked
+from restride.errors import DescriptorError, UnsupportedError, prefixed, shown
+from restride.tensor.images import pillow
+from restride.tensor.tensor import Tensor
+from restride.vision.options import Options
+
+Array = npt.NDArray[Any]
+
+_CHANNELS = (1, 3, 4)
+"""Sizes of an axis that may be the channels."""
+
+
+class Pixels(NamedTuple):
+    """An image as [rows, columns, channels] of u8.
+
+    floats: the elements are floats of 0 to 1, times 255, the fraction cut off.
+    """
+
+    elements: Array | Tensor
+    floats: bool
+
+
+class Images(NamedTuple):
+    """The images of a call one by one. samples: how many each sample has; None: they were no list of lists."""
+
+    pixels: list[Pixels]
+    samples: list[int] | None
+
+
+def read_images(images: Any, options: Options) -> Images:
+    """The images of a call: an image, a batch along the first axis, a list of them or a list of lists.
+
+    Raises:
+        DescriptorError: there is none, or one is no image; the message says which.
+    """
+    samples = None
+    if isinstance(images, list | tuple) and images and all(isinstance(member, list | tuple) for member in images):
+        samples = [len(member) for member in images]
+        images = [image for member in images for image in member]
+    single = (
+        [image for member in images for image in _apart(member)]
+        if isinstance(images, list | tuple)
+        else (_apart(images))
+    )
+    if not single:
+        raise DescriptorError(f"images must hold at least one image, got {shown(images)}")
+    read = []
+    for place, image in enumerate(single):
+        with prefixed(f"images[{place}]"):
+            read.append(read_image(image, options))
+    return Images(read, samples)
+
+
+def _apart(images: Any) -> list[Any]:
+    """The images of a batch, which is an array of 4 axes; or the image itself."""
+    is_array = not isinstance(images, str | os.PathLike) and not is_pillow(images)
+    if is_array and getattr(images, "ndim", 3) == 4:
+        return [images[place] for place in range(images.shape[0])]
+    return [images]
+
+
+def read_image(image: Any, options: Options) -> Pixels:
+    """One image as the options say: converted to RGB, or with the channels that it has.
+
+    Source: transformers, PilBackend.process_image.
+
+    Raises:
+        DescriptorError: no image, another number of axes, an axis of channels that is not found, or elements outside
+            0 to 255.
+    """
+    if isinstance(image, str | os.PathLike):
+        image = opened(image)
+    if is_pillow(image):
+        array = rgb(image) if options.do_convert_rgb else np.array(image)
+        return _as_bytes(array[:, :, None] if array.ndim == 2 else array)
+    if isinstance(image, Tensor):
+        return _resident(image, options)
+    require_unmasked("image", image)
+    if hasattr(image, "detach"):  # of torch
+        image = image.numpy()
+    if not isinstance(image, np.ndarray):
+        raise DescriptorError(
+            f"an image must be of Pillow, an array, a tensor or a path, got {shown(image)} ({type(image).__name__})"
+        )
+    array = np.moveaxis(image, channel_axis(image.shape, options.input_data_format), -1)
+    return _as_bytes(_rgb_of_array(array) if options.do_convert_rgb else array)
+
+
+def channel_axis(sizes: Sequence[int], data_format: str | None = None) -> int:
+    """The axis of the channels: the first one if it has 1, 3 or 4 elements, else the last one if it has.
+
+    An image of 3 rows is so taken for one of 3 channels: ``input_data_format`` in the configuration says otherwise.
+
+    Source: transformers, image_utils.infer_channel_dimension_format.
+
+    Raises:
+        DescriptorError: there are not 3 axes, or neither has so many.
+    """
+    if len(sizes) != 3:
+        raise DescriptorError(f"an image must have 3 axes, got sizes {tuple(sizes)}")
+    if data_format is not None:
+        return 2 if data_format == "channels_last" else 0
+    for axis in (0, 2):
+        if sizes[axis] in _CHANNELS:
+            return axis
+    raise DescriptorError(f"an image must have 1, 3 or 4 channels on its first or last axis, got sizes {tuple(sizes)}")
+
+
+def opened(path: str | os.PathLike[str]) -> Any:
+    """The image of a file as RGB, turned as EXIF says the camera was held; alpha is dropped.
+
+    Source: transformers, image_utils.load_image.
+
+    Raises:
+        UnsupportedError: an address of the network, or Pillow is not installed.
+        OSError: there is no such file, or it cannot be read.
+    """
+    if isinstance(path, str) and path.startswith(("http://", "https://", "data:")):
+        raise UnsupportedError(f"images are not fetched, got {shown(path)}: pass a path or an opened image")
+    from PIL import ImageOps
+
+    with pillow().open(path) as image:
+        return ImageOps.exif_transpose(image).convert("RGB")
+
+
+def rgb(image: Any) -> Array:
+    """A Pillow image as RGB. With alpha or a transparent colour it is laid over white, in Pillow's integers.
+
+    Source: transformers, image_transforms.convert_to_rgb.
+    """
+    if "A" not in image.getbands() and image.info.get("transparency") is None:
+        return np.array(image.convert("RGB"))
+    image = image.convert("RGBA")
+    white = pillow().new("RGBA", image.size, (255, 255, 255, 255))
+    return np.array(pillow().alpha_composite(white, image).convert("RGB"))
+
+
+def _rgb_of_array(array: Array) -> Array:
+    """An array of rows, columns and channels as RGB: one channel repeated, four laid over white in f64.
+
+    Source: transformers, image_transforms.convert_to_rgb; it is another rule than Pillow's.
+    """
+    channels = array.shape[2]
+    if channels == 1:
+        return np.broadcast_to(array, (*array.shape[:2], 3))
+    if channels != 4:
+        return array
+    if array.dtype.kind == "f":
+        if array.size and (array.min() < 0.0 or array.max() > 1.0):
+            raise DescriptorError(f"floats with alpha must be 0 to 1, got {array.min()} to {array.max()}")
+        white = 1.0
+    else:
+        white = 255
+    alpha = array[..., 3:4] / white
+    blended = alpha * array[..., :3] + (1 - alpha) * white
+    return (np.round(blended) if white == 255 else blended).astype(array.dtype)
+
+
+def _as_bytes(array: Array) -> Pixels:
+    """Elements as u8: integers and whole floats of 0 to 255, or floats of 0 to 1 times 255.
+
+    Source: transformers, image_transforms.resize and to_pil_image.
+
+    Raises:
+        DescriptorError: an image without pixels, or elements outside these ranges.
+    """
+    if not array.size:
+        raise DescriptorError(f"an image must have pixels, got sizes {array.shape}")
+    if array.dtype == np.uint8:
+        return Pixels(array, floats=False)
+    if array.dtype.kind not in "iuf":
+        raise DescriptorError(f"an image must have integers or floats, got {array.dtype}: convert it to grey or RGB")
+    low, high = array.min(), array.max()
+    if array.dtype.kind != "f" or np.allclose(array, array.astype(int)):
+        if low < 0 or high > 255:
+            raise DescriptorError(f"elements of an image must be 0 to 255, got {low} to {high} of {array.dtype}")
+        return Pixels(array.astype(np.uint8), floats=False)
+    if not (low >= 0 and high <= 1):
+        raise DescriptorError(f"floats of an image must be 0 to 1, or whole and 0 to 255, got {low} to {high}")
+    scaled = (array.astype(np.float64) * 255).astype(np.float32)
+    return Pixels(scaled.astype(np.uint8), floats=True)
+
+
+def _resident(image: Tensor, options: Options) -> Pixels:
+    """An image that is on the device already, as a view of it.
+
+    Raises:
+        DescriptorError: wrong axes.
+        UnsupportedError: elements other than u8, or alpha, which is laid over white on the host only.
+    """
+    axis = channel_axis(image.sizes, options.input_data_format)
+    view = image if axis == 2 else image.permute(1, 2, 0)
+    if image.dtype != "u8" or (options.do_convert_rgb and view.sizes[2] == 4):
+        raise UnsupportedError(f"an image on the device must be u8 without alpha, got {image.desc}: pass .numpy()")
+    if options.do_convert_rgb and view.sizes[2] == 1:
+        view = view.broadcast_to(*view.sizes[:2], 3)
+    return Pixels(view, floats=False)

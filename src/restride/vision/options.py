@@ -1,0 +1,263 @@
+"""Options: the configuration of an image processor, its defaults filled in and every value checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import Any
+
+from restride.errors import DescriptorError, UnsupportedError, shown
+from restride.vision.sizes import Size
+
+FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
+"""Pillow's filters by their number, which a configuration has as ``resample``."""
+
+_LATER_FILTERS = (6, 7)
+"""MKS2013 and MKS2021 of Pillow 13, which are not done here."""
+
+CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+HALF_MEAN = HALF_STD = (0.5, 0.5, 0.5)
+
+WITHOUT_EFFECT = frozenset(
+    (
+        "_name_or_path",
+        "_processor_class",
+        "_valid_processor_keys",
+        "auto_map",
+        "data_format",
+        "device",
+        "disable_grouping",
+        "feature_extractor_type",
+        "image_processor_type",
+        "image_seq_length",
+        "processor_class",
+        "return_tensors",
+        "transformers_version",
+        "video_processor_type",
+    )
+)
+"""Keys of configurations that change no pixel, in any family: names, and arguments of other backends."""
+
+COMMON: dict[str, Any] = {
+    "do_convert_rgb": None,
+    "do_resize": None,
+    "size": None,
+    "default_to_square": True,
+    "resample": None,
+    "do_center_crop": None,
+    "crop_size": None,
+    "do_rescale": None,
+    "rescale_factor": 1 / 255,
+    "do_normalize": None,
+    "image_mean": None,
+    "image_std": None,
+    "do_pad": None,
+    "pad_size": None,
+    "input_data_format": None,
+}
+"""Keys that every family has, and what they are where neither the family nor the configuration says so."""
+
+_SIZE_KEYS = (
+    {"height", "width"},
+    {"shortest_edge"},
+    {"shortest_edge", "longest_edge"},
+    {"longest_edge"},
+    {"max_height", "max_width"},
+)
+"""Keys that a size may have."""
+
+Mean = float | tuple[float, ...] | None
+
+
+@dataclass(frozen=True)
+class Options:
+    """The keys that all families share, checked, and those that a family has of its own, by ``options["key"]``.
+
+    A null of the configuration is None, also where the family's default is something else: so are the files of SigLIP
+    understood, whose ``do_convert_rgb`` is null.
+    """
+
+    do_convert_rgb: bool
+    do_resize: bool
+    size: Size | None
+    mode: str | None
+    do_center_crop: bool
+    crop_size: Size | None
+    do_rescale: bool
+    rescale_factor: float
+    do_normalize: bool
+    image_mean: Mean
+    image_std: Mean
+    do_pad: bool
+    pad_size: Size | None
+    input_data_format: str | None
+    own: Mapping[str, Any]
+
+    def __getitem__(self, key: str) -> Any:
+        return self.own[key]
+
+    def needed_size(self) -> Size:
+        """The size.
+
+        Raises:
+            DescriptorError: it is null.
+        """
+        if self.size is None:
+            raise DescriptorError("size must not be null where do_resize is true")
+        return self.size
+
+    def needed_mode(self) -> str:
+        """The filter.
+
+        Raises:
+            DescriptorError: it is null.
+        """
+        if self.mode is None:
+            raise DescriptorError("resample must not be null where do_resize is true")
+        return self.mode
+
+    def needed_crop(self) -> tuple[int, int]:
+        """Height and width of the crop.
+
+        Raises:
+            DescriptorError: they are not given.
+        """
+        if self.crop_size is None:
+            raise DescriptorError("crop_size must not be null where do_center_crop is true")
+        return self.crop_size.sides("crop_size")
+
+
+def read_options(defaults: Mapping[str, Any], config: Mapping[str, Any], ignored: frozenset[str]) -> Options:
+    """The options of a family with these ``defaults`` for a configuration.
+
+    Args:
+        defaults: of the family, for common keys and for its own ones.
+        config: the configuration.
+        ignored: keys of the family that change no pixel.
+
+    Raises:
+        DescriptorError: a key is unknown, or a value is of a wrong kind.
+        UnsupportedError: a filter that is not done here.
+    """
+    known = {**COMMON, **defaults}
+    for key in config:
+        if key not in known and key not in WITHOUT_EFFECT and key not in ignored:
+            near = get_close_matches(str(key), known, 1)
+            raise DescriptorError(
+                f"the configuration has the key {key!r} = {shown(config[key])}, which this family does not know"
+                + (f"; is {near[0]!r} meant?" if near else "; leave it out if it changes no pixel")
+            )
+    values = {key: config.get(key, default) for key, default in known.items()}
+    is_square = values.pop("default_to_square")
+    read = {
+        "size": as_size("size", values.pop("size"), is_square=is_square is not False),
+        "mode": as_mode("resample", values.pop("resample")),
+        "crop_size": as_size("crop_size", values.pop("crop_size")),
+        "image_mean": as_mean("image_mean", values.pop("image_mean")),
+        "image_std": as_mean("image_std", values.pop("image_std")),
+        "pad_size": as_size("pad_size", values.pop("pad_size")),
+        "input_data_format": values.pop("input_data_format"),
+    }
+    for field in fields(Options):
+        if field.name.startswith("do_"):
+            read[field.name] = as_flag(field.name, values.pop(field.name))
+    factor = values.pop("rescale_factor")
+    if factor is not None or read["do_rescale"]:
+        factor = _needed_number("rescale_factor", factor)
+    options = Options(**read, rescale_factor=factor or 0.0, own=values)
+    _require_complete(options)
+    return options
+
+
+def _require_complete(options: Options) -> None:
+    """Refuse an arithmetic that lacks its numbers."""
+    if options.input_data_format not in (None, "channels_first", "channels_last"):
+        raise DescriptorError(
+            f"input_data_format must be channels_first, channels_last or null, got {options.input_data_format!r}"
+        )
+    if options.do_normalize and (options.image_mean is None or options.image_std is None):
+        raise DescriptorError("image_mean and image_std must not be null where do_normalize is true")
+
+
+def as_flag(key: str, value: Any) -> bool:
+    """``value`` as a boolean; null is False.
+
+    Raises:
+        DescriptorError: it is neither.
+    """
+    if value is not None and not isinstance(value, bool):
+        raise DescriptorError(f"{key} must be true, false or null, got {shown(value)}")
+    return bool(value)
+
+
+def as_count(key: str, value: Any) -> int:
+    """``value`` as a positive integer.
+
+    Raises:
+        DescriptorError: it is not one.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise DescriptorError(f"{key} must be a positive integer, got {shown(value)}")
+    return value
+
+
+def as_mode(key: str, value: Any) -> str | None:
+    """The filter of a number of Pillow's; null is None.
+
+    Raises:
+        DescriptorError: no such number.
+        UnsupportedError: a filter that is not done here.
+    """
+    if value is None:
+        return None
+    if value in _LATER_FILTERS:
+        raise UnsupportedError(f"{key} {value}, MKS2013 or MKS2021 of Pillow, is not done here")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < len(FILTERS):
+        known = ", ".join(f"{number} ({name})" for number, name in enumerate(FILTERS))
+        raise DescriptorError(f"{key} must be one of Pillow's numbers {known}, got {shown(value)}")
+    return FILTERS[value]
+
+
+def as_size(key: str, value: Any, *, is_square: bool = True) -> Size | None:
+    """A size from an integer, two integers or a dictionary; null is None.
+
+    is_square: one integer is both sides; else it is the shorter side.
+
+    Raises:
+        DescriptorError: other keys or values.
+    """
+    if value is None or isinstance(value, Size):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = {"height": value, "width": value} if is_square else {"shortest_edge": value}
+    elif isinstance(value, list | tuple) and len(value) >= 2:
+        value = {"height": value[0], "width": value[1]}
+    if not isinstance(value, dict) or set(value) not in _SIZE_KEYS:
+        allowed = "; ".join(", ".join(sorted(keys)) for keys in _SIZE_KEYS)
+        raise DescriptorError(
+            f"{key} must be an integer, [height, width] or have the keys {allowed}, got {shown(value)}"
+        )
+    return Size(**{name: None if side is None else as_count(f"{key}.{name}", side) for name, side in value.items()})
+
+
+def as_mean(key: str, value: Any) -> Mean:
+    """One number, or a tuple of one for each channel; null is None.
+
+    Raises:
+        DescriptorError: anything else.
+    """
+    if isinstance(value, list | tuple):
+        return tuple(float(_needed_number(f"{key}[{place}]", number)) for place, number in enumerate(value))
+    return _number(key, value)
+
+
+def _number(key: str, value: Any) -> float | None:
+    return None if value is None else _needed_number(key, value)
+
+
+def _needed_number(key: str, value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise DescriptorError(f"{key} must be a number, got {shown(value)}")
+    return value

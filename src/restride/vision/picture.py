@@ -1,0 +1,166 @@
+"""Picture: an image that does not exist yet: its sizes, and how it comes from another one by resize, crop and pad.
+
+A family of image processors is written with these values alone, so that it can be planned without pixels and without a
+device. Equal pictures are computed once, for all images of equal sizes together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from restride.errors import DescriptorError, UnsupportedError
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Rows, columns and channels of u8.
+
+    floats: the elements were floats of 0 to 1, which the caller's image had, times 255.
+    """
+
+    height: int
+    width: int
+    channels: int
+    floats: bool
+
+    def resize(self, height: int, width: int, mode: str) -> Picture:
+        """Pillow's resize by the filter ``mode``. A picture of these sizes already stays as it is.
+
+        Raises:
+            DescriptorError: a side would be below 1.
+            UnsupportedError: an alpha channel, by which Pillow weights colours; or floats that were resized already.
+        """
+        if height < 1 or width < 1:
+            raise DescriptorError(
+                f"an image of {self.height} x {self.width} would become one of {height} x {width}: both sides must be "
+                "1 or more"
+            )
+        if self.floats and not isinstance(self, Source):
+            raise UnsupportedError("images of floats are resized once, as they are; this processor needs u8")
+        if (height, width) == (self.height, self.width) and not self.floats:
+            return self
+        if self.channels in (2, 4):
+            raise UnsupportedError(
+                f"an image of {self.channels} channels, whose last one is alpha, is not resized: convert it to RGB, or "
+                "set do_convert_rgb to true"
+            )
+        return Resized(height, width, self.channels, self.floats, self, mode)
+
+    def crop(self, top: int, left: int, height: int, width: int) -> Picture:
+        """The part of ``height`` rows and ``width`` columns that begins at ``top``, ``left``, inside the picture.
+
+        Raises:
+            DescriptorError: it has no pixels.
+        """
+        self._require_bytes()
+        if height < 1 or width < 1:
+            raise DescriptorError(f"the part of an image of {self.height} x {self.width} has no pixels")
+        if (top, left, height, width) == (0, 0, self.height, self.width):
+            return self
+        return Cropped(height, width, self.channels, self.floats, self, top, left)
+
+    def pad(self, height: int, width: int, top: int, left: int, fill: tuple[int, ...] = (0,)) -> Picture:
+        """The picture at ``top``, ``left`` of a larger one that is ``fill`` elsewhere: one value, or one a channel.
+
+        Raises:
+            DescriptorError: it is not larger.
+        """
+        self._require_bytes()
+        if height < self.height or width < self.width:
+            raise DescriptorError(f"an image of {self.height} x {self.width} does not fit {height} x {width}")
+        if (height, width) == (self.height, self.width):
+            return self
+        if any(fill) and self.floats:
+            raise UnsupportedError(f"images of floats are not padded with {fill}; this processor needs u8")
+        return Padded(height, width, self.channels, self.floats, self, top, left, fill)
+
+    def pad_center(self, height: int, width: int, fill: tuple[int, ...] = (0,)) -> Picture:
+        """The picture on the middle of a larger one; an odd row or column goes behind it."""
+        return self.pad(height, width, (height - self.height) // 2, (width - self.width) // 2, fill)
+
+    def center_crop(self, height: int, width: int) -> Picture:
+        """The middle part. A side that is shorter is first padded with zeros; the odd one goes before the picture.
+
+        Of 7 columns, 4 begin at column 1: ``(7 - 4) // 2``. 4 columns in 7 begin at column 2: ``ceil((7 - 4) / 2)``.
+
+        Source: transformers, image_transforms.center_crop.
+        """
+        tall, wide = max(height, self.height), max(width, self.width)
+        padded = self.pad(tall, wide, (tall - self.height + 1) // 2, (wide - self.width + 1) // 2)
+        return padded.crop((tall - height) // 2, (wide - width) // 2, height, width)
+
+    def _require_bytes(self) -> None:
+        if self.floats and isinstance(self, Source):
+            raise UnsupportedError("images of floats are resized before anything else; this processor needs u8")
+
+
+@dataclass(frozen=True)
+class Source(Picture):
+    """An image of the caller's. Images of equal sizes are one source, unless ``place`` tells them apart."""
+
+    place: int = 0
+
+
+@dataclass(frozen=True)
+class Resized(Picture):
+    """``of`` resized by a filter of Pillow."""
+
+    of: Picture
+    mode: str
+
+
+@dataclass(frozen=True)
+class Cropped(Picture):
+    """The part of ``of`` that begins at ``top``, ``left``."""
+
+    of: Picture
+    top: int
+    left: int
+
+
+@dataclass(frozen=True)
+class Padded(Picture):
+    """``of`` at ``top``, ``left``, beside ``fill``, of one element or one for each channel."""
+
+    of: Picture
+    top: int
+    left: int
+    fill: tuple[int, ...]
+
+
+def tiles_of_canvas(canvas: Picture, height: int, width: int) -> list[Picture]:
+    """The tiles of a canvas, row by row; the last ones of a row or column may be smaller."""
+    return [
+        canvas.crop(top, left, min(height, canvas.height - top), min(width, canvas.width - left))
+        for top in range(0, canvas.height, height)
+        for left in range(0, canvas.width, width)
+    ]
+
+
+def cut(canvas: Picture, height: int, width: int, finish: Callable[[Picture], Picture]) -> tuple[Piece, ...]:
+    """The tiles of a canvas, each of them finished. Equal tiles that ``finish`` leaves as they are stay one piece."""
+    tiles = tiles_of_canvas(canvas, height, width)
+    finished = [finish(tile) for tile in tiles]
+    if finished == tiles and canvas.height % height == canvas.width % width == 0:
+        return (Piece(canvas, canvas.height // height, canvas.width // width),)
+    return tuple(Piece(tile) for tile in finished)
+
+
+class Piece(NamedTuple):
+    """A picture that becomes part of a result, cut into ``rows`` times ``columns`` tiles of equal sizes."""
+
+    picture: Picture
+    rows: int = 1
+    columns: int = 1
+
+    @property
+    def tiles(self) -> int:
+        """How many tiles there are."""
+        return self.rows * self.columns
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Height and width of a tile."""
+        return self.picture.height // self.rows, self.picture.width // self.columns

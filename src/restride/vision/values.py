@@ -1,0 +1,79 @@
+"""Values of pixels: what each of the 256 elements of u8 becomes, in each channel, in transformers' order of operations.
+
+A byte has 256 values, so that a table has the exact result of any arithmetic on pixels, made here on the host.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.errors import DescriptorError
+from restride.vision.options import Mean, Options
+
+Array = npt.NDArray[Any]
+
+
+def plain(options: Options, channels: int, floats: bool) -> Array:
+    """A table [channels, 256], or [256] where channels are alike: rescaled, then normalized, as the options say.
+
+    It is u8 where the pixels stay as they are, else f32. floats: the elements stand for floats of 0 to 1, times 255.
+
+    Source: transformers, PilBackend._preprocess.
+    """
+    values = bytes_of(floats)
+    if options.do_rescale:
+        values = rescaled(values, options.rescale_factor)
+    if options.do_normalize:
+        values = normalized(values, options.image_mean, options.image_std, channels)
+    return values
+
+
+def always_floats(options: Options, channels: int, floats: bool) -> Array:
+    """The plain values as f32, also where the pixels stay as they are."""
+    return plain(options, channels, floats).astype(np.float32)
+
+
+def bytes_of(floats: bool) -> Array:
+    """The elements 0 to 255; of floats as f32 of 0 to 1, as transformers has them after the resize."""
+    values = np.arange(256, dtype=np.uint8)
+    return rescaled(values, 1 / 255) if floats else values
+
+
+def rescaled(values: Array, factor: float) -> Array:
+    """``values * factor`` in f64, rounded to f32 once.
+
+    Source: transformers, image_transforms.rescale.
+    """
+    return (values.astype(np.float64) * factor).astype(np.float32)
+
+
+def normalized(values: Array, mean: Mean, std: Mean, channels: int) -> Array:
+    """``(values - mean) / std`` in f32, each step rounded; mean and std are rounded to f32 first.
+
+    Source: transformers, image_transforms.normalize.
+
+    Raises:
+        DescriptorError: not one mean or std for each channel.
+    """
+    if values.dtype == np.uint8:
+        values = values.astype(np.float32)
+    means, stds = (
+        of_channels(name, value, channels, values.dtype) for name, value in (("image_mean", mean), ("image_std", std))
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        table: Array = (values - means) / stds
+    return table
+
+
+def of_channels(key: str, value: Mean, channels: int, dtype: npt.DTypeLike) -> Array:
+    """One number for each channel, as a column, or one number for all.
+
+    Raises:
+        DescriptorError: not one for each channel.
+    """
+    if isinstance(value, tuple) and len(value) != channels:
+        raise DescriptorError(f"{key} must have {channels} values for an image of {channels} channels, got {value}")
+    return np.reshape(np.array(value, dtype), (-1, 1) if isinstance(value, tuple) else ())

@@ -1,0 +1,175 @@
+"""Work: which pictures are uploaded, which are computed and which are written together, without a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from restride.vision.picture import Cropped, Padded, Picture, Resized, Source
+from restride.vision.recipe import Order, Pixels, Put
+
+MAX_AXES = 8
+"""Axes of one dispatch."""
+
+
+def parent(picture: Picture) -> Picture | None:
+    """The picture that this one comes from; None: it is an image of the caller's."""
+    return picture.of if isinstance(picture, Resized | Cropped | Padded) else None
+
+
+def source_of(picture: Picture) -> Picture:
+    """The image that a picture comes from."""
+    while isinstance(picture, Resized | Cropped | Padded):
+        picture = picture.of
+    return picture
+
+
+def is_uploaded(picture: Picture) -> bool:
+    """True for an image of the host, and for one that the host pads while it is copied."""
+    image = picture.of if isinstance(picture, Padded) else picture
+    return isinstance(image, Source) and image.place == 0
+
+
+def needed(results: Mapping[str, Any]) -> list[Picture]:
+    """Every picture that the results need, each after the one that it comes from."""
+    found: dict[Picture, None] = {}
+
+    def add(picture: Picture) -> None:
+        before = parent(picture)
+        if picture not in found:
+            if before is not None and not is_uploaded(picture):
+                add(before)
+            found[picture] = None
+
+    for put in puts_of(results):
+        add(put.picture)
+    return list(found)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Puts that one dispatch writes: of ``images`` neighbours among images of equal sizes, ``spacing`` places apart.
+
+    place: of the first one among those images. is_tall: they are one picture, below each other.
+    """
+
+    put: Put
+    place: int
+    images: int
+    spacing: int
+    is_tall: bool
+
+
+def runs(result: Pixels, places: Sequence[int]) -> Iterator[Run]:
+    """The puts of a result, joined where one dispatch can write several.
+
+    places: of each image of the call among those of equal sizes.
+    """
+    groups: dict[tuple[Any, ...], list[Put]] = {}
+    for put in result.puts:
+        groups.setdefault((put.picture, put.order, put.count, put.corner, put.extent), []).append(put)
+    for puts in groups.values():
+        begin = 0
+        while begin < len(puts):
+            end = _end_of_run(puts, begin, places)
+            yield _run(puts[begin:end], places)
+            begin = end
+
+
+def _end_of_run(puts: Sequence[Put], begin: int, places: Sequence[int]) -> int:
+    """Where the puts end that follow each other in both the images and the result, at one distance."""
+    end = begin + 1
+    while end < len(puts):
+        before, put = puts[end - 1], puts[end]
+        spacing = put.start - before.start
+        if places[put.image] != places[before.image] + 1 or spacing != puts[begin + 1].start - puts[begin].start:
+            break
+        if spacing < put.count or not _fits(put.order, spacing == put.count):
+            break
+        end += 1
+    return end
+
+
+def _fits(order: Order, is_dense: bool) -> bool:
+    """True if several pictures in this order can be written by one dispatch."""
+    return len(order.axes) < MAX_AXES or (is_dense and grows_down(order))
+
+
+def grows_down(order: Order) -> bool:
+    """True if places follow the rows of a picture first, so that pictures below each other are one."""
+    return order.pattern.startswith(f"({order.axes[0]} ")
+
+
+def _run(puts: Sequence[Put], places: Sequence[int]) -> Run:
+    first = puts[0]
+    spacing = puts[1].start - first.start if len(puts) > 1 else first.count
+    is_tall = len(puts) > 1 and len(first.order.axes) >= MAX_AXES
+    return Run(first, places[first.image], len(puts), spacing, is_tall)
+
+
+@dataclass(frozen=True)
+class Uses:
+    """What the pictures of a recipe are needed for.
+
+    pictures: all that are needed, each after the one that it comes from.
+    alone: resized pictures that one crop or pad needs and nothing else, which are so computed where they are needed.
+    resized_again: pictures that a further resize reads.
+    """
+
+    pictures: tuple[Picture, ...]
+    alone: frozenset[Picture]
+    resized_again: frozenset[Picture]
+
+    @classmethod
+    def of(cls, results: Mapping[str, Any]) -> Uses:
+        """The uses of the pictures of these results."""
+        pictures = needed(results)
+        users: dict[Picture, list[Picture | None]] = {picture: [] for picture in pictures}
+        again = set()
+        for picture in pictures:
+            before = parent(picture)
+            if before is not None and not is_uploaded(picture):
+                users[before].append(picture)
+            while isinstance(picture, Resized) and before is not None:
+                again.add(before)
+                before = parent(before)
+        for put in puts_of(results):
+            users[put.picture].append(None)
+        alone = {
+            picture
+            for picture, (user, *others) in users.items()
+            if isinstance(picture, Resized) and isinstance(user, Cropped | Padded) and not others and changes(picture)
+        }
+        return cls(tuple(pictures), frozenset(alone), frozenset(again))
+
+
+def puts_of(results: Mapping[str, Any]) -> Iterator[Put]:
+    """The puts of all results."""
+    for result in results.values():
+        if isinstance(result, Pixels):
+            yield from result.puts
+
+
+def changes(picture: Resized) -> int:
+    """How many sides change."""
+    return (picture.height != picture.of.height) + (picture.width != picture.of.width)
+
+
+def dispatches(results: Mapping[str, Any], places: Sequence[int]) -> int:
+    """How many dispatches make the results.
+
+    A resize takes one for each side that changes, nearest one for both; a resize whose result is resized again may take
+    one more. A pad takes one for its colour, and one for a copy where its picture is needed elsewhere too.
+    """
+    uses = Uses.of(results)
+    count = 0
+    for picture in uses.pictures:
+        if isinstance(picture, Resized):
+            count += min(changes(picture), 1 if picture.mode == "nearest" else 2)
+        elif isinstance(picture, Padded) and not is_uploaded(picture):
+            count += 2 - (picture.of in uses.alone)
+    for result in results.values():
+        if isinstance(result, Pixels):
+            count += result.zeros + sum(1 for _ in runs(result, places))
+    return count

@@ -1,0 +1,134 @@
+"""rs.vision beside transformers' PIL backend: keys, sizes, types and bits, and what both refuse."""
+
+import random
+import warnings
+
+import numpy as np
+import pytest
+from support.vision_cases import CONFIGS, drawn_config, drawn_image, drawn_images, processor_of
+from support.vision_judge import judged
+
+import restride as rs
+
+pytestmark = pytest.mark.usefixtures("vulkan_device")
+
+ROUNDS = 12
+
+NESTED = ("VideoMAE", "LlavaOnevision", "Idefics2", "Idefics3", "Mllama", "Fuyu")
+"""Families whose results tell samples apart."""
+
+OURS = (
+    "whose last one is alpha",  # Pillow weights colours by an alpha that stays
+    "images of floats",  # which transformers resizes more than once, or not at all
+    "has no pixels",  # transformers stretches parts without pixels
+    "elements of an image must be",  # 16 bits that are not resized
+    "floats of an image must be",  # fractions that are not resized
+)
+"""Refusals of images that transformers takes, as docs/vision.md says."""
+
+
+def require_same(expected, results):
+    assert list(results) == list(expected)
+    for key, value in expected.items():
+        if isinstance(value, np.ndarray):
+            assert (key, results[key].dtype, results[key].shape) == (key, value.dtype, value.shape)
+            assert results[key].tobytes() == value.tobytes(), f"{key} differs"
+        else:
+            assert results[key] == value, key
+
+
+def compare(name, config, images):
+    """The same results, or a refusal of both. Returns whether there were results."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = dict(judged(name, config)(images, return_tensors="np"))
+    except Exception:  # noqa: BLE001 - whatever transformers raises is a refusal
+        expected = None
+    if expected is not None and any(getattr(value, "dtype", None) == np.dtype(object) for value in expected.values()):
+        expected = None  # different arrays in an array of objects, which no model takes
+    try:
+        results = processor_of(name, config)(images)
+    except rs.RestrideError as error:
+        if expected is None or any(part in str(error) for part in OURS):
+            return False
+        raise
+    assert expected is not None, "transformers refuses"
+    require_same(expected, results)
+    return True
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_random_images_have_the_bits_of_transformers(name):
+    draw = random.Random(name)
+    equal = sum(compare(name, drawn_config(draw, name), drawn_images(draw)) for _ in range(ROUNDS))
+    assert equal, "all are refused"
+
+
+@pytest.mark.parametrize(
+    "name", ["CLIP", "Siglip", "ViT", "Qwen2VL", "Gemma3", "Sam", "Pixtral", "GotOcr2", "RTDetr", "Aria", "Siglip2"]
+)
+def test_the_defaults_of_a_family(name):
+    image = np.random.default_rng(len(name)).integers(0, 256, (333, 500, 3), np.uint8)
+    assert compare(name, {}, [image, image[:200], image])
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_lists_of_lists_are_samples(name):
+    draw = random.Random(name)
+    equal = 0
+    for counts in ((2, 1), (1, 1), (3, 3)):
+        samples = [[drawn_image(draw, 150) for _ in range(count)] for count in counts]
+        equal += compare(name, {"do_convert_rgb": True, **draw.choice(CONFIGS[name])}, samples)
+    assert equal
+
+
+@pytest.mark.parametrize(("name", "config"), [("Qwen2VL", {"max_pixels": 600_000}), ("CLIP", {}), ("Idefics3", {})])
+def test_a_large_image(name, config):
+    assert compare(name, config, np.random.default_rng(0).integers(0, 256, (1080, 1500, 3), np.uint8))
+
+
+def test_paths_are_read_as_transformers_reads_them(tmp_path):
+    draw = random.Random(0)
+    paths = []
+    for place, orientation in enumerate((1, 3, 6, 8)):
+        image = drawn_image(draw).copy()
+        while isinstance(image, np.ndarray) or image.mode not in ("RGB", "RGBA", "L"):
+            image = drawn_image(draw).copy()
+        exif = image.getexif()
+        exif[0x0112] = orientation
+        paths.append(str(tmp_path / f"{place}.png"))
+        image.save(paths[-1], exif=exif)
+    assert compare("CLIP", {}, paths)
+    assert compare("Qwen2VL", {}, paths[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        ("CLIP", {"size": {"height": 20}}),
+        ("CLIP", {"size": {"shortest_edge": 0}}),
+        ("CLIP", {"crop_size": None}),
+        ("CLIP", {"rescale_factor": None}),
+        ("CLIP", {"image_mean": None}),
+        ("CLIP", {"image_std": [0.5, 0.5]}),
+        ("Qwen2VL", {"size": {"height": 28, "width": 28}}),
+        ("ConvNext", {"size": {"height": 28, "width": 28}}),
+        ("Mllama", {"size": {"height": 28, "width": 30}}),
+        ("Mllama", {"do_pad": False}),
+        ("Gemma4", {"max_soft_tokens": 100}),
+        ("Aria", {"max_image_size": 500}),
+    ],
+)
+def test_configurations_that_both_refuse(name, config):
+    assert not compare(name, {"do_convert_rgb": True, **config}, np.zeros((30, 40, 3), np.uint8))
+
+
+@pytest.mark.parametrize("sizes", [(2, 403, 3), (900, 4, 3), (2, 2, 5), (0, 4, 3), (4, 4), (2, 3, 4, 4, 3)])
+def test_images_that_both_refuse(sizes):
+    assert not compare("Qwen2VL", {}, np.zeros(sizes, np.uint8))
+
+
+@pytest.mark.parametrize("value", [256, -1])
+def test_integers_outside_a_byte_are_refused_by_both(value):
+    assert not compare("CLIP", {}, np.full((30, 40, 3), value, np.int32))

@@ -1,0 +1,491 @@
+"""rs.vision: what is read from configurations and images, how little is dispatched, and bits kept as hashes."""
+
+import json
+import pickle
+import random
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.judges import judge
+
+import restride as rs
+
+judge("PIL.Image")
+from PIL import Image, ImageOps  # noqa: E402 - after the judge
+from support.vision_cases import CONFIGS, VECTOR_SIZES, drawn_image, pixels, processor_of, vectors  # noqa: E402 - it needs PIL
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+from make_vision_vectors import VECTORS, fingerprint  # noqa: E402  tools/ is no package
+
+from restride.vision import grids, sizes  # noqa: E402 - after the judge
+from restride.vision.families import FAMILIES, REFUSED  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("vulkan_device")
+
+CLIP = {"image_processor_type": "CLIPImageProcessor", "size": 40, "crop_size": 32}
+KEPT = dict(line.split(": ", 1) for line in VECTORS.read_text(encoding="utf-8").splitlines() if line[0] != "#")
+
+
+@pytest.fixture(scope="module")
+def images():
+    return [pixels(height, width, seed=place) for place, (height, width) in enumerate(VECTOR_SIZES)]
+
+
+@pytest.mark.parametrize(("case", "family", "config"), [pytest.param(*each, id=each[0]) for each in vectors()])
+def test_results_have_the_bits_that_were_kept(case, family, config, images):
+    kept = json.loads(KEPT[case])
+    if kept is None:
+        with pytest.raises(rs.RestrideError):
+            processor_of(family, config)(images)
+        return
+    assert json.loads(json.dumps(fingerprint(processor_of(family, config)(images)))) == kept
+
+
+def test_every_family_has_configurations_and_vectors():
+    without_a_judge = {"Qwen2_5_VL", "Ernie4_5_VL_Moe", "Qwen2VLVideo", "Qwen2_5_VLVideo"}
+    without_a_judge |= {"Kimi_K25", "Sam2", "Sam3", "Llama4"}
+    assert set(FAMILIES) - without_a_judge == set(CONFIGS)
+    assert {case for case, *_ in vectors()} == set(KEPT)
+
+
+def test_the_same_bits_on_each_runtime(device, images):
+    for family in ("CLIP", "Qwen2VL", "Idefics3"):
+        kept = json.loads(KEPT[f"{family} 1"])
+        config = {"do_convert_rgb": True, **CONFIGS[family][1]}
+        assert json.loads(json.dumps(fingerprint(processor_of(family, config)(images, device=device)))) == kept
+
+
+# Few dispatches.
+
+WITHOUT_TILES = ("CLIP", "Siglip", "ViT", "Qwen2VL", "PaddleOCRVL", "Chameleon", "ConvNext", "Llava", "DPT")
+
+
+def counted(processor, images, **arguments):
+    """What one call adds to the counters, in bytes uploaded and downloaded too."""
+    device = rs.default_device()
+    processor(images, **arguments)
+    before = device.counters()
+    results = processor(images, **arguments)
+    after = device.counters()
+    names = ("dispatches", "submissions", "uploaded", "downloaded")
+    return [getattr(after, name) - getattr(before, name) for name in names], results
+
+
+@pytest.mark.parametrize("name", WITHOUT_TILES)
+def test_an_image_without_tiles_takes_three_dispatches_and_one_submission(name):
+    processor = processor_of(name, {"do_pad": name == "Llava"})
+    image = pixels(97, 131)
+    (dispatches, submissions, _, downloaded), results = counted(processor, image)
+    assert (dispatches, submissions) == (3, 1)
+    assert downloaded == results["pixel_values"].nbytes
+    assert processor.plan((97, 131)).dispatches == 3
+
+
+@pytest.mark.parametrize(("name", "config"), [(name, config) for name in CONFIGS for config in CONFIGS[name][:2]])
+def test_a_plan_says_what_a_call_does(name, config):
+    processor = processor_of(name, {**config, "do_convert_rgb": True})
+    plan = processor.plan((83, 131))
+    (dispatches, submissions, *_), results = counted(processor, pixels(83, 131))
+    assert submissions <= 1 + dispatches // 16  # a batch is handed over in parts
+    assert plan.dispatches <= dispatches <= 2 * plan.dispatches
+    assert plan.results == {
+        key: value.shape if isinstance(value, np.ndarray) else None for key, value in results.items()
+    }
+
+
+def test_images_of_equal_sizes_are_computed_together():
+    clip = processor_of("CLIP", {})
+    images = [pixels(97, 131, seed=place) for place in range(5)]
+    assert counted(clip, images)[0][:2] == [3, 1]
+    qwen = processor_of("Qwen2VL", {"max_pixels": 50_000})
+    assert counted(qwen, images)[0][:2] == [3, 1]
+    assert counted(clip, [*images, pixels(50, 60)])[0][:2] == [6, 1]
+
+
+def test_a_call_uploads_images_once_and_downloads_results_once():
+    images = [pixels(64, 64, seed=place) for place in range(3)]
+    (_, _, uploaded, downloaded), results = counted(processor_of("CLIP", {}), images)
+    assert 3 * 64 * 64 * 3 <= uploaded <= 3 * 64 * 64 * 3 + 64
+    assert downloaded == results["pixel_values"].nbytes
+
+
+def test_each_image_of_a_batch_has_its_own_bits(images):
+    for name in ("CLIP", "Qwen2VL", "GotOcr2", "Idefics3"):
+        config = {"do_convert_rgb": True, **CONFIGS[name][1]}
+        together, alone = processor_of(name, config)(images), [processor_of(name, config)(image) for image in images]
+        if name == "Idefics3":
+            together["pixel_values"] = together["pixel_values"][0]
+            alone = [{"pixel_values": each["pixel_values"][0]} for each in alone]
+        assert (together["pixel_values"] == np.concatenate([each["pixel_values"] for each in alone])).all()
+
+
+# What goes in.
+
+
+def test_alpha_of_pillow_and_of_arrays_is_laid_over_white_by_different_rules():
+    image = Image.frombytes("RGBA", (8, 8), pixels(8, 8, 4).tobytes())
+    processor = rs.vision.processor(CLIP)
+    white = Image.new("RGBA", image.size, "white")
+    over = Image.alpha_composite(white, image).convert("RGB")
+    assert (processor(image)["pixel_values"] == processor(over)["pixel_values"]).all()
+    alpha = np.asarray(image)[..., 3:] / 255
+    blended = np.round(alpha * np.asarray(image)[..., :3] + (1 - alpha) * 255).astype(np.uint8)
+    assert (processor(np.asarray(image))["pixel_values"] == processor(blended)["pixel_values"]).all()
+
+
+def test_a_file_is_turned_by_exif_and_an_opened_image_is_not(tmp_path):
+    image = Image.fromarray(pixels(20, 30))
+    exif = image.getexif()
+    exif[0x0112] = 6
+    path = tmp_path / "turned.png"
+    image.save(path, exif=exif)
+    processor = rs.vision.processor(CLIP)
+    upright = ImageOps.exif_transpose(Image.open(path))
+    assert (processor(path)["pixel_values"] == processor(upright)["pixel_values"]).all()
+    assert (processor(Image.open(path))["pixel_values"] == processor(image)["pixel_values"]).all()
+    assert (processor(str(path))["pixel_values"] != processor(image)["pixel_values"]).any()
+
+
+def test_images_on_the_device_are_read_where_they_are(images):
+    processor = rs.vision.processor(CLIP)
+    expected = processor(images)["pixel_values"]
+    resident = [rs.asarray(image) for image in images]
+    (_, _, uploaded, _), results = counted(processor, resident)
+    assert (results["pixel_values"] == expected).all()
+    assert uploaded <= 32
+    first = rs.asarray(images[0].transpose(2, 0, 1)).copy()
+    assert (processor(first)["pixel_values"] == expected[:1]).all()
+    with pytest.raises(rs.UnsupportedError, match="an image on the device must be u8"):
+        processor(rs.asarray(images[0].astype(np.float32)))
+
+
+@pytest.mark.parametrize("name", ["Llava", "Qwen2VL", "Idefics3", "LlavaNext", "Sam"])
+def test_images_on_the_device_and_on_the_host_go_together(name, images):
+    processor = processor_of(name, {"do_convert_rgb": True, **CONFIGS[name][1]})
+    expected = processor(images)
+    results = processor([rs.asarray(images[0]), images[1], rs.asarray(images[2])])
+    assert {key: value.tobytes() for key, value in results.items() if isinstance(value, np.ndarray)} == {
+        key: value.tobytes() for key, value in expected.items() if isinstance(value, np.ndarray)
+    }
+
+
+def test_a_batch_is_an_array_of_four_axes(images):
+    processor = rs.vision.processor(CLIP)
+    batch = np.stack([images[0], images[2]])
+    assert (processor(batch)["pixel_values"] == processor([images[0], images[2]])["pixel_values"]).all()
+
+
+def test_channels_are_the_first_axis_where_it_may_be():
+    processor = rs.vision.processor(CLIP)
+    rows = pixels(3, 50)
+    columns = processor(np.ascontiguousarray(rows.transpose(2, 0, 1)))["pixel_values"]
+    last = rs.vision.processor({**CLIP, "input_data_format": "channels_last"})
+    assert (last(rows)["pixel_values"] == columns).all()
+
+
+# What comes out.
+
+
+def test_element_types_are_rounded_once_from_f32(images):
+    processor = rs.vision.processor(CLIP)
+    whole = processor(images)["pixel_values"]
+    assert (processor(images, dtype="f16")["pixel_values"] == whole.astype(np.float16)).all()
+    narrow = processor(images, dtype="bf16")["pixel_values"]
+    assert narrow.dtype.name == "bfloat16"
+    assert (narrow == whole.astype(narrow.dtype)).all()
+    with pytest.raises(rs.DescriptorError, match="dtype of pixels must be one of f32, f16, bf16, got u8"):
+        processor(images, dtype="u8")
+
+
+def test_results_stay_on_the_device_if_asked(images):
+    processor = processor_of("Qwen2VL", {"max_pixels": 50_000})
+    tensors = processor(images, return_tensors="restride")
+    arrays = processor(images)
+    assert isinstance(tensors["pixel_values"], rs.Tensor)
+    assert isinstance(tensors["image_grid_thw"], np.ndarray)
+    assert (tensors["pixel_values"].numpy() == arrays["pixel_values"]).all()
+
+
+def test_results_as_tensors_of_torch(images):
+    torch = judge("torch")
+    processor = processor_of("Qwen2VL", {"max_pixels": 50_000})
+    expected = processor(images)
+    results = processor(images, return_tensors="pt")
+    assert results["pixel_values"].dtype == torch.float32
+    assert (results["pixel_values"].numpy() == expected["pixel_values"]).all()
+    assert (results["image_grid_thw"].numpy() == expected["image_grid_thw"]).all()
+    narrow = processor(images, return_tensors="pt", dtype="bf16")["pixel_values"]
+    assert narrow.dtype == torch.bfloat16
+    assert (narrow == results["pixel_values"].to(torch.bfloat16)).all()
+
+
+def test_a_processor_says_its_steps_in_words():
+    assert repr(rs.vision.processor(CLIP)) == (
+        "<restride.vision CLIPImageProcessor: RGB, alpha over white; resized to shorter side 40 by Pillow's bicubic; "
+        "centre 32 x 32; times 0.00392157; minus (0.48145466, 0.4578275, 0.40821073), divided by "
+        "(0.26862954, 0.26130258, 0.27577711)>"
+    )
+    assert "multiples of patch_size" in repr(processor_of("Pixtral", {}))
+
+
+def test_a_processor_pickles_as_its_configuration():
+    again = pickle.loads(pickle.dumps(rs.vision.processor(CLIP)))
+    assert repr(again) == repr(rs.vision.processor(CLIP))
+
+
+def test_a_plan_needs_no_device():
+    plan = processor_of("Qwen2VL", {}).plan((1080, 1920))
+    assert plan.resized == ((728, 1316),)
+    assert plan.results == {"pixel_values": (52 * 94, 1176), "image_grid_thw": (1, 3)}
+    tiles = processor_of("GotOcr2", {"size": 448, "crop_to_patches": True}).plan((480, 640))
+    assert (tiles.resized, tiles.tiles) == (((1344, 1792), (448, 448)), 13)
+    with pytest.raises(rs.DescriptorError, match="longer side must be at most 200 times its shorter one, got 1 x 201"):
+        processor_of("Qwen2VL", {}).plan((1, 201))
+    with pytest.raises(rs.DescriptorError, match="size must be height and width"):
+        processor_of("CLIP", {}).plan((3, 0))
+
+
+# Configurations.
+
+
+def test_configurations_are_read_from_files_and_folders(tmp_path):
+    image = pixels(50, 60)
+    expected = rs.vision.processor(CLIP)(image)["pixel_values"]
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(CLIP))
+    for config in (tmp_path, str(tmp_path), tmp_path / "preprocessor_config.json"):
+        assert (rs.vision.processor(config)(image)["pixel_values"] == expected).all()
+    (tmp_path / "processor_config.json").write_text(json.dumps({"processor_class": "CLIPProcessor"}))
+    assert (rs.vision.processor(tmp_path)(image)["pixel_values"] == expected).all()
+    nested = {"processor_class": "CLIPProcessor", "image_processor": {**CLIP, "size": 48}}
+    (tmp_path / "processor_config.json").write_text(json.dumps(nested))
+    assert rs.vision.processor(tmp_path).plan((50, 60)).resized == ((48, 57),)
+
+
+@pytest.mark.parametrize(
+    "name", ["CLIPImageProcessor", "CLIPImageProcessorFast", "CLIPImageProcessorPil", "CLIPFeatureExtractor"]
+)
+def test_old_names_of_a_class_are_understood(name):
+    assert "CLIPImageProcessor" in repr(rs.vision.processor({"image_processor_type": name}))
+    assert "CLIPImageProcessor" in repr(rs.vision.processor({"feature_extractor_type": name}))
+
+
+def test_null_turns_a_default_off():
+    grey = pixels(50, 60, 1)
+    siglip = {"image_mean": 0.5, "image_std": 0.5, "size": 32}
+    assert processor_of("Siglip", siglip).plan((50, 60)).results["pixel_values"] == (1, 3, 32, 38)
+    channels = [processor_of("Siglip", {**siglip, "do_convert_rgb": on})(grey) for on in (True, None)]
+    assert [each["pixel_values"].shape[1] for each in channels] == [3, 1]
+
+
+def test_keys_without_effect_are_accepted():
+    harmless = {
+        "processor_class": "CLIPProcessor",
+        "auto_map": {"AutoProcessor": "x"},
+        "_valid_processor_keys": ["size"],
+    }
+    assert repr(rs.vision.processor({**CLIP, **harmless})) == repr(rs.vision.processor(CLIP))
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({**CLIP, "do_rezise": True}, "key 'do_rezise' = True, which this family does not know; is 'do_resize' meant?"),
+        ({**CLIP, "patch_size": 14}, "key 'patch_size' = 14, which this family does not know"),
+        ({**CLIP, "resample": 9}, "resample must be one of Pillow's numbers 0 (nearest), "),
+        ({**CLIP, "do_resize": 1}, "do_resize must be true, false or null, got 1"),
+        ({**CLIP, "size": {"tall": 3}}, "size must be an integer, [height, width] or have the keys"),
+        ({**CLIP, "size": {"shortest_edge": -3}}, "size.shortest_edge must be a positive integer, got -3"),
+        ({**CLIP, "image_mean": ["a"]}, "image_mean[0] must be a number, got 'a'"),
+        ({**CLIP, "rescale_factor": None}, "rescale_factor must be a number, got None"),
+        ({**CLIP, "image_std": None}, "image_mean and image_std must not be null where do_normalize is true"),
+        ({**CLIP, "input_data_format": "last"}, "input_data_format must be channels_first, channels_last or null"),
+        ({"size": 3}, "image_processor_type must name a class, such as CLIPImageProcessor, got None"),
+        ({"image_processor": 3}, "image_processor of a configuration must be a dictionary, got 3"),
+        (3, "config must be a dictionary, a file or a folder, got 3"),
+        ("no such file.json", "cannot read the configuration no such file.json"),
+    ],
+)
+def test_bad_configurations_are_refused_by_name(config, message):
+    with pytest.raises(rs.DescriptorError) as error:
+        rs.vision.processor(config)
+    assert message in str(error.value)
+
+
+def test_classes_that_are_not_done_say_why():
+    with pytest.raises(rs.UnsupportedError, match=r"'BrandNewImageProcessor' is not known; known are .*CLIP.*Qwen2VL"):
+        rs.vision.processor({"image_processor_type": "BrandNewImageProcessor"})
+    for name, reason in REFUSED.items():
+        with pytest.raises(rs.UnsupportedError) as error:
+            rs.vision.processor({"image_processor_type": f"{name}ImageProcessorFast"})
+        assert reason in str(error.value)
+    with pytest.raises(rs.UnsupportedError, match="resample 7, MKS2013 or MKS2021"):
+        rs.vision.processor({**CLIP, "resample": 7})
+
+
+def test_a_folder_without_a_configuration_is_refused(tmp_path):
+    with pytest.raises(rs.DescriptorError, match=r"has no preprocessor_config\.json, and no processor_config\.json"):
+        rs.vision.processor(tmp_path)
+    (tmp_path / "preprocessor_config.json").write_text("[1]")
+    with pytest.raises(rs.DescriptorError, match="must be a dictionary"):
+        rs.vision.processor(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        ([], "images must hold at least one image, got []"),
+        ([np.zeros((4, 4), np.uint8)], "images[0]: an image must have 3 axes, got sizes (4, 4)"),
+        ([np.zeros((5, 5, 7), np.uint8)], "images[0]: an image must have 1, 3 or 4 channels on its first or last axis"),
+        (["a", 3], "images[0]: "),
+        (3, "images[0]: an image must be of Pillow, an array, a tensor or a path, got 3 (int)"),
+        (np.full((5, 5, 3), 256), "images[0]: elements of an image must be 0 to 255, got 256 to 256 of int64"),
+        (
+            np.full((5, 5, 3), 1.5),
+            "images[0]: floats of an image must be 0 to 1, or whole and 0 to 255, got 1.5 to 1.5",
+        ),
+        (np.zeros((5, 0, 3), np.uint8), "images[0]: an image must have pixels, got sizes (5, 0, 3)"),
+        (np.zeros((5, 5, 3), np.bool_), "images[0]: an image must have integers or floats, got bool"),
+    ],
+)
+def test_bad_images_are_refused_by_place(images, message):
+    with pytest.raises((rs.DescriptorError, FileNotFoundError)) as error:
+        rs.vision.processor(CLIP)(images)
+    assert message in str(error.value) or isinstance(error.value, FileNotFoundError)
+
+
+def test_images_that_cannot_be_stacked_are_refused(images):
+    with pytest.raises(rs.DescriptorError, match="images of one call must become equal to be stacked"):
+        rs.vision.processor({**CLIP, "do_center_crop": False})(images)
+
+
+def test_addresses_are_not_fetched():
+    with pytest.raises(rs.UnsupportedError, match="images are not fetched, got 'https://"):
+        rs.vision.processor(CLIP)("https://example.org/a.png")
+
+
+def test_floats_are_refused_where_a_byte_does_not_hold_them():
+    floats = pixels(50, 60).astype(np.float32) / np.float32(255)
+    with pytest.raises(rs.UnsupportedError, match="images of floats must be resized"):
+        rs.vision.processor({**CLIP, "do_resize": False, "do_center_crop": False})(floats)
+    with pytest.raises(rs.UnsupportedError, match="whose last one is alpha, is not resized"):
+        rs.vision.processor({**CLIP, "do_convert_rgb": None, "do_normalize": False})(pixels(50, 60, 4))
+
+
+# Rules.
+
+
+def test_sizes_are_rounded_half_to_even():
+    assert sizes.multiples(720, 32, 28, 3136, 1 << 30) == (728, 28)
+    assert sizes.multiples(70, 98, 28, 1, 1 << 30) == (56, 112)
+
+
+def test_grids_of_one_ratio_have_more_tiles_only_if_the_image_has_half_filled_them():
+    found = [grids.closest_ratio(side, side, (448, 448), 1, 12) for side in (100, 700, 1000)]
+    assert found == [(1, 1), (2, 2), (3, 3)]
+
+
+def test_a_video_has_patches_of_several_frames():
+    frames = [pixels(60, 90, seed=place) for place in range(5)]
+    budget = {"min_pixels": 3000, "max_pixels": 8000}
+    video = rs.vision.processor({"video_processor_type": "Qwen2VLVideoProcessor", **budget})
+    apart = processor_of("Qwen2VL", {"temporal_patch_size": 1, **budget})(frames)
+    rows, columns = apart["image_grid_thw"][0, 1:]
+    patches = apart["pixel_values"].reshape(5, rows * columns, 3, 14, 14)
+    expected = np.stack([patches[[0, 2, 4]], patches[[1, 3, 4]]], axis=3).reshape(3 * rows * columns, -1)
+    for videos in (frames, np.stack(frames), [frames]):
+        results = video(videos)
+        assert list(results) == ["pixel_values_videos", "video_grid_thw"]
+        assert results["video_grid_thw"].tolist() == [[3, rows, columns]]
+        assert (results["pixel_values_videos"] == expected).all()
+    both = video([frames[:2], frames[:1]])
+    assert both["video_grid_thw"].tolist() == [[1, rows, columns]] * 2
+    with pytest.raises(rs.UnsupportedError, match="do_sample_frames is not done: choose the frames of a video"):
+        rs.vision.processor({"video_processor_type": "Qwen2VLVideoProcessor", "do_sample_frames": True})
+    with pytest.raises(rs.DescriptorError, match="frames of a video must have equal sizes"):
+        video([pixels(60, 90), pixels(60, 190)])
+
+
+def resized(image, height, width, mode):
+    return np.asarray(Image.fromarray(image).resize((width, height), mode))
+
+
+def test_families_of_torchvision_have_its_arithmetic_after_pillows_resize():
+    torch = judge("torch")
+    image = pixels(70, 100)
+    factor, mean, std = 1 / 255, torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
+    small = torch.from_numpy(resized(image, 40, 40, Image.BILINEAR).transpose(2, 0, 1).copy()).float()
+    fused = [(value * (1.0 / factor))[:, None, None] for value in (mean, std)]
+    results = processor_of("Sam2", {"size": 40})(image)
+    assert list(results) == ["pixel_values", "original_sizes"]
+    assert results["original_sizes"].tolist() == [[70, 100]]
+    assert (results["pixel_values"][0] == small.sub(fused[0]).div(fused[1]).numpy()).all()
+
+
+def test_llama4_has_tiles_in_bf16_and_the_whole_image_behind():
+    torch = judge("torch")
+    image = pixels(70, 100)
+    results = processor_of("Llama4", {"size": 40})(image)
+    assert results["aspect_ratios"].tolist() == [[2, 3]]
+    canvas = np.zeros((80, 120, 3), np.uint8)
+    canvas[:70, :100] = image
+    tiles = [canvas[row : row + 40, column : column + 40] for row in (0, 40) for column in (0, 40, 80)]
+    planes = torch.from_numpy(np.stack([*tiles, resized(image, 40, 40, Image.BILINEAR)]).transpose(0, 3, 1, 2).copy())
+    half = torch.full((3, 1, 1), 0.5, dtype=torch.bfloat16)
+    expected = (planes.to(torch.bfloat16) * (1 / 255)).sub(half).div(half)
+    assert results["pixel_values"].dtype.name == "bfloat16"
+    assert (results["pixel_values"].astype(np.float32) == expected.float().numpy()).all()
+
+
+def test_kimi_has_patches_of_a_padded_image():
+    results = processor_of("Kimi_K25", {"max_patches": 20})(pixels(70, 100))
+    assert results["image_grid_thw"].tolist() == [[1, 4, 6]]
+    assert results["pixel_values"].shape == (24, 3, 14, 14)
+    whole = results["pixel_values"].reshape(4, 6, 3, 14, 14).transpose(2, 0, 3, 1, 4).reshape(3, 56, 84)
+    height, width = 52, 75
+    small = resized(pixels(70, 100), height, width, Image.BICUBIC).transpose(2, 0, 1)
+    assert abs(whole[:, :height, :width] - (small / 127.5 - 1)).max() < 1e-6
+    assert (whole[:, height:] == -1).all()
+
+
+def test_a_side_that_becomes_0_is_refused():
+    with pytest.raises(rs.DescriptorError, match="would become one of 0 x 10: both sides must be 1 or more"):
+        processor_of("RTDetr", {"size": {"max_height": 10, "max_width": 10}}).plan((1, 1000))
+
+
+def test_grids_of_every_ratio_fit_their_limits():
+    draw = random.Random(0)
+    for _ in range(300):
+        height, width = draw.randint(1, 3000), draw.randint(1, 3000)
+        rows, columns = grids.closest_ratio(height, width, (448, 448), 2, 12)
+        assert 2 <= rows * columns <= 12
+        assert np.prod(grids.covering(height, width, 448, 9)) <= 9
+        assert np.prod(grids.enlarging(height, width, 560, 4)) <= 4
+        sliced = grids.sliced(height, width, 448, 9)
+        assert sliced is None or 1 < sliced[0] * sliced[1] <= 9
+
+
+def test_random_images_keep_their_place_in_a_batch():
+    draw = random.Random(1)
+    processor = rs.vision.processor(CLIP)
+    images = [drawn_image(draw, 80) for _ in range(8)]
+    together = processor(images)["pixel_values"]
+    for place, image in enumerate(images):
+        assert (processor(image)["pixel_values"][0] == together[place]).all(), place
+
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "vision.md").read_text(encoding="utf-8")
+
+
+def test_the_page_runs():
+    made = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(compile(block, "docs/vision.md", "exec"), made)
+
+
+def test_the_page_names_every_family_and_every_class_that_is_refused():
+    aliases = {"Qwen2_5_VL", "Ernie4_5_VL_Moe", "Qwen2_5_VLVideo"}
+    words = set(re.findall(r"\w+", PAGE))
+    assert (set(FAMILIES) | set(REFUSED)) - aliases <= words
