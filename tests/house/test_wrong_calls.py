@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from judges import judge
+from support.judges import judge
 
 import restride as rs
 

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from judges import judge
+from support.judges import judge
 
 import restride as rs
 from restride import words
