@@ -358,7 +358,7 @@ rs.stream(photo, np.zeros_like(photo), rs.Chain(), memory="lots")
 rs.stream(photo, rs.Chain())
     DescriptorError: destination must have __setitem__, and Chain has none
 rs.resample(photo, (24, 32), axes=(0, 1), window=3)
-    DescriptorError: window has 1 slices where these axes need 2, for u8[48,64,3]{2,1,0}
+    DescriptorError: window must have a slice for each axis, got 3, for u8[48,64,3]{2,1,0}
 rs.resample(photo, (24, 32), axes=(0, 0))
     DescriptorError: axes (0, 0) name an axis twice, for u8[48,64,3]{2,1,0}
 rs.resample(photo, scales=(0.5, 0), axes=(0, 1))
