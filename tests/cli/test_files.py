@@ -149,8 +149,8 @@ def test_png_of_16_bits(tmp_path):
 
 
 def test_an_image_of_another_format_is_refused_whatever_its_name(tmp_path):
-    Image.new("I", (8, 4)).save(tmp_path / "x.tiff")
-    (tmp_path / "x.tiff").rename(tmp_path / "x.png")
+    Image.new("RGB", (8, 4)).save(tmp_path / "x.ppm")
+    (tmp_path / "x.ppm").rename(tmp_path / "x.png")
     with pytest.raises(UsageError, match="cannot identify"):
         read_array(tmp_path / "x.png")
 
