@@ -36,7 +36,12 @@ layout(std430, binding = 1) writeonly buffer Dst { ELEMENT dst[]; };
 #endif
 #ifndef RUN
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-#define PUSHED_AXES 5
+// With more of them NVK of Mesa 26.1 finds too few registers on Maxwell.
+#ifdef SCATTER
+#define PUSHED_AXES 2
+#else
+#define PUSHED_AXES 3
+#endif
 #endif
 
 #include "dispatch.glsl"

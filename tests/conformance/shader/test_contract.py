@@ -297,7 +297,7 @@ def test_the_worked_numbers_of_the_readme():
     words = [[int.from_bytes(row[at : at + 4], "little") for at in range(0, 16, 4)] for row in rows]
     assert words[0] == [2, 0, 0, 0]
     assert [words[2], words[5]] == [[2, 3, 1, 0], [3, 1, 2, 0]]
-    assert kernel.push[5:] == (*words[2][:3], *words[3][:2], *words[5][:3], *words[6][:2], *[0] * 15)
+    assert kernel.push[5:] == (*words[2][:3], *words[3][:2], *words[5][:3], *words[6][:2], *[0] * 5)
     assert [case.src.offset_of((1, 1)), case.dst.offset_of((1, 1))] == [4, 3]
     # A division by 5, in the section on parameters.
     assert "For d = 5: 3435973837 and 2." in (SHADERS / "README.md").read_text(encoding="utf-8")
