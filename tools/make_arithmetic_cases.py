@@ -34,7 +34,7 @@ FILES = {
 """For each file the number of cases, and of different kinds (types and steps) among them."""
 
 _SEED = 5
-_MOST_ELEMENTS = (60, 600, 600, 2000)
+_MAX_ELEMENTS = (60, 600, 600, 2000)
 _SCALES = (0.5, 3, -0.75, 0.1, 1.7, 255, 0.0078125, -4)
 _ZERO_POINTS = (-4, -1, 1, 3, 128)
 _FRACTIONS = (0.5, -2.25, 103.939, 0.1)
@@ -78,7 +78,7 @@ def random_kinds(rng: random.Random) -> Iterator[Kind]:
 
 def random_case(rng: random.Random, kind: Kind) -> Case:
     """A reorder with the arithmetic of a kind, between random layouts."""
-    most = rng.choice(_MOST_ELEMENTS)
+    most = rng.choice(_MAX_ELEMENTS)
     sizes = random_sizes(rng, max_elements=most)
     rank, new_sizes = len(sizes), sizes
     parameters: list[tuple[str, Value]] = []

@@ -36,10 +36,10 @@ FILES = {CATALOGUE / "ci" / "layout_random.txt": (2000, len(DTYPES))}
 K = TypeVar("K")
 
 _SEED = 4
-_MOST_ELEMENTS = (60, 600, 600, 600, 5000)
+_MAX_ELEMENTS = (60, 600, 600, 600, 5000)
 """Most elements of a tensor, drawn at random; with more than 2048 each, the parts of cut tiles are strided walks."""
 
-_MOST_BYTES = 1 << 18
+_MAX_BYTES = 1 << 18
 """Most bytes of the layout that a view refers to."""
 
 
@@ -84,7 +84,7 @@ def case_files(
 
 def random_case(rng: random.Random, dtype: str) -> Case:
     """A reorder between two random layouts, with one element type."""
-    most = rng.choice(_MOST_ELEMENTS)
+    most = rng.choice(_MAX_ELEMENTS)
     sizes = random_sizes(rng, max_elements=most)
     src, dst = (layout_or_view(rng, dtype, sizes, most, repeats) for repeats in (True, False))
     out = (("out", "new"),) if rng.random() < 1 / 8 else ()
@@ -122,7 +122,7 @@ def _view(rng: random.Random, dtype: str, sizes: Sequence[int], most: int, repea
     order = rng.sample(range(len(moves)), len(moves)) if rng.random() < 0.5 else range(len(moves))
     placed = [inner_sizes[place] for place in order]
     inner = TensorDesc.parse(random_layout(rng, dtype, sizes=placed, max_elements=most))
-    if inner.blocking is None or inner.nbytes > _MOST_BYTES:
+    if inner.blocking is None or inner.nbytes > _MAX_BYTES:
         return None
     steps = [[moves[place][1] if moves[place][0] == axis else 0 for place in order] for axis in range(len(sizes))]
     try:

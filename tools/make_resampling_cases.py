@@ -38,7 +38,7 @@ FILES = {
 """For each file the number of cases, and of different kinds (types, axes and steps) among them."""
 
 _SEED = 6
-_MOST_ELEMENTS = (60, 200, 600)
+_MAX_ELEMENTS = (60, 200, 600)
 _FACTORS = (2, Fraction(1, 3), Fraction(4, 3), 0.5, 0.3, 0.7, 1.3, 2.5, 1, 1.7)
 _OFFSETS = (0, 0.5, -0.5, 0.25, Fraction(1, 3), -1.5, 2)
 _EDGES = (0, 1, 0.2, 0.75, -0.3, 1.4, 0.5, Fraction(1, 3))
@@ -99,7 +99,7 @@ def _types(rng: random.Random, sources: Collection[str], destinations: Collectio
 
 def random_case(rng: random.Random, kind: Kind) -> Case:
     """A resampling or a gradient of a kind, between random layouts."""
-    most = rng.choice(_MOST_ELEMENTS)
+    most = rng.choice(_MAX_ELEMENTS)
     sizes: tuple[int, ...] = ()
     while len(sizes) < kind.axes or 0 in sizes:
         sizes = random_sizes(rng, max_elements=most)

@@ -32,7 +32,7 @@ from pathlib import Path
 from faults import ROOT, Fault, FaultError, read_faults
 
 PAGE = ROOT / "docs" / "conformance.md"
-LONGEST_SECONDS = 3600
+MAX_SECONDS = 3600
 _CAUGHT = (1, 6)
 """Exit codes of ``restride test``: a case failed; the device was lost, or hung."""
 
@@ -176,11 +176,11 @@ def _run(command: Sequence[str], folder: Path, **environment: str) -> tuple[Run,
     """Run a command in ``folder``; returns the run, still without outcomes, and its stdout."""
     try:
         process = subprocess.run(
-            command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=LONGEST_SECONDS,
+            command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=MAX_SECONDS,
             check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return Run(-1, [], f"still running after {LONGEST_SECONDS} s"), ""
+        return Run(-1, [], f"still running after {MAX_SECONDS} s"), ""
     tail = (process.stderr or process.stdout).strip().splitlines()[-1:]
     reason = f"exit code {process.returncode}: {' '.join(tail)}" if process.returncode else ""
     return Run(process.returncode, [], reason), process.stdout

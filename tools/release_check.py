@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / ".cache" / "release"
 """A virtual environment with the dependency group ``release`` and the build requirements."""
 
-MOST_BYTES = 3_000_000
+MAX_BYTES = 3_000_000
 """Most bytes of a wheel, and of a source distribution."""
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -170,7 +170,7 @@ def sdist_problems(path: Path, files: Mapping[str, bytes], project: Project = LI
 
 def _common_problems(path: Path, files: Mapping[str, bytes], needed: Sequence[str]) -> list[str]:
     size = path.stat().st_size
-    problems = [f"{path.name} has {size} bytes, more than {MOST_BYTES}"] if size > MOST_BYTES else []
+    problems = [f"{path.name} has {size} bytes, more than {MAX_BYTES}"] if size > MAX_BYTES else []
     problems += [f"{path.name} lacks {name}" for name in needed if name not in files]
     return problems + [f"{path.name} has {name}, a stray file" for name in sorted(files) if _STRAY.search(name)]
 

@@ -42,7 +42,7 @@ _CRASH, _HANG = "crash", "hang"
 _SHORT_TIMEOUT = 0.3
 _CACHE_BYTES = 1000
 _FEW_SCENARIOS = 5
-_MOST_OF_A_WORKER = 300
+_MAX_OF_A_WORKER = 300
 """Injections per worker process: after so many, llvmpipe has taken some hundred MB."""
 
 
@@ -251,7 +251,7 @@ class Worker:
         if line:
             outcome = Outcome(**json.loads(line))
             self._count += 1
-            if outcome.violations or outcome.leaks_by_design or self._count >= _MOST_OF_A_WORKER:
+            if outcome.violations or outcome.leaks_by_design or self._count >= _MAX_OF_A_WORKER:
                 self.stop()
             return outcome
         hung = process.poll() is None and line is None

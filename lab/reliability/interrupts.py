@@ -37,7 +37,7 @@ from restride.runtime.file_store import write_file
 OLD = b"OLD " * 1000
 INPUTS = 48, 40, 3
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
-LONGEST = 10.0
+MAX = 10.0
 """Most seconds that a command may run on after a signal."""
 
 COMMANDS: Mapping[str, str] = {
@@ -153,9 +153,7 @@ def commands(folder: Path, chosen: random.Random, names: Sequence[str], each: in
     yield _none("temporary files left by them, but for SIGKILL", seen.left)
     yield _none("tracebacks, and exit codes other than 0 and 130", seen.complaints)
     seconds, which = seen.slowest
-    yield Figure(
-        "slowest end after a signal, seconds", f"<= {LONGEST:g}", f"{seconds:.1f} ({which})", seconds <= LONGEST
-    )
+    yield Figure("slowest end after a signal, seconds", f"<= {MAX:g}", f"{seconds:.1f} ({which})", seconds <= MAX)
 
 
 def _untouched(command: str, home: Path) -> float:
@@ -177,7 +175,7 @@ def _interrupt(name: str, command: str, home: Path, number: signal.Signals, afte
     start = time.perf_counter()
     process.send_signal(number)
     try:
-        _, stderr = process.communicate(timeout=6 * LONGEST)
+        _, stderr = process.communicate(timeout=6 * MAX)
     except subprocess.TimeoutExpired:
         process.kill()
         _, stderr = process.communicate()

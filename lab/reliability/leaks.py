@@ -33,15 +33,15 @@ import restride as rs
 from restride.runtime import RUNTIMES
 from restride.runtime.interface import RuntimeName
 from restride.runtime.kompute.device import KomputeDevice, load_kp
-from restride.runtime.kompute.runtime import MOST_PROGRAMS, KomputeRuntime
-from restride.runtime.vulkan.dispatch import MOST_PREPARED
-from restride.runtime.vulkan.program import MOST_PIPELINES
+from restride.runtime.kompute.runtime import MAX_PROGRAMS, KomputeRuntime
+from restride.runtime.vulkan.dispatch import MAX_PREPARED
+from restride.runtime.vulkan.program import MAX_PIPELINES
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
 KIB, MIB = 1 << 10, 1 << 20
 
-MOST_BYTES_AN_OPERATION = 1 * KIB
-MOST_BYTES_OF_DEVICES = 1 * MIB
+MAX_BYTES_AN_OPERATION = 1 * KIB
+MAX_BYTES_OF_DEVICES = 1 * MIB
 """Most bytes that a hundred devices, opened, used and closed or dropped, may add to the process in total."""
 
 NOISE, NOISE_BLOCKS = 4 * MIB, 200
@@ -53,7 +53,7 @@ _PLANS = 20_000
 IMAGE = 40, 30
 """Sizes of the image that each of a hundred devices reorders."""
 
-MOST_POOLED = 64 * MIB
+MAX_POOLED = 64 * MIB
 """Bytes that a device may hold between small operations, whose tensors take a few MiB."""
 
 
@@ -233,11 +233,11 @@ def _cached(device: rs.Device) -> float:
     """How full the fullest cache of a device is, as a part of its limit."""
     runtime = device.runtime
     if isinstance(runtime, KomputeRuntime):
-        return len(runtime._programs._programs) / MOST_PROGRAMS  # noqa: SLF001 - not public
+        return len(runtime._programs._programs) / MAX_PROGRAMS  # noqa: SLF001 - not public
     assert isinstance(runtime, VulkanRuntime)
     session = runtime._session  # noqa: SLF001 - as above
     prepared = sum(each.weight for each in session.preparations.by_key.values())
-    return max(len(session.recorder.pipelines) / MOST_PIPELINES, prepared / MOST_PREPARED)
+    return max(len(session.recorder.pipelines) / MAX_PIPELINES, prepared / MAX_PREPARED)
 
 
 def mixed(runtime: RuntimeName, count: int, seed: int, *, repeated: bool) -> Grown:
@@ -318,7 +318,7 @@ class PlainKp:
         self._kp = load_kp()
         self._manager = self._kp.Manager(index)
         self._tensors = [self._tensor(count) for count in words]
-        self._kept: deque[Any] = deque(maxlen=MOST_PROGRAMS)
+        self._kept: deque[Any] = deque(maxlen=MAX_PROGRAMS)
 
     def _tensor(self, words: int) -> Any:
         return self._manager.tensor_t(np.zeros(words, np.uint32), self._kp.TensorTypes.host)
@@ -419,15 +419,15 @@ def figures_of(runtime: RuntimeName, small: bool, seed: int) -> Iterator[Figure]
         plain = None
         if runtime == "kompute" and not small:
             plain = _apart(plain_pipelines, index, grown.pipelines, grown.allocations)
-        yield memory(what, grown, NOISE if small else count * MOST_BYTES_AN_OPERATION, plain)
+        yield memory(what, grown, NOISE if small else count * MAX_BYTES_AN_OPERATION, plain)
         if small:  # else caches of some ten thousand entries are at another point of their round
             blocks, most = max(grown.blocks, 0), count + NOISE_BLOCKS
             yield Figure(f"blocks of Python's memory that {what} add", f"<= {most:,}", f"{blocks:,}", blocks <= most)
         yield Figure(
             f"bytes of the device in use after {what} and the most MiB that it held",
-            f"0, <= {MOST_POOLED // MIB}",
+            f"0, <= {MAX_POOLED // MIB}",
             f"{grown.in_use}, {grown.pooled / MIB:.1f}",
-            grown.in_use == 0 and grown.pooled <= MOST_POOLED,
+            grown.in_use == 0 and grown.pooled <= MAX_POOLED,
         )
         yield Figure(
             f"how full of its limit {what} made a cache of pipelines or submissions",
@@ -445,7 +445,7 @@ def figures_of(runtime: RuntimeName, small: bool, seed: int) -> Iterator[Figure]
             again = [_apart(devices, runtime, count, seed + number).resident for number in (1, 2)]
             grown = replace(grown, resident=sorted([grown.resident, *again])[1])
             plain = sorted(_apart(plain_managers, index, count) for _ in range(3))[1]
-        yield memory(what, grown, NOISE if small else MOST_BYTES_OF_DEVICES, plain)
+        yield memory(what, grown, NOISE if small else MAX_BYTES_OF_DEVICES, plain)
         yield constant(what, grown)
 
 

@@ -31,7 +31,7 @@ from restride.layout.tags import parse_tag
 from restride.runtime import choices_file, choose, specialization
 from restride.runtime.interface import DeviceInfo
 from restride.runtime.vulkan import program
-from restride.weights.rows import MOST_OF_GRADIENT
+from restride.weights.rows import MAX_OF_GRADIENT
 from restride_bench.audit.record import changes, read_record
 from restride_bench.audit.times import read_benchmark
 from restride_conformance import commands, selection, sweep
@@ -148,18 +148,18 @@ def _read_case(data: bytes) -> None:
     assert Case.parse(str(case)) == case, f"{case} does not read back"
     # A library's weights and a gradient's are made of whole axes, those of the longest in seconds.
     is_whole = case.op == "resample_backward" or case.get("like") is not None
-    if not is_whole or not _LONG <= max((*case.src.sizes, *case.dst.sizes), default=0) <= MOST_OF_GRADIENT:
+    if not is_whole or not _LONG <= max((*case.src.sizes, *case.dst.sizes), default=0) <= MAX_OF_GRADIENT:
         require_valid(case)
 
 
 def _read_case_file(data: bytes) -> None:
     # Loops make 200,000 cases of a few lines, which take 20 s and 300 MiB: that is what they are for.
-    most = sweep.MOST_CASES, sweep.MOST_WORK
-    sweep.MOST_CASES, sweep.MOST_WORK = 2000, 2_000_000
+    most = sweep.MAX_CASES, sweep.MAX_WORK
+    sweep.MAX_CASES, sweep.MAX_WORK = 2000, 2_000_000
     try:
         sweep.read_cases(data.decode("utf-8", "replace"))
     finally:
-        sweep.MOST_CASES, sweep.MOST_WORK = most
+        sweep.MAX_CASES, sweep.MAX_WORK = most
 
 
 def _read_expression(data: bytes) -> None:

@@ -50,13 +50,13 @@ _NEIGHBOURS = 25
 _STRETCH = 500
 """Cases in a stretch."""
 
-_LEAST_DISPATCHES = 50_000
+_MIN_DISPATCHES = 50_000
 """Goal for a run of at least thirty minutes."""
 
 _WARM_OPERATIONS = 8000
 """Fewest operations of a run whose memory is judged: after half of them the caches of pipelines and plans are full."""
 
-_MOST_GROWTH = 1024
+_MAX_GROWTH = 1024
 """Largest growth of memory in KiB per 1,000 operations, which is 1 KiB each."""
 
 
@@ -185,16 +185,16 @@ def figures(minutes: float, seed: int, runtimes: tuple[RuntimeName, ...], part: 
             growth = soaked.growth(column)
             yield Figure(
                 f"soak, {runtime}: growth of the {what}, KiB in 1,000 operations",
-                f"{_MOST_GROWTH} at most",
+                f"{_MAX_GROWTH} at most",
                 f"{growth:.0f}, at the end {soaked.samples[-1][column] >> 10:,}",
-                growth <= _MOST_GROWTH,
+                growth <= _MAX_GROWTH,
             )
     if minutes >= 30:
         yield Figure(
             f"soak: dispatches in {minutes:g} minutes",
-            f"{_LEAST_DISPATCHES:,} at least",
+            f"{_MIN_DISPATCHES:,} at least",
             f"{dispatches:,}",
-            dispatches >= _LEAST_DISPATCHES,
+            dispatches >= _MIN_DISPATCHES,
         )
 
 

@@ -34,9 +34,9 @@ THREADS = 8
 _YIELDS = 1 / 4
 """The probability that a lock lets other threads run, each time that it may."""
 
-_LONGEST_YIELD = 2e-4
+_MAX_YIELD = 2e-4
 _SWITCH_INTERVAL = 1e-5
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 """Most bytes of a source or destination that several threads work on."""
 
 
@@ -52,7 +52,7 @@ class ShakenLock:
     def shake(cls) -> None:
         """Sleep for a moment with probability ``_YIELDS``, which releases the GIL."""
         if cls.rng.random() < _YIELDS:
-            time.sleep(cls.rng.random() * _LONGEST_YIELD)
+            time.sleep(cls.rng.random() * _MAX_YIELD)
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """See ``threading.Lock``."""
@@ -146,7 +146,7 @@ def problems(device: Any, count: int, seed: int, part: str) -> list[Problem]:
     rng = random.Random(seed)
     while len(judged) < count:
         for case in islice(drawn_cases(rng.randrange(1 << 32), part), 10):  # of one stretch each
-            if max(case.src.nbytes, case.dst.nbytes) > _MOST_BYTES:
+            if max(case.src.nbytes, case.dst.nbytes) > _MAX_BYTES:
                 continue
             setting = prepare(case)
             source, destination = _started(case, setting, device)()

@@ -23,7 +23,7 @@ from restride.words import argument_here
 LIMIT = 1 << 512
 """Sizes, strides and offsets stay below this in magnitude, as do those of 8 axes of 2^62 packed in any order."""
 
-MOST_MEMBERS = 1 << 22
+MAX_MEMBERS = 1 << 22
 """Most integers that an argument may hold: so ``range(10**12)`` and endless iterators are refused."""
 
 MAX_RANK = 8
@@ -64,14 +64,14 @@ def integers(argument: str, values: Any, *, or_one: bool = False) -> tuple[int, 
     if or_one and type(values) is int:  # the protocol below takes 10 us
         return (integer(argument, values),)
     try:
-        members = tuple(islice(values, MOST_MEMBERS + 1))
+        members = tuple(islice(values, MAX_MEMBERS + 1))
     except TypeError:
         if or_one and isinstance(values, SupportsIndex):
             return (integer(argument, values),)
         rule = f"must be {'an integer or ' if or_one else ''}a sequence of integers"
         raise DescriptorError(f"{argument} {rule}, got {shown(values)} ({type(values).__name__})") from None
-    if len(members) > MOST_MEMBERS:
-        raise DescriptorError(f"{argument} must be at most {MOST_MEMBERS} integers, got more: {shown(values)}")
+    if len(members) > MAX_MEMBERS:
+        raise DescriptorError(f"{argument} must be at most {MAX_MEMBERS} integers, got more: {shown(values)}")
     for value in members:
         if type(value) is not int or not -LIMIT < value < LIMIT:
             return tuple([integer(f"{argument}[{place}]", member) for place, member in enumerate(members)])

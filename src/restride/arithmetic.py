@@ -29,11 +29,11 @@ ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 POST_OPS = ("linear", "clip", "relu")
 """Kinds of post-op, numbered from 1 on in shaders/include/scales.glsl."""
 
-MOST_POST_OPS = 4
+MAX_POST_OPS = 4
 """Most post-ops of one operation."""
 
 
-MOST_PAIRS = 1 << 24
+MAX_PAIRS = 1 << 24
 """Most pairs of scale and zero point of one side, unless one array has more: [n,1] and [1,m] make n * m pairs."""
 
 
@@ -267,11 +267,11 @@ def _scaling(side: str, desc: TensorDesc, groups: tuple[int, ...], scale: Any, z
         return None
     # Along an axis an array has 1, ceil(n / g) or n entries: both arrays are expanded to the larger number of the two.
     sizes = tuple(max(counts) for counts in zip(*(array.shape for array in arrays), strict=True))
-    if math.prod(sizes) > max(MOST_PAIRS, *(array.size for array in arrays)):
+    if math.prod(sizes) > max(MAX_PAIRS, *(array.size for array in arrays)):
         shapes = " and ".join(str(list(array.shape)) for array in arrays)
         raise DescriptorError(
             f"{side}_scale and {side}_zero_point of sizes {shapes} make {math.prod(sizes)} pairs, more than "
-            f"{MOST_PAIRS}; give both along the same axes"
+            f"{MAX_PAIRS}; give both along the same axes"
         )
     pairs = np.empty((*sizes, 2), np.float32)
     pairs[..., 0] = 1 if scales is None else _refined(scales, sizes, groups)
@@ -433,14 +433,14 @@ def _post_ops(post_ops: Any) -> tuple[PostOp, ...]:
     if post_ops is None:
         return ()
     try:
-        members = tuple(islice(post_ops, MOST_POST_OPS + 1))
+        members = tuple(islice(post_ops, MAX_POST_OPS + 1))
     except TypeError:
         raise DescriptorError(f"post_ops must be a sequence of tuples, got {shown(post_ops)}") from None
     if isinstance(post_ops, str) or not all(isinstance(op, tuple | list) and op for op in members):
         raise DescriptorError(f"post_ops must be tuples such as ('relu',) or ('clip', 0, 6), got {shown(post_ops)}")
-    if len(members) > MOST_POST_OPS:
+    if len(members) > MAX_POST_OPS:
         count = f"{len(post_ops)}, " if isinstance(post_ops, Sized) else ""
-        raise DescriptorError(f"post_ops are {count}more than {MOST_POST_OPS}")
+        raise DescriptorError(f"post_ops are {count}more than {MAX_POST_OPS}")
     return tuple(_post_op(op) for op in members)
 
 

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 
-_MOST_SHOWN = 8
+_MAX_SHOWN = 8
 """Most elements of an array that a message shows."""
 
 _QUESTION = ". Did you mean "
@@ -179,7 +179,7 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 def shown(value: object) -> str:
     """``repr`` of a refused value on one line, cut where a long text would flood the message; a large array's shape."""
     shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple) and math.prod(shape) > _MOST_SHOWN:
+    if isinstance(shape, tuple) and math.prod(shape) > _MAX_SHOWN:
         return f"{type(value).__name__} of shape {tuple(shape)}"
     try:
         text = " ".join(repr(value).split())

@@ -47,7 +47,7 @@ from restride.weights import MODES
 from restride.weights.like import LIBRARIES
 from restride_conformance.spelling import OneOf, Parameter, Sizes, Value, View, read_out, write
 
-LONGEST_LINE = 4096
+MAX_LINE = 4096
 """Most characters that a case may have."""
 
 Array = np.ndarray[Any, Any]
@@ -192,8 +192,8 @@ class Case:
             DescriptorError: the line does not follow the syntax; the message holds the line.
             UnsupportedError: a descriptor that this version does not read.
         """
-        if len(line) > LONGEST_LINE:
-            raise DescriptorError(f"a case has at most {LONGEST_LINE} characters, not {len(line)}: {line[:80]!r}...")
+        if len(line) > MAX_LINE:
+            raise DescriptorError(f"a case has at most {MAX_LINE} characters, not {len(line)}: {line[:80]!r}...")
         words = line.split()
         if len(words) < 4 or words[2] != "->":
             raise DescriptorError(f"a case is written OPERATION SOURCE -> DESTINATION NAME=VALUE ..., not {line!r}")

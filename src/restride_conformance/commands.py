@@ -62,7 +62,7 @@ examples:
 _TIMEOUT_HELP = "longest time for one case on the device (default: %(default)g)"
 
 
-_MOST_PROCESSES = 64
+_MAX_PROCESSES = 64
 
 MODES = ("correctness", "bitwise", "perf", "list")
 
@@ -90,7 +90,7 @@ def _add_test(commands: Commands) -> None:
     parser.add_argument(
         "-n",
         dest="processes",
-        type=whole_number("number of processes", 1, _MOST_PROCESSES),
+        type=whole_number("number of processes", 1, _MAX_PROCESSES),
         metavar="N",
         default=1,
         help="run the cases in N processes at a time (default: 1); not with --mode perf",
@@ -263,7 +263,7 @@ def _exit(report: Report) -> int:
 
 # The cases to run: those that the arguments name, those that failed last time, or the intersection.
 
-_LARGEST_FILE = 64 << 20
+_MAX_FILE = 64 << 20
 
 
 class Choice:
@@ -334,9 +334,9 @@ def _require_valid(case: Case) -> None:
 def _text(name: str) -> str:
     try:
         with Path(name).open("rb") as file:
-            data = file.read(_LARGEST_FILE + 1)
-        if len(data) > _LARGEST_FILE:
-            raise UsageError(f"case file {name} is larger than {_LARGEST_FILE >> 20} MiB")
+            data = file.read(_MAX_FILE + 1)
+        if len(data) > _MAX_FILE:
+            raise UsageError(f"case file {name} is larger than {_MAX_FILE >> 20} MiB")
         return data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         if name.partition(" ")[0] in OPERATIONS:  # before FileNotFoundError: a long case is no valid file name
@@ -396,7 +396,7 @@ def _last_failed_lines() -> Mapping[str, Case | None]:
     """Each line of the file and its case; None where the line is not a case, for example one of another version."""
     path = last_failed_file()
     try:
-        content = None if path is None else read_cached(path, _LARGEST_FILE)
+        content = None if path is None else read_cached(path, _MAX_FILE)
     except DescriptorError as error:
         raise UsageError(f"{path}: {error}") from error
     if content is None:

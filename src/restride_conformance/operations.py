@@ -59,7 +59,7 @@ from restride_conformance.spelling import (
     word,
 )
 
-MOST_ENTRIES = 1 << 20
+MAX_ENTRIES = 1 << 20
 """Most entries that an array of scales or zero points may have."""
 
 # Functions for cases of every operation.
@@ -238,8 +238,8 @@ def _words(case: Case, name: str, sizes: Sizes, groups: Collection[int], number:
         raise DescriptorError(f"{name}={list(axes)} must be axes in [0, {len(sizes)}), each once: {case}")
     grouped = enumerate(zip(sizes, groups, strict=True))
     entries = [-(-size // group) if axis in axes else 1 for axis, (size, group) in grouped]
-    if prod(entries) > MOST_ENTRIES:
-        raise DescriptorError(f"{name} has {prod(entries):,} entries, more than {MOST_ENTRIES:,}: {case}")
+    if prod(entries) > MAX_ENTRIES:
+        raise DescriptorError(f"{name} has {prod(entries):,} entries, more than {MAX_ENTRIES:,}: {case}")
     first = (number + 1) << 40  # the four arrays and the elements of one seed come from different words
     words = hashed_words(np.arange(first, first + prod(entries), dtype=np.uint64), case.seed)
     return words.reshape(entries)

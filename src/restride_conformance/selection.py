@@ -13,8 +13,8 @@ from restride_conformance.case import OPERATIONS, Case
 
 Matches = Callable[[str], bool]
 
-_LONGEST_EXPRESSION = 4096
-_MOST_NEGATIONS = 100
+_MAX_EXPRESSION = 4096
+_MAX_NEGATIONS = 100
 _TOKEN = re.compile(r"""([()])|("[^"]*"|'[^']*')|([^\s()"']+)""")
 _NODES = (ast.Name, ast.UnaryOp, ast.Not, ast.BoolOp, ast.And, ast.Or, ast.Load)
 
@@ -77,8 +77,8 @@ def expression(text: str) -> Matches:
         DescriptorError: the expression is not well formed, has more than 4096 characters or more than 100 ``not``.
     """
     shown = text if len(text) <= 80 else text[:77] + "..."
-    if len(text) > _LONGEST_EXPRESSION:
-        raise DescriptorError(f"expression {shown!r} has more than {_LONGEST_EXPRESSION} characters")
+    if len(text) > _MAX_EXPRESSION:
+        raise DescriptorError(f"expression {shown!r} has more than {_MAX_EXPRESSION} characters")
     words: dict[str, str] = {}
 
     def as_python(token: re.Match[str]) -> str:
@@ -95,8 +95,8 @@ def expression(text: str) -> Matches:
         root = ast.parse(source, mode="eval").body
     except (SyntaxError, MemoryError, RecursionError) as error:
         raise DescriptorError(f"{rule}: {error}") from error
-    if source.split().count("not") > _MOST_NEGATIONS:
-        raise DescriptorError(f"expression {shown!r} has 'not' more than {_MOST_NEGATIONS} times")
+    if source.split().count("not") > _MAX_NEGATIONS:
+        raise DescriptorError(f"expression {shown!r} has 'not' more than {_MAX_NEGATIONS} times")
     if not all(isinstance(node, _NODES) for node in ast.walk(root)):
         raise DescriptorError(f"{rule}: there are words without 'and' or 'or' between them")
 

@@ -38,7 +38,7 @@ work group handles, so that one invocation or work group too many is seen."""
 _ATTEMPTS = 16
 _ANOTHER = "another seed may prove more"
 _OLD_SEED = 0x01D  # added to the seed for the destination's elements before the run
-_MOST_RETRIED_ELEMENTS = 64  # elements; more than these are not mistrusted by chance, not even if they are pred
+_MAX_RETRIED_ELEMENTS = 64  # elements; more than these are not mistrusted by chance, not even if they are pred
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,7 +73,7 @@ def prepare(case: Case) -> Setting:
         UnsupportedError: the operation does not support the case yet.
     """
     setting = _setting_of(case, source_values(case))
-    attempts = _ATTEMPTS if case["data"] is None and case.dst.numel <= _MOST_RETRIED_ELEMENTS else 1
+    attempts = _ATTEMPTS if case["data"] is None and case.dst.numel <= _MAX_RETRIED_ELEMENTS else 1
     for attempt in range(1, attempts):
         if not mistrusted(case, setting):
             break

@@ -38,8 +38,8 @@ from restride.layout.pattern import Pattern
 from restride.layout.tags import parse_tag
 from restride.tensor.tensor import Tensor
 
-MOST_STEPS = 16
-_MOST_AXES = 8
+MAX_STEPS = 16
+_MAX_AXES = 8
 
 _STEP = re.compile(r"\[([^\[\]]*)\]|\.(permute|broadcast_to|reshape)\(([^()]*)\)")
 _INTEGER = "-?[0-9]{1,19}"
@@ -105,9 +105,9 @@ class View:
         position = 0
         while position < len(text):
             match = _STEP.match(text, position)
-            if match is None or len(steps) == MOST_STEPS:
+            if match is None or len(steps) == MAX_STEPS:
                 raise DescriptorError(
-                    f"view {_cut(text)} is not 1 to {MOST_STEPS} steps such as [1:,::-1] or .permute(1,0), at "
+                    f"view {_cut(text)} is not 1 to {MAX_STEPS} steps such as [1:,::-1] or .permute(1,0), at "
                     f"{_cut(text[position:])}"
                 )
             items, method, numbers = match.groups()
@@ -128,8 +128,8 @@ class View:
             DescriptorError: numpy refuses the view, or it has more than 8 axes.
         """
         *_, viewed = self._shapes(sizes)
-        if len(viewed) > _MOST_AXES:
-            raise DescriptorError(f"view {self} of sizes {list(sizes)} has {len(viewed)} axes, more than {_MOST_AXES}")
+        if len(viewed) > _MAX_AXES:
+            raise DescriptorError(f"view {self} of sizes {list(sizes)} has {len(viewed)} axes, more than {_MAX_AXES}")
         return viewed
 
     def most_elements(self, sizes: tuple[int, ...]) -> int:
@@ -190,8 +190,8 @@ def _read_span(text: str) -> Span:
 
 def _read_call(method: str, text: str) -> Call:
     numbers = text.split(",") if text else []
-    if len(numbers) > _MOST_AXES or not all(re.fullmatch(_NUMBERS[method], number) for number in numbers):
-        raise DescriptorError(f".{method}({_cut(text)}) in a view needs at most {_MOST_AXES} integers")
+    if len(numbers) > _MAX_AXES or not all(re.fullmatch(_NUMBERS[method], number) for number in numbers):
+        raise DescriptorError(f".{method}({_cut(text)}) in a view needs at most {_MAX_AXES} integers")
     return Call(method, tuple(map(int, numbers)))
 
 
@@ -288,7 +288,7 @@ def read_group_sizes(text: str) -> tuple[int, ...]:
 
 
 _FLOAT = r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:e[+-]?[0-9]{1,2})?"
-_LARGEST_WRITTEN = 10**15  # floats from 10^16 on are written with an exponent
+_MAX_WRITTEN = 10**15  # floats from 10^16 on are written with an exponent
 _FRACTION = "-?[0-9]{1,19}/[1-9][0-9]{0,18}"
 
 
@@ -303,7 +303,7 @@ def read_numbers(text: str, most: int = 16) -> tuple[Number, ...]:
 def _number(text: str) -> Number:
     """The value in its simplest type: ``4/2``, ``2.0`` and ``2`` give int 2, ``1/2`` float 0.5, ``1/3`` a Fraction."""
     exact = Fraction(text) if "/" in text else Fraction(repr(float(text)))
-    if exact.denominator == 1 and abs(exact) < _LARGEST_WRITTEN:
+    if exact.denominator == 1 and abs(exact) < _MAX_WRITTEN:
         return int(exact)
     is_binary = exact.denominator & (exact.denominator - 1) == 0
     return float(exact) if is_binary or "/" not in text else exact

@@ -36,21 +36,21 @@ from restride.dtypes import DTYPES
 from restride.errors import DescriptorError, prefixed
 from restride.kernel import Limits
 from restride.reference.resample import INTERPOLATED_TYPES, LINEAR_TYPES
-from restride_conformance.case import LONGEST_LINE, OPERATIONS, Case
+from restride_conformance.case import MAX_LINE, OPERATIONS, Case
 
-MOST_CASES = 200_000
+MAX_CASES = 200_000
 """Most cases in a file, once its loops are unrolled."""
 
-MOST_CHARACTERS = 20_000_000
+MAX_CHARACTERS = 20_000_000
 """Most characters in a file."""
 
-MOST_WORK = 50_000_000
+MAX_WORK = 50_000_000
 """Most characters that the loops of a file may read and produce; each turn of a loop counts as 50 more."""
 
-MOST_NAMES = 256
+MAX_NAMES = 256
 """Most names that are defined at once."""
 
-MOST_LOOPED = 16
+MAX_LOOPED = 16
 """Most names in nested loops."""
 
 NESTED = ("smoke", "ci", "full")
@@ -135,8 +135,8 @@ class _File:
             "MAX_BINDING": str(self.limits.max_buffer_range),
             "MAX_GROUPS": str(min(self.limits.max_group_count)),
         }
-        if len(text) > MOST_CHARACTERS:
-            raise DescriptorError(f"{self.name}: a case file has at most {MOST_CHARACTERS:,} characters")
+        if len(text) > MAX_CHARACTERS:
+            raise DescriptorError(f"{self.name}: a case file has at most {MAX_CHARACTERS:,} characters")
         group: list[_Line] = []
         for number, line in enumerate(text.split("\n"), 1):
             if not line.strip():
@@ -150,7 +150,7 @@ class _File:
         """Yield the cases of some lines inside loops over ``looped``; a ``let`` among them changes ``names``."""
         for position, (number, text) in enumerate(lines):
             with prefixed(f"{self.name}:{number}"):
-                if len(text) > LONGEST_LINE:
+                if len(text) > MAX_LINE:
                     raise _too_long(text)
                 line = substitute(text, names)
                 self.count(len(text) + len(line))
@@ -164,8 +164,8 @@ class _File:
                 self.count(sum(50 + sum(map(len, values)) for values in turns))
                 if again := looped.intersection(keys):
                     raise DescriptorError(f"{', '.join(again)} is looped over already; a blank line ends that loop")
-                if len(looped) + len(keys) > MOST_LOOPED:
-                    raise DescriptorError(f"more than {MOST_LOOPED} names are looped over")
+                if len(looped) + len(keys) > MAX_LOOPED:
+                    raise DescriptorError(f"more than {MAX_LOOPED} names are looped over")
             for values in turns:
                 turn = {**names, **dict(zip(keys, values, strict=True))}
                 yield from self.unrolled(lines[position + 1 :], turn, looped | set(keys))
@@ -173,14 +173,14 @@ class _File:
 
     def case(self, line: str) -> Case:
         self.cases_read += 1
-        if self.cases_read > MOST_CASES:
-            raise DescriptorError(f"more than {MOST_CASES:,} cases")
+        if self.cases_read > MAX_CASES:
+            raise DescriptorError(f"more than {MAX_CASES:,} cases")
         return Case.parse(line)
 
     def count(self, characters: int) -> None:
         self.work += characters
-        if self.work > MOST_WORK:
-            raise DescriptorError(f"its loops read and make more than {MOST_WORK:,} characters")
+        if self.work > MAX_WORK:
+            raise DescriptorError(f"its loops read and make more than {MAX_WORK:,} characters")
 
 
 def substitute(text: str, names: Mapping[str, str]) -> str:
@@ -208,15 +208,15 @@ def substitute(text: str, names: Mapping[str, str]) -> str:
         parts += [text[position : match.start()], value]
         length += len(parts[-1]) + len(parts[-2])
         position = end
-        if length > LONGEST_LINE:
+        if length > MAX_LINE:
             break
     parts.append(text[position:])
-    if length + len(parts[-1]) > LONGEST_LINE:
+    if length + len(parts[-1]) > MAX_LINE:
         raise _too_long(text)
     return "".join(parts)
 
 
-_LONGEST_ARITHMETIC = 200
+_MAX_ARITHMETIC = 200
 _LIMIT = 1 << 64
 _ARITHMETIC = re.compile(rf"(?:[0-9]{{1,19}}(?![0-9A-Z_])|{_NAME}|[-+*/()])*")
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
@@ -263,8 +263,8 @@ def evaluate(text: str, names: Mapping[str, str]) -> int:
             raise wrong("its value reaches 2^64")
         return value
 
-    if len(text) > _LONGEST_ARITHMETIC:
-        raise wrong(f"it has more than {_LONGEST_ARITHMETIC} characters")
+    if len(text) > _MAX_ARITHMETIC:
+        raise wrong(f"it has more than {_MAX_ARITHMETIC} characters")
     if not _ARITHMETIC.fullmatch(text):
         raise wrong("it has more than numbers, names and + - * / ( )")
     try:
@@ -275,7 +275,7 @@ def evaluate(text: str, names: Mapping[str, str]) -> int:
 
 
 def _too_long(text: str) -> DescriptorError:
-    return DescriptorError(f"a line has at most {LONGEST_LINE} characters, not more: {text[:80]!r}...")
+    return DescriptorError(f"a line has at most {MAX_LINE} characters, not more: {text[:80]!r}...")
 
 
 def _last_names(names: Mapping[str, str]) -> str:
@@ -299,8 +299,8 @@ def _let(line: str, names: Names) -> int:
     if match is None:
         raise DescriptorError(f"a name is given as 'let NAME = TEXT', not {line[:80]!r}")
     name, value = match.group(1), " ".join(_words(match.group(2)))
-    if len(names) >= MOST_NAMES and name not in names:
-        raise DescriptorError(f"more than {MOST_NAMES} names stand at once; there is {_last_names(names)}")
+    if len(names) >= MAX_NAMES and name not in names:
+        raise DescriptorError(f"more than {MAX_NAMES} names stand at once; there is {_last_names(names)}")
     names[name] = value
     return len(value)
 
@@ -334,9 +334,9 @@ def _words(text: str) -> list[str]:
         first, last = map(int, bounds.groups())
         if last < first:
             raise DescriptorError(f"range {word} is empty")
-        if last - first >= LONGEST_LINE:
-            raise DescriptorError(f"range {word} has more than {LONGEST_LINE} values")
+        if last - first >= MAX_LINE:
+            raise DescriptorError(f"range {word} has more than {MAX_LINE} values")
         words += map(str, range(first, last + 1))
-        if len(words) > LONGEST_LINE:
-            raise DescriptorError(f"a list has more than {LONGEST_LINE} values")
+        if len(words) > MAX_LINE:
+            raise DescriptorError(f"a list has more than {MAX_LINE} values")
     return words

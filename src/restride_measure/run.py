@@ -36,7 +36,7 @@ The system may count processor time in steps of 4 ms.
 WAKING, AWAKE = 0.3, 0.02
 """Seconds for which the device works before the first round of a workload, and before each other round."""
 
-MOST_PAUSE = 0.5
+MAX_PAUSE = 0.5
 """Longest wait for an idle process, in seconds."""
 
 
@@ -177,7 +177,7 @@ def rounds_text(repeat: int) -> str:
 
 def wait_until_idle() -> None:
     """Wait until no thread of the process works: those of ONNX Runtime spin for 45 ms after a call."""
-    end = time.perf_counter() + MOST_PAUSE
+    end = time.perf_counter() + MAX_PAUSE
     while time.perf_counter() < end:
         used = time.process_time()
         time.sleep(QUIET)
@@ -221,7 +221,7 @@ def _disagreement(workload: Workload, name: str, offer: Offer, expected: Array) 
 
 HALF_UNIT = 2.0**-24
 
-_MOST_CHARACTERS = 300
+_MAX_CHARACTERS = 300
 """Most characters to show of another library's message."""
 
 _SLOPES = {"linear": 1.0, "cubic": 4.0}
@@ -257,7 +257,7 @@ def compare(workload: Workload, peer: str, theirs: Array, ours: Array, slack: fl
 def failed(workload: Workload, peer: str, error: Exception) -> Disagreement:
     """The disagreement of a peer that raises an exception."""
     words = " ".join(str(error).split())
-    return Disagreement(workload.name, peer, math.inf, 0.0, f"{type(error).__name__}: {words[:_MOST_CHARACTERS]}")
+    return Disagreement(workload.name, peer, math.inf, 0.0, f"{type(error).__name__}: {words[:_MAX_CHARACTERS]}")
 
 
 def tolerance(workload: Workload) -> float:

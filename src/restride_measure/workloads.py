@@ -652,7 +652,7 @@ BY_BYTES = ("copy", "transpose", "u8 -> f32", "bilinear, twice the size")
 BY_AXES = "axes reversed"
 """Groups of ``growth``: drawn over the bytes of the result, and over the number of axes."""
 
-_MOST_EXPONENT = 30
+_MAX_EXPONENT = 30
 """Base-2 logarithm of the largest result, 1 GiB; workloads that do not fit the device are skipped."""
 
 _BY_RANK = (
@@ -670,7 +670,7 @@ _BY_RANK = (
 
 def growth(is_small: bool = False) -> tuple[Workload, ...]:
     """Every workload of ``restride bench --growth``; with ``is_small`` only a few bytes and axes, as a test."""
-    exponents, ranks = ((10, 12), (1, 3)) if is_small else (range(10, _MOST_EXPONENT + 1), range(1, 9))
+    exponents, ranks = ((10, 12), (1, 3)) if is_small else (range(10, _MAX_EXPONENT + 1), range(1, 9))
     by_bytes = [
         Workload(f"{group}, {bytes_text(1 << exponent)}", group, *_of_bytes(group, exponent))
         for group in BY_BYTES

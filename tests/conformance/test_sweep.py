@@ -201,9 +201,9 @@ def test_the_example_of_the_documentation_makes_cases_that_prove_something() -> 
 
 def test_cases_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "for A in 1..9\nfor B in 1..9\nreorder u8[$A,$B] -> u8[$A,$B]"
-    monkeypatch.setattr("restride_conformance.sweep.MOST_CASES", 81)
+    monkeypatch.setattr("restride_conformance.sweep.MAX_CASES", 81)
     assert len(read_cases(text)) == 81
-    monkeypatch.setattr("restride_conformance.sweep.MOST_CASES", 80)
+    monkeypatch.setattr("restride_conformance.sweep.MAX_CASES", 80)
     with pytest.raises(DescriptorError, match="cases:3: more than 80 cases"):
         read_cases(text)
 

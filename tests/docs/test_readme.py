@@ -15,7 +15,7 @@ from restride.dtypes import DTYPES
 from restride.plan import problem as parameters
 from restride.plan.convert import ELEMENT_TYPES
 from restride.plan.problem import Axis, table_words
-from restride.weights import MOST_TAPS, Request, resizing
+from restride.weights import MAX_TAPS, Request, resizing
 from restride_measure.workloads import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -214,8 +214,8 @@ def test_shader_page_has_a_table_of_the_plan():
     assert f"3 to 2, source stride 4: the rows {rows}. " in SHADERS
     axis = Axis(2, 4, 1, table=linear, slot=1)
     assert f"{parameters.slot_word(axis)} is slot 1 with two taps" in SHADERS
-    assert f"A row has 1 to {MOST_TAPS} taps ({MOST_TAPS + 4} in `resample_along`)" in SHADERS
-    assert 4 * ((3 + MOST_TAPS + 3) // 4) == MOST_TAPS + 4  # a row that begins at the last of a four
+    assert f"A row has 1 to {MAX_TAPS} taps ({MAX_TAPS + 4} in `resample_along`)" in SHADERS
+    assert 4 * ((3 + MAX_TAPS + 3) // 4) == MAX_TAPS + 4  # a row that begins at the last of a four
 
 
 def rows_below(header, page=REORDER):

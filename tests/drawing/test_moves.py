@@ -8,7 +8,7 @@ import pytest
 from support.random_layouts import random_pair
 from support.xla_figures import FIGURE_1, FIGURE_2
 
-from restride.drawing.moves import MOST_COUNTED, Move, Runs, _counted_runs, _offsets, _planned_runs
+from restride.drawing.moves import MAX_COUNTED, Move, Runs, _counted_runs, _offsets, _planned_runs
 from restride.drawing.picture import show
 from restride.kernel import Limits
 from restride.layout import TensorDesc
@@ -67,13 +67,13 @@ def test_what_a_reorder_moves():
 
 def test_runs_of_large_arrays_come_from_the_plan():
     src, dst = (TensorDesc.parse(text) for text in ("f32[100,64,1000,1000]:nChw16c", "f32[100,64,1000,1000]:nhwc"))
-    assert src.numel > MOST_COUNTED
+    assert src.numel > MAX_COUNTED
     assert list(Move(src, dst).lines())[1] == "contiguous runs: at most 400000000, the longest of 16 elements or more"
 
 
 @pytest.mark.parametrize("last", ["{1,0}", f"{{strides=({1 << 63},1)}}"])
 def test_counting_runs_takes_little_memory(last):
-    half = MOST_COUNTED // 2
+    half = MAX_COUNTED // 2
     for most in (half, half + 1):
         src, dst = TensorDesc.parse(f"f32[2,{most}]"), TensorDesc.parse(f"f32[2,{most}]{last}")
         tracemalloc.start()

@@ -43,7 +43,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "antialiased cubic": {"mode": "cubic", "antialias": True},
     "area": {"mode": "area"},
 }
-MOST = {"linear": 12, "nearest": 6, "cubic": 10, "antialiased": 24, "area": 24}
+MAX = {"linear": 12, "nearest": 6, "cubic": 10, "antialiased": 24, "area": 24}
 WORKLOADS: dict[str, tuple[Planned, int]] = {
     "f32 NCHW to NHWC": (reordered("f32[1,3,{h},{w}]", "NCHW->NHWC"), 4),
     "u8 NHWC to f32 NCHW": (reordered("u8[1,{h},{w},3]", "NHWC->NCHW", dtype="f32"), 6),
@@ -52,7 +52,7 @@ WORKLOADS: dict[str, tuple[Planned, int]] = {
     "f32 transpose": (reordered("f32[{h},{w}]", "AB->BA"), 7),
 }
 for name, choice in CHOICES.items():
-    most = MOST.get(name, 16)
+    most = MAX.get(name, 16)
     WORKLOADS[f"u8 NHWC down, {name}"] = resampled("u8[{h},{w},3]", "224 224", 0, 1, **choice), most
     WORKLOADS[f"u8 NHWC up, {name}"] = resampled("u8[224,224,3]", "{h} {w}", 0, 1, **choice), most
     WORKLOADS[f"f32 NCHW down, {name}"] = resampled("f32[1,3,{h},{w}]", "224 224", 2, 3, **choice), most
@@ -143,11 +143,11 @@ def test_rows_that_are_kept_are_those_computed_one_by_one(mode: str) -> None:
 def test_long_axes_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     cache: LRU[rows_module.Taps] = LRU(1 << 26)
     monkeypatch.setattr(rows_module, "_cache", cache)
-    longest = axis(100, rows_module._MOST_AT_ONCE // 2, Request())
+    longest = axis(100, rows_module._MAX_AT_ONCE // 2, Request())
     longest.first()
     (taps,) = cache._young.values()
     assert taps.weight <= 96 << 10
-    longer = axis(100, rows_module._MOST_AT_ONCE // 2 + 1, Request())
+    longer = axis(100, rows_module._MAX_AT_ONCE // 2 + 1, Request())
     assert longer.part(0, 3).first_and_weights()[1].shape == (3, 2)
     assert len(cache._young) == 1
     assert axis(100, longest.size, Request()).first() is not None

@@ -15,7 +15,7 @@ import pytest
 import restride as rs
 from restride.ops import plan as plans
 
-MOST_BESIDE = 2 << 20
+MAX_BESIDE = 2 << 20
 """Bytes that an operation takes beside source and destination, but for what lies between several passes."""
 
 BATCH = 100
@@ -160,13 +160,13 @@ def test_a_steady_loop_costs_what_is_written_here(row: Row, monkeypatch: pytest.
             "bytes_in_use": 0,
         }
         assert (spent["uploaded"], spent["downloaded"]) == (0, 0)
-        assert sum(between) + sum(parameters.values()) <= MOST_BESIDE
+        assert sum(between) + sum(parameters.values()) <= MAX_BESIDE
 
 
 # Instructions of Python's bytecode, counted: the same in every run, on any machine. Each number is what Python 3.11
 # executes, and a tenth; later versions execute fewer. Where a call became cheaper, or dearer for a reason, set them to
 # 1.1 times what the failing test says, or what `pytest -rP` prints.
-MOST_INSTRUCTIONS = {
+MAX_INSTRUCTIONS = {
     "reorder": 1690,
     "resample": 1930,
     "rearrange": 1790,
@@ -205,7 +205,7 @@ def instructions(call: Callable[[], object]) -> int:
     return count
 
 
-@pytest.mark.parametrize("name", MOST_INSTRUCTIONS)
+@pytest.mark.parametrize("name", MAX_INSTRUCTIONS)
 def test_a_call_that_was_made_before_executes_at_most_so_many_instructions(name: str, vulkan_device: rs.Device) -> None:
     device = vulkan_device
     x = source(device, "f32[1,3,8,8]")
@@ -242,8 +242,8 @@ def test_a_call_that_was_made_before_executes_at_most_so_many_instructions(name:
     finally:
         gc.enable()
     print(f"{name}: {min(counts)} instructions")
-    assert min(counts) <= MOST_INSTRUCTIONS[name]
-    assert min(counts) > MOST_INSTRUCTIONS[name] / 2, "the bound is too far above to hold anything"
+    assert min(counts) <= MAX_INSTRUCTIONS[name]
+    assert min(counts) > MAX_INSTRUCTIONS[name] / 2, "the bound is too far above to hold anything"
 
 
 def test_the_kernels_of_a_large_cubic_resize_are_kept(vulkan_device: rs.Device) -> None:
@@ -251,7 +251,7 @@ def test_the_kernels_of_a_large_cubic_resize_are_kept(vulkan_device: rs.Device) 
     x = source(vulkan_device, "f32[1,3,224,224]")
     large = rs.resample(x, (1080, 1920), mode="cubic")
     counts = [instructions(lambda: rs.resample(x, (1080, 1920), mode="cubic", out=large)) for _ in range(4)]
-    assert min(counts) <= 1.2 * MOST_INSTRUCTIONS["resample"]
+    assert min(counts) <= 1.2 * MAX_INSTRUCTIONS["resample"]
 
 
 def test_a_plan_that_is_forgotten_is_noticed(vulkan_device: rs.Device) -> None:
@@ -259,14 +259,14 @@ def test_a_plan_that_is_forgotten_is_noticed(vulkan_device: rs.Device) -> None:
     x = source(vulkan_device, "f32[1,3,8,8]")
     small = rs.resample(x, (4, 4))
     plans._plans.clear()
-    assert instructions(lambda: rs.resample(x, (4, 4), out=small)) > 2 * MOST_INSTRUCTIONS["resample"]
+    assert instructions(lambda: rs.resample(x, (4, 4), out=small)) > 2 * MAX_INSTRUCTIONS["resample"]
 
 
-MOST_PLANNED = {"resample": 22_600, "crop_resize": 22_800}
-"""Instructions of a call with new sizes, which plans it; set as ``MOST_INSTRUCTIONS``."""
+MAX_PLANNED = {"resample": 22_600, "crop_resize": 22_800}
+"""Instructions of a call with new sizes, which plans it; set as ``MAX_INSTRUCTIONS``."""
 
 
-@pytest.mark.parametrize("name", MOST_PLANNED)
+@pytest.mark.parametrize("name", MAX_PLANNED)
 def test_a_call_with_new_sizes_executes_at_most_so_many_instructions(name: str, vulkan_device: rs.Device) -> None:
     x = source(vulkan_device, PIXELS)
     pixels, planes = (source(vulkan_device, text) for text in ("u8[64,64,3]", "f32[1,64,64,3]"))
@@ -285,5 +285,5 @@ def test_a_call_with_new_sizes_executes_at_most_so_many_instructions(name: str, 
     finally:
         gc.enable()
     print(f"{name} of new sizes: {min(counts)} instructions")
-    assert min(counts) <= MOST_PLANNED[name]
-    assert min(counts) > MOST_PLANNED[name] / 2, "the bound is too far above to hold anything"
+    assert min(counts) <= MAX_PLANNED[name]
+    assert min(counts) > MAX_PLANNED[name] / 2, "the bound is too far above to hold anything"

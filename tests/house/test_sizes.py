@@ -22,10 +22,10 @@ from restride.kernel import Limits
 from restride.plan import resample as plan_of_resample
 from restride.weights import filters
 
-MOST_BYTES = 32 << 20
+MAX_BYTES = 32 << 20
 """Of the host, that a refusal may take; those of the least defect were 80 MB."""
 
-MOST_SECONDS = 60
+MAX_SECONDS = 60
 
 
 class Refused(NamedTuple):
@@ -245,7 +245,7 @@ for name, call in json.load(sys.stdin).items():
 
 def run(program: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """A Python process, ended where it outlasts its time."""
-    return captured([sys.executable, "-c", program, *arguments], input=stdin, timeout=MOST_SECONDS)
+    return captured([sys.executable, "-c", program, *arguments], input=stdin, timeout=MAX_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +264,7 @@ def test_refused_before_memory_grows(name, said):
     assert answer[0] == case.error, answer
     for text in case.texts:
         assert text in answer[1]
-    assert nbytes <= MOST_BYTES
+    assert nbytes <= MAX_BYTES
 
 
 @pytest.mark.parametrize("rules", [{}, {"mode": "cubic"}, {"mode": "area"}, {"coordinates": "align_corners"}], ids=str)

@@ -686,7 +686,7 @@ def test_what_rows_keep_of_memory_has_a_bound() -> None:
     firsts = [axis.part(axis.size - 1, 1).first().item() for axis in axes]
     assert firsts == [998] * len(axes)
     cached = {**rows_module._cache._old, **rows_module._cache._young}
-    assert sum(taps.weight for taps in cached.values()) <= rows_module._MOST_CACHED_BYTES + 12_000_000, (
+    assert sum(taps.weight for taps in cached.values()) <= rows_module._MAX_CACHED_BYTES + 12_000_000, (
         "one more, at most"
     )
     before = len(calls)

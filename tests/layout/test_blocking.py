@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from restride.errors import UnsupportedError
-from restride.layout.blocking import MOST_NUMBERS, Blocking, Join, Split, blocked, tiled
+from restride.layout.blocking import MAX_NUMBERS, Blocking, Join, Split, blocked, tiled
 from restride.layout.digits import affine
 
 
@@ -203,7 +203,7 @@ def test_a_box_is_every_place_of_the_buffer_once():
 
 def test_numbers_of_one_index_are_limited():
     """A split makes two numbers of one: 31 splits of one coordinate are 63 numbers, 32 are one too many."""
-    assert MOST_NUMBERS == 64
+    assert MAX_NUMBERS == 64
     assert tiled((5,), (0,), [(2,)] * 31).extent == 6
     with pytest.raises(UnsupportedError, match="tiles or blocks make more than 64 numbers of one index"):
         tiled((5,), (0,), [(2,)] * 32)

@@ -22,7 +22,7 @@ from support.sampled import sample
 from restride.layout import TensorDesc, views
 from restride.reference.memory import element_positions, extent, is_whole, memory_line
 
-MOST_SAMPLES = 40
+MAX_SAMPLES = 40
 LAYOUTS, LAYOUT_SEEDS = 1000, range(20)
 CHAINS, CHAIN_SEEDS = 750, range(100, 104)
 
@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 
 
 def few(rng: random.Random, population: Sequence[Any]) -> Sequence[Any]:
-    return population if len(population) <= MOST_SAMPLES else rng.sample(population, MOST_SAMPLES)
+    return population if len(population) <= MAX_SAMPLES else rng.sample(population, MAX_SAMPLES)
 
 
 def check(rng: random.Random, desc: TensorDesc, positions: Array) -> None:

@@ -353,7 +353,7 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):
     )
     with narrow:
         assert src.nbytes > narrow.limits.max_buffer_range
-        monkeypatch.setattr(plan_of_boxes, "MOST_BETWEEN", 1 << 12)
+        monkeypatch.setattr(plan_of_boxes, "MAX_BETWEEN", 1 << 12)
         for antialias, its in right.items():
             before = narrow.counters().dispatches
             x = rs.asarray(images, device=narrow)

@@ -160,7 +160,7 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device, li
         VulkanRuntime(choose(list_devices(), vulkan_device.info.index), timeout=30, max_buffer_range=1 << 14)
     )
     with narrow:
-        monkeypatch.setattr(plan_of_boxes, "MOST_BETWEEN", 1 << 12)
+        monkeypatch.setattr(plan_of_boxes, "MAX_BETWEEN", 1 << 12)
         before = narrow.counters().dispatches
         found = rs.crop_resize(rs.asarray(images, device=narrow), boxes, (17, 15), **named)
         assert narrow.counters().dispatches - before >= 4

@@ -48,7 +48,7 @@ def test_ten_thousand_operations_make_a_handful_of_allocations(device):
     end = device.counters()
     assert end.dispatches - start.dispatches == 10_000
     assert end.allocations - start.allocations <= 50
-    # Prepared submissions keep less than 1 MiB of parameters (MOST_PREPARED), which are taken in chunks. How much of
+    # Prepared submissions keep less than 1 MiB of parameters (MAX_PREPARED), which are taken in chunks. How much of
     # that is there by ``settled`` depends on how far the host runs ahead of the device.
     assert end.bytes_allocated <= settled.bytes_allocated + (2 << 20)
     assert end.bytes_in_use == start.bytes_in_use

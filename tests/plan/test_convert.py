@@ -16,7 +16,7 @@ from restride.errors import UnsupportedError
 from restride.kernel import Choices, KernelSpec, Limits
 from restride.layout import TensorDesc, views
 from restride.plan.convert import convert_kernels
-from restride.plan.dispatches import MOST_PAIR_BYTES
+from restride.plan.dispatches import MAX_PAIR_BYTES
 from restride.plan.problem import PAIR_BYTES
 from restride.reference import from_buffer, reorder, to_buffer
 from restride_conformance.shader.part import SteeredLimits
@@ -293,10 +293,10 @@ def test_more_pairs_than_a_dispatch_may_have_are_cut(src, dst):
     scale = (np.arange(300_000) % 7 + 1).reshape(2, -1)
     kernels = planned(src, dst, src_scale=scale)
     assert 3 <= len(kernels) <= 8
-    assert all(len(kernel.parameters) < MOST_PAIR_BYTES + 4096 for kernel in kernels)
+    assert all(len(kernel.parameters) < MAX_PAIR_BYTES + 4096 for kernel in kernels)
     assert {kernel.shader for kernel in kernels} <= {"convert_fours", "digit_convert"}
     both = planned(src, dst, src_scale=scale, dst_scale=scale[:, ::-1])
-    assert all(len(kernel.parameters) < MOST_PAIR_BYTES + 4096 for kernel in both)
+    assert all(len(kernel.parameters) < MAX_PAIR_BYTES + 4096 for kernel in both)
     assert len(both) > len(kernels)
 
 

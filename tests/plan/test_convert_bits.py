@@ -26,7 +26,7 @@ from restride.runtime import RUNTIMES
 pytestmark = pytest.mark.slow
 
 COUNT = 10_000_000 if FULL else 100_000
-MOST_AT_ONCE = 1_000_000
+MAX_AT_ONCE = 1_000_000
 
 NARROW = [name for name, dtype in DTYPES.items() if dtype.itemsize <= 2]
 WIDE = [name for name in DTYPES if name not in NARROW]
@@ -87,8 +87,8 @@ def test_wide_numbers_aimed_at_every_type(src, its_device):
     count = 4096 if is_brief(its_device) else COUNT
     found = []
     for dst in DTYPES:
-        for seed, start in enumerate(range(0, count if dst != src else 0, MOST_AT_ONCE)):
-            x = aimed(src, dst, min(MOST_AT_ONCE, count - start), seed)
+        for seed, start in enumerate(range(0, count if dst != src else 0, MAX_AT_ONCE)):
+            x = aimed(src, dst, min(MAX_AT_ONCE, count - start), seed)
             found += [difference(its_device, x, dst, settings) for settings in settings_of(src, dst, its_device)]
     assert [wrong for wrong in found if wrong] == []
 

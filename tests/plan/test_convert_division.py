@@ -17,7 +17,7 @@ from restride_conformance.shader import module_source, shader_under_test
 SHADERS = Path(__file__).parents[2] / "shaders"
 RATIO = "precise float ratio = from_1_to_4 / intBitsToFloat(b_significand + 0x3F000000);"
 PER_SCALE = "float ratio = a * (1.0 / b);"
-LEAST_NORMAL = np.float32(2.0**-126)
+MIN_NORMAL = np.float32(2.0**-126)
 
 
 def normal_numbers(random: np.random.Generator, count: int) -> np.ndarray:
@@ -41,7 +41,7 @@ def test_an_integer_is_divided_exactly_by_any_scale(dtype, device):
         with np.errstate(over="ignore"):
             expected = x.astype(np.float32) / scale
         quotient = rs.reorder(rs.asarray(x, device=device), dtype="f32", dst_scale=scale).numpy()
-        is_flushed = (np.abs(expected) < LEAST_NORMAL) & (quotient == 0)
+        is_flushed = (np.abs(expected) < MIN_NORMAL) & (quotient == 0)
         wrong = (quotient.view(np.uint32) != expected.view(np.uint32)) & ~is_flushed
         assert [(a, b) for a, b in zip(x[wrong], np.broadcast_to(scale, x.shape)[wrong], strict=True)][:3] == []
 
@@ -97,5 +97,5 @@ def test_a_quotient_is_exact_wherever_the_instruction_is_off(units, tmp_path):
     open_device("vulkan").close()
     with rs.Device.over(open_runtime(runtime="vulkan", module_source=module_source(worse))) as device:
         quotient = rs.reorder(rs.asarray(x, device=device), dst_scale=scale).numpy()
-    wrong = (quotient.view(np.uint32) != expected.view(np.uint32)) & (np.abs(expected) > LEAST_NORMAL)
+    wrong = (quotient.view(np.uint32) != expected.view(np.uint32)) & (np.abs(expected) > MIN_NORMAL)
     assert [(a, b) for a, b in zip(x[wrong], np.broadcast_to(scale, x.shape)[wrong], strict=True)][:3] == []

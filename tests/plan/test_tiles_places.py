@@ -14,7 +14,7 @@ from support.random_layouts import random_layout, random_pair
 
 from restride.layout import TensorDesc, views
 from restride.layout.digits import Index, Linear, affine
-from restride.plan.tiles import MOST_WALKS, Cuts, Place, Region, Stretch, Walk, complement, walks
+from restride.plan.tiles import MAX_WALKS, Cuts, Place, Region, Stretch, Walk, complement, walks
 
 
 def parsed(src: str, dst: str, *keys: object) -> tuple[TensorDesc, TensorDesc]:
@@ -46,7 +46,7 @@ def check(src: TensorDesc, dst: TensorDesc) -> int:
     found = walks(Region.of(src, dst))
     if found is None:
         return 0
-    assert len(found) <= MOST_WALKS
+    assert len(found) <= MAX_WALKS
     assert walked(found) == pairs_of(src, dst), f"{src} -> {dst}"
     return len(found)
 

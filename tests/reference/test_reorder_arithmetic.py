@@ -16,7 +16,7 @@ from restride.reference import convert, reorder
 
 Array = np.ndarray[Any, Any]
 F32 = np.float32
-LEAST = 2.0**-126  # the smallest normal number of f32
+MIN = 2.0**-126  # the smallest normal number of f32
 TINY = 2.0**-130
 
 
@@ -259,19 +259,19 @@ class TestFlush:
         [
             # Operands: the source, zero points, scales, the old element.
             (TINY, {"src_scale": 2.0**100}, 2.0**-30, 0),
-            (LEAST, {"src_zero_point": -TINY}, LEAST + TINY, LEAST),
-            (16, {"src_scale": TINY}, LEAST, 0),
+            (MIN, {"src_zero_point": -TINY}, MIN + TINY, MIN),
+            (16, {"src_scale": TINY}, MIN, 0),
             (0, {"sum_scale": TINY, "out": 2.0**100}, 2.0**-30, 0),
             (0, {"sum_scale": 2.0**100, "out": TINY}, 2.0**-30, 0),
-            (LEAST, {"dst_scale": TINY}, 16, np.inf),
-            (LEAST, {"dst_zero_point": TINY}, LEAST + TINY, LEAST),
+            (MIN, {"dst_scale": TINY}, 16, np.inf),
+            (MIN, {"dst_zero_point": TINY}, MIN + TINY, MIN),
             # Results: difference, product, the sum's product, sum, quotient, the last sum.
-            (1.5 * LEAST, {"src_zero_point": LEAST, "src_scale": 2.0**100}, 2.0**-27, 0),
-            (LEAST, {"src_scale": 0.5, "dst_scale": 2.0**-100}, 2.0**-27, 0),
-            (LEAST, {"sum_scale": 2.0**-4, "out": LEAST}, LEAST + TINY, LEAST),
-            (1.5 * LEAST, {"sum_scale": -1, "out": LEAST, "dst_scale": 2.0**-100}, 2.0**-27, 0),
-            (LEAST, {"dst_scale": 16, "dst_zero_point": LEAST}, LEAST + TINY, LEAST),
-            (1.5 * LEAST, {"dst_zero_point": -LEAST}, LEAST / 2, 0),
+            (1.5 * MIN, {"src_zero_point": MIN, "src_scale": 2.0**100}, 2.0**-27, 0),
+            (MIN, {"src_scale": 0.5, "dst_scale": 2.0**-100}, 2.0**-27, 0),
+            (MIN, {"sum_scale": 2.0**-4, "out": MIN}, MIN + TINY, MIN),
+            (1.5 * MIN, {"sum_scale": -1, "out": MIN, "dst_scale": 2.0**-100}, 2.0**-27, 0),
+            (MIN, {"dst_scale": 16, "dst_zero_point": MIN}, MIN + TINY, MIN),
+            (1.5 * MIN, {"dst_zero_point": -MIN}, MIN / 2, 0),
         ],
     )
     def test_each_operand_and_each_result(

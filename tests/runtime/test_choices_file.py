@@ -16,7 +16,7 @@ from support.devices import open_device
 
 import restride as rs
 from restride.kernel import Choices
-from restride.runtime.choices_file import FOLDER_VARIABLE, MOST_BYTES, choices_path, read_choices, write_choices
+from restride.runtime.choices_file import FOLDER_VARIABLE, MAX_BYTES, choices_path, read_choices, write_choices
 
 FIXTURES = (folder,)
 
@@ -48,7 +48,7 @@ def test_what_was_kept_is_read_and_is_this_user_s_alone(folder: Path) -> None:
         b'{"choices": {"elements": "apart", "transpose": "shared"}}',
         b"[" * 50_000,
         b'{"a": ' + b"1" * 5000 + b"}",
-        b" " * (2 * MOST_BYTES) + json.dumps({"choices": asdict(OTHER)}).encode(),
+        b" " * (2 * MAX_BYTES) + json.dumps({"choices": asdict(OTHER)}).encode(),
     ],
 )
 def test_a_damaged_file_is_left_out_with_a_warning(folder: Path, content: bytes) -> None:

@@ -125,7 +125,7 @@ def test_freed_memory_is_not_used_again_before_the_batch_is_through(vulkan_devic
 def test_a_long_batch_starts_before_its_end(vulkan_device: rs.Device) -> None:
     before = vulkan_device.counters().submissions
     with vulkan_device.batch():
-        tensors, expected = chain(vulkan_device, vk_queue.MOST_USES // 2 + 1)
+        tensors, expected = chain(vulkan_device, vk_queue.MAX_USES // 2 + 1)
         assert vulkan_device.counters().submissions == before + 1
     assert vulkan_device.counters().submissions == before + 2
     np.testing.assert_array_equal(tensors[-1].numpy(), expected)

@@ -502,7 +502,7 @@ def test_work_that_outlasts_closing_keeps_what_it_reads(kernels):
         """
         import weakref
         from restride.runtime.vulkan import runtime as vulkan_runtime
-        vulkan_runtime._LEAST_TO_CLOSE = 0.01
+        vulkan_runtime._MIN_TO_CLOSE = 0.01
         class Noted(np.ndarray):
             pass
         device = open_device(timeout=0.01, staging=False)

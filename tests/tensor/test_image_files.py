@@ -456,14 +456,14 @@ def flat_webp(side):
     return file.getvalue()
 
 
-MOST = 1 << 22
+MAX = 1 << 22
 HOSTILE = {
     "WebP": (flat_webp(4097), r"bytes are read to at most \d+ pixels, not 4097 x 4097"),
     "WebP that is too large": (
         b"RIFF" + struct.pack("<I", 22) + b"WEBPVP8X" + struct.pack("<I", 10) + b"\0\0\0\0" + b"\xff\xff\xff" * 2,
         "cannot identify|decoder|bomb",
     ),
-    "GIF": (gif_of(9_000, 9_000), rf"{len(gif_of(1, 1))} bytes are read to at most {MOST} pixels, not 9000 x 9000"),
+    "GIF": (gif_of(9_000, 9_000), rf"{len(gif_of(1, 1))} bytes are read to at most {MAX} pixels, not 9000 x 9000"),
     "GIF that is too large": (gif_of(65_535, 65_535), "decompression bomb"),
     "GIF that ends early": (gif_of(1, 1, b"\2\1\x2c\0"), "truncated"),
     "TIFF deflated": (
@@ -481,7 +481,7 @@ HOSTILE = {
     "TIFF of JPEG": (tiff_of((4, 4), 7, bytes(99)), "TIFF of compression 'jpeg' is not read"),
     "TIFF deflated, damaged": (tiff_of((4, 4), 8, bytes(99)), "decoder error"),
     "TIFF cut": (tiff_of((40, 40), 1, bytes(1599)), "truncated"),
-    "BMP of run lengths": (bmp_of(MOST, 1, 1, b"\0\2\0\xff\0\1"), "BMP of compression 1 is not read, but of 0, 3"),
+    "BMP of run lengths": (bmp_of(MAX, 1, 1, b"\0\2\0\xff\0\1"), "BMP of compression 1 is not read, but of 0, 3"),
     "BMP cut": (bmp_of(40, 40, 0, bytes(1599)), "truncated"),
 }
 

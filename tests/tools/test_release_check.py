@@ -75,7 +75,7 @@ def test_a_wheel_that_lacks_something(missing, tmp_path):
     ],
 )
 def test_a_wheel_that_holds_too_much(name, problem, tmp_path):
-    data = bytes(release_check.MOST_BYTES) if "large" in name else b""
+    data = bytes(release_check.MAX_BYTES) if "large" in name else b""
     problems = wheel_problems(tmp_path, WHEEL | {name: data})
     assert len(problems) == 1
     assert problem in problems[0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.positions import matrix, one_axis
 
-from restride.weights import AREA_MODES, COORDINATES, MODES, MOST_TAPS
+from restride.weights import AREA_MODES, COORDINATES, MAX_TAPS, MODES
 
 
 def test_what_is_outside_the_source_is_known():
@@ -40,13 +40,13 @@ def test_the_transpose_has_the_weights_of_the_matrix(mode):
 def test_long_rows_go_in_parts_that_a_window_shares():
     for rows in (one_axis(70_000, 3, mode="area"), one_axis(1, 70_000).transposed()):
         parts, sums = rows.split()
-        assert (parts.taps, parts.size) == (MOST_TAPS, sums.source_size)
+        assert (parts.taps, parts.size) == (MAX_TAPS, sums.source_size)
         many = parts.size // rows.size
         whole = np.zeros((rows.size, rows.source_size), np.float32)
         for row in range(parts.size):
             (first,), (weights,) = parts.part(row, 1).first_and_weights()
-            assert 0 <= first <= rows.source_size - MOST_TAPS
-            whole[row // many, first : first + MOST_TAPS] += weights
+            assert 0 <= first <= rows.source_size - MAX_TAPS
+            whole[row // many, first : first + MAX_TAPS] += weights
         assert (whole == matrix(rows)).all()
         assert (matrix(sums) == np.kron(np.eye(rows.size), np.ones((1, many)))).all()
 

@@ -210,7 +210,7 @@ def _opencv_ways() -> Iterator[Way]:
             yield Way(mode, dtype, {"mode": mode}, partial(_by_opencv, mode=mode), takes=takes)
 
 
-_MOST_OF_CELL = 256
+_MAX_OF_CELL = 256
 """Most 16-bit elements whose sum f32 holds exactly."""
 
 
@@ -220,7 +220,7 @@ def _has_small_cells(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
     The mean of 600 x 600 elements of u16 that are all 40000 becomes 39955.
     """
     is_whole = not any(old % new for old, new in zip(before, after, strict=True))
-    return not is_whole or math.prod(before) // math.prod(after) <= _MOST_OF_CELL
+    return not is_whole or math.prod(before) // math.prod(after) <= _MAX_OF_CELL
 
 
 def _by_opencv(x: Array, sizes: tuple[int, int], *, mode: str) -> Array:

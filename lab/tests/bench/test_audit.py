@@ -36,7 +36,7 @@ from restride_bench.audit.recording import GPU, Dispatch, Recording, recorded
 from restride_bench.audit.roofline import Prediction, known_devices
 from restride_bench.audit.table import Subject, workload_rows
 from restride_bench.audit.times import read_benchmark
-from restride_bench.audit.traffic import CACHE_BYTES, MOST_GROUPS, SECTOR, Tracer, Traffic, _through_cache
+from restride_bench.audit.traffic import CACHE_BYTES, MAX_GROUPS, SECTOR, Tracer, Traffic, _through_cache
 from restride_conformance import Case
 from restride_conformance.shader.part import SteeredLimits
 from restride_measure.workloads import TTC57, Move, Relayout, Workload, catalogue
@@ -200,7 +200,7 @@ def test_traffic_is_what_the_descriptors_say(workload, shader, of_group, limits,
     (dispatch,) = dispatches(workload, limits)
     assert dispatch.kernel.shader == shader
     groups = math.prod(dispatch.kernel.groups)
-    assert 2 <= groups <= MOST_GROUPS, "all are traced"
+    assert 2 <= groups <= MAX_GROUPS, "all are traced"
     itemsize = workload.desc.dtype.itemsize
     elements = np.arange(math.prod(workload.desc.sizes)).reshape(workload.desc.sizes)
     if isinstance(workload.task, Relayout):

@@ -38,16 +38,16 @@ examples:
   restride demo photo.jpg --out sheets         your own
   restride demo --no-photo --device radeon     a computed picture"""
 
-_MOST_RUNS = 15
-_LONGEST = 0.3
+_MAX_RUNS = 15
+_MAX = 0.3
 """Seconds after which no further run of a step is measured."""
 
 SHIPPED = ("astronaut.png", "coffee.png", "chelsea.png")
 """Photographs that scikit-image ships."""
 
-_LONGEST_SIDE = 1280
+_MAX_SIDE = 1280
 """Most pixels of a side, because the numpy reference works in float64 and is slow with a camera's 48 megapixels."""
-_SHORTEST_SIDE = 32
+_MIN_SIDE = 32
 
 
 def add_commands(commands: Commands) -> None:
@@ -131,7 +131,7 @@ def _measured(step: Step, device: Device) -> Outcome:
 def _milliseconds(steps: tuple[Step, ...], device: Device) -> float:
     """The median milliseconds of several runs of all steps in turn; the device must be warmed up."""
     seconds: list[float] = []
-    while len(seconds) < _MOST_RUNS and (len(seconds) < 3 or sum(seconds) < _LONGEST):
+    while len(seconds) < _MAX_RUNS and (len(seconds) < 3 or sum(seconds) < _MAX):
         device.wait()
         start = time.perf_counter()
         for step in steps:
@@ -186,11 +186,11 @@ def load_photograph(path: Path | None) -> Photograph:
     title, note = chosen.name, ""
     if path is None:
         title += ", from scikit-image"
-    if min(image.size) < _SHORTEST_SIDE:
-        raise UsageError(f"{chosen} is {image.width} x {image.height} pixels; the demo needs {_SHORTEST_SIDE} a side")
-    if max(image.size) > _LONGEST_SIDE:
+    if min(image.size) < _MIN_SIDE:
+        raise UsageError(f"{chosen} is {image.width} x {image.height} pixels; the demo needs {_MIN_SIDE} a side")
+    if max(image.size) > _MAX_SIDE:
         before = f"{image.width} x {image.height}"
-        image.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
+        image.thumbnail((_MAX_SIDE, _MAX_SIDE))
         note = f"{before} pixels, shrunk to {image.width} x {image.height} by Pillow first: the numpy reference is slow"
     return Photograph(np.asarray(image), title, note)
 

@@ -61,7 +61,7 @@ _PACKAGES = (
 )
 """Name of a package, the only feature that needs it (empty: all of restride needs it), and the fix."""
 
-_LONGEST = 120.0
+_MAX = 120.0
 """Most seconds for one runtime, including the start of Python and a first compilation of shaders."""
 
 
@@ -270,9 +270,9 @@ def try_runtime(runtime: str, selector: str | None = None) -> Attempt:
     """Open ``runtime`` on a device and reorder a tiny tensor, in another process."""
     command = [sys.executable, "-m", "restride.cli.doctor", runtime, *([] if selector is None else [selector])]
     try:
-        process = subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST, check=False)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=_MAX, check=False)
     except subprocess.TimeoutExpired:
-        return Attempt(False, f"no answer within {_LONGEST:g} s: the driver hangs")
+        return Attempt(False, f"no answer within {_MAX:g} s: the driver hangs")
     lines = process.stdout.splitlines()
     if process.returncode == 0 and lines:
         return Attempt(**json.loads(lines[-1]))

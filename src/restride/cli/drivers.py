@@ -123,7 +123,7 @@ def _folders(environment: Mapping[str, str]) -> list[Path]:
     return [root / "vulkan" / "icd.d" for root in roots]
 
 
-_LARGEST_MANIFEST = 1 << 20
+_MAX_MANIFEST = 1 << 20
 _ABSENT = "no such file"
 
 
@@ -132,7 +132,7 @@ def _read_manifest(path: Path) -> Manifest:
         if path.exists() and not path.is_file():
             return Manifest(path, "no file")
         with path.open("rb") as file:
-            library = json.loads(file.read(_LARGEST_MANIFEST))["ICD"]["library_path"]
+            library = json.loads(file.read(_MAX_MANIFEST))["ICD"]["library_path"]
     except FileNotFoundError:
         return Manifest(path, _ABSENT)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:

@@ -40,7 +40,7 @@ from restride.tensor.tensor import Tensor
 Array = npt.NDArray[Any]
 
 _FORMATS = {".npy": "npy", **IMAGE_FORMATS, ".bin": "raw"}
-_LONGEST_HEADER = 10_000
+_MAX_HEADER = 10_000
 """Most bytes of a .npy header, numpy's own limit: parsing a longer one can exhaust the stack."""
 _RAW_TYPES = ("bf16", "f8e4m3fn", "f8e5m2")
 """Element types that numpy can write only as raw bytes."""
@@ -312,7 +312,7 @@ def _npy_elements(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np
 def _npy_header(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Read sizes, whether in Fortran order, and element type; leaves ``file`` at the first element."""
     # numpy writes ml_dtypes' float8_e5m2 as '<f1', a type that numpy cannot read.
-    head = BytesIO(file.read(_LONGEST_HEADER + 12).replace(b"'<f1'", b"'|V1'", 1))
+    head = BytesIO(file.read(_MAX_HEADER + 12).replace(b"'<f1'", b"'|V1'", 1))
     try:
         major, minor = npy.read_magic(head)
         if major not in {1, 2, 3}:
@@ -321,7 +321,7 @@ def _npy_header(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.d
         read_header = npy.read_array_header_1_0 if major == 1 else npy.read_array_header_2_0
         with warnings.catch_warnings(action="error"):
             _require_literal(head.getvalue(), major)
-            sizes, is_fortran, stored = read_header(head, max_header_size=_LONGEST_HEADER)
+            sizes, is_fortran, stored = read_header(head, max_header_size=_MAX_HEADER)
     except Exception as error:  # ten types, by what is wrong: ValueError, TokenError, RecursionError, ...
         raise UsageError(f"{path} is not a .npy file, or its header is damaged: {str(error)[:200]}") from error
     if any(type(size) is not int or size < 0 for size in sizes):
@@ -338,13 +338,13 @@ def _require_literal(head: bytes, major: int) -> None:
     """Raise if a header is no Python literal, because numpy would try to repair it in quadratic time."""
     start = 10 if major == 1 else 12
     length = int.from_bytes(head[8:start], "little")
-    text = head[start : start + min(length, _LONGEST_HEADER)].decode("utf-8" if major == 3 else "latin1")
+    text = head[start : start + min(length, _MAX_HEADER)].decode("utf-8" if major == 3 else "latin1")
     try:
         ast.literal_eval(text)
     except SyntaxError as error:
         if re.search("[0-9]L", text):
             raise ValueError("Reading sizes such as 2L, of a file created on Python 2, is not supported") from error
-        if length <= _LONGEST_HEADER:
+        if length <= _MAX_HEADER:
             raise
 
 

@@ -94,7 +94,7 @@ All commands: restride --help; one, with examples: restride COMMAND --help"""
 """The text that ``restride`` prints without a command."""
 
 
-_WIDEST = 120
+_MAX = 120
 """Most columns that help uses."""
 
 
@@ -102,7 +102,7 @@ class _Help(argparse.HelpFormatter):
     """Help as wide as the terminal: prose is filled, long lines of tables and examples are broken."""
 
     def __init__(self, prog: str, **options: Any) -> None:
-        columns = min(shutil.get_terminal_size().columns, _WIDEST)
+        columns = min(shutil.get_terminal_size().columns, _MAX)
         super().__init__(prog, **{"max_help_position": 26, "width": columns - 2, **options})
 
     def add_usage(self, usage: Any, actions: Iterable[argparse.Action], _: Any, prefix: str | None = None) -> None:
@@ -324,10 +324,10 @@ def _parser() -> tuple[Parser, Commands]:
     return parser, parser.add_subparsers(dest="command", metavar=_COMMAND, parser_class=Parser)
 
 
-_LONGEST_TIMEOUT = 86400.0
+_MAX_TIMEOUT = 86400.0
 """Longest timeout in seconds, a day; clocks and locks of the system have an upper limit."""
 
-_LONGEST_WAIT = "longest wait for the device (default: %(default)g); kompute only warns, afterwards"
+_MAX_WAIT = "longest wait for the device (default: %(default)g); kompute only warns, afterwards"
 
 
 def add_device_option(group: Any) -> None:
@@ -337,7 +337,7 @@ def add_device_option(group: Any) -> None:
     )
 
 
-def add_device_options(parser: argparse.ArgumentParser, timeout_help: str = _LONGEST_WAIT) -> None:
+def add_device_options(parser: argparse.ArgumentParser, timeout_help: str = _MAX_WAIT) -> None:
     """Add ``--device``, ``--runtime`` and ``--timeout``."""
     from restride.runtime import DEFAULT_TIMEOUT, RUNTIMES
 
@@ -358,9 +358,9 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not 0 < seconds <= _LONGEST_TIMEOUT:
+    if not 0 < seconds <= _MAX_TIMEOUT:
         raise argparse.ArgumentTypeError(
-            f"{text[:40]!r} is no time limit: seconds, more than 0 and at most {_LONGEST_TIMEOUT:g}"
+            f"{text[:40]!r} is no time limit: seconds, more than 0 and at most {_MAX_TIMEOUT:g}"
         )
     return seconds
 

@@ -38,7 +38,7 @@ _TYPES = ("u8", "u16", "s16", "f32", "f64")
 _MOVED_TYPES = (*_TYPES, "pred", "s8", "s32", "u32", "f16")
 """Element types that the nearest modes accept."""
 
-_MOST_CHANNELS = 128
+_MAX_CHANNELS = 128
 """OpenCV 5's limit; an image passed by mistake with channels first usually has more columns than this."""
 
 
@@ -122,9 +122,9 @@ def _require_image(x: Tensor, mode: str, what: str) -> None:
     types = _MOVED_TYPES if mode.startswith("nearest") else _TYPES
     if len(x.sizes) not in (2, 3):
         raise UnsupportedError(f"{what} must have rows, columns and, if there are, channels: two or three axes")
-    if len(x.sizes) == 3 and x.sizes[2] > _MOST_CHANNELS:
+    if len(x.sizes) == 3 and x.sizes[2] > _MAX_CHANNELS:
         raise UnsupportedError(
-            f"{what} has {x.sizes[2]} channels, and OpenCV at most {_MOST_CHANNELS}: they are the last axis, behind "
+            f"{what} has {x.sizes[2]} channels, and OpenCV at most {_MAX_CHANNELS}: they are the last axis, behind "
             "rows and columns"
         )
     if x.dtype.name not in types:

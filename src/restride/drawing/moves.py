@@ -17,10 +17,10 @@ from restride.layout.overlap import require_injective, require_like
 from restride.plan.copy import copy_kernels, copy_problems
 from restride.plan.fill import padding_kernels
 
-MOST_COUNTED = 1 << 18
+MAX_COUNTED = 1 << 18
 """Most elements whose runs are counted one by one, in 0.1 s and 12 MiB; 0.5 s and 24 MiB if offsets exceed 64 bits."""
 
-MOST_PLANNED = 16 << 30
+MAX_PLANNED = 16 << 30
 """Most bytes of a buffer for which dispatches are planned, which takes seconds."""
 
 
@@ -64,10 +64,10 @@ class Move:
 
     @property
     def runs(self) -> Runs | None:
-        """The contiguous runs; None if that would need counting more than MOST_COUNTED elements."""
+        """The contiguous runs; None if that would need counting more than MAX_COUNTED elements."""
         if not self.src.numel:
             return Runs(0, 0)
-        if self.src.numel <= MOST_COUNTED:
+        if self.src.numel <= MAX_COUNTED:
             return _counted_runs(_offsets(self.src), _offsets(self.dst))
         return _planned_runs(self.src, self.dst)
 
@@ -78,12 +78,12 @@ class Move:
         yield f"moves {elements}: reads {nbytes}, writes {nbytes}{padding}"
         runs = self.runs
         if runs is None:
-            yield f"contiguous runs: not counted, there are more than {MOST_COUNTED} elements"
+            yield f"contiguous runs: not counted, there are more than {MAX_COUNTED} elements"
         elif runs.count:
             most, more = ("", "") if runs.is_exact else ("at most ", " or more")
             yield f"contiguous runs: {most}{runs.count}, the longest of {counted(runs.longest, 'element')}{more}"
-        if max(self.src.nbytes, self.dst.nbytes) > MOST_PLANNED:
-            yield f"kernels: not planned, a buffer has more than {MOST_PLANNED} bytes"
+        if max(self.src.nbytes, self.dst.nbytes) > MAX_PLANNED:
+            yield f"kernels: not planned, a buffer has more than {MAX_PLANNED} bytes"
             return
         limits = Limits()
         yield from _kernel_lines("writes padding", padding_kernels(self.dst, limits))

@@ -14,9 +14,9 @@ from restride.errors import DeviceError, UnsupportedError
 from restride.tensor.tensor import METHODS, Tensor
 
 _PICTURE = Most(planes=2, rows=4, columns=6, memory_rows=2)
-_MOST_ELEMENTS = 6
+_MAX_ELEMENTS = 6
 """Most elements along an axis that are read for the preview of values, half of them from each end."""
-_MOST_PIXELS = 128
+_MAX_PIXELS = 128
 """Most rows and columns in the preview of an image, of which every n-th pixel is read."""
 
 
@@ -50,9 +50,9 @@ def _image(tensor: Tensor) -> str:
     channels = tensor.sizes[2] if tensor.ndim == 3 else 1
     if tensor.dtype != "u8" or tensor.ndim not in {2, 3} or channels not in {1, 3, 4} or min(tensor.sizes) < 1:
         return ""
-    if min(tensor.sizes[:2]) <= _MOST_ELEMENTS:
+    if min(tensor.sizes[:2]) <= _MAX_ELEMENTS:
         return ""
-    step = -(-max(tensor.sizes[:2]) // _MOST_PIXELS)
+    step = -(-max(tensor.sizes[:2]) // _MAX_PIXELS)
     pixels = tensor[::step, ::step].numpy()
     try:
         address = png_address(pixels)
@@ -64,11 +64,11 @@ def _image(tensor: Tensor) -> str:
 
 def _values(tensor: Tensor) -> str:
     """The first and last elements of the last two axes, at index 0 of the others, as numpy prints them."""
-    half, outer = _MOST_ELEMENTS // 2, max(tensor.ndim - 2, 0)
+    half, outer = _MAX_ELEMENTS // 2, max(tensor.ndim - 2, 0)
     view = tensor[(0,) * outer] if tensor.size else tensor
     # One element more on each axis than is shown: numpy then omits the middle.
-    array = np.zeros([min(size, _MOST_ELEMENTS + 1) for size in view.sizes], view.dtype.dtype)
-    ends = [[slice(None)] if size <= _MOST_ELEMENTS else [slice(half), slice(-half, None)] for size in view.sizes]
+    array = np.zeros([min(size, _MAX_ELEMENTS + 1) for size in view.sizes], view.dtype.dtype)
+    ends = [[slice(None)] if size <= _MAX_ELEMENTS else [slice(half), slice(-half, None)] for size in view.sizes]
     for corner in product(*ends):
         array[corner] = view[corner].numpy()
     with np.printoptions(edgeitems=half, threshold=0):

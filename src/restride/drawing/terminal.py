@@ -21,8 +21,8 @@ Paint = Callable[[int, int, str], str]
 
 T = TypeVar("T")
 
-_MOST_PLANES, _MOST_ROWS, _MOST_MEMORY_ROWS = 5, 16, 8
-_MOST_ROWS_OF_SEVERAL = 8
+_MAX_PLANES, _MAX_ROWS, _MAX_MEMORY_ROWS = 5, 16, 8
+_MAX_ROWS_OF_SEVERAL = 8
 """Most rows of each grid if there are several grids."""
 
 
@@ -66,9 +66,9 @@ class _Drawing:
         rows, columns = self.map.grid
         name = len(str(rows - 1))
         longest = max(self.map.longest_offset, len(str(columns - 1)))
-        shown_rows = shown(rows, _MOST_ROWS if self.map.planes == 1 else _MOST_ROWS_OF_SEVERAL)
+        shown_rows = shown(rows, _MAX_ROWS if self.map.planes == 1 else _MAX_ROWS_OF_SEVERAL)
         shown_columns = shown(columns, self._room(name, longest))
-        planes = shown(self.map.planes, _MOST_PLANES)
+        planes = shown(self.map.planes, _MAX_PLANES)
         for plane in planes.names:
             yield ""
             if plane is None:
@@ -98,7 +98,7 @@ class _Drawing:
     def _memory(self) -> list[str]:
         longest = len(index_text(tuple(size - 1 for size in self.map.desc.sizes)))
         name = len(str(self.map.span.stop - 1))
-        memory = memory_line(self.map, self._room(name, longest), _MOST_MEMORY_ROWS)
+        memory = memory_line(self.map, self._room(name, longest), _MAX_MEMORY_ROWS)
         self.kinds |= memory.kinds
         table = Ruled(
             memory.row_names,

@@ -21,7 +21,7 @@ from math import prod
 from restride.errors import UnsupportedError
 from restride.layout.digits import Linear, digit
 
-MOST_NUMBERS = 64
+MAX_NUMBERS = 64
 """Most numbers that splits and joins may make of one index: eight axes under three levels of tiles."""
 
 
@@ -161,8 +161,8 @@ class _Steps:
     def _add(self, step: Split | Join, numbers: int) -> None:
         self.steps.append(step)
         self.next += numbers
-        if self.next > MOST_NUMBERS:
-            raise UnsupportedError(f"tiles or blocks make more than {MOST_NUMBERS} numbers of one index")
+        if self.next > MAX_NUMBERS:
+            raise UnsupportedError(f"tiles or blocks make more than {MAX_NUMBERS} numbers of one index")
 
 
 def tiled(bounds: Sequence[int], minor_to_major: Sequence[int], tiles: Sequence[Sequence[int]]) -> Blocking:

@@ -41,10 +41,10 @@ COMBINED = -1
 
 DIGITS = "0123456789"
 
-LONGEST_NUMBER = 155
+MAX_NUMBER = 155
 """Most decimal digits of a number: those of 2^512, which no number reaches."""
 
-MOST_AXES = len(ascii_lowercase)
+MAX_AXES = len(ascii_lowercase)
 """Most axes of a view: each has a letter in the coordinates."""
 
 _NUMBER = re.compile("0|-?[1-9][0-9]*")
@@ -207,8 +207,8 @@ def _parse_value(scanner: Scanner) -> int | float:
     """A padding value: an int if it is written as one, else a float."""
     at = scanner.here()
     text = scanner.match(_VALUE) or scanner.fail("expected a padding value such as 0, -1.5, 1e+30, nan or -inf")
-    if len(text) > LONGEST_NUMBER:
-        scanner.fail(f"a padding value has at most {LONGEST_NUMBER} characters, not {len(text)}", at)
+    if len(text) > MAX_NUMBER:
+        scanner.fail(f"a padding value has at most {MAX_NUMBER} characters, not {len(text)}", at)
     if _NUMBER.fullmatch(text):
         return int(text)
     value = float(text)
@@ -230,8 +230,8 @@ def _parse_view(scanner: Scanner, parts: DescParts) -> DescParts:
     """Read what follows ``at``, up to the closing brace."""
     rank = len(parts.sizes)
     scanner.expect("=", "after 'at'")
-    if rank > MOST_AXES:
-        scanner.fail(f"a view has at most {MOST_AXES} axes, a letter each, not {rank}")
+    if rank > MAX_AXES:
+        scanner.fail(f"a view has at most {MAX_AXES} axes, a letter each, not {rank}")
     coordinates = scanner.enclosed("()", lambda: _parse_coordinate(scanner, rank), "a coordinate", "the coordinates")
     scanner.expect(",", "after the coordinates")
     scanner.expect("in", "after the coordinates")
@@ -401,7 +401,7 @@ class Scanner:
         at = self.here()
         digits = self.match(_NUMBER) or self.fail(f"expected {meaning}")
         length = len(digits.removeprefix("-"))
-        if length > LONGEST_NUMBER:
+        if length > MAX_NUMBER:
             self.fail(f"{meaning} of {length} digits is not below 2^512", at)
         return int(digits)
 

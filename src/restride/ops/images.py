@@ -14,7 +14,7 @@ from restride.arithmetic import numbers, require_of_type
 from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.layout import TensorDesc
 from restride.ops.plan import source_beside
-from restride.plan.problem import MOST_CHANNELS
+from restride.plan.problem import MAX_CHANNELS
 from restride.tensor.tensor import Tensor
 
 Indices: TypeAlias = Iterable[SupportsIndex] | None
@@ -148,7 +148,7 @@ def _axes(axes: Indices, desc: TensorDesc, first: int) -> tuple[int, int]:
     if rank < first + 2:
         raise DescriptorError(f"x {desc} must have rows and columns{', behind the axis of the images' * first}")
     if axes is None:
-        if rank > first + 2 and desc.sizes[-1] <= MOST_CHANNELS < desc.sizes[-2]:
+        if rank > first + 2 and desc.sizes[-1] <= MAX_CHANNELS < desc.sizes[-2]:
             raise DescriptorError(
                 f"the last axes of x {desc} look like columns and channels: say axes=({rank - 3}, {rank - 2}), or "
                 f"axes=({rank - 2}, {rank - 1}) if they are not{'' if first else _batch_remedy(desc)}"

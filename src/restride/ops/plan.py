@@ -194,11 +194,11 @@ def refuse_out(arguments: Mapping[str, object], src: TensorDesc | str) -> None:
 
 # The one cache of plans, keyed by the values of the arguments, if these cannot change.
 
-MOST_PLANS = 512
+MAX_PLANS = 512
 """Most plans and targets that the cache keeps."""
 
-_MOST_ARRAY_BYTES = 1 << 10
-_MOST_MEMBERS = 64
+_MAX_ARRAY_BYTES = 1 << 10
+_MAX_MEMBERS = 64
 
 _OWN_KEY = frozenset((type(None), str, bool, Limits))
 """Types whose values are their own key. The key of an int has its type too, so that True is not 1."""
@@ -217,7 +217,7 @@ class _NoKeyError(Exception):
     """An argument has no key, since its value may change or be used up."""
 
 
-_plans: LRU[Any] = LRU(MOST_PLANS)
+_plans: LRU[Any] = LRU(MAX_PLANS)
 
 
 def cached(make: Callable[Arguments, Value], *arguments: Arguments.args, **named: Arguments.kwargs) -> Value:
@@ -236,7 +236,7 @@ def cached(make: Callable[Arguments, Value], *arguments: Arguments.args, **named
     return cached_value
 
 
-@lru_cache(maxsize=MOST_PLANS)
+@lru_cache(maxsize=MAX_PLANS)
 def _positions_needing_keys(kinds: tuple[type, ...]) -> tuple[int, ...]:
     """Positions of the arguments that are not their own key.
 
@@ -259,7 +259,7 @@ def key_of(value: Any, levels: int = 6) -> Any:
     if kind is Out:
         return value.desc.spelled, value.is_shared
     if isinstance(value, _LISTS):
-        if len(value) > _MOST_MEMBERS or not levels:
+        if len(value) > _MAX_MEMBERS or not levels:
             raise _NoKeyError
         kinds = tuple(map(type, value))
         if _WITH_TYPE.issuperset(kinds):
@@ -290,4 +290,4 @@ def key_of(value: Any, levels: int = 6) -> Any:
 
 
 def _is_small(array: np.generic | np.ndarray[Any, Any]) -> bool:
-    return array.nbytes <= _MOST_ARRAY_BYTES and not array.dtype.hasobject
+    return array.nbytes <= _MAX_ARRAY_BYTES and not array.dtype.hasobject

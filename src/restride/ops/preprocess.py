@@ -25,7 +25,7 @@ from restride.ops.letterbox import PLACED_ROUNDINGS, PLACES, Letterboxed, Placed
 from restride.ops.progress import Progress
 from restride.ops.quantize import warn_of_unit
 from restride.ops.yuv import yuv_to_rgb
-from restride.plan.problem import MOST_CHANNELS
+from restride.plan.problem import MAX_CHANNELS
 from restride.plan.yuv import FORMATS, FormatName, MatrixName, checked
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
@@ -523,7 +523,7 @@ def _require_image(desc: TensorDesc, takes: _Accepted, most_axes: int) -> None:
             raise DescriptorError(
                 f"an image must have {count} channels, its last axis, as {name} says: {desc}{_remedy(desc, count)}"
             )
-    if desc.sizes[-3] <= MOST_CHANNELS < min(desc.sizes[-2:]):
+    if desc.sizes[-3] <= MAX_CHANNELS < min(desc.sizes[-2:]):
         raise DescriptorError(
             f"an image must have rows, columns and channels, and those of {desc} seem to stand first: "
             f"{_CHANNELS_LAST}, puts them last"

@@ -333,7 +333,7 @@ def normalizing_scales(mean: Any, std: Any, dtype: DType, read: Callable[[str, A
 _FAR = 16
 """How many ``std`` above ``mean`` the average of floats is taken for another unit."""
 
-_MOST_PER_AXIS = 16
+_MAX_PER_AXIS = 16
 """About as many elements along an axis are looked at, so that the look takes less than 0.1 ms however large it is."""
 
 
@@ -349,7 +349,7 @@ def warn_of_unit(x: Any, mean: Any, std: Any) -> None:
         x = array_from_dlpack(x)
     if x.dtype.kind != "f" or not x.size or isinstance(mean, Tensor) or isinstance(std, Tensor):
         return
-    some = x[tuple(slice(None, None, max(size // _MOST_PER_AXIS, 1)) for size in x.shape)]
+    some = x[tuple(slice(None, None, max(size // _MAX_PER_AXIS, 1)) for size in x.shape)]
     highest = np.max(0 if mean is None else mean) + _FAR * np.max(np.abs(1 if std is None else std))
     if some.mean(dtype=np.float64) > highest:
         warn_caller(

@@ -41,7 +41,7 @@ from restride.ops.target import (
     target_of_sums,
 )
 from restride.plan.fill import padding_kernels
-from restride.plan.problem import MOST_CHANNELS
+from restride.plan.problem import MAX_CHANNELS
 from restride.plan.resample import (
     Tables,
     is_index,
@@ -441,7 +441,7 @@ def require_rows_and_columns(request: Request, axes: tuple[int, ...], argument: 
     if request.axes is not None or len(axes) != 2 or request.like not in IMAGES_ONLY:
         return
     rows = src.rank - 3
-    if rows >= 0 and 0 < src.sizes[-1] <= MOST_CHANNELS < src.sizes[-2]:
+    if rows >= 0 and 0 < src.sizes[-1] <= MAX_CHANNELS < src.sizes[-2]:
         raise DescriptorError(
             f"like {request.like!r} resizes rows and columns; the last axes of {argument} {src} look like columns and "
             f"channels: say axes=({rows}, {rows + 1}), or axes=({rows + 1}, {rows + 2}) if they are not"
@@ -463,7 +463,7 @@ def about_channels(request: Request, rank: int, old: Sequence[int], new: Sequenc
         argument: name of the argument with the old sizes.
     """
     count = len(old)
-    if request.axes is not None or not 0 < count < rank or not 0 < old[-1] <= MOST_CHANNELS or old[-1] == new[-1]:
+    if request.axes is not None or not 0 < count < rank or not 0 < old[-1] <= MAX_CHANNELS or old[-1] == new[-1]:
         return ""
     if count > 1 and old[-1] == old[-2]:
         return ""
@@ -486,13 +486,13 @@ def _whole_sizes(source_sizes: Iterable[SupportsIndex], part: TensorDesc) -> tup
 _MANY = 1 << 12
 """Fewest elements that justify an extra dispatch."""
 
-_MOST_PACKED_BYTES = 1 << 28
+_MAX_PACKED_BYTES = 1 << 28
 """Most bytes of a packed copy between two dispatches."""
 
-_MOST_OF_ROW = 1 << 22
+_MAX_OF_ROW = 1 << 22
 """Most elements that one output reads along an axis: their weights take 200 MB while they are computed."""
 
-_MOST_WEIGHTS_OF_AXIS = 1 << 29
+_MAX_WEIGHTS_OF_AXIS = 1 << 29
 """Most weights along an axis, where an output reads more than 4 elements: they take 8 s to compute."""
 
 _FEW_TAPS = 4
@@ -614,15 +614,15 @@ def steps_to(
 def _require_few_weights(resized: Resizing) -> None:
     for axis, rows, part in zip(resized.axes, resized.rows, resized.window, strict=True):
         change = f"{rows.source_size} to {rows.size} elements along axis {axis}"
-        if rows.taps > _MOST_OF_ROW:
+        if rows.taps > _MAX_OF_ROW:
             raise UnsupportedError(
-                f"an output reads at most {_MOST_OF_ROW} elements along an axis, and {change} is {rows.taps} each: "
+                f"an output reads at most {_MAX_OF_ROW} elements along an axis, and {change} is {rows.taps} each: "
                 f"resample it in several steps"
             )
         count = part.stop - part.start
-        if rows.taps > _FEW_TAPS and count * rows.taps > _MOST_WEIGHTS_OF_AXIS:
+        if rows.taps > _FEW_TAPS and count * rows.taps > _MAX_WEIGHTS_OF_AXIS:
             raise UnsupportedError(
-                f"outputs read at most {_MOST_WEIGHTS_OF_AXIS} elements along an axis, all together, and {change} is "
+                f"outputs read at most {_MAX_WEIGHTS_OF_AXIS} elements along an axis, all together, and {change} is "
                 f"{rows.taps} each of {count}: resample a window of it at a time"
             )
 
@@ -731,7 +731,7 @@ def _is_better_packed(src: TensorDesc, packed: TensorDesc, tables: Tables, limit
 
     Rows of u8[750,1050], for example, begin inside words.
     """
-    return packed.nbytes <= min(limits.max_buffer_range, _MOST_PACKED_BYTES) and not is_made_by_elements(
+    return packed.nbytes <= min(limits.max_buffer_range, _MAX_PACKED_BYTES) and not is_made_by_elements(
         src, packed, tables, limits
     )
 

@@ -13,7 +13,7 @@ from restride.layout.argument import family
 from restride.ops.plan import cached
 from restride.ops.reorder import reorder
 from restride.ops.resample import resample
-from restride.plan.problem import MOST_CHANNELS
+from restride.plan.problem import MAX_CHANNELS
 from restride.plan.two_sources import CODES, light_kernels
 from restride.tensor.arrays import asarray
 from restride.tensor.images import image_of
@@ -205,12 +205,12 @@ def rows_and_columns(sizes: tuple[int, ...], axes: Iterable[SupportsIndex] | Non
     if rank == 2:
         return 0, 1
     if rank in (3, 4):
-        is_first, is_last = (1 <= sizes[place] <= MOST_CHANNELS for place in (rank - 3, rank - 1))
+        is_first, is_last = (1 <= sizes[place] <= MAX_CHANNELS for place in (rank - 3, rank - 1))
         if is_first != is_last:
             return (rank - 3, rank - 2) if is_last else (rank - 2, rank - 1)
     raise DescriptorError(
         "resize takes images of H W, H W C, C H W, N H W C or N C H W, and knows them by C, 1 to "
-        f"{MOST_CHANNELS} at one of its places and more at the other; shape {sizes} is not clear: say which axes are "
+        f"{MAX_CHANNELS} at one of its places and more at the other; shape {sizes} is not clear: say which axes are "
         f"rows and columns, such as axes={(rank - 2, rank - 1)}"
     )
 

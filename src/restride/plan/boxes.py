@@ -28,8 +28,8 @@ from restride.layout import TensorDesc
 from restride.layout.views import part
 from restride.plan.convert import Conversion
 from restride.plan.dispatches import (
+    MAX_PAIR_BYTES,
     MAX_TABLE_BYTES,
-    MOST_PAIR_BYTES,
     Work,
     axis_to_cut,
     bind,
@@ -40,7 +40,7 @@ from restride.plan.dispatches import (
 )
 from restride.plan.problem import (
     MAX_BOX_STEPS,
-    MOST_CHANNELS,
+    MAX_CHANNELS,
     PAIR_BYTES,
     Axis,
     BoxSteps,
@@ -56,9 +56,9 @@ from restride.plan.problem import (
 from restride.plan.resample import ELEMENT_COST, FEW_TAPS, LONG, PRODUCT_COST, SHORT_SUM
 from restride.plan.steps import Site, Steps
 from restride.weights import Crops, Shifts, Sums, moved_rows
-from restride.weights.boxes import MOST_TAPS_OF_BOX
+from restride.weights.boxes import MAX_TAPS_OF_BOX
 
-MOST_BETWEEN = 1 << 26
+MAX_BETWEEN = 1 << 26
 """Most bytes of the buffer between two passes, unless one box alone needs more."""
 
 ROWS = 4
@@ -111,7 +111,7 @@ def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
     sizes = list(dst.desc.sizes)
     sizes[across] = many
     between = _layout_between(tuple(sizes), sums, (along, across))
-    if between.nbytes > MOST_BETWEEN and count > 1:
+    if between.nbytes > MAX_BETWEEN and count > 1:
         for half in (slice(0, count // 2), slice(count // 2, count)):
             of_half = Site(dst.buffer, boxes_of(dst.desc, half))
             add_crops(steps, src, of_half, crops.part(half), arithmetic, first + half.start)
@@ -138,9 +138,9 @@ def _add_pass(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
         raise UnsupportedError(f"an image has {crops.fill.size} channels, more than {MAX_BOX_STEPS - 1}: {src.desc}")
     if (
         sum(0 if each is None else each.count * PAIR_BYTES for each in (arithmetic.src, arithmetic.dst))
-        > MOST_PAIR_BYTES
+        > MAX_PAIR_BYTES
     ):
-        raise UnsupportedError(f"scales and zero points of more than {MOST_PAIR_BYTES} bytes, for {dst.desc}")
+        raise UnsupportedError(f"scales and zero points of more than {MAX_PAIR_BYTES} bytes, for {dst.desc}")
     made = dst.desc if crops.sums.shifts is None else _in_words(dst.desc)
     parts = tuple(_parts(src.desc, made, crops, conversion, limits, first))  # what is too large is refused now
     steps.add(src, dst, lambda: tuple(_kernel(problem, crops, conversion, limits) for problem, crops in parts))
@@ -156,7 +156,7 @@ def _is_one_pass(crops: Crops) -> bool:
     size = rows.first.shape[1]
     _, height = rows.span
     in_two = height * (columns.taps + ELEMENT_COST) + size * (rows.taps + ELEMENT_COST)
-    return both <= MOST_TAPS_OF_BOX and size * (PRODUCT_COST * both + ELEMENT_COST) <= in_two
+    return both <= MAX_TAPS_OF_BOX and size * (PRODUCT_COST * both + ELEMENT_COST) <= in_two
 
 
 def _layout_between(sizes: tuple[int, ...], sums: Sums, axes: tuple[int, int]) -> TensorDesc:
@@ -170,7 +170,7 @@ def _layout_between(sizes: tuple[int, ...], sums: Sums, axes: tuple[int, int]) -
     channel = max((axis for axis in range(1, len(sizes)) if axis not in axes), default=None)
     strides, apart = [0] * len(sizes), 4
     if channel is not None:
-        in_word = sizes[channel] <= MOST_CHANNELS
+        in_word = sizes[channel] <= MAX_CHANNELS
         strides[channel] = 1 if in_word else 4
         apart = 4 if in_word else 4 * sizes[channel]
     for axis in reversed(range(len(sizes))):
@@ -356,7 +356,7 @@ def _invocation(
         return by_pixels
     is_packed = is_fixed and conversion.dst.itemsize == 1  # the channels of a pixel share a word
     are_words = problem.itemsize == 4
-    has_one = not are_words or (is_packed and lane.size > MOST_CHANNELS)
+    has_one = not are_words or (is_packed and lane.size > MAX_CHANNELS)
     channels = 1 if has_one else _channels_per_invocation(lane.size)
     kind, backwards = (
         _pixels(problem, columns, lane, channels) if crops.columns.weights is not None else (ANYWHERE, False)
@@ -367,8 +367,8 @@ def _invocation(
 
 
 def _channels_per_invocation(channels: int) -> int:
-    """Number of channels that an invocation makes: the largest, up to MOST_CHANNELS, that divides ``channels``."""
-    return next(count for count in range(MOST_CHANNELS, 0, -1) if channels % count == 0)
+    """Number of channels that an invocation makes: the largest, up to MAX_CHANNELS, that divides ``channels``."""
+    return next(count for count in range(MAX_CHANNELS, 0, -1) if channels % count == 0)
 
 
 def _by_pixels(
@@ -380,7 +380,7 @@ def _by_pixels(
     if problem.itemsize == 4 and not limits.choices.neighbours:
         return None  # one pixel an invocation needs a third of the registers, and no load waits for another
     column = problem.axes[columns]
-    channels = lane.size if lane.src == 1 and lane.size == column.src <= MOST_CHANNELS else 1
+    channels = lane.size if lane.src == 1 and lane.size == column.src <= MAX_CHANNELS else 1
     by_pixels = channels > 1 and lane.dst == 1
     if any(column.pairs) or column.src != channels or column.dst != (channels if by_pixels else 1):
         return None

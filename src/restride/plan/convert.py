@@ -29,7 +29,7 @@ from restride.plan.dispatches import (
 )
 from restride.plan.general import digit_dispatches
 from restride.plan.problem import (
-    MOST_CHANNELS,
+    MAX_CHANNELS,
     PAIR_BYTES,
     ROW_WORDS,
     Axis,
@@ -54,7 +54,7 @@ _ZERO_POINT, _SCALE, _SUM, _DST_SCALE, _DST_ZERO_POINT, _SRC_PAIRS, _DST_PAIRS =
 _ORDINARY = 2.0**-60, 2.0**60
 """Smallest and largest scale by which every integer of 64 bits has a quotient far from the ends of f32's range."""
 
-_MOST_TRIED = 256
+_MAX_TRIED = 256
 """Most scales that are tested with every integer of 8 bits for whether a short division is exact: 0.3 us a scale."""
 
 _FROM_POWER, _FROM_MIDDLE = 2.0**-20, 2.0**-18
@@ -77,7 +77,7 @@ FOURS_PER_INVOCATION = 4
 _NUMBERS = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point", "sum_scale")
 """Push constants that are f32."""
 
-_MOST_KEPT_PAIR_BYTES = 1 << 12
+_MAX_KEPT_PAIR_BYTES = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Conversion:
     def has_few_pairs(self) -> bool:
         """True if scales and zero points are at most a few KB, so that a plan keeps its kernels."""
         sides = (self.arithmetic.src, self.arithmetic.dst)
-        return sum(len(side.pairs) for side in sides if side is not None) <= _MOST_KEPT_PAIR_BYTES
+        return sum(len(side.pairs) for side in sides if side is not None) <= _MAX_KEPT_PAIR_BYTES
 
     @property
     def constants(self) -> dict[str, int]:
@@ -176,7 +176,7 @@ class Conversion:
 def _are_short(pairs: bytes) -> bool:
     """True if the short division is exact for all bytes and all scales; False, untested, for too many scales."""
     scales = np.unique(np.abs(np.frombuffer(pairs, np.float32)[::2]))
-    if len(scales) > _MOST_TRIED:
+    if len(scales) > _MAX_TRIED:
         return False
     significand, _ = np.frexp(np.arange(1, 256)[:, None] / scales.astype(np.float64))
     from_power = np.minimum(2 * significand - 1, 1 - significand)
@@ -316,7 +316,7 @@ def _fours(problem: Problem) -> _Fours | None:
     if lane.dst != 1 or lane.size % 4 or not (is_aligned or problem.itemsize >= 4):
         return None
     plane = Axis(1, 0, 0)
-    if lane.src in range(2, MOST_CHANNELS + 1) and problem.src_itemsize <= 4:
+    if lane.src in range(2, MAX_CHANNELS + 1) and problem.src_itemsize <= 4:
         plane = next((axis for axis in outer if axis.src == 1 and axis.size == lane.src), plane)
     others = [axis for axis in outer if axis is not plane]
     starts_on_four = problem.src_offset % 4 == 0 and not any(axis.src % 4 for axis in others)

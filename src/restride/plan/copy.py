@@ -30,7 +30,7 @@ from restride.plan.dispatches import (
 from restride.plan.general import general_kernels
 from restride.plan.problem import (
     MAX_AXES,
-    MOST_CHANNELS,
+    MAX_CHANNELS,
     Axis,
     Problem,
     in_order,
@@ -62,19 +62,19 @@ _NEAR = 64
 """Most elements from piece to piece of an invocation, on one side. Where both are further apart llvmpipe takes twice as
 long."""
 
-_MOST_ROWS = 2048
+_MAX_ROWS = 2048
 """Most rows from which words are gathered one after the other: a CPU remembers the places of about as many pages."""
 
 _CHUNK_BYTES = 16
 """Bytes of a row, or of each plane, that an invocation moves."""
 
-_LONGEST_SHORT = 31
+_MAX_SHORT = 31
 """Most elements of a short row: an invocation of interleaved_copy.comp has a word of each in a register."""
 
 _SHARED_WORDS = 1024
 """Words that a group of short_rows.comp shares (``cells`` there)."""
 
-_FEWEST_BLOCKS = 32
+_MIN_BLOCKS = 32
 """Blocks of short rows of a group, where more would be too few invocations."""
 
 
@@ -207,12 +207,12 @@ def _pixels_of(problem: Problem) -> _Interleaved | None:
         return None
     chunk = _CHUNK_BYTES // problem.itemsize
     others = tuple(axis for axis in problem.axes if axis is not along and axis is not channel)
-    if channel.size > MOST_CHANNELS:
+    if channel.size > MAX_CHANNELS:
         along, channel = channel, along
     pixel_stride = along.src if channel.src == 1 else along.dst
-    if pixel_stride != channel.size or not 2 <= channel.size <= MOST_CHANNELS:
+    if pixel_stride != channel.size or not 2 <= channel.size <= MAX_CHANNELS:
         return None
-    if not chunk < along.size < MAX_COUNT // MOST_CHANNELS - chunk:
+    if not chunk < along.size < MAX_COUNT // MAX_CHANNELS - chunk:
         return None
     return _Interleaved(along, channel, others, chunk)
 
@@ -246,7 +246,7 @@ def _rows_of(problem: Problem) -> _Interleaved | None:
         return None
     along, *others = problem.axes
     chunk = _CHUNK_BYTES // problem.itemsize
-    are_near = along.dst == 1 and 0 < abs(along.src) <= MOST_CHANNELS
+    are_near = along.dst == 1 and 0 < abs(along.src) <= MAX_CHANNELS
     is_long = chunk < along.size < MAX_COUNT - chunk
     return _Interleaved(along, _ONE_CHANNEL, tuple(others), chunk) if are_near and is_long else None
 
@@ -261,7 +261,7 @@ def _short_rows_of(problem: Problem) -> _Interleaved | None:
         return None
     channel, *others = problem.axes
     along = next((axis for axis in others if (axis.src, axis.dst) == (1, channel.size)), None)
-    if along is None or channel.size > _LONGEST_SHORT:
+    if along is None or channel.size > _MAX_SHORT:
         return None
     others.remove(along)
     short_rows = _Interleaved(along, channel, tuple(others), 4 // problem.itemsize)
@@ -319,7 +319,7 @@ def _share_short_rows(problem: Problem, short_rows: _Interleaved, limits: Limits
     pieces = problem.count // (channel.size * lanes)
     fewest = limits.choices.fewest_invocations(problem.count)
     most = GROUP_SIZE
-    while most * channel.size > _SHARED_WORDS or (most > _FEWEST_BLOCKS and pieces * GROUP_SIZE // most < fewest):
+    while most * channel.size > _SHARED_WORDS or (most > _MIN_BLOCKS and pieces * GROUP_SIZE // most < fewest):
         most //= 2
     beside = next((axis for axis in others if not blocks and axis.src == lanes and axis.size <= most), None)
     if beside is not None:
@@ -457,7 +457,7 @@ def _transposed(problem: Problem, limits: Limits) -> Transpose | None:
     chosen = transpose_of(problem, limits)
     if chosen is None or chosen.is_aligned or not limits.choices.neighbours:
         return chosen
-    by_fours = _can_gather(problem) and problem.axes[0].size <= _MOST_ROWS
+    by_fours = _can_gather(problem) and problem.axes[0].size <= _MAX_ROWS
     return None if by_fours or _scattered_axis(problem) is not None else chosen
 
 

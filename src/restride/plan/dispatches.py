@@ -41,7 +41,7 @@ MAX_COUNT = (1 << 31) - 1
 MAX_TABLE_BYTES = 1 << 20
 """Most bytes of the tables of one dispatch, so that an operation's own memory stays below 2 MiB."""
 
-MOST_PAIR_BYTES = 1 << 20
+MAX_PAIR_BYTES = 1 << 20
 """Most bytes of the pairs of scale and zero point of one dispatch."""
 
 AxisToCut = Callable[[Problem, Limits], int | None]
@@ -50,13 +50,13 @@ AxisToCut = Callable[[Problem, Limits], int | None]
 _CUT = 64
 """Halves are rounded to multiples of this, which keeps wide elements and blocks of 16 bytes whole."""
 
-_LEAST_BYTES_FULL = 512
+_MIN_BYTES_FULL = 512
 """Full groups get a dispatch of their own in results from ``elements_per_dispatch`` times this many bytes on: 1 MiB."""
 
-_MOST_REST = 1 / 8
+_MAX_REST = 1 / 8
 """Most of a problem that may be left to that dispatch."""
 
-_MOST_HOLES = 4
+_MAX_HOLES = 4
 """Invocations own whole words while these hold at most this many places for each element that is written."""
 
 
@@ -136,7 +136,7 @@ def pair_spans(problem: Problem) -> tuple[Span, Span]:
 
 def axis_with_too_many_pairs(problem: Problem, _limits: Limits) -> int | None:
     """The axis at which to cut a problem that reads more pairs than one dispatch may have; None: it does not."""
-    if sum(span.pair_bytes for span in pair_spans(problem)) <= MOST_PAIR_BYTES:
+    if sum(span.pair_bytes for span in pair_spans(problem)) <= MAX_PAIR_BYTES:
         return None
     return longest(problem, lambda axis: (axis.size - 1) * sum(map(abs, axis.pairs)))
 
@@ -227,7 +227,7 @@ def _in_full_groups(pieces: int, limits: Limits) -> int:
 
 def _pays_for_full_groups(problem: Problem, limits: Limits) -> bool:
     """True if a large problem is to be cut where full groups end. On CPUs a guard costs each load and store."""
-    return limits.choices.neighbours and limits.allow(2, problem.count * problem.itemsize // _LEAST_BYTES_FULL)
+    return limits.choices.neighbours and limits.allow(2, problem.count * problem.itemsize // _MIN_BYTES_FULL)
 
 
 def full_groups(problem: Problem, elements: int, limits: Limits) -> Iterator[Problem]:
@@ -242,7 +242,7 @@ def full_groups(problem: Problem, elements: int, limits: Limits) -> Iterator[Pro
     }
     position = min(rests, key=lambda each: rests[each] / problem.axes[each].size, default=0)
     size, rest = problem.axes[position].size, rests.get(position, 0)
-    if 0 < rest <= size * _MOST_REST and _pays_for_full_groups(problem, limits):
+    if 0 < rest <= size * _MAX_REST and _pays_for_full_groups(problem, limits):
         yield part_of(problem, position, 0, size - rest)
         yield part_of(problem, position, size - rest, rest)
     else:
@@ -328,7 +328,7 @@ def work_of(problem: Problem, bound: Bound) -> Work:
     dst = problem.dst_span
     first_word = bound.dst_base // lanes
     words = (bound.dst_base + dst.highest - dst.lowest) // lanes - first_word + 1
-    if words * lanes <= problem.count * _MOST_HOLES + lanes and _is_nested(problem):
+    if words * lanes <= problem.count * _MAX_HOLES + lanes and _is_nested(problem):
         return Work(True, words, first_word)
     return Work(False, problem.count, 0)
 

@@ -21,10 +21,10 @@ from restride.plan.transpose import shared_exchange
 _THIN = 8
 """Padding is written box by box while it is at most one element in so many; else the whole buffer is, at full width."""
 
-_LONGEST_BLOCK = 32
+_MAX_BLOCK = 32
 """Most elements along the axis of a transpose that writes padding too."""
 
-_WIDEST_PADDED = 8
+_MAX_PADDED = 8
 """Bytes of the widest elements of element_pad."""
 
 _Box = tuple[tuple[int, ...], tuple[int, ...]]
@@ -102,7 +102,7 @@ def _padded_problems(src: TensorDesc, dst: TensorDesc) -> list[Problem]:
             if rest:
                 # Only a block's outermost digit reaches its end by one stride: 12 channels in 4b4b are 3 x 4, and the 3
                 # becomes 4. Long ones are filled: how many elements are inside is compiled into the kernel.
-                if count == 1 or weight != ascending[-2] or count + rest // weight > _LONGEST_BLOCK:
+                if count == 1 or weight != ascending[-2] or count + rest // weight > _MAX_BLOCK:
                     return []
                 axes[last] = replace(axes[last], size=count + rest // weight, inside=range(count))
         problems.append(walk._replace(axes=tuple(axes)).problem(dst.dtype.itemsize))
@@ -180,7 +180,7 @@ def pad_kernels(
     ]
     origin = src.offset - sum(start * stride for start, stride in zip(starts, src.strides, strict=True))
     itemsize = src.dtype.itemsize
-    problem = widen(simplify(axes, origin, dst.offset, itemsize), _WIDEST_PADDED)
+    problem = widen(simplify(axes, origin, dst.offset, itemsize), _MAX_PADDED)
     words = _repeated(bits, itemsize, problem.itemsize)
     value = {"low": words & 0xFFFFFFFF, "high": words >> 32}
     return tuple(plan_elements(problem, limits, "element_pad", value))

@@ -18,7 +18,7 @@ import numpy as np
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, KernelSpec, Limits
 from restride.layout.digits import Digit, Index, Linear, affine
-from restride.plan.dispatches import MAX_COUNT, MOST_PAIR_BYTES, Bound, groups_for, require_windows
+from restride.plan.dispatches import MAX_COUNT, MAX_PAIR_BYTES, Bound, groups_for, require_windows
 from restride.plan.problem import Span, multiply_shift, word
 from restride.plan.tiles import Region
 
@@ -84,7 +84,7 @@ def digit_dispatches(
     src, dst, *pairs = _addresses(region)
     windows = (Span(*src.span).window(itemsizes[0], limits), Span(*dst.span).window(itemsizes[1], limits, writes=True))
     widest = max(window.nbytes for window in windows)
-    has_room = sum(Span(*address.span).pair_bytes for address in pairs) <= MOST_PAIR_BYTES
+    has_room = sum(Span(*address.span).pair_bytes for address in pairs) <= MAX_PAIR_BYTES
     if widest > limits.max_buffer_range or region.count > MAX_COUNT or not has_room:
         if widest > limits.max_buffer_range:
             require_windows(widest, limits)

@@ -24,7 +24,7 @@ from restride.plan.dispatches import (
     whole_fours,
     work_of,
 )
-from restride.plan.problem import MOST_CHANNELS, Axis, Problem, Span, pack_parameters, word
+from restride.plan.problem import MAX_CHANNELS, Axis, Problem, Span, pack_parameters, word
 from restride.plan.tiles import Region, SharedPlace, Walk, walks
 
 ENTRIES = 256
@@ -33,16 +33,16 @@ ENTRIES = 256
 INDEXED = {"u8": 0, "s8": 128}
 """The element types that choose an entry, and what is added to an element to give its number."""
 
-_MOST_TABLE_BYTES = 1 << 20
+_MAX_TABLE_BYTES = 1 << 20
 """Most bytes of the rows of one dispatch."""
 
-_MOST_KEPT_BYTES = 1 << 16
+_MAX_KEPT_BYTES = 1 << 16
 """Most bytes of a table whose plans the cache keeps."""
 
 _FOURS_EACH = 4
 """Fours of an invocation where neighbours go together."""
 
-_MOST_COPIES = 4
+_MAX_COPIES = 4
 """Most times that an invocation stores what it has found (``MAX_COPIES`` in shaders/convert/lookup.comp)."""
 
 
@@ -70,7 +70,7 @@ class Table:
     @property
     def is_small(self) -> bool:
         """True if plans with this table may be kept."""
-        return len(self.entries) <= _MOST_KEPT_BYTES
+        return len(self.entries) <= _MAX_KEPT_BYTES
 
     def window(self, part: range) -> Table:
         """The table of a part of its axis."""
@@ -115,7 +115,7 @@ def _rows_of(problem: Problem) -> Span:
 def _axis_with_too_many_rows(problem: Problem, _limits: Limits) -> int | None:
     """The axis at which to cut a problem that reads more of a table than one dispatch may have; None: it does not."""
     lowest, highest = _rows_of(problem)
-    if (highest + 1 - lowest) * ENTRIES * max(problem.itemsize, 4) <= _MOST_TABLE_BYTES:
+    if (highest + 1 - lowest) * ENTRIES * max(problem.itemsize, 4) <= _MAX_TABLE_BYTES:
         return None
     return longest(problem, lambda axis: (axis.size - 1) * abs(axis.pairs[0]))
 
@@ -206,7 +206,7 @@ def _is_interleaved(problem: Problem) -> bool:
     if len(problem.axes) < 2:
         return False
     plane, lane, *_ = problem.axes
-    return (plane.src, plane.dst) == (1, 1) and 1 < plane.size <= MOST_CHANNELS and lane.dst == plane.size
+    return (plane.src, plane.dst) == (1, 1) and 1 < plane.size <= MAX_CHANNELS and lane.dst == plane.size
 
 
 def _fours(problem: Problem) -> _Fours | None:
@@ -223,8 +223,8 @@ def _fours(problem: Problem) -> _Fours | None:
     if is_interleaved:
         plane, lane = lane, others.pop(0)
     else:
-        plane = next((axis for axis in others if abs(axis.src) == 1 and axis.size <= MOST_CHANNELS), plane)
-    copies = next((axis for axis in others if axis.src == axis.pairs[0] == 0 and axis.size <= _MOST_COPIES), copies)
+        plane = next((axis for axis in others if abs(axis.src) == 1 and axis.size <= MAX_CHANNELS), plane)
+    copies = next((axis for axis in others if axis.src == axis.pairs[0] == 0 and axis.size <= _MAX_COPIES), copies)
     others = [axis for axis in others if axis is not plane and axis is not copies]
     crosses = lane.size % 4 != 0
     if crosses and (is_interleaved or not others or not _follow(lane, others[0])):

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from restride.kernel import Binding, Limits
 from restride.weights import BoxRows, Rows
 
-MOST_CHANNELS = 4
+MAX_CHANNELS = 4
 """Most channels of a pixel that one invocation handles (``MAX_CHANNELS`` in the shaders)."""
 
 MAX_AXES = 12

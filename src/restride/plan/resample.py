@@ -33,7 +33,7 @@ from restride.plan.dispatches import (
     work_of,
 )
 from restride.plan.problem import (
-    MOST_CHANNELS,
+    MAX_CHANNELS,
     Axis,
     Problem,
     narrow,
@@ -42,15 +42,15 @@ from restride.plan.problem import (
     table_words,
 )
 from restride.plan.tiles import Pairs, Region, walks
-from restride.weights import MOST_TAPS, Resizing, Rows, Shifts, in_fours, with_edges
+from restride.weights import MAX_TAPS, Resizing, Rows, Shifts, in_fours, with_edges
 
 # Invocations: each computes cells or rows, or loads four taps or four neighbours at once, or computes one element. All
 # write the same bits, but for the sign of a NaN. The first that fits a problem is the fastest.
 
-_MOST_TAPS_OF_ROWS = 4
+_MAX_TAPS_OF_ROWS = 4
 """Most taps along each axis of a sum by rows or by cells (``MAX_TAPS`` in their shaders)."""
 
-_MOST_IN_RUN = 8
+_MAX_IN_RUN = 8
 """Most elements that neighbours read together (``MAX_RUN`` in shaders/resample/resample_rows.comp)."""
 
 _HAS_PATTERN = 1 << 16
@@ -124,7 +124,7 @@ def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
     begins = (problem.src_offset, int(first.table.first()[0]), *(axis.src for axis in others))
     if not lanes or any(n % lanes for n in begins) or not _is_aligned(problem, others, 4) or problem.itemsize > 4:
         return None
-    position, between = slots[len(slots) - 1], slots[1] if len(slots) == MOST_SLOTS else 0
+    position, between = slots[len(slots) - 1], slots[1] if len(slots) == MAX_SLOTS else 0
     row = problem.axes[position]
     pieces = first.size // 4
     count = problem.count // 4 // row.size
@@ -145,10 +145,10 @@ def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
 def _cell_step(axis: Axis) -> int:
     """Source elements from one output to the next, 1 to 4, if all outputs have the same nonzero weights; else 0."""
     table = axis.table
-    if table is None or table.moves or table.taps > _MOST_TAPS_OF_ROWS or table.source_size % table.size:
+    if table is None or table.moves or table.taps > _MAX_TAPS_OF_ROWS or table.source_size % table.size:
         return 0
     step = table.source_size // table.size
-    if not 0 < step <= _MOST_TAPS_OF_ROWS:
+    if not 0 < step <= _MAX_TAPS_OF_ROWS:
         return 0
     first, weights = table.first_and_weights()
     are_alike = (np.diff(first) == step).all() and (weights == weights[0]).all() and weights[0].all()
@@ -166,7 +166,7 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
     row = problem.axes[position]
     inner, outer = problem.axes[:position], problem.axes[position + 1 :]
     taps = max(map(_taps, problem.axes))
-    if max(problem.itemsize, problem.src_itemsize) > 4 or taps > _MOST_TAPS_OF_ROWS:
+    if max(problem.itemsize, problem.src_itemsize) > 4 or taps > _MAX_TAPS_OF_ROWS:
         return None
     elements, shared = _neighbours(problem, position, limits)
     if not elements or row.size < 2 or row.table is None:
@@ -269,7 +269,7 @@ def _pixel(problem: Problem) -> _Pixel | None:
     axis = problem.axes[tabled[0]]
     if len(tabled) > 1 or axis.table is None or axis.table.moves:
         return None
-    if problem.itemsize != 4 or problem.src_itemsize > 4 or not 0 < axis.src <= MOST_CHANNELS:
+    if problem.itemsize != 4 or problem.src_itemsize > 4 or not 0 < axis.src <= MAX_CHANNELS:
         return None
     if axis.src == 1:
         return _Pixel(tabled[0], 1, (tabled[0],))
@@ -346,7 +346,7 @@ def _run(problem: Problem, elements: int) -> int:
     length = int(np.ptp(first, axis=1).max()) + axis.table.taps
     lanes = 4 // problem.src_itemsize
     loads = (length + lanes - 2) // lanes + 1
-    return length if length <= _MOST_IN_RUN and 3 * loads <= 2 * elements * axis.table.taps else 0
+    return length if length <= _MAX_IN_RUN and 3 * loads <= 2 * elements * axis.table.taps else 0
 
 
 def _repeated(table: Rows) -> int:
@@ -417,7 +417,7 @@ def _is_aligned(problem: Problem, others: tuple[Axis, ...], lanes: int) -> bool:
 
 # Dispatches of a pass: plain axes are walked by stride, resampled axes through tables.
 
-MOST_SLOTS = 3
+MAX_SLOTS = 3
 """Most axes that one dispatch interpolates along."""
 
 _GRADIENT = 4
@@ -583,7 +583,7 @@ def _is_one_dispatch(group: Tables) -> bool:
     axes = {axis for axis, _ in group}
     if len(group) > 1 and not _are_nested(group):
         return False
-    return len(axes) == len(group) <= MOST_SLOTS and math.prod(table.taps for _, table in group) <= MOST_TAPS
+    return len(axes) == len(group) <= MAX_SLOTS and math.prod(table.taps for _, table in group) <= MAX_TAPS
 
 
 def _are_nested(group: Tables) -> bool:
@@ -653,7 +653,7 @@ def _cached_invocations(
 def resample_kernels(
     src: TensorDesc, dst: TensorDesc, tables: Tables, arithmetic: Arithmetic, limits: Limits
 ) -> Iterable[KernelSpec]:
-    """Dispatches that resample ``src`` into ``dst`` by ``tables``, at most ``MOST_SLOTS``; other sizes must be equal.
+    """Dispatches that resample ``src`` into ``dst`` by ``tables``, at most ``MAX_SLOTS``; other sizes must be equal.
 
     A tuple where the tables fit one dispatch and scales are few; otherwise made one by one, so that the tables of an
     axis of millions are never in memory together.

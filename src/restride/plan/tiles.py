@@ -166,10 +166,10 @@ def _stretches(low: int, high: int, weights: tuple[int, ...]) -> list[Stretch]:
 
 # Both sides: the regions into which the cuts divide a copy, and the walk of each.
 
-MOST_WALKS = 16
+MAX_WALKS = 16
 """Strided walks that one copy may become; what would need more goes to the general kernel."""
 
-MOST_STEPS = MAX_AXES - 1
+MAX_STEPS = MAX_AXES - 1
 """Axes of a walk before it is simplified; 64-bit elements moved by words take one more."""
 
 
@@ -242,7 +242,7 @@ def _cut_walks(region: Region, resampled_axes: tuple[tuple[int, int], ...]) -> t
         if cuts is None or (axis in resampled and len(cuts.weights) > 1):
             return None
         stretches.append(cuts.stretches(size))
-    if math.prod(map(len, stretches)) > MOST_WALKS:
+    if math.prod(map(len, stretches)) > MAX_WALKS:
         return None
     cut_walks = [_walk(region, chosen, resampled) for chosen in product(*stretches)]
     certain = tuple(walk for walk in cut_walks if walk is not None)
@@ -308,7 +308,7 @@ def _walk(region: Region, stretches: Sequence[Stretch], resampled: Mapping[int, 
     pairs = [Linear(0) if place is None else place.address(dst_index) for place in region.pairs]
     if not all(address.is_affine for address in (*addresses, *pairs)):
         return None
-    if sum(size > 1 or axis in resampled for axis, size in sizes) > MOST_STEPS:
+    if sum(size > 1 or axis in resampled for axis, size in sizes) > MAX_STEPS:
         return None  # a table keeps an axis of one step
     src, dst = addresses
     axes = tuple(

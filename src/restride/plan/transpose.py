@@ -123,16 +123,16 @@ _LINE = 64
 _LONGER = 0.75
 """Factor on the gain for each second axis: every row is then divided by the length of the first."""
 
-_MOST_ENDS = 1 / 8
+_MAX_ENDS = 1 / 8
 """Largest share of a row that may be copied element by element."""
 
-_LEAST_GAIN = 4
+_MIN_GAIN = 4
 """A dispatch for the ends of rows pays from this many times ``elements_per_dispatch`` elements on."""
 
-_LEAST_FILLED = 0.5
+_MIN_FILLED = 0.5
 """Share of a transpose's groups that must have work: a batch of 3 x 3 is better copied element by element."""
 
-_LEAST_FILLED_NARROW = 0.25
+_MIN_FILLED_NARROW = 0.25
 """The same below 32 bits, where going element by element costs more."""
 
 
@@ -185,7 +185,7 @@ def transpose_of(problem: Problem, limits: Limits) -> Transpose | None:
     single = exchange_of(problem) if limits.shortcuts else None
     if single is None:
         return None
-    least_filled = _LEAST_FILLED if problem.itemsize >= 4 else _LEAST_FILLED_NARROW
+    least_filled = _MIN_FILLED if problem.itemsize >= 4 else _MIN_FILLED_NARROW
     exchanges = (single, *longer(problem, single))
     chosen = [_in_blocks(problem, exchange, limits.choices) for exchange in exchanges]
     paying = [each for each in chosen if each.filled >= least_filled and _can_end(problem, each.exchange, limits)]
@@ -210,8 +210,8 @@ def _can_end(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
     dispatches = 1 + sum(map(bool, ends))
     return (
         len(exchange.a.axes) == 1
-        and sum(ends) <= exchange.a.size * _MOST_ENDS
-        and limits.allow(dispatches, problem.count // _LEAST_GAIN)
+        and sum(ends) <= exchange.a.size * _MAX_ENDS
+        and limits.allow(dispatches, problem.count // _MIN_GAIN)
     )
 
 
@@ -366,10 +366,10 @@ def _is_aligned(problem: Problem, exchange: Exchange, elements: int) -> bool:
 
 # Through shared memory: whole words of rows, in tiles of one group.
 
-_LEAST_FILLED_SHARED = 0.25
+_MIN_FILLED_SHARED = 0.25
 """Share of the tiles' elements that must be there: on a GPU an invocation without work costs little."""
 
-_LEAST_TILE_BYTES = 32
+_MIN_TILE_BYTES = 32
 """Bytes of a tile's rows along b, at least: what a GPU's memory moves at once."""
 
 
@@ -390,7 +390,7 @@ def shared_exchange(problem: Problem, limits: Limits) -> Exchange | None:
     sizes = exchange.a.size, exchange.b.size
     edge = shared_edge(problem.itemsize)
     filled = math.prod(size / (-(-size // edge) * edge) for size in sizes)
-    return exchange if filled >= _LEAST_FILLED_SHARED else None
+    return exchange if filled >= _MIN_FILLED_SHARED else None
 
 
 def transpose_shared(problem: Problem, exchange: Exchange, limits: Limits) -> Iterator[KernelSpec]:
@@ -430,7 +430,7 @@ def _tile(problem: Problem, exchange: Exchange, limits: Limits) -> tuple[int, in
     """
     edge = along_b = shared_edge(problem.itemsize)
     fewest = limits.choices.fewest_invocations(problem.count)
-    while along_b * problem.itemsize > _LEAST_TILE_BYTES:
+    while along_b * problem.itemsize > _MIN_TILE_BYTES:
         if GROUP_SIZE * math.prod(_groups(exchange, (edge, along_b))) >= fewest:
             break
         along_b //= 2

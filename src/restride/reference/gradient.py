@@ -12,7 +12,7 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride.reference.arguments import Array, RuleArguments, as_array, as_axes, describe
 from restride.reference.conversion import round_once
 from restride.reference.like import answer_like, request_like
-from restride.reference.request import MOST_WEIGHTS
+from restride.reference.request import MAX_WEIGHTS
 from restride.reference.resample import nested_sums, sum_bound, sum_limits, unlimited_where, weighted_axes
 from restride.reference.weights import WeightedAxes
 
@@ -106,9 +106,9 @@ def _problem(
     indices = as_axes(axes, len(before), array, "input_sizes")
     if min(before, default=0) < 0:
         raise DescriptorError(f"input_sizes {list(before)} must be at least 0, for {describe(array)}")
-    if max(before, default=0) > MOST_WEIGHTS:
+    if max(before, default=0) > MAX_WEIGHTS:
         raise UnsupportedError(
-            f"the reference has axes of at most {MOST_WEIGHTS} elements, not input_sizes {list(before)}, for "
+            f"the reference has axes of at most {MAX_WEIGHTS} elements, not input_sizes {list(before)}, for "
             f"{describe(array)}"
         )
     source_sizes = list(array.shape)

@@ -171,7 +171,7 @@ def _require_a_letter_for_each_axis(name: str, layout: str, array: Array) -> Non
 
 # Scales, zero points, sum and post-ops, in the order that oneDNN specifies.
 
-_SMALLEST_NORMAL = np.float32(2.0**-126)
+_MIN_NORMAL = np.float32(2.0**-126)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,7 +271,7 @@ def _post_op(v: Array, name: str, numbers: list[np.float32]) -> Array:
 
 
 def _flushed(values: Array) -> Array:
-    return np.where(np.abs(values) < _SMALLEST_NORMAL, np.copysign(np.float32(0), values), values)
+    return np.where(np.abs(values) < _MIN_NORMAL, np.copysign(np.float32(0), values), values)
 
 
 def _rounded(values: Array, rounding: str) -> Array:

@@ -21,7 +21,7 @@ from restride.reference.weights import AREA_MODES, MODES
 POLICIES = ("stretch", "not_larger", "not_smaller")
 
 
-MOST_WEIGHTS = 1 << 22
+MAX_WEIGHTS = 1 << 22
 """Most elements along an axis for which weights are computed: four million take minutes and 2 GB."""
 
 
@@ -145,9 +145,9 @@ def require_few(request: Request, parts: Sequence[range]) -> None:
         count = part.stop - part.start  # len() has a limit
         is_wide = of_axis.rules.mode in AREA_MODES or of_axis.rules.antialias
         reads = count * (of_axis.source_size // max(of_axis.size, 1) + 1) if is_wide else count
-        if reads > MOST_WEIGHTS:
+        if reads > MAX_WEIGHTS:
             raise UnsupportedError(
-                f"the reference makes weights for at most {MOST_WEIGHTS} elements along an axis, not {reads}: "
+                f"the reference makes weights for at most {MAX_WEIGHTS} elements along an axis, not {reads}: "
                 f"{of_axis.source_size} to {of_axis.size} of axis {axis}, for {describe(array)}"
             )
         sizes[axis] = count

@@ -27,7 +27,7 @@ from restride.reference.weights import Answer, WeightedAxes, weight_rows
 
 _F32_UNIT = 2.0**-24  # largest relative error of one rounding to f32
 _F32_DENORMAL_UNIT = 2.0**-150  # largest absolute error of one rounding among f32's denormals
-_F32_LARGEST = float(np.finfo(np.float32).max)
+_F32_MAX = float(np.finfo(np.float32).max)
 
 
 def nested_sums(values: Array, weighted: WeightedAxes, *, absolute: bool = False) -> Array:
@@ -104,7 +104,7 @@ def sum_limits(elements: Array, weighted: WeightedAxes, exact: Array, bound: Arr
     values = elements.astype(np.float64)
     finite = np.where(np.isfinite(values), values, 0.0)
     roundings = 3 * len(weighted) + math.prod(int(rows.taps.max(initial=0)) for _, rows in weighted) + 1
-    largest = _F32_LARGEST / (1 + roundings * _F32_UNIT)
+    largest = _F32_MAX / (1 + roundings * _F32_UNIT)
     growth = math.prod(max(1.0, np.abs(rows.weight).sum(axis=1).max(initial=0.0)) for _, rows in weighted)
     if np.abs(finite).max(initial=0.0) * growth <= largest:
         return low, high, np.zeros(exact.shape, bool)

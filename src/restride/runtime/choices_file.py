@@ -14,7 +14,7 @@ from restride.runtime.file_store import cache_path, read_cached, write_cached
 FOLDER_VARIABLE = "RESTRIDE_CHOICES"
 """Environment variable: the folder of the files, by default ``restride/choices`` in the user's cache; empty: none."""
 
-MOST_BYTES = 1 << 16
+MAX_BYTES = 1 << 16
 
 
 def choices_path(identity: str) -> Path | None:
@@ -28,7 +28,7 @@ def read_choices(identity: str) -> Choices | None:
     if path is None:
         return None
     try:
-        content = read_cached(path, MOST_BYTES)
+        content = read_cached(path, MAX_BYTES)
         if content is None:
             return None
         record = json.loads(content)

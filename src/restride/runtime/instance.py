@@ -38,12 +38,12 @@ FD_SHARING = "VK_KHR_external_memory_fd"
 _MEMORY_BUDGET = "VK_EXT_memory_budget"
 """The extension by which the driver says what all processes leave of a heap; it need not be enabled on a device."""
 
-_LARGEST_RANGE = (1 << 32) - 4
+_MAX_RANGE = (1 << 32) - 4
 
-_MOST_LISTED = 1 << 14
+_MAX_LISTED = 1 << 14
 """Longest list that a driver may report, at up to 260 bytes an entry; today's drivers list a few hundred."""
 
-_MOST_TRIES = 16
+_MAX_TRIES = 16
 """Times a driver may call a list incomplete, because it grew in between, before that is an error."""
 
 
@@ -235,16 +235,16 @@ def _enumerate_all(function: Callable[..., int | None], type_name: str, *argumen
     """
     ffi = package().ffi
     count = ffi.new("uint32_t *")
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         function(*arguments, count, ffi.NULL)
-        if count[0] > _MOST_LISTED:
+        if count[0] > _MAX_LISTED:
             raise DeviceError(
-                f"the driver lists {count[0]} {type_name}; more than {_MOST_LISTED} are not taken for true"
+                f"the driver lists {count[0]} {type_name}; more than {_MAX_LISTED} are not taken for true"
             )
         values: Sequence[Handle] = array(type_name, count[0])
         if function(*arguments, count, values) != INCOMPLETE:
             return values[0 : count[0]] if count[0] < len(values) else values
-    raise DeviceError(f"the driver's list of {type_name} was incomplete {_MOST_TRIES} times in a row")
+    raise DeviceError(f"the driver's list of {type_name} was incomplete {_MAX_TRIES} times in a row")
 
 
 def _heaps_left(handle: Handle) -> list[int]:
@@ -332,7 +332,7 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
 
 def _limits(raw: Handle, choices: Choices) -> Limits:
     return Limits(
-        max_buffer_range=min(raw.maxStorageBufferRange, _LARGEST_RANGE) & ~3,
+        max_buffer_range=min(raw.maxStorageBufferRange, _MAX_RANGE) & ~3,
         offset_alignment=max(4, raw.minStorageBufferOffsetAlignment),
         max_group_count=(
             raw.maxComputeWorkGroupCount[0],

@@ -21,7 +21,7 @@ from typing import Any, NoReturn, SupportsIndex, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import MOST_MEMBERS, counts, integer, list_arguments, unexpected
+from restride.arguments import MAX_MEMBERS, counts, integer, list_arguments, unexpected
 from restride.dtypes import DType, DTypeLike, as_dtype, is_torch_dtype
 from restride.errors import DescriptorError, ErrorContext, shown, warn_caller
 from restride.layout import TensorDesc
@@ -397,7 +397,7 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*map(_frozen, value))
     if isinstance(value, Iterable):
-        return tuple(map(_frozen, islice(value, MOST_MEMBERS + 1)))
+        return tuple(map(_frozen, islice(value, MAX_MEMBERS + 1)))
     return value
 
 

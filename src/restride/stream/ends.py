@@ -24,7 +24,7 @@ _BITS = {"bf16": np.dtype(np.uint16), "f8e4m3fn": np.dtype(np.uint8), "f8e5m2": 
 """Types that file formats lack, and the integer types that store their bits there."""
 
 
-_MOST_NAMED = 9
+_MAX_NAMED = 9
 """Most arrays of a group that an error names."""
 
 
@@ -246,9 +246,9 @@ def _lacks(argument: str, name: str, array: Any) -> DescriptorError:
     elif hasattr(array, "supports_listing"):  # a store of zarr
         text += ": open it first, as zarr.open_array(store, mode='r') does"
     elif names := arrays_in(array):
-        rest = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        rest = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
         one = f"{type(array).__name__.lower()}[{names[0]!r}]"
-        text += f": take an array of it, such as {one}; it has {', '.join(names[:_MOST_NAMED])}{rest}"
+        text += f": take an array of it, such as {one}; it has {', '.join(names[:_MAX_NAMED])}{rest}"
     return DescriptorError(text)
 
 

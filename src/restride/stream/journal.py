@@ -21,7 +21,7 @@ else:
 _EVERY = 1.0
 """Seconds between two writes of the file; so much work may be repeated after a kill."""
 
-_MOST_SHOWN = 500
+_MAX_SHOWN = 500
 """Most characters of other work that an error shows."""
 
 
@@ -139,4 +139,4 @@ def _lock(file: BinaryIO) -> None:
 def _first_line(content: bytes) -> str:
     """The description of its work in a journal, quoted and shortened, for an error."""
     line = content.partition(b"\n")[0].decode("utf-8", "replace").removeprefix("restride stream 1: ")
-    return repr(line[:_MOST_SHOWN])
+    return repr(line[:_MAX_SHOWN])

@@ -18,7 +18,7 @@ from restride.tensor.tensor import as_device
 _CHUNK = 16 << 20
 """Bytes of a chunk, if the outermost blocks are smaller."""
 
-_MOST_OF_BLOCK = 1 << 12
+_MAX_OF_BLOCK = 1 << 12
 """Most indices of an outermost block that the search considers."""
 
 
@@ -108,7 +108,7 @@ def _outermost(desc: TensorDesc) -> tuple[int, int, int]:
     f32[64,32,3,3]:OIhw16i16o: axis 0, 16, and 16 * 32 * 9 * 4 bytes.
     """
     for axis, size in enumerate(desc.sizes):
-        for block in range(1, min(size, _MOST_OF_BLOCK + 1)):
+        for block in range(1, min(size, _MAX_OF_BLOCK + 1)):
             sizes = [block if at == axis else other for at, other in enumerate(desc.sizes)]
             slab = family(desc, sizes)
             if -(-size // block) * slab.nbytes == desc.nbytes and _repeats(desc, slab, axis, block):

@@ -27,7 +27,7 @@ _SMALL = 4 << 20
 _GROUPS_EACH = 4
 """Groups to aim at for each thread, if that costs no reads."""
 
-_MOST_WAYS = 20_000
+_MAX_WAYS = 20_000
 """Most ways of grouping that are compared, 10 us each."""
 
 _DEFAULT_CHUNK = 16 << 20
@@ -39,7 +39,7 @@ _PAGE = 4096
 _MANY_CHUNKS = 1000
 """More chunks than this, a few ms each, take so long that their size matters."""
 
-MOST_TINY = 10_000
+MAX_TINY = 10_000
 """Most tiny parts of a result: more take minutes, where somewhat more memory makes it seconds."""
 
 _TINY = 64 << 10
@@ -175,12 +175,12 @@ def require_larger_chunks(
     """Warn if too little ``memory`` leaves over 1000 default chunks of less than a page, and say how much is enough.
 
     Raises:
-        DescriptorError: more than ``MOST_TINY`` chunks are tiny.
+        DescriptorError: more than ``MAX_TINY`` chunks are tiny.
     """
     if _is_page(work, chunks) or _chunk_count(work, chunks) <= _MANY_CHUNKS:
         return
     largest, least, larger = default_chunks(work, _ENOUGH, first), memory, chunks
-    while larger != largest and not (_is_page(work, larger) and _chunk_count(work, larger) <= MOST_TINY):
+    while larger != largest and not (_is_page(work, larger) and _chunk_count(work, larger) <= MAX_TINY):
         least *= 2
         larger = default_chunks(work, least, first)
     if least > memory:
@@ -188,8 +188,8 @@ def require_larger_chunks(
             f"memory of {memory} bytes leaves {_chunk_count(work, chunks)} chunks of {list(chunks)} elements, which "
             f"take as much time each as large ones; memory={least} leaves {_chunk_count(work, larger)}"
         )
-        if _chunk_count(work, chunks) > MOST_TINY and is_tiny(work, tuple(map(range, chunks))):
-            raise DescriptorError(f"{message}; more than {MOST_TINY} of less than {_PAGE} bytes are refused")
+        if _chunk_count(work, chunks) > MAX_TINY and is_tiny(work, tuple(map(range, chunks))):
+            raise DescriptorError(f"{message}; more than {MAX_TINY} of less than {_PAGE} bytes are refused")
         warn_caller(message)
 
 
@@ -291,7 +291,7 @@ def plan_reads(
     )  # along source axes of which the operations take one index
     needed = alone * math.prod(axis.reads(axis.count) for axis in axes)
     candidates = [axis.multiples() for axis in axes]
-    while math.prod(map(len, candidates)) > _MOST_WAYS:
+    while math.prod(map(len, candidates)) > _MAX_WAYS:
         longest = max(candidates, key=len)
         longest[:] = [longest[0], *longest[2::2]]
     reads = [{multiple: axis.reads(multiple) for multiple in each} for axis, each in zip(axes, candidates, strict=True)]

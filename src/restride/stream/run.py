@@ -32,7 +32,7 @@ from restride.stream.ends import Destination, Source, require_apart, stored_copi
 from restride.stream.journal import Journal
 from restride.stream.lazy import LazyArray, unwrapped
 from restride.stream.reads import (
-    MOST_TINY,
+    MAX_TINY,
     Grid,
     Group,
     ReadPlan,
@@ -233,9 +233,9 @@ def _require_memory(work: WindowedChain, plan: ReadPlan, memory: int, room: floa
     first = tuple((count - 1) // 2 for count in grid.counts)
     middle = grid.window(first, [index + 1 for index in first])
     if work.nbytes(middle) > min(memory, room):
-        some = islice(pieces(work, middle, memory, room), MOST_TINY + 1)
+        some = islice(pieces(work, middle, memory, room), MAX_TINY + 1)
         tiny = sum(is_tiny(work, piece) for piece in some)
-        if tiny * len(grid) > MOST_TINY:
+        if tiny * len(grid) > MAX_TINY:
             limit = f"memory of {memory} bytes" if memory <= room else f"a device's room of {room} bytes"
             remedy = f"memory={plan.nbytes} computes each chunk whole" if plan.nbytes <= room else "give smaller chunks"
             raise DescriptorError(

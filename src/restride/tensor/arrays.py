@@ -30,10 +30,10 @@ from restride.tensor.device import Device, device_over_manager
 from restride.tensor.dlpack import CUDA, array_from_dlpack, device_type
 from restride.tensor.tensor import Tensor, as_device, copy_elements, empty
 
-_MOST_NAMED = 100
+_MAX_NAMED = 100
 """Most elements of an array of objects whose types an error names."""
 
-_WIDEST_GAP = 16
+_MAX_GAP = 16
 """Widest gap in bytes between two runs that is uploaded too; starting another run costs numpy less than a wider gap."""
 
 
@@ -184,7 +184,7 @@ def _from_kp(kp_tensor: Any, desc: TensorDesc | str | None, device: Device) -> T
 
 def _packed(array: npt.NDArray[Any]) -> TensorDesc:
     if array.dtype == object:
-        kinds = ", ".join(sorted({type(each).__name__ for each in array.reshape(-1)[:_MOST_NAMED].tolist()}))
+        kinds = ", ".join(sorted({type(each).__name__ for each in array.reshape(-1)[:_MAX_NAMED].tolist()}))
         raise DescriptorError(
             f"array of shape {array.shape} cannot become a tensor: it holds Python objects ({kinds or 'none'}), not "
             f"numbers of at most 64 bits"
@@ -393,7 +393,7 @@ def _run_and_outer_axes(walks: list[_Walk], itemsize: int) -> tuple[int, list[_W
     """The length in bytes of a run that is uploaded whole, small gaps included, and the axes outside it."""
     run = itemsize
     for position, walk in enumerate(walks):
-        if walk.stride - run > _WIDEST_GAP:
+        if walk.stride - run > _MAX_GAP:
             return run, walks[position:]
         run += (walk.size - 1) * walk.stride
     return run, []

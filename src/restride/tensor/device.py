@@ -27,7 +27,7 @@ from restride.runtime import (
 )
 from restride.runtime.live_objects import LiveObjects
 
-MOST_PARAMETER_BYTES = 1 << 20
+MAX_PARAMETER_BYTES = 1 << 20
 """Most bytes of one operation's parameters in flight; above it (an axis of millions) the operation waits in between."""
 
 
@@ -222,7 +222,7 @@ class Device:
         part: list[KernelSpec] = []
         nbytes = 0
         for kernel in kernels:
-            if nbytes and nbytes + len(kernel.parameters) > MOST_PARAMETER_BYTES:
+            if nbytes and nbytes + len(kernel.parameters) > MAX_PARAMETER_BYTES:
                 self.runtime.submit(part, memories)
                 self.runtime.wait()
                 part, nbytes = [], 0

@@ -35,7 +35,7 @@ READ_FORMATS = (*IMAGES, "WEBP", "BMP", "TIFF", "GIF")
 """Formats that are read, by Pillow's names."""
 
 _JPEG_QUALITY = 95
-_LONGEST_JPEG_SIDE = 65_500
+_MAX_JPEG_SIDE = 65_500
 """In pixels; libjpeg's own limit."""
 
 
@@ -312,8 +312,8 @@ def require_holds(kind: str, dtype: np.dtype[Any], sizes: tuple[int, ...]) -> No
             f"a {kind} image has sizes [height, width] or [height, width, channels] with "
             f"{'1 or 3' if kind == 'JPEG' else '1 to 4'} channels, not {list(sizes)}"
         )
-    if kind == "JPEG" and max(sizes) > _LONGEST_JPEG_SIDE:
-        raise DescriptorError(f"a JPEG image has at most {_LONGEST_JPEG_SIDE} pixels a side, not {list(sizes)}")
+    if kind == "JPEG" and max(sizes) > _MAX_JPEG_SIDE:
+        raise DescriptorError(f"a JPEG image has at most {_MAX_JPEG_SIDE} pixels a side, not {list(sizes)}")
 
 
 def pillow() -> Any:

@@ -33,7 +33,7 @@ _ALIGNMENT = 16
 Element = Literal["u8", "s32"]
 """Element types of pictures on the device."""
 
-_MOST_WORDS = 1 << 20
+_MAX_WORDS = 1 << 20
 """Most elements of a picture that stays words: 4 MiB, which caches hold. llvmpipe looks up 12 bytes apart at 0.4 of the
 speed beyond."""
 
@@ -167,7 +167,7 @@ class _Execution:
         words. So a picture that is only looked up may stay words, and the low byte of each is read; but not a large
         one, for which four times the memory takes longer than that dispatch.
         """
-        is_large = picture.height * picture.width * picture.channels > _MOST_WORDS
+        is_large = picture.height * picture.width * picture.channels > _MAX_WORDS
         return ("u8",) if is_large or picture in self._uses.resized_again else ("u8", "s32")
 
     def _plan(

@@ -18,14 +18,14 @@ from restride.weights.request import (
     word_elsewhere,
     word_of_mode,
 )
-from restride.weights.rows import MOST_TAPS, LibraryRows, Rows, Shifts, in_fours, indexed_rows, library_rows, with_edges
+from restride.weights.rows import MAX_TAPS, LibraryRows, Rows, Shifts, in_fours, indexed_rows, library_rows, with_edges
 
 __all__ = [
     "AREA_MODES",
     "COORDINATES",
     "DEFAULTS",
+    "MAX_TAPS",
     "MODES",
-    "MOST_TAPS",
     "NEAREST_RULES",
     "POLICIES",
     "BoxRows",

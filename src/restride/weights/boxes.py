@@ -27,19 +27,19 @@ from restride.weights.filters import Filter, are_alike, filter_of, rows_of_all
 from restride.weights.request import Request, Rules, resizing, rows_of_sizes
 from restride.weights.rows import LibraryRows, Rows, Shifts
 
-MOST_TAPS_OF_BOX = 2048
+MAX_TAPS_OF_BOX = 2048
 """Most taps of a row, and most products of row taps and column taps: 8,192 of an invocation, which has four rows."""
 
 _PLACES_OF_WEIGHTS = 22
 """Binary places of weights where a library rounds after each axis: one number, so that boxes share dispatches."""
 
-_MOST_WEIGHTS = 1 << 28
+_MAX_WEIGHTS = 1 << 28
 """Most weights of the rows and columns of all boxes of a call, computed at once: they take 1 GB on the host."""
 
-_LEAST_TAPS = 16
+_MIN_TAPS = 16
 """Fewest weights that a row or a column counts as: its other data take as much memory."""
 
-_MOST_OF_LIBRARY = 1 << 26
+_MAX_OF_LIBRARY = 1 << 26
 """Most rows and columns, before and after, of all differently sized boxes with a library's weights: 10 s of work."""
 
 
@@ -295,8 +295,8 @@ def summed_by_filters(boxes: Boxes, extents: Sequence[tuple[int, int]], request:
             roi = _roi(edges, extent, boxes.units, box)
             rows.append(resizing(extent, cropping._replace(sizes=new, roi=roi)).rows)
     most = max(each.taps for of_box in rows for each in of_box)
-    if most > MOST_TAPS_OF_BOX:
-        raise UnsupportedError(f"a box has {most} taps along one axis, more than {MOST_TAPS_OF_BOX}")
+    if most > MAX_TAPS_OF_BOX:
+        raise UnsupportedError(f"a box has {most} taps along one axis, more than {MAX_TAPS_OF_BOX}")
     few_taps = 0 if request.antialias else {"linear": 2, "cubic": 4}.get(request.mode, 0)
     return Summed(rows, [Sums()] * len(rows), few_taps)
 
@@ -330,10 +330,10 @@ def summed_by_library(
     pairs = list(zip(boxes.sizes, boxes.resized, strict=True))
     known: dict[tuple[tuple[int, int], tuple[int, int]], LibraryRows | None] = dict.fromkeys(pairs)
     total = sum(sum(old) + sum(new) for old, new in known)
-    if total > _MOST_OF_LIBRARY:
+    if total > _MAX_OF_LIBRARY:
         raise UnsupportedError(
             f"like makes the weights of {len(known)} different boxes with {total} rows and columns before and after, "
-            f"more than {_MOST_OF_LIBRARY} of one call: give some of the boxes at a time"
+            f"more than {_MAX_OF_LIBRARY} of one call: give some of the boxes at a time"
         )
     for old, new in known:
         piece = list(image)
@@ -360,7 +360,7 @@ def _summing_of(library_rows: LibraryRows, rules: Rules) -> Sums | None:
     rows_first = library_rows.order == (0, 1)
     is_one_kind = rows.moves == columns.moves and (rows.shifts is None) == (columns.shifts is None)
     has_more = library_rows.scale is not None or library_rows.rounding is not None or rules.clips
-    if not is_one_kind or has_more or max(rows.taps, columns.taps) > MOST_TAPS_OF_BOX:
+    if not is_one_kind or has_more or max(rows.taps, columns.taps) > MAX_TAPS_OF_BOX:
         return None
     if rows.shifts is None or columns.shifts is None:
         return None if rules.keeps_type or rows_first else Sums(in_order=rows.in_order)
@@ -415,9 +415,9 @@ def require_few_weights(boxes: int, sizes: tuple[int, int], taps: Sequence[int] 
     Raises:
         UnsupportedError: the weights are more than one call makes.
     """
-    weights = boxes * sum(size * max(each, _LEAST_TAPS) for size, each in zip(sizes, taps, strict=True))
-    if weights > _MOST_WEIGHTS:
+    weights = boxes * sum(size * max(each, _MIN_TAPS) for size, each in zip(sizes, taps, strict=True))
+    if weights > _MAX_WEIGHTS:
         raise UnsupportedError(
-            f"one call makes at most {_MOST_WEIGHTS} weights, of {_LEAST_TAPS} taps or more for each row and column, "
+            f"one call makes at most {_MAX_WEIGHTS} weights, of {_MIN_TAPS} taps or more for each row and column, "
             f"and {boxes} boxes to sizes {sizes} have {weights}: give some of the boxes at a time"
         )

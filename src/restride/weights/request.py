@@ -48,7 +48,7 @@ DEFAULTS: dict[str, Any] = {
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
 
-_MOST_OF_AXIS = 1 << 63
+_MAX_OF_AXIS = 1 << 63
 """A resampled axis has fewer elements than this: their indices are s64."""
 
 
@@ -206,7 +206,7 @@ class Resizing:
         if self.known is not None:
             return self.known
         for axis, size, before in zip(self.axes, self.new, self.old, strict=True):
-            if max(size, before) >= _MOST_OF_AXIS:
+            if max(size, before) >= _MAX_OF_AXIS:
                 raise UnsupportedError(f"axis {axis} must have less than 2^63 elements: {before} become {size}")
         library = None if self.rules is None or self.request is None else self.rules.rows(self.request)
         return LibraryRows(tuple(map(filter_rows, self.filters))) if library is None else library

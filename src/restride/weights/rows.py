@@ -17,29 +17,29 @@ import numpy.typing as npt
 from restride.errors import UnsupportedError
 from restride.lru import LRU
 
-MOST_TAPS = 4096
+MAX_TAPS = 4096
 """Most taps of one row in a dispatch: llvmpipe silently ends loops after 65,535 steps of an invocation."""
 
-MOST_OF_LIBRARY = 1 << 21
+MAX_OF_LIBRARY = 1 << 21
 """Most elements of an axis, before and after, for a library's rows, which are made for the whole axis at once.
 
 Two million outputs of Pillow's lanczos, the slowest, take 4 s and 900 MB, those of bicubic 1 s and 500 MB.
 """
 
-MOST_OF_GRADIENT = 1 << 24
+MAX_OF_GRADIENT = 1 << 24
 """Most elements of an axis, before and after, for a gradient, which needs to know what reads each of them.
 
 Sixteen million take 3 s and 1 GB.
 """
 
-_MOST_AT_ONCE = 1 << 13
+_MAX_AT_ONCE = 1 << 13
 """Most weights of an axis whose rows are all computed together, and cached: 96 KB.
 
 Rows of a longer axis are computed for the part that is asked for, each time: those of 10^8 outputs of two taps are
 1.6 GB, where a dispatch takes tables of 1 MB.
 """
 
-_MOST_CACHED_BYTES = 1 << 24
+_MAX_CACHED_BYTES = 1 << 24
 """Most bytes of cached rows: 700,000 rows of four taps, or 6,000 axes of a few hundred outputs, with 0.6 KB more each.
 
 The rows of 640 -> 224 take 13 us from the cache; to compute them takes 20 us, or 124 us where they are antialiased.
@@ -208,9 +208,9 @@ class Rows:
         if self.is_transposed:
             forward: Rows = self.arguments[0]
             return forward
-        if max(self.source_size, self.size) > MOST_OF_GRADIENT:
+        if max(self.source_size, self.size) > MAX_OF_GRADIENT:
             raise UnsupportedError(
-                f"a gradient has axes of at most {MOST_OF_GRADIENT} elements, before and after, not {self.source_size} "
+                f"a gradient has axes of at most {MAX_OF_GRADIENT} elements, before and after, not {self.source_size} "
                 f"to {self.size}"
             )
         most = _cached_rows(_readers, (self,), self.source_size).weights
@@ -224,9 +224,9 @@ class Rows:
         A row of 70,000 taps is 18 rows of 4096, the last one filled up with weights of zero, and one row that adds
         their 18 sums. Where a part begins depends on the row alone, so a window of the output sums as the whole does.
         """
-        if self.taps <= MOST_TAPS:
+        if self.taps <= MAX_TAPS:
             return (self,)
-        many = -(-self.taps // MOST_TAPS)
+        many = -(-self.taps // MAX_TAPS)
         of_parts = of_sums = None
         if self.shifts is not None:
             of_parts = Shifts(self.shifts.element, self.shifts.product)
@@ -237,7 +237,7 @@ class Rows:
             (whole, many),
             self.source_size,
             self.size * many,
-            MOST_TAPS,
+            MAX_TAPS,
             shifts=of_parts,
             is_transposed=self.is_transposed,
             in_order=self.in_order,
@@ -263,18 +263,18 @@ class Rows:
 
 def are_few(size: int, taps: int) -> bool:
     """True if all rows of an axis are computed at once."""
-    return size * taps <= _MOST_AT_ONCE
+    return size * taps <= _MAX_AT_ONCE
 
 
 def library_rows(rule: Rule, source_size: int, size: int, *others: Any, is_identity: bool = False) -> Rows:
     """The rows ``rule(source_size, size, *others)`` of an axis; ``is_identity``: the library copies the axis as it is.
 
     Raises:
-        UnsupportedError: the axis has more elements than ``MOST_OF_LIBRARY``.
+        UnsupportedError: the axis has more elements than ``MAX_OF_LIBRARY``.
     """
-    if max(source_size, size) > MOST_OF_LIBRARY:
+    if max(source_size, size) > MAX_OF_LIBRARY:
         raise UnsupportedError(
-            f"like makes the weights of a whole axis, of at most {MOST_OF_LIBRARY} elements before and after, not "
+            f"like makes the weights of a whole axis, of at most {MAX_OF_LIBRARY} elements before and after, not "
             f"{source_size} to {size}"
         )
     arguments = rule, source_size, size, others, is_identity
@@ -351,15 +351,15 @@ def _part_of_row(whole: Rows, many: int, index: Index, weighs: bool) -> Taps:
     """Part ``index % many`` of row ``index // many``; one that would end beyond its row begins earlier, with zeros."""
     row, part = np.divmod(index, many)
     begin = whole.at(row, weighs=False).first
-    first = np.minimum(begin + part * MOST_TAPS, begin + whole.taps - MOST_TAPS)
+    first = np.minimum(begin + part * MAX_TAPS, begin + whole.taps - MAX_TAPS)
     if not weighs:
         return Taps(first)
-    early = begin + part * MOST_TAPS - first
-    weights = np.zeros((len(index), MOST_TAPS), np.float32 if whole.shifts is None else np.int32)
+    early = begin + part * MAX_TAPS - first
+    weights = np.zeros((len(index), MAX_TAPS), np.float32 if whole.shifts is None else np.int32)
     for one in np.unique(row).tolist():
         of_row = _row(whole, one)
         for place in np.flatnonzero(row == one):
-            some = of_row[part[place] * MOST_TAPS : (part[place] + 1) * MOST_TAPS]
+            some = of_row[part[place] * MAX_TAPS : (part[place] + 1) * MAX_TAPS]
             weights[place, early[place] : early[place] + len(some)] = some
     return Taps(first, weights)
 
@@ -378,7 +378,7 @@ def _sum_of_parts(many: int, of_floats: bool, index: Index, _weighs: bool) -> Ta
     return Taps(index * many, np.ones((len(index), many), np.float32 if of_floats else np.int32))
 
 
-_cache: LRU[Taps] = LRU(_MOST_CACHED_BYTES)
+_cache: LRU[Taps] = LRU(_MAX_CACHED_BYTES)
 """Rows of whole axes, keyed by what computes them; those of the last two axes whatever their size."""
 
 

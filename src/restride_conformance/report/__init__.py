@@ -30,9 +30,9 @@ SHOWN_FAILURES = 20
 SHOWN_LINES = 8
 """Most lines that the summary shows of a failure's message."""
 SHOWN_REASONS = 10
-LEAST_MOVED = 64 << 10
+MIN_MOVED = 64 << 10
 """Fewest bytes that a case must move to count in a median, unless no case of its operation moves as many."""
-MOST_DIGITS = 6  # after the decimal point
+MAX_DIGITS = 6  # after the decimal point
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def speed_text(speed: Speed) -> str:
 def _three_digits(value: float) -> str:
     """A number with three significant digits, or all before the point if there are more: 0.0123, 1.23, 12,345."""
     digits = 2 - math.floor(math.log10(value)) if value > 0 else 0
-    return f"{value:,.{min(max(digits, 0), MOST_DIGITS)}f}"
+    return f"{value:,.{min(max(digits, 0), MAX_DIGITS)}f}"
 
 
 def summary(report: Report) -> str:
@@ -266,7 +266,7 @@ def _speeds(report: Report) -> Iterator[str]:
         yield "medians:"
     for op in dict.fromkeys(op for op, _ in measured):
         every = [speed for name, speed in measured if name == op]
-        large = [speed for speed in every if round(speed.seconds * speed.gigabytes_per_second * 1e9) >= LEAST_MOVED]
+        large = [speed for speed in every if round(speed.seconds * speed.gigabytes_per_second * 1e9) >= MIN_MOVED]
         speeds = large or every
         small = len(every) - len(speeds)
         left_out = f" ({small:,} that move less than 64 KiB left out)" if small else ""

@@ -21,7 +21,7 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride_conformance.record import Outcome
 from restride_conformance.report import FORMAT, VERSION, Report
 
-MOST_BYTES = 48 << 20
+MAX_BYTES = 48 << 20
 """Most bytes of a file to read: enough for 150,000 cases with all pictures that a report keeps, or for 200,000 cases,
 the most that a report may have, which take about a minute to read."""
 
@@ -35,11 +35,11 @@ def read_json(path: Path) -> Report:
     """Read a report from a file that ``write_json`` wrote.
 
     Raises:
-        UsageError: no such file, or it has more than ``MOST_BYTES``.
+        UsageError: no such file, or it has more than ``MAX_BYTES``.
         DescriptorError: the file is not such a report; the message says what is wrong, and where.
         UnsupportedError: jsonschema is not installed.
     """
-    data = read_bounded(path, MOST_BYTES)
+    data = read_bounded(path, MAX_BYTES)
     try:
         return _report(data)
     except DescriptorError as error:

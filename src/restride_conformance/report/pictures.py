@@ -27,7 +27,7 @@ LARGE = 256
 of each square of n by n pixels."""
 NAN_COLOUR = (255, 0, 255)
 
-_MOST_DOUBLINGS = 1023  # largest exponent of f64
+_MAX_DOUBLINGS = 1023  # largest exponent of f64
 
 
 # Signalling NaNs, infinities and differences beyond the range of f64 must all be drawn without warnings.
@@ -94,7 +94,7 @@ def _magnified(difference: Array, half_range: float) -> tuple[int, Array]:
     levels = difference.max(axis=-1) / 2 / (half_range or 0.5) * 255
     finite = levels[np.isfinite(levels)]
     largest = float(finite.max()) if finite.size else 0.0
-    gain = 1 << min(_MOST_DOUBLINGS, max(0, math.floor(math.log2(255) - math.log2(largest)))) if largest else 1
+    gain = 1 << min(_MAX_DOUBLINGS, max(0, math.floor(math.log2(255) - math.log2(largest)))) if largest else 1
     height, width = levels.shape
     step = _step(height, width)
     for axis, size in enumerate((height, width)):

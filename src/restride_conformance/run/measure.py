@@ -19,8 +19,8 @@ BATCHES = 5
 BATCH_SECONDS = 0.01
 """A batch takes once to twice this long, so a case and its copies take about 0.15 s; a slow call is a batch alone."""
 
-MOST_CALLS = 1024
-_LEAST_COPIED, _MOST_COPIED = 16 << 20, 256 << 20
+MAX_CALLS = 1024
+_MIN_COPIED, _MAX_COPIED = 16 << 20, 256 << 20
 
 
 class Batch:
@@ -34,7 +34,7 @@ class Batch:
         self._started = started
         self._calls = 1
         self.seconds()  # warm-up: compiles kernels, touches memory
-        while self._calls < MOST_CALLS and self.seconds() * self._calls < BATCH_SECONDS:
+        while self._calls < MAX_CALLS and self.seconds() * self._calls < BATCH_SECONDS:
             self._calls *= 2
 
     def seconds(self) -> float:
@@ -68,7 +68,7 @@ def measure_case(case: Case, device: Device, started: Callable[[], None] = lambd
     viewed = case.viewed_tensor(source)
     out = rs.from_buffer(setting.destination, setting.dst, device=device)
     moved = useful_bytes(case)
-    copied = min(max(_LEAST_COPIED, 1 << (moved - 1).bit_length()), _MOST_COPIED)
+    copied = min(max(_MIN_COPIED, 1 << (moved - 1).bit_length()), _MAX_COPIED)
     runtime = device.runtime
     src, dst = runtime.allocate(copied), runtime.allocate(copied)
     # Not zeros, which a driver may recognise and treat specially.

@@ -60,7 +60,7 @@ _ANSWERED = (
 # [ VUID-...; later layers leave out the part before "Validation Error".
 _BEGINNING = re.compile(r"\S.*\([A-Z]+ / [A-Z]+\): msgNum: |Validation [A-Z][A-Za-z ]*: ")
 
-_LONGEST_PORTION = 1 << 20
+_MAX_PORTION = 1 << 20
 """Most bytes of the log that one call of ``messages`` reads."""
 
 
@@ -114,7 +114,7 @@ class Layer:
             size = log.seek(0, os.SEEK_END)
             begin = self._position if self._position <= size else 0  # a new VkInstance truncated the log
             log.seek(begin)
-            portion = log.read(_LONGEST_PORTION)
+            portion = log.read(_MAX_PORTION)
         self._position = size
         # A process with two instances leaves zero bytes in place of the first one's log.
         messages = split(portion.decode("utf-8", "replace").replace("\0", ""))

@@ -19,15 +19,15 @@ from restride.errors import DescriptorError, DeviceError, UnsupportedError, pref
 from restride.kernel.modules import load_module, manifest
 from restride_conformance.record import ShaderUnderTest
 from restride_conformance.shader.contract import CONTRACT, module_named, require_interface
-from restride_conformance.shader.spirv import MOST_BYTES, is_spirv
+from restride_conformance.shader.spirv import MAX_BYTES, is_spirv
 
-LONGEST = 30.0
+MAX = 30.0
 """Most seconds that a tool may take for one file; the slowest of ours take half a second."""
 
-MOST_MEMORY = 2 << 30
+MAX_MEMORY = 2 << 30
 """Most bytes of memory for a tool, on Linux only: a macro that doubles itself 30 times would take all memory."""
 
-_MOST_LINES = 20  # of a tool's message
+_MAX_LINES = 20  # of a tool's message
 _SAYS_NOTHING = ("compilation terminated", "No code generated", "ERROR: Linking", "SPIR-V is not generated")
 
 _FLAGS = ("-V", "-S", "comp", "--target-env", "vulkan1.1", "--target-env", "spirv1.3")
@@ -110,13 +110,13 @@ def _content(path: Path) -> bytes:
             content = None
         else:
             with path.open("rb") as file:
-                content = file.read(MOST_BYTES + 1)
+                content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         raise DescriptorError(f"it cannot be read: {error}") from error
     if content is None:
         raise DescriptorError("there is no such file, or it is no regular one")
-    if len(content) > MOST_BYTES:
-        raise DescriptorError(f"it has more than {MOST_BYTES} bytes, the most that a shader may have")
+    if len(content) > MAX_BYTES:
+        raise DescriptorError(f"it has more than {MAX_BYTES} bytes, the most that a shader may have")
     return content
 
 
@@ -171,7 +171,7 @@ def _run(tool: tuple[Path, Path | None], *arguments: str) -> tuple[int, str]:
     """Run a tool; returns its exit code and its output.
 
     Raises:
-        DescriptorError: the tool took more than ``LONGEST`` seconds.
+        DescriptorError: the tool took more than ``MAX`` seconds.
     """
     path, libraries = tool
     environment = dict(os.environ)
@@ -190,12 +190,12 @@ def _run(tool: tuple[Path, Path | None], *arguments: str) -> tuple[int, str]:
             import resource
 
             with suppress(ProcessLookupError):  # it has ended already
-                resource.prlimit(process.pid, resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+                resource.prlimit(process.pid, resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
         try:
-            output, _ = process.communicate(timeout=LONGEST)
+            output, _ = process.communicate(timeout=MAX)
         except subprocess.TimeoutExpired as error:
             process.kill()
-            raise DescriptorError(f"{path.name} took more than {LONGEST:g} seconds") from error
+            raise DescriptorError(f"{path.name} took more than {MAX:g} seconds") from error
     return process.returncode, output.decode(errors="replace")
 
 
@@ -204,8 +204,8 @@ def _excerpt(output: str, file: Path) -> str:
     every = [line.strip() for line in output.replace(str(file), file.name).splitlines() if line.strip()]
     useful = [line for line in every if line != file.name and not any(words in line for words in _SAYS_NOTHING)]
     lines = useful or every
-    if len(lines) > _MOST_LINES:
-        lines[_MOST_LINES:] = [f"... {len(lines) - _MOST_LINES} more lines"]
+    if len(lines) > _MAX_LINES:
+        lines[_MAX_LINES:] = [f"... {len(lines) - _MAX_LINES} more lines"]
     return "\n  ".join(lines) or "it ended without a word, out of memory or by a fault of its own"
 
 

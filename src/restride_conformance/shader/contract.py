@@ -58,7 +58,7 @@ def module_named(name: str) -> str:
 _OF_THE_SHADER = ("Input", "Output", "Private", "Workgroup")
 """Storage classes of variables that the caller does not provide."""
 
-_MOST_SHOWN = 10
+_MAX_SHOWN = 10
 """Most broken rules that a message lists: a module of 4 MiB can break a rule a million times."""
 
 
@@ -70,8 +70,8 @@ def require_interface(code: bytes, module: str) -> None:
     """
     declared = read_interface(code)
     broken = list(dict.fromkeys(_broken_rules(declared, interfaces()[module])))
-    if len(broken) > _MOST_SHOWN:
-        broken[_MOST_SHOWN:] = [f"... and {len(broken) - _MOST_SHOWN} more"]
+    if len(broken) > _MAX_SHOWN:
+        broken[_MAX_SHOWN:] = [f"... and {len(broken) - _MAX_SHOWN} more"]
     if broken:
         raise DescriptorError("\n  - ".join([f"the shader does not fit {module} of contract {CONTRACT}:", *broken]))
 
@@ -95,7 +95,7 @@ def _broken_rules(declared: Declared, contract: Interface) -> Iterator[str]:
 
 def _broken_start(entry_points: tuple[EntryPoint, ...], contract: Interface) -> Iterator[str]:
     if [(entry.model, entry.name) for entry in entry_points] != [("GLCompute", "main")]:
-        names = ", ".join(f"{entry.name[:80]!r} ({entry.model})" for entry in entry_points[:_MOST_SHOWN]) or "none"
+        names = ", ".join(f"{entry.name[:80]!r} ({entry.model})" for entry in entry_points[:_MAX_SHOWN]) or "none"
         yield f"entry points: {names}; the contract has one, 'main' (GLCompute)"
     elif entry_points[0].local_size != contract.local_size:
         size = entry_points[0].local_size

@@ -18,15 +18,15 @@ import numpy as np
 
 from restride.errors import DescriptorError
 
-MOST_BYTES = 4 << 20
+MAX_BYTES = 4 << 20
 """Most bytes of a module; the largest of ours has 42 KiB."""
 
 MAGIC = 0x07230203
 
-_LARGEST = 1 << 32
+_MAX = 1 << 32
 """Computed sizes are capped at this many bytes: no interface is so large, and products of lengths stay small."""
 
-_MOST_IDS = 0x3FFFFF  # universal limit, section 2.17
+_MAX_IDS = 0x3FFFFF  # universal limit, section 2.17
 
 # Decorations (section 3.20).
 _SPEC_ID, _BLOCK, _BUFFER_BLOCK, _ARRAY_STRIDE, _BUILT_IN, _BINDING, _SET = 1, 2, 3, 6, 11, 33, 34
@@ -111,13 +111,13 @@ def read_interface(code: bytes) -> Declared:
         raise DescriptorError(f"SPIR-V begins with the bytes 03 02 23 07, not {code[:4].hex(' ') or 'nothing'}")
     if code[0] != MAGIC & 0xFF:
         raise DescriptorError("this SPIR-V is big-endian; restride takes the words in little-endian order")
-    if not 20 <= len(code) <= MOST_BYTES or len(code) % 4:
-        raise DescriptorError(f"SPIR-V is whole words, 20 to {MOST_BYTES} bytes; this has {len(code)}")
+    if not 20 <= len(code) <= MAX_BYTES or len(code) % 4:
+        raise DescriptorError(f"SPIR-V is whole words, 20 to {MAX_BYTES} bytes; this has {len(code)}")
     words: list[int] = np.frombuffer(code, "<u4").tolist()
     _, version, _, bound, schema = words[:5]
-    if version & 0xFF0000FF or schema or not 0 < bound <= _MOST_IDS:
+    if version & 0xFF0000FF or schema or not 0 < bound <= _MAX_IDS:
         raise DescriptorError(
-            f"a SPIR-V header has a version such as 0x00010300, a bound of 1 to {_MOST_IDS} and schema 0, not "
+            f"a SPIR-V header has a version such as 0x00010300, a bound of 1 to {_MAX_IDS} and schema 0, not "
             f"0x{version:08x}, {bound} and {schema}"
         )
     reader = _Reader(bound)
@@ -174,9 +174,9 @@ class _Reader:
 
     def take(self, opcode: int, operands: list[int], position: int) -> None:  # noqa: PLR0912 - one for each instruction
         """Record the declaration in one instruction; ``position`` is its word, for messages."""
-        if opcode not in _LEAST_OPERANDS:
+        if opcode not in _MIN_OPERANDS:
             return
-        if len(operands) < _LEAST_OPERANDS[opcode]:
+        if len(operands) < _MIN_OPERANDS[opcode]:
             raise DescriptorError(f"SPIR-V instruction {opcode} at word {position} lacks operands: it has {operands}")
         match opcode, operands:
             case 10, _:  # OpExtension
@@ -275,11 +275,11 @@ class _Reader:
 
 
 def _times(nbytes: int | None, count: int | None) -> int | None:
-    return None if nbytes is None or count is None else min(nbytes * count, _LARGEST)
+    return None if nbytes is None or count is None else min(nbytes * count, _MAX)
 
 
 def _plus(nbytes: int | None, more: int | None) -> int | None:
-    return None if nbytes is None or more is None else min(nbytes + more, _LARGEST)
+    return None if nbytes is None or more is None else min(nbytes + more, _MAX)
 
 
 def _text(words: list[int]) -> str:
@@ -289,7 +289,7 @@ def _text(words: list[int]) -> str:
 
 _SCALARS = {20: "bool", 21: "int", 22: "float"}
 _GROUPS = {73: "OpDecorationGroup", 74: "OpGroupDecorate", 75: "OpGroupMemberDecorate"}
-_LEAST_OPERANDS = {
+_MIN_OPERANDS = {
     10: 1, 15: 3, 16: 2, 17: 1, 20: 1, 21: 3, 22: 2, 23: 3, 28: 3, 30: 1, 32: 3,
     43: 3, 44: 2, 48: 2, 49: 2, 50: 3, 51: 2, 59: 3, 71: 2, 72: 3, **dict.fromkeys(_GROUPS, 0),
 }  # fmt: skip

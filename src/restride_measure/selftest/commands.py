@@ -51,7 +51,7 @@ examples:
 COMMAND = (sys.executable, "-m", "restride_measure.selftest.worker")
 """Starts the process of a part, whose name follows; tests replace it."""
 
-_LEAST = 2.0
+_MIN = 2.0
 """A part that would get fewer seconds does not run."""
 
 _WORST_FIRST = (Exit.INTERNAL, Exit.DEVICE_FAILED, Exit.CHECK_FAILED, Exit.NO_DEVICE)
@@ -144,7 +144,7 @@ class _Selftest:
         for number, row in enumerate(PARTS, 1):
             left = TOTAL - GRACE - CLOSING - (time.monotonic() - self._started)
             seconds = min(row.seconds, left)
-            if seconds < _LEAST:
+            if seconds < _MIN:
                 self._finish(row, {"not_run": f"the {TOTAL:.0f} s of the selftest were over"})
                 continue
             tell(f"part {number} of {len(PARTS)}, {row.title}, at most {seconds:.0f} s ...")

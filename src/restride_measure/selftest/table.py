@@ -17,10 +17,10 @@ from restride_measure.selftest.speeds import copy_speed, median_share, share_of_
 
 FORMAT, VERSION = "restride-selftest", 2
 
-LARGEST = 1 << 20
+MAX = 1 << 20
 """Most bytes of a file; a selftest has about 20 KiB."""
 
-_LONGEST = 100
+_MAX = 100
 """Most characters of a cell."""
 
 SHARES = {
@@ -42,7 +42,7 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
         UsageError: the file cannot be read, or holds no such record.
     """
-    content = read_bounded(path, LARGEST)
+    content = read_bounded(path, MAX)
     try:
         record: dict[str, Any] = json.loads(content)
         if (record["format"], record["version"]) != (FORMAT, VERSION):
@@ -152,6 +152,6 @@ def _number(value: float) -> str:
 
 
 def _cell(text: str) -> str:
-    """A text as a Markdown cell: escaped, on one line, at most ``_LONGEST`` characters before escaping."""
-    shown = printable(" ".join(text.split()))[:_LONGEST]
+    """A text as a Markdown cell: escaped, on one line, at most ``_MAX`` characters before escaping."""
+    shown = printable(" ".join(text.split()))[:_MAX]
     return html.escape(shown, quote=False).replace("\\", "\\\\").replace("|", "\\|").replace("`", "\\`")

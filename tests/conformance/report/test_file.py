@@ -141,7 +141,7 @@ def test_what_is_no_report_is_refused_with_the_reason(path, data, said):
 
 
 def test_a_file_that_is_too_long_is_not_read_to_its_end(path, monkeypatch):
-    monkeypatch.setattr("restride_conformance.report.file.MOST_BYTES", 100)
+    monkeypatch.setattr("restride_conformance.report.file.MAX_BYTES", 100)
     path.write_bytes(b" " * 101)
     with pytest.raises(UsageError, match=rf"{path.name} has more than 100 bytes"):
         read_json(path)

@@ -29,7 +29,7 @@ from restride.plan.problem import (
     HELD,
     IS_FILL,
     MAX_AXES,
-    MOST_CHANNELS,
+    MAX_CHANNELS,
     Axis,
     axis_rows,
     box_table,
@@ -37,7 +37,7 @@ from restride.plan.problem import (
 )
 from restride.plan.transpose import GROUP_BLOCKS, shared_edge
 from restride.weights import Request, Side, box_rows, moved_rows, resizing
-from restride.weights.boxes import MOST_TAPS_OF_BOX, _clipped
+from restride.weights.boxes import MAX_TAPS_OF_BOX, _clipped
 from restride_conformance import Case
 from restride_conformance.shader.contract import (
     CONTRACT,
@@ -256,11 +256,11 @@ def test_work_of_an_invocation_that_resamples():
     most_rows = max(map(int, CANDIDATES["rows"]))
     assert number(r"const uint MAX_ROWS = (\d+);", "resample/resample_fours.comp") == most_rows
     assert number(r"const uint MAX_ROWS = (\d+);", "crop/crop_resize.comp") == plan_of_boxes.ROWS
-    assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MOST_TAPS_OF_ROWS
-    assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MOST_TAPS_OF_ROWS
-    assert number(r"const uint MAX_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MOST_IN_RUN
-    assert number(r"const uint MAX_CHANNELS = (\d+);", "resample/resample_fours.comp") == MOST_CHANNELS
-    assert number(r"const uint SRC_WIDTH = 3;  // at most (\d+)", "copy/interleaved_copy.comp") == MOST_CHANNELS
+    assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MAX_TAPS_OF_ROWS
+    assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MAX_TAPS_OF_ROWS
+    assert number(r"const uint MAX_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MAX_IN_RUN
+    assert number(r"const uint MAX_CHANNELS = (\d+);", "resample/resample_fours.comp") == MAX_CHANNELS
+    assert number(r"const uint SRC_WIDTH = 3;  // at most (\d+)", "copy/interleaved_copy.comp") == MAX_CHANNELS
     assert number(r"const uint GRADIENT = (\d+)u;", "include/taps.glsl") == resample._GRADIENT
     assert number(r"const uint LONG = (\d+)u;", "include/taps.glsl") == resample.LONG
     assert number(r"const uint SHORT_SUM = (\d+)u;", "include/taps.glsl") == resample.SHORT_SUM
@@ -330,10 +330,10 @@ def test_rows_of_boxes():
     )
     page = (SHADERS / "README.md").read_text(encoding="utf-8")
     assert f"begins a pixel before its image: the rows {rows}." in page
-    assert f"A row has 1 to {MOST_TAPS_OF_BOX} taps, and so has the product" in page
+    assert f"A row has 1 to {MAX_TAPS_OF_BOX} taps, and so has the product" in page
     text = "".join((SHADERS / "crop" / name).read_text(encoding="utf-8") for name in ("crop_resize.comp", "crops.glsl"))
     assert f"const uint HELD = 0x{HELD:X}u, IS_FILL = 0x{IS_FILL:X}u;" in text
-    assert f"const uint TAP_BITS = 0x{2 * MOST_TAPS_OF_BOX - 1:X}u;" in text
+    assert f"const uint TAP_BITS = 0x{2 * MAX_TAPS_OF_BOX - 1:X}u;" in text
     assert "number * (count + 5u & ~3u);" in text
     for taps in range(2, 40):
         wide = box_rows([Side(linear, 0)], 2, [3], least=taps)

@@ -184,7 +184,7 @@ def test_many_errors_are_not_all_shown(tmp_path):
 
 
 def test_a_compiler_that_does_not_end_is_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr(shader, "LONGEST", 0.5)
+    monkeypatch.setattr(shader, "MAX", 0.5)
     macros = "".join(f"#define A{n + 1} {'+'.join([f'A{n}'] * 4)}\n" for n in range(30))
     text = EXAMPLE.replace("#version 450\n", f"#version 450\n#define A0 1\n{macros}").replace("* 512", "* A29")
     with pytest.raises(DescriptorError, match=r"took more than 0\.5 seconds"):

@@ -11,7 +11,7 @@ from support.contract_shader import INT64, KEEPS, LINE, MAIN, SRC, build
 from restride.errors import DescriptorError
 from restride.kernel.modules import load_module
 from restride_conformance.shader.contract import require_interface
-from restride_conformance.shader.spirv import MOST_BYTES, is_spirv, read_interface
+from restride_conformance.shader.spirv import MAX_BYTES, is_spirv, read_interface
 
 FIXTURES = (build,)
 
@@ -213,7 +213,7 @@ def test_what_is_no_spirv_is_said_to_be_none():
         (swapped, "big-endian"),
         (code[:16], "20 to 4194304 bytes; this has 16"),
         (code[:-1], "whole words"),
-        (code + bytes(MOST_BYTES), "this has"),
+        (code + bytes(MAX_BYTES), "this has"),
         (code[:24], "instruction 17 at word 5 says 2 words, of 1 left"),
         (code[:4] + b"\0\0\x09\x01" + code[8:], "header has a version such as"),
         (code[:12] + b"\xff\xff\xff\xff" + code[16:], "a bound of 1 to"),
@@ -271,7 +271,7 @@ def module(*instructions: bytes) -> bytes:
 
 
 def test_the_largest_modules_are_read_in_one_pass_and_give_short_messages():
-    count = (MOST_BYTES - 20) // 8
+    count = (MAX_BYTES - 20) // 8
     for code in (
         module(instruction(17, 9) * count),  # capabilities
         module(b"".join(instruction(17, n) for n in range(count))),

@@ -10,7 +10,7 @@ from support.selftest_examples import FILES, NEWER
 
 from restride.cli import main
 from restride.cli.process import UsageError
-from restride_measure.selftest.table import LARGEST, SHARES, read, table
+from restride_measure.selftest.table import MAX, SHARES, read, table
 
 
 def stored() -> dict[str, object]:
@@ -66,8 +66,8 @@ def test_what_is_no_selftest_is_refused(record, sent, capsys):
 
 
 def test_a_file_that_is_too_long_or_absent_is_refused(sent, tmp_path):
-    with pytest.raises(UsageError, match=f"has more than {LARGEST} bytes"):
-        read(sent(json.dumps(stored()) + " " * LARGEST))
+    with pytest.raises(UsageError, match=f"has more than {MAX} bytes"):
+        read(sent(json.dumps(stored()) + " " * MAX))
     with pytest.raises(UsageError):
         read(tmp_path / "none.json")
 

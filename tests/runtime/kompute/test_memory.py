@@ -13,7 +13,7 @@ from restride.kernel import Binding
 from restride.runtime import heap
 from restride.runtime.instance import physical_devices
 from restride.runtime.interface import Counters
-from restride.runtime.kompute.runtime import MOST_PROGRAMS, MOST_RECORDINGS, KomputeRuntime
+from restride.runtime.kompute.runtime import MAX_PROGRAMS, MAX_RECORDINGS, KomputeRuntime
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
 modules, device, make, runtime = kompute_kernels.FIXTURES
@@ -78,17 +78,17 @@ def test_kernels_of_destroyed_buffers_are_forgotten(runtime):
 
 
 def test_programs_and_their_recordings_are_bounded(runtime):
-    words = 64 * (MOST_PROGRAMS + 10)
+    words = 64 * (MAX_PROGRAMS + 10)
     a, b = upload(runtime, np.arange(words)), runtime.allocate(4 * words)
     for turn in range(2):
-        for groups in range(1, MOST_PROGRAMS + 11):
+        for groups in range(1, MAX_PROGRAMS + 11):
             runtime.submit([affine(4 * words, 64 * groups, k=turn)], [a, b])
     assert (download(runtime, b) == np.arange(words) + 1).all()
     programs = runtime._programs._programs
-    assert len(programs) == MOST_PROGRAMS
-    for k in range(2 * MOST_RECORDINGS):
+    assert len(programs) == MAX_PROGRAMS
+    for k in range(2 * MAX_RECORDINGS):
         runtime.submit([affine(4 * words, words, k=k)], [a, b])
-    assert max(len(program.recordings) for program in programs.values()) == MOST_RECORDINGS
+    assert max(len(program.recordings) for program in programs.values()) == MAX_RECORDINGS
 
 
 def test_a_memory_from_the_pool_copies_nothing_of_its_past(make):

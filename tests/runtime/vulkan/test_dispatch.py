@@ -30,7 +30,7 @@ def test_pipelines_and_sets_are_bounded(in_place, monkeypatch):
     session = in_place._session
     pipelines, preparations = session.recorder.pipelines, session.preparations
     monkeypatch.setattr(pipelines, "_most", 4)
-    monkeypatch.setattr(dispatch, "MOST_PREPARED", 8)
+    monkeypatch.setattr(dispatch, "MAX_PREPARED", 8)
     assert isinstance(pipelines, Pipelines)
     source = np.arange(64, dtype=np.uint32)
     a = upload(in_place, source)
@@ -47,7 +47,7 @@ def test_pipelines_and_sets_are_bounded(in_place, monkeypatch):
 
 
 def test_what_was_prepared_is_bounded_by_its_dispatches(in_place, monkeypatch):
-    monkeypatch.setattr(dispatch, "MOST_PREPARED", 12)
+    monkeypatch.setattr(dispatch, "MAX_PREPARED", 12)
     source = np.arange(64, dtype=np.uint32)
     a, b = upload(in_place, source), in_place.allocate(256)
     submissions = [tuple(affine(64, mul) for mul in range(first, first + 3)) for first in range(5)]
@@ -101,13 +101,13 @@ def pipelines_go(runtime, memory):
 
 
 def too_many_are_prepared(runtime, memory):
-    for _ in range(dispatch.MOST_PREPARED // 128):
+    for _ in range(dispatch.MAX_PREPARED // 128):
         runtime.submit((bump(64),) * 128, [memory])
 
 
 def too_many_parameters_are_prepared(runtime, memory):
     for value in range(9):  # of an eighth of the limit each
-        runtime.submit((table(64, np.full(dispatch.MOST_PREPARED * 1024 // 8 // 4, value, np.uint32)),), [memory])
+        runtime.submit((table(64, np.full(dispatch.MAX_PREPARED * 1024 // 8 // 4, value, np.uint32)),), [memory])
 
 
 @pytest.mark.parametrize("go", [pipelines_go, too_many_are_prepared, too_many_parameters_are_prepared])

@@ -13,7 +13,7 @@ import pytest
 import restride as rs
 from restride.runtime.vulkan import device
 from restride.runtime.vulkan import program as vk_pipeline_cache
-from restride.runtime.vulkan.program import FOLDER_VARIABLE, MOST_BYTES, read_cache, write_cache
+from restride.runtime.vulkan.program import FOLDER_VARIABLE, MAX_BYTES, read_cache, write_cache
 
 
 def test_what_was_written_is_read_and_is_this_user_s_alone(tmp_path: Path) -> None:
@@ -110,10 +110,10 @@ def test_a_damaged_cache_stops_no_device(folder: Path) -> None:
 
 
 def test_what_has_grown_too_large_is_not_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vk_pipeline_cache, "MOST_BYTES", 8)
+    monkeypatch.setattr(vk_pipeline_cache, "MAX_BYTES", 8)
     run_once()
     assert not folder.exists()
-    assert MOST_BYTES == 64 << 20
+    assert MAX_BYTES == 64 << 20
 
 
 @pytest.mark.usefixtures("folder")

@@ -9,7 +9,7 @@ from support import vulkan_kernels
 from support.vulkan_kernels import affine, barriers, bump, download, table, upload
 
 from restride.kernel import Binding
-from restride.runtime.vulkan.queue import MOST_WINDOWS, Hazards
+from restride.runtime.vulkan.queue import MAX_WINDOWS, Hazards
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
 modules, runtime, in_place = vulkan_kernels.FIXTURES
@@ -117,14 +117,14 @@ def test_hazards_are_those_of_all_windows(in_place, words, exact):
         if found:
             barriers_found += 1
             truth.uses = uses
-        assert all(len(block.reads) <= MOST_WINDOWS and len(block.writes) <= MOST_WINDOWS for block in blocks)
+        assert all(len(block.reads) <= MAX_WINDOWS and len(block.writes) <= MAX_WINDOWS for block in blocks)
     assert 100 < barriers_found < 2500
 
 
 def test_past_64_windows_the_whole_block_counts(in_place):
     hazards, block = Hazards(), in_place.allocate(1 << 16).block
     block.renew()
-    for number in range(MOST_WINDOWS):
+    for number in range(MAX_WINDOWS):
         assert not hazards.conflict([(block, 64 * number, 64 * number + 16, True)])
     assert not hazards.conflict([(block, 32, 36, False)]), "still exact"
     assert not hazards.conflict([(block, 60000, 60016, True)]), "one more"

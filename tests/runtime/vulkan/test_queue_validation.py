@@ -67,7 +67,7 @@ for index in range(400):
     runtime.submit([KernelSpec("bump", (), (4, 1), b"", (1, 1, 1), (write(16),))], [memory])
     del memory
 session = runtime._session
-session.recorder.pipelines._most, dispatch.MOST_PREPARED = 2, 4
+session.recorder.pipelines._most, dispatch.MAX_PREPARED = 2, 4
 for index in range(20):
     runtime.submit((KernelSpec("affine", (index,), (4, 1), b"", (1, 1, 1), (Binding(0, 16), write(16))),), [a, b])
     if index % 4 == 0:

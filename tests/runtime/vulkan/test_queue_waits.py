@@ -12,7 +12,7 @@ from support.vulkan_kernels import SEPARATE, affine, barriers, bump, download, s
 
 from restride.errors import DescriptorError, DeviceError, DeviceLost, DeviceTimeout, OutOfDeviceMemory
 from restride.runtime.loader import failure
-from restride.runtime.vulkan.queue import MOST_PENDING, SPIN_SECONDS
+from restride.runtime.vulkan.queue import MAX_PENDING, SPIN_SECONDS
 from restride.runtime.vulkan.runtime import PIECE_BYTES, Hold, VulkanMemory, VulkanRuntime
 
 modules, runtime, in_place = vulkan_kernels.FIXTURES
@@ -78,9 +78,9 @@ def test_the_time_limit_is_for_each_submission_not_for_a_backlog(modules, monkey
 
 def test_the_queue_is_bounded(in_place):
     memory = in_place.allocate(4096)
-    for _ in range(3 * MOST_PENDING):
+    for _ in range(3 * MAX_PENDING):
         in_place.submit([bump(1024)], [memory])
-    assert len(in_place._session.queue._slots) <= MOST_PENDING
+    assert len(in_place._session.queue._slots) <= MAX_PENDING
     in_place.wait()
 
 

@@ -32,7 +32,7 @@ _ENTRY_POINT, _EXECUTION_MODE, _LOCAL_SIZE = 15, 16, 17
 _TYPE_BOOL, _TYPE_INT, _TYPE_FLOAT, _TYPE_VECTOR, _TYPE_ARRAY, _TYPE_RUNTIME_ARRAY = 20, 21, 22, 23, 28, 29
 _TYPE_STRUCT, _TYPE_POINTER, _CONSTANT, _FUNCTION, _VARIABLE = 30, 32, 43, 54, 59
 _LOAD, _STORE, _ACCESS_CHAIN, _DECORATE, _MEMBER_DECORATE, _EXTRACT = 61, 62, 65, 71, 72, 81
-_ADD, _MULTIPLY, _REMAINDER, _OR, _AND, _SELECT, _EQUAL, _AT_MOST = 128, 132, 137, 166, 167, 169, 170, 178
+_ADD, _MULTIPLY, _REMAINDER, _OR, _AND, _SELECT, _EQUAL, _AT_MAX = 128, 132, 137, 166, 167, 169, 170, 178
 _SHIFT_RIGHT, _ATOMIC_ADD = 194, 234
 _ATOMICS = range(227, 243)
 _BLOCK, _ARRAY_STRIDE, _BUILT_IN, _BINDING, _SET, _OFFSET = 2, 6, 11, 33, 34, 35
@@ -288,7 +288,7 @@ class _Instrumenter:
         scope = self._constant(1, code)  # the device
         place = code.new(_ATOMIC_ADD, uint, self._word(code, zero), scope, zero, more)
         last = self._capacity - HEADER_WORDS - 2 * RECORD_WORDS
-        fits = code.new(_AT_MOST, self._bool, place, self._constant(last, code))
+        fits = code.new(_AT_MAX, self._bool, place, self._constant(last, code))
         is_written = code.new(_AND, self._bool, is_meant, fits)
         behind = code.new(_ADD, uint, place, self._constant(HEADER_WORDS + RECORD_WORDS, code))
         begin = code.new(_SELECT, uint, is_written, behind, self._constant(HEADER_WORDS, code))

@@ -18,7 +18,7 @@ from restride_measure.workloads import is_named
 
 FORMAT, VERSION = "restride-audit", 2
 
-LARGEST = 16 << 20
+MAX = 16 << 20
 """Most bytes of a JSON file; an audit of all workloads and families has half a MiB, a benchmark less."""
 
 WORSE = 1.02
@@ -79,9 +79,9 @@ def read_json(path: Path) -> Any:
     """The values of a JSON file.
 
     Raises:
-        UsageError: it cannot be read, has more than ``LARGEST`` bytes, or is no JSON.
+        UsageError: it cannot be read, has more than ``MAX`` bytes, or is no JSON.
     """
-    content = read_bounded(path, LARGEST)
+    content = read_bounded(path, MAX)
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:

@@ -17,7 +17,7 @@ from restride_bench.report import FORMAT
 from restride_conformance.report import printable
 from restride_measure.own import COPY, OURS
 
-_LONGEST = 80
+_MAX = 80
 """Most characters of a device's name."""
 
 
@@ -70,7 +70,7 @@ def read_benchmark(path: Path, devices: Collection[str], *, is_small: bool) -> B
         raise UsageError(f"{path} is no benchmark of `restride bench --json`")
     require_alike(content, {"small": is_small}, path)
     try:
-        name = printable(str(content["device"]["name"]))[:_LONGEST]
+        name = printable(str(content["device"]["name"]))[:_MAX]
         times = dict(filter(None, map(_times, content["results"])))
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise UsageError(f"the benchmark {path} is damaged: {type(error).__name__}: {str(error)[:200]}") from error

@@ -40,10 +40,10 @@ SECTOR, LINE = 32, 128
 CACHE_BYTES = 16 << 10
 """Bytes of the cache of a work group: RDNA 2 and GCN have 16 KiB per compute unit."""
 
-MOST_GROUPS = 24
+MAX_GROUPS = 24
 """Most work groups traced in a dispatch, from the first on at equal distances."""
 
-MOST_LINES = 1 << 13
+MAX_LINES = 1 << 13
 """About how many lines of source and destination are traced: a share of 1, 1/2, 1/4, ... of all lines."""
 
 TIMEOUT = 600.0
@@ -170,9 +170,9 @@ class Tracer:
         """
         kernel = dispatch.kernel
         groups = math.prod(kernel.groups)
-        every = -(-groups // MOST_GROUPS)
+        every = -(-groups // MAX_GROUPS)
         nbytes = sum(binding.nbytes for binding in kernel.bindings)
-        thinned = max(nbytes // LINE // MOST_LINES, 1).bit_length() - 1
+        thinned = max(nbytes // LINE // MAX_LINES, 1).bit_length() - 1
         accesses, records = self._records(dispatch, every, thinned)
         size = local_size(load_module(kernel.shader), kernel.constants)
         traced = range(0, groups, every)

@@ -6,7 +6,7 @@ from restride.tensor.device import Device
 from restride_measure.offer import Absent, Offer, installed
 from restride_measure.workloads import Array, Move, Workload
 
-_MOST_AXES = 4
+_MAX_AXES = 4
 
 
 class ComputeML:
@@ -27,7 +27,7 @@ class ComputeML:
         task = workload.task
         if not isinstance(task, Move) or any(step != 1 for step in task.steps):
             return None
-        if source.dtype != "float32" or source.ndim > _MOST_AXES:
+        if source.dtype != "float32" or source.ndim > _MAX_AXES:
             return None
         context, permute = self._context, self._computeml.ops.permute
         src, dst = context.asarray(source), context.empty(workload.result_sizes)

@@ -11,7 +11,7 @@ import numpy as np
 from restride_measure.offer import Offer, filling, installed, returning
 from restride_measure.workloads import MEAN, STD, Array, Boxes, Convert, Move, Normalize, Resize, Task, Workload
 
-_MOST_CHANNELS = 4
+_MAX_CHANNELS = 4
 
 
 class OpenCV:
@@ -63,13 +63,13 @@ class OpenCV:
                 return lambda out: self._boxes(task, x, out)
             case Move((1, 0), ()):
                 return lambda out: cv.transpose(x, out)
-            case Move((0, 2, 3, 1), ()) if x.shape[0] == 1 and x.shape[1] <= _MOST_CHANNELS:
+            case Move((0, 2, 3, 1), ()) if x.shape[0] == 1 and x.shape[1] <= _MAX_CHANNELS:
                 return lambda out: cv.merge(list(x[0]), out[0])
-            case Move((0, 3, 1, 2), ()) if x.shape[0] == 1 and x.shape[3] <= _MOST_CHANNELS:
+            case Move((0, 3, 1, 2), ()) if x.shape[0] == 1 and x.shape[3] <= _MAX_CHANNELS:
                 return lambda out: cv.split(x[0], list(out[0]))
             case Move(axes, steps) if axes == tuple(range(rank)) and steps == (1,) * (rank - 1) + (-1,):
                 return lambda out: cv.flip(_rows(x), 1, _rows(out))
-            case Move((0, 1, 2), (1, -1, 1)) if x.shape[2] <= _MOST_CHANNELS:
+            case Move((0, 1, 2), (1, -1, 1)) if x.shape[2] <= _MAX_CHANNELS:
                 return lambda out: cv.flip(x, 1, out)
             case Convert("u8", scale, False) if scale is not None and x.dtype == np.float32:
                 return lambda out: cv.multiply(_rows(x), scale, _rows(out), dtype=cv.CV_8U)
@@ -85,7 +85,7 @@ class OpenCV:
     def _planes(self, task: Resize, workload: Workload, x: Array) -> Offer | None:
         """A photograph of planes: as the pixels that it wants, or plane by plane where the array comes from numpy."""
         resize, options = self._cv.resize, {"interpolation": self._cv.INTER_LINEAR}
-        if task.antialias or len(task.sizes) != 2 or x.ndim != 4 or x.shape[0] != 1 or x.shape[1] > _MOST_CHANNELS:
+        if task.antialias or len(task.sizes) != 2 or x.ndim != 4 or x.shape[0] != 1 or x.shape[1] > _MAX_CHANNELS:
             return None
         size = task.sizes[::-1]
         pixels = np.ascontiguousarray(x[0].transpose(1, 2, 0))

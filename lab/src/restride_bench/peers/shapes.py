@@ -39,11 +39,11 @@ class Candidate(NamedTuple):
         return cls(tuple(map(Step, dispatches)))
 
 
-_MOST_AXES = 8
-MOST_GROUPS = 65535
+_MAX_AXES = 8
+MAX_GROUPS = 65535
 """Work groups along an axis that every device allows, in Vulkan and in WebGPU."""
 
-_MOST_ELEMENTS = 1 << 32
+_MAX_ELEMENTS = 1 << 32
 _SHAPES = ((256, 1), (64, 4), (16, 4), (4, 16), (2, 32))
 """Work groups that are tried, along axes 0 and 1."""
 
@@ -138,7 +138,7 @@ def _steps(problem: Problem, shape: tuple[int, int], bindings: tuple[Binding, Bi
     inner = Axis(first.size // each, step, 1)
     outer = [replace(axis, src=axis.src // each, dst=axis.dst // each) for axis in others]
     units = Problem((inner, *outer), unit, problem.dst_offset // each, BUFFER_MULTIPLE)
-    more = (step % _MOST_ELEMENTS, phase)
+    more = (step % _MAX_ELEMENTS, phase)
     return _kernel(f"bare_steps_{8 * problem.itemsize}", units, units.axes, shape, more, bindings)
 
 
@@ -190,7 +190,7 @@ def _kernel(
     along = counts or (padded[0].size, padded[1].size)
     outer = math.prod(axis.size for axis in padded[2:])
     groups = -(-along[0] // shape[0]), -(-along[1] // shape[1]), outer
-    if len(padded) > _MOST_AXES or max(groups) > MOST_GROUPS:
+    if len(padded) > _MAX_AXES or max(groups) > MAX_GROUPS:
         return None
     is_whole = not (along[0] % shape[0] or along[1] % shape[1])
     constants = (*shape, problem.src_offset, problem.dst_offset, int(is_whole), *_numbers(padded), *more)
@@ -206,17 +206,17 @@ def _words(problem: Problem, size: int, bindings: tuple[Binding, Binding]) -> Ke
             return None
         stride *= axis.size
     groups = -(-count * problem.itemsize // (4 * size))
-    if problem.itemsize > 2 or len(problem.axes) > _MOST_AXES or problem.dst_offset or groups > MOST_GROUPS:
+    if problem.itemsize > 2 or len(problem.axes) > _MAX_AXES or problem.dst_offset or groups > MAX_GROUPS:
         return None
     constants = (size, 1, problem.src_offset, 0, 0, *_numbers(_padded(problem.axes)), count)
     return KernelSpec(f"bare_words_{8 * problem.itemsize}", constants, (), b"", (groups, 1, 1), bindings)
 
 
 def _padded(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """The axes, and axes of one element up to ``_MOST_AXES``."""
-    return (*axes, *(Axis(1, 0, 0),) * (_MOST_AXES - len(axes)))
+    """The axes, and axes of one element up to ``_MAX_AXES``."""
+    return (*axes, *(Axis(1, 0, 0),) * (_MAX_AXES - len(axes)))
 
 
 def _numbers(axes: Sequence[Axis]) -> list[int]:
     """Size and strides of each axis; negative strides as 32 bits."""
-    return [number % _MOST_ELEMENTS for axis in axes for number in (axis.size, axis.src, axis.dst)]
+    return [number % _MAX_ELEMENTS for axis in axes for number in (axis.size, axis.src, axis.dst)]

@@ -186,10 +186,10 @@ def _resize(task: Resize, src: TensorDesc, bindings: tuple[Binding, Binding]) ->
         yield (KernelSpec("bare_bilinear", constants, (), b"", groups, bindings),)
 
 
-_MOST_BYTES = 1 << 18
+_MAX_BYTES = 1 << 18
 """Most useful bytes of a workload; in larger ones the cost of a call is small, and the kernels are restride's own."""
 
-_LONGEST_WAIT = 10**10
+_MAX_WAIT = 10**10
 """Nanoseconds: ten seconds, for what takes milliseconds."""
 
 _Submitted: TypeAlias = list[tuple[Sequence[KernelSpec], Sequence[Memory]]]
@@ -209,7 +209,7 @@ class Raw:
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         """None also for what the device copies, which has a column already."""
-        if workload.nbytes > _MOST_BYTES or isinstance(workload.task, NewShapes | NewImages | NewPhotos | Page):
+        if workload.nbytes > _MAX_BYTES or isinstance(workload.task, NewShapes | NewImages | NewPhotos | Page):
             return None
         noting = _Noting(self._runtime)
         ours = own.offer(workload, source, Device.over(cast(Runtime, noting)))
@@ -265,8 +265,8 @@ class _Prerecorded:
         if self._forgotten != self._session.preparations.forgotten:
             self._record()
         device.vk.vkQueueSubmit(device.queue, 1, slot.submit, slot.fence)
-        if device.vk.vkWaitForFences(device.handle, 1, slot.fences, 1, _LONGEST_WAIT) == TIMEOUT:
-            raise DeviceTimeout(f"prerecorded work did not finish within {_LONGEST_WAIT // 10**9} s")
+        if device.vk.vkWaitForFences(device.handle, 1, slot.fences, 1, _MAX_WAIT) == TIMEOUT:
+            raise DeviceTimeout(f"prerecorded work did not finish within {_MAX_WAIT // 10**9} s")
         device.vk.vkResetFences(device.handle, 1, slot.fences)
 
     def _record(self) -> None:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from restride.tensor.device import Device
-from restride_bench.peers.shapes import MOST_GROUPS
+from restride_bench.peers.shapes import MAX_GROUPS
 from restride_measure.offer import Absent, Offer, installed
 from restride_measure.workloads import Array, Move, Resize, Task, Workload
 
@@ -111,7 +111,7 @@ def _kernel(  # noqa: PLR0911 - one for each kernel
 
 def _copy(x: Array) -> Kernel:
     fours = x.size // 4
-    columns = min(-(-fours // 256), MOST_GROUPS)
+    columns = min(-(-fours // 256), MAX_GROUPS)
     body = f"let i = g.y * {256 * columns}u + g.x; if (i < {fours}u) {{ dst[i] = src[i]; }}"
     return _shader("vec4<f32>", "256", body), (columns, -(-fours // (256 * columns)), 1)
 

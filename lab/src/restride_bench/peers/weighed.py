@@ -15,7 +15,7 @@ import numpy.typing as npt
 from restride.kernel import Binding, KernelSpec
 from restride.layout import TensorDesc
 from restride.weights import Request, Resizing, Rows, Shifts, resizing
-from restride_bench.peers.shapes import LINE, MOST_GROUPS, Candidate, Step, whole
+from restride_bench.peers.shapes import LINE, MAX_GROUPS, Candidate, Step, whole
 from restride_measure.workloads import STD, Boxes, Gradient, Resize
 
 _BLOCK = 8
@@ -24,8 +24,8 @@ _BLOCK = 8
 _LINES = 4
 """Rows of an invocation of lab/shaders/weighed.comp that weighs along them."""
 
-_MOST_CHANNELS = 4
-_MOST_TAPS = 4
+_MAX_CHANNELS = 4
+_MAX_TAPS = 4
 """Along each axis of lab/shaders/direct.comp."""
 
 
@@ -104,7 +104,7 @@ def _at_once(shapes: Sequence[Shape], src: TensorDesc, is_whole: bool, size: int
     tables = [_table(shape.rows, 1) for shape in (columns, rows)]
     taps = [table.shape[1] - 1 for table in tables]
     length = columns.rows.size * columns.inner
-    if max(taps) > _MOST_TAPS or columns.inner > _MOST_CHANNELS or columns.rows.repeats_edges:
+    if max(taps) > _MAX_TAPS or columns.inner > _MAX_CHANNELS or columns.rows.repeats_edges:
         return
     for elements in (4, 1):
         if length % elements or (elements == 1 and src.dtype.itemsize == 1):
@@ -115,7 +115,7 @@ def _at_once(shapes: Sequence[Shape], src: TensorDesc, is_whole: bool, size: int
         groups = -(-length // (elements * size)), -(-rows.rows.size // _BLOCK), rows.outer
         name = f"bare_direct_{src.dtype}" + "_whole" * is_whole
         nbytes = src.nbytes, rows.outer * rows.rows.size * length * src.dtype.itemsize
-        if max(groups) <= MOST_GROUPS:
+        if max(groups) <= MAX_GROUPS:
             packed = b"".join(map(_packed, tables))
             yield Candidate((Step(_kernel(name, constants, packed, groups, nbytes), 0, 1),))
 
@@ -127,7 +127,7 @@ def _one_by_one(shapes: Sequence[Shape], src: TensorDesc, is_whole: bool, size: 
     nbytes = src.nbytes
     for number, shape in enumerate(shapes):
         is_first, is_last = number == 0, number == len(shapes) - 1
-        is_along = shape.inner <= _MOST_CHANNELS
+        is_along = shape.inner <= _MAX_CHANNELS
         narrow = src.dtype.itemsize == 1
         if narrow and (is_along != is_first or is_last == is_along):
             return None
@@ -139,7 +139,7 @@ def _one_by_one(shapes: Sequence[Shape], src: TensorDesc, is_whole: bool, size: 
             groups = -(-shape.rows.size // size), -(-shape.outer // _LINES), 1
         else:
             groups = -(-shape.inner // ((4 if fours else 1) * size)), shape.rows.size, shape.outer
-        if max(groups) > MOST_GROUPS or (narrow and is_last and not fours) or (is_along and shape.rows.repeats_edges):
+        if max(groups) > MAX_GROUPS or (narrow and is_last and not fours) or (is_along and shape.rows.repeats_edges):
             return None
         of_type = "u8" if narrow and (is_first or is_last) else "f32"
         name = f"bare_{'along' if is_along else 'across'}_{of_type}" + "_whole" * is_whole

@@ -32,7 +32,7 @@ _PROGRAM = "import sys; from restride_bench.scale.ways import main; main(sys.arg
 _ROOM = 2.5
 """Free disk space that a part needs, as a multiple of its source: the source, a copy of it and smaller levels."""
 
-_LONGEST = 300
+_MAX = 300
 """Most characters of another library's message."""
 
 
@@ -191,7 +191,7 @@ def _run_job(job: Job, environment: Mapping[str, str]) -> dict[str, Any]:
     )
     if process.returncode:
         lines = process.stderr.strip().splitlines() or [f"it {ending(process.returncode)}, without a message"]
-        return {"wrong": lines[-1][:_LONGEST]}
+        return {"wrong": lines[-1][:_MAX]}
     answer: dict[str, Any] = json.loads(process.stdout.strip().splitlines()[-1])
     return answer
 

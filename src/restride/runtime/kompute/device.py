@@ -40,7 +40,7 @@ def how_to_install(root: Path) -> str:
 
 INSTALL_KP = how_to_install(Path(__file__).resolve().parents[4])
 
-LARGEST_TENSOR = (1 << 32) - 16
+MAX_TENSOR = (1 << 32) - 16
 """Bytes of the largest tensor: kp counts bytes in a uint32, and gives a larger tensor too small a buffer."""
 
 _CANARY = 0x600D600D
@@ -176,7 +176,7 @@ class KomputeDevice:
         return not self._canary.is_init()
 
     def tensor(self, nbytes: int) -> Any:
-        """A kp tensor of ``nbytes``, a multiple of 4 up to ``LARGEST_TENSOR``. The caller holds the budget."""
+        """A kp tensor of ``nbytes``, a multiple of 4 up to ``MAX_TENSOR``. The caller holds the budget."""
         try:
             # Pages of calloc that are only read: the copy that kp insists on takes time, but no memory.
             return self._manager.tensor_t(np.zeros(nbytes // 4, np.uint32), self._type)

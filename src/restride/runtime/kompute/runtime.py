@@ -33,16 +33,16 @@ from restride.runtime.interface import (
     rounded,
     writable_bytes,
 )
-from restride.runtime.kompute.device import LARGEST_TENSOR, KomputeDevice, find_device, heaps_of
+from restride.runtime.kompute.device import MAX_TENSOR, KomputeDevice, find_device, heaps_of
 from restride.runtime.kompute.memory import Buffer, BufferPool, KomputeMemory, parameter_bytes
 from restride.runtime.live_objects import LiveObjects
 from restride.runtime.specialization import specialized
 
-MOST_PROGRAMS = 128
-MOST_RECORDINGS = 8
+MAX_PROGRAMS = 128
+MAX_RECORDINGS = 8
 """Most programs that are cached, and most command buffers of each."""
 
-_MOST_READY = 64
+_MAX_READY = 64
 """Kernels of one submission that are prepared together, half of what ``ProgramCache`` keeps."""
 
 
@@ -100,11 +100,11 @@ class KomputeRuntime:
         limits = limits or info.limits
         # Kompute does not look whether an allocation succeeded, so no more is asked for than the driver promises.
         largest = min(physical.max_allocation_bytes, physical.promised_allocation_bytes)
-        self._largest_memory = min(LARGEST_TENSOR, largest)
+        self._largest_memory = min(MAX_TENSOR, largest)
         self.limits = replace(
             limits,
             offset_alignment=0,
-            max_buffer_range=min(limits.max_buffer_range, LARGEST_TENSOR),
+            max_buffer_range=min(limits.max_buffer_range, MAX_TENSOR),
             max_memory=min(self._largest_memory, *(most for _, most in heaps)),
         )
         self._device = KomputeDevice(physical, index, in_place=in_place, manager=manager)
@@ -364,10 +364,10 @@ class KomputeRuntime:
 
     def _run(self, kernels: Sequence[KernelSpec], buffers: Sequence[Buffer]) -> None:
         """Run the kernels in parts of 64: prepare a whole part, which is when kp refuses anything, then run it."""
-        for first in range(0, len(kernels), _MOST_READY):
+        for first in range(0, len(kernels), _MAX_READY):
             parameters: dict[int, Buffer] = {}
             try:
-                ready = [self._ready(spec, buffers, parameters) for spec in kernels[first : first + _MOST_READY]]
+                ready = [self._ready(spec, buffers, parameters) for spec in kernels[first : first + _MAX_READY]]
                 for spec, bound, sequence in ready:
                     self._dispatch(spec, bound, sequence)
             finally:
@@ -453,7 +453,7 @@ class ProgramCache:
         if recording is None:
             recording = self._device.record_dispatch(program.algorithm, spec.push)
             program.recordings[spec.push] = recording
-            if len(program.recordings) > MOST_RECORDINGS:
+            if len(program.recordings) > MAX_RECORDINGS:
                 program.recordings.popitem(last=False)
         return recording
 
@@ -469,7 +469,7 @@ class ProgramCache:
         program = _Program(self._device.algorithm(tensors, spirv, spec.groups, constants, spec.push))
         self.pipelines += 1
         self._programs[key] = program
-        if len(self._programs) > MOST_PROGRAMS:
+        if len(self._programs) > MAX_PROGRAMS:
             self._programs.popitem(last=False)
         return program
 

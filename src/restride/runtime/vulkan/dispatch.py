@@ -16,7 +16,7 @@ from restride.runtime.vulkan.memory import Block, Pool
 from restride.runtime.vulkan.program import BindingLayout, Pipeline, Pipelines
 from restride.runtime.vulkan.queue import Queue, Slot, Use
 
-MOST_PREPARED = 1024
+MAX_PREPARED = 1024
 """Most dispatches, or KiB of their parameters, that are kept prepared at one time."""
 
 _SETS_PER_POOL = 64
@@ -76,7 +76,7 @@ class Recorder:
         prepared = Prepared(kernels, ticket)
         self._current.append(prepared)
         self._fill(prepared, blocks, sizes, ticket)
-        if key is not None and forgotten == self._preparations.forgotten and prepared.weight <= MOST_PREPARED // 4:
+        if key is not None and forgotten == self._preparations.forgotten and prepared.weight <= MAX_PREPARED // 4:
             self._preparations.put(key, prepared)
         return prepared
 
@@ -220,7 +220,7 @@ class Prepared:
 
     @property
     def weight(self) -> int:
-        """How much of ``MOST_PREPARED`` it takes: 1 for each dispatch and for each KiB of parameters."""
+        """How much of ``MAX_PREPARED`` it takes: 1 for each dispatch and for each KiB of parameters."""
         return len(self.dispatches) + sum(block.nbytes for block in self.parameters) // 1024
 
     def use(self, ticket: int) -> None:
@@ -258,8 +258,8 @@ class Preparations:
         prepared.cached = True
         self.by_key[key] = prepared
         self._weight += weight
-        if self._weight > MOST_PREPARED:
-            self._drop(MOST_PREPARED // 2)
+        if self._weight > MAX_PREPARED:
+            self._drop(MAX_PREPARED // 2)
 
     def forget(self) -> None:
         """Forget all entries, because something that they may need is about to be destroyed."""

@@ -16,7 +16,7 @@ from restride.runtime.loader import INCOMPLETE, Handle, array, package, require_
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.device import LogicalDevice
 
-MOST_PIPELINES = 512
+MAX_PIPELINES = 512
 """Most pipelines alive at one time. On llvmpipe one takes some ms to build, and a dispatch about 10 us."""
 
 PipelineKey: TypeAlias = tuple[str, tuple[int, ...], int]
@@ -25,7 +25,7 @@ PipelineKey: TypeAlias = tuple[str, tuple[int, ...], int]
 FOLDER_VARIABLE = "RESTRIDE_PIPELINE_CACHE"
 """Environment variable: the folder of the files, by default ``restride/pipelines`` in the user's cache; empty: none."""
 
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """Most bytes of a file. A larger cache is not written, and the next process starts with an empty one."""
 
 _HEADER_BYTES = 32
@@ -93,7 +93,7 @@ class Pipelines:
         self._device = device
         self._module_source = module_source
         self._forget = forget
-        self._most = MOST_PIPELINES
+        self._most = MAX_PIPELINES
         self._layouts: dict[int, BindingLayout] = {}
         self._pipelines: dict[PipelineKey, Pipeline] = {}
         self._cache = PipelineCache(device)
@@ -200,7 +200,7 @@ class PipelineCache:
         with suppress(OSError, DeviceError):  # a read-only home or a lost device stores nothing
             if self._path is not None:
                 data = self._data()
-                if _HEADER_BYTES < len(data) <= MOST_BYTES and data != self._stored:
+                if _HEADER_BYTES < len(data) <= MAX_BYTES and data != self._stored:
                     write_cache(self._path, data)
         device.vk.vkDestroyPipelineCache(device.handle, self.handle, device.null)
 
@@ -209,7 +209,7 @@ class PipelineCache:
         size = device.ffi.new("size_t *")
         device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, device.null)
         room = size[0]
-        if room > MOST_BYTES:
+        if room > MAX_BYTES:
             return b""
         data = array("char", room)
         if device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, data) == INCOMPLETE:
@@ -220,7 +220,7 @@ class PipelineCache:
 def read_cache(path: Path) -> bytes:
     """What ``write_cache`` stored; empty if there is none, or, with a warning, if it is damaged or not trusted."""
     try:
-        content = read_cached(path, _DIGEST_BYTES + MOST_BYTES)
+        content = read_cached(path, _DIGEST_BYTES + MAX_BYTES)
     except DescriptorError:  # too long
         content = b""
     if content is None:

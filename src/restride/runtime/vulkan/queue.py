@@ -18,21 +18,21 @@ from restride.runtime.vulkan.memory import Block
 Use: TypeAlias = tuple[Block, int, int, bool]
 """A block, the bytes ``[start, end)`` of it that one command may touch, and whether it may write them."""
 
-MOST_PENDING = 64
+MAX_PENDING = 64
 """Most submissions that the device has at one time and has not finished."""
 
-MOST_USES = 32
+MAX_USES = 32
 """Uses of blocks, two per dispatch, after which a batch is handed over: the device works while more is recorded. On
 llvmpipe a small dispatch takes about as long as its recording: 100 in parts of 16 take two thirds of the time.
 """
 
-MOST_WINDOWS = 64
+MAX_WINDOWS = 64
 """Most separate byte ranges noted for a block between two barriers."""
 
 _WHOLE_SIZE = (1 << 64) - 1
 """VK_WHOLE_SIZE, which the package declares as -1."""
 
-_LONGEST_SECONDS = 1e9
+_MAX_SECONDS = 1e9
 """Longest wait when a device is closed, even if the time limit is infinite."""
 
 _PAUSE_SECONDS = 0.01
@@ -125,7 +125,7 @@ def _join(windows: list[tuple[int, int]], start: int, end: int, whole: int) -> N
         return
     if start <= last_end and last_start <= end:
         windows[-1] = (min(start, last_start), max(end, last_end))
-    elif len(windows) < MOST_WINDOWS:
+    elif len(windows) < MAX_WINDOWS:
         windows.append((start, end))
     else:
         windows[:] = [(0, whole)]
@@ -143,7 +143,7 @@ class Queue:
 
     ``completed`` is the last ticket known to be finished: fences signal in submission order.
 
-    In a batch one command buffer stays open for several recordings, until somebody waits or it has ``MOST_USES``.
+    In a batch one command buffer stays open for several recordings, until somebody waits or it has ``MAX_USES``.
     """
 
     def __init__(self, device: LogicalDevice) -> None:
@@ -180,7 +180,7 @@ class Queue:
     @property
     def is_full(self) -> bool:
         """True when one more submission must wait for the oldest, ``completed + 1``."""
-        return len(self._pending) >= MOST_PENDING
+        return len(self._pending) >= MAX_PENDING
 
     def submit(self, uses: Sequence[Use], record: Callable[[Slot], None]) -> int:
         """Record commands that use these blocks; submit them now, or in a batch later; return the ticket."""
@@ -192,7 +192,7 @@ class Queue:
             if slot is not self._open:
                 return self._submit(slot, uses)
             ticket = self.last
-            if len(self._recorded) >= MOST_USES:
+            if len(self._recorded) >= MAX_USES:
                 self.flush()
         except BaseException:
             self.abandon(slot)
@@ -421,7 +421,7 @@ class Queue:
         return True
 
     def _fence_signals(self, slot: Slot, timeout: float) -> bool:
-        slices = math.ceil(min(timeout, _LONGEST_SECONDS) / _SLICE_SECONDS)
+        slices = math.ceil(min(timeout, _MAX_SECONDS) / _SLICE_SECONDS)
         nanoseconds = int(_SLICE_SECONDS * 1e9)
 
         def ends() -> bool:

@@ -53,7 +53,7 @@ PIECE_BYTES = 4 << 20
 
 _MIN_PIECE_BYTES = 1 << 12
 
-_LEAST_TO_CLOSE = 5.0
+_MIN_TO_CLOSE = 5.0
 """Least time limit of ``close``: llvmpipe aborts a process that ends while it compiles."""
 
 
@@ -633,7 +633,7 @@ class Session:
             if not closing:
                 return
             try:
-                wait = max(self.timeout, _LEAST_TO_CLOSE)
+                wait = max(self.timeout, _MIN_TO_CLOSE)
                 closed = f"{self.device.physical.info.name} was closed; make a new Device"
                 was_lost = self.device.dead not in ("", closed)
                 self.device.dead = self.device.dead or closed

@@ -22,7 +22,7 @@ _PLACES = 11
 BYTES, FLOATS = "bytes", "floats"
 """The arithmetic in which rows are summed."""
 
-_MOST_OF_CELL = {"u8": 1 << 23, "u16": 1 << 15, "s16": 1 << 15}
+_MAX_OF_CELL = {"u8": 1 << 23, "u16": 1 << 15, "s16": 1 << 15}
 """Types whose elements are added as integers, and how many of them fit the sum in an s32."""
 
 COLUMNS, ROWS = "columns", "rows"
@@ -70,9 +70,9 @@ def _actual_mode(request: LibraryRequest, steps: list[float]) -> str:
     halves = steps == [2.0, 2.0]
     if request.mode == "linear" and halves and (request.dtype == "u8" or request.channels == 2):
         return "area"  # the others go through IPP
-    if request.mode == "linear_exact" and request.dtype in _MOST_OF_CELL and halves and request.channels != 2:
+    if request.mode == "linear_exact" and request.dtype in _MAX_OF_CELL and halves and request.channels != 2:
         return "area"
-    return "linear" if request.mode == "linear_exact" and request.dtype not in _MOST_OF_CELL else request.mode
+    return "linear" if request.mode == "linear_exact" and request.dtype not in _MAX_OF_CELL else request.mode
 
 
 def _shrunk(request: LibraryRequest, steps: list[float], along: list[str]) -> LibraryRows:
@@ -80,7 +80,7 @@ def _shrunk(request: LibraryRequest, steps: list[float], along: list[str]) -> Li
     factors = [int(step) for step in steps]
     is_shifted = factors == steps == [2, 2] and request.channels in (1, 3, 4)
     fit = all(new * step <= old for old, new, step in zip(request.old, request.new, steps, strict=True))
-    most = _MOST_OF_CELL.get(request.dtype, 0)
+    most = _MAX_OF_CELL.get(request.dtype, 0)
     if math.prod(factors) > most or factors != steps or not (is_shifted or fit):
         library = _rows_of_axes(request, area, [(step,) for step in steps])
         return library._replace(rows=tuple(replace(rows, in_order=True) for rows in library.rows))

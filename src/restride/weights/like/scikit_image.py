@@ -8,7 +8,7 @@ import numpy.typing as npt
 from restride.weights.like.profile import LibraryRequest
 from restride.weights.rows import LibraryRows, Taps, folded_at_edges, library_rows
 
-_WIDEST = 4.0
+_MAX = 4.0
 """Standard deviations at which a Gaussian is cut off."""
 
 
@@ -37,7 +37,7 @@ def bilinear(source_size: int, size: int, antialias: bool) -> Taps:
     at = np.floor(place).astype(np.int64)
     part = place - at
     sigma = max((source_size / size - 1.0) / 2.0, 0.0) if antialias else 0.0
-    around = int(_WIDEST * sigma + 0.5)
+    around = int(_MAX * sigma + 0.5)
     distance = np.arange(-around, around + 1)
     gaussian = np.exp(-0.5 * (distance / sigma) ** 2) if sigma else np.ones(1)
     gaussian /= gaussian.sum()

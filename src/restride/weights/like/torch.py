@@ -23,9 +23,9 @@ from restride.weights.rows import (
 
 _Array = npt.NDArray[np.float64]
 
-_MOST_PLACES = 22
+_MAX_PLACES = 22
 
-_MOST_OF_SMALL = 128
+_MAX_OF_SMALL = 128
 """Most rows plus columns of results for which torch's "nearest" has special code: it ignores the scales of axes that
 keep or double their size.
 """
@@ -38,7 +38,7 @@ def follows_sizes(request: LibraryRequest) -> tuple[bool, ...]:
     results and in "nearest-exact". Worked example, "linear", 2 elements by 1.25: 2, as they are, not at 0 and 0.7.
     """
     axes = tuple(zip(request.old, request.new, strict=True))
-    if request.mode == "nearest" and len(axes) == 2 and sum(request.new) <= _MOST_OF_SMALL:
+    if request.mode == "nearest" and len(axes) == 2 and sum(request.new) <= _MAX_OF_SMALL:
         return tuple(new in (old, 2 * old) for old, new in axes)
     copies = request.antialias or request.mode.endswith("linear") or _is_of_bytes(request)
     return tuple(request.align_corners or (copies and old == new) for old, new in axes)
@@ -136,7 +136,7 @@ def _in_places(weights: _Array) -> tuple[npt.NDArray[np.int32], Shifts]:
     """The weights in the smallest steps that leave the largest one below 2^15: 0.5 is 16384 of 2^-15."""
     largest = max(float(weights.max(initial=0.0)), 0.0)
     places = 0
-    while places < _MOST_PLACES and int(0.5 + largest * (2 << places)) < 1 << 15:
+    while places < _MAX_PLACES and int(0.5 + largest * (2 << places)) < 1 << 15:
         places += 1
     scaled = weights * (1 << places)
     whole = np.trunc(np.where(scaled < 0.0, scaled - 0.5, scaled + 0.5)).astype(np.int32)
