@@ -279,7 +279,7 @@ REFUSED = [
     ),
     (lambda t: xp.arange(1, 2, 0), rs.DescriptorError, r"step of arange\(1, 2, 0\) must not be 0"),
     (lambda t: xp.arange("a"), rs.DescriptorError, "stop must be a number, got 'a'"),
-    (lambda t: xp.arange(0, 1, t), rs.DescriptorError, "step must be a number, got <restride.Tensor"),
+    (lambda t: xp.arange(0, 1, t), rs.DescriptorError, "step must be a number, got Tensor of shape"),
     (lambda t: xp.arange(10**30), rs.DescriptorError, r"arange\(0, 10+, 1\) has too many or too large numbers"),
     (lambda t: xp.arange(float("inf")), rs.DescriptorError, r"arange\(0, inf, 1\) has too many"),
     (lambda t: xp.full(2, 10**30), rs.DescriptorError, r"fill_value 10+ fits neither s64 nor u64"),

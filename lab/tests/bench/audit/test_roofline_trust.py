@@ -71,7 +71,9 @@ def naive_stores() -> Dispatch:
     dispatch = naive_loads()
     table = np.frombuffer(dispatch.kernel.parameters, np.uint32).reshape(-1, 4).copy()
     table[2::3, [1, 2]] = table[2::3, [2, 1]]
-    return dispatch._replace(kernel=replace(dispatch.kernel, parameters=table.tobytes()))
+    push = list(dispatch.kernel.push)
+    push[6::5], push[7::5] = push[7::5], push[6::5]  # the same axes once more, behind five words
+    return dispatch._replace(kernel=replace(dispatch.kernel, parameters=table.tobytes(), push=tuple(push)))
 
 
 @pytest.mark.parametrize("name", CARDS)
