@@ -32,7 +32,7 @@ examples:
   restride slice photo.png left.png '[:, :200]'          crop
   restride reorder x.npy y.npy --layout 'NCHW->NHWC'     transpose
   restride reorder x.npy x.bin --layout OIhw16i16o       block
-  restride resample photo.jpg small.png --sizes 224 224 --check"""
+  restride resample photo.jpg small.png --sizes 224 224 --antialias --check"""
 
 GROUPS = {
     "from file to file": {
