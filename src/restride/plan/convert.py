@@ -82,7 +82,7 @@ _MAX_KEPT_PAIR_BYTES = 1 << 12
 
 @dataclass(frozen=True)
 class Conversion:
-    """Both element types and the arithmetic between them; its scalings have the axes of the problem."""
+    """Both element types and the arithmetic between them, whose scales have the axes of the problem."""
 
     src: DType
     dst: DType
@@ -90,7 +90,7 @@ class Conversion:
 
     @cached_property
     def places(self) -> Pairs:
-        """Where an index finds its pair of scale and zero point, per side; None where all elements share one."""
+        """Where an index finds its pair of scale and zero point, for each side; None if all elements share one pair."""
         return _place(self.arithmetic.src), _place(self.arithmetic.dst)
 
     @property
@@ -117,7 +117,7 @@ class Conversion:
 
     @cached_property
     def constants_of_elements(self) -> dict[str, int]:
-        """``constants`` for raw source elements, whose quotients may be known not to need the long division.
+        """``constants`` for raw source elements; leaves out the long division if no quotient needs it.
 
         An integer other than 0 is 1 to 2^64 in magnitude, so no quotient by an ordinary scale is denormal or infinite.
         """
@@ -131,7 +131,7 @@ class Conversion:
 
     @cached_property
     def constants_of_fours(self) -> dict[str, int]:
-        """As ``constants_of_elements`` for the kernels of fours, where the short division of bytes may be exact too."""
+        """As ``constants_of_elements``, for kernels of quads, which may also use the short division of bytes."""
         constants = self.constants_of_elements
         rounding = constants["ROUNDING"]
         if self.src.itemsize > 1 or not rounding & _NORMAL_QUOTIENTS or self.arithmetic.dst is None:
@@ -202,7 +202,8 @@ def _first_pair(scaling: Scaling | None) -> tuple[float, float]:
 def convert_kernels(src: TensorDesc, dst: TensorDesc, arithmetic: Arithmetic, limits: Limits) -> Iterable[KernelSpec]:
     """Dispatches that convert every element of ``src`` to the same index of ``dst``, as ``arithmetic`` says.
 
-    Scales have the axes of both. A tuple where scales are few; otherwise an iterator that builds them one by one.
+    Scales have the axes of both. Returns a tuple if there are few scales, otherwise an iterator that builds the
+    dispatches one by one.
     """
     conversion = Conversion(src.dtype, dst.dtype, arithmetic)
     kernels = _conversion_kernels(src, dst, conversion, limits)
@@ -269,12 +270,12 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> Kernel
 
 
 class _Fours(NamedTuple):
-    """A problem walked by four neighbours of the destination at a time, in every plane.
+    """A problem in which an invocation handles quads: four neighbours of the destination, in every plane.
 
-    axes: the axes from four to four. lane: the axis within a four. plane: the axis of the planes.
-    is_run: the elements of a four in all planes lie together in the source, from a multiple of four elements on.
-    is_aligned: in the destination every four begins at a multiple of four elements.
-    in_row: fours along the first axis fill whole invocations, and all have the same pairs.
+    axes: the axes from quad to quad. lane: the axis within a quad. plane: the axis of the planes.
+    is_run: the elements of a quad in all planes are contiguous in the source, from a multiple of four elements on.
+    is_aligned: in the destination every quad begins at a multiple of four elements.
+    in_row: the quads along the first axis fill whole invocations, and all use the same pairs.
     loads_row: also, source elements are narrow, and the runs of an invocation begin at multiples of 16 elements.
     """
 
@@ -304,9 +305,9 @@ class _Fours(NamedTuple):
 
 
 def _fours(problem: Problem) -> _Fours | None:
-    """The problem by fours of the destination; None unless its rows consist of fours, each of them whole words.
+    """The problem by quads of the destination; None unless rows are made of quads, and each quad is whole words.
 
-    u8 NHWC [2,4,3] to planes: axes (size 8, src 3, dst 1) and (size 3, src 1, dst 8). A four of pixels is 12 bytes of
+    u8 NHWC [2,4,3] to planes: axes (size 8, src 3, dst 1) and (size 3, src 1, dst 8). A quad of pixels is 12 bytes of
     the source: four elements for each of three planes, which are 8 apart. One axis is left: (size 2, src 12, dst 4).
     """
     if not problem.axes:

@@ -169,8 +169,8 @@ def writes_frames(dst: TensorDesc) -> bool:
 def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, limits: Limits) -> Iterator[KernelSpec]:
     """Dispatches from YUV frames, [..., 3/2 rows, columns], to RGB frames, [..., rows, columns, 3].
 
-    Both lie as ``reads_frames`` and ``writes_frames`` accept. dst has a multiple of four columns: where src has two
-    more than a multiple of four, the last two of dst may hold anything.
+    ``reads_frames`` and ``writes_frames`` must accept the layouts. dst has a multiple of four columns: if src has two
+    more than a multiple of four, the last two columns of dst are undefined.
 
     u8[6,6] in NV12: rows of 6 are chunks of four pixels and of two. Luma of rows 2 and 3 begins at 12 and 18, their
     chroma, three pairs of U and V, at 4 * 6 + 1 * 6 = 30.
@@ -218,7 +218,7 @@ def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, 
 
 
 def _parts(frames: _Frames, rgb: _Frames, limits: Limits) -> Iterator[tuple[int, int]]:
-    """First frame and number of frames of each dispatch: as many as both windows can cover."""
+    """The first frame and the number of frames of each dispatch: as many as both windows can cover."""
     most = frames.number
     # The window of a later frame may begin before it, at the last offset where a binding may begin.
     slack = max(limits.offset_alignment, WINDOW_ALIGNMENT) if most > 1 else 0
