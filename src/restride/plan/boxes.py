@@ -60,13 +60,13 @@ from restride.weights import Crops, Shifts, Sums, moved_rows
 from restride.weights.boxes import MAX_TAPS_OF_BOX
 
 MAX_BETWEEN = 1 << 26
-"""Most bytes of the buffer between two passes, unless one box alone needs more."""
+"""Maximum size in bytes of the buffer between two passes, unless one box alone needs more."""
 
 ROWS = 4
-"""Most rows that an invocation makes, where elements are words."""
+"""Maximum number of rows per invocation, if elements are words."""
 
 COLUMNS = 4
-"""Columns that an invocation of crop_pixels makes (``COLUMNS`` in shaders/crop/crop_pixels.comp)."""
+"""Columns that an invocation of crop_pixels computes (``COLUMNS`` in shaders/crop/crop_pixels.comp)."""
 
 PAST = 0xFFFFFFFF
 """The range of columns after the last one, in the table of crop_pixels (``PAST`` in shaders/crop/crop_pixels.comp)."""

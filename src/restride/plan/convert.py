@@ -52,10 +52,10 @@ _SATURATES, _ROUNDS_FIRST, _NORMAL_QUOTIENTS, _SHORT_QUOTIENTS = 4, 8, 16, 32
 _ZERO_POINT, _SCALE, _SUM, _DST_SCALE, _DST_ZERO_POINT, _SRC_PAIRS, _DST_PAIRS = (1 << bit for bit in range(7))
 
 _ORDINARY = 2.0**-60, 2.0**60
-"""Smallest and largest scale by which every integer of 64 bits has a quotient far from the ends of f32's range."""
+"""Smallest and largest scale for which quotients of all 64-bit integers are far from the ends of f32's range."""
 
 _MAX_TRIED = 256
-"""Most scales that are tested with every integer of 8 bits for whether a short division is exact: 0.3 us a scale."""
+"""Maximum number of scales that are tested for exact short division of every 8-bit integer: 0.3 us for each scale."""
 
 _FROM_POWER, _FROM_MIDDLE = 2.0**-20, 2.0**-18
 """Least distances of a quotient from a power of two, relative, and from the middle of two f32, in units of the last
@@ -66,13 +66,13 @@ correction is at most 6 units, and is itself off by 6 * (2.5 * 2^-23 + 2 * 2^-24
 """
 
 _POST_OP_BITS = 9
-"""First bit, in the constant of steps, of the kinds of the post-ops in turn, two bits each."""
+"""First bit of the post-ops in the constant STEPS; each has two bits for its kind."""
 
 PAIRS_ALONG_FOUR = (128, 256)
-"""Bits of the steps of convert_fours: the four elements differ in their source pairs, in their destination pairs."""
+"""Flags in the steps of convert_fours: the elements of a quad have different source or destination pairs."""
 
 FOURS_PER_INVOCATION = 4
-"""Groups of four elements that an invocation of convert.comp makes."""
+"""Quads that an invocation of convert.comp converts."""
 
 _NUMBERS = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point", "sum_scale")
 """Push constants that are f32."""

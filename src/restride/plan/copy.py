@@ -50,32 +50,32 @@ from restride.plan.transpose import (
 )
 
 PIECES_EACH = 4
-"""Most pieces that an invocation of strided_copy.comp moves."""
+"""Maximum number of pieces that an invocation of strided_copy.comp moves."""
 
 RUN_WIDTHS = (32, 128)
 """Bits of the elements that run_copy modules move."""
 
 _APART, _BACKWARDS, _IN_A_ROW = range(3)
-"""How single words lie that are loaded or stored by fours (``WORDS_LIE`` in shaders/copy/strided_copy.comp)."""
+"""Arrangements of single words that are loaded or stored by fours (``WORDS_LIE`` in shaders/copy/strided_copy.comp)."""
 
 _NEAR = 64
 """Most elements from piece to piece of an invocation, on one side. Where both are further apart llvmpipe takes twice as
 long."""
 
 _MAX_ROWS = 2048
-"""Most rows from which words are gathered one after the other: a CPU remembers the places of about as many pages."""
+"""Maximum number of rows from which words are gathered in turn: a CPU's TLB holds about as many pages."""
 
 _CHUNK_BYTES = 16
-"""Bytes of a row, or of each plane, that an invocation moves."""
+"""Number of bytes of a row, or of each plane, that an invocation moves."""
 
 _MAX_SHORT = 31
-"""Most elements of a short row: an invocation of interleaved_copy.comp has a word of each in a register."""
+"""Maximum length of a short row: an invocation of interleaved_copy.comp keeps a word for each element in registers."""
 
 _SHARED_WORDS = 1024
 """Words that a group of short_rows.comp shares (``cells`` there)."""
 
 _MIN_BLOCKS = 32
-"""Blocks of short rows of a group, where more would be too few invocations."""
+"""Minimum number of blocks of short rows in a group."""
 
 
 @lru_cache(maxsize=1024)

@@ -33,16 +33,16 @@ from restride.plan.problem import (
 )
 
 GROUP_SIZE = 128
-"""Invocations of a work group in every kernel but the transpose through registers."""
+"""Invocations of a work group in every kernel except the transpose through registers."""
 
 MAX_COUNT = (1 << 31) - 1
-"""Most elements of one dispatch: the shaders divide exactly below 2^31."""
+"""Maximum number of elements of one dispatch: the shaders divide exactly below 2^31."""
 
 MAX_TABLE_BYTES = 1 << 20
-"""Most bytes of the tables of one dispatch, so that an operation's own memory stays below 2 MiB."""
+"""Maximum size in bytes of the tables of one dispatch, so that an operation's own memory stays below 2 MiB."""
 
 MAX_PAIR_BYTES = 1 << 20
-"""Most bytes of the pairs of scale and zero point of one dispatch."""
+"""Maximum number of bytes of the pairs of scale and zero point of one dispatch."""
 
 AxisToCut = Callable[[Problem, Limits], int | None]
 """Returns the position of the axis at which to cut a problem; None: it fits."""
@@ -51,13 +51,13 @@ _CUT = 64
 """Halves are rounded to multiples of this, which keeps wide elements and blocks of 16 bytes whole."""
 
 _MIN_BYTES_FULL = 512
-"""Full groups get a dispatch of their own in results from ``elements_per_dispatch`` times this many bytes on: 1 MiB."""
+"""Results from this many bytes times ``elements_per_dispatch`` on (1 MiB) get a dispatch for their full groups."""
 
 _MAX_REST = 1 / 8
-"""Most of a problem that may be left to that dispatch."""
+"""Largest fraction of a problem that full groups may leave to another dispatch."""
 
 _MAX_HOLES = 4
-"""Invocations own whole words while these hold at most this many places for each element that is written."""
+"""Invocations own whole words if words have at most this many places for each element that is written."""
 
 
 class Bound(NamedTuple):
@@ -216,7 +216,7 @@ def are_full(pieces: int, limits: Limits, each: int = 1) -> bool:
 
 
 def _in_full_groups(pieces: int, limits: Limits) -> int:
-    """The largest number of pieces, one per invocation, that fill every group of a dispatch.
+    """Maximum number of pieces, one per invocation, that fill every group of a dispatch.
 
     With at most 8 groups in a row, 20 groups take three rows, so 18 can be full; of 17 groups, 16 fill two rows.
     """

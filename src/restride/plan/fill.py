@@ -19,10 +19,10 @@ from restride.plan.tiles import Place, Region, Walk, complement, walks
 from restride.plan.transpose import shared_exchange
 
 _THIN = 8
-"""Padding is written box by box while it is at most one element in so many; else the whole buffer is, at full width."""
+"""Padding is written box by box if it is at most one element in this many; otherwise the whole buffer is filled."""
 
 _MAX_BLOCK = 32
-"""Most elements along the axis of a transpose that writes padding too."""
+"""Maximum number of elements along the axis of a transpose that writes padding too."""
 
 _MAX_PADDED = 8
 """Bytes of the widest elements of element_pad."""

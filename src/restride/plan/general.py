@@ -23,13 +23,13 @@ from restride.plan.problem import Span, multiply_shift, word
 from restride.plan.tiles import Region
 
 _NUMBERS = (16, 32, 64, 192)
-"""Numbers for which a pipeline may have room; few choices, so that there are few pipelines. The largest holds the
-axes and 64 digits for each side, more than a blocking makes."""
+"""The capacities of pipelines, in numbers; few choices, so that there are few pipelines. The largest holds the
+axes and 64 digits for each side, more than a blocking needs."""
 
 _Rows = list[list[int]]
 
 UNREAD = Binding(0, 4)
-"""The binding in place of a source where a fill has none; it is not read."""
+"""The binding that a fill has instead of a source; it is not read."""
 
 
 class DigitDispatch(NamedTuple):

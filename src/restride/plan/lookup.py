@@ -31,19 +31,19 @@ ENTRIES = 256
 """Entries of a row of a table: one for each value of an element of 8 bits."""
 
 INDEXED = {"u8": 0, "s8": 128}
-"""The element types that choose an entry, and what is added to an element to give its number."""
+"""The element types that choose an entry, and the offset from an element to the number of its entry."""
 
 _MAX_TABLE_BYTES = 1 << 20
-"""Most bytes of the rows of one dispatch."""
+"""Maximum number of bytes of the rows of one dispatch."""
 
 _MAX_KEPT_BYTES = 1 << 16
-"""Most bytes of a table whose plans the cache keeps."""
+"""Maximum number of bytes of a table whose plans the cache keeps."""
 
 _FOURS_EACH = 4
-"""Fours of an invocation where neighbours go together."""
+"""Quads per invocation, if an invocation handles neighbours."""
 
 _MAX_COPIES = 4
-"""Most times that an invocation stores what it has found (``MAX_COPIES`` in shaders/convert/lookup.comp)."""
+"""Maximum number of copies that an invocation stores (``MAX_COPIES`` in shaders/convert/lookup.comp)."""
 
 
 @dataclass(frozen=True)

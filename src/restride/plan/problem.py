@@ -24,16 +24,16 @@ from restride.kernel import Binding, Limits
 from restride.weights import BoxRows, Rows
 
 MAX_CHANNELS = 4
-"""Most channels of a pixel that one invocation handles (``MAX_CHANNELS`` in the shaders)."""
+"""Maximum number of channels of a pixel that one invocation handles (``MAX_CHANNELS`` in the shaders)."""
 
 MAX_AXES = 12
-"""Most axes that a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
+"""Maximum number of axes that a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
 
 PAIR_BYTES = 8
 """Bytes of a scale and a zero point, both f32."""
 
 WINDOW_ALIGNMENT = 16
-"""Bytes of the widest element: a window starts at a multiple of them."""
+"""Bytes of the widest element: a window starts at a multiple of this."""
 
 
 class BoxSteps(NamedTuple):

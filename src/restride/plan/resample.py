@@ -48,10 +48,10 @@ from restride.weights import MAX_TAPS, Resizing, Rows, Shifts, in_fours, with_ed
 # write the same bits, except for the sign of a NaN. The first that fits a problem is the fastest.
 
 _MAX_TAPS_OF_ROWS = 4
-"""Most taps along each axis of a sum by rows or by cells (``MAX_TAPS`` in their shaders)."""
+"""Maximum number of taps along each axis of a sum by rows or by cells (``MAX_TAPS`` in their shaders)."""
 
 _MAX_IN_RUN = 8
-"""Most elements that neighbours read together (``MAX_RUN`` in shaders/resample/resample_rows.comp)."""
+"""Maximum number of elements that neighbours read together (``MAX_RUN`` in shaders/resample/resample_rows.comp)."""
 
 _HAS_PATTERN = 1 << 16
 """Bit of PATTERN of ``resample_moves`` (``HAS_PATTERN`` in its shader)."""
@@ -60,7 +60,7 @@ _LINE_BYTES = 64
 """Bytes of a cache line."""
 
 _CACHED_BYTES = 20 << 10
-"""Most bytes of the source that a group goes through again; a cache of 16 KiB has four fifths of them, or more."""
+"""Maximum source bytes that a group reads repeatedly; a cache of 16 KiB holds at least four fifths of them."""
 
 
 class Invocations(NamedTuple):
@@ -418,7 +418,7 @@ def _is_aligned(problem: Problem, others: tuple[Axis, ...], lanes: int) -> bool:
 # Dispatches of a pass: plain axes are walked by stride, resampled axes through tables.
 
 MAX_SLOTS = 3
-"""Most axes that one dispatch interpolates along."""
+"""Maximum number of axes that one dispatch interpolates along."""
 
 _GRADIENT = 4
 
@@ -426,9 +426,9 @@ LONG = 8
 """The bit for long sums along slot 0; slots 1 and 2 have the next two (``LONG`` in shaders/include/taps.glsl)."""
 
 SHORT_SUM = 32
-"""Taps with weight up to which what additions lose is left out (``SHORT_SUM`` in shaders/include/taps.glsl).
+"""Maximum nonzero taps of a sum without compensation for rounding (``SHORT_SUM`` in shaders/include/taps.glsl).
 
-To sum it too takes a fifth longer on llvmpipe; 32 additions lose a few units in the last place. 1080 to 224 is 18 taps.
+Compensation takes a fifth longer on llvmpipe; 32 additions lose a few units in the last place. 1080 to 224 is 18 taps.
 """
 
 Tables = tuple[tuple[int, Rows], ...]
@@ -529,10 +529,10 @@ ELEMENT_COST = 8
 """Cost of writing an element between two passes and reading it again, in taps."""
 
 PRODUCT_COST = 4
-"""Cost of a tap of several axes together, in taps of one axis, which are loaded by fours."""
+"""Cost of a tap in a sum along several axes, relative to one along a single axis, where taps are loaded by fours."""
 
 FEW_TAPS = 16
-"""So few taps of all axes together are summed in one dispatch, whatever the sizes."""
+"""If all axes together have at most this many taps, they are summed in one dispatch, whatever the sizes."""
 
 
 def passes(resized: Resizing) -> tuple[Tables, ...]:

@@ -21,7 +21,7 @@ RESULT = 1
 """Numbers of an operation's source and result buffers; those of the buffers between its steps follow."""
 
 _MAX_KEPT_BYTES = 1 << 18
-"""Most bytes of parameters for which a step keeps its kernels; to build them again takes a quarter of a millisecond.
+"""Maximum bytes of parameters for which a step keeps its kernels; building them again takes a quarter of a millisecond.
 
 The tables of a cubic resize to 1080p have 96 KB, those of 16 boxes of 224 x 224 have 112 KB."""
 

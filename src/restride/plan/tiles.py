@@ -167,14 +167,14 @@ def _stretches(low: int, high: int, weights: tuple[int, ...]) -> list[Stretch]:
 # Both sides: the regions into which the cuts divide a copy, and the walk of each.
 
 MAX_WALKS = 16
-"""Strided walks that one copy may become; what would need more goes to the general kernel."""
+"""Maximum number of strided walks for one copy; a copy that needs more uses the general kernel."""
 
 MAX_STEPS = MAX_AXES - 1
-"""Axes of a walk before it is simplified; 64-bit elements moved by words take one more."""
+"""Maximum number of axes of a walk before it is simplified; 64-bit elements moved as words need one more."""
 
 
 Pairs = tuple[SharedPlace | None, SharedPlace | None]
-"""Where an index finds the scale and zero point of the source, and of the destination; None: all have the same."""
+"""The positions of the source and destination pairs of an index; None: all indices share one pair."""
 
 
 @dataclass(frozen=True)

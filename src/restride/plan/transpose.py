@@ -90,35 +90,35 @@ def _exchange(problem: Problem, a: tuple[Axis, ...], b: tuple[Axis, ...]) -> Exc
 # Through registers: blocks that are contiguous on both sides.
 
 GROUP_BLOCKS = 64
-"""Blocks that a group of transpose.comp moves, one an invocation."""
+"""Blocks that a group of transpose.comp moves, one per invocation."""
 
 _RUN = 256
-"""Bytes along a that a group writes, where the axis is long enough, and none of the following is better."""
+"""Bytes along a that a group writes, if the axis is long enough and no other length below is better."""
 
 _RUN_LONG = 1024
-"""The same for elements of 32 and 64 bits, with the choice ``registers``: where rows of b are long, groups nearly full.
+"""Run length for 32 and 64 bits with the choice ``registers``, where rows of b are long and groups nearly full.
 
-A group reads 16 bytes of each row, and the groups after it go on there. Mesa 22.3's llvmpipe takes 0.65 to 0.9 of the
+A group reads 16 bytes of each row, and the next groups continue there. Mesa 22.3's llvmpipe takes 0.65 to 0.9 of the
 time.
 """
 
 _RUN_NARROW = 64
-"""The same with the choice ``narrow``: a line of a cache, so that groups read and write whole lines.
+"""Run length with the choice ``narrow``: a cache line, so that groups read and write whole lines.
 
 Mesa 25.0's llvmpipe takes 0.6 to 0.95 of the time of 256 bytes, and 0.75 to 1.05 of that of 32.
 """
 
 _RUN_SHORT = 32
-"""The same for elements of 8 and 16 bits, without the choice ``narrow``, where rows of b are long.
+"""Run length for elements of 8 and 16 bits without the choice ``narrow``, if rows of b are long.
 
 Mesa 22.3's llvmpipe takes 0.6 to 1.0 of the time.
 """
 
 _LONG = 512
-"""Bytes along b from which its rows are long: those of a group of ``_RUN_SHORT`` in aligned blocks, 32 of 16 bytes."""
+"""Minimum length in bytes of a long row of b: that of a ``_RUN_SHORT`` group of aligned blocks, 32 of 16 bytes."""
 
 _LINE = 64
-"""Bytes along b of which a group reads all, where the axis is long enough: what a cache loads at once."""
+"""Bytes along b that a group reads whole, if the axis is long enough: a cache line."""
 
 _LONGER = 0.75
 """Factor on the gain for each second axis: every row is then divided by the length of the first."""
@@ -130,14 +130,14 @@ _MIN_GAIN = 4
 """A dispatch for the ends of rows pays from this many times ``elements_per_dispatch`` elements on."""
 
 _MIN_FILLED = 0.5
-"""Share of a transpose's groups that must have work: a batch of 3 x 3 is better copied element by element."""
+"""Minimum share of a transpose's invocations that must have work: a batch of 3 x 3 is better copied singly."""
 
 _MIN_FILLED_NARROW = 0.25
-"""The same below 32 bits, where going element by element costs more."""
+"""The same for elements below 32 bits, where copying single elements costs more."""
 
 
 _NEARLY_FULL = 0.9
-"""Share of a transpose's groups from which another length of runs is not tried: 1920 elements in runs of 256 fill 0.94,
+"""Share of filled invocations from which no other run length is tried: 1920 elements in runs of 256 fill 0.94,
 and take 0.87 of the time of those of 64, which are full; 640, which fill 0.83, take 1.07."""
 
 
@@ -367,10 +367,10 @@ def _is_aligned(problem: Problem, exchange: Exchange, elements: int) -> bool:
 # Through shared memory: whole words of rows, in tiles of one group.
 
 _MIN_FILLED_SHARED = 0.25
-"""Share of the tiles' elements that must be there: on a GPU an invocation without work costs little."""
+"""Minimum share of the tiles' elements that must exist: on a GPU an invocation without work costs little."""
 
 _MIN_TILE_BYTES = 32
-"""Bytes of a tile's rows along b, at least: what a GPU's memory moves at once."""
+"""Minimum bytes of a tile's rows along b: the size of one memory transaction of a GPU."""
 
 
 def shared_edge(itemsize: int) -> int:

@@ -24,7 +24,7 @@ CHANNELS = 3
 
 COLUMNS = 4
 _ROWS = 2
-"""Columns and rows of pixels that an invocation makes."""
+"""Columns and rows of pixels that an invocation computes."""
 
 _NO_CHUNK = 0xFFFFFFFF
 """``last_chunk`` where every chunk of a row is four whole pixels."""
