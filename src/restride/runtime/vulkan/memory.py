@@ -281,7 +281,7 @@ class Chunks:
             self.destroy(chunk)
 
     def left(self) -> int | None:
-        """Bytes of the heap that the driver leaves to this process, or None if it does not say."""
+        """Bytes of the heap that the driver leaves to this process; None if it does not report this."""
         physical = self._device.physical
         return physical.heap_left(physical.memory_types[self.memory_type].heap)
 
@@ -289,7 +289,7 @@ class Chunks:
         return chunk.serial in self._alive
 
     def _allocate(self, chunk: Chunk, needs: Handle, shareable: bool) -> None:
-        device, kind, nbytes = self._device, self.memory_type, needs.size  # the driver may need more than the buffer's
+        device, kind, nbytes = self._device, self.memory_type, needs.size  # may exceed the buffer's size
         if not needs.memoryTypeBits >> kind & 1:
             raise DeviceError(
                 f"{device.physical.info.name} refuses a storage buffer of {chunk.nbytes} bytes in memory type {kind}; "
@@ -345,7 +345,7 @@ class Block:
     used, written: the last submission that uses it, and the last that writes it; 0: none since it was handed out.
     epoch, reads, writes: records for barriers, see ``queue.Hazards``.
     pins: host copies under way.
-    is_lent: an array of the host may lie over it, until it is taken back.
+    is_lent: an array of the host may use its memory, until it is taken back.
     """
 
     __slots__ = (
@@ -408,7 +408,7 @@ class Pool:
         self._idle: dict[int, deque[Block]] = {}  # by size
         self._idle_large: dict[int, Block] = {}  # by serial of the chunk, the longest idle first
         self._pooled_bytes = 0  # of the chunks in _idle_large
-        self._leaving: deque[Block] = deque()  # freed, but the device may still use them
+        self._leaving: deque[Block] = deque()  # freed blocks that the device may still use
         self.leaving_bytes = 0
 
     def allocate(self, nbytes: int, most_leaving: int, shareable: bool = False) -> Block | None:
@@ -511,7 +511,8 @@ class Pool:
             self._drop_oldest_large()
         for slab in list(self._idle_slabs.values()):
             self._destroy_slab(slab)
-        # Sizes that never come again leave bins behind: 0.7 KB each, and 0.3 for a block of a slab that was destroyed.
+        # Sizes that are never requested again leave empty bins: 0.7 KB each, and 0.3 for a block of a slab that was
+        # destroyed.
         self._idle = {
             size: blocks for size, idle in self._idle.items() if (blocks := deque(filter(self._is_whole, idle)))
         }
@@ -595,7 +596,7 @@ class Imports:
     The caller holds the runtime's lock, except in ``release_owners``. ``forget`` is called before a buffer is
     destroyed.
 
-    destroyed: chunks that are no more, but still own bytes of the host, until ``release_owners``.
+    destroyed: freed chunks that still own bytes of the host, until ``release_owners``.
     """
 
     def __init__(self, device: LogicalDevice, offset_alignment: int, forget: Callable[[], None]) -> None:
@@ -604,7 +605,7 @@ class Imports:
         self._alignment = max(MEMORY_ROUNDING, offset_alignment)
         self._forget = forget
         self._alive: dict[int, Chunk] = {}
-        self._leaving: list[Block] = []  # freed, but the device may still read them
+        self._leaving: list[Block] = []  # freed blocks that the device may still read
         self.destroyed: deque[Chunk] = deque()
 
     def add(self, data: memoryview) -> tuple[Block, int]:
