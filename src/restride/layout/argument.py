@@ -1,4 +1,4 @@
-"""What ``layout=`` accepts: a descriptor, its text or the text's braces, a oneDNN tag, "NHWC", "NCHW->NHWC", "any"."""
+"""The values of ``layout=``: a descriptor, its text or the text's braces, a oneDNN tag, "NHWC", "NCHW->NHWC", "any"."""
 
 from __future__ import annotations
 

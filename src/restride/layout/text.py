@@ -42,10 +42,10 @@ COMBINED = -1
 DIGITS = "0123456789"
 
 MAX_NUMBER = 155
-"""Most decimal digits of a number: those of 2^512, which no number reaches."""
+"""Maximum number of decimal digits of a number: as many as 2^512 has, which no number reaches."""
 
 MAX_AXES = len(ascii_lowercase)
-"""Most axes of a view: each has a letter in the coordinates."""
+"""Maximum number of axes of a view: each has a letter in the coordinates."""
 
 _NUMBER = re.compile("0|-?[1-9][0-9]*")
 _VALUE = re.compile(r"nan|-?inf|-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")

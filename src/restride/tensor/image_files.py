@@ -1,6 +1,6 @@
-"""Image files, checked before Pillow decodes them: of PNG and JPEG all parts, of others how many pixels they may hold.
+"""Checks of image files before Pillow decodes them: all parts of PNG and JPEG, the number of pixels of other formats.
 
-Of a damaged PNG or JPEG Pillow reads as much as it can, and leaves the other pixels black or grey without a word. Other
+From a damaged PNG or JPEG Pillow reads as much as it can, and silently leaves the other pixels black or grey. Other
 formats that are cut it refuses.
 """
 
@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any, BinaryIO, NamedTuple
 
 _BLOCK = 1 << 16
-"""Most bytes of a file that are read at once; parts that are longer cost no more memory."""
+"""Maximum number of bytes of a file that are read at once; parts that are longer cost no more memory."""
 
 
 class Png(NamedTuple):
@@ -36,7 +36,7 @@ _SINGLE = frozenset((
 _KEPT = frozenset((b"IHDR", b"PLTE", b"tRNS", b"fcTL"))
 """Chunks whose content is read here."""
 _DEFLATED = 1032
-"""Most bytes that one byte of a PNG's data can expand to: the limit of any deflate stream."""
+"""Maximum number of bytes that one byte of a PNG's data can expand to: the limit of any deflate stream."""
 _COMPRESSIONS = {
     "TIFF": ("raw", "tiff_lzw", "tiff_adobe_deflate", "tiff_deflate", "packbits", "group3", "group4", "tiff_ccitt"),
     "BMP": (0, 3),
@@ -49,7 +49,7 @@ _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), 
 
 
 def read_png(file: BinaryIO) -> Png:
-    """Check all chunks of a PNG file, also that its compressed data are exactly those of its pixels.
+    """Check all chunks of a PNG file, and that its compressed data hold exactly its pixels.
 
     Raises:
         ValueError: a chunk is missing, comes twice or in the wrong place, or has a wrong checksum or content.
@@ -106,7 +106,7 @@ def _require_place(kind: bytes, last: bytes, chunks: dict[bytes, bytes]) -> None
         raise ValueError(f"it is damaged, a PNG image begins with its IHDR, not {_name(kind)}")
     if kind in _SINGLE and kind in chunks:
         raise ValueError(f"it is damaged, it has two {_name(kind)} chunks")
-    if not kind[0] & 0x20 and kind not in _CRITICAL:  # a small first letter says that readers may ignore a chunk
+    if not kind[0] & 0x20 and kind not in _CRITICAL:  # readers may ignore a chunk whose first letter is lower-case
         raise ValueError(f"it has a chunk {_name(kind)}, without which its pixels cannot be read")
     if b"IDAT" in chunks and ((kind == b"IDAT" and last != kind) or kind in (b"PLTE", b"tRNS")):
         raise ValueError(f"it is damaged, its {_name(kind)} chunk comes after its IDAT chunks")
@@ -142,7 +142,7 @@ def _data_length(header: bytes | bytearray) -> int:
 
 
 class _Data:
-    """The length of the data of all IDAT chunks when decompressed, which are not kept; ``most`` are expected."""
+    """Counts the decompressed bytes of all IDAT chunks without keeping them; ``most`` are expected."""
 
     def __init__(self) -> None:
         self.most = self.nbytes = 0
