@@ -72,7 +72,7 @@ def _report(data: bytes) -> Report:
         raise DescriptorError(f"version must be {VERSION}, which this restride reads, is {shown}")
     _require_schema(record)
     try:
-        datetime.fromisoformat(record["started"]).astimezone(UTC)  # its year may lie before 1 or after 9999
+        datetime.fromisoformat(record["started"]).astimezone(UTC)  # its year may be before 1 or after 9999
     except (ValueError, OverflowError) as error:
         raise DescriptorError(f"started {record['started']!r}: {error}") from error
     return Report.from_record(record, _outcomes(record["outcomes"]))
