@@ -32,8 +32,9 @@ from restride_conformance.operations import (
 )
 
 GUARD_BYTES = 4096
-"""Fewest guard bytes before and after a case's buffer: whole elements of every type, and more than the 512 words that a
-work group handles, so that one invocation or work group too many is seen."""
+"""Minimum guard bytes before and after a case's buffer: whole elements of every type, and more than the 512 words that
+a work group handles, so that one invocation or work group too many is noticed.
+"""
 
 _ATTEMPTS = 16
 _ANOTHER = "another seed may prove more"

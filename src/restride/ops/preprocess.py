@@ -81,7 +81,7 @@ _Result = TypeVar("_Result")
 _Pair = tuple[Tensor, Letterboxed]
 _Place = Literal["center", "top_left"]
 Input = Literal["rgb", "bgr"] | FormatName
-"""What images are."""
+"""The kinds of images: pixels in an order of channels, or a YUV format."""
 
 BatchLayout = Literal["NCHW", "NHWC"]
 _Boxes = list[tuple[int, int, int, int]]

@@ -58,8 +58,8 @@ _MAX_TRIED = 256
 """Maximum number of scales that are tested for exact short division of every 8-bit integer: 0.3 us for each scale."""
 
 _FROM_POWER, _FROM_MIDDLE = 2.0**-20, 2.0**-18
-"""Least distances of a quotient from a power of two, relative, and from the middle of two f32, in units of the last
-bit, at which ``short_quotient`` in shaders/include/scales.glsl is exact.
+"""The minimum distances of a quotient at which ``short_quotient`` in shaders/include/scales.glsl is exact: from a power
+of two (relative), and from the middle of two f32 (in units of the last bit).
 
 Its ratio is off by 2.5 units of 1 / b and half a unit of the product: relatively 6 * 2^-24, or six units. So the
 correction is at most 6 units, and is itself off by 6 * (2.5 * 2^-23 + 2 * 2^-24) < 2^-18 units.

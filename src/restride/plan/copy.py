@@ -59,8 +59,9 @@ _APART, _BACKWARDS, _IN_A_ROW = range(3)
 """Arrangements of single words that are loaded or stored by fours (``WORDS_LIE`` in shaders/copy/strided_copy.comp)."""
 
 _NEAR = 64
-"""Most elements from piece to piece of an invocation, on one side. Where both are further apart llvmpipe takes twice as
-long."""
+"""Maximum distance in elements between the pieces of an invocation, on at least one side. If they are further apart
+on both, llvmpipe takes twice as long.
+"""
 
 _MAX_ROWS = 2048
 """Maximum number of rows from which words are gathered in turn: a CPU's TLB holds about as many pages."""

@@ -133,7 +133,7 @@ _MIN_FILLED = 0.5
 """Minimum share of a transpose's invocations that must have work: a batch of 3 x 3 is better copied singly."""
 
 _MIN_FILLED_NARROW = 0.25
-"""The same for elements below 32 bits, where copying single elements costs more."""
+"""As ``_MIN_FILLED``, for elements below 32 bits, where copying single elements costs more."""
 
 
 _NEARLY_FULL = 0.9

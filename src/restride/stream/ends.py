@@ -210,7 +210,7 @@ def require_apart(source: Any, destination: Any) -> None:
 
 
 def _zarr_place(array: Any) -> Any:
-    """Where an array of zarr is stored: its folder, or its store and the path inside."""
+    """The place where an array of zarr is stored: its folder, or its store and the path inside."""
     root = getattr(array.store, "root", None)
     return (root / array.path).resolve() if isinstance(root, Path) else (array.store, array.path)
 

@@ -28,7 +28,7 @@ from restride.runtime import (
 from restride.runtime.live_objects import LiveObjects
 
 MAX_PARAMETER_BYTES = 1 << 20
-"""Most bytes of one operation's parameters in flight; above it (an axis of millions) the operation waits in between."""
+"""Maximum bytes of an operation's parameters in flight; with more (an axis of millions) it waits between dispatches."""
 
 
 class Device:

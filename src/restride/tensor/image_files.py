@@ -184,9 +184,9 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _PROGRESSIVE = frozenset((0xC2, 0xC6, 0xCA, 0xCE))
 _ARITHMETIC = frozenset(range(0xC9, 0xD0))
 _MAX_SCANS = 100
-"""Most scans of a progressive JPEG. Each is work for every pixel, and may be as short as 11 bytes; encoders use 12."""
+"""Maximum scans of a progressive JPEG. A scan is work for every pixel, but may have only 11 bytes; encoders use 12."""
 _PIXELS_PER_BYTE = 512
-"""Most pixels that a byte of a JPEG with Huffman codes can hold: a block of 8 x 8 takes at least one bit."""
+"""Maximum pixels in a byte of a JPEG with Huffman codes: a block of 8 x 8 takes at least one bit."""
 _MAX_FREE_SAMPLES = 1 << 22
 """Samples that are decoded whatever the length of the file, where a format needs hardly any bits for them: as many as
 Pillow and the result keep in 32 MiB."""

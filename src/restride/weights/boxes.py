@@ -97,7 +97,7 @@ class BoxRows(NamedTuple):
         return int(low.min()), int(high.max())
 
     def within(self, low: npt.NDArray[np.int64], extent: int) -> BoxRows:
-        """The same rows on the part of each box's image that begins at index ``low`` and has ``extent`` indices."""
+        """These rows for the part of each box's image that begins at index ``low`` and has ``extent`` indices."""
         extents = np.full((len(low), 1), extent)
         return _clipped(self.first - low[:, np.newaxis], self.taps, self.is_fill, self.weights, extents)
 

@@ -196,7 +196,7 @@ class Rows:
         return replace(self, start=self.start + (-start if self.descending else start), count=count, origin=origin)
 
     def reversed(self) -> Rows:
-        """The same rows from the last to the first."""
+        """These rows in reverse order."""
         return replace(self, start=self.ends[1], descending=not self.descending)
 
     def transposed(self) -> Rows:
@@ -446,7 +446,7 @@ class LibraryRows(NamedTuple):
 
 
 def on_axis(first: Index, weights: npt.NDArray[Any], source_size: int, shifts: Shifts | None = None) -> Taps:
-    """The same rows, moved so that all taps lie on the axis; taps that lay beyond it must have weight 0.
+    """The rows, shifted so that all taps are on the axis; taps that were beyond it must have weight 0.
 
     Taps 2, 3, 4 of an axis of 4 elements with weights w, w, 0 become taps 1, 2, 3 with weights 0, w, w.
     """

@@ -25,7 +25,7 @@ MAX = 30.0
 """Maximum number of seconds that a tool may take for one file; the slowest of ours take half a second."""
 
 MAX_MEMORY = 2 << 30
-"""Most bytes of memory for a tool, on Linux only: a macro that doubles itself 30 times would take all memory."""
+"""Maximum memory of a tool in bytes, on Linux only: a macro that doubles itself 30 times would take all memory."""
 
 _MAX_LINES = 20  # maximum number of lines of a tool's message
 _SAYS_NOTHING = ("compilation terminated", "No code generated", "ERROR: Linking", "SPIR-V is not generated")

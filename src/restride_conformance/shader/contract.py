@@ -25,7 +25,7 @@ EXTENSIONS = frozenset({"SPV_KHR_storage_buffer_storage_class"})
 """SPIR-V extensions that are core in Vulkan 1.1."""
 
 SHARED_BYTES = 16384
-"""Most bytes of all ``shared`` variables together: the least ``maxComputeSharedMemorySize`` of any Vulkan device."""
+"""Maximum bytes of all ``shared`` variables: the smallest ``maxComputeSharedMemorySize`` that Vulkan allows."""
 
 _OUTSIDE = ("equal_elements", "light_elements")
 """Modules that no conformance case runs, because they read a second source."""

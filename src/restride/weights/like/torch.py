@@ -26,8 +26,8 @@ _Array = npt.NDArray[np.float64]
 _MAX_PLACES = 22
 
 _MAX_OF_SMALL = 128
-"""Most rows plus columns of results for which torch's "nearest" has special code: it ignores the scales of axes that
-keep or double their size.
+"""Maximum of rows plus columns for the special code of torch's "nearest", which ignores the scales of axes that keep or
+double their size.
 """
 
 
