@@ -49,7 +49,7 @@ class Choices:
 
     @classmethod
     def parse(cls, record: Mapping[str, Any]) -> Self:
-        """The choices from a dictionary such as ``asdict`` makes of them.
+        """The choices from a dictionary in the form of ``asdict``.
 
         Raises:
             DescriptorError: an unknown choice or candidate, or a choice is missing.
@@ -84,7 +84,7 @@ CANDIDATES: dict[str, tuple[str, ...]] = {name: get_args(kind) for name, kind in
 _GPU = Choices("apart", "shared", "8", "many")
 
 USUAL: dict[str | int, Choices] = {
-    # A CPU runs a group as one thread, so a barrier is expensive, and neighbours lie in one cache line.
+    # A CPU runs a group as one thread, so a barrier is expensive, and neighbours share a cache line.
     "cpu": Choices(),
     # Measured on lavapipe: in narrow groups a transpose takes 0.6 to 0.95 of the time in wide ones, with Mesa 22.3 as
     # long.

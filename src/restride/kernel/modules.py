@@ -1,6 +1,6 @@
 """SPIR-V modules by name: the interface of each, and its code, checked against its SHA-256 before a driver sees it.
 
-Modules are those of the wheel, and those of folders that ``add_folder`` names.
+The modules come from the wheel, and from folders that ``add_folder`` adds.
 Damaged SPIR-V crashes or hangs drivers, and ``spirv-val`` passes some of it, so the hash is the only gate.
 """
 

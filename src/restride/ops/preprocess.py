@@ -128,7 +128,7 @@ DEFAULTS: Options = {
 
 
 class Changes(Options, total=False):
-    """Arguments of ``Preprocess`` that change those of a preset."""
+    """Arguments of ``Preprocess`` that may change a preset."""
 
     sizes: Iterable[SupportsIndex]
 
@@ -606,8 +606,8 @@ def streamed(
 ) -> Iterator[_Result]:
     """Yield results of ``together`` images each, the last perhaps with fewer; ``depth`` are started ahead.
 
-    An error in ``images``, ``read`` or ``make`` is raised once everything before it was made and taken: for 7 images in
-    pairs with the sixth wrong, that is two pairs and the fifth alone. Errors of restride say which image it was.
+    An error in ``images``, ``read`` or ``make`` is raised after everything before it was computed and taken: for 7
+    images in pairs with the sixth wrong, that is two pairs and the fifth alone. Errors of restride name the image.
 
     Args:
         images: the source of images.

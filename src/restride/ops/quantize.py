@@ -216,11 +216,11 @@ def normalize(
 ) -> Tensor:
     """``(x - mean) / std`` for each channel, integers first scaled to a largest value of 1: torchvision's Normalize.
 
-    ``rs.normalize(image, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), layout="NHWC->NCHW")`` makes planar f32
-    of interleaved u8. Floats take torchvision's two steps, a subtraction and a division in f32, bit for bit. Integers
-    are also divided by their type's largest value, as by ``ToTensor``, all in one: ``x / (255 * std) + (-mean / std)``
-    in f32, both constants rounded to f32. For u8 that is within ``2^-22 / std`` of the exact value, as torchvision's
-    three steps are, but not bit for bit the same. ``like`` has the bits of a library's steps, for u8.
+    ``rs.normalize(image, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), layout="NHWC->NCHW")`` converts
+    interleaved u8 to planar f32. Floats take torchvision's two steps, a subtraction and a division in f32, bit for bit.
+    Integers are also divided by their type's largest value, as by ``ToTensor``, all in one: ``x / (255 * std) + (-mean
+    / std)`` in f32, both constants rounded to f32. For u8 that is within ``2^-22 / std`` of the exact value, as
+    torchvision's three steps are, but not bit for bit the same. ``like`` has the bits of a library's steps, for u8.
 
     Args:
         x: a Tensor, or what ``rs.asarray`` takes.

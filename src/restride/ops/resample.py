@@ -245,11 +245,11 @@ def source_window(
     """The part of a source that ``window`` of its resampling reads, a slice for each axis of the source.
 
     ``rs.resample(x[part], ..., window=window, source_sizes=x.sizes)``, with ``part`` from this function, is bit for bit
-    ``rs.resample(x, ...)[window]``: so an image that does not fit the device can be resampled piece by piece. With
+    ``rs.resample(x, ...)[window]``: so an image that does not fit the device can be resampled in parts. With
     ``like="scikit-image"`` it is that before sums are clipped to the range of ``x``.
 
-    The arguments are those of ``resample`` that decide how many outputs there are and what they read, not those that
-    only concern the result.
+    The arguments of ``resample`` that determine the number of outputs and the elements they read are accepted, others
+    are not.
 
     Args:
         source_sizes: sizes of the whole source, all axes.
@@ -417,7 +417,7 @@ class Resample(Operation):
 def backward_plan(
     src: TensorDesc, out: Out | None, limits: Limits, request: Request, layout: Layout, dtype: Any
 ) -> Plan:
-    """The plan of ``resample_backward``: ``request.sizes`` are those of the source along the axes."""
+    """The plan of ``resample_backward``: ``request.sizes`` are the source's sizes along the axes."""
     with ErrorContext(src):
         input_sizes = counts("input_sizes", request.sizes)
         axes = resized_axes(request.axes, {"input_sizes": input_sizes}, src.rank)

@@ -204,7 +204,7 @@ def _parts(
 def _problem(
     src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion, limits: Limits, first: int
 ) -> Problem:
-    """The problem of boxes, whose axes are those of the destination in its order: the boxes, then those of an image.
+    """The problem of boxes. It has the destination's axes in their order: the boxes, then the axes of an image.
 
     first: index of the first box along the scales' axis of boxes.
     """
@@ -375,7 +375,7 @@ def _channels_per_invocation(channels: int) -> int:
 def _by_pixels(
     problem: Problem, columns: int, lane: Axis, crops: Crops, conversion: Conversion, limits: Limits
 ) -> _Invocation | None:
-    """crop_pixels, if bytes are resized linearly and channels or columns of the destination lie side by side."""
+    """crop_pixels, if bytes are resized linearly and channels or columns of the destination are adjacent."""
     if crops.few_taps != 2 or conversion.src.name not in ("u8", "s8") or problem.itemsize > 4:
         return None
     if problem.itemsize == 4 and not limits.choices.neighbours:

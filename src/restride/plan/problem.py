@@ -160,7 +160,7 @@ class Problem:
 
     @cached_property
     def src_span(self) -> Span:
-        """The source elements that are read, or else bound."""
+        """The source elements that are bound: ``src_bound``, or else the elements that are read."""
         if self.src_bound is not None:
             return self.src_bound
         lowest = highest = self.src_offset

@@ -2,7 +2,8 @@
 
 Several axes in one pass cost the product of their taps for every output; one axis a pass costs their sum, and writes
 and reads elements between. Antialiased 1080x1920 -> 224x224 has 10 x 18 taps: 9 million products in one pass; in two,
-columns first, 4.4 and 0.5. Sums are nested, the last axis first, and f32 lies between passes: the bits are the same.
+columns first, 4.4 and 0.5. Sums are nested, the last axis first, and results between passes are f32, so the bits are
+the same.
 """
 
 from __future__ import annotations
@@ -323,7 +324,8 @@ def _neighbours(problem: Problem, position: int, limits: Limits) -> tuple[int, i
 def _is_spread(problem: Problem) -> bool:
     """True if four neighbours along axis 0 read elements that are further apart than a cache line.
 
-    f32, 1920 to 224: four are 103 bytes apart. Caches keep up with two: on llvmpipe they take two thirds of the time.
+    f32, 1920 to 224: four outputs read 103 bytes apart. Two neighbours are faster: on llvmpipe they take two thirds of
+    the time.
     """
     axis = problem.axes[0]
     if axis.table is None or axis.table.moves:
@@ -401,7 +403,7 @@ def _reads_fours(problem: Problem, inner: tuple[int, ...]) -> bool:
 
 
 def _is_run(axes: tuple[Axis, ...], lanes: int) -> bool:
-    """True when the elements of the axes lie side by side, in whole words."""
+    """True when the elements of the axes are contiguous, in whole words."""
     stride = 1
     for axis in axes:
         if axis.dst != stride:
@@ -626,7 +628,8 @@ def taps_fit(src: TensorDesc, tables: Tables, limits: Limits) -> bool:
 def is_made_by_elements(src: TensorDesc, dst: TensorDesc, tables: Tables, limits: Limits) -> bool:
     """True if each invocation of a resampling without scales would compute one element, or the elements of one word.
 
-    A long axis takes many dispatches, thousands for 10^8 outputs; only the first is examined, as the others are alike.
+    A long axis takes many dispatches, thousands for 10^8 outputs; only the first is examined, as the others continue
+    it.
     """
     if _needs_parts(tables):
         return next(iter(planned_invocations(src, dst, tables, (None, None), limits))).are_elements

@@ -218,7 +218,7 @@ def _can_end(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
 def _in_blocks(problem: Problem, exchange: Exchange, choices: Choices) -> Transpose:
     """The transpose in blocks; if rows are unaligned and wide blocks are too few, the blocks are narrow along b.
 
-    s8[64,9] to its columns, 4096 of them: blocks of 8 x 16 make 32,768 invocations, those of 8 x 4 four times as many.
+    s8[64,9] to its columns, 4096 of them: blocks of 8 x 16 need 32,768 invocations, blocks of 8 x 4 four times as many.
     """
     is_aligned = _is_aligned(problem, exchange, 16 // problem.itemsize)
     # Blocks of narrow elements are two words long along a if rows are unaligned, and always for bytes on a GPU (A_WORDS

@@ -1,7 +1,7 @@
-"""Plan of YUV frames to RGB: how frames lie in memory, the integer factors of the conversion, and the dispatches.
+"""Plan of YUV frames to RGB: the memory layout of frames, the integer factors of the conversion, and the dispatches.
 
-Chroma has half of the rows and columns of luma. An invocation makes 4 columns x 2 rows of pixels from two words of luma
-and two samples of each chroma.
+Chroma has half of the rows and columns of luma. An invocation computes 4 columns x 2 rows of pixels from two words of
+luma and two samples of each chroma.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NO_CHUNK = 0xFFFFFFFF
 class Format(NamedTuple):
     """How the chroma of a frame lies below its luma: rows x columns of luma are the first of 3/2 rows x columns.
 
-    planar: U and V are planes, each a quarter of the luma; else they alternate, in rows as wide as those of luma.
+    planar: U and V are planes, each a quarter of the luma; else they alternate, in rows as wide as luma rows.
     v_first: V comes before U.
     """
 
@@ -131,7 +131,7 @@ class _Frames(NamedTuple):
 
 
 def _frames(desc: TensorDesc, axes_of_a_frame: int) -> _Frames | None:
-    """The frames along the first axes; None if they do not lie at a single stride, or a stride is below 0."""
+    """The frames along the first axes; None if they do not have a single stride, or a stride is below 0."""
     if desc.strides is None or any(stride < 0 for stride in desc.strides):
         return None
     split = desc.rank - axes_of_a_frame

@@ -243,7 +243,7 @@ def _require_memory(work: WindowedChain, plan: ReadPlan, memory: int, room: floa
                 f"{list(grid.chunks)}; {remedy}"
             )
     whole, least = math.prod(grid.chunks) * work.dtype.itemsize, one_element(work)
-    if whole + least > memory or least > room:  # else every chunk fits in pieces
+    if whole + least > memory or least > room:  # otherwise every chunk can be computed in pieces
         for group in plan.groups():
             _job(work, group, memory, room)
 

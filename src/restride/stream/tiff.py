@@ -140,7 +140,7 @@ def _require_values(series: Any, name: str) -> bool:
 def _require_whole(series: Any, name: str) -> None:
     """Check that the file has all that it lists: tifffile reads zeros, or fewer pages, for what is missing.
 
-    Tiles that are not stored, of which the offset is 0, are legal and zero.
+    Tiles with offset 0 are not stored; this is legal, and they read as zero.
     """
     tif = series.parent
     if series.kind in ("generic", "uniform", "shaped", "imagej", "ome"):  # lists of other makers may end in no 0
@@ -227,7 +227,7 @@ def _orientation(series: Any) -> Any:
 
 
 def _turned(sizes: dict[str, tuple[str, float, float]], orientation: int) -> dict[str, tuple[str, float, float]]:
-    """The sizes of stored rows and columns as those of the upright image."""
+    """Convert the sizes of stored rows and columns to the upright image."""
     turned = {}
     for axis, (unit, step, origin) in sizes.items():
         is_reversed = orientation in _FLIPPED.get({"Y": "rows", "X": "columns"}.get(axis, ""), ())

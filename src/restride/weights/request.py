@@ -279,7 +279,7 @@ class Resizing:
         return Resizing(self.sizes, self.axes, tuple(range(each.size) for each in rows), LibraryRows(rows))
 
     def _with_sizes(self, parts: Sequence[range]) -> tuple[int, ...]:
-        """``source_sizes`` with those of ``parts`` along ``axes``."""
+        """``source_sizes``, replaced along ``axes`` by the lengths of ``parts``."""
         changed = list(self.source_sizes)
         for axis, part in zip(self.axes, parts, strict=True):
             changed[axis] = part.stop - part.start  # not len(), which has a limit

@@ -205,7 +205,7 @@ def facts(report: Report) -> dict[str, str]:
         "mode": report.mode,
         "platform": report.platform,
     }
-    return {**known, **report.versions, **known}  # known again: a version may have any name, but replaces no fact
+    return {**known, **report.versions, **known}  # known again: a version must not replace a fact of its name
 
 
 def speed_text(speed: Speed) -> str:

@@ -83,12 +83,12 @@ def place(physical: PhysicalDevice, allowed: int, *, staging: bool | None) -> Pl
     cached = vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
     if staging is None:
         staging = physical.info.kind not in ("cpu", "integrated")
-    # The host reads results, and reading uncached memory is many times slower, wherever it lies.
+    # The host reads results, and reading uncached memory is many times slower, in any heap.
     host = _best(physical, visible, lambda flags: (bool(flags & cached), staging != bool(flags & local)), allowed)
     # Prefer device memory that the host cannot see: the visible part can be a small heap.
     device = _best(physical, local, lambda flags: (not flags & visible,), allowed) if staging else host
     # Every group of a kernel reads its parameters: an H100 takes up to 1.5 times as long if they come over the bus.
-    # They lie beside the tensors if the host sees the whole of that heap. A window of 256 MiB is a heap of its own,
+    # They are in the heap of the tensors if the host can map all of it. A window of 256 MiB is a heap of its own,
     # which all processes share, so parameters stay in the host's memory there.
     heap = physical.memory_types[device].heap
     near = [index for index in _able(physical, local | visible, allowed) if physical.memory_types[index].heap == heap]
@@ -464,7 +464,7 @@ class Pool:
         try:
             chunk = self._new_chunk(SLAB_BYTES)
         except OutOfDeviceMemory:
-            # The heap may still have room for the block alone.
+            # The heap may still have room for a chunk with only this block.
             chunk = self._new_chunk(size)
         self._filling = chunk
         return _first_block(chunk, size)
@@ -713,7 +713,7 @@ class Blocks:
     freed: blocks that nobody refers to any more, each after the bytes that it counted for in use. The garbage collector
         may free a block in the middle of anything, so a finalizer only appends it here, which needs no lock; the next
         thread that holds the lock returns it to its pool.
-    in_use: bytes of live memories. lent: number of blocks that arrays of the host may lie over.
+    in_use: bytes of live memories. lent: number of blocks whose memory arrays of the host may use.
     """
 
     def __init__(
@@ -803,7 +803,7 @@ class Blocks:
             pool.trim()
 
     def destroy_idle(self, last: int) -> None:
-        """Destroy all that no array of the host lies over, once submission ``last``, the newest, is finished."""
+        """Destroy all memory that no array of the host uses, once the newest submission, ``last``, is finished."""
         self.imports.destroy_all()
         self.collect(last)
         self.trim()

@@ -213,7 +213,7 @@ class PipelineCache:
             return b""
         data = array("char", room)
         if device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, data) == INCOMPLETE:
-            return b""  # it grew between the calls, or its first size was wrong: the next device stores it
+            return b""  # the cache grew between the calls, or its first size was wrong; the next device stores it
         return bytes(device.ffi.buffer(data, min(size[0], room)))
 
 

@@ -325,7 +325,7 @@ class VulkanRuntime:
 class Session:
     """The parts of an open device and the lock around them; memories keep it alive longer than the runtime.
 
-    If arrays lie over some of its memory when the device is closed, freeing the last of them destroys it.
+    If arrays still use some of its memory when the device is closed, freeing the last of them destroys it.
     """
 
     _closed = True  # until opening succeeds, because __del__ also runs after a failed opening or copy
@@ -432,7 +432,7 @@ class Session:
             self.wait_for(ticket)
 
     def lend(self, block: Block) -> None:
-        """Mark a block that an array is about to lie over: closing does not free it until it is taken back."""
+        """Mark a block whose memory an array is about to use: closing does not free it until it is taken back."""
         with self.lock:
             self.enter()
             self.blocks.lent += not block.is_lent
@@ -653,7 +653,7 @@ class Session:
         self._drain_if_free()
 
     def _destroy_idle(self) -> None:
-        """Destroy everything; but while arrays lie over some memory, only the rest."""
+        """Destroy everything; but memory that arrays still use is kept."""
         self.blocks.drain()
         if self.blocks.lent:
             self.blocks.destroy_idle(self.queue.submitted)
@@ -809,7 +809,7 @@ class VulkanMemory:
         return chunk.is_shared and chunk.allocated > 0
 
     def free(self) -> None:
-        """Give the bytes back, once the device no longer uses them and no array of the host lies over them."""
+        """Give the bytes back, once neither the device nor an array of the host uses them."""
         self._holds.clear()
 
 

@@ -106,7 +106,7 @@ _PICKS = {"nearest": nearest, "nearest_exact": nearest_exact}
 
 
 def linear(source_size: int, size: int, step: float, along: str, arithmetic: str) -> Taps:
-    """Rows of INTER_LINEAR. Those of bytes along the rows read an axis with its edges repeated once.
+    """Rows of INTER_LINEAR. For bytes, the weights along rows read an axis with its edges repeated once.
 
     Worked example, bytes, 2 -> 4, rows: output 0 reads at -1/4, elements -1 and 0 with weights 512 and 1536 of 2048;
     each product is cut to a multiple of 2^16 before the two are added.
