@@ -9,19 +9,18 @@
 //   table has weights.
 // PAIRS(k), with SCALES: how many (scale, zero point) pairs a step moves, for the source (x) and the destination (y).
 // START(k), COUNT(k), with PAD: the first coordinate along the axis that has an element of the source, and how many have one.
-// With BOXES, word 3 of the first row of an axis and word 0 of the third say how far a step moves in the tables of columns and of
-//   rows, and word 3 of the third how far among the channels and, in the upper half, the rows of a box.
-// In the storage buffer `parameters`, each axis is three rows, after two rows of header. RANK, the number of axes, is a
-// specialization constant.
-// PUSHED_AXES: SIZE, SRC, DST and the division by the size of so many innermost axes are in `dispatch.axes` as well, and are taken
-//   from there; compilers drop the loads of what is not used. Copies have 14 % fewer memory instructions on a Mali-G610, and
-//   strided_copy_128 takes 0.7 of the cycles there.
-// DIVIDE_BY_SIZE and DIVIDE_BY_DST are exact for dividends below 2^31.
+// With BOXES, word 3 of an axis's first row and word 0 of its third row are how far a step moves in the tables of
+// columns and of rows. Word 3 of the third row is how far it moves among the channels and, in its upper half, among the
+// rows of a box. In the storage buffer `parameters`, each axis is three rows, after two rows of header. RANK, the
+// number of axes, is a specialization constant.
+// PUSHED_AXES: SIZE, SRC, DST and the division by the size of this many innermost axes are taken from `dispatch.axes`;
+// compilers drop the unused loads from `parameters`. Copies have 14 % fewer memory instructions on a Mali-G610, and  
+// strided_copy_128 takes 0.7 of the cycles there. DIVIDE_BY_SIZE and DIVIDE_BY_DST are exact for dividends below 2^31.
 //
 // This file depends on the global declarations of `parameters` (rows of uvec4) and `dispatch`. A kernel may define before it:
-// SKIPPED_AXES: bit k says that an index has no coordinate along axis k. The kernel has the coordinate from elsewhere, such as the
-//   row of a block, and adds it with move_along.
-// TABLES: src_along is the kernel's own, and reads tables.
+// SKIPPED_AXES: if bit k is set, an index has no coordinate along axis k. The kernel gets that coordinate elsewhere,
+// such as from the row of a block, and adds it with move_along.
+// TABLES: the kernel defines src_along itself, and reads tables in it.
 
 #define MAX_AXES 12
 
@@ -37,7 +36,7 @@ layout(constant_id = 15) const uint RANK = 0;
 uvec4 axis_walk[MAX_AXES];
 uvec4 axis_divisors[MAX_AXES];
 uvec4 axis_more[MAX_AXES];
-uvec4 divisors;  // the second row of the header: two divisions that a family of kernels has
+uvec4 divisors;  // the second row of the header: the numbers for two divisions that some kernels need
 #define SIZE(k) axis_walk[k].x
 #define SRC(k) axis_walk[k].y
 #define DST(k) axis_walk[k].z
@@ -81,17 +80,17 @@ void load_axes() {
     FOR_AXES_INWARD_OUT(LOAD_AXIS)
 }
 
-// Where coordinates lead: the element offsets on both sides, and the pairs. Axes of sizes (3, 4), source strides (4, 1) and
+// The element offsets of a coordinate on both sides, and its pairs. Axes of sizes (3, 4), source strides (4, 1) and
 // destination strides (1, 3), bases 0: index 7 has the coordinates (1, 2), so src is 1 * 4 + 2 * 1 = 6 and dst 1 * 1 + 2 * 3 = 7.
 struct Walk {
     uint src, dst;
     uvec2 pairs;  // places in `pairs` with SCALES; otherwise the sums of the coordinates times PAIRS(k)
     uint first;  // the coordinate along axis 0
 #ifdef PAD
-    bool is_inside;  // every coordinate has an element of the source
+    bool is_inside;  // true if every coordinate is inside the source
 #endif
 #ifdef BOXES
-    uvec2 table_row;  // of the tables of columns and of rows
+    uvec2 table_row;  // the current rows in the tables of columns and of rows
     uint channel_and_row;  // the channel in the lower half, the row of its box in the upper half
 #endif
 };

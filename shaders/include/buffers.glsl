@@ -1,4 +1,4 @@
-// The buffers of a kernel. Those with one binding are the same memory, read by words, by pairs or by fours of words.
+// The buffers of a kernel. Buffers of the same binding are the same memory, read as words, pairs or quads of words.
 //
 // PARAMETERS: the binding of the parameters, 3 in kernels with a second source.
 

@@ -8,7 +8,7 @@
 // pieces:             units of work, such as elements or destination words; below 2^31.
 layout(push_constant) uniform Dispatch {
 #if defined(FILL)
-    uint low;  // bits of the element, or of its lower word; no source is read
+    uint low;  // bits of the element to write, or of its lower word; no source is read
 #elif defined(PUSH_DIGITS)
     uint src_base_or_low;  // `low` if constant FILL is set
 #else
@@ -21,8 +21,8 @@ layout(push_constant) uniform Dispatch {
     uint blocks;      // blocks of rows, see blocks.glsl
 #elif defined(PUSH_TABLE)
     uint first_word;  // as below
-    uint table_row;   // of the table, of index 0
-    uint lane_stride, lane_row;    // from pixel to pixel of a four: source elements, rows of the table
+    uint table_row;   // table row of index 0
+    uint lane_stride, lane_row;    // from pixel to pixel of a quad: source elements, rows of the table
     uint plane_stride, plane_row;  // from plane to plane: destination elements, rows of the table
     uint copy_stride;  // destination elements from copy to copy
 #elif defined(PUSH_CHUNKS)
@@ -43,17 +43,17 @@ layout(push_constant) uniform Dispatch {
 #endif
 #ifdef SCALES
     uint src_pairs, dst_pairs;  // index in `pairs` of the pair of element 0, for the source and for the destination
-    float src_scale, src_zero_point, dst_scale, dst_zero_point;  // of all elements, for a side without pairs
+    float src_scale, src_zero_point, dst_scale, dst_zero_point;  // shared by all elements of a side without pairs
     float sum_scale;
 #if defined(PUSH_CHANNELS)
-    uint src_pair_lane, dst_pair_lane;  // pairs from channel to channel of an invocation
+    uint src_pair_lane, dst_pair_lane;  // how many pairs apart neighbouring channels of an invocation are
     uint lane_dst;  // destination elements from channel to channel
     uint box_rows;  // rows in a box
     uint row_dst;   // destination elements from row to row
 #elif defined(PUSH_PLANES)
-    uint src_pair_lane, dst_pair_lane;  // pairs from element to element of a four
+    uint src_pair_lane, dst_pair_lane;  // how many pairs apart neighbouring elements of a quad are
     uint plane_stride;  // destination elements from plane to plane
-    uint src_pair_plane, dst_pair_plane;  // pairs from plane to plane
+    uint src_pair_plane, dst_pair_plane;  // how many pairs apart neighbouring planes are
 #endif
     uint post_ops;  // index in `pairs` of the two numbers of the first post-op
     uint shifts;    // see FIXED in taps.glsl; otherwise 0

@@ -7,7 +7,7 @@
 #include "words.glsl"
 #include "selected.glsl"
 
-// `count` words, 1, 2 or 4, from a multiple of `count` on.
+// `count` words, 1, 2 or 4; `word` is a multiple of `count`.
 uvec4 load_vector(uint word, uint count) {
     switch (count) {
         case 1: return uvec4(src[word], 0u, 0u, 0u);
@@ -24,13 +24,13 @@ void store_vector(uint word, uvec4 words, uint count) {
     }
 }
 
-// Four elements from a multiple of four on.
+// Four elements; `offset` is a multiple of four.
 uvec4 load_quad(uint offset, uint width) {
     return unpacked(load_vector(offset / (32u / width), width / 8u), width);
 }
 
-// Four elements from any one on. Reads only words that hold some of them: bytes 6 to 9 are the upper half of word 1 and the lower
-// half of word 2.
+// Four elements from any offset on. Reads only words that hold some of them: bytes 6 to 9 are the upper half of word 1
+// and the lower half of word 2.
 uvec4 load_quad_anywhere(uint offset, uint width) {
     if (width == 32u) {
         return uvec4(src[offset], src[offset + 1u], src[offset + 2u], src[offset + 3u]);
@@ -42,7 +42,7 @@ uvec4 load_quad_anywhere(uint offset, uint width) {
     return unpacked(uvec4(funnel(loaded.xy, loaded.yz, offset % lanes * width), 0u, 0u), width);
 }
 
-// Four elements to a multiple of four.
+// Stores four elements; `offset` is a multiple of four.
 void store_quad(uint offset, uvec4 four, uint width) {
     store_vector(offset / (32u / width), selected(packed(four, width), offset), width / 8u);
 }

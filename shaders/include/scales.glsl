@@ -30,8 +30,8 @@ const uint LINEAR = 1, CLIP = 2, RELU = 3;
 bool has(uint step) { return (STEPS & step) != 0u; }
 
 // a / b rounded to nearest even, for an integer a of 8 bits. The host has tried every quotient (_are_short in plan/convert.py):
-// none is so near the middle of two f32, or so near a power of two without being one, that an error of six units in the last
-// place of `ratio` matters.
+// an error of six units in the last place of `ratio` never changes how a quotient is rounded, not even next to the
+// middle of two f32 or a power of two.
 //
 // The remainder is a minus the product of the significands of ratio and b. In units of that product a, which has 8 bits, is a
 // multiple of 2^38; so modulo 2^32 the remainder is the negated product.
@@ -73,7 +73,8 @@ float divided(float a, float b) {
     bool is_special = a_exponent == 0u;
     if ((ROUNDING & NORMAL_QUOTIENTS) == 0u) {
         int exponent = int(a_exponent - b_exponent + 127u - doubled);
-        // A denormal quotient is rounded from one bit more, odd if there is a remainder. Types other than these make 0 of it.
+        // A denormal quotient is rounded from one extra bit, which is set to odd if there is a remainder. Only f32,
+        // f64, bf16 and pred keep it; other types get 0.
         uint shift = uint(clamp(2 - exponent, 1, 31));
         uint denormal = shift_right_nearest_even(uint(2 * q + sign(rest - off * b_significand)), shift);
         bool is_seen = DST_TYPE == F32 || DST_TYPE == F64 || DST_TYPE == BF16 || DST_TYPE == PRED;

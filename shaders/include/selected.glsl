@@ -1,9 +1,10 @@
-// Returns `word`, by a select that the compiler cannot fold: it does not know that no offset is 2^32 - 1, unless it sees that the
-// offset is a multiple of something. Kernels use it for words about to be stored, and for the indices of loads and stores.
+// Returns `word` through a select that the compiler cannot fold: it cannot know that `offset` is never 2^32 - 1, unless
+// it sees that the offset is a multiple of something. Kernels use it for words about to be stored, and for the indices
+// of loads and stores.
 //
-// llvmpipe loads and stores lane by lane, and LLVM moves the last operations before that into the same loop, where it fetches each
-// operand from memory. It executes a select for all lanes at once: with it, f16 to f32 takes 0.8 of the time, bytes of pixels to
-// planes 0.65.
+// llvmpipe loads and stores lane by lane, and LLVM moves the last operations before a store into that loop, where each
+// operand is fetched from memory. A select is executed for all lanes at once: with it, f16 to f32 takes 0.8 of the
+// time, bytes of pixels to planes 0.65.
 #ifndef SELECTED_GLSL
 #define SELECTED_GLSL
 uint selected(uint word, uint offset) { return offset != 0xFFFFFFFFu ? word : 0u; }

@@ -4,9 +4,9 @@
 // A sum of more than SHORT_SUM taps of nonzero weight is compensated: the rounding errors of its additions are summed too, and
 // added at the end, so the mean of 600 equal elements is that element. Taps of weight zero, which pad rows, do not count.
 // FIXED: weights, products and sums are integers, as in libraries that resize bytes. The bytes of dispatch.shifts, the lowest first:
-// by how many bits elements are shifted right, products likewise, the sum (to nearest, halves up), and the bits of the unsigned
-// integer that the sum is clamped to (0: not clamped). Pillow, whose weights are multiples of 2^-22: 0, 0, 22, 8. The shifts are
-// those of the last slot: sums along the slots inside are exact, and are its elements.
+// how many bits elements, products and the sum are shifted right (the sum to nearest, halves up), and the width of the
+// unsigned integer to which the sum is clamped (0: not clamped). Pillow, whose weights are multiples of 2^-22: 0, 0,
+// 22, 8. The shifts apply to the last slot: sums along inner slots are exact, and are the elements of the last slot.
 // A row of a table fills whole rows of `parameters` with the weights of its taps and then the source offset of the first tap. Three
 // taps fill one.
 // This file depends on scales.glsl and the global declaration of `parameters` (rows of uvec4).
@@ -101,7 +101,7 @@ uvec2 converted_sum(float sum, uint dst_offset, uvec2 pair_offset) {
 
 #endif
 
-// What a tap adds to the sum along a slot, one number or four.
+// The addend of a tap in the sum along a slot, one number or four.
 #ifdef FIXED
 #ifndef SHIFTED_SLOT
 #define SHIFTED_SLOT (SLOTS - 1u)

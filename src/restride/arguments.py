@@ -24,10 +24,10 @@ LIMIT = 1 << 512
 """Sizes, strides and offsets stay below this in magnitude, as do those of 8 axes of 2^62 packed in any order."""
 
 MAX_MEMBERS = 1 << 22
-"""Most integers that an argument may hold: so ``range(10**12)`` and endless iterators are refused."""
+"""Maximum number of integers in an argument: ``range(10**12)`` and endless iterators are refused."""
 
 MAX_RANK = 8
-"""Most axes that a descriptor can have, as in DirectML."""
+"""Maximum number of axes that a descriptor can have, as in DirectML."""
 
 
 def integer(argument: str, value: Any) -> int:
@@ -221,7 +221,7 @@ _MODES |= {"1": "L", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
 _KEYED_MODES = ("1", "L", "RGB", "I;16", "I;16B", "I;16L")
 """Modes of images that may have a transparent colour, which their ``info`` names."""
 _ORIENTATION = 0x0112
-"""The tag of EXIF that says how the camera was held."""
+"""The EXIF tag for the orientation of the camera."""
 
 
 def is_pillow(image: Any) -> bool:

@@ -34,7 +34,7 @@ MAX_POST_OPS = 4
 
 
 MAX_PAIRS = 1 << 24
-"""Most pairs of scale and zero point of one side, unless one array has more: [n,1] and [1,m] make n * m pairs."""
+"""Maximum number of scale and zero point pairs of a side, unless one array has more: [n,1] and [1,m] give n * m."""
 
 
 class NumberArguments(TypedDict, total=False):

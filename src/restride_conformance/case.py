@@ -48,7 +48,7 @@ from restride.weights.like import LIBRARIES
 from restride_conformance.spelling import OneOf, Parameter, Sizes, Value, View, read_out, write
 
 MAX_LINE = 4096
-"""Most characters that a case may have."""
+"""Maximum number of characters that a case may have."""
 
 Array = np.ndarray[Any, Any]
 
@@ -69,8 +69,8 @@ class Case:
         dst: the layout of the destination; the operation must not change the bytes between its elements.
         parameters: pairs of name and value in any order; a value may also be its text, as in
             ``restride_conformance.spelling``.
-        seed: 0 to 2^64 - 1; the source's values are a function of index, element type and seed, or of a later seed
-            where those would prove nothing (``restride_conformance.setting.prepare``).
+        seed: 0 to 2^64 - 1; the source's values are a function of index, element type and seed, or of a later seed if
+        the values of this one would prove nothing (``restride_conformance.setting.prepare``).
 
     Raises:
         DescriptorError: unknown operation, or a parameter that is unknown, missing or not well formed.
@@ -165,7 +165,7 @@ class Case:
         return value if isinstance(value, View) else None
 
     def viewed_tensor(self, source: Tensor) -> Tensor:
-        """What the operation reads of the source, by the public methods of ``Tensor``.
+        """The part of the source that the operation reads, through the public methods of ``Tensor``.
 
         Raises:
             DescriptorError: the tensor has no such view.
@@ -174,7 +174,7 @@ class Case:
         return source if view is None else view.of_tensor(source)
 
     def viewed_array(self, source: Array) -> Array:
-        """What the operation reads of the source; numpy may copy where the view reshapes."""
+        """The part of the source that the operation reads; numpy may copy if the view reshapes."""
         view = self.view
         return source if view is None else view.of_array(source)
 
@@ -284,7 +284,7 @@ class Operation:
         return case.written(*(parameter.name for parameter in self.parameters))
 
     def answer(self, case: Case, source: Array, _old: Array | None) -> Answer:
-        """The right elements, by the reference; ``_old``: the destination's elements before, where they are read."""
+        """The right elements, by the reference; ``_old``: the destination's previous elements, if they are read."""
         right = getattr(reference, self.function)(source, **self.arguments(case))
         return Answer(right, right)
 
@@ -302,11 +302,11 @@ class Operation:
         return True
 
     def is_exact(self, _case: Case) -> bool:
-        """True if the result must match the answer bit for bit, rather than lie within its limits."""
+        """True if the result must match the answer bit for bit, instead of being within its limits."""
         return True
 
     def tolerance(self, _case: Case) -> str:
-        """One line that says what the limits are and where they come from; empty for an exact operation."""
+        """One line with the limits and their origin; empty for an exact operation."""
         return ""
 
     def origins(self, case: Case, places: Array) -> Array:

@@ -1,6 +1,6 @@
 """Run a case on a device between guard bytes, and judge every byte of both buffers afterwards.
 
-A case is skipped if estimates made before any allocation say that it does not fit the device or this machine's memory.
+A case is skipped if it does not fit the device or this machine's memory, by estimates made before any allocation.
 The message of a failure lists the first wrong elements by index, value and bits, and the first changed bytes.
 """
 
@@ -37,7 +37,7 @@ from restride_conformance.setting import (
 )
 
 SHOWN = 5
-"""Most wrong elements or bytes that a message lists."""
+"""Maximum number of wrong elements or bytes that a message lists."""
 
 _HOST_BYTES = 12
 """Host bytes per byte of a buffer or array: fills hash 64-bit words, and the place of each byte is an int64."""
@@ -219,7 +219,7 @@ def host_bytes(case: Case) -> int:
 
 
 def _available() -> int:
-    """Half of the bytes of memory that this machine or container has; 2^62 where the system does not say."""
+    """Half of the bytes of memory that this machine or container has; 2^62 if the system does not tell."""
     known = [1 << 63]
     with suppress(AttributeError, ValueError, OSError):
         known.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -233,7 +233,7 @@ def _available() -> int:
 
 
 def wrong_elements(case: Case, before: Array, actual: Array, lowest: Array, highest: Array, right: Array) -> list[str]:
-    """List the elements of ``actual`` that are not ``right``, and the values between which they should lie.
+    """List the elements of ``actual`` that are not ``right``, and the limits of their right values.
 
     Wrong elements that equal ``before`` were never written, which is the most useful fact about a kernel. It is stated
     only if at least a quarter are: one byte in 256 is unchanged by chance.
@@ -282,7 +282,7 @@ def _with_count(findings: list[str], wrong: int, total: int, what: str) -> list[
 
 
 def _expected(element: Any, lowest: Any, highest: Any) -> str:
-    """The expected value, or the interval and how far ``element`` lies above or below it."""
+    """The expected value, or the interval and how far ``element`` is above or below it."""
     if bits_of(lowest) == bits_of(highest):
         return _element_text(lowest, ())
     value, low, high = float(element), float(lowest), float(highest)

@@ -220,7 +220,7 @@ def _require_any(cases: tuple[Case, ...]) -> None:
 def _run_all(
     runners: Sequence[Runner], cases: tuple[Case, ...], arguments: argparse.Namespace, judged: dict[int, Outcome]
 ) -> None:
-    """Run the cases and put each outcome into ``judged``, by the place of its case; an exception leaves those there."""
+    """Run the cases and put each outcome into ``judged``, at the index of its case; an exception keeps them."""
     bad = 0
     with Progress(len(cases), sys.stderr) as progress, closing(run_all(runners, cases, arguments.mode)) as running:
         try:
@@ -384,7 +384,7 @@ def _write_last_failed(outcomes: Iterable[Outcome]) -> None:
 
 
 def _read_last_failed() -> tuple[Case, ...]:
-    """The cases that failed last time; says on stderr how many lines of the file are no longer valid cases."""
+    """The cases that failed last time; prints on stderr how many lines of the file are no longer valid cases."""
     lines = _last_failed_lines()
     cases = tuple(case for case in lines.values() if case is not None)
     if dropped := len(lines) - len(cases):

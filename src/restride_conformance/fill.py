@@ -162,7 +162,7 @@ def _integers(dtype: DType, words: Array) -> Array:
 
 
 def image(dtype: DType, sizes: tuple[int, ...], seed: int = 0) -> Array:
-    """A test picture: gradients, rings about a point off the centre, and a bright corner; no two sides are alike.
+    """A test picture: gradients, rings about a point off the centre, and a bright corner; all sides differ.
 
     Rows and columns are the two longest axes, the later ones among equals. The index along each other axis shifts the
     rings, and so does the seed. Floats: 0 to 1. u8 and s8: their range. Other integers: 0 to 1000. pred: rings of True
@@ -201,9 +201,9 @@ def edges(dtype: DType, count: int, seed: int = 0) -> Array:
     return values
 
 
-# Elements aimed at a conversion. Of eight, four are plain numbers within the destination's range, two lie halfway
-# between neighbours of its type or next to that, one is near a bound of its range, and one has any bits, which includes
-# denormals, infinities and NaN.
+# Elements aimed at a conversion. Out of eight, four are plain numbers within the destination's range, two are halfway
+# between neighbours of its type or next to that, one is near a bound of its range, and one has random bits, which
+# include denormals, infinities and NaN.
 
 _TRUTHS = np.array((0, 1, 0, 2, 0, 0x80, 0, 0xFF), np.uint8)
 """Bytes of pred elements to be converted: every byte that is not 0 is true."""
@@ -262,7 +262,7 @@ def _ties_of_floats(src: DType, dst: DType, words: Array) -> Array:
     """Numbers halfway between two neighbours of ``dst``, or one unit in the last place of ``src`` above or below."""
     bits_of = hashed_words(words, 1)
     if dst.is_float:
-        # Neighbours of the type with the smaller range: those of the wider one are hardly ever within both.
+        # Neighbours of the type with the smaller range: neighbours in the wider one are hardly ever within both ranges.
         grid = min(dst, src, key=_integer_digits)
         lower = bits_of.astype(_unsigned(grid))
         below, above = (each.view(grid.dtype).astype(np.float64) for each in (lower, lower + lower.dtype.type(1)))
@@ -300,7 +300,7 @@ def _off_by_one(words: Array) -> Array:
 
 @cache
 def _bounds(src: DType, dst: DType) -> Array:
-    """Numbers near the largest, the lowest and the least positive numbers of ``dst``, those that ``src`` can hold."""
+    """Numbers near the largest, the lowest and the smallest positive numbers of ``dst``, if ``src`` can hold them."""
     if not dst.is_float:
         low, high = (0, 1) if dst == "pred" else (int(np.iinfo(dst.dtype).min), int(np.iinfo(dst.dtype).max))
         numbers: list[float] = [low, high, -1, 0, 1, 2 * high + 1, 2 * high + 2]
@@ -336,6 +336,6 @@ def _as_integers(src: DType, dst: DType, magnitudes: Array, words: Array) -> Arr
 
 
 def _is_negative(dst: DType, words: Array) -> Array:
-    """Which numbers to make negative: half of them, or an eighth where ``dst`` has no negative numbers."""
+    """The numbers to negate: half of them, or an eighth if ``dst`` has no negative numbers."""
     eighths = (words >> np.uint64(40)) % np.uint64(8)
     return np.asarray(eighths < (1 if dst == "pred" or dst.name[0] == "u" else 4))

@@ -60,7 +60,7 @@ from restride_conformance.spelling import (
 )
 
 MAX_ENTRIES = 1 << 20
-"""Most entries that an array of scales or zero points may have."""
+"""Maximum number of entries that an array of scales or zero points may have."""
 
 # Functions for cases of every operation.
 
@@ -197,7 +197,7 @@ def _scaled_sizes(case: Case) -> Sizes:
 
 
 def _computed_type(case: Case) -> DType:
-    """The element type that the arithmetic starts from: f32 after an interpolation, else the source's type."""
+    """The element type with which the arithmetic starts: f32 after an interpolation, else the source's type."""
     return case.src.dtype if case.operation.moves(case) else as_dtype("f32")
 
 
@@ -240,7 +240,7 @@ def _words(case: Case, name: str, sizes: Sizes, groups: Collection[int], number:
     entries = [-(-size // group) if axis in axes else 1 for axis, (size, group) in grouped]
     if prod(entries) > MAX_ENTRIES:
         raise DescriptorError(f"{name} has {prod(entries):,} entries, more than {MAX_ENTRIES:,}: {case}")
-    first = (number + 1) << 40  # the four arrays and the elements of one seed come from different words
+    first = (number + 1) << 40  # each of the four arrays, and the elements, use different words of one seed
     words = hashed_words(np.arange(first, first + prod(entries), dtype=np.uint64), case.seed)
     return words.reshape(entries)
 
@@ -492,7 +492,7 @@ class ResampleBackward(Resample):
         return resampling.transposed()
 
     def origins(self, case: Case, places: Array) -> Array:
-        """As for a nearest resample between the same sizes, whatever the mode."""
+        """As in a nearest resample between the same sizes, in every mode."""
         alike = tuple(each for each in case.parameters if each[0] in ("axes", "view"))
         forward = replace(case, op="resample", parameters=(("mode", "nearest"), *alike))
         return forward.operation.origins(forward, places)

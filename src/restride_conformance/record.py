@@ -18,7 +18,7 @@ from restride.runtime import DEFAULT_TIMEOUT, RUNTIMES
 from restride_conformance.case import Case
 
 FLUSHED = "as on a device that takes denormals of f32 for zeros"
-"""The words in the message of a passed case some of whose elements were flushed; both answers are right."""
+"""The text in the message of a passed case with flushed elements; both answers are right."""
 
 Profile = Literal["core", "sync", "practices", "gpu"]
 Mode = Literal["correctness", "bitwise", "perf"]

@@ -32,13 +32,14 @@ from restride_conformance.operations import (
 )
 
 GUARD_BYTES = 4096
-"""Fewest guard bytes before and after a case's buffer: whole elements of every type, and more than the 512 words that a
-work group handles, so that one invocation or work group too many is seen."""
+"""Minimum guard bytes before and after a case's buffer: whole elements of every type, and more than the 512 words that
+a work group handles, so that one invocation or work group too many is noticed.
+"""
 
 _ATTEMPTS = 16
 _ANOTHER = "another seed may prove more"
-_OLD_SEED = 0x01D  # added to the seed for the destination's elements before the run
-_MAX_RETRIED_ELEMENTS = 64  # elements; more than these are not mistrusted by chance, not even if they are pred
+_OLD_SEED = 0x01D  # added to the seed to fill the destination before the run
+_MAX_RETRIED_ELEMENTS = 64  # in elements: a larger case is not mistrusted by chance, even with pred
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -241,8 +241,8 @@ class Parameter:
     """A parameter of an operation.
 
     read: reads the value from its text; raises DescriptorError.
-    default: the value where none is written, or a function that computes it from the sizes of the viewed source and of
-        the destination; None: no default.
+    default: the default value, or a function that computes it from the sizes of the viewed source and of the
+    destination; None: no default.
     required: a case must have a value, written or by default.
     canonical: turns a value into its canonical form, given the rank of the viewed source.
     moves: the parameter affects which source element each result element comes from, not only its value.
@@ -256,7 +256,7 @@ class Parameter:
     moves: bool = True
 
     def default_of(self, src: Sizes, dst: Sizes) -> Value | None:
-        """The value where none is written, for these sizes of the viewed source and the destination; None: none."""
+        """The default value for these sizes of the viewed source and the destination; None: none."""
         return self.default(src, dst) if callable(self.default) else self.default
 
 

@@ -39,19 +39,19 @@ from restride.reference.resample import INTERPOLATED_TYPES, LINEAR_TYPES
 from restride_conformance.case import MAX_LINE, OPERATIONS, Case
 
 MAX_CASES = 200_000
-"""Most cases in a file, once its loops are unrolled."""
+"""Maximum number of cases in a file, once its loops are unrolled."""
 
 MAX_CHARACTERS = 20_000_000
-"""Most characters in a file."""
+"""Maximum number of characters in a file."""
 
 MAX_WORK = 50_000_000
-"""Most characters that the loops of a file may read and produce; each turn of a loop counts as 50 more."""
+"""Maximum number of characters that the loops of a file may read and produce; each turn of a loop counts as 50 more."""
 
 MAX_NAMES = 256
-"""Most names that are defined at once."""
+"""Maximum number of names that are defined at once."""
 
 MAX_LOOPED = 16
-"""Most names in nested loops."""
+"""Maximum number of names in nested loops."""
 
 NESTED = ("smoke", "ci", "full")
 """Catalogues each of which contains the one before."""
@@ -59,7 +59,7 @@ NESTED = ("smoke", "ci", "full")
 CATALOGUES = (*NESTED, "perf")
 """Every catalogue."""
 
-# Possessive, as otherwise a repetition could try 2^n ways to split a long name into shorter ones.
+# Possessive, because a repetition could otherwise try 2^n ways to split a long name into shorter ones.
 _NAME = "[A-Z][A-Z0-9_]*+"
 _LET = re.compile(rf"let\s+({_NAME})\s*=\s*(.*)")
 _FOR = re.compile(rf"for\s+({_NAME}(?:[,;]{_NAME})*)\s+in\s+(.*)")
@@ -228,7 +228,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 
 def evaluate(text: str, names: Mapping[str, str]) -> int:
-    """The value of ``text``, the inside of ``$(...)``, where ``names`` maps names to texts of integers.
+    """The value of ``text``, the inside of ``$(...)``. names: maps names to texts of integers.
 
     Division rounds down. Python's parser reads the text; nothing is executed.
 

@@ -1,4 +1,4 @@
-"""What a plan is made of, as plain values: dispatches, and the limits and modules that they depend on."""
+"""The parts of a plan as plain values: dispatches, and the limits and modules that they depend on."""
 
 from restride.kernel.limits import (
     ARM,

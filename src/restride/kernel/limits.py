@@ -21,16 +21,16 @@ NVIDIA, ARM = 0x10DE, 0x13B5
 
 @dataclass(frozen=True)
 class Choices:
-    """Which of several kernels with the same results a plan takes; the faster one differs from device to device.
+    """Choices between kernels with the same results; which one is faster depends on the device.
 
     elements: the elements of one invocation are neighbours, or a work group's size apart, so that neighbouring
-        invocations have neighbouring elements. If apart, an invocation makes at most four elements, or one pixel, of a
-        resized row.
+        invocations have neighbouring elements. If apart, an invocation computes at most four elements, or one pixel, of
+        a resized row.
     transpose: through the registers of each invocation, in groups that are wide or narrow along the rows they write, or
         through memory that a group shares.
-    rows: most rows of a resized image that an invocation makes.
-    invocations: in a dispatch: few, as follows from the other choices, or many: see ``fewest_invocations``.
-    runs: what copies bytes that are contiguous on both sides: Vulkan's copy command, or a kernel.
+    rows: the largest number of rows of a resized image per invocation.
+    invocations: their number in a dispatch: few, as the other choices need, or many: see ``fewest_invocations``.
+    runs: how bytes that are contiguous on both sides are copied: by Vulkan's copy command, or by a kernel.
     """
 
     elements: ElementsChoice = "neighbours"
@@ -49,7 +49,7 @@ class Choices:
 
     @classmethod
     def parse(cls, record: Mapping[str, Any]) -> Self:
-        """The choices from a dictionary such as ``asdict`` makes of them.
+        """The choices from a dictionary in the form of ``asdict``.
 
         Raises:
             DescriptorError: an unknown choice or candidate, or a choice is missing.
@@ -67,7 +67,7 @@ class Choices:
         return self.elements == "neighbours"
 
     def fewest_invocations(self, elements: int) -> int:
-        """Fewest invocations that a dispatch of ``elements`` should have, if its kernel can do less in each.
+        """Minimum number of invocations that a dispatch of ``elements`` should have, if its kernel can do less in each.
 
         A GPU hides the latency of memory by work in flight. 80 compute units that keep 32 subgroups of 32 each have
         80,000 invocations at once; 224 x 224 x 3 elements are too few for that, and get one for every four: 37,632.
@@ -84,23 +84,24 @@ CANDIDATES: dict[str, tuple[str, ...]] = {name: get_args(kind) for name, kind in
 _GPU = Choices("apart", "shared", "8", "many")
 
 USUAL: dict[str | int, Choices] = {
-    # A CPU runs a group as one thread, so a barrier is expensive, and neighbours lie in one cache line.
+    # A CPU runs a group as one thread, so a barrier is expensive, and neighbours share a cache line.
     "cpu": Choices(),
     # Measured on lavapipe: in narrow groups a transpose takes 0.6 to 0.95 of the time in wide ones, with Mesa 22.3 as
     # long.
     "cpu, Mesa 25": Choices(transpose="narrow"),
     # Neighbouring invocations share a memory transaction, and a result must be cut into enough of them for all units.
     "gpu": _GPU,
-    # Measured on an H200: the copy command moves 0.85 TB/s, 0.05 where bytes are no multiple of 16; a kernel 3.5.
+    # Measured on an H200: the copy command moves 0.85 TB/s, but only 0.05 if the size is not a multiple of 16; a kernel
+    # moves 3.5.
     NVIDIA: replace(_GPU, runs="kernel"),
     # Mali's shared memory is ordinary memory: Mesa's compiler counts 5 cycles of the load and store unit for a word of
     # a transpose through it, and 0.75 through registers (f32, Mali-G610).
     ARM: replace(_GPU, transpose="registers"),
 }
-"""The usual choices by what a device is, and of GPUs by vendor."""
+"""The usual choices for each kind of device, and for GPUs of each vendor."""
 
 MANY = 80_000
-"""Invocations that keep the largest GPUs busy."""
+"""The number of invocations that keeps the largest GPUs busy."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ class Limits:
 
     @property
     def elements_per_dispatch(self) -> int:
-        """Fewest elements that justify an extra dispatch of a tiled copy; with fewer the general kernel does it in one.
+        """Minimum number of elements that justify an extra dispatch of a tiled copy, instead of the general kernel.
 
         On llvmpipe a dispatch costs about as much as the general kernel loses on this many elements.
         """

@@ -1,6 +1,6 @@
-"""SPIR-V modules by name: what each is given, and its code, checked against its SHA-256 before a driver sees it.
+"""SPIR-V modules by name: the interface of each, and its code, checked against its SHA-256 before a driver sees it.
 
-Modules are those of the wheel, and those of folders that ``add_folder`` names.
+The modules come from the wheel, and from folders that ``add_folder`` adds.
 Damaged SPIR-V crashes or hangs drivers, and ``spirv-val`` passes some of it, so the hash is the only gate.
 """
 
@@ -53,7 +53,7 @@ def _read_manifest(folder: Traversable) -> dict[str, dict[str, Any]]:
 
 
 _ADDED: dict[str, tuple[Traversable, dict[str, Any]]] = {}
-"""Of each module that ``add_folder`` has added, by its name: the folder, and the entry in the manifest there."""
+"""The modules that ``add_folder`` has added, by name: the folder of each, and its entry in the manifest there."""
 
 
 def add_folder(folder: Traversable) -> None:
@@ -73,7 +73,7 @@ def add_folder(folder: Traversable) -> None:
 
 @dataclass(frozen=True)
 class Interface:
-    """What a module is given, as glslang wrote it into the SPIR-V.
+    """The interface of a module, as glslang wrote it into the SPIR-V.
 
     local_size: invocations of a work group along x, y and z; None where specialization constants set it.
     bindings: number of storage buffers, at bindings 0, 1, ... of descriptor set 0.
@@ -93,13 +93,13 @@ class Interface:
 
     @cached_property
     def pushed_axes(self) -> tuple[str, ...]:
-        """The push constants for the innermost axes, which are the last ones: ``axes[0]`` and on; () if it has none."""
+        """The push constants for the innermost axes, ``axes[0]`` and on, which come last; () if there are none."""
         return self.push[self.push.index("axes[0]") :] if "axes[0]" in self.push else ()
 
 
 @cache
 def interface_of(name: str) -> Interface:
-    """What the module ``name`` is given.
+    """The interface of the module ``name``.
 
     Raises:
         DeviceError: the module is unknown, or its entry in the manifest is damaged.

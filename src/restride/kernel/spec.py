@@ -23,7 +23,7 @@ class KernelSpec:
     """One dispatch, without its memories.
 
     shader: name of a module, as in ``shaders/variants.txt``.
-    constants: specialization constants as uint32, each at the place of its id; 0 where the module has none of an id.
+    constants: specialization constants as uint32, each at the place of its id; 0 for ids without a constant.
     push: push constants as uint32; at most 32 words (128 bytes, what every Vulkan device has).
     parameters: contents of the storage buffer bound after ``bindings``; empty: no such binding.
     groups: work groups along x, y and z.

@@ -1,4 +1,4 @@
-"""Descriptors: the layout of a buffer as a value and as a text, and the arithmetic of where each element lies."""
+"""Descriptors: the layout of a buffer as a value and as a text, and the arithmetic that locates each element."""
 
 from restride.layout.tensor_desc import TensorDesc, as_desc
 

@@ -1,4 +1,4 @@
-"""What ``layout=`` accepts: a descriptor, its text or the text's braces, a oneDNN tag, "NHWC", "NCHW->NHWC", "any"."""
+"""The values of ``layout=``: a descriptor, its text or the text's braces, a oneDNN tag, "NHWC", "NCHW->NHWC", "any"."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AXIS_NAMES = "NCDHW"
 """Letters of a layout name, in logical order: batch, channels, depth, height, width."""
 
 Layout = TensorDesc | str | None
-"""What ``layout=`` accepts; None: packed, row-major."""
+"""The values that ``layout=`` accepts; None: packed, row-major."""
 
 
 def laid_out(like: TensorDesc, layout: Layout, dtype: DType | None = None) -> TensorDesc:

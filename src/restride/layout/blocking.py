@@ -2,7 +2,7 @@
 
 A split by 4 turns a number into ``x div 4`` and ``x mod 4``; a join turns two into ``x * bound(y) + y``. The numbers
 left at the end, in order from the slowest to the fastest, are the digits of the element's offset. A bound that a split
-does not divide is rounded up, which makes the padding.
+does not divide is rounded up, which creates the padding.
 
 Worked example, ``f32[3,5]{1,0:T(2,2)}``: coordinates of bounds 3 and 5 split into (2, 2) and (3, 2); the order is both
 tile numbers, then both places inside the tile, bounds 2, 3, 2, 2. Element (2, 3) is 1, 1, 0, 1, and lies at
@@ -22,7 +22,7 @@ from restride.errors import UnsupportedError
 from restride.layout.digits import Linear, digit
 
 MAX_NUMBERS = 64
-"""Most numbers that splits and joins may make of one index: eight axes under three levels of tiles."""
+"""Maximum count of numbers that splits and joins may derive from one index: eight axes under three levels of tiles."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Blocking:
 
 
 class _Steps:
-    """A growing list of splits and joins; each method adds a step and returns the numbers that it makes."""
+    """A growing list of splits and joins; each method adds a step and returns its resulting numbers."""
 
     def __init__(self, coordinates: int) -> None:
         self.steps: list[Split | Join] = []

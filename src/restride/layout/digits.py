@@ -40,7 +40,7 @@ class Index:
 
 @dataclass(frozen=True)
 class Digit:
-    """``(of mod modulus) div divisor``; a modulus of 0 leaves ``of`` as it is. ``of`` is never negative."""
+    """``(of mod modulus) div divisor``; a modulus of 0 leaves ``of`` unchanged. ``of`` is never negative."""
 
     of: Linear
     modulus: int
@@ -93,7 +93,7 @@ class Linear:
 
     @property
     def is_atom(self) -> bool:
-        """True for one axis or digit as it is."""
+        """True for a single axis or digit without a factor or constant."""
         return self.const == 0 and len(self.terms) == 1 and self.terms[0][0] == 1
 
     @property
@@ -256,7 +256,7 @@ def _sum(const: int, terms: Iterable[tuple[int, Atom]]) -> Linear:
                 joined = digit(high.of, high.modulus, low.divisor)
                 return _sum(const + low_coefficient * joined.const, [*rest, *joined.times(low_coefficient).terms])
     if len({coefficient for coefficient, _ in remaining}) < len(remaining):
-        remaining.sort(key=lambda term: str(term[1]))  # by text only to break ties: making the text is slow
+        remaining.sort(key=lambda term: str(term[1]))  # compare texts only to break ties, because formatting is slow
     remaining.sort(key=lambda term: -term[0])
     return Linear(const, tuple(remaining))
 

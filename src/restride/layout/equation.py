@@ -1,6 +1,6 @@
 """One bounded linear equation, the sum of x_k * stride_k = target, solved exactly: the arithmetic behind offsets.
 
-Which index lies at this offset, do two indices share one, do two views touch: each question asks for integers
+Which index is at this offset, do two indices share an offset, do two views touch: each question asks for integers
 ``low_k <= x_k <= high_k`` that solve the equation. A depth-first search over the axes decides, pruned by what the later
 axes can still reach: an interval, and the multiples of the greatest common divisor of their strides. With one axis left
 both prunings are exact, so two interleaved axes of any size take one step.
@@ -14,7 +14,7 @@ from math import gcd
 from typing import NamedTuple
 
 STEPS = 100_000
-"""Most values tried before a search gives up: about 0.2 s."""
+"""Maximum number of values tried before a search gives up: about 0.2 s."""
 
 
 class SearchTooLongError(Exception):
@@ -117,7 +117,7 @@ def _candidates(extent: int, stride: int, rest: int, later: _Reach) -> range:
     """The values x in [0, extent], ascending, for which later axes may reach ``rest - x * stride``."""
     least, most, divisor = later
     if stride == 0 or extent == 0:
-        # Every value leaves the same rest: the smallest stands for all.
+        # Every value leaves the same rest, so only the smallest is tried.
         return range(1 if least <= rest <= most and (rest % divisor == 0 if divisor else rest == 0) else 0)
     if stride > 0:
         first, last = -((most - rest) // stride), (rest - least) // stride
@@ -173,8 +173,8 @@ def smallest_index(sizes: tuple[int, ...], strides: tuple[int, ...], target: int
     """
     if 0 in sizes:
         return None
-    # Axes that move nothing stay at 0. Slow axes first make the shortest search, which finds the only answer where no
-    # two indices share an offset; otherwise the order of the axes finds the smallest of several.
+    # Axes of stride 0 stay at 0. Searching slow axes first is fastest, and finds the only answer if no two indices
+    # share an offset; otherwise the order of the axes finds the smallest of several answers.
     axes = [k for k, size in enumerate(sizes) if size > 1 and strides[k]]
     if _never_shared(tuple(sizes[k] for k in axes), tuple(strides[k] for k in axes)):
         axes.sort(key=lambda k: -abs(strides[k]))

@@ -287,7 +287,7 @@ class TensorDesc:
         return cls(dtype, sizes, packed_strides((*sizes[:-1], row), _row_major(len(sizes))))
 
     def promoted(self, rank: SupportsIndex) -> TensorDesc:
-        """The same elements with leading axes of size 1 added up to ``rank``.
+        """The layout with leading axes of size 1 added, up to ``rank`` axes.
 
         Raises:
             DescriptorError: ``rank`` is below the descriptor's or above 8.
@@ -503,7 +503,7 @@ class TensorDesc:
 
     @property
     def is_row_major(self) -> bool:
-        """True if every index lies at ``offset`` plus its row-major position; trivially so if empty."""
+        """True if every index is at ``offset`` plus its row-major position; trivially so if empty."""
         if self.strides is None:
             return False
         packed = 1
@@ -515,7 +515,7 @@ class TensorDesc:
         return True
 
     def offset_of(self, index: Iterable[SupportsIndex]) -> int:
-        """Element of the buffer at which ``index`` lies: XLA's linear index, for every layout.
+        """Element of the buffer at which ``index`` is: XLA's linear index, for every layout.
 
         Raises:
             DescriptorError: not as many numbers as axes, or one outside ``[0, size)``.
@@ -534,7 +534,7 @@ class TensorDesc:
         return self.offset + sum(value * stride for value, stride in zip(values, self.strides, strict=True))
 
     def index_of(self, offset: SupportsIndex) -> tuple[int, ...] | None:
-        """The index that lies at an element of the buffer; None if there is none: padding, a gap, or past the buffer.
+        """The index that is at an element of the buffer; None if there is none: padding, a gap, or past the buffer.
 
         If several indices share the element, the lexicographically smallest of them.
 

@@ -16,7 +16,7 @@
 ``f32[2,3]{1,0}`` is row-major, ``f32[2,3]{0,1}`` column-major, ``f32[]`` a scalar, ``f32[2,3]{strides=(1,2),offset=4}``
 column-major from element 4 on. ``f32[3,5]{1,0:T(2,2)}`` lies in tiles of 2 x 2, ``f32[2,3]{0,1:pad(3,5)=0}`` inside an
 array of 3 x 5, ``f32[2,16,4,4]:nChw16c`` as oneDNN's tag says. ``f32[2]{at=(1+2a,3),in=[4,4]{1,0:T(4,4)}}`` is elements
-1,3 and 3,3 of a tiled array: index i of the view lies at coordinates 1 + 2*i and 3. What is viewed is written by an
+1,3 and 3,3 of a tiled array: index i of the view lies at coordinates 1 + 2*i and 3. The viewed layout is written by an
 order or a tag, not by strides (the view would have strides itself), and is no view.
 
 Tiles and padding are written once each and in either order, and blanks between the tokens are skipped; text written
@@ -42,10 +42,10 @@ COMBINED = -1
 DIGITS = "0123456789"
 
 MAX_NUMBER = 155
-"""Most decimal digits of a number: those of 2^512, which no number reaches."""
+"""Maximum number of decimal digits of a number: as many as 2^512 has, which no number reaches."""
 
 MAX_AXES = len(ascii_lowercase)
-"""Most axes of a view: each has a letter in the coordinates."""
+"""Maximum number of axes of a view: each has a letter in the coordinates."""
 
 _NUMBER = re.compile("0|-?[1-9][0-9]*")
 _VALUE = re.compile(r"nan|-?inf|-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")

@@ -115,7 +115,7 @@ def broadcast_to(desc: TensorDesc, sizes: Iterable[SupportsIndex]) -> TensorDesc
 
 
 def reshape(desc: TensorDesc, sizes: SupportsIndex | Iterable[SupportsIndex]) -> TensorDesc:
-    """The same elements in row-major order with other sizes; one size may be -1, which the others determine.
+    """The elements in row-major order, with other sizes; one size may be -1, which the others determine.
 
     Raises:
         DescriptorError: another number of elements, or strides that allow these sizes only in a copy.

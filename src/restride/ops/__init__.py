@@ -1,1 +1,1 @@
-"""The operations: each checks its arguments, plans itself, and is run on a device."""
+"""The operations: each checks its arguments, makes its plan, and runs on a device."""

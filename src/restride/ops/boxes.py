@@ -23,7 +23,7 @@ FLIPS = {"none": (False, False), "vertical": (True, False), "horizontal": (False
 """For each flip, whether rows and columns go backwards."""
 
 FARTHEST = 1 << 30
-"""Most pixels that an edge may lie from the image's origin."""
+"""Maximum distance of an edge from the image's origin, in pixels."""
 
 
 def read_boxes(boxes: Any, units: Any) -> npt.NDArray[Any]:
@@ -59,10 +59,10 @@ def _require(holds: Any, rule: str, boxes: npt.NDArray[Any], remedy: str = "") -
 
 
 def about_order(edges: npt.NDArray[Any], sides: npt.NDArray[np.int64]) -> str:
-    """A warning if boxes of pixels seem to have x before y; else empty.
+    """Return a warning if boxes in pixels seem to have x before y; else an empty text.
 
-    A box beside its image gives ``fill`` alone, which hardly anybody wants; where all boxes lie in their images with x
-    and y swapped, that is what happened. sides: rows and columns of the image of each box.
+    A box outside its image gives only ``fill``, which hardly anybody wants. If all boxes are inside their images with x
+    and y swapped, the order is the likely cause. sides: rows and columns of the image of each box.
     """
     low, high = np.minimum(edges[:, :2], edges[:, 2:]), np.maximum(edges[:, :2], edges[:, 2:])  # floats may be inverted
     if not (low >= sides).any() or (low < 0).any() or (high[:, ::-1] > sides).any():
@@ -97,7 +97,7 @@ def refuse_floats(what: str, units: str) -> NoReturn:
 
 
 def read_flips(flip: Any, boxes: int) -> npt.NDArray[np.bool_]:
-    """Whether rows and columns of each box go backwards, (boxes, 2), by one word or one for each box."""
+    """Whether rows and columns of each box are reversed, (boxes, 2), from one word for all or one for each box."""
     if flip is None or isinstance(flip, str) or not isinstance(flip, Iterable):
         require_word("flip", flip, (None, *FLIPS))
         return np.full((boxes, 2), FLIPS[flip or "none"], np.bool_)

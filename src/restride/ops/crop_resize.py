@@ -2,8 +2,8 @@
 
 The images of a call become ``Images``, their layouts, and its boxes become ``Boxes``, each with a place in the outputs.
 The plan has the weights of both axes of every box (rows of a filter or of a library), the kernels of
-``restride.plan.boxes`` that sum with them, and the copy that the destination may need after them. Where a library sums
-in a way that no kernel of crops has, boxes go through single operations, one after the other.
+``restride.plan.boxes`` that sum with them, and the copy that the destination may need after them. If a library sums in
+a way that no kernel of crops supports, boxes are resized by single operations, one after the other.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _PixelArguments(TypedDict, total=False):
 
 
 class CropArguments(_BoxArguments, FilterArguments, _PixelArguments, NumberArguments, total=False):
-    """The keywords of ``rs.crop_resize``, but for ``out``."""
+    """The keywords of ``rs.crop_resize``, except ``out``."""
 
 
 _DEFAULTS = {"units": "pixels", "fill": 0, "rounding": Numbers().rounding, "saturate": Numbers().saturate}
@@ -255,8 +255,8 @@ class _CropPlan(NamedTuple):
     """The plan of a call for images of certain layouts.
 
     dst: the layout of the result. starts: the index of a tensor of images, and the steps that read it. cropped: the
-    layout that these or ``chain`` write, from which ``last`` makes the result; None: they write the result. weight: in
-    the cache of plans, 1 and 1 more for each 8 KB of tables.
+    layout that these steps or ``chain`` write, from which ``last`` computes the result; None: they write the result.
+    weight: in the cache of plans, 1 and 1 more for each 8 KB of tables.
     """
 
     dst: TensorDesc
@@ -392,7 +392,7 @@ def _by_kernels(target: Target, runs: Sequence[Run], parts: Sequence[tuple[slice
 
 
 def _parts_of_run(parts: Sequence[tuple[slice, Crops]], run: Run) -> Iterator[tuple[slice, Crops]]:
-    """Yield the parts that lie in a run's boxes, with their images."""
+    """Yield the parts that belong to a run's boxes, with their images."""
     for boxes, crops in parts:
         start, stop = max(boxes.start, run.boxes.start), min(boxes.stop, run.boxes.stop)
         if start < stop:

@@ -67,7 +67,7 @@ def equal(x: Tensor, y: Any, negated: bool = False) -> Any:
 
 
 def _equal_to_each(x: Tensor, numbers: list[int | float], sizes: tuple[int, ...], negated: bool) -> Any:
-    """``equal`` for numbers that no type holds together. Those that are no value of the type of ``x`` equal nothing."""
+    """``equal`` for numbers that no single type can hold. A number outside the type of ``x`` equals nothing."""
     if x.dtype.is_float or x.dtype.itemsize < 8:  # f64 holds all its values
         return equal(x, np.array([_exact(number) for number in numbers]).reshape(sizes), negated)
     low, high = value_range(x.dtype)
@@ -95,7 +95,7 @@ def _operand(x: Tensor, y: Any) -> Tensor | None:
 
 
 def _constant(dtype: DType, number: Any) -> Any:
-    """A Python int in a type that has it exactly, NaN if none does; a float in ``dtype``, or in f64 if need be."""
+    """A Python int in a type that holds it exactly, NaN if none does; a float in ``dtype``, or in f64 if need be."""
     if isinstance(number, float):
         with np.errstate(all="ignore"):
             rounded = np.asarray(number).astype(dtype.dtype)[()] if dtype.is_float else np.float64(number)
@@ -108,7 +108,7 @@ def _constant(dtype: DType, number: Any) -> Any:
 
 
 def _exact(number: float) -> np.float64:
-    """The number as f64, NaN if f64 does not have it."""
+    """The number as f64; NaN if f64 cannot represent it."""
     try:
         return np.float64(number) if float(number) == number else np.float64("nan")
     except OverflowError:

@@ -20,13 +20,13 @@ from restride.tensor.tensor import Tensor
 Indices: TypeAlias = Iterable[SupportsIndex] | None
 
 _BATCH_RANK = 4
-"""Axes of a batch: images, rows, columns and channels. One image may have as many, but seldom does."""
+"""Number of axes of a batch: images, rows, columns and channels. A single image seldom has as many."""
 
 
 class Images(NamedTuple):
     """The layouts of the images of a call: one image, a batch, or a list of images.
 
-    axes: those of rows and columns. first: the first axis of an image, 1 in a batch, else 0.
+    axes: the axes of rows and columns. first: the first axis of an image, 1 in a batch, else 0.
     """
 
     descs: tuple[TensorDesc, ...]
@@ -57,7 +57,7 @@ class Images(NamedTuple):
 
     @property
     def axes_of_image(self) -> tuple[int, int]:
-        """Those of rows and columns, of an image without the axis of images."""
+        """The axes of rows and columns of a single image, without the axis of images."""
         return self.axes[0] - self.first, self.axes[1] - self.first
 
     @property
@@ -87,7 +87,7 @@ class Images(NamedTuple):
         return Images((desc,), self.axes, self.first)
 
     def runs(self, images: npt.NDArray[np.int64]) -> Iterator[Run]:
-        """Yield the boxes in order, those of a list cut where the image changes. images: index of each box's image."""
+        """Yield runs of boxes, in order; a list is cut where the image changes. images: index of each box's image."""
         if not self.is_list:
             yield Run(slice(0, len(images)), 0, self.desc, images if self.first else None)
             return
@@ -108,7 +108,7 @@ class Run(NamedTuple):
 
 
 def images_of(x: Any, axes: Indices, is_batch: bool, out: Tensor | None) -> tuple[tuple[Tensor, ...], Images]:
-    """The tensors of ``x``, on the device of ``out`` or of the first one, and how images lie in them.
+    """The tensors of ``x``, on the device of ``out`` or of the first one, and the layouts of the images in them.
 
     Raises:
         DescriptorError: an empty list, or one of several types or ranks; no elements; axes not of rows and columns; or

@@ -77,7 +77,7 @@ class Letterboxed:
     def points(self, points: Any, index: Any) -> npt.NDArray[np.float64]:
         """Points (..., 2) of the outputs ``index`` as points of their images.
 
-        index: the box: a whole number, or an array of one for each point, where axes of the points may have size 1: for
+        index: the box: an integer, or an array with one for each point, which broadcasts along axes of size 1: for
             points (images, points, 2) one for each image is ``np.arange(images)[:, None]``.
         """
         array = _read("points", points, 2)
@@ -97,7 +97,7 @@ class Letterboxed:
         is_of_axes = array.ndim == len(points) and all(
             size in (1, of) for size, of in zip(array.shape, points, strict=True)
         )
-        if array.ndim and not is_of_axes:  # [0, 1, 2] of 3 x 3 points would be that of their columns
+        if array.ndim and not is_of_axes:  # [0, 1, 2] for 3 x 3 points would broadcast along columns
             raise DescriptorError(
                 f"index must be one, or one for each of {points} points or along some of these axes, the others 1, got "
                 f"shape {array.shape}"

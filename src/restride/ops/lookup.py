@@ -1,4 +1,4 @@
-"""lookup: bytes become what a table has for them, in any layout, such as colours or exactly normalised numbers."""
+"""lookup: replaces bytes by their entries in a table, such as colours or exactly normalised numbers, in any layout."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def lookup(
         x: u8 or s8, a Tensor or what ``rs.asarray`` takes. An element of s8 has the entry number element + 128, so a
             table is in the order of its arguments.
         table: [256], or with ``axis`` [sizes[axis], 256], an array of any element type on the host.
-        axis: the axis of ``x`` that the rows of the table lie along, also where ``layout`` permutes; negative ones
+        axis: the axis of ``x`` whose indices choose the row of the table, even if ``layout`` permutes axes; negative
+        ones
             count from the end. None: all elements share one row.
         layout: of the result, as in ``reorder``.
         dtype: element type of the result; default: that of the table. A table of another type is cast on the host, as
@@ -95,7 +96,7 @@ def read_table(src: TensorDesc, table: Any, axis: SupportsIndex | None, dtype: D
     """The table for a source, checked.
 
     Raises:
-        DescriptorError: the source has no elements of 8 bits, or the table has not the sizes that it needs.
+        DescriptorError: the source has no elements of 8 bits, or the table has other sizes than it needs.
     """
     with ErrorContext(src):
         if src.dtype.name not in INDEXED:
@@ -122,7 +123,7 @@ def _axis(axis: SupportsIndex, src: TensorDesc) -> int:
 
 
 def lookup_plan(src: TensorDesc, out: Out | None, limits: Limits, table: Table, layout: Layout = None) -> Plan:
-    """The plan of ``lookup``; where no strided walks describe both sides, the one that has none is copied."""
+    """The plan of ``lookup``; if no strided walks describe both sides, the side without them is copied."""
     dst, site = destination(src, layout, src, out, dtype=table.dtype)
     require_room(dst.sizes, dst.dtype, limits)
     steps = Steps(limits)

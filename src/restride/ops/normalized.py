@@ -1,4 +1,4 @@
-"""Bytes normalized as tables: every result of a library's own order of operations, computed as it computes them."""
+"""Normalization of bytes by tables, which hold a library's result for every byte, in its own order of operations."""
 
 from __future__ import annotations
 

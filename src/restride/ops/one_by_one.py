@@ -1,4 +1,4 @@
-"""Boxes resized by single operations, one after the other, where a library sums as no kernel of boxes does."""
+"""Resizes boxes by single operations, one after the other, if no kernel of boxes sums as the library does."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from restride.weights.like.libraries import Library
 
 
 def _visible_part(start: int, stop: int, size: int, flipped: bool) -> tuple[slice, slice]:
-    """The part of ``size`` outputs that a box from ``start`` to ``stop`` covers, and the part of the box that is there.
+    """The part of ``size`` outputs that a box from ``start`` to ``stop`` covers, and that part within the box.
 
-    From -58 to 283 of 224 outputs it covers all, with its own 58 to 282; or 59 to 283 if it is written backwards.
+    A box from -58 to 283 covers all of 224 outputs, with its indices 58 to 282, or 59 to 283 if it is reversed.
     """
     place = slice(max(start, 0), min(stop, size))
     if flipped:

@@ -29,7 +29,7 @@ class Operation(ABC):
     Attributes:
         planner: makes a plan from a source, a destination or None, a device's limits, and what ``part`` returns.
         src: the source.
-        sizes: those of the whole result.
+        sizes: the sizes of the whole result.
         dtype: the element type of the result.
         axes: for each axis of the result, the axis of the source that it reads, or None.
         fixed: for each axis of the source that no axis of the result reads, the index taken.
@@ -70,7 +70,7 @@ class Operation(ABC):
         return perform(type(self).planner, x, None, *self.part(window))
 
     def between(self, lengths: Sequence[int]) -> int:
-        """Most bytes of intermediate results between the passes of the operation.
+        """Maximum number of bytes of intermediate results between the passes of the operation.
 
         lengths: for each axis, the larger of the sizes of a window and of its source.
         """
@@ -79,7 +79,7 @@ class Operation(ABC):
 
 
 def view_plan(src: TensorDesc, out: Out | None, limits: Limits, keys: tuple[Any, ...]) -> Plan:
-    """The plan of a view: ``src`` by one index after the other."""
+    """The plan of a view: applies one index after the other to ``src``."""
     del out
     view = src
     for key in keys:
@@ -93,7 +93,7 @@ class Indexed(Operation):
     planner = staticmethod(view_plan)
 
     def __init__(self, src: TensorDesc, key: tuple[Any, ...]) -> None:
-        """key: of Python's integers, and of slices whose steps are not 0."""
+        """key: consists of Python integers, and slices whose steps are not 0."""
         axes: list[int | None] = []
         sizes, steps, axis, fixed = [], [], 0, {}
         with ErrorContext(src):

@@ -1,4 +1,4 @@
-"""Tensors made of pieces: each piece is copied, and converted, straight into its place in one new tensor.
+"""Concatenation and its relatives: each source is copied, and converted, directly into its part of a new tensor.
 
 A call is planned once; each repeated call is one lookup, because small tensors cost little else.
 """
@@ -41,7 +41,7 @@ def tiled(x: Tensor, repeats: Sequence[int]) -> Tensor:
 
 
 def rolled(x: Tensor, shifts: Sequence[int]) -> Tensor:
-    """Move elements along each axis, those beyond its end to its start: two pieces for each axis that moves."""
+    """Move elements along each axis, and from its end to its start: two copies for each axis that moves."""
     return perform(_roll_plan, x, None, shifts=shifts)
 
 
@@ -80,7 +80,7 @@ def concatenated(
 def _concatenation(
     descs: Sequence[TensorDesc], axis: int, dtype: DType | None, argument: str, *, is_new: bool, limits: Limits
 ) -> tuple[TensorDesc, tuple[Plan, ...]]:
-    """The layout of the result, and the plan that copies each piece into it."""
+    """The layout of the result, and the plan that copies each tensor into its part."""
     first = descs[0]
     element = first.dtype if dtype is None else dtype
     for place, desc in enumerate(descs):
@@ -135,7 +135,7 @@ def _repeated_elements(src: TensorDesc, axis: int, times: int, limits: Limits) -
 
 
 def _tilings(src: TensorDesc, repeats: Sequence[int], limits: Limits) -> list[Plan]:
-    # A size of 1 is no axis of the view, nor is a repetition of 1.
+    # The view has no axis for a size of 1, or for a repetition of 1.
     if sum((size != 1) + (times != 1) for size, times in zip(src.sizes, repeats, strict=True)) > MAX_RANK:
         last = max(axis for axis, times in enumerate(repeats) if times != 1)
         first = _tilings(src, [times if axis == last else 1 for axis, times in enumerate(repeats)], limits)
@@ -156,7 +156,7 @@ def _tilings(src: TensorDesc, repeats: Sequence[int], limits: Limits) -> list[Pl
 
 
 def _roll_plan(src: TensorDesc, out: Out | None, limits: Limits, shifts: Sequence[int]) -> Plan:  # noqa: ARG001 - None
-    # Along each axis: the pieces of the source, each with its first index in the result.
+    # Along each axis: the parts of the source, each with its first index in the result.
     halves = []
     for size, count in zip(src.sizes, shifts, strict=True):
         cut = -count % size if size else 0

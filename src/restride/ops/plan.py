@@ -92,14 +92,14 @@ class Plan:
         return self.run(src, out)
 
     def run(self, src: Tensor, out: Tensor | None) -> Tensor:
-        """Run the plan without checks, on tensors that it was made for."""
+        """Run the plan without checks, on tensors with the layouts of the plan."""
         device = src.device
         result = empty(self._dst, device) if out is None else out
         device.run(self._steps, src.memory, result.memory)
         return result
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the call that made the plan; loading it makes the plan again, for the same limits."""
+        """Pickle the call that created the plan; loading plans it again, for the same limits."""
         if self._call is None:
             raise TypeError(f"{self!r} was made inside an operation and does not pickle; those of rs.plan_reorder do")
         return _planned, self._call
@@ -183,7 +183,7 @@ def _planned(planner: Callable[..., Plan], arguments: tuple[Any, ...], named: di
 
 
 def refuse_out(arguments: Mapping[str, object], src: TensorDesc | str) -> None:
-    """Refuse ``out`` among the arguments of a plan, which a typed dictionary does not list.
+    """Refuse ``out`` among the arguments of a plan; typed dictionaries do not list it.
 
     Raises:
         DescriptorError: it is there.
@@ -195,7 +195,7 @@ def refuse_out(arguments: Mapping[str, object], src: TensorDesc | str) -> None:
 # The one cache of plans, keyed by the values of the arguments, if these cannot change.
 
 MAX_PLANS = 512
-"""Most plans and targets that the cache keeps."""
+"""Maximum number of plans and targets that the cache keeps."""
 
 _MAX_ARRAY_BYTES = 1 << 10
 _MAX_MEMBERS = 64
@@ -221,7 +221,7 @@ _plans: LRU[Any] = LRU(MAX_PLANS)
 
 
 def cached(make: Callable[Arguments, Value], *arguments: Arguments.args, **named: Arguments.kwargs) -> Value:
-    """``make(*arguments, **named)``, from the cache if that has it for equal arguments. Errors are not cached."""
+    """The result of ``make(*arguments, **named)``, from the cache for equal arguments. Errors are not cached."""
     try:
         values = [*arguments, *named.values()]
         for place in _positions_needing_keys(tuple(map(type, values))):
@@ -248,7 +248,7 @@ def _positions_needing_keys(kinds: tuple[type, ...]) -> tuple[int, ...]:
 def key_of(value: Any, levels: int = 6) -> Any:
     """A hashable key, equal only for equal arguments: 1, 1.0 and True differ, so do 0.0 and -0.0, NaN and -NaN.
 
-    levels: how deep lists may lie in lists.
+    levels: how deeply lists may be nested.
 
     Raises:
         _NoKeyError: for an iterator, a Tensor, a large array or list, or a type of the caller's.

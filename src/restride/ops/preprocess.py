@@ -1,6 +1,6 @@
-"""Preprocess: images of any sizes to batches for a network, by one recipe, one call or a stream.
+"""Preprocess: turns images of any sizes into batches for a network, by one recipe, in one call or as a stream.
 
-A recipe is checked once, before there is an image. An image is then one box of itself: ``crop_resize`` resizes,
+A recipe is checked once, before there is an image. Each image is then treated as one box: ``crop_resize`` resizes,
 normalizes and lays it out. A stream starts the next results before the first is taken.
 """
 
@@ -81,7 +81,7 @@ _Result = TypeVar("_Result")
 _Pair = tuple[Tensor, Letterboxed]
 _Place = Literal["center", "top_left"]
 Input = Literal["rgb", "bgr"] | FormatName
-"""What images are."""
+"""The kinds of images: pixels in an order of channels, or a YUV format."""
 
 BatchLayout = Literal["NCHW", "NHWC"]
 _Boxes = list[tuple[int, int, int, int]]
@@ -128,7 +128,7 @@ DEFAULTS: Options = {
 
 
 class Changes(Options, total=False):
-    """Arguments of ``Preprocess`` that change those of a preset."""
+    """Arguments of ``Preprocess`` that may change a preset."""
 
     sizes: Iterable[SupportsIndex]
 
@@ -141,7 +141,7 @@ class _AnyChanges(Changes, total=False):
 
 
 class Preprocess(Generic[_Result]):
-    """A recipe that makes a batch for a network of images of any sizes: resized, normalized, converted and laid out.
+    """A recipe that turns images of any sizes into a batch for a network: resized, normalized, converted and laid out.
 
     A recipe keeps nothing of the images it was given. New sizes compile nothing, except with the library modes that
     docs/crop_resize.md names.
@@ -353,7 +353,7 @@ class Preprocess(Generic[_Result]):
         )
 
     def _batch(self, count: int, image: Tensor, out: Any) -> Tensor:
-        """The tensor that takes the batch: ``out``, or a new one.
+        """The tensor for the batch: ``out``, or a new one.
 
         Raises:
             DescriptorError: ``out`` has another layout.
@@ -486,7 +486,7 @@ def _call_text(sizes: tuple[int, int], arguments: dict[str, Any]) -> str:
 
 
 def _require_rgb(image: Any) -> None:
-    """Refuse a Pillow image with palette indices, inks, gray or alpha, also that of one transparent colour."""
+    """Refuse a Pillow image with palette indices, inks, gray or alpha, or with a transparent colour."""
     if not is_pillow(image):
         return
     alpha = " with a transparent colour" if "transparency" in image.info else ""
@@ -568,7 +568,7 @@ def _require_alike(images: Sequence[Tensor], takes: _Accepted) -> None:
 
 
 def _runs_of_a_type(images: list[Tensor]) -> Iterator[slice]:
-    """Yield the neighbours in a list that have one element type, as slices of it."""
+    """Yield runs of neighbours with the same element type, as slices of the list."""
     start = 0
     for _, run in groupby(images, key=lambda image: image.dtype.name):
         stop = start + len(list(run))
@@ -604,10 +604,10 @@ def streamed(
     depth: int,
     step: Callable[[], None],
 ) -> Iterator[_Result]:
-    """Yield results of ``together`` images each, the last of fewer; ``depth`` are started when the first is taken.
+    """Yield results of ``together`` images each, the last perhaps with fewer; ``depth`` are started ahead.
 
-    An error in ``images``, ``read`` or ``make`` is raised once everything before it was made and taken: for 7 images in
-    pairs with the sixth wrong, that is two pairs and the fifth alone. Errors of restride say which image it was.
+    An error in ``images``, ``read`` or ``make`` is raised after everything before it was computed and taken: for 7
+    images in pairs with the sixth wrong, that is two pairs and the fifth alone. Errors of restride name the image.
 
     Args:
         images: the source of images.
@@ -637,7 +637,7 @@ def streamed(
                 break
             for _ in range(len(group)):
                 step()
-            group.clear()  # frees the uploads while the caller has a result
+            group.clear()  # free the uploads while the caller uses the result
             first = last + 1
             if len(started) == depth:
                 yield started.popleft()
@@ -652,7 +652,7 @@ def streamed(
 def _group(
     source: Iterator[tuple[int, Any]], read: Callable[[Any], _Read], together: int
 ) -> tuple[list[_Read], Exception | None]:
-    """The next images, at most ``together``, and the error that ended them; None: there was none."""
+    """The next images, at most ``together``, and the error that ended the input; None: no error."""
     group: list[_Read] = []
     try:
         while len(group) < together:

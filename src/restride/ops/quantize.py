@@ -1,4 +1,4 @@
-"""Quantisation and normalisation by the names that ONNX and torchvision give: thin functions over ``reorder``."""
+"""Quantisation and normalisation under the names of ONNX and torchvision: thin functions over ``reorder``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from restride.tensor.tensor import Tensor
 
 
 class Reordering(NamedTuple):
-    """An operation as a reorder: what it asks of the result.
+    """An operation as a reorder: the result that it asks for.
 
     names: for the name of an argument in reorder's errors, the operation's own name. remedy: end of an error about the
     element type.
@@ -55,7 +55,7 @@ class Reordering(NamedTuple):
             inner, _, rule = str(error).partition(" ")
             if inner not in self.names:
                 raise
-            is_fraction = "a side of floats" in rule  # no integer type would do
+            is_fraction = "a side of floats" in rule  # no integer type would help
             end = self.remedy if f"an integer of {self.result.dtype}" in rule and not is_fraction else ""
             renamed = DescriptorError(f"{self.names[inner]} {rule}{end}")
             renamed.desc = error.desc
@@ -216,11 +216,11 @@ def normalize(
 ) -> Tensor:
     """``(x - mean) / std`` for each channel, integers first scaled to a largest value of 1: torchvision's Normalize.
 
-    ``rs.normalize(image, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), layout="NHWC->NCHW")`` makes planar f32
-    of interleaved u8. Floats take torchvision's two steps, a subtraction and a division in f32, bit for bit. Integers
-    are also divided by their type's largest value, as by ``ToTensor``, all in one: ``x / (255 * std) + (-mean / std)``
-    in f32, both constants rounded to f32. For u8 that is within ``2^-22 / std`` of the exact value, as torchvision's
-    three steps are, but not bit for bit the same. ``like`` has the bits of a library's steps, for u8.
+    ``rs.normalize(image, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), layout="NHWC->NCHW")`` converts
+    interleaved u8 to planar f32. Floats take torchvision's two steps, a subtraction and a division in f32, bit for bit.
+    Integers are also divided by their type's largest value, as by ``ToTensor``, all in one: ``x / (255 * std) + (-mean
+    / std)`` in f32, both constants rounded to f32. For u8 that is within ``2^-22 / std`` of the exact value, as
+    torchvision's three steps are, but not bit for bit the same. ``like`` has the bits of a library's steps, for u8.
 
     Args:
         x: a Tensor, or what ``rs.asarray`` takes.
@@ -331,17 +331,17 @@ def normalizing_scales(mean: Any, std: Any, dtype: DType, read: Callable[[str, A
 
 
 _FAR = 16
-"""How many ``std`` above ``mean`` the average of floats is taken for another unit."""
+"""How many ``std`` above ``mean`` an average of floats must be to indicate another unit."""
 
 _MAX_PER_AXIS = 16
-"""About as many elements along an axis are looked at, so that the look takes less than 0.1 ms however large it is."""
+"""About this many elements along each axis are examined, so that it takes less than 0.1 ms for any size."""
 
 
 def warn_of_unit(x: Any, mean: Any, std: Any) -> None:
-    """Warn where floats are far above the unit of ``mean`` and ``std``, such as 0 to 255 with those for 0 to 1.
+    """Warn if floats are far above the unit of ``mean`` and ``std``, such as 0 to 255 with a mean for 0 to 1.
 
-    Integers need no such look: they are divided by their largest value. A few elements of an array on the host are
-    read, and none of others. White is 2.6 of ImageNet's std above its mean.
+    Integers need no such look: they are divided by their largest value. Reads a few elements of an array on the host;
+    other arrays are not read. White is 2.6 of ImageNet's std above its mean.
     """
     if not isinstance(x, np.ndarray):
         if isinstance(x, Tensor) or not hasattr(x, "__dlpack__") or device_type(x) != CPU:
@@ -359,7 +359,7 @@ def warn_of_unit(x: Any, mean: Any, std: Any) -> None:
 
 
 def in_axes_of_result(scales: Numbers, desc: TensorDesc, layout: Layout) -> Numbers:
-    """Scales and zero points in the axes of ``desc``, those of the destination permuted as ``layout`` "A->B" says."""
+    """Scales and zero points in the axes of ``desc``; the destination's are permuted by a ``layout`` "A->B"."""
     scale, zero_point = (
         None if array is None else _of_result(array, desc, layout)
         for array in (scales.dst_scale, scales.dst_zero_point)

@@ -85,7 +85,7 @@ def reorder(
     post_ops: Iterable[tuple[Any, ...]] | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The same logical tensor in another memory layout, element type and scale, in one dispatch.
+    """Copy a logical tensor into another memory layout, element type and scale, in one dispatch.
 
     ``(src_scale * (x - src_zero_point) + sum_scale * out) / dst_scale + dst_zero_point``, each step one f32 operation
     in this order, then rounded and saturated. Without scales, zero points, sum and post-ops elements are converted
@@ -145,7 +145,7 @@ def assign(view: Tensor, value: Any) -> None:
     src = source_beside(value, view)
     extra = src.ndim - view.ndim
     if extra > 0 and set(src.sizes[:extra]) <= {1}:
-        src = src[(0,) * extra]  # numpy drops leading axes of size 1 of what is assigned
+        src = src[(0,) * extra]  # numpy drops leading axes of size 1 of the assigned value
     try:
         src = src.broadcast_to(view.sizes)
     except DescriptorError as error:
@@ -168,7 +168,7 @@ def reorder_plan(
     dtype: Any = None,
     numbers: Numbers | Arithmetic | None = None,
 ) -> Plan:
-    """The plan of ``reorder``. layout, dtype, numbers: those of a ``Result``."""
+    """The plan of ``reorder``. layout, dtype, numbers: as in ``Result``."""
     result = Result(layout, dtype, numbers)
     require_out_of_sum(result.sum_scale, src, out)
     target = target_of(src, out, result, limits, in_place=True)

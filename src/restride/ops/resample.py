@@ -66,14 +66,14 @@ GRADIENT_TYPES = ("f32", "f16", "bf16")
 
 
 class ResampleArguments(RequestArguments, NumberArguments, total=False):
-    """The keywords of ``rs.resample`` for functions that pass them on, without those of a part of the result."""
+    """The keywords of ``rs.resample`` for functions that pass them on, without those that select a window."""
 
     layout: Layout
     dtype: DTypeLike | None
 
 
 class AllArguments(ResampleArguments, total=False):
-    """All keywords of ``rs.resample`` but ``out``, those of its plan."""
+    """All keywords of ``rs.resample`` except ``out``, which are those of its plan."""
 
     window: Iterable[slice | None] | None
     source_sizes: Iterable[SupportsIndex] | None
@@ -177,7 +177,7 @@ def resample(
 
 
 def split_arguments(arguments: Mapping[str, Any]) -> tuple[Request, Layout, Any, Numbers | None]:
-    """What a call of ``resample`` by these names asks to read, and the members of the ``Result`` that it asks for."""
+    """Split the arguments of ``resample`` by name into the request, and the members of ``Result``."""
     rules = dict(arguments)
     layout, dtype = rules.pop("layout", None), rules.pop("dtype", None)
     names = rules.keys() & _NUMBERS
@@ -199,7 +199,7 @@ def resample_backward(
     out: Tensor | None = None,
     **arguments: Unpack[BackwardArguments],
 ) -> Tensor:
-    """The gradient of ``resample``'s source from that of its result: the exact transpose of its matrix.
+    """The gradient for the source of ``resample``, from the gradient of its result: the exact transpose of its matrix.
 
     A gather: every source element sums over the outputs that read it, in a fixed order, in f32, so that every run gives
     the same bits.
@@ -245,11 +245,11 @@ def source_window(
     """The part of a source that ``window`` of its resampling reads, a slice for each axis of the source.
 
     ``rs.resample(x[part], ..., window=window, source_sizes=x.sizes)``, with ``part`` from this function, is bit for bit
-    ``rs.resample(x, ...)[window]``: so an image that does not fit the device can be resampled piece by piece. With
+    ``rs.resample(x, ...)[window]``: so an image that does not fit the device can be resampled in parts. With
     ``like="scikit-image"`` it is that before sums are clipped to the range of ``x``.
 
-    The arguments are those of ``resample`` that decide how many outputs there are and what they read, not those that
-    only concern the result.
+    The arguments of ``resample`` that determine the number of outputs and the elements they read are accepted, others
+    are not.
 
     Args:
         source_sizes: sizes of the whole source, all axes.
@@ -409,7 +409,7 @@ class Resample(Operation):
         return whole.of_window(these, tuple(sizes)), Result(self._layout, self.dtype, self._arithmetic.window(parts))
 
     def between(self, lengths: Sequence[int]) -> int:
-        # One axis too, where results are narrower than a word: in f32 they may be faster, and are converted then.
+        # Also for one axis, if results are narrower than a word: sums in f32, converted afterwards, may be faster.
         has_sums = len(self._resized.axes) > 1 or self.dtype.itemsize < 4
         return 4 * math.prod(lengths) if has_sums else 0
 
@@ -417,7 +417,7 @@ class Resample(Operation):
 def backward_plan(
     src: TensorDesc, out: Out | None, limits: Limits, request: Request, layout: Layout, dtype: Any
 ) -> Plan:
-    """The plan of ``resample_backward``: ``request.sizes`` are those of the source along the axes."""
+    """The plan of ``resample_backward``: ``request.sizes`` are the source's sizes along the axes."""
     with ErrorContext(src):
         input_sizes = counts("input_sizes", request.sizes)
         axes = resized_axes(request.axes, {"input_sizes": input_sizes}, src.rank)
@@ -426,7 +426,7 @@ def backward_plan(
             sizes[axis] = size
         element = element_with_room(src, sizes, layout, dtype, out, limits)
         forward = resizing(sizes, request._replace(sizes=[src.sizes[axis] for axis in axes], axes=axes), src.dtype.name)
-        _ = forward.library  # too many rows are an error before a wrong type
+        _ = forward.library  # report too many rows before a wrong type
         require_rows_and_columns(request, forward.axes, "grad", src)
         for type_, argument in ((src.dtype, "grad"), (element, "dtype")):
             if type_.name not in GRADIENT_TYPES:
@@ -437,7 +437,7 @@ def backward_plan(
 
 
 def require_rows_and_columns(request: Request, axes: tuple[int, ...], argument: str, src: TensorDesc) -> None:
-    """Refuse default axes that look like columns and channels, where an image library resizes rows and columns."""
+    """Refuse default axes that look like columns and channels, if an image library resizes rows and columns."""
     if request.axes is not None or len(axes) != 2 or request.like not in IMAGES_ONLY:
         return
     rows = src.rank - 3
@@ -481,22 +481,22 @@ def _whole_sizes(source_sizes: Iterable[SupportsIndex], part: TensorDesc) -> tup
     return sizes
 
 
-# The plan of a checked resampling: one pass or several, and constant boxes around them where it extrapolates.
+# The plan of a checked resampling: one or more passes, and boxes of a constant around them if it extrapolates.
 
 _MANY = 1 << 12
-"""Fewest elements that justify an extra dispatch."""
+"""Minimum number of elements that justifies an extra dispatch."""
 
 _MAX_PACKED_BYTES = 1 << 28
-"""Most bytes of a packed copy between two dispatches."""
+"""Maximum number of bytes of a packed copy between two dispatches."""
 
 _MAX_OF_ROW = 1 << 22
-"""Most elements that one output reads along an axis: their weights take 200 MB while they are computed."""
+"""Maximum number of elements that one output reads along an axis: their weights take 200 MB while they are computed."""
 
 _MAX_WEIGHTS_OF_AXIS = 1 << 29
-"""Most weights along an axis, where an output reads more than 4 elements: they take 8 s to compute."""
+"""Maximum number of weights along an axis, if an output reads more than 4 elements: they take 8 s to compute."""
 
 _FEW_TAPS = 4
-"""Most elements that an output reads where nothing is averaged: such axes of any length are computed in parts."""
+"""Maximum taps of an output without averaging: such axes are computed in parts, whatever their length."""
 
 
 def plan_of(
@@ -543,13 +543,13 @@ class ClippedPlan(Plan):
     def __init__(
         self, src: TensorDesc, sums: TensorDesc, target: Target, steps: Steps, *, reads_result: bool, warning: str
     ) -> None:
-        """steps: make ``sums``, which are clipped and go through the arithmetic of ``target`` then."""
+        """steps: compute ``sums``, which are then clipped and go through the arithmetic of ``target``."""
         super().__init__(src, target.whole, steps, reads_result=reads_result, warning=warning)
         self._sums = sums
         self._target = target
 
     def run(self, src: Tensor, out: Tensor | None) -> Tensor:
-        """Run the plan without checks, on tensors that it was made for."""
+        """Run the plan without checks, on tensors with the layouts of the plan."""
         sums = empty(self._sums, src.device)
         src.device.run(self._steps, src.memory, sums.memory)
         last = self._clipping(_range_of(src))
@@ -578,7 +578,7 @@ def _range_of(x: Tensor) -> PostOp:
 
 
 def sums_of(src: TensorDesc, resized: Resizing) -> TensorDesc:
-    """The type and sizes of what a resampling of ``src`` computes, before the arithmetic.
+    """The type and sizes of the sums that a resampling of ``src`` computes, before the arithmetic.
 
     Raises:
         UnsupportedError: elements of the type cannot be interpolated.
@@ -603,7 +603,7 @@ def steps_to(
     source = Site(SOURCE, src if src.sizes == resized.read_sizes else views.part(src, resized.part_read))
     steps = Steps(limits)
     if not dst.numel:
-        steps.copy(target.site, target.site, dst, target.arithmetic)  # no elements, but there may be padding
+        steps.copy(target.site, target.site, dst, target.arithmetic)  # there may be padding to write
     elif resized.inside != resized.window or not source.desc.numel:
         _add_extrapolated(steps, source, resized, sums, target)
     else:
@@ -628,7 +628,7 @@ def _require_few_weights(resized: Resizing) -> None:
 
 
 def _add_extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorDesc, target: Target) -> None:
-    """Add steps where outputs read beyond the source: one value around the box of the other outputs.
+    """Add steps that write one value to the outputs that read beyond the source, around the box of the others.
 
     If no source element is read, all outputs have that value: a crop beside the source, a gradient of nothing.
     """
@@ -652,7 +652,7 @@ def _add_extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorD
 
 
 def _saturated(value: float, dtype: DType) -> bytes:
-    """The element that ``reorder`` makes of a number: an integer, or an f64."""
+    """The element to which ``reorder`` converts a number: an integer, or an f64."""
     low, high = value_range(dtype)
     if dtype == "pred":
         value = value != 0
@@ -664,9 +664,9 @@ def _saturated(value: float, dtype: DType) -> bytes:
 
 
 def _add_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> None:
-    """Add the passes in order, with the arithmetic in the last; between passes lie f32, or s32 for integer weights.
+    """Add the passes in order, with the arithmetic in the last; between them are f32, or s32 for integer weights.
 
-    Where a library rounds after each axis, elements of its type lie between passes: u16 for Pillow's I;16. Results of
+    If a library rounds after each axis, results between passes have its element type: u16 for Pillow's I;16. Results of
     the library's type are complete before they are converted to another type, in one more pass.
     """
     tables = passes(resized)
@@ -678,9 +678,9 @@ def _add_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> N
     is_copied = resized.library.scale is not None or (resized.keeps_type and not is_direct)
     rounded = NO_ARITHMETIC if resized.library.rounding is None else Arithmetic(rounding=resized.library.rounding)
     if resized.keeps_type and is_direct:
-        target = target._replace(arithmetic=rounded)  # the library's rounding, whatever the caller named
+        target = target._replace(arithmetic=rounded)  # the library's rounding takes precedence over the caller's
     for these, behind in pairwise(tables):
-        is_whole = resized.library.rounding is not None and these[0][0] != behind[0][0]  # not a part of a row's sum
+        is_whole = resized.library.rounding is not None and these[0][0] != behind[0][0]  # a whole sum, not a part
         element, last = (dtype, rounded) if is_whole else (between, NO_ARITHMETIC)
         src = _add_one_pass(steps, src, these, None, element, last)
     for these in tables[-1:]:
@@ -705,7 +705,7 @@ def _add_one_pass(
         if result.strides is None:
             result = _pass_layout(src.desc, tables, dtype)
     if not taps_fit(src.desc, tables, steps.limits):
-        # A copy whose fastest axes are the resampled ones, small ones first, so that neighbours are near each other.
+        # Copy so that the resampled axes are the fastest, small ones first, which keeps neighbours close together.
         inward = sorted(range(src.desc.rank), key=lambda axis: (axis not in axes, src.desc.sizes[axis]))
         src = steps.copied(src, TensorDesc.xla(src.desc.dtype, src.desc.sizes, inward))
     if (

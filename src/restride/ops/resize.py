@@ -1,4 +1,4 @@
-"""resize: photographs to another size; one rule finds their axes, light and alpha are respected on request."""
+"""resize: resizes photographs; one rule finds their axes, and linear light and alpha are respected on request."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def resize(
     mode: ModeName | int | Enum | None = None,
     **arguments: Unpack[ResizeArguments],
 ) -> Any:
-    """Resize a photograph, or a batch of them, to ``sizes``, rows and columns: ``rs.resample`` with fewer questions.
+    """Resize a photograph, or a batch of them, to ``sizes``, rows and columns: ``rs.resample`` with fewer arguments.
 
     Instead of ``sizes`` one of ``shorter``, ``longer``, ``fit`` and ``cover`` keeps the aspect, by the rule of ONNX's
     ``keep_aspect_ratio_policy``: both sides are multiplied by one factor and rounded, halves up, to 1 or more. Of 480 x

@@ -1,4 +1,4 @@
-"""Take elements by lists of indices along axes, or pad: elements around those of a tensor, in one dispatch.
+"""Take elements by lists of indices along axes, or pad a tensor with elements around it, in one dispatch.
 
 A list of indices is a nearest resampling whose table holds the indices.
 """
@@ -49,7 +49,7 @@ def take_plan(
 
 
 def _from_0(indices: Indices, axis: int, size: int) -> Indices:
-    """Indices of an axis, of which negative ones count from its end, as indices from 0 on."""
+    """Convert the indices of an axis, where negative ones count from its end, to indices from 0 on."""
     outside = indices[(indices < -size) | (indices >= size)]
     if outside.size:
         raise DescriptorError(f"index {int(outside[0])} is out of range for axis {axis} of size {size}")
@@ -57,7 +57,7 @@ def _from_0(indices: Indices, axis: int, size: int) -> Indices:
 
 
 def taken_along(x: Tensor, indices: Indices, axis: int) -> Tensor:
-    """The tensor whose element at place p is that of ``x`` at p, but at ``indices[p]`` along ``axis``, bit for bit.
+    """The tensor whose element at p is the one of ``x`` at p with ``indices[p]`` along ``axis``, bit for bit.
 
     A take from the buffer as one axis: of f32[2,3]{1,0}, [[2], [0]] along axis 1 are elements 2 and 3 of the buffer.
 
@@ -116,7 +116,7 @@ def pad_plan(src: TensorDesc, out: Out | None, limits: Limits, pad_width: Any, m
 
 
 def _pairs(pad_width: Any, src: TensorDesc) -> list[list[int]]:
-    """How many elements lie before and behind each axis."""
+    """How many elements are added before and after each axis."""
     with ErrorContext(src):
         widths = as_numpy("pad_width", pad_width)
     try:
@@ -130,7 +130,7 @@ def _pairs(pad_width: Any, src: TensorDesc) -> list[list[int]]:
 
 
 def _pad_indices(src: TensorDesc, axis: int, widths: list[int], mode: str) -> Indices:
-    """The indices of an axis that is padded with elements of its own."""
+    """The indices of an axis that is padded with its own elements."""
     size, (before, behind) = src.sizes[axis], widths
     if not size:
         raise DescriptorError(f"mode {mode!r} repeats elements, and axis {axis} has none, for {src}")

@@ -18,14 +18,14 @@ from restride.plan.steps import RESULT, SOURCE, Site
 
 
 class Out(NamedTuple):
-    """A destination that the caller gives. is_shared: it lies in the source's buffer."""
+    """A destination that the caller gives. is_shared: it is in the source's buffer."""
 
     desc: TensorDesc
     is_shared: bool
 
 
 class Result(NamedTuple):
-    """What is asked of a result: its layout, its element type, and what changes its numbers.
+    """The requested result: its layout, its element type, and the arithmetic.
 
     numbers: as the caller wrote them, None if nothing changes them; or for a window, the arithmetic of the whole, cut.
     """
@@ -36,7 +36,7 @@ class Result(NamedTuple):
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Result:
-        """What a call by these names asks."""
+        """The result that a call with these arguments asks for."""
         given = dict(arguments)
         return cls(given.pop("layout", None), given.pop("dtype", None), Numbers(**given))
 
@@ -77,7 +77,7 @@ def destination(
             raise DescriptorError(f"out is {out.desc}, but layout {layout!r} asks for {desc}; give one of the two")
         desc = out.desc
         require_injective(desc, "out")
-        # Disjoint elements may share a word: whoever reads it finds its own bytes unchanged, whatever the others are.
+        # Disjoint elements may share a word: an invocation that reads it still finds its own bytes unchanged.
         is_itself = in_place and desc == src and order == tuple(range(like.rank))
         if out.is_shared and not is_itself and may_overlap(src, written_by(desc)):
             raise DescriptorError(f"out {desc} must lie apart from the source {src} in the buffer they share")
@@ -89,7 +89,7 @@ def destination(
 
 
 def element_type(src: TensorDesc, layout: Layout, dtype: Any, out: Out | None) -> DType:
-    """The element type of a result: ``dtype``, or that of ``out``, of ``layout`` where it says one, or of ``src``."""
+    """The element type of a result: ``dtype``, or that of ``out``, of a ``layout`` that names one, or of ``src``."""
     if isinstance(dtype, DType):
         return dtype
     if dtype is not None:
@@ -131,7 +131,7 @@ def element_with_room(
     Raises:
         OutOfDeviceMemory: it has not.
     """
-    like = src if layout is None else TensorDesc(src.dtype, sizes)  # a layout is for the sizes of the result
+    like = src if layout is None else TensorDesc(src.dtype, sizes)  # a layout applies to the sizes of the result
     element = element_type(like, layout, dtype, out)
     if limits is not None:
         require_room(sizes, element, limits)
@@ -153,7 +153,7 @@ class Target(NamedTuple):
 def target_of(
     src: TensorDesc, out: Out | None, result: Result, limits: Limits | None = None, *, in_place: bool = False
 ) -> Target:
-    """The target of the elements of ``src``, each of which is moved.
+    """The target of an operation that moves each element of ``src``.
 
     limits: those of a device that must have room for the result. in_place: ``out`` may be the source itself.
     """

@@ -1,4 +1,4 @@
-"""yuv_to_rgb: frames of cameras and decoders as RGB, which the other operations take."""
+"""yuv_to_rgb: converts frames of cameras and decoders to RGB, which the other operations accept."""
 
 from __future__ import annotations
 

@@ -1,15 +1,16 @@
-"""Plan of boxes: those of one image or a batch, each resized to the same sizes, in one dispatch or one for each axis.
+"""Plan that resizes boxes of one image or a batch to the same sizes, in one dispatch or in one for each axis.
 
 The tables of rows and columns have an entry for every output index of every box, so boxes and sizes are data: the
-specialization constants follow from element types, the number of axes and how pixels lie. Two kernels resize boxes:
+specialization constants depend only on element types, the number of axes and the layout of pixels. Two kernels resize
+boxes:
 
 - ``crop_resize`` handles every case, an element or a few channels at a time; ``crop_resize_fixed`` is the same kernel
   with sums of integers.
 - ``crop_pixels`` resizes bytes linearly, four columns at a time, with all channels of a pixel.
 
-Neither is ``resample`` with other tables: that makes one element an invocation, and loads one at a time. For boxes it
-would take 3 to 4.6 times as long on llvmpipe, and 2.2 times where elements are moved: the taps of a box share what
-they load with other channels, rows and taps.
+The ``resample`` kernel is not used, because its invocations load and compute one element at a time. For boxes it would
+take 3 to 4.6 times as long on llvmpipe, and 2.2 times if elements are only moved; these two kernels reuse each load for
+several channels, rows and taps.
 """
 
 from __future__ import annotations
@@ -59,13 +60,13 @@ from restride.weights import Crops, Shifts, Sums, moved_rows
 from restride.weights.boxes import MAX_TAPS_OF_BOX
 
 MAX_BETWEEN = 1 << 26
-"""Most bytes of the buffer between two passes, unless one box alone needs more."""
+"""Maximum size in bytes of the buffer between two passes, unless one box alone needs more."""
 
 ROWS = 4
-"""Most rows that an invocation makes, where elements are words."""
+"""Maximum number of rows per invocation, if elements are words."""
 
 COLUMNS = 4
-"""Columns that an invocation of crop_pixels makes (``COLUMNS`` in shaders/crop/crop_pixels.comp)."""
+"""Columns that an invocation of crop_pixels computes (``COLUMNS`` in shaders/crop/crop_pixels.comp)."""
 
 PAST = 0xFFFFFFFF
 """The range of columns after the last one, in the table of crop_pixels (``PAST`` in shaders/crop/crop_pixels.comp)."""
@@ -75,11 +76,11 @@ ANYWHERE, BYTES, RUN, WORD = range(4)
 
 
 def boxes_of(desc: TensorDesc, boxes: slice) -> TensorDesc:
-    """The part of a strided result that holds a range of the boxes."""
+    """The part of a strided result for a range of the boxes."""
     return part(desc, [range(boxes.start, boxes.stop), *map(range, desc.sizes[1:])])
 
 
-# From boxes to steps: one pass, or one along each axis with a buffer between them.
+# Steps for all boxes: one pass, or one along each axis with a buffer between them.
 
 
 def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arithmetic, first: int) -> None:
@@ -96,13 +97,13 @@ def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
         first: index of the first box along the scales' axis of boxes.
 
     Raises:
-        UnsupportedError: one box is more than a binding covers, or there are too many channels or scales.
+        UnsupportedError: one box is larger than a binding, or there are too many channels or scales.
     """
     if _is_one_pass(crops):
         _add_pass(steps, src, dst, crops, arithmetic, first)
         return
     sums, count = crops.sums, crops.count
-    front = dst.desc.rank - src.desc.rank  # 1 where the source is one image
+    front = dst.desc.rank - src.desc.rank  # 1 if the source is one image without a batch axis
     along, across = crops.axes[1] + front, crops.axes[0] + front
     summed, other = crops.columns, crops.rows
     if sums.rows_first:
@@ -142,7 +143,7 @@ def _add_pass(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
     ):
         raise UnsupportedError(f"scales and zero points of more than {MAX_PAIR_BYTES} bytes, for {dst.desc}")
     made = dst.desc if crops.sums.shifts is None else _in_words(dst.desc)
-    parts = tuple(_parts(src.desc, made, crops, conversion, limits, first))  # what is too large is refused now
+    parts = tuple(_parts(src.desc, made, crops, conversion, limits, first))  # too large a problem fails here
     steps.add(src, dst, lambda: tuple(_kernel(problem, crops, conversion, limits) for problem, crops in parts))
 
 
@@ -160,7 +161,7 @@ def _is_one_pass(crops: Crops) -> bool:
 
 
 def _layout_between(sizes: tuple[int, ...], sums: Sums, axes: tuple[int, int]) -> TensorDesc:
-    """The layout between two passes: f32, s32, or bytes where sums are rounded after the first axis.
+    """The layout between two passes: f32, s32, or bytes if sums are rounded after the first axis.
 
     The channels of a pixel of bytes share a word if there are two to four, else each byte has its own word: u8[2,5,3],
     channels last, has strides 20, 4, 1.
@@ -179,13 +180,13 @@ def _layout_between(sizes: tuple[int, ...], sums: Sums, axes: tuple[int, int]) -
     return TensorDesc("u8", sizes, strides)
 
 
-# From a pass to dispatches, each with as many boxes as fit.
+# The dispatches of a pass, each with as many boxes as fit.
 
 
 def _parts(
     src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion, limits: Limits, first: int
 ) -> Iterator[tuple[Problem, Crops]]:
-    """Yield the problems of the boxes in parts, halved until each fits."""
+    """Yield the problem in parts, with the boxes halved until each part fits one dispatch."""
     problem = _problem(src, dst, crops, conversion, limits, first)
     if _fits(problem, crops, limits):
         yield problem, crops
@@ -203,7 +204,7 @@ def _parts(
 def _problem(
     src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion, limits: Limits, first: int
 ) -> Problem:
-    """The problem of boxes, whose axes are those of the destination in its order: the boxes, then those of an image.
+    """The problem of boxes. It has the destination's axes in their order: the boxes, then the axes of an image.
 
     first: index of the first box along the scales' axis of boxes.
     """
@@ -237,7 +238,7 @@ def _problem(
 
 
 def _fits(problem: Problem, crops: Crops, limits: Limits) -> bool:
-    """True if one dispatch can make the boxes."""
+    """True if one dispatch can compute all the boxes."""
     nbytes = table_bytes(crops)
     if nbytes > limits.max_buffer_range or (nbytes > MAX_TABLE_BYTES and crops.count > 1):
         return False
@@ -249,11 +250,11 @@ def table_bytes(crops: Crops) -> int:
     return box_table_bytes(crops.rows) + box_table_bytes(crops.columns)
 
 
-# From a problem to its kernel: what an invocation makes, and how it reads pixels.
+# The kernel of a problem: the output of an invocation, and how it reads pixels.
 
 
 class _Invocation(NamedTuple):
-    """What one invocation of a kernel makes of boxes: so many channels and columns, in up to ``rows`` rows.
+    """The output of one invocation: a number of channels and columns, in up to ``rows`` rows of a box.
 
     constants: the kernel's own, how the elements of a pixel are read and written. backwards: the first channel is the
     last byte of a pixel.
@@ -268,7 +269,7 @@ class _Invocation(NamedTuple):
 
 
 def _kernel(problem: Problem, crops: Crops, conversion: Conversion, limits: Limits) -> KernelSpec:
-    """The dispatch that makes the boxes of a problem."""
+    """The dispatch that computes the boxes of a problem."""
     axes = list(problem.axes)
     by_slot = {axis.slot: place for place, axis in enumerate(axes) if axis.box_rows is not None}
     rows, columns = by_slot[1], by_slot[0]
@@ -295,7 +296,7 @@ def _kernel(problem: Problem, crops: Crops, conversion: Conversion, limits: Limi
     work = Work(own_words=False, pieces=prod(axis.size for axis in walk), first=0)
     if not is_pixels:
         work = work_of(Problem(walk, 0, problem.dst_offset, problem.itemsize), bound)
-    # Integer sums, and elements that are only moved, are integers where the source's elements are.
+    # Integer sums and moved elements are integers if the source's elements are.
     are_elements = is_fixed or crops.columns.weights is None
     constants = {
         **(conversion.constants_of_elements if are_elements else conversion.constants),
@@ -349,7 +350,7 @@ def _in_words(dst: TensorDesc) -> TensorDesc:
 def _invocation(
     problem: Problem, columns: int, lane: Axis, crops: Crops, conversion: Conversion, limits: Limits
 ) -> _Invocation:
-    """What an invocation makes. columns: position of their axis. lane: the axis of channels."""
+    """The output of one invocation. columns: position of their axis. lane: the axis of channels."""
     is_fixed = crops.sums.shifts is not None
     by_pixels = None if is_fixed else _by_pixels(problem, columns, lane, crops, conversion, limits)
     if by_pixels is not None:
@@ -367,18 +368,18 @@ def _invocation(
 
 
 def _channels_per_invocation(channels: int) -> int:
-    """Number of channels that an invocation makes: the largest, up to MAX_CHANNELS, that divides ``channels``."""
+    """Channels per invocation: the largest divisor of ``channels`` up to MAX_CHANNELS."""
     return next(count for count in range(MAX_CHANNELS, 0, -1) if channels % count == 0)
 
 
 def _by_pixels(
     problem: Problem, columns: int, lane: Axis, crops: Crops, conversion: Conversion, limits: Limits
 ) -> _Invocation | None:
-    """crop_pixels, if bytes are resized linearly and channels or columns of the destination lie side by side."""
+    """crop_pixels, if bytes are resized linearly and channels or columns of the destination are adjacent."""
     if crops.few_taps != 2 or conversion.src.name not in ("u8", "s8") or problem.itemsize > 4:
         return None
     if problem.itemsize == 4 and not limits.choices.neighbours:
-        return None  # one pixel an invocation needs a third of the registers, and no load waits for another
+        return None  # with one pixel per invocation it needs a third of the registers, and no load waits for another
     column = problem.axes[columns]
     channels = lane.size if lane.src == 1 and lane.size == column.src <= MAX_CHANNELS else 1
     by_pixels = channels > 1 and lane.dst == 1
@@ -389,13 +390,13 @@ def _by_pixels(
     is_aligned = not any(number % COLUMNS for number in (problem.dst_offset, column.size, *strides))
     if not is_aligned and problem.itemsize < 4:
         return None
-    # To keep the sums of a row for the next ones takes 144 registers of an NVIDIA GPU, where one row takes 64.
+    # Keeping the sums of a row for the next rows takes 144 registers on an NVIDIA GPU; a single row takes 64.
     rows = ROWS if limits.choices.neighbours else 1
     return _Invocation("crop_pixels", {"BY_PIXELS": by_pixels, "ALIGNED": is_aligned}, channels, COLUMNS, rows)
 
 
 def _pixels(problem: Problem, columns: int, lane: Axis, channels: int) -> tuple[int, bool]:
-    """How an invocation reads so many channels of a pixel, and whether from the last one on."""
+    """How an invocation reads the channels of a pixel, and whether it begins with the last channel."""
     if problem.src_itemsize > 1 or (channels > 1 and abs(lane.src) != 1):
         return ANYWHERE, False
     backwards = channels > 1 and lane.src < 0
@@ -407,7 +408,7 @@ def _pixels(problem: Problem, columns: int, lane: Axis, channels: int) -> tuple[
 
 
 def _in_fours(table: BoxTable) -> BoxTable:
-    """The table of columns with whole fours for each box: after the last one, copies of it that are PAST."""
+    """The table of columns, padded to a multiple of four per box: the last column is repeated and marked PAST."""
     past = -table.shape[1] % COLUMNS
     if not past:
         return table

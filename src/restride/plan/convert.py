@@ -52,27 +52,27 @@ _SATURATES, _ROUNDS_FIRST, _NORMAL_QUOTIENTS, _SHORT_QUOTIENTS = 4, 8, 16, 32
 _ZERO_POINT, _SCALE, _SUM, _DST_SCALE, _DST_ZERO_POINT, _SRC_PAIRS, _DST_PAIRS = (1 << bit for bit in range(7))
 
 _ORDINARY = 2.0**-60, 2.0**60
-"""Smallest and largest scale by which every integer of 64 bits has a quotient far from the ends of f32's range."""
+"""Smallest and largest scale for which quotients of all 64-bit integers are far from the ends of f32's range."""
 
 _MAX_TRIED = 256
-"""Most scales that are tested with every integer of 8 bits for whether a short division is exact: 0.3 us a scale."""
+"""Maximum number of scales that are tested for exact short division of every 8-bit integer: 0.3 us for each scale."""
 
 _FROM_POWER, _FROM_MIDDLE = 2.0**-20, 2.0**-18
-"""Least distances of a quotient from a power of two, relative, and from the middle of two f32, in units of the last
-bit, at which ``short_quotient`` in shaders/include/scales.glsl is exact.
+"""The minimum distances of a quotient at which ``short_quotient`` in shaders/include/scales.glsl is exact: from a power
+of two (relative), and from the middle of two f32 (in units of the last bit).
 
 Its ratio is off by 2.5 units of 1 / b and half a unit of the product: relatively 6 * 2^-24, or six units. So the
 correction is at most 6 units, and is itself off by 6 * (2.5 * 2^-23 + 2 * 2^-24) < 2^-18 units.
 """
 
 _POST_OP_BITS = 9
-"""First bit, in the constant of steps, of the kinds of the post-ops in turn, two bits each."""
+"""First bit of the post-ops in the constant STEPS; each has two bits for its kind."""
 
 PAIRS_ALONG_FOUR = (128, 256)
-"""Bits of the steps of convert_fours: the four elements differ in their source pairs, in their destination pairs."""
+"""Flags in the steps of convert_fours: the elements of a quad have different source or destination pairs."""
 
 FOURS_PER_INVOCATION = 4
-"""Groups of four elements that an invocation of convert.comp makes."""
+"""Quads that an invocation of convert.comp converts."""
 
 _NUMBERS = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point", "sum_scale")
 """Push constants that are f32."""
@@ -82,7 +82,7 @@ _MAX_KEPT_PAIR_BYTES = 1 << 12
 
 @dataclass(frozen=True)
 class Conversion:
-    """Both element types and the arithmetic between them; its scalings have the axes of the problem."""
+    """Both element types and the arithmetic between them, whose scales have the axes of the problem."""
 
     src: DType
     dst: DType
@@ -90,7 +90,7 @@ class Conversion:
 
     @cached_property
     def places(self) -> Pairs:
-        """Where an index finds its pair of scale and zero point, per side; None where all elements share one."""
+        """Where an index finds its pair of scale and zero point, for each side; None if all elements share one pair."""
         return _place(self.arithmetic.src), _place(self.arithmetic.dst)
 
     @property
@@ -117,7 +117,7 @@ class Conversion:
 
     @cached_property
     def constants_of_elements(self) -> dict[str, int]:
-        """``constants`` for raw source elements, whose quotients may be known not to need the long division.
+        """``constants`` for raw source elements; leaves out the long division if no quotient needs it.
 
         An integer other than 0 is 1 to 2^64 in magnitude, so no quotient by an ordinary scale is denormal or infinite.
         """
@@ -131,7 +131,7 @@ class Conversion:
 
     @cached_property
     def constants_of_fours(self) -> dict[str, int]:
-        """As ``constants_of_elements`` for the kernels of fours, where the short division of bytes may be exact too."""
+        """As ``constants_of_elements``, for kernels of quads, which may also use the short division of bytes."""
         constants = self.constants_of_elements
         rounding = constants["ROUNDING"]
         if self.src.itemsize > 1 or not rounding & _NORMAL_QUOTIENTS or self.arithmetic.dst is None:
@@ -202,7 +202,8 @@ def _first_pair(scaling: Scaling | None) -> tuple[float, float]:
 def convert_kernels(src: TensorDesc, dst: TensorDesc, arithmetic: Arithmetic, limits: Limits) -> Iterable[KernelSpec]:
     """Dispatches that convert every element of ``src`` to the same index of ``dst``, as ``arithmetic`` says.
 
-    Scales have the axes of both. A tuple where scales are few; otherwise an iterator that builds them one by one.
+    Scales have the axes of both. Returns a tuple if there are few scales, otherwise an iterator that builds the
+    dispatches one by one.
     """
     conversion = Conversion(src.dtype, dst.dtype, arithmetic)
     kernels = _conversion_kernels(src, dst, conversion, limits)
@@ -269,12 +270,12 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> Kernel
 
 
 class _Fours(NamedTuple):
-    """A problem walked by four neighbours of the destination at a time, in every plane.
+    """A problem in which an invocation handles quads: four neighbours of the destination, in every plane.
 
-    axes: the axes from four to four. lane: the axis within a four. plane: the axis of the planes.
-    is_run: the elements of a four in all planes lie together in the source, from a multiple of four elements on.
-    is_aligned: in the destination every four begins at a multiple of four elements.
-    in_row: fours along the first axis fill whole invocations, and all have the same pairs.
+    axes: the axes from quad to quad. lane: the axis within a quad. plane: the axis of the planes.
+    is_run: the elements of a quad in all planes are contiguous in the source, from a multiple of four elements on.
+    is_aligned: in the destination every quad begins at a multiple of four elements.
+    in_row: the quads along the first axis fill whole invocations, and all use the same pairs.
     loads_row: also, source elements are narrow, and the runs of an invocation begin at multiples of 16 elements.
     """
 
@@ -304,9 +305,9 @@ class _Fours(NamedTuple):
 
 
 def _fours(problem: Problem) -> _Fours | None:
-    """The problem by fours of the destination; None unless its rows consist of fours, each of them whole words.
+    """The problem by quads of the destination; None unless rows are made of quads, and each quad is whole words.
 
-    u8 NHWC [2,4,3] to planes: axes (size 8, src 3, dst 1) and (size 3, src 1, dst 8). A four of pixels is 12 bytes of
+    u8 NHWC [2,4,3] to planes: axes (size 8, src 3, dst 1) and (size 3, src 1, dst 8). A quad of pixels is 12 bytes of
     the source: four elements for each of three planes, which are 8 apart. One axis is left: (size 2, src 12, dst 4).
     """
     if not problem.axes:

@@ -1,8 +1,8 @@
 """Plan of a copy: which kernel moves the elements of one layout into another bit for bit, and in how many dispatches.
 
-Kernels in the order in which they are chosen: pixels and planes, transposes through shared memory, padded elements,
-transposes through registers, rows of narrow elements, long or short, single elements, words; and the general one, by
-digits, where no strided walks describe the layouts.
+The first kernel that fits is chosen, in this order: pixels and planes, transposes through shared memory, padded
+elements, transposes through registers, rows of narrow elements, long or short, single elements, words. The general
+kernel, by digits, copies layouts that no strided walks describe.
 """
 
 from __future__ import annotations
@@ -50,40 +50,41 @@ from restride.plan.transpose import (
 )
 
 PIECES_EACH = 4
-"""Most pieces that an invocation of strided_copy.comp moves."""
+"""Maximum number of pieces that an invocation of strided_copy.comp moves."""
 
 RUN_WIDTHS = (32, 128)
 """Bits of the elements that run_copy modules move."""
 
 _APART, _BACKWARDS, _IN_A_ROW = range(3)
-"""How single words lie that are loaded or stored by fours (``WORDS_LIE`` in shaders/copy/strided_copy.comp)."""
+"""Arrangements of single words that are loaded or stored by fours (``WORDS_LIE`` in shaders/copy/strided_copy.comp)."""
 
 _NEAR = 64
-"""Most elements from piece to piece of an invocation, on one side. Where both are further apart llvmpipe takes twice as
-long."""
+"""Maximum distance in elements between the pieces of an invocation, on at least one side. If they are further apart
+on both, llvmpipe takes twice as long.
+"""
 
 _MAX_ROWS = 2048
-"""Most rows from which words are gathered one after the other: a CPU remembers the places of about as many pages."""
+"""Maximum number of rows from which words are gathered in turn: a CPU's TLB holds about as many pages."""
 
 _CHUNK_BYTES = 16
-"""Bytes of a row, or of each plane, that an invocation moves."""
+"""Number of bytes of a row, or of each plane, that an invocation moves."""
 
 _MAX_SHORT = 31
-"""Most elements of a short row: an invocation of interleaved_copy.comp has a word of each in a register."""
+"""Maximum length of a short row: an invocation of interleaved_copy.comp keeps a word for each element in registers."""
 
 _SHARED_WORDS = 1024
 """Words that a group of short_rows.comp shares (``cells`` there)."""
 
 _MIN_BLOCKS = 32
-"""Blocks of short rows of a group, where more would be too few invocations."""
+"""Minimum number of blocks of short rows in a group."""
 
 
 @lru_cache(maxsize=1024)
 def copy_kernels(src: TensorDesc, dst: TensorDesc, limits: Limits) -> tuple[KernelSpec, ...]:
     """Dispatches that copy every element of ``src`` to the same index of ``dst``; none for empty tensors.
 
-    The caller has checked that sizes and element types are equal and ``dst`` is injective. Cached for copies that no
-    plan holds, as ``Tensor.numpy`` makes of strided tensors: 70 to 500 us, 0.2 us from the cache.
+    The caller has checked that sizes and element types are equal and ``dst`` is injective. Cached for copies outside
+    plans, such as ``Tensor.numpy`` of a strided tensor: 70 to 500 us, 0.2 us from the cache.
     """
     problems = copy_problems(src, dst)
     if problems is None or not limits.allow(len(problems), src.numel):
@@ -92,7 +93,7 @@ def copy_kernels(src: TensorDesc, dst: TensorDesc, limits: Limits) -> tuple[Kern
 
 
 def copy_problems(src: TensorDesc, dst: TensorDesc) -> tuple[Problem, ...] | None:
-    """The strided walks that copy ``src`` to ``dst``, axes cut at tiles and blocks; None: no such walks do."""
+    """The strided walks that copy ``src`` to ``dst``, with axes cut at tiles and blocks; None if there are none."""
     if src.numel == 0:
         return ()
     if src.strides is not None and dst.strides is not None:
@@ -103,7 +104,7 @@ def copy_problems(src: TensorDesc, dst: TensorDesc) -> tuple[Problem, ...] | Non
 
 
 def run_copied(src: TensorDesc, dst: TensorDesc) -> Run | None:
-    """The bytes that a copy of every element moves, if they lie in one run on both sides, in the same order."""
+    """The bytes to copy, if all elements are one contiguous run on both sides, in the same order."""
     problems = copy_problems(src, dst)
     if problems is None or len(problems) != 1:
         return None
@@ -131,7 +132,7 @@ def plan_copy(problem: Problem, limits: Limits) -> tuple[KernelSpec, ...]:
 
 
 def _whole_elements(problem: Problem, limits: Limits) -> Iterator[Problem]:
-    """The problem; a contiguous copy is split before its last bytes if they do not fill an element of the widest kind.
+    """The problem; a contiguous copy is split before its last bytes if they do not fill an element of maximum width.
 
     u8[16777213] is 1,048,575 elements of 16 bytes, and then 13 bytes.
     """
@@ -170,16 +171,16 @@ def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
         yield _copy_words(problem, limits)
 
 
-# Channels of pixels that a row interleaves, in another way on each side: four words of each row at a time.
+# Interleaved channels, in a different order on each side: four words of each row at a time.
 
 
 class _Interleaved(NamedTuple):
-    """Axes of a copy of interleaved channels: from pixel to pixel, across the channels of a pixel, and the others.
+    """The axes of a copy of interleaved channels: along pixels, across the channels of a pixel, and the others.
 
     On each side a step along ``along`` is the number of channels that a row interleaves. A row of which every second
     element is copied has pixels of two channels, of which one is copied: ``channel`` is ``_ONE_CHANNEL``.
 
-    chunk: most pixels of an invocation.
+    chunk: the largest number of pixels per invocation.
     """
 
     along: Axis
@@ -188,7 +189,7 @@ class _Interleaved(NamedTuple):
     chunk: int
 
     def whole_sides(self, problem: Problem, chunk: int) -> tuple[bool, bool]:
-        """For each side, whether its rows are whole chunks of so many pixels and begin at multiples of them."""
+        """For each side, whether its rows consist of whole chunks and begin at multiples of a chunk."""
         lowest = problem.src_offset + max(-self.along.src, 0)
         source = (lowest, *(axis.src for axis in self.others), *_planes(self.channel.src))
         target = (problem.dst_offset, *(axis.dst for axis in self.others), *_planes(self.channel.dst))
@@ -200,7 +201,7 @@ _ONE_CHANNEL = Axis(1, 1, 1)
 
 
 def _pixels_of(problem: Problem) -> _Interleaved | None:
-    """The axes of a copy between pixels and planes; None where it is no such copy, or has rows of one chunk."""
+    """The axes of a copy between pixels and planes; None if it is another copy, or its rows are a single chunk."""
     along = next((axis for axis in problem.axes if axis.dst == 1), None)
     channel = next((axis for axis in problem.axes if axis.src == 1), None)
     if problem.itemsize > 4 or along is None or channel is None or along is channel:
@@ -218,14 +219,14 @@ def _pixels_of(problem: Problem) -> _Interleaved | None:
 
 
 def _planes(stride: int) -> tuple[int, ...]:
-    """The stride from plane to plane; nothing, where the channels lie side by side."""
+    """The stride from plane to plane; empty if the channels are adjacent."""
     return () if stride == 1 else (stride,)
 
 
 def _whole_chunks(problem: Problem, limits: Limits) -> Iterator[Problem]:
-    """The problem; or, where one side is then loaded or stored by 16 bytes, its rows cut where their last chunk ends.
+    """The problem, or its rows split after their last whole chunk, if one side is then loaded or stored by 16 bytes.
 
-    u8[1,1079,1917,3] to planes: 2,068,443 pixels are 129,277 chunks of 16, and 11 pixels that go by themselves.
+    u8[1,1079,1917,3] to planes: 2,068,443 pixels are 129,277 chunks of 16, and 11 pixels that are copied separately.
     """
     pixels = _pixels_of(problem) if limits.shortcuts else None
     if pixels is not None and limits.allow(2, problem.count):
@@ -241,7 +242,7 @@ def _whole_chunks(problem: Problem, limits: Limits) -> Iterator[Problem]:
 
 
 def _rows_of(problem: Problem) -> _Interleaved | None:
-    """The axes of long rows of 8 or 16 bits, side by side in the destination and a few elements apart in the source."""
+    """The axes of long rows of 8 or 16 bits, contiguous in the destination and a few elements apart in the source."""
     if problem.itemsize > 2 or not problem.axes:
         return None
     along, *others = problem.axes
@@ -254,8 +255,8 @@ def _rows_of(problem: Problem) -> _Interleaved | None:
 def _short_rows_of(problem: Problem) -> _Interleaved | None:
     """The axes of rows of a few narrow elements, which follow one another in the destination: pixels of many channels.
 
-    Element r of all rows is a row of the source. None where rows are too long for one invocation, or a word of either
-    side has elements of two groups of pixels.
+    The elements r of all rows are one row of the source. None if rows are too long for one invocation, or if a word of
+    either side would belong to two groups of pixels.
     """
     if problem.itemsize > 2 or not problem.axes or problem.axes[0].dst != 1:
         return None
@@ -375,9 +376,9 @@ def _is_run(problem: Problem) -> bool:
 
 
 def _spread(problem: Problem, choices: Choices) -> Problem:
-    """The problem with narrower elements, of a word at least, while there would be too few invocations for them.
+    """The problem with elements narrowed, down to a word, until there are enough invocations.
 
-    165,888 bytes, by 16, are 10,368 elements; by words they are 41,472, and one invocation each.
+    165,888 bytes are 10,368 elements of 16 bytes, which is too few; as words they are 41,472, one per invocation.
     """
     words = problem.count * problem.itemsize // 4
     while problem.itemsize > 4 and problem.count < choices.fewest_invocations(4 * words):
@@ -411,15 +412,15 @@ def walking_kernel(
 
 
 def _lie_in_a_row(shader: str, pieces: Axis, lane_stride: int) -> bool:
-    """True if single words lie side by side, in a piece of four and from one piece to the next along ``pieces``."""
+    """True if single words are contiguous, within a quad and from one quad to the next along ``pieces``."""
     fours_and_words = {"strided_gather_128": (4, 1), "strided_scatter_128": (1, 4)}
     return lane_stride == 1 and (pieces.src, pieces.dst) == fours_and_words.get(shader)
 
 
 def _pieces_each(pieces: int, choices: Choices) -> int:
-    """Pieces that an invocation moves: 4, or 2 or 1 while there would be too few invocations.
+    """Pieces that an invocation moves: 4, or 2 or 1 if there would be too few invocations.
 
-    18,816 pieces have an invocation each; of 400,000 an invocation moves four, which makes 100,000.
+    18,816 pieces get one invocation each; with 400,000 pieces, each of 100,000 invocations moves four.
     """
     each = PIECES_EACH
     while each > 1 and pieces // each < choices.fewest_invocations(4 * pieces):
@@ -428,9 +429,9 @@ def _pieces_each(pieces: int, choices: Choices) -> int:
 
 
 def _together(axes: tuple[Axis, ...], each: int) -> tuple[Axis, ...] | None:
-    """The axes in an order in which the ``each`` pieces of every invocation differ along the first one alone, if any.
+    """The axes, reordered if possible so that the ``each`` pieces of an invocation differ only along the first axis.
 
-    Of sizes (6, 6, 8) the last has fours: (4, 6, 6, 2). It is an axis whose steps are short on one side.
+    Sizes (6, 6, 8): the last axis divides into fours, which gives (4, 6, 6, 2). An axis with short steps is preferred.
     """
     near = [axis for axis in axes if axis.size % each == 0 and _step(axis) <= _NEAR]
     if not near:
@@ -444,14 +445,14 @@ def _together(axes: tuple[Axis, ...], each: int) -> tuple[Axis, ...] | None:
 
 
 def _step(axis: Axis) -> int:
-    """Elements from one step to the next, on the side where they are closer together."""
+    """The smaller of the two strides of an axis, in elements."""
     return min(abs(axis.src), axis.dst)
 
 
 def _transposed(problem: Problem, limits: Limits) -> Transpose | None:
-    """The transpose that a problem is; None too where one side alone is aligned, and fours of its words are faster.
+    """The problem as a transpose; None if it is none, or if one side alone is aligned and quads of words are faster.
 
-    They are on CPUs, where an invocation goes through neighbours.
+    Quads are faster on CPUs, where the elements of an invocation are neighbours.
     f32[4091,4096]: a load has four words of a row. f32[2048,4095]: a store has four of a column.
     """
     chosen = transpose_of(problem, limits)
@@ -471,14 +472,14 @@ def _can_gather(problem: Problem) -> bool:
 
 
 def _is_reversed(problem: Problem) -> bool:
-    """True where the four words of every store are one aligned 128-bit load, the last one first."""
+    """True if the four words of every store come from one aligned 128-bit load, in reverse order."""
     inner, *outer = problem.axes
     lowest = problem.src_offset - 3  # of the first four
     return inner.src == -1 and not any(offset % 4 for offset in (lowest, *(axis.src for axis in outer)))
 
 
 def _gathered(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """The axes by four words at a time, where ``_can_gather``; the source goes on in words.
+    """The axes for stores of four words, if ``_can_gather``; the source is still addressed in words.
 
     [::2] of 8 words, axis (size 8, src 2, dst 1), becomes (size 2, src 8, dst 1 of 16 bytes), and the lane stride is 2.
     """
@@ -488,7 +489,7 @@ def _gathered(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
 
 
 def _scattered_axis(problem: Problem) -> int | None:
-    """Position of the axis along which one aligned 128-bit load has four words for the destination, if there is one."""
+    """Position of the axis along which one aligned 128-bit load reads four words to store, if there is one."""
     if problem.itemsize != 4 or problem.src_offset % 4:
         return None
     for position, axis in enumerate(problem.axes):
@@ -499,7 +500,7 @@ def _scattered_axis(problem: Problem) -> int | None:
 
 
 def _scattered(axes: tuple[Axis, ...], position: int) -> tuple[Axis, ...]:
-    """The axes by four words of the source at a time along one of them; the destination goes on in words.
+    """The axes for loads of four words along one axis; the destination is still addressed in words.
 
     8 words into every 3rd, axis (size 8, src 1, dst 3), are (size 2, src 1 of 16 bytes, dst 12), the lane stride 3.
     """

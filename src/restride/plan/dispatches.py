@@ -1,4 +1,4 @@
-"""Dispatches: a problem cut into parts that one dispatch can bind and count, and the kernel of each part.
+"""Dispatches: cuts a problem into parts that one dispatch can bind and count, and gives each part its kernel.
 
 A storage buffer binding covers at most ``max_buffer_range`` bytes (128 MiB on llvmpipe). A part is a range of steps on
 every axis; its window is the span of bytes it touches on one side. While a window is too wide, its part is halved along
@@ -33,16 +33,16 @@ from restride.plan.problem import (
 )
 
 GROUP_SIZE = 128
-"""Invocations of a work group in every kernel but the transpose through registers."""
+"""Invocations of a work group in every kernel except the transpose through registers."""
 
 MAX_COUNT = (1 << 31) - 1
-"""Most elements of one dispatch: the shaders divide exactly below 2^31."""
+"""Maximum number of elements of one dispatch: the shaders divide exactly below 2^31."""
 
 MAX_TABLE_BYTES = 1 << 20
-"""Most bytes of the tables of one dispatch, so that an operation's own memory stays below 2 MiB."""
+"""Maximum size in bytes of the tables of one dispatch, so that an operation's own memory stays below 2 MiB."""
 
 MAX_PAIR_BYTES = 1 << 20
-"""Most bytes of the pairs of scale and zero point of one dispatch."""
+"""Maximum number of bytes of the pairs of scale and zero point of one dispatch."""
 
 AxisToCut = Callable[[Problem, Limits], int | None]
 """Returns the position of the axis at which to cut a problem; None: it fits."""
@@ -51,13 +51,13 @@ _CUT = 64
 """Halves are rounded to multiples of this, which keeps wide elements and blocks of 16 bytes whole."""
 
 _MIN_BYTES_FULL = 512
-"""Full groups get a dispatch of their own in results from ``elements_per_dispatch`` times this many bytes on: 1 MiB."""
+"""Results from this many bytes times ``elements_per_dispatch`` on (1 MiB) get a dispatch for their full groups."""
 
 _MAX_REST = 1 / 8
-"""Most of a problem that may be left to that dispatch."""
+"""Largest fraction of a problem that full groups may leave to another dispatch."""
 
 _MAX_HOLES = 4
-"""Invocations own whole words while these hold at most this many places for each element that is written."""
+"""Invocations own whole words if words have at most this many places for each element that is written."""
 
 
 class Bound(NamedTuple):
@@ -98,7 +98,7 @@ def _table_bytes(axis: Axis) -> int:
 
 
 def axis_to_cut(problem: Problem, limits: Limits) -> int | None:
-    """The axis that does most to exceed a limit of every kernel, and so is to be cut; None: all limits are kept.
+    """The axis to cut: the one that contributes most to exceeding a limit of all kernels; None: no limit is exceeded.
 
     Raises:
         UnsupportedError: a window is too wide, and the runtime binds whole buffers only.
@@ -142,7 +142,7 @@ def axis_with_too_many_pairs(problem: Problem, _limits: Limits) -> int | None:
 
 
 def require_windows(nbytes: int, limits: Limits) -> None:
-    """Require a runtime that can bind windows of a buffer, since ``nbytes`` are more than one binding covers.
+    """Require a runtime that can bind windows of a buffer, because ``nbytes`` exceed one binding.
 
     Raises:
         UnsupportedError: the runtime binds whole buffers only.
@@ -206,19 +206,19 @@ def parts(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _
 
 
 def groups_for(pieces: int, limits: Limits, each: int = 1) -> tuple[int, int, int]:
-    """The grid (x, y, z) of work groups of 128 invocations that make ``pieces``, ``each`` of them an invocation."""
+    """The grid (x, y, z) of work groups of 128 invocations for ``pieces``, with ``each`` pieces per invocation."""
     return rows_of_groups(-(-pieces // (GROUP_SIZE * each)), limits)
 
 
 def are_full(pieces: int, limits: Limits, each: int = 1) -> bool:
-    """True if every invocation of every group of ``groups_for`` has its pieces, so that none needs a guard."""
+    """True if the pieces fill every invocation of every group of ``groups_for``, so that no guard is needed."""
     return math.prod(groups_for(pieces, limits, each)) * GROUP_SIZE * each == pieces
 
 
 def _in_full_groups(pieces: int, limits: Limits) -> int:
-    """Most pieces, from the first on, that fill every group of their dispatch, one an invocation.
+    """Maximum number of pieces, one per invocation, that fill every group of a dispatch.
 
-    Rows of at most 8 groups: of 20 groups, in three rows, 18 can be full, and of 17 the 16 of two rows.
+    With at most 8 groups in a row, 20 groups take three rows, so 18 can be full; of 17 groups, 16 fill two rows.
     """
     groups, columns = pieces // GROUP_SIZE, limits.max_group_count[0]
     rows = -(-groups // columns)
@@ -226,12 +226,12 @@ def _in_full_groups(pieces: int, limits: Limits) -> int:
 
 
 def _pays_for_full_groups(problem: Problem, limits: Limits) -> bool:
-    """True if a large problem is to be cut where full groups end. On CPUs a guard costs each load and store."""
+    """True if a large problem should be cut after its full groups. On CPUs a guard slows down every load and store."""
     return limits.choices.neighbours and limits.allow(2, problem.count * problem.itemsize // _MIN_BYTES_FULL)
 
 
 def full_groups(problem: Problem, elements: int, limits: Limits) -> Iterator[Problem]:
-    """The problem, or a large one cut along an outer axis into full groups of so many elements, and the rest.
+    """The problem; a large one is cut along an outer axis into a part that fills its groups, and the rest.
 
     f32[3,540,960], groups of 2048: 759 would be full, and one would not. 512 of 540 rows are 720 full ones. llvmpipe
     takes 0.91 to 0.95 of the time for slices and flips of f32.
@@ -254,7 +254,7 @@ def whole_fours(
 ) -> Iterator[Problem]:
     """Yield the problem, cut after the last whole four of an axis if that pays: 10,002 elements as 10,000 and 2.
 
-    fours: returns None for a problem that does not go by fours.
+    fours: returns None for a problem that cannot be handled by fours.
     """
     size = problem.axes[position].size if position < len(problem.axes) else 0
     rest = size % 4
@@ -284,11 +284,11 @@ def strided_kernel(
     parameters: bytes | None = None,
     groups: tuple[int, int, int] | None = None,
 ) -> KernelSpec:
-    """The dispatch of a kernel that walks ``axes``; an invocation makes ``each`` of the ``pieces`` in ``push``.
+    """The dispatch of a kernel that walks ``axes``; an invocation handles ``each`` of the ``pieces`` in ``push``.
 
-    constants: without RANK, the number of axes. push: without the innermost axes, for which some modules have room.
+    constants: all except RANK, the number of axes. push: all except the innermost axes, which some modules are pushed.
     parameters: the storage buffer, if it holds more than the axes.
-    groups: work groups, if they do not follow from the pieces.
+    groups: the work groups; None: as many as the pieces need.
     """
     if len(axes) > MAX_AXES:
         raise AssertionError(f"a kernel walks at most {MAX_AXES} axes, not {len(axes)}")
@@ -299,11 +299,11 @@ def strided_kernel(
 
 
 def rows_each(rows: int, pieces: int, elements: int, choices: Choices, most: int = 8) -> int:
-    """Rows that an invocation makes: ``choices.rows``, at most ``most``, halved while there are too few invocations.
+    """Rows per invocation: ``choices.rows``, at most ``most``, halved until there are enough invocations.
 
     rows: size of the axis of rows. pieces: pieces at one index of that axis. elements: of the whole dispatch.
 
-    u8[1080,1920,3] to u8[224,224,3], four elements a piece: 224 rows of 168 pieces. Two rows each make 18,816
+    u8[1080,1920,3] to u8[224,224,3], four elements in a piece: 224 rows of 168 pieces. Two rows each make 18,816
     invocations, but 150,528 elements are to have 37,632 (``Choices.fewest_invocations``): one row each.
     """
     each = min(int(choices.rows), most)
@@ -365,7 +365,7 @@ def plan_elements(
 def _by_whole_words(problem: Problem, work: Work, limits: Limits, may_cut: bool) -> Iterator[tuple[Work, bool]]:
     """The work, and whether its words are elements alone, in the order of their indices.
 
-    may_cut: it may be cut behind its last full group of whole words, where the rest keeps all from being fast.
+    may_cut: the problem may be cut after its last full group of whole words, if only the rest prevents the fast path.
 
     u8[1079,1917,3], each row backwards: 6,205,329 bytes. 1,551,232 words are 12,119 groups; 100 words and a byte are
     left.
@@ -383,7 +383,7 @@ def _by_whole_words(problem: Problem, work: Work, limits: Limits, may_cut: bool)
 
 
 def _is_packed(problem: Problem) -> bool:
-    """True if the destination begins with a word, has no hole, and is packed in the order of the axes."""
+    """True if the destination begins at a word boundary, has no hole, and is packed in the order of the axes."""
     strides = accumulate((axis.size for axis in problem.axes), mul, initial=1)
     has_no_holes = all(map(eq, (axis.dst for axis in problem.axes), strides))
     return has_no_holes and problem.dst_offset * problem.itemsize % 4 == 0

@@ -1,4 +1,4 @@
-"""Plan of what writes one value: into every element of a walk, the padding of a layout, or all around a source."""
+"""Plans that write one value: into every element of a walk, the padding of a layout, or around a copied source."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from restride.plan.tiles import Place, Region, Walk, complement, walks
 from restride.plan.transpose import shared_exchange
 
 _THIN = 8
-"""Padding is written box by box while it is at most one element in so many; else the whole buffer is, at full width."""
+"""Padding is written box by box if it is at most one element in this many; otherwise the whole buffer is filled."""
 
 _MAX_BLOCK = 32
-"""Most elements along the axis of a transpose that writes padding too."""
+"""Maximum number of elements along the axis of a transpose that writes padding too."""
 
 _MAX_PADDED = 8
 """Bytes of the widest elements of element_pad."""
@@ -34,7 +34,7 @@ _Box = tuple[tuple[int, ...], tuple[int, ...]]
 def padding_kernels(desc: TensorDesc, limits: Limits) -> tuple[KernelSpec, ...]:
     """Dispatches that write the padding of a whole layout: its value up to ``padded_sizes``, 0 inside tiles and blocks.
 
-    They may write over its elements, which are to be copied after them. Cached for operations whose scales change from
+    They may overwrite elements of the layout, so copy those afterwards. Cached for operations whose scales change from
     call to call: 90 to 800 us, 0.2 us from the cache.
     """
     if desc.blocking is None or not desc.is_whole or not desc.is_padded:
@@ -56,7 +56,7 @@ def _padding(desc: TensorDesc, blocking: Blocking, limits: Limits) -> Iterator[K
             for bits, walk in strided:
                 yield from _fill(_problem(walk, itemsize), bits, limits)
             return
-    if blocking.extent == prod(blocking.bounds):  # nothing inside tiles: one value everywhere
+    if blocking.extent == prod(blocking.bounds):  # no zeros inside tiles: all padding has one value
         yield from _fill_whole(desc, value, limits)
         return
     yield from _fill_whole(desc, 0, limits)
@@ -80,7 +80,7 @@ def padding_copy_kernels(src: TensorDesc, dst: TensorDesc, limits: Limits) -> tu
 
 
 def _padded_problems(src: TensorDesc, dst: TensorDesc) -> list[Problem]:
-    """The walks of a copy, each extended over the zero padding that follows it; empty if any is elsewhere or not 0.
+    """The walks of a copy, extended over the padding after each; empty if other padding exists or its value is not 0.
 
     60 channels in blocks of 16 have walks of 48 and of 12; the latter becomes one of 16, of which 12 are inside. A walk
     that ends in an incomplete block is the last one of its axis, so no other walk writes what it is extended over.
@@ -100,8 +100,9 @@ def _padded_problems(src: TensorDesc, dst: TensorDesc) -> list[Problem]:
             weight, count = prod(axes[place].size for place in inner), axes[last].size
             rest = -weight * count % ascending[-1]
             if rest:
-                # Only a block's outermost digit reaches its end by one stride: 12 channels in 4b4b are 3 x 4, and the 3
-                # becomes 4. Long ones are filled: how many elements are inside is compiled into the kernel.
+                # Only the outermost digit can be extended to the end of a block: 12 channels in 4b4b are 3 x 4, and the
+                # 3 becomes 4. Long blocks are filled instead, because the number of elements inside is compiled into
+                # the kernel.
                 if count == 1 or weight != ascending[-2] or count + rest // weight > _MAX_BLOCK:
                     return []
                 axes[last] = replace(axes[last], size=count + rest // weight, inside=range(count))
@@ -115,7 +116,7 @@ def _region(place: Place, box: _Box) -> Region:
 
 
 def _problem(walk: Walk, itemsize: int) -> Problem:
-    # The source walks along: it is not read, and what moves together merges and widens.
+    # The source is not read. It gets the destination's strides, so that all axes can be merged and widened.
     axes = tuple(replace(axis, src=axis.dst) for axis in walk.axes)
     return walk._replace(axes=axes, src_offset=walk.dst_offset).problem(itemsize)
 
@@ -123,7 +124,7 @@ def _problem(walk: Walk, itemsize: int) -> Problem:
 def _fill_whole(desc: TensorDesc, bits: int, limits: Limits) -> Iterator[KernelSpec]:
     """Dispatches that give every element of the buffer the value ``bits``."""
     itemsize = desc.dtype.itemsize
-    rest = desc.extent % (16 // itemsize)  # elements behind the last 16 bytes
+    rest = desc.extent % (16 // itemsize)  # elements after the last 16 bytes
     for offset, size in ((0, desc.extent - rest), (desc.extent - rest, rest)):
         if size:
             yield from _fill(Problem((Axis(size, 1, 1),), offset, offset, itemsize), bits, limits)
@@ -157,7 +158,7 @@ def _fill_words(problem: Problem, words: int, limits: Limits) -> Iterator[Kernel
 
 
 def _repeated(bits: int, itemsize: int, width: int) -> int:
-    """An element over and over in ``width`` bytes: 0xAB in 4 is 0xABABABAB."""
+    """An element repeated until it fills ``width`` bytes: 0xAB in 4 is 0xABABABAB."""
     return sum(bits << 8 * itemsize * place for place in range(width // itemsize))
 
 

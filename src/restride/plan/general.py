@@ -1,4 +1,4 @@
-"""Plan of the general copy: a kernel splits each index into the digits of both sides, whatever these are.
+"""Plan of the general copy: a kernel splits each index into digits, as the layouts of both sides require.
 
 For layouts that no strided walks describe: sub-tiles that do not divide their tile, dimensions joined across a tile,
 steps that do not divide a tile. The kernel gets a program, which has the address of each side as a weighted sum of:
@@ -23,19 +23,19 @@ from restride.plan.problem import Span, multiply_shift, word
 from restride.plan.tiles import Region
 
 _NUMBERS = (16, 32, 64, 192)
-"""Numbers for which a pipeline may have room; few choices, so that there are few pipelines. The largest holds the
-axes and 64 digits for each side, more than a blocking makes."""
+"""The capacities of pipelines, in numbers; few choices, so that there are few pipelines. The largest holds the
+axes and 64 digits for each side, more than a blocking needs."""
 
 _Rows = list[list[int]]
 
 UNREAD = Binding(0, 4)
-"""The binding in place of a source where a fill has none; it is not read."""
+"""The binding that a fill has instead of a source; it is not read."""
 
 
 class DigitDispatch(NamedTuple):
     """One dispatch by digits.
 
-    pieces: elements. room: numbers that the pipeline has room for. pairs: addresses of the pairs of source and
+    pieces: elements. room: how many numbers the pipeline can hold. pairs: addresses of the pairs of source and
     destination.
     """
 
@@ -54,7 +54,7 @@ class DigitDispatch(NamedTuple):
 
 
 def general_kernels(region: Region, itemsize: int, limits: Limits, fill: int | None = None) -> Iterator[KernelSpec]:
-    """Dispatches that copy the elements of a region, or give them all the bits ``fill``.
+    """Dispatches that copy the elements of a region, or set all of them to the bits ``fill``.
 
     Raises:
         UnsupportedError: no cut of the region makes its buffers fit a binding, or a coordinate reaches 2^31.
@@ -108,7 +108,7 @@ def _addresses(region: Region) -> tuple[Linear, ...]:
 
 
 def _halves(region: Region, limits: Limits, reach: Callable[[Region], int]) -> tuple[Region, Region]:
-    """The region cut in two along the axis that shortens its reach most."""
+    """The region, cut in two along the axis where a cut shortens the byte range most."""
     cuts = [_cut(region, axis) for axis, size in enumerate(region.sizes) if size > 1]
     if not cuts:
         raise UnsupportedError(f"one element lies further than the {limits.max_buffer_range} bytes of a binding")
@@ -148,7 +148,7 @@ class _Program:
         return len(self._axes) + len(self._number_of)
 
     def terms_of(self, linear: Linear) -> _Rows:
-        """A row for each term, (number, coefficient); the digits among them join the program."""
+        """A row (number, coefficient) for each term; adds the digits among the terms to the program."""
         return [[self._number(atom), word(coefficient), 0, 0] for coefficient, atom in linear.terms]
 
     def _number(self, atom: Digit | Index) -> int:

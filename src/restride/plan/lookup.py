@@ -1,4 +1,4 @@
-"""Plan of a look-up: every element of 8 bits becomes the bits of the entry that it chooses in a table of 256."""
+"""Plan of a look-up: every element of 8 bits is replaced by its entry in a table of 256."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ ENTRIES = 256
 """Entries of a row of a table: one for each value of an element of 8 bits."""
 
 INDEXED = {"u8": 0, "s8": 128}
-"""The element types that choose an entry, and what is added to an element to give its number."""
+"""The element types that choose an entry, and the offset from an element to the number of its entry."""
 
 _MAX_TABLE_BYTES = 1 << 20
-"""Most bytes of the rows of one dispatch."""
+"""Maximum number of bytes of the rows of one dispatch."""
 
 _MAX_KEPT_BYTES = 1 << 16
-"""Most bytes of a table whose plans the cache keeps."""
+"""Maximum number of bytes of a table whose plans the cache keeps."""
 
 _FOURS_EACH = 4
-"""Fours of an invocation where neighbours go together."""
+"""Quads per invocation, if an invocation handles neighbours."""
 
 _MAX_COPIES = 4
-"""Most times that an invocation stores what it has found (``MAX_COPIES`` in shaders/convert/lookup.comp)."""
+"""Maximum number of copies that an invocation stores (``MAX_COPIES`` in shaders/convert/lookup.comp)."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,14 @@ class Table:
 
     @cached_property
     def words(self) -> npt.NDArray[np.uint32]:
-        """The rows as words, entries narrower than a word in one each: (rows, words of a row)."""
+        """The rows as words, (rows, words of a row); a narrow entry takes a whole word."""
         entries = np.frombuffer(self.entries, f"u{self.dtype.itemsize}")
         wide = entries.view(np.uint32) if self.dtype.itemsize > 4 else entries.astype(np.uint32)
         return wide.reshape(self.rows, ENTRIES * self.words_of_entry)
 
 
 def lookup_walks(src: TensorDesc, dst: TensorDesc, table: Table, limits: Limits) -> tuple[Walk, ...] | None:
-    """The strided walks of a look-up into ``dst``; None: none or too many describe it, and one of the two is copied."""
+    """The strided walks of a look-up into ``dst``; None if there are none or too many: then one side must be copied."""
     strides = tuple(int(axis == table.axis) for axis in range(src.rank))
     rows = None if table.axis is None else SharedPlace(strides, (1,) * src.rank)
     cut_walks = walks(Region.of(src, dst, (rows, None)))
@@ -113,7 +113,7 @@ def _rows_of(problem: Problem) -> Span:
 
 
 def _axis_with_too_many_rows(problem: Problem, _limits: Limits) -> int | None:
-    """The axis at which to cut a problem that reads more of a table than one dispatch may have; None: it does not."""
+    """The axis at which to cut a problem that reads more rows of a table than fit one dispatch; None: they fit."""
     lowest, highest = _rows_of(problem)
     if (highest + 1 - lowest) * ENTRIES * max(problem.itemsize, 4) <= _MAX_TABLE_BYTES:
         return None
@@ -121,7 +121,7 @@ def _axis_with_too_many_rows(problem: Problem, _limits: Limits) -> int | None:
 
 
 def _whole_fours(problem: Problem, limits: Limits) -> Iterator[Problem]:
-    """The problem, or its whole fours of pixels and then the rest."""
+    """The problem, or two: its whole quads of pixels, and the rest."""
     position = int(_is_interleaved(problem))
     is_whole = _fours(problem) is not None
     return iter((problem,)) if is_whole else whole_fours(problem, position, limits, _fours)
@@ -146,12 +146,12 @@ def _lookup(problem: Problem, words: npt.NDArray[np.uint32], limits: Limits) -> 
 
 
 class _Fours(NamedTuple):
-    """A problem walked by four pixels at a time, whose elements are side by side in the source.
+    """A problem in which an invocation handles quads: four pixels, whose elements are contiguous in the source.
 
-    axes: from pixel to pixel, the first one along a four. plane: from element to element of a pixel. copies: an axis
+    axes: from pixel to pixel, the first one within a quad. plane: from element to element of a pixel. copies: an axis
     along which the result repeats itself. The last two have size 1 if there is none.
-    is_interleaved: elements of a pixel are side by side in the destination too. crosses: a four may have pixels of two
-    rows. is_wide: the elements of four pixels are whole words of the source. is_aligned: in the destination every four
+    is_interleaved: elements of a pixel are side by side in the destination too. crosses: a quad may have pixels of two
+    rows. is_wide: the elements of four pixels are whole words of the source. is_aligned: in the destination every quad
     begins at a multiple of four elements.
     """
 
@@ -202,7 +202,7 @@ _NO_PLANE, _NO_COPIES = Axis(1, 1, 0), Axis(1, 0, 0)
 
 
 def _is_interleaved(problem: Problem) -> bool:
-    """True if pixels of several elements are the same on both sides, and those of the destination side by side."""
+    """True if pixels have several elements, in the same order on both sides, contiguous in the destination."""
     if len(problem.axes) < 2:
         return False
     plane, lane, *_ = problem.axes
@@ -210,10 +210,10 @@ def _is_interleaved(problem: Problem) -> bool:
 
 
 def _fours(problem: Problem) -> _Fours | None:
-    """The problem by fours of pixels; None unless all go by fours, whose elements are whole words.
+    """The problem by quads of pixels; None unless quads cover all pixels, and a quad is whole words.
 
     Patches of u8[28,28,3], u8[2,2,3,14,14]{strides=(1176,42,1,84,3)}: the lanes are axis (size 14, src 3, dst 1), the
-    planes (size 3, src 1, dst 196). A patch is 49 fours of each plane, of which every seventh crosses two rows.
+    planes (size 3, src 1, dst 196). A patch is 49 quads of each plane, of which every seventh crosses two rows.
     """
     if not problem.axes or problem.axes[0].dst != 1 or problem.itemsize > 4:
         return None
@@ -247,6 +247,6 @@ def _fours(problem: Problem) -> _Fours | None:
 
 
 def _follow(lane: Axis, row: Axis) -> bool:
-    """True if rows follow one another in the destination, and a few of them are whole fours with one row of entries."""
+    """True if rows are contiguous in the destination, and a few of them are whole quads with one table row."""
     is_followed = row.dst == lane.size and lane.size * row.size % 4 == 0
     return is_followed and lane.size >= 4 and lane.pairs[0] == row.pairs[0] == 0

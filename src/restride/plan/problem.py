@@ -24,20 +24,20 @@ from restride.kernel import Binding, Limits
 from restride.weights import BoxRows, Rows
 
 MAX_CHANNELS = 4
-"""Most channels of a pixel that one invocation handles (``MAX_CHANNELS`` in the shaders)."""
+"""Maximum number of channels of a pixel that one invocation handles (``MAX_CHANNELS`` in the shaders)."""
 
 MAX_AXES = 12
-"""Most axes that a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
+"""Maximum number of axes that a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
 
 PAIR_BYTES = 8
 """Bytes of a scale and a zero point, both f32."""
 
 WINDOW_ALIGNMENT = 16
-"""Bytes of the widest element: a window starts at a multiple of them."""
+"""Bytes of the widest element: a window starts at a multiple of this."""
 
 
 class BoxSteps(NamedTuple):
-    """How far a step of an axis moves where boxes choose the rows of tables.
+    """How far a step of an axis moves if the rows of tables depend on the box.
 
     tables: by rows of the tables of slot 0 and of slot 1. channels: of fill. rows: of a box.
     """
@@ -60,8 +60,8 @@ class Axis:
     padded axis: the steps that have a source element; in one part of a split problem it may begin before or end after
     the part. None: all.
 
-    Of boxes, ``box_rows`` is a table with rows for every step in every box, ``images`` the image of each box, as an
-    index in place of the step number, and ``steps`` what a step moves.
+    With boxes, ``box_rows`` is a table with a row for every step in every box, ``images`` is the index of the image of
+    each box, and ``steps`` is how far a step moves in tables and fill.
     """
 
     size: int
@@ -97,7 +97,7 @@ class Axis:
         return self.table is None and self.inside is None
 
     def reads(self) -> tuple[int, int]:
-        """The lowest and the highest source index; of a part that is all padding, one that is near."""
+        """The lowest and the highest source index; for a part that is all padding, a nearby index."""
         if self.table is not None:
             return self.table.reads()
         if self.box_rows is not None:
@@ -131,7 +131,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """Axes, innermost first, and the offsets of index 0: in elements of both sides, and in both lists of pairs.
+    """Axes, innermost first, and the offsets of index 0: in the elements and in the list of pairs of each side.
 
     ``itemsize`` is the bytes of a destination element, ``src_itemsize`` those of a source element; 0: the same.
     ``src_bound``: the source elements to bind; None: those that are read.
@@ -160,7 +160,7 @@ class Problem:
 
     @cached_property
     def src_span(self) -> Span:
-        """The source elements that are read, or else bound."""
+        """The source elements that are bound: ``src_bound``, or else the elements that are read."""
         if self.src_bound is not None:
             return self.src_bound
         lowest = highest = self.src_offset
@@ -219,7 +219,7 @@ def moved(pair_offsets: tuple[int, int], axis: Axis, steps: int) -> tuple[int, i
 
 
 def in_order(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """The axes sorted by destination stride; axes of one step, which only a table or padding keeps, outermost.
+    """The axes sorted by destination stride; axes of one step (kept only for a table or padding) come outermost.
 
     An axis of one step never moves the destination, so its destination stride is free. A stride past the reach of the
     other axes keeps the strides nested, and makes division by it, like division by the size, give 0.
@@ -306,7 +306,7 @@ def multiply_shift(divisor: int) -> tuple[int, int]:
 
     With l = ceil(log2(divisor)), m = ceil(2^(31 + l) / divisor) exceeds the true quotient by less than 2^l / 2^(31 + l)
     relative, too little to reach the next integer while n < 2^31 (Granlund and Montgomery, 1994).
-    divisor 5: l = 3, m = ceil(2^34 / 5) = 3435973837, s = 2. For 1 both are 0: kernels divide nothing but 0 by it.
+    divisor 5: l = 3, m = ceil(2^34 / 5) = 3435973837, s = 2. For divisor 1 both are 0: kernels then divide only 0.
     """
     if divisor < 2:
         return 0, 0
@@ -328,7 +328,7 @@ def pushed_words(axes: Sequence[Axis]) -> Iterator[int]:
 def axis_rows(axis: Axis, table: int) -> list[int]:
     """An axis as rows of the storage buffer: its walk, the multipliers for its two divisions, its slot and pairs.
 
-    In place of pairs a padding has the first step inside and their number.
+    A padded axis has no pairs; their two words hold the first step inside and the number of steps inside.
     """
     walk = [axis.size, word(axis.src), word(axis.dst), table]
     more = axis.pairs if axis.inside is None else (axis.inside.start, len(axis.inside))
@@ -336,7 +336,7 @@ def axis_rows(axis: Axis, table: int) -> list[int]:
 
 
 def table_bytes(rows: Rows) -> int:
-    """Most bytes of ``table_words``, also if the rows are later extended to whole fours of taps."""
+    """An upper bound of the bytes of ``table_words``, even if rows are later extended to whole quads of taps."""
     return 4 * rows.count * (1 if rows.moves else _row_words((rows.taps + 6) // 4 * 4 + 1))
 
 
@@ -356,7 +356,7 @@ def table_words(rows: Rows, stride: int) -> npt.NDArray[np.uint32]:
 
 
 def _table(weights: npt.NDArray[Any] | None, *others: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
-    """Rows of a table: weights, then the words ``others``, modulo 2^32; only these where there are no weights."""
+    """Rows of a table: the weights, if any, then the words ``others``, modulo 2^32."""
     taps = 0 if weights is None else weights.shape[-1]
     count = len(others) if weights is None else _row_words(taps + len(others))
     words = np.zeros((*others[0].shape, count), np.uint32)
@@ -368,7 +368,7 @@ def _table(weights: npt.NDArray[Any] | None, *others: npt.NDArray[np.int64]) -> 
 
 
 def _row_words(words: int) -> int:
-    """Words of a row of a table that has weights: so many, rounded up to whole rows of the storage buffer."""
+    """Words of a table row with weights, rounded up to whole rows of the storage buffer."""
     return -(-words // ROW_WORDS) * ROW_WORDS
 
 
@@ -411,8 +411,8 @@ def box_table_bytes(rows: BoxRows) -> int:
 def box_table(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> BoxTable:
     """The weights of each row, the offset of its first tap in the image, and which taps are in the image.
 
-    Where none is, the offset is that of the nearest element, so that every offset can be read. Rows that only move
-    elements have no weights. bases: for each box, the source offset of its image.
+    If no tap is inside, the offset is that of the nearest element, so that every offset can be read. Rows that only
+    move elements have no weights. bases: for each box, the source offset of its image.
     """
     index = np.clip(rows.first + rows.inside, 0, rows.extent - 1)
     ranges = rows.inside | rows.end << 16 | rows.is_fill * IS_FILL
@@ -430,7 +430,7 @@ def pack_boxes(
 ) -> bytes:
     """The storage buffer of boxes: header, axes, tables, fill.
 
-    tables, taps, strides: of slot 0, columns, and of slot 1, rows. fill: an element of the source for each channel.
+    tables, taps, strides: for slot 0 (columns) and slot 1 (rows). fill: an element of the source for each channel.
     """
     begin = ROW_WORDS * (HEADER_ROWS + AXIS_ROWS * len(axes))
     begin_of_rows = begin + tables[0].size

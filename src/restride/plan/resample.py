@@ -2,7 +2,8 @@
 
 Several axes in one pass cost the product of their taps for every output; one axis a pass costs their sum, and writes
 and reads elements between. Antialiased 1080x1920 -> 224x224 has 10 x 18 taps: 9 million products in one pass; in two,
-columns first, 4.4 and 0.5. Sums are nested, the last axis first, and f32 lies between passes: the bits are the same.
+columns first, 4.4 and 0.5. Sums are nested, the last axis first, and results between passes are f32, so the bits are
+the same.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ from restride.plan.tiles import Pairs, Region, walks
 from restride.weights import MAX_TAPS, Resizing, Rows, Shifts, in_fours, with_edges
 
 # Invocations: each computes cells or rows, or loads four taps or four neighbours at once, or computes one element. All
-# write the same bits, but for the sign of a NaN. The first that fits a problem is the fastest.
+# write the same bits, except for the sign of a NaN. The first that fits a problem is the fastest.
 
 _MAX_TAPS_OF_ROWS = 4
-"""Most taps along each axis of a sum by rows or by cells (``MAX_TAPS`` in their shaders)."""
+"""Maximum number of taps along each axis of a sum by rows or by cells (``MAX_TAPS`` in their shaders)."""
 
 _MAX_IN_RUN = 8
-"""Most elements that neighbours read together (``MAX_RUN`` in shaders/resample/resample_rows.comp)."""
+"""Maximum number of elements that neighbours read together (``MAX_RUN`` in shaders/resample/resample_rows.comp)."""
 
 _HAS_PATTERN = 1 << 16
 """Bit of PATTERN of ``resample_moves`` (``HAS_PATTERN`` in its shader)."""
@@ -60,14 +61,14 @@ _LINE_BYTES = 64
 """Bytes of a cache line."""
 
 _CACHED_BYTES = 20 << 10
-"""Most bytes of the source that a group goes through again; a cache of 16 KiB has four fifths of them, or more."""
+"""Maximum source bytes that a group reads repeatedly; a cache of 16 KiB holds at least four fifths of them."""
 
 
 class Invocations(NamedTuple):
-    """What ``total`` invocations of a shader make of a problem.
+    """How ``total`` invocations of a shader divide a problem among them.
 
-    row_pieces, blocks: pieces in a row, and blocks of rows; 0 by elements.
-    constants: what the kernel knows of the axes, and what an invocation makes.
+    row_pieces, blocks: pieces in a row, and blocks of rows; 0 if each computes an element or a word.
+    constants: specialization constants that describe the axes and the output of an invocation.
     first_word: the destination word of piece 0, by elements.
     """
 
@@ -81,12 +82,12 @@ class Invocations(NamedTuple):
 
     @property
     def are_elements(self) -> bool:
-        """True where each makes one element, or the elements of one word."""
+        """True if each computes one element, or the elements of one word."""
         return self.shader in ("resample", "resample_fixed")
 
 
 def invocations(problem: Problem, limits: Limits) -> Invocations:
-    """The fastest invocations for a problem of one dispatch."""
+    """The fastest way to divide a problem of one dispatch."""
     if any(axis.table is not None and axis.table.shifts is not None for axis in problem.axes):
         rows = by_rows(problem, limits) if sum(axis.table is not None for axis in problem.axes) > 1 else None
         fixed = rows or by_taps(problem, limits) or by_neighbours(problem) or by_elements(problem, limits)
@@ -101,14 +102,14 @@ def invocations(problem: Problem, limits: Limits) -> Invocations:
 
 
 def by_elements(problem: Problem, limits: Limits) -> Invocations:
-    """One element or word of the destination each: fits every problem of one dispatch."""
+    """Each invocation computes one element or word of the destination. Fits every problem of one dispatch."""
     work = work_of(problem, bind(problem, limits))
     constants = {"BITS": 8 * problem.itemsize, "OWN_WORDS": work.own_words}
     return Invocations("resample", problem, work.pieces, constants, first_word=work.first)
 
 
 def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
-    """Four neighbours in each row of a block of rows, where all outputs sum cells of one size at equal distances.
+    """Each computes four neighbours in each row of a block, if all outputs sum equally spaced cells of one size.
 
     u8[8,1080,1920] to u8[8,540,960]: axis 0 has 960 elements, 240 pieces of four; axis 1 has 540 rows, 68 blocks, and
     there are 8 of these: 130,560 invocations.
@@ -156,7 +157,7 @@ def _cell_step(axis: Axis) -> int:
 
 
 def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
-    """A block of rows each, which share the sums or the moved elements inside a row; for few taps along every axis.
+    """Each computes a block of rows, which share sums or loads within a row; for few taps along every axis.
 
     u8[3,224,224] to u8[3,1080,1920], blocks of eight rows: axis 0 has 1920 elements, 240 pieces of eight, which read
     runs of three; axis 1 has 1080 rows, 135 blocks, and there are 3 of these: 97,200 invocations.
@@ -205,9 +206,9 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
 
 
 def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
-    """A block of rows of one pixel each, four taps at a load: along the source's innermost axis, to elements of a word.
+    """Each computes one pixel in a block of rows, with four taps per load along the source's innermost axis.
 
-    A pixel is one element, or up to four channels that lie side by side. Rows of other than whole fours take longer.
+    A pixel is one element, or up to four adjacent channels. Outputs are words. Rows of whole quads are faster.
 
     u8[3,1080,1920] to f32[3,1080,224], 18 taps, in five fours of every row, blocks of eight: axis 0 has 224 elements,
     axis 1, planes and rows, 405 blocks: 90,720 invocations.
@@ -246,7 +247,7 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
 
 
 def _most_cached_rows(axis: Axis, itemsize: int) -> int:
-    """Rows of pixels of which a group's cache keeps what the group reads, 8 at most.
+    """How many rows of pixels, at most 8, a group can read from without exceeding its cache.
 
     f32, 1920 to 224: 128 pixels read 4388 bytes of each row, so four rows.
     """
@@ -256,7 +257,7 @@ def _most_cached_rows(axis: Axis, itemsize: int) -> int:
 
 
 class _Pixel(NamedTuple):
-    """The axis with the table, how many channels lie side by side, and the axes of both, the channels' last."""
+    """The axis with the table, the number of adjacent channels, and the axes of both, the channels' last."""
 
     position: int
     channels: int
@@ -264,7 +265,7 @@ class _Pixel(NamedTuple):
 
 
 def _pixel(problem: Problem) -> _Pixel | None:
-    """The pixel that is one tap, where sums go along the innermost pixels of the source; else None."""
+    """The pixel that a tap reads, if sums run along the innermost pixels of the source; else None."""
     tabled = [position for position, axis in enumerate(problem.axes) if axis.table is not None]
     axis = problem.axes[tabled[0]]
     if len(tabled) > 1 or axis.table is None or axis.table.moves:
@@ -280,7 +281,7 @@ def _pixel(problem: Problem) -> _Pixel | None:
 
 
 def by_neighbours(problem: Problem) -> Invocations | None:
-    """Four neighbours each: along an axis that is innermost on both sides and has no table; whole words.
+    """Each computes four neighbours, in whole words, along an axis that is innermost on both sides and has no table.
 
     f32[3,1080,224] to u8[3,224,224]: axis 0 is 56 fours; with 224 rows and 3 planes, 37,632 invocations.
     """
@@ -301,10 +302,10 @@ def by_neighbours(problem: Problem) -> Invocations | None:
 
 
 def _neighbours(problem: Problem, position: int, limits: Limits) -> tuple[int, int]:
-    """Elements of a row that an invocation makes, and of the source's group or run that they share; 0 if they do not.
+    """Elements of a row per invocation, and the elements of the source group or run that they share, 0 if none.
 
-    A row is two pieces or more, of whole words; else there are no elements. Where neighbouring invocations are to have
-    neighbouring elements, a piece is four at most: one store, and their weights fit the cache of a group.
+    A row must be two or more pieces of whole words; otherwise the first number is 0. If neighbouring invocations should
+    have neighbouring elements, a piece has at most four: it is one store, and the weights fit a group's cache.
     """
     inner, others = problem.axes[:position], problem.axes[position:]
     size = math.prod(axis.size for axis in inner)
@@ -321,9 +322,10 @@ def _neighbours(problem: Problem, position: int, limits: Limits) -> tuple[int, i
 
 
 def _is_spread(problem: Problem) -> bool:
-    """True where four neighbours along axis 0 read sums further apart than a line of a cache.
+    """True if four neighbours along axis 0 read elements that are further apart than a cache line.
 
-    f32, 1920 to 224: four are 103 bytes apart. Caches keep up with two: on llvmpipe they take two thirds of the time.
+    f32, 1920 to 224: four outputs read 103 bytes apart. Two neighbours are faster: on llvmpipe they take two thirds of
+    the time.
     """
     axis = problem.axes[0]
     if axis.table is None or axis.table.moves:
@@ -333,7 +335,7 @@ def _is_spread(problem: Problem) -> bool:
 
 
 def _run(problem: Problem, elements: int) -> int:
-    """The longest run that so many neighbours read along axis 0, where it is a third fewer loads; else 0.
+    """The longest run that ``elements`` neighbours read along axis 0, if it saves a third of the loads; else 0.
 
     Enlarged twice, bilinear, four neighbours read the elements -1 to 2, or 1 to 4: runs of four, not eight elements.
     """
@@ -350,14 +352,14 @@ def _run(problem: Problem, elements: int) -> int:
 
 
 def _repeated(table: Rows) -> int:
-    """How often each row of the source is repeated, 2 in 0 0 1 1 2; 1 where rows differ in that."""
+    """How often each row of the source is repeated: 2 in 0 0 1 1 2; 1 if the number differs between rows."""
     first = table.first()
     times = int(np.argmax(first > 0)) or 1
     return times if (first == np.arange(table.count) // times).all() else 1
 
 
 def _group(problem: Problem, limits: Limits) -> int:
-    """Elements of the aligned group of which the four of any piece are, where they are moved; 0 if there is none.
+    """Size of the aligned source group from which a piece takes its four moved elements; 0 if there is none.
 
     Enlarged twice, four neighbours read 0 0 1 1, then 2 2 3 3: groups of two, two words of f32; four bytes of u8, as
     words are loaded whole.
@@ -367,7 +369,7 @@ def _group(problem: Problem, limits: Limits) -> int:
     if first.table is None or not first.table.moves or first.src != 1 or first.size % 4:
         return 0
     index = table_words(first.table, 1).reshape(-1, 4)
-    bound = bind(problem, limits).windows[0].nbytes  # from a multiple of 16 bytes on
+    bound = bind(problem, limits).windows[0].nbytes  # the window begins at a multiple of 16 bytes
     for nbytes in (4, 8, 16):
         group = nbytes // problem.src_itemsize
         aligned = bound % nbytes == 0 and not any(n % group for n in others)
@@ -377,7 +379,7 @@ def _group(problem: Problem, limits: Limits) -> int:
 
 
 def _pattern(axis: Axis, group: int) -> int:
-    """Which elements of its group a piece of four takes, 4 bits each, if the pieces of a row take a group each; else 0.
+    """The elements that a piece takes from its group, 4 bits each, if each piece of a row has its own group; else 0.
 
     Twice the size, groups of two: 0 0 1 1 and then 2 2 3 3 are 0 0 1 1 of group 0 and of group 1: 0x11100.
     """
@@ -395,13 +397,13 @@ def _taps(axis: Axis) -> int:
 
 
 def _reads_fours(problem: Problem, inner: tuple[int, ...]) -> bool:
-    """True when every step of the axes but the inner ones moves the source by whole fours."""
+    """True when every step of the axes, except the inner ones, moves the source by a multiple of four elements."""
     others = (axis.src for place, axis in enumerate(problem.axes) if place not in inner)
     return not any(stride % 4 for stride in (problem.src_offset, *others))
 
 
 def _is_run(axes: tuple[Axis, ...], lanes: int) -> bool:
-    """True when the elements of the axes lie side by side, in whole words."""
+    """True when the elements of the axes are contiguous, in whole words."""
     stride = 1
     for axis in axes:
         if axis.dst != stride:
@@ -418,7 +420,7 @@ def _is_aligned(problem: Problem, others: tuple[Axis, ...], lanes: int) -> bool:
 # Dispatches of a pass: plain axes are walked by stride, resampled axes through tables.
 
 MAX_SLOTS = 3
-"""Most axes that one dispatch interpolates along."""
+"""Maximum number of axes that one dispatch interpolates along."""
 
 _GRADIENT = 4
 
@@ -426,9 +428,9 @@ LONG = 8
 """The bit for long sums along slot 0; slots 1 and 2 have the next two (``LONG`` in shaders/include/taps.glsl)."""
 
 SHORT_SUM = 32
-"""Taps with weight up to which what additions lose is left out (``SHORT_SUM`` in shaders/include/taps.glsl).
+"""Maximum nonzero taps of a sum without compensation for rounding (``SHORT_SUM`` in shaders/include/taps.glsl).
 
-To sum it too takes a fifth longer on llvmpipe; 32 additions lose a few units in the last place. 1080 to 224 is 18 taps.
+Compensation takes a fifth longer on llvmpipe; 32 additions lose a few units in the last place. 1080 to 224 is 18 taps.
 """
 
 Tables = tuple[tuple[int, Rows], ...]
@@ -438,7 +440,7 @@ Tables = tuple[tuple[int, Rows], ...]
 def planned_invocations(
     src: TensorDesc, dst: TensorDesc, tables: Tables, pairs: Pairs, limits: Limits
 ) -> Iterable[Invocations]:
-    """The invocations of each dispatch that makes ``dst`` from ``src`` by ``tables``; other axes have equal sizes."""
+    """The invocations of each dispatch that computes ``dst`` from ``src`` by ``tables``; other sizes are equal."""
     for problem in _problems(src, dst, tables, pairs):
         for box in parts(problem, limits, axis_with_too_many_pairs):
             yield invocations(box, limits)
@@ -452,7 +454,7 @@ def plan_resample(
     limits: Limits,
     planned: Callable[..., Iterable[Invocations]] = planned_invocations,
 ) -> Iterator[KernelSpec]:
-    """Dispatches that make ``dst``. planned: ``planned_invocations``, or the cache of it."""
+    """Dispatches that compute ``dst``. planned: ``planned_invocations``, or its cached form."""
     moves = _is_move(conversion, tables)
     if moves and dst.dtype.itemsize == 8:
         for problem in _problems(src, dst, tables, conversion.places):
@@ -479,7 +481,7 @@ def _problems(src: TensorDesc, dst: TensorDesc, tables: Tables, pairs: Pairs) ->
 
 
 def _is_move(conversion: Conversion, tables: Tables) -> bool:
-    """True when every output element is an element of the source as it is."""
+    """True when every output element is an unchanged element of the source."""
     return conversion.src == conversion.dst and conversion.arithmetic == NO_ARITHMETIC and is_index(tables)
 
 
@@ -511,7 +513,7 @@ def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits:
 
 
 def _slots(tables: Tables) -> int:
-    """SLOTS_AND_KIND: the number of interpolated axes, 0 where elements are only moved; and what their sums are."""
+    """SLOTS_AND_KIND: the number of interpolated axes, 0 if elements are only moved, and the kind of their sums."""
     if is_index(tables):
         return 0
     are_long = sum(LONG << slot for slot, (_, table) in enumerate(tables) if _is_long(table))
@@ -519,20 +521,20 @@ def _slots(tables: Tables) -> int:
 
 
 def _is_long(rows: Rows) -> bool:
-    """True where sums may have so many taps that what additions lose is summed beside them."""
+    """True if sums may have so many taps that they must be compensated for rounding errors."""
     return rows.shifts is None and rows.taps > SHORT_SUM and not rows.in_order
 
 
-# Passes: which axes are summed in one dispatch, and which one after the other.
+# Passes: which axes are summed in the same dispatch, and which in successive dispatches.
 
 ELEMENT_COST = 8
 """Cost of writing an element between two passes and reading it again, in taps."""
 
 PRODUCT_COST = 4
-"""Cost of a tap of several axes together, in taps of one axis, which are loaded by fours."""
+"""Cost of a tap in a sum along several axes, relative to one along a single axis, where taps are loaded by fours."""
 
 FEW_TAPS = 16
-"""So few taps of all axes together are summed in one dispatch, whatever the sizes."""
+"""If all axes together have at most this many taps, they are summed in one dispatch, whatever the sizes."""
 
 
 def passes(resized: Resizing) -> tuple[Tables, ...]:
@@ -548,7 +550,7 @@ def passes(resized: Resizing) -> tuple[Tables, ...]:
         return ()
     whole = tuple(stepped)
     if resized.library.rounding is not None:
-        return tuple((one,) for one in whole)  # each is rounded
+        return tuple((one,) for one in whole)  # each pass rounds its sums
     if is_index(whole):
         return (whole,)
     if _is_one_dispatch(whole) and math.prod(table.taps for _, table in whole) <= FEW_TAPS:
@@ -558,18 +560,18 @@ def passes(resized: Resizing) -> tuple[Tables, ...]:
 
 
 def _steps(rows: Rows) -> tuple[Rows, ...]:
-    """The rows along one axis, each of what the ones before it make."""
+    """The tables along one axis; each is applied to the result of the one before."""
     if not rows.repeats_edges:
         return rows.split()
     low, high = (index + rows.origin for index in rows.reads())
-    if low >= 1 and high <= rows.source_size:  # none reads a repeated edge; source element i is i + 1 of the axis
+    if low >= 1 and high <= rows.source_size:  # no row reads a repeated edge; source element i is i + 1 here
         return replace(rows, repeats_edges=False, origin=rows.origin + 1).split()
     edges = with_edges(rows)
     return (edges, *replace(rows, repeats_edges=False, origin=edges.start).split())
 
 
 def _groupings(stepped: Sequence[tuple[int, Rows]]) -> Iterator[tuple[Tables, ...]]:
-    """The ways to cut a sequence into groups that one dispatch can do; each alone is one of them."""
+    """The ways to cut a sequence into groups, each for one dispatch; one way has every element in its own group."""
     inner = range(1, len(stepped))
     for count in range(len(stepped)):
         for cuts in combinations(inner, count):
@@ -587,7 +589,7 @@ def _is_one_dispatch(group: Tables) -> bool:
 
 
 def _are_nested(group: Tables) -> bool:
-    """True where all sums are of floats, or all of integers, of which only the last ones are shifted."""
+    """True if all sums are of floats, or all are of integers and only the last ones are shifted."""
     *inside, last = (table.shifts for _, table in group)
     exact = None if last is None else Shifts()
     return all(shifts == exact for shifts in inside)
@@ -603,18 +605,18 @@ def _cost(grouping: Sequence[Tables], sizes: Sequence[int]) -> int:
     return cost
 
 
-# What an operation asks of a plan: whether it is possible, and its dispatches.
+# The functions that operations call: whether a plan is possible, and its dispatches.
 
 
 def is_resampled_by_walks(src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...]) -> bool:
-    """False where tiles or blocks lie along resampled axes: then a copy without them is to be resampled."""
+    """False if resampled axes have tiles or blocks: then resample a copy without them."""
     if src.strides is not None and dst.strides is not None:
         return True
     return not axes or not dst.numel or walks(Region.of(src, dst), {axis: src.sizes[axis] for axis in axes}) is not None
 
 
 def taps_fit(src: TensorDesc, tables: Tables, limits: Limits) -> bool:
-    """True when what one output element reads leaves a window room for others: a sixteenth of the binding range.
+    """True when one output element reads at most a sixteenth of the binding range, so that a window can hold others.
 
     Linear along axis 0 of f32[3,6000,6000] reads 144 MB apart, more than the 128 MiB that llvmpipe binds.
     """
@@ -624,9 +626,10 @@ def taps_fit(src: TensorDesc, tables: Tables, limits: Limits) -> bool:
 
 
 def is_made_by_elements(src: TensorDesc, dst: TensorDesc, tables: Tables, limits: Limits) -> bool:
-    """True where each invocation of a resampling without scales would make one element, or the elements of one word.
+    """True if each invocation of a resampling without scales would compute one element, or the elements of one word.
 
-    A long axis takes many dispatches, thousands for 10^8 outputs; the first decides, as the others continue its rows.
+    A long axis takes many dispatches, thousands for 10^8 outputs; only the first is examined, as the others continue
+    it.
     """
     if _needs_parts(tables):
         return next(iter(planned_invocations(src, dst, tables, (None, None), limits))).are_elements
@@ -655,8 +658,8 @@ def resample_kernels(
 ) -> Iterable[KernelSpec]:
     """Dispatches that resample ``src`` into ``dst`` by ``tables``, at most ``MAX_SLOTS``; other sizes must be equal.
 
-    A tuple where the tables fit one dispatch and scales are few; otherwise made one by one, so that the tables of an
-    axis of millions are never in memory together.
+    Returns a tuple if the tables fit one dispatch and there are few scales; otherwise builds them one by one, so that
+    the tables of an axis of millions are never in memory together.
     """
     if dst.numel == 0:
         return ()

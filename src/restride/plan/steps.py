@@ -21,7 +21,7 @@ RESULT = 1
 """Numbers of an operation's source and result buffers; those of the buffers between its steps follow."""
 
 _MAX_KEPT_BYTES = 1 << 18
-"""Most bytes of parameters for which a step keeps its kernels; to build them again takes a quarter of a millisecond.
+"""Maximum bytes of parameters for which a step keeps its kernels; building them again takes a quarter of a millisecond.
 
 The tables of a cubic resize to 1080p have 96 KB, those of 16 boxes of 224 x 224 have 112 KB."""
 
@@ -37,7 +37,7 @@ class Step:
     """One submission: its kernels read the buffer of ``src`` and write that of ``dst``.
 
     run: bytes to copy after its kernels, if it has any.
-    held: its kernels, once ``kernels`` has built them, if their parameters are small.
+    held: the kernels that ``kernels`` has built, if their parameters are small.
     """
 
     __slots__ = ("_make", "dst", "held", "run", "src")
@@ -67,7 +67,7 @@ class Step:
 
 
 class Between(NamedTuple):
-    """A buffer that an operation allocates for itself, and the bytes uploaded into it first; None: nothing is."""
+    """A buffer that an operation allocates for itself, and the bytes uploaded into it first; None: no upload."""
 
     desc: TensorDesc
     contents: bytes | None
@@ -82,7 +82,7 @@ class Steps:
         self.between: list[Between] = []
 
     def new(self, desc: TensorDesc, contents: bytes | None = None) -> Site:
-        """Add a buffer between steps, and return all of it as a site."""
+        """Add a buffer between steps; returns a site that covers all of it."""
         self.between.append(Between(desc, contents))
         return Site(RESULT + len(self.between), desc)
 
@@ -93,11 +93,11 @@ class Steps:
     def copy(
         self, src: Site, dst: Site, whole: TensorDesc | None = None, arithmetic: Arithmetic = NO_ARITHMETIC
     ) -> None:
-        """Append a step that copies every element of ``src`` to the same index of ``dst``, already checked to fit.
+        """Append a step that copies every element of ``src`` to the same index of ``dst``; both match.
 
-        whole: the layout of the whole buffer of ``dst``, whose padding is written; None: that of ``dst`` itself.
-            Writing padding also overwrites elements and comes first, so padding stays as it is where a sum reads the
-            old elements, or ``dst`` is ``src``.
+        whole: the layout of the whole buffer of ``dst``, whose padding is written; None: the layout of ``dst``.
+            Writing padding comes first and also overwrites elements; so padding is left alone if a sum reads the old
+            elements, or if ``dst`` is ``src``.
         arithmetic: applied to the elements, with scales in the axes of ``src`` and ``dst``.
         """
         padded = dst.desc if whole is None else whole
@@ -126,7 +126,7 @@ class Steps:
     def look_up(self, src: Site, dst: Site, whole: TensorDesc, table: Table) -> None:
         """Append steps that write the entry of ``table`` for every element of ``src`` to the same index of ``dst``.
 
-        Where no strided walks lead from one to the other, whichever is not strided is copied.
+        If there are no strided walks from one to the other, the side that is not strided is copied.
 
         whole: the layout of the whole buffer of ``dst``, whose padding is written.
         """
@@ -150,9 +150,9 @@ class Steps:
         return copy
 
     def pad(self, src: Site, dst: Site, starts: Sequence[int], fill: bytes) -> None:
-        """Bring ``src`` to the place of ``dst`` where it starts, and ``fill``, an element, everywhere else.
+        """Append steps that copy ``src`` to a place inside ``dst``, and write the element ``fill`` everywhere else.
 
-        Both have strides and no padding of their own; where ``src`` does not, it is copied first.
+        Both have strides and no padding of their own; a ``src`` of another kind is copied first.
         """
         if not src.desc.numel:
             value = self.new(TensorDesc(dst.desc.dtype, ()), fill)
@@ -165,5 +165,5 @@ class Steps:
 
 
 def together(*parts: Iterable[KernelSpec]) -> Iterable[KernelSpec]:
-    """All kernels of the parts: a tuple if every part is one, else an iterator that builds them one by one."""
+    """All kernels of the parts: a tuple if every part is a tuple, else an iterator that builds them one by one."""
     return tuple(chain(*parts)) if all(isinstance(part, tuple) for part in parts) else chain(*parts)

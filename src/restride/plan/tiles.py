@@ -1,7 +1,7 @@
 """Copies between tiled layouts as strided walks: the axes are cut at the tiles, and each region is walked by strides.
 
-A tile is pad, reshape, transpose. Where the digits of both sides nest, an axis cut into them is several plain axes, and
-the fast strided kernels do the rest. Row-major f32[13,256] to T(8,128): rows 0 to 7 are one walk over (8 rows, 2 tiles,
+A tiling pads, reshapes and transposes. If the digits of both sides nest, an axis can be cut into several plain axes,
+which the fast strided kernels copy. Row-major f32[13,256] to T(8,128): rows 0 to 7 are one walk over (8 rows, 2 tiles,
 128 columns), rows 8 to 12, which fill no tile, are another.
 """
 
@@ -21,14 +21,14 @@ from restride.layout.blocking import Blocking
 from restride.layout.digits import Index, Linear, digit
 from restride.plan.problem import MAX_AXES, Axis, Problem, simplify
 
-# One side of a copy: where its indices lie, and where an axis must be cut for strides to say it.
+# One side of a copy: the place of each index, and where an axis must be cut so that strides describe it.
 
 
 @dataclass(frozen=True)
 class Place:
-    """Index i lies at the coordinates ``starts + sum of i_k * steps[k]``, and those where ``blocking`` puts them.
+    """Index i has the coordinates ``starts + sum of i_k * steps[k]``, which ``blocking`` maps to a buffer offset.
 
-    Without a blocking there is one coordinate, the element of the buffer. Several axes may move along one coordinate.
+    Without a blocking the only coordinate is the buffer offset. Several axes may move along one coordinate.
     """
 
     starts: tuple[int, ...]
@@ -37,12 +37,12 @@ class Place:
 
     @classmethod
     def of(cls, desc: TensorDesc) -> Place:
-        """Where the elements of a descriptor lie."""
+        """The place of the elements of a descriptor."""
         return cls(*desc.walk, None if desc.strides is not None else desc.blocking)
 
     @classmethod
     def of_coordinates(cls, blocking: Blocking) -> Place:
-        """Where the coordinates of a blocked buffer lie, padding included; one axis a coordinate."""
+        """The place of all coordinates of a blocked buffer, padding included; one axis for each coordinate."""
         axes = range(len(blocking.bounds))
         return cls((0,) * len(axes), tuple(tuple(int(axis == other) for other in axes) for axis in axes), blocking)
 
@@ -53,7 +53,7 @@ class Place:
 
     @property
     def strides(self) -> tuple[int, ...] | None:
-        """Elements that a step along each axis moves; None where blocks or tiles lie between."""
+        """Buffer elements that a step along each axis moves; None if there are blocks or tiles."""
         return tuple([step for (step,) in self.steps]) if self.blocking is None else None
 
     def address(self, index: Sequence[Linear]) -> Linear:
@@ -68,7 +68,7 @@ class Place:
         return coordinates[0] if self.blocking is None else self.blocking.address(coordinates)
 
     def cuts(self, axis: int) -> Cuts | None:
-        """The weights of the digits that an axis has here; None where its steps do not fall in with them.
+        """The weights of the digits of an axis; None if its step does not fit the digits of the coordinate.
 
         Along a coordinate with digits of weight 1, 2 and 8 a step of 2 has digits of weight 1 and 4: 8 / 2.
         """
@@ -96,9 +96,9 @@ class Place:
 
 @dataclass(frozen=True)
 class SharedPlace:
-    """Where an index finds what it shares with others: at the sum of ``i_k div groups[k] * strides[k]``.
+    """The position of a value that several indices share: the sum of ``i_k div groups[k] * strides[k]``.
 
-    Scales of f32[8,64], one for 32 columns of a row, lie at ``2 * i_0 + i_1 div 32``: strides (2, 1), groups (1, 32).
+    Scales of f32[8,64], one for 32 columns of a row, are at ``2 * i_0 + i_1 div 32``: strides (2, 1), groups (1, 32).
     """
 
     strides: tuple[int, ...]
@@ -113,7 +113,7 @@ class SharedPlace:
         return value
 
     def cuts(self, axis: int) -> Cuts:
-        """The weights of the digits that an axis has here: 1, and the size of a group."""
+        """The weights of the digits of an axis: 1, and the size of a group."""
         return Cuts((1, self.groups[axis]) if self.strides[axis] and self.groups[axis] > 1 else (1,), 0)
 
 
@@ -128,7 +128,7 @@ class Cuts:
     phase: int
 
     def joined(self, other: Cuts) -> Cuts | None:
-        """The cuts of both; None where they do not nest."""
+        """The cuts of both combined; None if their digits do not nest."""
         coarse, fine = (self, other) if self.weights[-1] >= other.weights[-1] else (other, self)
         ascending = tuple(sorted({*self.weights, *other.weights}))
         if any(outer % inner for inner, outer in pairwise(ascending)):
@@ -150,7 +150,7 @@ class Stretch:
 
 
 def _stretches(low: int, high: int, weights: tuple[int, ...]) -> list[Stretch]:
-    """[low, high) in stretches that begin and end on the coarsest digits they can."""
+    """Splits [low, high) into stretches that begin and end at the coarsest possible digits."""
     if low >= high:
         return []
     if len(weights) == 1:
@@ -167,19 +167,19 @@ def _stretches(low: int, high: int, weights: tuple[int, ...]) -> list[Stretch]:
 # Both sides: the regions into which the cuts divide a copy, and the walk of each.
 
 MAX_WALKS = 16
-"""Strided walks that one copy may become; what would need more goes to the general kernel."""
+"""Maximum number of strided walks for one copy; a copy that needs more uses the general kernel."""
 
 MAX_STEPS = MAX_AXES - 1
-"""Axes of a walk before it is simplified; 64-bit elements moved by words take one more."""
+"""Maximum number of axes of a walk before it is simplified; 64-bit elements moved as words need one more."""
 
 
 Pairs = tuple[SharedPlace | None, SharedPlace | None]
-"""Where an index finds the scale and zero point of the source, and of the destination; None: all have the same."""
+"""The positions of the source and destination pairs of an index; None: all indices share one pair."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """Indices ``starts[k] + 0 .. sizes[k] - 1`` along each axis, and where they lie on both sides."""
+    """Indices ``starts[k] + 0 .. sizes[k] - 1`` along each axis, and their places on both sides."""
 
     starts: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -213,14 +213,14 @@ class Walk(NamedTuple):
     pair_offsets: tuple[int, int] = (0, 0)
 
     def problem(self, itemsize: int, src_itemsize: int = 0) -> Problem:
-        """The walk over elements of so many bytes, those of the source too where they differ, in its simplest form."""
+        """The walk as a problem in its simplest form, for elements of these sizes in bytes."""
         return simplify(self.axes, self.src_offset, self.dst_offset, itemsize, src_itemsize, self.pair_offsets)
 
 
 def walks(region: Region, resampled: Mapping[int, int] = MappingProxyType({})) -> tuple[Walk, ...] | None:
-    """Strided walks that together cover the region; None where none do, or too many, or too long ones.
+    """Strided walks that together cover the region; None if there are none, too many, or too long ones.
 
-    resampled: axes that must stay whole, with their size in the source; the region has that in the destination.
+    resampled: axes that must stay whole, with their source sizes; the region holds the destination sizes.
     """
     strided = _strided(region, resampled)
     if strided is not None:
@@ -250,7 +250,7 @@ def _cut_walks(region: Region, resampled_axes: tuple[tuple[int, int], ...]) -> t
 
 
 def _strided(region: Region, resampled: Mapping[int, int]) -> Walk | None:
-    """The one walk of strides on both sides, where nothing is cut: also no neighbours share a scale."""
+    """The single strided walk of a region, if no axis needs a cut and no neighbours share a scale."""
     of_src, of_dst = region.src.strides, region.dst.strides
     if of_src is None or of_dst is None:
         return None
@@ -270,7 +270,7 @@ def _strided(region: Region, resampled: Mapping[int, int]) -> Walk | None:
 
 
 def complement(outer: Sequence[int], inner: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Boxes, (starts, sizes), that are the box ``outer`` without the box ``inner`` in its corner.
+    """The boxes (starts, sizes) that cover ``outer`` except the box ``inner`` in its first corner.
 
     (4, 6) without (3, 5): row 3, all 6 columns; then rows 0 to 2 of column 5.
     """
@@ -282,7 +282,7 @@ def complement(outer: Sequence[int], inner: Sequence[int]) -> Iterator[tuple[tup
 
 
 def _cuts(region: Region, axis: int) -> Cuts | None:
-    """The cuts of an axis on both sides, in terms of indices from the region's start on."""
+    """The cuts of an axis that both sides need, for indices counted from the region's start."""
     if region.sizes[axis] == 1:
         return Cuts((1,), 0)
     joined: Cuts | None = Cuts((1,), 0)
@@ -304,12 +304,12 @@ def _walk(region: Region, stretches: Sequence[Stretch], resampled: Mapping[int, 
             terms = [(weight, Index(n, size)) for n, (weight, size) in enumerate(sizes_of_digits, first) if size > 1]
             index.append(Linear(start + stretch.start, tuple(reversed(terms))))
     addresses = region.src.address(src_index), region.dst.address(dst_index)
-    # Scales of a resampling are those of what it makes, on both sides.
+    # In a resampling, the scales of both sides are indexed by the output.
     pairs = [Linear(0) if place is None else place.address(dst_index) for place in region.pairs]
     if not all(address.is_affine for address in (*addresses, *pairs)):
         return None
     if sum(size > 1 or axis in resampled for axis, size in sizes) > MAX_STEPS:
-        return None  # a table keeps an axis of one step
+        return None  # an axis with a table is kept even if it has one step
     src, dst = addresses
     axes = tuple(
         Axis(size, src.stride(place), dst.stride(place), pairs=(pairs[0].stride(place), pairs[1].stride(place)))

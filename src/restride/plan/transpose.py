@@ -12,11 +12,11 @@ from restride.kernel import Choices, KernelSpec, Limits
 from restride.plan.dispatches import GROUP_SIZE, bind, part_of, plan_elements, strided_kernel
 from restride.plan.problem import MAX_AXES, Axis, Problem, in_order, pack_parameters, word
 
-# The axes that a transpose exchanges: contiguous ones of the destination, and contiguous ones of the source.
+# The axes that a transpose exchanges: those contiguous in the destination, and those contiguous in the source.
 
 
 class Side(NamedTuple):
-    """Elements side by side on one side of a copy: one axis, or two of which the outer goes on where the inner ends."""
+    """Contiguous elements on one side of a copy: one axis, or two of which the outer continues the inner."""
 
     axes: tuple[Axis, ...]
 
@@ -40,17 +40,17 @@ class Exchange(NamedTuple):
 
     @property
     def indices(self) -> int:
-        """Number of indices of the outer axes together."""
+        """The product of the sizes of the outer axes."""
         return math.prod(axis.size for axis in self.outer)
 
     @property
     def src_strides(self) -> tuple[int, ...]:
-        """What moves the source, but for axis b."""
+        """The source strides of all axes except b."""
         return tuple(axis.src for axis in (*self.a.axes, *self.outer))
 
     @property
     def dst_strides(self) -> tuple[int, ...]:
-        """What moves the destination, but for axis a."""
+        """The destination strides of all axes except a."""
         return tuple(axis.dst for axis in (*self.b.axes, *self.outer))
 
 
@@ -64,11 +64,11 @@ def exchange_of(problem: Problem) -> Exchange | None:
 
 
 def longer(problem: Problem, exchange: Exchange) -> Iterator[Exchange]:
-    """The same exchange, also with the axes that go on from those two: on one side, on the other, on both.
+    """The exchange, and its variants with axes that continue those two: on one side, on the other, on both.
 
     f32[6,8,8,6] with its axes reversed is axes (6, 384, 1), (8, 48, 6), (8, 6, 48), (6, 1, 384): size and both strides.
-    Side a is 6 long, or 6 * 8 = 48, side b likewise. An axis that goes on from both stays outside: a group would then
-    have short runs on one side.
+    Side a is 6 long, or 6 * 8 = 48, side b likewise. An axis that continues both is left out: a group would then have
+    short runs on one side.
     """
     (a,), (b,) = exchange.a.axes, exchange.b.axes
     behind_a = next((axis for axis in exchange.outer if axis.dst == a.size), None)
@@ -90,35 +90,35 @@ def _exchange(problem: Problem, a: tuple[Axis, ...], b: tuple[Axis, ...]) -> Exc
 # Through registers: blocks that are contiguous on both sides.
 
 GROUP_BLOCKS = 64
-"""Blocks that a group of transpose.comp moves, one an invocation."""
+"""Blocks that a group of transpose.comp moves, one per invocation."""
 
 _RUN = 256
-"""Bytes along a that a group writes, where the axis is long enough, and none of the following is better."""
+"""Bytes along a that a group writes, if the axis is long enough and no other length below is better."""
 
 _RUN_LONG = 1024
-"""The same for elements of 32 and 64 bits, with the choice ``registers``: where rows of b are long, groups nearly full.
+"""Run length for 32 and 64 bits with the choice ``registers``, where rows of b are long and groups nearly full.
 
-A group reads 16 bytes of each row, and the groups after it go on there. Mesa 22.3's llvmpipe takes 0.65 to 0.9 of the
+A group reads 16 bytes of each row, and the next groups continue there. Mesa 22.3's llvmpipe takes 0.65 to 0.9 of the
 time.
 """
 
 _RUN_NARROW = 64
-"""The same with the choice ``narrow``: a line of a cache, so that groups read and write whole lines.
+"""Run length with the choice ``narrow``: a cache line, so that groups read and write whole lines.
 
 Mesa 25.0's llvmpipe takes 0.6 to 0.95 of the time of 256 bytes, and 0.75 to 1.05 of that of 32.
 """
 
 _RUN_SHORT = 32
-"""The same for elements of 8 and 16 bits, without the choice ``narrow``, where rows of b are long.
+"""Run length for elements of 8 and 16 bits without the choice ``narrow``, if rows of b are long.
 
 Mesa 22.3's llvmpipe takes 0.6 to 1.0 of the time.
 """
 
 _LONG = 512
-"""Bytes along b from which its rows are long: those of a group of ``_RUN_SHORT`` in aligned blocks, 32 of 16 bytes."""
+"""Minimum length in bytes of a long row of b: that of a ``_RUN_SHORT`` group of aligned blocks, 32 of 16 bytes."""
 
 _LINE = 64
-"""Bytes along b of which a group reads all, where the axis is long enough: what a cache loads at once."""
+"""Bytes along b that a group reads whole, if the axis is long enough: a cache line."""
 
 _LONGER = 0.75
 """Factor on the gain for each second axis: every row is then divided by the length of the first."""
@@ -130,19 +130,19 @@ _MIN_GAIN = 4
 """A dispatch for the ends of rows pays from this many times ``elements_per_dispatch`` elements on."""
 
 _MIN_FILLED = 0.5
-"""Share of a transpose's groups that must have work: a batch of 3 x 3 is better copied element by element."""
+"""Minimum share of a transpose's invocations that must have work: a batch of 3 x 3 is better copied singly."""
 
 _MIN_FILLED_NARROW = 0.25
-"""The same below 32 bits, where going element by element costs more."""
+"""As ``_MIN_FILLED``, for elements below 32 bits, where copying single elements costs more."""
 
 
 _NEARLY_FULL = 0.9
-"""Share of a transpose's groups from which another length of runs is not tried: 1920 elements in runs of 256 fill 0.94,
+"""Share of filled invocations from which no other run length is tried: 1920 elements in runs of 256 fill 0.94,
 and take 0.87 of the time of those of 64, which are full; 640, which fill 0.83, take 1.07."""
 
 
 class Transpose(NamedTuple):
-    """What a transpose kernel exchanges, in which blocks and groups.
+    """The axes that a transpose kernel exchanges, and its blocks and groups.
 
     across, along: blocks of a group along a and along b. deep: indices of the outer axes in a group.
     """
@@ -166,7 +166,7 @@ class Transpose(NamedTuple):
 
     @property
     def filled(self) -> float:
-        """The share of what all groups could move that is there."""
+        """The fraction of the groups' capacity that is used."""
         room = math.prod(self.block) * GROUP_BLOCKS * math.prod(self.groups)
         return self.exchange.a.size * self.exchange.b.size * self.exchange.indices / room
 
@@ -178,7 +178,7 @@ class Transpose(NamedTuple):
 
 @lru_cache(maxsize=16)
 def transpose_of(problem: Problem, limits: Limits) -> Transpose | None:
-    """The transpose that a problem is, where the kernel pays; of several the one with whole blocks in full groups.
+    """The problem as a transpose, if the kernel pays; of several, the one whose whole blocks fill groups best.
 
     Cached, because a plan asks twice for each part: 14 to 80 us each.
     """
@@ -193,9 +193,9 @@ def transpose_of(problem: Problem, limits: Limits) -> Transpose | None:
 
 
 def _gain(problem: Problem, chosen: Transpose) -> float:
-    """How good a transpose is: groups that are full, and runs that they need not share with others.
+    """The efficiency of a transpose: how full its groups are, times how much of their memory runs they use alone.
 
-    f32, axes a and b of 24 and 32: 3/4 of a group, and 96 of 256 bytes: 0.28. With 16 behind the 24: 1 * 1 * 0.75.
+    f32, axes a and b of 24 and 32: 3/4 of a group, and 96 of 256 bytes: 0.28. With 16 after the 24: 1 * 1 * 0.75.
     """
     a, b, _ = chosen.exchange
     reach = min(a.size * problem.itemsize / _RUN, 1) * min(b.size * problem.itemsize / _LINE, 1)
@@ -203,7 +203,7 @@ def _gain(problem: Problem, chosen: Transpose) -> float:
 
 
 def _can_end(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
-    """True where rows have no ends that go one by one, or dispatches for these pay and axis a is one axis to cut."""
+    """True if rows have no ends to copy singly, or if extra dispatches for them pay and axis a can be cut."""
     ends = _ends(problem, exchange)
     if not any(ends):
         return True
@@ -216,13 +216,13 @@ def _can_end(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
 
 
 def _in_blocks(problem: Problem, exchange: Exchange, choices: Choices) -> Transpose:
-    """The transpose in its blocks; where rows begin anywhere, narrow ones along b if wide ones are too few.
+    """The transpose in blocks; if rows are unaligned and wide blocks are too few, the blocks are narrow along b.
 
-    s8[64,9] to its columns, 4096 of them: blocks of 8 x 16 make 32,768 invocations, those of 8 x 4 four times as many.
+    s8[64,9] to its columns, 4096 of them: blocks of 8 x 16 need 32,768 invocations, blocks of 8 x 4 four times as many.
     """
     is_aligned = _is_aligned(problem, exchange, 16 // problem.itemsize)
-    # Narrow elements go by two words along a where rows begin anywhere, bytes on a GPU always (A_WORDS in
-    # shaders/copy/transpose.comp).
+    # Blocks of narrow elements are two words long along a if rows are unaligned, and always for bytes on a GPU (A_WORDS
+    # in shaders/copy/transpose.comp).
     is_wide = problem.itemsize >= 4 or (is_aligned and (problem.itemsize > 1 or choices.neighbours))
     along_a = (16 if is_wide else 8) // problem.itemsize
     runs = _runs(problem, exchange, choices)
@@ -234,7 +234,7 @@ def _in_blocks(problem: Problem, exchange: Exchange, choices: Choices) -> Transp
 
 
 def _runs(problem: Problem, exchange: Exchange, choices: Choices) -> tuple[int, ...]:
-    """Bytes along a that a group should write, the fastest first."""
+    """The candidate numbers of bytes along a for a group to write, the fastest first."""
     is_long = exchange.b.size * problem.itemsize >= _LONG
     if choices.transpose == "narrow":
         return (_RUN_NARROW,)
@@ -246,9 +246,9 @@ def _runs(problem: Problem, exchange: Exchange, choices: Choices) -> tuple[int, 
 def _in_groups(
     problem: Problem, exchange: Exchange, is_aligned: bool, block: tuple[int, int], runs: tuple[int, ...]
 ) -> Transpose:
-    """The transpose in groups of such blocks, of the first of ``runs`` bytes along a that leaves few without work."""
+    """The transpose in groups that write the first of ``runs`` bytes along a which leaves few invocations idle."""
     blocks = -(-exchange.a.size // block[0]), -(-exchange.b.size // block[1])
-    # Words one by one are no faster than other kernels, where there are few blocks along a and b.
+    # Copying words singly is no faster than other kernels if there are few blocks along a and b.
     indices = exchange.indices if is_aligned or problem.itemsize < 4 else 1
     # A narrow group that is not full along b is wider: 4 blocks of 16 channels, and 16 along a.
     filling = min(GROUP_BLOCKS // blocks[1], _RUN // (block[0] * problem.itemsize))
@@ -277,7 +277,7 @@ def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[K
     b_strides = [axis.dst for axis in b.axes]
     src_base, dst_base = bound.src_base, bound.dst_base
     if b.axes[0].src < 0:
-        # Axis b from its other end: src[9 - b] to dst[100 * b] is src[b] to dst[900 - 100 * b].
+        # Walk axis b from its other end: src[9 - b] to dst[100 * b] is src[b] to dst[900 - 100 * b].
         src_base -= b.size - 1
         dst_base += sum((axis.size - 1) * axis.dst for axis in b.axes)
         b_strides = [-stride for stride in b_strides]
@@ -314,7 +314,7 @@ def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[K
 
 
 def _end_kernels(problem: Problem, exchange: Exchange, limits: Limits) -> Iterator[KernelSpec]:
-    """The dispatches of the elements at both ends of every row that a transpose leaves; one where they are as many.
+    """Dispatches for the row ends that a transpose leaves; a single one if both ends have the same number of elements.
 
     u8[4095,4093] to its columns, rows of 4095: elements 0, 1, 2 and 4092, 4093, 4094 are an axis of 3 and one of 2
     that moves the destination by 4092.
@@ -333,7 +333,7 @@ def _end_kernels(problem: Problem, exchange: Exchange, limits: Limits) -> Iterat
 
 
 def _jump(side: Side, strides: list[int]) -> int:
-    """What a step from run to run moves more than those along a run: 9 steps of 256, runs 16 apart: 16 - 9 * 256."""
+    """The step from run to run, less the steps along a run: 9 steps of 256, runs 16 apart: 16 - 9 * 256."""
     return word(sum(strides[1:]) - side.run * strides[0]) if len(strides) > 1 else 0
 
 
@@ -343,10 +343,10 @@ def _reciprocal(divisor: int) -> int:
 
 
 def _ends(problem: Problem, exchange: Exchange) -> tuple[int, int]:
-    """Elements at both ends of a row of the destination that may lie in words which are not all of that row.
+    """Elements at both ends of a destination row whose words may also hold elements of other rows.
 
-    Rows of 4093 bytes begin anywhere: up to 3 bytes before the first whole word, up to 3 behind the last one. Rows of
-    61 bytes at multiples of 64: none before, 61 % 4 = 1 behind.
+    Rows of 4093 bytes begin anywhere: up to 3 bytes before the first whole word, up to 3 after the last one. Rows of 61
+    bytes at multiples of 64: none before, 61 % 4 = 1 after.
     """
     lanes = max(4 // problem.itemsize, 1)
     if any(stride % lanes for stride in exchange.dst_strides):
@@ -356,7 +356,7 @@ def _ends(problem: Problem, exchange: Exchange) -> tuple[int, int]:
 
 
 def _is_aligned(problem: Problem, exchange: Exchange, elements: int) -> bool:
-    """True when all that a transpose moves lies in whole aligned runs of so many elements on both sides."""
+    """True when a transpose moves only whole aligned runs of this many elements on both sides."""
     a, b, _ = exchange
     src_offset = problem.src_offset - (b.size - 1) * (b.axes[0].src < 0)
     strides = (*exchange.src_strides, *exchange.dst_strides)
@@ -367,14 +367,14 @@ def _is_aligned(problem: Problem, exchange: Exchange, elements: int) -> bool:
 # Through shared memory: whole words of rows, in tiles of one group.
 
 _MIN_FILLED_SHARED = 0.25
-"""Share of the tiles' elements that must be there: on a GPU an invocation without work costs little."""
+"""Minimum share of the tiles' elements that must exist: on a GPU an invocation without work costs little."""
 
 _MIN_TILE_BYTES = 32
-"""Bytes of a tile's rows along b, at least: what a GPU's memory moves at once."""
+"""Minimum bytes of a tile's rows along b: the size of one memory transaction of a GPU."""
 
 
 def shared_edge(itemsize: int) -> int:
-    """Elements along each edge of a tile of transpose_shared.comp, or the longer one."""
+    """Elements along each edge, or the longer edge, of a tile of transpose_shared.comp."""
     return 64 if itemsize < 4 else 32
 
 
@@ -424,7 +424,7 @@ def _groups(exchange: Exchange, tile: tuple[int, int]) -> tuple[int, int, int]:
 
 
 def _tile(problem: Problem, exchange: Exchange, limits: Limits) -> tuple[int, int]:
-    """Elements of a tile along a and along b: a square, or less along b where there are too few of them.
+    """Elements of a tile along a and along b: a square, or shorter along b if there would be too few tiles.
 
     f16[8,64,3136] to [8,3136,64]: 49 x 1 x 8 tiles of 64 x 64 are 50,176 invocations; of 64 x 32 they are 100,352.
     """
@@ -453,16 +453,16 @@ def _can_pad(a: Axis, *others: Axis) -> bool:
 
 
 def _can_cut_words(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
-    """True where the kernel may cut narrow elements from two words of a row each, and rows have few ends."""
+    """True if the kernel may extract narrow elements from two words of a row, and the ends of rows cost little."""
     (a,), (b,) = exchange.a.axes, exchange.b.axes
     return problem.itemsize < 4 and b.src == 1 and a.inside is None and _can_end(problem, exchange, limits)
 
 
-# Either way.
+# Shared by both kernels.
 
 
 def axis_with_too_many_groups(problem: Problem, limits: Limits) -> int | None:
-    """The axis at which a transpose is cut that has too many work groups along one of its sides."""
+    """The axis at which to cut a transpose that has too many work groups along one side."""
     shared = shared_exchange(problem, limits)
     chosen = transpose_of(problem, limits) if shared is None else None
     if shared is not None:

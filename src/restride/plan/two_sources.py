@@ -1,6 +1,6 @@
-"""Plan of what reads two strided sources: whether elements are equal, and light, the second being alpha.
+"""Plans of the two kernels with a second source: equality, and linear light with alpha.
 
-The second source is memory 2. The ``Problem`` holds its strides and offset in place of those of the source's pairs.
+The second source is memory 2. The ``Problem`` holds its strides and offset in place of those of the source pairs.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ CODES = {"u8": 255, "u16": 65535}
 def light_kernels(
     src: TensorDesc, alpha: TensorDesc | None, dst: TensorDesc, is_linear: bool, limits: Limits
 ) -> tuple[KernelSpec, ...]:
-    """Dispatches from codes, u8 or u16, to f32 if ``dst`` is f32, else from f32 to codes. The alphas are memory 2.
+    """Dispatches that convert codes (u8, u16) to f32 if ``dst`` is f32, else f32 to codes. Memory 2 is alpha.
 
     All are strided and have the same sizes. alpha: for each element the alpha of its pixel, of the type of ``src``, on
     the scale of codes; None: nothing is multiplied by alpha. is_linear: the f32 are light from 0 to 1, which sRGB
@@ -128,7 +128,7 @@ def light_kernels(
 
 
 def _by_fours(problem: Problem) -> tuple[Axis, ...] | None:
-    """The axes in fours of neighbours that begin at multiples of four on both sides; None: not all fours do."""
+    """The axes in quads of neighbours, if all quads begin at multiples of four on both sides; else None."""
     if not problem.axes:
         return None
     along, *outer = problem.axes
@@ -145,7 +145,7 @@ def _by_fours(problem: Problem) -> tuple[Axis, ...] | None:
 
 @cache
 def _table(dtype: str, is_to_light: bool, is_linear: bool) -> bytes:
-    """The f32 of every code, or those of every threshold between two codes and a last one that is not read."""
+    """The f32 of every code; or the thresholds between neighbouring codes, and a last entry that is not read."""
     most = CODES[dtype]
     codes = np.arange(most + 1) + (0.0 if is_to_light else 0.5)
     return (light_of_srgb(codes / most) if is_linear else codes).astype(np.float32).tobytes()

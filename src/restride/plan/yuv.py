@@ -1,7 +1,7 @@
-"""Plan of YUV frames to RGB: how frames lie in memory, the integer factors of the conversion, and the dispatches.
+"""Plan of YUV frames to RGB: the memory layout of frames, the integer factors of the conversion, and the dispatches.
 
-Chroma has half of the rows and columns of luma. An invocation makes 4 columns x 2 rows of pixels from two words of luma
-and two samples of each chroma.
+Chroma has half of the rows and columns of luma. An invocation computes 4 columns x 2 rows of pixels from two words of
+luma and two samples of each chroma.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CHANNELS = 3
 
 COLUMNS = 4
 _ROWS = 2
-"""Columns and rows of pixels that an invocation makes."""
+"""Columns and rows of pixels that an invocation computes."""
 
 _NO_CHUNK = 0xFFFFFFFF
 """``last_chunk`` where every chunk of a row is four whole pixels."""
@@ -33,7 +33,7 @@ _NO_CHUNK = 0xFFFFFFFF
 class Format(NamedTuple):
     """How the chroma of a frame lies below its luma: rows x columns of luma are the first of 3/2 rows x columns.
 
-    planar: U and V are planes, each a quarter of the luma; else they alternate, in rows as wide as those of luma.
+    planar: U and V are planes, each a quarter of the luma; else they alternate, in rows as wide as luma rows.
     v_first: V comes before U.
     """
 
@@ -131,7 +131,7 @@ class _Frames(NamedTuple):
 
 
 def _frames(desc: TensorDesc, axes_of_a_frame: int) -> _Frames | None:
-    """The frames along the first axes; None if they do not lie at a single stride, or a stride is below 0."""
+    """The frames along the first axes; None if they do not have a single stride, or a stride is below 0."""
     if desc.strides is None or any(stride < 0 for stride in desc.strides):
         return None
     split = desc.rank - axes_of_a_frame
@@ -169,8 +169,8 @@ def writes_frames(dst: TensorDesc) -> bool:
 def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, limits: Limits) -> Iterator[KernelSpec]:
     """Dispatches from YUV frames, [..., 3/2 rows, columns], to RGB frames, [..., rows, columns, 3].
 
-    Both lie as ``reads_frames`` and ``writes_frames`` accept. dst has a multiple of four columns: where src has two
-    more than a multiple of four, the last two of dst may hold anything.
+    ``reads_frames`` and ``writes_frames`` must accept the layouts. dst has a multiple of four columns: if src has two
+    more than a multiple of four, the last two columns of dst are undefined.
 
     u8[6,6] in NV12: rows of 6 are chunks of four pixels and of two. Luma of rows 2 and 3 begins at 12 and 18, their
     chroma, three pairs of U and V, at 4 * 6 + 1 * 6 = 30.
@@ -218,7 +218,7 @@ def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, 
 
 
 def _parts(frames: _Frames, rgb: _Frames, limits: Limits) -> Iterator[tuple[int, int]]:
-    """First frame and number of frames of each dispatch: as many as both windows can cover."""
+    """The first frame and the number of frames of each dispatch: as many as both windows can cover."""
     most = frames.number
     # The window of a later frame may begin before it, at the last offset where a binding may begin.
     slack = max(limits.offset_alignment, WINDOW_ALIGNMENT) if most > 1 else 0

@@ -25,7 +25,7 @@ _LIBRARY = "libcuda.so.1"
 _OUT_OF_MEMORY = 2
 _OPAQUE_FD = 1
 _DEDICATED = 1
-"""CUDA_EXTERNAL_MEMORY_DEDICATED, which what the runtime vulkan exports always is."""
+"""CUDA_EXTERNAL_MEMORY_DEDICATED; every export of the runtime vulkan is dedicated."""
 
 
 class _Handle(ctypes.Union):
@@ -67,7 +67,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuMemFree_v2": (c_uint64,),
     "cuDestroyExternalMemory": (c_void_p,),
 }
-"""What each function takes; all return a CUresult."""
+"""The argument types of each function; all return a CUresult."""
 
 
 class _Driver:
@@ -102,7 +102,7 @@ class _Driver:
 
     @contextmanager
     def current(self, context: c_void_p) -> Iterator[None]:
-        """The context is this thread's current one inside; then the one before it is again."""
+        """Make the context current for this thread, and restore the previous one at the end."""
         self.call("cuCtxPushCurrent_v2", context)
         try:
             yield
@@ -146,15 +146,15 @@ def ordinal(uuid: str) -> int:
 class CudaMemory:
     """Exported memory as CUDA addresses it, until this object is dropped.
 
-    CUDA's work in its context is waited for before the memory is unmapped: whoever drops a tensor may still have
-    kernels in flight that use it.
+    Before the memory is unmapped, CUDA's pending work in its context is awaited: kernels that use a dropped tensor may
+    still be in flight.
 
     owner: kept alive as long. address, nbytes: of the whole allocation.
     __array_interface__: numpy makes an array of addresses that the host must not read.
     """
 
     def __init__(self, fd: int, external: ExternalMemory, owner: Any) -> None:
-        """Map the memory. ``fd`` is CUDA's from here on, or closed.
+        """Map the memory. CUDA takes ownership of ``fd``; if that fails, it is closed.
 
         Raises:
             UnsupportedError: its device is no CUDA device of this process.
@@ -184,11 +184,11 @@ class CudaMemory:
                 "typestr": "|u1",
                 "data": (self.address, False),
             }
-            # At the end of the process CUDA may be gone before this is, and takes the memory with it.
+            # At process exit CUDA may be torn down before this object, and frees the memory itself.
             weakref.finalize(self, _release, os.getpid(), undo.pop_all().close).atexit = False
 
     def wait(self, stream: int) -> None:
-        """Return when what the stream has to do so far is done."""
+        """Wait for all work submitted to the stream so far."""
         self._driver.call_in(self._context, "cuStreamSynchronize", stream)
 
 

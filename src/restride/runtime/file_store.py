@@ -1,6 +1,6 @@
 """Files written in one step, and those kept for later processes, which are read only if they belong to this user.
 
-Whoever reads while a file is written sees the whole old file or the whole new one, with its permissions kept.
+A reader sees either the whole old file or the whole new one, never a part; permissions are kept.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def write_file(path: Path, content: Content, mode: int = 0o666) -> None:
     is_ours = True
     try:
         try:
-            # O_EXCL: do not write through a link or into a file that somebody else put there. A part that replaces a
-            # file has mode 0o600, so that nobody else reads it before it is whole.
+            # O_EXCL: do not write through a link or into a file that somebody else put there. The part has mode 0o600
+            # if it replaces a file, so that nobody else reads it before it is complete.
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
             descriptor = os.open(part, flags, mode if old is None else 0o600)
         except OSError as error:
@@ -118,7 +118,7 @@ def _copy_metadata(descriptor: int, path: Path, old: os.stat_result) -> None:
     if new.st_gid != old.st_gid:
         try:
             os.fchown(descriptor, -1, old.st_gid)
-        except OSError:  # the group of the new file gets no more than everyone has
+        except OSError:  # give the group of the new file no more rights than everyone has
             mode &= ~(stat.S_ISGID | stat.S_IRWXG) | (mode & stat.S_IRWXO) << 3
     if hasattr(os, "listxattr"):  # Linux
         with suppress(OSError):
@@ -130,7 +130,7 @@ def _copy_metadata(descriptor: int, path: Path, old: os.stat_result) -> None:
             for name in set(os.listxattr(descriptor)).difference(names):
                 with suppress(OSError):
                     os.removexattr(descriptor, name)
-    os.fchmod(descriptor, mode)  # last: copying the access list, one of the attributes, changes the permissions
+    os.fchmod(descriptor, mode)  # last, because copying the access list (an attribute) changes the permissions
 
 
 # Files for later processes: where they are, and checks that they belong to this user.
@@ -201,16 +201,16 @@ def write_cached(path: Path, content: bytes) -> None:
 def locked_cached(path: Path) -> Iterator[None]:
     """Keep other processes that call this from changing a cached file between its reading and its writing.
 
-    They wait. On Windows, and where the file system has no locks, nobody waits, and what is written last stays.
+    They wait. On Windows, and on file systems without locks, nobody waits, and the last write wins.
 
     Raises:
         OSError: as ``write_cached``.
     """
     _own_folders(path)
-    # The file itself does not do: writing replaces it.
+    # The file itself cannot be the lock, because writing replaces it.
     with open(f"{path}.lock", "ab", opener=_unfollowed_own) as file:
         if sys.platform != "win32":
-            with suppress(OSError):  # a file system without locks: what is written last stays
+            with suppress(OSError):  # a file system without locks: the last write wins
                 fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

@@ -36,15 +36,15 @@ FD_SHARING = "VK_KHR_external_memory_fd"
 """The device extension that shares device memory between processes, by file descriptors."""
 
 _MEMORY_BUDGET = "VK_EXT_memory_budget"
-"""The extension by which the driver says what all processes leave of a heap; it need not be enabled on a device."""
+"""The extension that reports how much of a heap is free; it need not be enabled on a device."""
 
 _MAX_RANGE = (1 << 32) - 4
 
 _MAX_LISTED = 1 << 14
-"""Longest list that a driver may report, at up to 260 bytes an entry; today's drivers list a few hundred."""
+"""Maximum length of a list that a driver reports, at up to 260 bytes an entry; today's drivers list a few hundred."""
 
 _MAX_TRIES = 16
-"""Times a driver may call a list incomplete, because it grew in between, before that is an error."""
+"""How often a driver may report a list as incomplete, because it grew meanwhile, before that is an error."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class PhysicalDevice:
     timestamp_bits, timestamp_period: valid bits of its timestamps, 0 if it has none, and nanoseconds a tick.
     max_allocations: most driver allocations alive at one time.
     max_allocation_bytes: the largest buffer that the driver may be asked for.
-    promised_allocation_bytes: the largest allocation of which the driver says that it can succeed.
+    promised_allocation_bytes: the largest allocation that can succeed, according to the driver.
     import_alignment: imported host memory must begin and end at multiples of this; 0 if there are no imports.
     driver_uuid: 32 hexadecimal digits, equal for builds of the driver that understand each other's exported memory.
     pipeline_cache_id: vendor, device, driver and the driver's own 16 bytes; where equal, compiled pipelines are usable.
@@ -86,9 +86,9 @@ class PhysicalDevice:
     pipeline_cache_id: str
 
     def heap_left(self, heap: int) -> int | None:
-        """Bytes of a heap that the driver leaves to this process now, or None if it does not say.
+        """Bytes of a heap that the driver leaves to this process now; None if it does not report this.
 
-        The driver's budget counts other processes, and may be exceeded: it says what it expects to serve well.
+        The driver's budget takes other processes into account, and is an estimate that may be exceeded.
         """
         if not self.supports_1_1 or _MEMORY_BUDGET not in self.extensions:
             return None
@@ -143,7 +143,7 @@ SPAWN = (
     "drivers do not survive fork: start the process with multiprocessing's 'spawn' method, workers of torch's "
     'DataLoader with multiprocessing_context="spawn", and open the device there'
 )
-"""What to do instead of a fork with an open device."""
+"""Advice for an error: what to do instead of a fork with an open device."""
 
 
 def instance() -> Instance:
@@ -206,7 +206,7 @@ def physical_devices() -> list[PhysicalDevice]:
 
 
 def find_physical(devices: Sequence[PhysicalDevice], device: DeviceInfo | int) -> PhysicalDevice:
-    """The one of ``devices`` that has this index, or that ``device`` describes.
+    """The device among ``devices`` that has this index, or that ``device`` describes.
 
     Raises:
         DeviceNotFound: there is none; it may be gone.
@@ -223,7 +223,7 @@ def find_physical(devices: Sequence[PhysicalDevice], device: DeviceInfo | int) -
 
 
 def _named(info: DeviceInfo) -> str:
-    """What tells a device from others, those of the same name too."""
+    """The text that distinguishes a device, also from others of the same name."""
     return f"{info.index}: {info.name}, {info.uuid}"
 
 
@@ -320,8 +320,8 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         memory_types=tuple(MemoryType(entry.propertyFlags, entry.heapIndex) for entry in types),
         heap_sizes=tuple(heap.size for heap in heaps),
         max_allocations=base.limits.maxMemoryAllocationCount,
-        # A buffer must not exceed maxBufferSize. A larger allocation than maxMemoryAllocationSize may be asked for:
-        # NVIDIA's driver says 4 GiB, and gives 5 GiB of an H100 at once. 0: the driver does not say.
+        # A buffer must not exceed maxBufferSize. An allocation may exceed maxMemoryAllocationSize: NVIDIA's driver
+        # reports 4 GiB, but allocates 5 GiB of an H100 at once. 0: the driver does not say.
         max_allocation_bytes=largest_buffer.maxBufferSize or sizes.maxMemoryAllocationSize or 1 << 62,
         promised_allocation_bytes=sizes.maxMemoryAllocationSize or 1 << 62,
         import_alignment=imports.minImportedHostPointerAlignment,

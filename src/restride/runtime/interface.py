@@ -47,7 +47,7 @@ class DeviceInfo:
     uuid: 32 hexadecimal digits, equal for the same device and driver in every process.
     heap_bytes: the largest device-local heap; 0 if the device has no memory and cannot be opened.
     heap_left: bytes of that heap that the driver left to this process when the device was listed, other processes
-        taken into account; None if the driver does not say, since it lacks VK_EXT_memory_budget.
+        taken into account; None if the driver lacks VK_EXT_memory_budget.
     limits: what a plan for this device must respect.
     is_tuned: True if the choices in ``limits`` come from ``restride tune``, else from ``Choices.usual``.
     """
@@ -93,7 +93,7 @@ class Counters:
 
 @dataclass(frozen=True)
 class ExternalMemory:
-    """What another process needs, besides the file descriptor, to import device memory.
+    """The data that another process needs, besides the file descriptor, to import device memory.
 
     nbytes: size of the memory. allocation_bytes, memory_type: exactly as the driver allocated it.
     device_uuid, driver_uuid: 32 hexadecimal digits each; only the same driver on the same device imports it.
@@ -211,7 +211,7 @@ class Runtime(Protocol):
 
         Bindings are numbers 0 to n-1 of descriptor set 0; ``parameters``, if any, follow at binding n. A kernel runs
         after every kernel it depends on, in this call or an earlier one. Dependences are read after write, write after
-        read and write after write of the same bytes, where a kernel counts as using every byte its bindings cover.
+        read and write after write of the same bytes, and a kernel counts as using every byte its bindings cover.
 
         Raises:
             DescriptorError: a binding leaves its memory, breaks the alignment or range of ``limits``, or writes to
@@ -313,7 +313,7 @@ class HostLock:
 
 
 def as_bytes(view: memoryview) -> memoryview:
-    """The same bytes as a one-dimensional view.
+    """The bytes as a one-dimensional view.
 
     Raises:
         DescriptorError: the view is not C-contiguous.
@@ -338,7 +338,7 @@ def writable_bytes(out: memoryview) -> memoryview:
 
 
 def require_inside(memory: Memory, offset: int, nbytes: int) -> None:
-    """Raise DescriptorError unless the bytes lie in the memory."""
+    """Raise DescriptorError unless the bytes are inside the memory."""
     if offset < 0 or offset + nbytes > memory.nbytes:
         raise DescriptorError(f"bytes [{offset}, {offset + nbytes}) leave a memory of {memory.nbytes} bytes")
 

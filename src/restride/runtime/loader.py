@@ -148,7 +148,7 @@ class Functions:
     def unchecked(self, name: str) -> Callable[..., Any]:
         """The function without the check; pass its result to ``check``.
 
-        No Python function wraps it, where an interrupt could be raised before the call.
+        No Python function wraps it, because an interrupt could be raised inside before the call.
         """
         ffi = package().ffi
         address = self._resolve(name.encode())

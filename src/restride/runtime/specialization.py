@@ -102,7 +102,8 @@ def specialized(code: bytes, constants: Sequence[int]) -> tuple[bytes, tuple[int
     except _NotUnderstoodError:
         return code, tuple(constants)
     except (LookupError, TypeError, ValueError, struct.error) as error:
-        # Our own modules are intact, as their hashes show; of a user's shader only the interface was read so far.
+        # Our own modules are intact, as their hashes show; for a user's shader only the interface has been checked so
+        # far.
         raise DeviceError(f"the shader module of {len(code)} bytes is no well-formed SPIR-V: {error}") from error
 
 

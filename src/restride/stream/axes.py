@@ -1,4 +1,4 @@
-"""Axes that a source states: names, units, pixel sizes and origin of Zarr, OME-Zarr, xarray, TIFF, HDF5, tensorstore.
+"""Axes in the metadata of a source: names, units, pixel sizes, origin; Zarr, OME-Zarr, xarray, TIFF, HDF5, tensorstore.
 
 Source: OME-NGFF specifications 0.1 to 0.5; xarray's encoding of dimensions in Zarr 2; CF conventions for coordinates.
 """
@@ -85,7 +85,7 @@ class Axis:
 
     @property
     def known_unit(self) -> str | None:
-        """The unit as OME-Zarr spells it; None if there is none, or none that it lists."""
+        """The unit as OME-Zarr spells it; None if there is none, or OME-Zarr does not list it."""
         text = self.unit or ""
         for written, meant in _MICRO:
             text = text.replace(written, meant)
@@ -96,7 +96,7 @@ class Axis:
 def stated_axes(source: Any) -> tuple[Axis, ...]:
     """The axes that ``source`` names, in its order; none if it names none.
 
-    Those of a ``LazyArray`` have the names of its source, and its sizes where an element is the one of the source.
+    The axes of a ``LazyArray`` have the names of its source, and pixel sizes where elements are the source's own.
 
     Raises:
         DescriptorError: the metadata are damaged, or contradict each other.
@@ -153,9 +153,9 @@ def rows_and_columns(axes: Sequence[Axis]) -> tuple[int, int]:
 
 
 def _remedy(axes: Sequence[Axis]) -> str:
-    """Text that names all axes: those that are known as they are, the others by letters that are left, y and x first.
+    """Text that names all axes: known axes keep their letters, the others get unused letters, y and x first.
 
-    Of two that mean the same axis the last one keeps its letter: for C, Y, X, S the samples are c.
+    If two axes mean the same, the last one keeps its letter: for C, Y, X, S the samples are c.
     """
     free = [letter for letter in "xyzct" if letter not in [axis.letter for axis in axes]]
     names: list[str] = []
@@ -223,7 +223,7 @@ def _named(names: Any, rank: int, where: str) -> tuple[Axis, ...]:
 def _groups_above(array: Any) -> Iterator[tuple[Any, str]]:
     """The groups that contain an array of zarr, the nearest first, and the path of the array in each.
 
-    Those of an array that was opened by its own folder are found in the folders above it.
+    If an array was opened by its own folder, its groups are found in the folders above it.
     """
     import zarr
 
@@ -271,9 +271,9 @@ def _of_ome(group: Any, path: str, rank: int) -> tuple[Axis, ...]:
 
 
 def _of_multiscale(image: Mapping[str, Any], level: Mapping[str, Any], rank: int) -> tuple[Axis, ...]:
-    """Axes of a level: its own transformations come before those of the whole image."""
+    """Axes of a level, whose own transformations are applied before those of the whole image."""
     stated = image.get("axes", AXES)  # 0.1 and 0.2 name none, and have all five
-    if "axes" not in image and rank != len(AXES):  # multiscales of others than OME
+    if "axes" not in image and rank != len(AXES):  # multiscales that do not follow OME
         return ()
     if len(stated) != rank:
         raise ValueError(f"{len(stated)} axes of an array of {rank}")
@@ -328,7 +328,7 @@ def _along(axis: Axis, coord: Any) -> Axis:
     placed = replace(axis, unit=None if unit is None else str(unit), origin=float(places[0]))
     if len(places) == 1:
         return placed
-    with np.errstate(invalid="ignore"):  # infinities are in no even steps
+    with np.errstate(invalid="ignore"):  # infinities are not evenly spaced
         step = (places[-1] - places[0]) / (len(places) - 1)
         is_even = np.abs(places - (places[0] + step * np.arange(len(places)))).max() <= abs(step) / 100
     return replace(placed, step=float(step) if is_even else float("nan"))
@@ -337,7 +337,7 @@ def _along(axis: Axis, coord: Any) -> Axis:
 def coordinate_values(coord: Any) -> npt.NDArray[Any] | None:
     """The numbers or times of a variable of xarray, as numpy's: NaN for pandas' NA, UTC for a time zone.
 
-    None if it is not 1-D, or of something else. numpy makes Python objects of pandas' types.
+    None if it is not 1-D, or of something else. numpy converts pandas' types to Python objects.
     """
     import pandas as pd
 

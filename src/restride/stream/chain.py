@@ -1,4 +1,4 @@
-"""Chain: a sequence of operations; WindowedChain: what a window of its result reads, and how to compute it.
+"""Chain: a sequence of operations; WindowedChain: the source part that a window reads, and how to compute it.
 
 A window, a range of indices for each axis, is mapped from the result back to the source by one operation after the
 other (``restride.ops.operation``).
@@ -265,7 +265,7 @@ class WindowedChain:
 
     @property
     def blends(self) -> bool:
-        """True if an element of the result may be a sum of several of the source: a resampling but by mode nearest."""
+        """True if an element of the result may be a sum of several of the source: a resampling that is not nearest."""
         return any(stage.blends for stage in self.stages)
 
     def source_window(self, window: Sequence[slice]) -> tuple[slice, ...]:
@@ -319,16 +319,16 @@ class WindowedChain:
         return spans
 
     def nbytes(self, window: Window) -> int:
-        """Most bytes of host and device memory together needed to compute the window.
+        """Upper bound of the bytes of host and device memory together that computing the window needs.
 
-        They are the part of the source and its copy on the device, intermediate results between operations and between
+        They hold the part of the source and its copy on the device, intermediate results between operations and between
         their passes, the result, and its copy on the host.
         """
         sizes = [lengths(each) for each in self.windows(window)]
         return self.nbytes_of([list(each) for each in sizes])
 
     def nbytes_of(self, sizes: Sequence[Sequence[int]]) -> int:
-        """The same as ``nbytes``, from the sizes of every array from the source to the result."""
+        """As ``nbytes``, given the sizes of every array from the source to the result."""
         types = [self.source_dtype, *(stage.dtype for stage in self.stages)]
         each = [math.prod(size) * dtype.itemsize for size, dtype in zip(sizes, types, strict=True)]
         between = [

@@ -25,11 +25,11 @@ _BITS = {"bf16": np.dtype(np.uint16), "f8e4m3fn": np.dtype(np.uint8), "f8e5m2": 
 
 
 _MAX_NAMED = 9
-"""Most arrays of a group that an error names."""
+"""Maximum number of arrays of a group that an error names."""
 
 
 class Source:
-    """What a stream reads: anything with ``shape``, ``dtype`` and ``__getitem__`` of a tuple of slices.
+    """The source of a stream: anything with ``shape``, ``dtype`` and ``__getitem__`` of a tuple of slices.
 
     Args:
         array: numpy, ``np.memmap``, zarr, h5py, tensorstore, dask, ``rs.LazyArray``, ... in either byte order.
@@ -77,7 +77,7 @@ class Source:
 
 
 class Destination:
-    """What a stream writes: anything with ``shape``, ``dtype`` and ``__setitem__`` of a tuple of slices.
+    """The destination of a stream: anything with ``shape``, ``dtype`` and ``__setitem__`` of a tuple of slices.
 
     Args:
         array: as for ``Source``.
@@ -121,7 +121,7 @@ class Destination:
         try:
             with Path(array.filename).open("r+b") as file:
                 status, end = os.fstat(file.fileno()), array.offset + array.nbytes
-                if status.st_size >= end and 512 * status.st_blocks < end:  # else it is another file by now, or has all
+                if status.st_size >= end and 512 * status.st_blocks < end:  # otherwise replaced, or fully allocated
                     os.posix_fallocate(file.fileno(), array.offset, array.nbytes)
         except OSError as error:
             # Others: the file was deleted or moved, or its file system cannot allocate in advance.
@@ -210,7 +210,7 @@ def require_apart(source: Any, destination: Any) -> None:
 
 
 def _zarr_place(array: Any) -> Any:
-    """Where an array of zarr is stored: its folder, or its store and the path inside."""
+    """The place where an array of zarr is stored: its folder, or its store and the path inside."""
     root = getattr(array.store, "root", None)
     return (root / array.path).resolve() if isinstance(root, Path) else (array.store, array.path)
 
@@ -299,7 +299,7 @@ def _is_for_threads(array: Any) -> bool:
 
 
 def _is_read_only(array: Any) -> bool:
-    """True if the array says so: numpy's flags, zarr's ``read_only``, tensorstore's ``writable``, h5py's file."""
+    """True if the array reports it: numpy's flags, zarr's ``read_only``, tensorstore's ``writable``, h5py's file."""
     if isinstance(array, np.ndarray):
         return not array.flags.writeable
     is_readable_only = getattr(array, "read_only", False) is True or getattr(array, "writable", True) is False

@@ -22,7 +22,7 @@ _EVERY = 1.0
 """Seconds between two writes of the file; so much work may be repeated after a kill."""
 
 _MAX_SHOWN = 500
-"""Most characters of other work that an error shows."""
+"""Maximum number of characters of other work that an error shows."""
 
 
 class Journal:

@@ -19,7 +19,7 @@ _CHUNK = 16 << 20
 """Bytes of a chunk, if the outermost blocks are smaller."""
 
 _MAX_OF_BLOCK = 1 << 12
-"""Most indices of an outermost block that the search considers."""
+"""Maximum number of indices of an outermost block that the search considers."""
 
 
 class LaidOut:

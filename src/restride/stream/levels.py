@@ -55,8 +55,8 @@ def level_rules(rules: Mapping[str, Any]) -> dict[str, Any]:
 def drifts(rules: Mapping[str, Any], dtype: DType) -> bool:
     """True if levels by these rules must be computed from level 0, as those of mode "nearest" must.
 
-    An element that is taken lies up to half an element from its place, in units of the level that it is taken from.
-    From level to level that adds up: element 0 of level 4 would be element 15, and not one of 7 and 8.
+    An element taken by "nearest" is up to half an element away from the exact position, in units of its own level. From
+    level to level the errors add up: element 0 of level 4 would be element 15, instead of 7 or 8.
     """
     request = Request(**{name: value for name, value in rules.items() if name in Request._fields})
     mode: str = request.settled(dtype.name)[0].mode

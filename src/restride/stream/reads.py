@@ -22,13 +22,13 @@ _COMFORT = 64 << 20
 """Bytes of a group that is large enough: a larger one would save little, and keep other threads waiting."""
 
 _SMALL = 4 << 20
-"""Least bytes of a group that is worth a thread of its own."""
+"""Minimum bytes of a group that is worth its own thread."""
 
 _GROUPS_EACH = 4
 """Groups to aim at for each thread, if that costs no reads."""
 
 _MAX_WAYS = 20_000
-"""Most ways of grouping that are compared, 10 us each."""
+"""Maximum number of ways of grouping that are compared, 10 us each."""
 
 _DEFAULT_CHUNK = 16 << 20
 """Bytes of a default chunk."""
@@ -40,13 +40,13 @@ _MANY_CHUNKS = 1000
 """More chunks than this, a few ms each, take so long that their size matters."""
 
 MAX_TINY = 10_000
-"""Most tiny parts of a result: more take minutes, where somewhat more memory makes it seconds."""
+"""Maximum number of tiny parts of a result: more would take minutes, but only seconds with a little more memory."""
 
 _TINY = 64 << 10
 """Bytes of host and device below which reading and computing a part take no more than its fixed time."""
 
 _ENOUGH = 1 << 40
-"""So many bytes of memory that more would change nothing."""
+"""An amount of memory above which more would change nothing."""
 
 _FINE = 20
 """Reads are compared in steps of one twentieth of the fewest possible."""
@@ -117,7 +117,7 @@ class ReadPlan:
         multiples: chunks of a group along each axis.
         reads: source chunks that all groups read, counted for each group; elements, if the source has no chunks.
         needed: source chunks (or elements) that the whole result reads, each counted once.
-        nbytes: most bytes that a group takes.
+        nbytes: the largest number of bytes that a group needs.
     """
 
     grid: Grid
@@ -203,7 +203,7 @@ def _chunk_count(work: WindowedChain, chunks: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class _Axis:
-    """What chunks along one axis of the result read from every array from the source to the result.
+    """The ranges that chunks along one axis of the result read, in every array from the source to the result.
 
     spans: for each array, the axis that the chunks read, and for each chunk the first index and the end (exclusive);
     None: the array has no corresponding axis. count: chunks along the axis. step: elements of a source chunk along it.
@@ -237,7 +237,7 @@ class _Axis:
         return int((-(-last // self.step) - first // self.step)[last > first].sum())
 
     def lengths(self, multiple: int) -> list[tuple[int, int] | None]:
-        """For each array, the axis that a group of ``multiple`` chunks reads, and the most indices it reads there."""
+        """For each array, the axis that a group of ``multiple`` chunks reads, and how many indices at most."""
         longest: list[tuple[int, int] | None] = []
         for span in self.spans:
             if span is None:
@@ -288,7 +288,7 @@ def plan_reads(
         for axis, part in enumerate(first[0])
         for step in [1 if source_chunks is None else source_chunks[axis]]
         if axis not in used
-    )  # along source axes of which the operations take one index
+    )  # along source axes from which the operations take one index
     needed = alone * math.prod(axis.reads(axis.count) for axis in axes)
     candidates = [axis.multiples() for axis in axes]
     while math.prod(map(len, candidates)) > _MAX_WAYS:
@@ -327,7 +327,7 @@ def is_tiny(work: WindowedChain, window: Window) -> bool:
 
 
 def one_element(work: WindowedChain) -> int:
-    """Most bytes that computing a single element of the result takes; the result must have elements."""
+    """Upper bound of the bytes needed to compute a single element of the result, which must have elements."""
     single = Grid(work.sizes, (1,) * len(work.sizes))
     shapes = [list(lengths(window)) for window in work.windows(tuple(range(1) for _ in work.sizes))]
     for axis in range(len(work.sizes)):
@@ -346,7 +346,7 @@ def _lengthen(shapes: Sequence[list[int]], longest: Sequence[tuple[int, int] | N
 def pieces(work: WindowedChain, window: Window, most: int, room: float = math.inf) -> Iterator[Window]:
     """Split a chunk into parts that need at most ``most`` bytes each, together with the whole chunk's result.
 
-    room: most bytes of a part alone, which lies on a device.
+    room: maximum bytes of a single part, which is on a device.
 
     Raises:
         DescriptorError: not even a part of one element fits.

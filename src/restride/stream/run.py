@@ -99,7 +99,7 @@ def stream(
             codecs it copies chunks as they are stored, without decoding or checking them.
         chunks: elements along each axis that are written at once; default: the shards or chunks of the destination,
             else about 16 MiB.
-        memory: most bytes of host and device together that the stream takes: a number, or text such as "2GiB", "500
+        memory: maximum bytes of host and device together that the stream uses: a number, or text such as "2GiB", "500
             MB". What is computed at once never takes more than the smallest of the devices has. If ``memory`` leaves
             more than 1,000 chunks of less than 4 KiB, there is a ``UserWarning``; more than 10,000 that also take less
             than 64 KiB are an error. Both say how much is enough.
@@ -243,13 +243,13 @@ def _require_memory(work: WindowedChain, plan: ReadPlan, memory: int, room: floa
                 f"{list(grid.chunks)}; {remedy}"
             )
     whole, least = math.prod(grid.chunks) * work.dtype.itemsize, one_element(work)
-    if whole + least > memory or least > room:  # else every chunk fits in pieces
+    if whole + least > memory or least > room:  # otherwise every chunk can be computed in pieces
         for group in plan.groups():
             _job(work, group, memory, room)
 
 
 class _Budget:
-    """Bytes that may be taken at once; a thread that asks for more waits until others give bytes back."""
+    """A budget of bytes; a thread that asks for more than is left waits until others release some."""
 
     def __init__(self, most: int) -> None:
         self._most = most

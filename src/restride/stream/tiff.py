@@ -89,8 +89,8 @@ def open_series(series: Any, array: Any = None) -> tuple[Any, Chain]:
 def sizes_of(series: Any) -> dict[str, tuple[str, float, float]]:
     """Unit, distance of neighbouring elements and place of element 0 of axes for which they are stated, by name.
 
-    They are those of the upright image. The place is NaN if it is stated and the orientation reverses the axis. A
-    resolution in dots per inch says how large to print, and is not read.
+    They are the sizes of the upright image. The place is NaN if it is stated and the orientation reverses the axis. A
+    resolution in dots per inch is a print size, and is not read.
 
     Raises:
         DescriptorError: the metadata are damaged.
@@ -140,7 +140,7 @@ def _require_values(series: Any, name: str) -> bool:
 def _require_whole(series: Any, name: str) -> None:
     """Check that the file has all that it lists: tifffile reads zeros, or fewer pages, for what is missing.
 
-    Tiles that are not stored, of which the offset is 0, are legal and zero.
+    Tiles with offset 0 are not stored; this is legal, and they read as zero.
     """
     tif = series.parent
     if series.kind in ("generic", "uniform", "shaped", "imagej", "ome"):  # lists of other makers may end in no 0
@@ -211,7 +211,7 @@ def _require_alike(series: Any) -> None:
 
 
 def _stated_by(page: Any) -> dict[str, Any]:
-    """What a page of a file states of its elements."""
+    """The metadata of a page about its elements."""
     return {
         "sizes": page.shape,
         "type": page.dtype,
@@ -227,7 +227,7 @@ def _orientation(series: Any) -> Any:
 
 
 def _turned(sizes: dict[str, tuple[str, float, float]], orientation: int) -> dict[str, tuple[str, float, float]]:
-    """The sizes of stored rows and columns as those of the upright image."""
+    """Convert the sizes of stored rows and columns to the upright image."""
     turned = {}
     for axis, (unit, step, origin) in sizes.items():
         is_reversed = orientation in _FLIPPED.get({"Y": "rows", "X": "columns"}.get(axis, ""), ())
@@ -251,7 +251,7 @@ def _upright(axes: str, orientation: int) -> Chain:
 
 
 def _sizes_of_ome(series: Any) -> dict[str, tuple[str, float, float]]:
-    """The metadata state the sizes of the largest level; those of a smaller one follow from its number of elements."""
+    """The metadata give the sizes of the largest level; a smaller level's follow from its number of elements."""
     images = _ome(series.parent).findall("{*}Image")
     all_series = series.parent.series
     if len(images) != len(all_series):  # tifffile leaves out images without elements

@@ -1,7 +1,7 @@
 """Host arrays and raw buffers as tensors: the bytes to upload or import, and the positions of the elements in them.
 
 numpy only moves runs of bytes here: a transposed, reversed or sliced array is uploaded as the span of memory that holds
-it, and the device reads it by strides. If most bytes of the span belong to other elements, it is packed first: a
+it, and the device reads it by strides. If most bytes of the span belong to other elements, the array is packed first: a
 100-column window of a 4096-column image is uploaded as 4096 runs of 100 bytes, not 4096 of 4096.
 """
 
@@ -31,7 +31,7 @@ from restride.tensor.dlpack import CUDA, array_from_dlpack, device_type
 from restride.tensor.tensor import Tensor, as_device, copy_elements, empty
 
 _MAX_NAMED = 100
-"""Most elements of an array of objects whose types an error names."""
+"""Maximum number of elements of an array of objects whose types an error names."""
 
 _MAX_GAP = 16
 """Widest gap in bytes between two runs that is uploaded too; starting another run costs numpy less than a wider gap."""

@@ -1,4 +1,4 @@
-"""Shareable memory as that of other libraries' CUDA tensors, and back.
+"""Shareable memory as CUDA tensors of other libraries, and back.
 
 An array here is of addresses of a CUDA device: its sizes and strides are read, and never its elements.
 """
@@ -16,7 +16,7 @@ from restride.runtime.live_objects import LiveObjects
 from restride.tensor.device import Device
 
 _mapped: LiveObjects[CudaMemory] = LiveObjects()
-"""The owner of each is a Device and a Memory."""
+"""The owner of each mapping is a Device and a Memory."""
 
 
 def cuda_bytes(device: Device, memory: Memory) -> npt.NDArray[np.uint8]:
@@ -34,7 +34,7 @@ def cuda_bytes(device: Device, memory: Memory) -> npt.NDArray[np.uint8]:
 
 
 def memory_under(array: npt.NDArray[Any]) -> tuple[Device, Memory, int] | None:
-    """The memory that the array lies in, and at which byte, once what CUDA's default stream has to do is done.
+    """The memory that holds the array, and its byte offset; waits for the work of CUDA's default stream.
 
     None: it is memory of CUDA's own.
     """

@@ -28,7 +28,7 @@ from restride.runtime import (
 from restride.runtime.live_objects import LiveObjects
 
 MAX_PARAMETER_BYTES = 1 << 20
-"""Most bytes of one operation's parameters in flight; above it (an axis of millions) the operation waits in between."""
+"""Maximum bytes of an operation's parameters in flight; with more (an axis of millions) it waits between dispatches."""
 
 
 class Device:
@@ -246,7 +246,7 @@ class Device:
         return f"{self.info.name}{self._which()}"
 
     def _which(self) -> str:
-        """Which of several that are opened on one GPU, the first of which needs no name."""
+        """A suffix that tells apart several devices opened on one GPU; empty for the first."""
         return f", opened as number {self._number}" if self._number > 1 else ""
 
     def __repr__(self) -> str:
@@ -295,7 +295,7 @@ _default_lock = threading.Lock()
 
 
 def default_device() -> Device:
-    """The device of operations that name none: that of ``set_default_device``, else one that is opened at first use.
+    """The device of operations that name none: set by ``set_default_device``, or opened at first use.
 
     The latter is opened again if it was closed. A device that was set is not replaced: operations on a closed one fail.
 

@@ -1,6 +1,6 @@
-"""Image files, checked before Pillow decodes them: of PNG and JPEG all parts, of others how many pixels they may hold.
+"""Checks of image files before Pillow decodes them: all parts of PNG and JPEG, the number of pixels of other formats.
 
-Of a damaged PNG or JPEG Pillow reads as much as it can, and leaves the other pixels black or grey without a word. Other
+From a damaged PNG or JPEG Pillow reads as much as it can, and silently leaves the other pixels black or grey. Other
 formats that are cut it refuses.
 """
 
@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any, BinaryIO, NamedTuple
 
 _BLOCK = 1 << 16
-"""Most bytes of a file that are read at once; parts that are longer cost no more memory."""
+"""Maximum number of bytes of a file that are read at once; parts that are longer cost no more memory."""
 
 
 class Png(NamedTuple):
@@ -36,7 +36,7 @@ _SINGLE = frozenset((
 _KEPT = frozenset((b"IHDR", b"PLTE", b"tRNS", b"fcTL"))
 """Chunks whose content is read here."""
 _DEFLATED = 1032
-"""Most bytes that one byte of a PNG's data can expand to: the limit of any deflate stream."""
+"""Maximum number of bytes that one byte of a PNG's data can expand to: the limit of any deflate stream."""
 _COMPRESSIONS = {
     "TIFF": ("raw", "tiff_lzw", "tiff_adobe_deflate", "tiff_deflate", "packbits", "group3", "group4", "tiff_ccitt"),
     "BMP": (0, 3),
@@ -49,7 +49,7 @@ _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), 
 
 
 def read_png(file: BinaryIO) -> Png:
-    """Check all chunks of a PNG file, also that its compressed data are exactly those of its pixels.
+    """Check all chunks of a PNG file, and that its compressed data hold exactly its pixels.
 
     Raises:
         ValueError: a chunk is missing, comes twice or in the wrong place, or has a wrong checksum or content.
@@ -106,7 +106,7 @@ def _require_place(kind: bytes, last: bytes, chunks: dict[bytes, bytes]) -> None
         raise ValueError(f"it is damaged, a PNG image begins with its IHDR, not {_name(kind)}")
     if kind in _SINGLE and kind in chunks:
         raise ValueError(f"it is damaged, it has two {_name(kind)} chunks")
-    if not kind[0] & 0x20 and kind not in _CRITICAL:  # a small first letter says that readers may ignore a chunk
+    if not kind[0] & 0x20 and kind not in _CRITICAL:  # readers may ignore a chunk whose first letter is lower-case
         raise ValueError(f"it has a chunk {_name(kind)}, without which its pixels cannot be read")
     if b"IDAT" in chunks and ((kind == b"IDAT" and last != kind) or kind in (b"PLTE", b"tRNS")):
         raise ValueError(f"it is damaged, its {_name(kind)} chunk comes after its IDAT chunks")
@@ -142,7 +142,7 @@ def _data_length(header: bytes | bytearray) -> int:
 
 
 class _Data:
-    """The length of the data of all IDAT chunks when decompressed, which are not kept; ``most`` are expected."""
+    """Counts the decompressed bytes of all IDAT chunks without keeping them; ``most`` are expected."""
 
     def __init__(self) -> None:
         self.most = self.nbytes = 0
@@ -184,9 +184,9 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _PROGRESSIVE = frozenset((0xC2, 0xC6, 0xCA, 0xCE))
 _ARITHMETIC = frozenset(range(0xC9, 0xD0))
 _MAX_SCANS = 100
-"""Most scans of a progressive JPEG. Each is work for every pixel, and may be as short as 11 bytes; encoders use 12."""
+"""Maximum scans of a progressive JPEG. A scan is work for every pixel, but may have only 11 bytes; encoders use 12."""
 _PIXELS_PER_BYTE = 512
-"""Most pixels that a byte of a JPEG with Huffman codes can hold: a block of 8 x 8 takes at least one bit."""
+"""Maximum pixels in a byte of a JPEG with Huffman codes: a block of 8 x 8 takes at least one bit."""
 _MAX_FREE_SAMPLES = 1 << 22
 """Samples that are decoded whatever the length of the file, where a format needs hardly any bits for them: as many as
 Pillow and the result keep in 32 MiB."""
@@ -242,7 +242,7 @@ def _require_scans(frame: int, header: bytes, scans: list[bytes]) -> None:
             raise ValueError("it is damaged, the header of a scan (SOS) has a wrong length")
         first, last, bits = scan[-3:] if frame in _PROGRESSIVE else bytes(3)
         for coded in product(scan[1:-3:2], range(first, last + 1)):
-            # A scan codes bits of a coefficient for the first time, or the bit below those of an earlier scan.
+            # A scan codes the first bits of a coefficient, or the bit below the bits of an earlier scan.
             if lowest.get(coded) != (bits >> 4 or None):
                 raise ValueError("it is damaged, it has a scan twice, or one before it is missing")
             lowest[coded] = bits & 15

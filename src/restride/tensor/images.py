@@ -23,7 +23,7 @@ from restride.tensor.tensor import Tensor
 Array = npt.NDArray[Any]
 
 ImageMode: TypeAlias = Literal["rgb", "srgb"]
-"""What ``imread`` makes of the channels of a file."""
+"""How ``imread`` converts the channels of a file."""
 
 IMAGE_FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 """Formats of image files, by the suffix of the name."""
@@ -42,7 +42,7 @@ _MAX_JPEG_SIDE = 65_500
 def imread(
     file: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes], mode: ImageMode | None = None
 ) -> Array:
-    """Read an image file as a numpy array of rows, columns and channels, turned as its EXIF orientation says.
+    """Read an image file as a numpy array of rows, columns and channels, turned by its EXIF orientation.
 
     Elements are u8, but u16 for a grey PNG of 16 bits, with or without alpha; colours of 16 bits are read as u8, as
     Pillow does. A grey image has only rows and columns; grey with alpha has 2 channels, RGB 3, RGBA 4. A transparent
@@ -148,7 +148,7 @@ def _decoded(file: BinaryIO, mode: ImageMode | None) -> Array:
             return _upright(opened)
         bits, color, key = read_png(file)
         if (bits, color) == (16, 4):
-            # Pillow would keep the high bytes alone; its unpacker for RGBA keeps the four bytes of each pixel.
+            # Pillow would keep only the high bytes; its unpacker for RGBA keeps the four bytes of each pixel.
             return _upright(opened, "RGBA").view(">u2").astype(np.uint16)
         if key is None:
             return _upright(opened)
@@ -166,7 +166,7 @@ def _decoded(file: BinaryIO, mode: ImageMode | None) -> Array:
 
 
 def _upright(opened: Any, unpacker: str | None = None) -> Array:
-    """Decode, by this unpacker of Pillow's if one is given, and turn as EXIF says how the camera was held."""
+    """Decode, with this unpacker of Pillow if one is given, and turn by the EXIF orientation."""
     from PIL import ImageOps
 
     if unpacker is not None:
@@ -184,7 +184,7 @@ def _has_other_colors(opened: Any) -> bool:
 
 
 _MODES_OF_PROFILES = {"RGB": "RGB", "GRAY": "L", "CMYK": "CMYK"}
-"""For the colour space of an ICC profile Pillow's mode."""
+"""Pillow's mode for each colour space of an ICC profile."""
 
 
 def _in_srgb(opened: Any) -> Array:
@@ -210,7 +210,7 @@ def _in_srgb(opened: Any) -> Array:
 def to_rgb(image: Any) -> Array:
     """An image as numpy array of rows, columns, and red, green and blue, in the element type that it has.
 
-    Gray is repeated and alpha is left out, whatever is behind it. This is how ``restride preprocess`` reads files, and
+    Gray is repeated, and alpha is dropped without blending. This is how ``restride preprocess`` reads files, and
     what ``rs.Preprocess`` takes of images of any kind.
 
     Args:

@@ -30,7 +30,7 @@ _API_VERSIONS: Sequence[Any] = (None, "2021.12", "2022.12", "2023.12", "2024.12"
 
 @dataclass(frozen=True)
 class TensorHandle:
-    """What ``rs.from_fd`` needs besides a file descriptor: sizes and identities only. It can be pickled.
+    """The data that ``rs.from_fd`` needs besides a file descriptor: only sizes and identities. It can be pickled.
 
     desc: the layout of the elements. memory: its size, device and driver.
     """
@@ -184,13 +184,13 @@ class Tensor:
         return tensor
 
     def copy(self) -> Tensor:
-        """The same elements in a new row-major tensor."""
+        """A copy of the elements in a new row-major tensor."""
         tensor = empty(TensorDesc(self.dtype, self.sizes), self.device)
         copy_elements(self, tensor)
         return tensor
 
     def to(self, device: Device) -> Tensor:
-        """The same elements, row-major, copied through the host to another device; on this device, the tensor itself.
+        """A row-major copy on another device, through the host; on this device, the tensor itself.
 
         Raises:
             DescriptorError: ``device`` is not a ``rs.Device``.
@@ -533,7 +533,7 @@ def _elements(data: npt.NDArray[np.uint8], desc: TensorDesc) -> npt.NDArray[Any]
 
 
 def _without_arithmetic(sign: str) -> Callable[..., Any]:
-    """A method that raises the reason why there is no such operator, or lets an array or other library's object try."""
+    """A method that explains why there is no such operator, or lets an array or another library's object try."""
 
     def refuse(self: Tensor, *other: object) -> Any:
         if other and not isinstance(other[0], int | float | complex | list | tuple | Tensor):
@@ -652,7 +652,7 @@ def as_device(device: Device | None) -> Device:
 
 
 def _device_remedy(value: Any) -> str:
-    """What to do with a value that is no device, such as an element type, which torch's ``to`` takes."""
+    """Advice for a value that is no device, such as an element type, which torch's ``to`` accepts."""
     try:
         as_dtype(value)
     except DescriptorError:

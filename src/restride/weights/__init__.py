@@ -1,4 +1,4 @@
-"""Weights: which source elements each output index of a resampled axis reads, and with which weights. Pure."""
+"""Weights: the source elements that each output index of a resampled axis reads, and their weights. Pure."""
 
 from __future__ import annotations
 

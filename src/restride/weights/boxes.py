@@ -1,7 +1,7 @@
-"""Boxes of images: the rows of weights of many boxes, all with the same number of outputs and of taps.
+"""The rows of weights of many boxes of images, all with the same number of outputs and of taps.
 
 A request or a library gives the rows of each box along both axes, and says how they are summed. Neighbouring boxes that
-are summed alike become ``Crops``, with an array for all of them.
+are summed in the same way become ``Crops``, with one array for all of them.
 
 Source indices count from the start of the image. Worked example, linear, half_pixel, boxes [1, 3) and [-1, 1) of an
 axis of 4 elements, each to 3. Rows of the first are those of 2 -> 3, moved by one element: first 1, 1, 1 and weights
@@ -28,26 +28,26 @@ from restride.weights.request import Request, Rules, resizing, rows_of_sizes
 from restride.weights.rows import LibraryRows, Rows, Shifts
 
 MAX_TAPS_OF_BOX = 2048
-"""Most taps of a row, and most products of row taps and column taps: 8,192 of an invocation, which has four rows."""
+"""Maximum taps of a row, and products of row and column taps: 8,192 for an invocation, which computes four rows."""
 
 _PLACES_OF_WEIGHTS = 22
-"""Binary places of weights where a library rounds after each axis: one number, so that boxes share dispatches."""
+"""Fraction bits of weights if a library rounds after each axis: one number, so that boxes share dispatches."""
 
 _MAX_WEIGHTS = 1 << 28
-"""Most weights of the rows and columns of all boxes of a call, computed at once: they take 1 GB on the host."""
+"""Maximum number of weights of all boxes of a call, which are computed at once: they take 1 GB on the host."""
 
 _MIN_TAPS = 16
-"""Fewest weights that a row or a column counts as: its other data take as much memory."""
+"""Minimum number of weights that a row or a column counts as: its other data take as much memory."""
 
 _MAX_OF_LIBRARY = 1 << 26
-"""Most rows and columns, before and after, of all differently sized boxes with a library's weights: 10 s of work."""
+"""Maximum rows and columns, before and after, of all differently sized boxes with a library's weights: 10 s of work."""
 
 
 class Side(NamedTuple):
     """One axis of a box.
 
     start: image index that the rows count as 0. at: output index of row 0, negative where the output is a window of the
-    rows. flipped: the rows go to the same output indices in reverse order.
+    rows. flipped: the rows are written to the same output indices in reverse order.
     """
 
     rows: Rows
@@ -84,7 +84,7 @@ class BoxRows(NamedTuple):
 
     @property
     def span(self) -> tuple[npt.NDArray[np.int64], int]:
-        """The lowest index that each box reads, and the most indices that any box has from there to its highest."""
+        """The lowest index that each box reads, and the largest number of indices that any box spans."""
         low = np.where(self.is_fill, 1 << 62, self.first).min(axis=1)
         high = np.where(self.is_fill, -(1 << 62), self.first).max(axis=1)
         reads = low <= high
@@ -97,13 +97,13 @@ class BoxRows(NamedTuple):
         return int(low.min()), int(high.max())
 
     def within(self, low: npt.NDArray[np.int64], extent: int) -> BoxRows:
-        """The same rows on the part of each box's image that begins at index ``low`` and has ``extent`` indices."""
+        """These rows for the part of each box's image that begins at index ``low`` and has ``extent`` indices."""
         extents = np.full((len(low), 1), extent)
         return _clipped(self.first - low[:, np.newaxis], self.taps, self.is_fill, self.weights, extents)
 
 
 def moved_rows(first: npt.NDArray[np.int64], is_fill: npt.NDArray[np.bool_], extent: npt.NDArray[np.int64]) -> BoxRows:
-    """Rows that move the element at ``first``."""
+    """Rows that copy the element at ``first``."""
     return _clipped(first, 1, is_fill, None, extent)
 
 
@@ -115,7 +115,7 @@ def _clipped(
     extent: npt.NDArray[np.int64],
     is_held: npt.NDArray[np.bool_] | None = None,
 ) -> BoxRows:
-    """The rows, with [inside, end) those of their ``taps`` taps that lie in [0, ``extent``)."""
+    """The rows, where [inside, end) are the taps within [0, ``extent``)."""
     if first.min() >= 0 and not (first > extent - taps).any():
         inside = np.zeros_like(first)
         return BoxRows(first, inside, inside + taps, is_fill, weights, extent, is_held)
@@ -128,7 +128,7 @@ def _clipped(
 def box_rows(
     sides: Sequence[Side], size: int, extents: Sequence[int], *, least: int = 1, places: int | None = None
 ) -> BoxRows:
-    """The rows of ``size`` outputs of each box, with ``least`` taps or more. extents: axis size of each box's image.
+    """The rows of ``size`` outputs of each box, with at least ``least`` taps. extents: axis size of each box's image.
 
     places: integer weights of rows that are shifted are scaled to steps of 2^-places; None: they stay as they are.
     """
@@ -154,7 +154,7 @@ def box_rows(
         if rows.repeats_edges:
             is_held[box, inside] = (index == 0) | (index == rows.source_size)
             index = np.clip(index - 1, 0, rows.source_size - 1)
-        first[box] = index[0] + start  # rows of fill, too, read near the others
+        first[box] = index[0] + start  # rows of fill must read near the other rows, too
         first[box, inside] = index + start
         if weights is not None:
             shift = 0 if places is None or rows.shifts is None else places - rows.shifts.total
@@ -166,7 +166,7 @@ def box_rows(
 def _at_once(
     sides: Sequence[Side], filters: Sequence[Filter], size: int, extent: npt.NDArray[np.int64], least: int
 ) -> BoxRows:
-    """``box_rows`` for filters that are alike, computed together."""
+    """``box_rows`` for similar filters, computed together."""
     shape = len(sides), size
     if any(side.at or side.flipped or side.rows.size != size for side in sides):
         sizes, at = _column([side.rows.size for side in sides]), _column([side.at for side in sides])
@@ -212,11 +212,11 @@ class Boxes(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """True if edges are integers of pixels, so that a box is a slice of the image with fill around it."""
+        """True if edges are whole pixels, so that a box is a slice of the image with fill around it."""
         return bool(self.edges.dtype.kind == "i")
 
     def sides(self, rows: Sequence[tuple[Rows, ...]], axis: int, boxes: slice = slice(None)) -> list[Side]:
-        """The sides along axis 0, rows, or 1, columns, of the given boxes, for which ``rows`` has both axes' rows."""
+        """The sides of the given boxes along axis 0 (rows) or 1 (columns); ``rows`` has the rows of both axes."""
         starts = self.edges[boxes, axis].tolist() if self.is_exact else [0] * len(rows)
         each = zip(rows, starts, self.places[boxes, axis].tolist(), self.flipped[boxes, axis].tolist(), strict=True)
         return [Side(both[axis], start, at, flip) for both, start, at, flip in each]
@@ -225,8 +225,8 @@ class Boxes(NamedTuple):
 class Sums(NamedTuple):
     """How boxes are summed.
 
-    moves: elements are copied, not summed. shifts: those of integer sums; None: sums are f32. rounds: sums along the
-    first axis are rounded to bytes before the second. rows_first: rows are summed before columns. in_order: as in
+    moves: elements are copied, not summed. shifts: how integer sums are shifted; None: sums are f32. rounds: sums along
+    the first axis are rounded to bytes before the second. rows_first: rows are summed before columns. in_order: as in
     ``Rows``.
     """
 
@@ -241,8 +241,9 @@ class Sums(NamedTuple):
 class Crops:
     """Boxes of a source, and how each is resized.
 
-    rows, columns: for each box and output index, what is read along ``axes`` of the source. images: of shape (boxes,),
-    the index along axis 0 of the image that each box is cut from, where the source is a batch; None: it is one image.
+    rows, columns: for each box and output index, the elements that are read along ``axes`` of the source. images: of
+    shape (boxes,), the index along axis 0 of the image that each box is cut from, where the source is a batch; None: it
+    is one image.
     fill: an element for each channel, along the last axis that is not resized. few_taps: the taps of rows and columns,
     2 or 4, if they are the same whatever the boxes are; 0: they depend on the boxes.
     """
@@ -267,9 +268,10 @@ class Crops:
 
 
 class Summed(NamedTuple):
-    """How each box is resized: by which rows along rows and columns, and how these are summed.
+    """How each box is resized: its weights along rows and columns, and how they are summed.
 
-    sums: None for a box that only single operations sum. few_taps: as in ``Crops``, where a request gives the rows.
+    sums: None for a box that must be resized by single operations. few_taps: as in ``Crops``, if a request gives the
+    rows.
     """
 
     rows: Sequence[tuple[Rows, ...]]
@@ -349,10 +351,10 @@ def summed_by_library(
 
 
 def _summing_of(library_rows: LibraryRows, rules: Rules) -> Sums | None:
-    """How kernels of crops sum a box as a library does; None: they cannot.
+    """How the kernels of crops can sum a box as a library does; None: they cannot.
 
-    Bytes are summed in integers in one of two ways. In OpenCV's, sums along columns are exact and those along rows are
-    shifted. In that of Pillow and torch, sums along one axis are rounded to bytes before those along the other.
+    Bytes are summed in integers in one of two ways. OpenCV sums exactly along columns, then shifts the sums along rows.
+    Pillow and torch round the sums along one axis to bytes before they sum along the other.
     """
     rows, columns = library_rows.rows
     if rows.moves and columns.moves:
@@ -379,7 +381,7 @@ def crops_of(
     axes: tuple[int, int],
     fill: npt.NDArray[Any],
 ) -> Iterator[tuple[slice, Crops]]:
-    """Yield neighbouring boxes that are summed alike, and their crops without the ``images``.
+    """Yield runs of neighbouring boxes that are summed in the same way, and their crops without the ``images``.
 
     extents: rows and columns of each box's image. sizes: of every result. axes, fill: as in ``Crops``.
 
@@ -398,7 +400,7 @@ def crops_of(
         places = _PLACES_OF_WEIGHTS if sums.rounds else None
         sides = [boxes.sides(summed.rows[part], axis, part) for axis in (0, 1)]
         of_images = [[extent[axis] for extent in extents[part]] for axis in (0, 1)]
-        if summed.few_taps and sizes[0] == sizes[1]:  # both axes at once: arrays so small cost by their number
+        if summed.few_taps and sizes[0] == sizes[1]:  # both axes at once: arrays this small cost by their number
             at_once = box_rows(sides[0] + sides[1], sizes[0], of_images[0] + of_images[1], least=least)
             rows, columns = at_once.part(slice(0, count)), at_once.part(slice(count, 2 * count))
         else:
@@ -413,7 +415,7 @@ def require_few_weights(boxes: int, sizes: tuple[int, int], taps: Sequence[int] 
     """Require that boxes resized to ``sizes``, with ``taps`` along rows and columns, have few enough weights.
 
     Raises:
-        UnsupportedError: the weights are more than one call makes.
+        UnsupportedError: there are more weights than one call computes.
     """
     weights = boxes * sum(size * max(each, _MIN_TAPS) for size, each in zip(sizes, taps, strict=True))
     if weights > _MAX_WEIGHTS:

@@ -22,7 +22,7 @@ from restride.weights.coordinates import Ends, Line, line
 from restride.weights.filters import AREA_MODES, Filter
 
 _MAX_IN_64_BITS = 1 << 20
-"""Most elements of an axis for which products of three sizes fit 64 bits."""
+"""Maximum number of elements of an axis for which products of three sizes fit 64 bits."""
 
 
 def centres(filter_: Filter) -> tuple[npt.NDArray[Any], int]:
@@ -37,16 +37,16 @@ def centres(filter_: Filter) -> tuple[npt.NDArray[Any], int]:
         return first + last, 2
     # Elements count from ``first``, in units of 1 / size: each has a weight of ``size``, less what is not covered.
     taps = last - first + 1
-    not_covered = (last + 1) * size - (index + 1) * before  # of the last element; that of the first one counts 0
+    not_covered = (last + 1) * size - (index + 1) * before  # of the last element; the weight of the first one counts 0
     return 2 * before * first + size * taps * (taps - 1) - 2 * (taps - 1) * not_covered, 2 * before
 
 
 def line_of_centres(filter_: Filter) -> Line:
-    """The line through the centres, or where they lie on none, one that is at most half an element from each.
+    """The line through the centres; if there is none, a line that is at most half an element from each.
 
-    The centres of "area" have the line of least squares, of "area_weighted" that of half_pixel: the middle of what an
-    output covers, at most 1/8 element from its centre of mass. Where least squares miss "area" by more than half an
-    element (by up to 0.56 for factors close to 1), it has that of half_pixel too, which never does.
+    The centres of "area" get the line of least squares, those of "area_weighted" the line of half_pixel: the middle of
+    an output's cell, at most 1/8 element from its centre of mass. If least squares miss a centre of "area" by more than
+    half an element (by up to 0.56 for factors close to 1), "area" gets the line of half_pixel too, which never misses.
     """
     if filter_.mode == "nearest":
         return _line_of_nearest(filter_.nearest, filter_.line)

@@ -1,4 +1,4 @@
-"""Filters: the rows of an axis by the rules of ONNX, DirectML and torch, in exact arithmetic, for one axis or many.
+"""Filters: compute the rows of one axis or many by the rules of ONNX, DirectML and torch, in exact arithmetic.
 
 An output index reads at an exact fraction of the source axis (``coordinates``). A filter weighs the elements around it
 by their distance: an exact fraction, or for cubic a polynomial of it in f64, rounded to f32 at the end. Weights of taps
@@ -69,14 +69,14 @@ class Filter(NamedTuple):
 
     @property
     def reach(self) -> int:
-        """Most indices that the filter of one row reaches on an endless axis."""
+        """Maximum number of indices that the filter of one row reaches on an endless axis."""
         if self.mode == "nearest":
             return 1
         if self.mode in AREA_MODES:
             # ceil((o + 1) I / O) - floor(o I / O) where o I / O is furthest past a whole number: 3 for 5 -> 3.
             common = math.gcd(self.source_size, self.size)
             return 1 - (common - self.source_size) // max(self.size, 1)
-        # Most integers in an open interval of twice the radius; the radius is _RADIUS / shrink.
+        # The largest number of integers in an open interval of twice the radius, which is _RADIUS / shrink.
         return -(-2 * _RADIUS[self.mode] * self.shrink.denominator // self.shrink.numerator)
 
     @property
@@ -128,7 +128,7 @@ def _compute_filter(filter_: Filter, index: npt.NDArray[np.int64], weighs: bool)
 
 
 class _Axis(NamedTuple):
-    """Integers of one axis, or columns of those of many: start and denominator of the line, sizes, taps of a row."""
+    """The integers of one axis, or columns of them for many: start and denominator of the line, sizes, taps."""
 
     start: _Numbers
     one: _Numbers
@@ -152,7 +152,7 @@ def are_alike(filters: Sequence[Filter]) -> bool:
 
 
 def rows_of_all(filters: Sequence[Filter], index: npt.NDArray[np.int64], least: int) -> Taps:
-    """The rows of filters that are alike, (filters, outputs), with the taps of the widest, but at least ``least``.
+    """The rows of similar filters, (filters, outputs), with the taps of the widest one, but at least ``least``.
 
     index: output indices, (filters, outputs), or one row of them for all filters.
     """
@@ -193,7 +193,7 @@ def _rows_at(choice: Filter, axis: _Axis, positions: npt.NDArray[Any], taps: int
         indices = lowest[:, np.newaxis] + np.arange(reach)
         present = np.where((indices >= 0) & (indices < axis.source_size), weights, 0.0)
         total = present.sum(axis=1, keepdims=True)
-        weights = np.divide(present, total, out=weights, where=total != 0)  # what reads nothing inside reads the edge
+        weights = np.divide(present, total, out=weights, where=total != 0)  # no tap inside: read the edge
     return Taps(first, _folded(axis, lowest, first, weights, taps))
 
 
@@ -249,12 +249,12 @@ def _folded(
     weights: npt.NDArray[np.float64],
     taps: int,
 ) -> npt.NDArray[np.float32]:
-    """The weights of ``taps`` taps from ``first`` on, from those from ``lowest`` on; an edge adds those beyond it."""
+    """Weights of ``taps`` taps from ``first`` on, given those from ``lowest`` on; an edge adds the taps beyond it."""
     reach = weights.shape[-1]
     is_at_edge = (lowest != first) | (axis.taps < reach)
     if reach == taps:
         folded = weights
-        folded += 0.0  # as if added to 0.0: no weight is -0.0
+        folded += 0.0  # turns -0.0 into 0.0
     else:
         folded = np.zeros((*weights.shape[:-1], taps))
         some = min(reach, taps)

@@ -53,7 +53,7 @@ _MAX_OF_AXIS = 1 << 63
 
 
 class FilterArguments(TypedDict, total=False):
-    """Arguments of ``rs.resample`` that say how elements are weighed, for functions that pass them on."""
+    """Arguments of ``rs.resample`` that control the weights, for functions that pass them on."""
 
     coordinates: CoordinatesRule | None
     nearest: NearestRule | None
@@ -64,7 +64,7 @@ class FilterArguments(TypedDict, total=False):
 
 
 class RuleArguments(FilterArguments, total=False):
-    """The keywords that ``rs.resample`` and ``rs.resample_backward`` share, but for layouts and types."""
+    """The keywords that ``rs.resample`` and ``rs.resample_backward`` share, except layouts and types."""
 
     roi: Iterable[Any] | None
     input_offsets: Iterable[Any] | None
@@ -127,7 +127,7 @@ class Request(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """A library's own rules for a request: its word for the mode, and what else the rules depend on."""
+    """A library's own rules for a request: its word for the mode, and the other values on which they depend."""
 
     like: str
     profile: Profile
@@ -154,9 +154,9 @@ class Rules(NamedTuple):
         new: tuple[int, ...],
         scales: Iterable[Fraction | None],
     ) -> LibraryRequest:
-        """All that the library's rows depend on: those of ``axes``, from ``old`` sizes to ``new`` ones.
+        """The request on which the library's rows of ``axes`` depend, from ``old`` sizes to ``new`` ones.
 
-        scales: one an axis, which its coordinates follow; None: they follow its sizes.
+        scales: one for each axis, which its coordinates follow; None: they follow its sizes.
         """
         factors = tuple(None if scale is None else float(scale) for scale in scales)
         return LibraryRequest(
@@ -164,7 +164,7 @@ class Rules(NamedTuple):
         )
 
     def rows(self, request: LibraryRequest) -> LibraryRows | None:
-        """The rows of each axis; None: the library has those of our own words."""
+        """The rows of each axis; None: the library's rows are those of our own words."""
         if self.profile.is_flat and len(request.axes) != 2:
             raise DescriptorError(f"like {self.like!r} resizes two axes, not {len(request.axes)}")
         if 0 in (*request.old, *request.new):
@@ -174,15 +174,15 @@ class Rules(NamedTuple):
 
 @dataclass(frozen=True)
 class Resizing:
-    """A checked resampling: its sizes at once, its rows when they are first asked for.
+    """A checked resampling: computes its sizes at once, and its rows at first use.
 
     source_sizes: of all axes. axes: those that are resized. window: the outputs that are asked for, along each of them.
-    known: the rows, where they do not follow from ``filters`` and ``request``. rounds: results are rounded to the
+    known: the rows, if they do not follow from ``filters`` and ``request``. rounds: results are rounded to the
         source's type before they are converted to another.
     fill: the value of outputs that read beyond the source, where an axis extrapolates.
     clips: sums are clipped to the range of the whole source.
-    filters: the filter of each of ``axes`` by our own words; with ``like``, those that come closest to the library.
-    rules, request: with ``like``, what makes the library's rows, and what they are made of.
+    filters: the filter of each of ``axes`` in our own words; with ``like``, the filters closest to the library.
+    rules, request: with ``like``, the functions that compute the library's rows, and their arguments.
     """
 
     source_sizes: tuple[int, ...]
@@ -201,7 +201,7 @@ class Resizing:
         """The rows of each axis, and how their sums are rounded.
 
         Raises:
-            UnsupportedError: there are more rows than can be made.
+            UnsupportedError: there are more rows than can be computed.
         """
         if self.known is not None:
             return self.known
@@ -213,7 +213,7 @@ class Resizing:
 
     @cached_property
     def rows(self) -> tuple[Rows, ...]:
-        """``rows[k]`` are those of all outputs along ``axes[k]``."""
+        """``rows[k]`` are the rows of all outputs along ``axes[k]``."""
         return self.library.rows
 
     @property
@@ -227,7 +227,7 @@ class Resizing:
         return tuple(each.size for each in self.filters)
 
     def of_window(self, window: tuple[range, ...], source_sizes: tuple[int, ...] | None = None) -> Resizing:
-        """The same rows for other outputs, of a source that may have other sizes along other axes, without clipping."""
+        """The rows for another window, without clipping; the source may have other sizes along other axes."""
         sizes = self.source_sizes if source_sizes is None else source_sizes
         return Resizing(sizes, self.axes, window, self.library, self.rounds, self.fill)
 
@@ -279,10 +279,10 @@ class Resizing:
         return Resizing(self.sizes, self.axes, tuple(range(each.size) for each in rows), LibraryRows(rows))
 
     def _with_sizes(self, parts: Sequence[range]) -> tuple[int, ...]:
-        """``source_sizes`` with those of ``parts`` along ``axes``."""
+        """``source_sizes``, replaced along ``axes`` by the lengths of ``parts``."""
         changed = list(self.source_sizes)
         for axis, part in zip(self.axes, parts, strict=True):
-            changed[axis] = part.stop - part.start  # len() has a limit
+            changed[axis] = part.stop - part.start  # not len(), which has a limit
         return tuple(changed)
 
 
@@ -321,7 +321,7 @@ def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
             f"in mode {choice.mode!r}"
         )
     if isinstance(choice.extrapolation_value, int | np.integer):
-        fill = int(choice.extrapolation_value)  # f64 may not have it, and elements of 64 bits do
+        fill = int(choice.extrapolation_value)  # 64-bit elements hold integers that f64 cannot
     sizes = tuple(source_sizes)
     scales, of_library = _scales(choice, rules, factors, (sizes, axes, old, new_sizes))
     ratios = tuple(
@@ -340,9 +340,9 @@ def _scales(
     factors: tuple[Fraction, ...] | None,
     places: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]],
 ) -> tuple[tuple[Fraction | None, ...], LibraryRequest | None]:
-    """The scale that coordinates follow along each axis, None where they follow its sizes; and the library's request.
+    """The scale that coordinates follow along each axis (None: they follow its sizes), and the library's request.
 
-    factors: the scales that are given, or that an aspect ratio policy makes; None: there are none. places: sizes of the
+    factors: the given scales, or those of an aspect ratio policy; None: there are none. places: sizes of the
     source, axes, and their sizes before and after.
     """
     scales: tuple[Fraction | None, ...] = (None,) * len(places[1])
@@ -357,7 +357,7 @@ def _scales(
 def _sizes(
     source_sizes: Sequence[int], choice: Request, *, rounds: bool
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[Fraction, ...] | None]:
-    """Sizes before and after, the axes that have them, and their scales, if any."""
+    """The sizes before and after, their axes, and their scales, if any."""
     _require_several("sizes", choice.sizes, Integral)
     _require_several("scales", choice.scales)
     new_sizes = None if choice.sizes is None else integers("sizes", choice.sizes)
@@ -444,7 +444,7 @@ def resized_axes(
 def keeping_aspect(
     policy: str, old: tuple[int, ...], sizes: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
-    """Sizes, halves up, by one scale, that of the axis that shrinks most or least; and that scale for each axis."""
+    """Sizes, rounded halves up, by the scale of the axis that shrinks most or least; and that scale for each axis."""
     if 0 in old:
         raise DescriptorError(f"keep_aspect_ratio_policy {policy!r} needs axes with elements")
     ratios = [Fraction(size, before) for size, before in zip(sizes, old, strict=True)]
@@ -513,7 +513,7 @@ def _part(argument: str, part: Any, size: int) -> range:
     return range(start, stop)
 
 
-# Words: which are known, and which go together. An argument without effect is refused: its caller expects one.
+# Known words, and words that fit together. An argument without effect is refused, because its caller expects an effect.
 
 _WORDS = {
     "mode": MODES,

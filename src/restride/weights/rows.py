@@ -1,4 +1,4 @@
-"""Rows: which source elements the output indices of an axis sum, and with which weights.
+"""Rows: the source elements that the output indices of an axis sum, and their weights.
 
 Row o has ``taps`` weights for the source indices ``first[o]``, ``first[o] + 1`` and so on, all on the axis: a band of
 the matrix that takes the source to the output. From row to row ``first`` never decreases, or never increases, except
@@ -18,31 +18,31 @@ from restride.errors import UnsupportedError
 from restride.lru import LRU
 
 MAX_TAPS = 4096
-"""Most taps of one row in a dispatch: llvmpipe silently ends loops after 65,535 steps of an invocation."""
+"""Maximum number of taps of one row in a dispatch: llvmpipe silently ends loops after 65,535 steps of an invocation."""
 
 MAX_OF_LIBRARY = 1 << 21
-"""Most elements of an axis, before and after, for a library's rows, which are made for the whole axis at once.
+"""Maximum size of an axis, before and after, for a library's rows, which are computed for the whole axis at once.
 
 Two million outputs of Pillow's lanczos, the slowest, take 4 s and 900 MB, those of bicubic 1 s and 500 MB.
 """
 
 MAX_OF_GRADIENT = 1 << 24
-"""Most elements of an axis, before and after, for a gradient, which needs to know what reads each of them.
+"""Maximum number of elements of an axis, before and after, for a gradient, which needs to know what reads each of them.
 
 Sixteen million take 3 s and 1 GB.
 """
 
 _MAX_AT_ONCE = 1 << 13
-"""Most weights of an axis whose rows are all computed together, and cached: 96 KB.
+"""Maximum number of weights of an axis whose rows are all computed together, and cached: 96 KB.
 
-Rows of a longer axis are computed for the part that is asked for, each time: those of 10^8 outputs of two taps are
-1.6 GB, where a dispatch takes tables of 1 MB.
+Rows of a longer axis are computed each time, for the requested part only: all rows of 10^8 outputs with two taps would
+take 1.6 GB, but a dispatch needs tables of 1 MB.
 """
 
 _MAX_CACHED_BYTES = 1 << 24
-"""Most bytes of cached rows: 700,000 rows of four taps, or 6,000 axes of a few hundred outputs, with 0.6 KB more each.
+"""Maximum bytes of cached rows: 700,000 rows of four taps, or 6,000 axes of a few hundred outputs, 0.6 KB more each.
 
-The rows of 640 -> 224 take 13 us from the cache; to compute them takes 20 us, or 124 us where they are antialiased.
+The rows of 640 -> 224 take 13 us from the cache; computing them takes 20 us, or 124 us if they are antialiased.
 """
 
 Index = npt.NDArray[np.int64]
@@ -63,7 +63,7 @@ class Shifts(NamedTuple):
 
     @property
     def word(self) -> int:
-        """All four, a byte each."""
+        """All four shifts, one byte each."""
         return int.from_bytes(bytes(self), "little")
 
 
@@ -85,7 +85,7 @@ class Taps(NamedTuple):
 
 
 Rule = Callable[..., Taps]
-"""Makes a library's rows of all output indices from the source size, the size and what else they depend on.
+"""Computes a library's rows of all output indices from the source size, the size and other arguments.
 
 A rule for ``picked_rows`` also takes, after these, the output indices, and whether weights are wanted.
 """
@@ -131,7 +131,7 @@ class Rows:
             object.__setattr__(self, "count", self.size)
 
     def __hash__(self) -> int:
-        """Hash only what usually differs."""
+        """Hash only the fields that usually differ."""
         return hash((self.compute, self.arguments, self.start, self.count))
 
     def first(self) -> Index:
@@ -189,14 +189,14 @@ class Rows:
         return range(low + self.origin, high + 1 + self.origin)
 
     def part(self, start: int, count: int, origin: int | None = None) -> Rows:
-        """Rows ``start`` to ``start + count`` of these. origin: as of the class; None: that of these rows."""
+        """Rows ``start`` to ``start + count`` of these rows. origin: as in the class; None: unchanged."""
         origin = self.origin if origin is None else origin
         if (count, origin) == (self.count, self.origin):
             return self
         return replace(self, start=self.start + (-start if self.descending else start), count=count, origin=origin)
 
     def reversed(self) -> Rows:
-        """The same rows from the last to the first."""
+        """These rows in reverse order."""
         return replace(self, start=self.ends[1], descending=not self.descending)
 
     def transposed(self) -> Rows:
@@ -219,7 +219,7 @@ class Rows:
         return Rows(*back, is_identity=self.is_identity, is_transposed=True, at_once=are_few(self.source_size, taps))
 
     def split(self) -> tuple[Rows, ...]:
-        """These rows; or if a row has more taps than a dispatch sums, rows of its parts, then rows that sum the parts.
+        """These rows; if a row has more taps than a dispatch sums, the rows of its parts, and rows that sum the parts.
 
         A row of 70,000 taps is 18 rows of 4096, the last one filled up with weights of zero, and one row that adds
         their 18 sums. Where a part begins depends on the row alone, so a window of the output sums as the whole does.
@@ -284,7 +284,7 @@ def library_rows(rule: Rule, source_size: int, size: int, *others: Any, is_ident
 
 
 def with_edges(rows: Rows) -> Rows:
-    """Rows that move what ``rows``, which repeat edges, read of the source: for an axis of 3, some of 0, 0, 1, 2, 2."""
+    """Rows that move the elements that ``rows``, with repeated edges, read: for an axis of 3, some of 0, 0, 1, 2, 2."""
     low, high = rows.reads()
     whole = picked_rows(_with_edges, rows.source_size, rows.source_size + 2)
     return whole.part(low + rows.origin, high + 1 - low, rows.span.start)
@@ -321,7 +321,7 @@ def _compute_library(
 
 
 def _readers(forward: Rows, source: Index, _weighs: bool) -> Taps:
-    """The first output that reads each source index; in place of weights, the most outputs that read one."""
+    """The first output that reads each source index; instead of weights, the maximum number of outputs of an index."""
     first = forward.at(np.arange(forward.size, dtype=np.int64), weighs=False).first
     descends = len(first) > 0 and first[0] > first[-1]
     ascending = first[::-1] if descends else first
@@ -348,7 +348,7 @@ def _transposed(forward: Rows, taps: int, index: Index, weighs: bool) -> Taps:
 
 
 def _part_of_row(whole: Rows, many: int, index: Index, weighs: bool) -> Taps:
-    """Part ``index % many`` of row ``index // many``; one that would end beyond its row begins earlier, with zeros."""
+    """Part ``index % many`` of row ``index // many``; a part that would exceed its row begins earlier, with zeros."""
     row, part = np.divmod(index, many)
     begin = whole.at(row, weighs=False).first
     first = np.minimum(begin + part * MAX_TAPS, begin + whole.taps - MAX_TAPS)
@@ -365,7 +365,7 @@ def _part_of_row(whole: Rows, many: int, index: Index, weighs: bool) -> Taps:
 
 
 def _row(whole: Rows, row: int) -> npt.NDArray[Any]:
-    """The weights of one row, from the cache: a dispatch has a part of a long row, and the next one another."""
+    """The weights of one row, from the cache, because successive dispatches need successive parts of a long row."""
     key = _row, whole, row
     taps = _cache.get(key)
     if taps is None:
@@ -379,7 +379,7 @@ def _sum_of_parts(many: int, of_floats: bool, index: Index, _weighs: bool) -> Ta
 
 
 _cache: LRU[Taps] = LRU(_MAX_CACHED_BYTES)
-"""Rows of whole axes, keyed by what computes them; those of the last two axes whatever their size."""
+"""Rows of whole axes, keyed by rule and arguments; the rows of the last two axes stay whatever their size."""
 
 
 def _cached_rows(compute: Callable[..., Taps], arguments: tuple[Any, ...], size: int) -> Taps:
@@ -393,7 +393,7 @@ def _cached_rows(compute: Callable[..., Taps], arguments: tuple[Any, ...], size:
 
 
 def in_fours(rows: Rows, extent: int, aligned: bool) -> Rows:
-    """The rows with whole fours of taps, as few as the widest needs, which begin at a multiple of four if ``aligned``.
+    """The rows with taps padded to a multiple of four; ``aligned``: each row begins at a multiple of four.
 
     ``extent``, the number of source indices, is a multiple of four then. Taps 6, 7, 8 of 12 become 4 to 7 and 8 to 11,
     with weights 0, 0, w, w, w, 0, 0, 0, or 6 to 9 with w, w, w, 0: a tap without weight adds nothing.
@@ -421,22 +421,22 @@ def _fours(rows: Rows, taps: int, extent: int, aligned: bool, index: Index, weig
     begin = np.minimum(first - early, extent - taps)
     if weights is None:
         return Taps(begin)
-    # Rows of fours begin earlier, and what does not fit behind has no weight.
+    # Padded rows begin earlier, and taps that do not fit after them have no weight.
     early = first - begin
     wide = np.zeros((len(index), max(taps, rows.taps + int(early.max()))), weights.dtype)
     wide[np.arange(len(index))[:, np.newaxis], early[:, np.newaxis] + np.arange(rows.taps)] = weights
     return Taps(begin, wide[:, :taps])
 
 
-# What a library's rules return, and what several libraries' rules share.
+# The return values of a library's rules, and functions that several libraries' rules share.
 
 
 class LibraryRows(NamedTuple):
     """The rows of each resized axis as a library computes them.
 
-    order: places of the axes in the order of summation; default: the last axis first. scale: factor of sums of
+    order: positions of the axes in the order of summation; default: the last axis first. scale: factor of sums of
         integers, in f32.
-    rounding: how sums are rounded to the source's type after each axis; None: after the last axis alone, to even.
+    rounding: how sums are rounded to the source's type after each axis; None: only after the last axis, to even.
     """
 
     rows: tuple[Rows, ...]
@@ -446,7 +446,7 @@ class LibraryRows(NamedTuple):
 
 
 def on_axis(first: Index, weights: npt.NDArray[Any], source_size: int, shifts: Shifts | None = None) -> Taps:
-    """The same rows, moved so that all taps lie on the axis; taps that lay beyond it must have weight 0.
+    """The rows, shifted so that all taps are on the axis; taps that were beyond it must have weight 0.
 
     Taps 2, 3, 4 of an axis of 4 elements with weights w, w, 0 become taps 1, 2, 3 with weights 0, w, w.
     """
@@ -470,7 +470,7 @@ def normalized(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def folded_at_edges(index: Index, weights: npt.NDArray[Any], source_size: int) -> tuple[Index, npt.NDArray[Any]]:
-    """First indices and weights of rows that read the neighbours ``index``, where those beyond an edge read the edge.
+    """First indices and weights of rows that read the neighbours ``index``; neighbours beyond an edge read the edge.
 
     Indices -1, 0, 1, 2 with weights a, b, c, d are taps 0, 1, 2, 3 with weights a + b, c, d, 0.
     """

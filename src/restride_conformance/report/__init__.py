@@ -22,17 +22,17 @@ FORMAT = "restride-test-report"
 VERSION = 1
 
 MESSAGE_CHARACTERS = 8192
-"""Most characters of a message; the rest is replaced by a line with their number."""
+"""Maximum number of characters of a message; the rest is replaced by a line with their number."""
 PICTURE_BYTES = 16 << 20
-"""Most bytes of all pictures together; those of the first failures are kept."""
+"""Maximum number of bytes of all pictures together; those of the first failures are kept."""
 
 SHOWN_FAILURES = 20
 SHOWN_LINES = 8
-"""Most lines that the summary shows of a failure's message."""
+"""Maximum number of lines that the summary shows of a failure's message."""
 SHOWN_REASONS = 10
 MIN_MOVED = 64 << 10
-"""Fewest bytes that a case must move to count in a median, unless no case of its operation moves as many."""
-MAX_DIGITS = 6  # after the decimal point
+"""Minimum number of bytes that a case must move to count in a median, unless no case of its operation moves as many."""
+MAX_DIGITS = 6  # digits after the decimal point
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def facts(report: Report) -> dict[str, str]:
         "mode": report.mode,
         "platform": report.platform,
     }
-    return {**known, **report.versions, **known}  # known again: a version may have any name, but replaces no fact
+    return {**known, **report.versions, **known}  # known again: a version must not replace a fact of its name
 
 
 def speed_text(speed: Speed) -> str:

@@ -13,7 +13,7 @@ from restride_conformance.report import Report, ended_early, facts, first_line, 
 FORMAT = "restride-test-comparison"
 VERSION = 1
 SHOWN = 50
-"""Most lines of each kind in the text; JSON has all of them."""
+"""Maximum number of lines of each kind in the text; JSON has all of them."""
 SHOWN_SPEEDS = 5
 
 
@@ -26,7 +26,7 @@ class Change:
 
     @property
     def is_worse(self) -> bool:
-        """True if the later verdict is worse and not ``is_good``: from PASSED to SKIPPED is no fault."""
+        """True if the later verdict is worse and not ``is_good``: a change from PASSED to SKIPPED is no fault."""
         later = self.after.verdict
         return later.severity > self.before.verdict.severity and not later.is_good
 

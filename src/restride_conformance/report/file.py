@@ -22,8 +22,9 @@ from restride_conformance.record import Outcome
 from restride_conformance.report import FORMAT, VERSION, Report
 
 MAX_BYTES = 48 << 20
-"""Most bytes of a file to read: enough for 150,000 cases with all pictures that a report keeps, or for 200,000 cases,
-the most that a report may have, which take about a minute to read."""
+"""Maximum size of a file to read, in bytes: enough for 150,000 cases with all pictures that a report keeps, or for
+200,000 cases, the limit of a report, which take about a minute to read.
+"""
 
 
 def write_json(report: Report, path: Path) -> None:
@@ -72,7 +73,7 @@ def _report(data: bytes) -> Report:
         raise DescriptorError(f"version must be {VERSION}, which this restride reads, is {shown}")
     _require_schema(record)
     try:
-        datetime.fromisoformat(record["started"]).astimezone(UTC)  # its year may lie before 1 or after 9999
+        datetime.fromisoformat(record["started"]).astimezone(UTC)  # its year may be before 1 or after 9999
     except (ValueError, OverflowError) as error:
         raise DescriptorError(f"started {record['started']!r}: {error}") from error
     return Report.from_record(record, _outcomes(record["outcomes"]))

@@ -61,5 +61,5 @@ def _missing_shards(reports: Sequence[Report]) -> str:
 
 
 def _facts(report: Report) -> dict[str, str]:
-    """What all parts of a run have alike: parts may be of different cases, and run on machines of one kind."""
+    """The facts that all parts of a run share: parts may be of different cases, and run on machines of one kind."""
     return {fact: value for fact, value in facts(report).items() if fact not in {"cases", "platform"}}

@@ -51,7 +51,7 @@ def measure_case(case: Case, device: Device, started: Callable[[], None] = lambd
     """Run batches of a case alternately with batches of device copies, so that other work disturbs both equally.
 
     A copy moves as many bytes as the case reads and writes, rounded up to a power of two from 16 to 256 MiB, so that
-    caches affect both alike; its bytes count twice, as read and as written. It takes the same path from runtime to
+    caches affect both equally; its bytes count twice, as read and as written. It takes the same path from runtime to
     queue as a case. The runtime ``kompute`` repeats each copy on the host, so its share is relative to both together.
 
     Args:

@@ -17,8 +17,8 @@ Judged = tuple[int, Outcome]
 def run_all(runners: Sequence[Runner], cases: Sequence[Case], mode: Mode) -> Generator[Judged, None, None]:
     """Yield every case's place and outcome, in the order in which they end; one runner keeps the order of the cases.
 
-    Each runner takes the next case as soon as it is free, so that the slow ones do not meet in one part. Whoever stops
-    early waits for the cases that are running, unless the runners are abandoned, as an exception here does.
+    Each runner takes the next case as soon as it is free, so that slow cases do not end up in one part. A caller that
+    stops early waits for the running cases, unless the runners are abandoned, as after an exception here.
 
     Raises:
         RestrideError: as ``Runner.run``.

@@ -21,7 +21,7 @@ from restride.cli.process import ending
 from restride_conformance.record import Verdict
 
 _DYING = 0.5
-"""Most seconds to wait for the end of a process that was killed, or closed its channel."""
+"""Maximum wait in seconds for the end of a process that was killed, or closed its channel."""
 
 _SAID_BYTES = 8192
 _BEFORE, _AFTER = 6, 10
@@ -129,7 +129,7 @@ class JsonProcess:
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def hang_up(self) -> None:
-        """Close its input, at whose end it is to end."""
+        """Close its input, which tells it to end."""
         with suppress(OSError):
             self._commands.close()
 

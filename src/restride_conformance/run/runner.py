@@ -26,7 +26,7 @@ from restride_conformance.run.worker import GRACE, preparation, too_late
 
 COMMAND = (sys.executable, "-m", "restride_conformance.run.worker")
 
-_SHOWN = 5  # most differing bytes that a message lists
+_SHOWN = 5  # maximum number of differing bytes that a message lists
 
 REOPENING = 10.0
 """Seconds during which to retry opening a device that was open before: a GPU vanishes for a few while it is reset."""
@@ -34,7 +34,7 @@ REOPENING = 10.0
 _PAUSE = 0.5
 
 CLOSING = 5.0
-"""Most seconds to wait for a worker to close its device."""
+"""Maximum wait in seconds for a worker to close its device."""
 
 
 class Runner:

@@ -61,7 +61,7 @@ _ANSWERED = (
 _BEGINNING = re.compile(r"\S.*\([A-Z]+ / [A-Z]+\): msgNum: |Validation [A-Z][A-Za-z ]*: ")
 
 _MAX_PORTION = 1 << 20
-"""Most bytes of the log that one call of ``messages`` reads."""
+"""Maximum number of log bytes that one call of ``messages`` reads."""
 
 
 class Layer:

@@ -107,7 +107,7 @@ def open_device(target: Target) -> Device:
 
 
 def run(case: Case, device: Device, target: Target, command: dict[str, Any], answer: Answer) -> Outcome:
-    """Run a case and turn any exception into a verdict; one that is no RestrideError is a bug in restride."""
+    """Run a case and turn any exception into a verdict; an error that is no RestrideError is a bug in restride."""
     begin = time.perf_counter()
 
     def started() -> None:
@@ -145,7 +145,7 @@ def run(case: Case, device: Device, target: Target, command: dict[str, Any], ans
 
 
 def _measured(outcome: Outcome, device: Device, started: Callable[[], None]) -> Outcome:
-    """The outcome with its speed, or with the reason why it has none: too little memory to measure is no failure."""
+    """The outcome with its speed, or with the reason why it has none: too little memory for measuring is no failure."""
     try:
         return replace(outcome, speed=measure_case(outcome.case, device, started))
     except (DeviceLost, DeviceTimeout):

@@ -22,12 +22,12 @@ from restride_conformance.shader.contract import CONTRACT, module_named, require
 from restride_conformance.shader.spirv import MAX_BYTES, is_spirv
 
 MAX = 30.0
-"""Most seconds that a tool may take for one file; the slowest of ours take half a second."""
+"""Maximum number of seconds that a tool may take for one file; the slowest of ours take half a second."""
 
 MAX_MEMORY = 2 << 30
-"""Most bytes of memory for a tool, on Linux only: a macro that doubles itself 30 times would take all memory."""
+"""Maximum memory of a tool in bytes, on Linux only: a macro that doubles itself 30 times would take all memory."""
 
-_MAX_LINES = 20  # of a tool's message
+_MAX_LINES = 20  # maximum number of lines of a tool's message
 _SAYS_NOTHING = ("compilation terminated", "No code generated", "ERROR: Linking", "SPIR-V is not generated")
 
 _FLAGS = ("-V", "-S", "comp", "--target-env", "vulkan1.1", "--target-env", "spirv1.3")
@@ -44,7 +44,7 @@ _GLSL = (".comp", ".glsl")
 
 
 def shader_under_test(path: str, name: str, folder: Path) -> ShaderUnderTest:
-    """Check the shader in ``path``, which is to replace the module ``name``.
+    """Check the shader in ``path``, which will replace the module ``name``.
 
     Args:
         path: a SPIR-V file with any name, or a GLSL file named ``.comp`` or ``.glsl``.

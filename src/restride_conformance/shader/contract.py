@@ -1,6 +1,6 @@
 """Contract 2: the modules that another kernel may replace, and the check of a SPIR-V module against what each is given.
 
-What a module is given stands in the package's manifest (``restride.kernel.modules``); ``shaders/README.md`` explains
+The interface of each module is in the package's manifest (``restride.kernel.modules``); ``shaders/README.md`` explains
 what it means, and has ``table()``.
 """
 
@@ -25,7 +25,7 @@ EXTENSIONS = frozenset({"SPV_KHR_storage_buffer_storage_class"})
 """SPIR-V extensions that are core in Vulkan 1.1."""
 
 SHARED_BYTES = 16384
-"""Most bytes of all ``shared`` variables together: the least ``maxComputeSharedMemorySize`` of any Vulkan device."""
+"""Maximum bytes of all ``shared`` variables: the smallest ``maxComputeSharedMemorySize`` that Vulkan allows."""
 
 _OUTSIDE = ("equal_elements", "light_elements")
 """Modules that no conformance case runs, because they read a second source."""
@@ -33,7 +33,7 @@ _OUTSIDE = ("equal_elements", "light_elements")
 
 @cache
 def interfaces() -> dict[str, Interface]:
-    """What each module of the contract is given. A shader may leave any of it unused but the local size.
+    """The interface of each module of the contract. A shader may leave any of it unused but the local size.
 
     Raises:
         DeviceError: the list of modules is missing or damaged.
@@ -59,7 +59,7 @@ _OF_THE_SHADER = ("Input", "Output", "Private", "Workgroup")
 """Storage classes of variables that the caller does not provide."""
 
 _MAX_SHOWN = 10
-"""Most broken rules that a message lists: a module of 4 MiB can break a rule a million times."""
+"""Maximum number of broken rules that a message lists: a module of 4 MiB can break a rule a million times."""
 
 
 def require_interface(code: bytes, module: str) -> None:

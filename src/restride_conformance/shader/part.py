@@ -45,7 +45,7 @@ _STEERED = {
 
 
 class TakesNoPart(Exception):
-    """Raised when a problem does not use the shader under test. That is nobody's fault, so not a ``RestrideError``."""
+    """Raised when a problem does not use the shader under test. Nobody made an error, so no ``RestrideError``."""
 
 
 class RuntimeUnderTest:

@@ -19,7 +19,7 @@ import numpy as np
 from restride.errors import DescriptorError
 
 MAX_BYTES = 4 << 20
-"""Most bytes of a module; the largest of ours has 42 KiB."""
+"""Maximum size of a module in bytes; our largest has 42 KiB."""
 
 MAGIC = 0x07230203
 
@@ -293,4 +293,4 @@ _MIN_OPERANDS = {
     10: 1, 15: 3, 16: 2, 17: 1, 20: 1, 21: 3, 22: 2, 23: 3, 28: 3, 30: 1, 32: 3,
     43: 3, 44: 2, 48: 2, 49: 2, 50: 3, 51: 2, 59: 3, 71: 2, 72: 3, **dict.fromkeys(_GROUPS, 0),
 }  # fmt: skip
-"""Fewest operands of each instruction that concerns the interface, by opcode."""
+"""Minimum number of operands of each instruction that concerns the interface, by opcode."""

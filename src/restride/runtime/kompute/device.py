@@ -75,7 +75,7 @@ def load_kp() -> Any:
 
 
 def device_of(manager: Any, devices: Sequence[DeviceInfo], selected: DeviceInfo | None) -> DeviceInfo:
-    """The one of ``devices`` that the user's ``kp.Manager`` is open on.
+    """The device among ``devices`` on which the user's ``kp.Manager`` is open.
 
     kp tells only a device's name, which several may share: ``selected`` chooses among equal names.
 
@@ -264,7 +264,7 @@ class KomputeDevice:
 
 
 def heaps_of(physical: PhysicalDevice, *, in_place: bool) -> list[tuple[HeapBudget, int]]:
-    """For each driver allocation of a tensor, the budget of its heap and the most bytes to take: seven eighths of it.
+    """For each driver allocation of a tensor: the budget of its heap, and how much of it may be used, seven eighths.
 
     kp uses the first memory type with the properties it needs, and a failed allocation is a segmentation fault.
     """

@@ -14,7 +14,7 @@ from restride.runtime.interface import MEMORY_ROUNDING, copy_bytes, rounded
 from restride.runtime.kompute.device import KomputeDevice
 
 _MAX_IDLE = 64
-"""Most idle buffers. Without the pool a small reorder takes 5 ms instead of 0.04: kp ties pipelines to buffers."""
+"""Maximum idle buffers. Without the pool a small reorder takes 5 ms instead of 0.04: kp ties pipelines to buffers."""
 
 _PARAMETER_STEP = 1 << 16
 
@@ -227,8 +227,8 @@ class BufferPool:
         """
         same_size = [serial for serial, buffer in self._idle.items() if buffer.nbytes == nbytes]
         if same_size:
-            # The oldest, in whatever order they came back: so a loop gets the same buffers in the same places, for
-            # which pipelines exist.
+            # Take the oldest, in any order of return, so that a loop gets the same buffers in the same roles, which
+            # have pipelines.
             self._idle_bytes -= nbytes
             return self._idle.pop(min(same_size))
         if (refusal := self._refusal(nbytes)) is not None:

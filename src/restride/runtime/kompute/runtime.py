@@ -40,7 +40,7 @@ from restride.runtime.specialization import specialized
 
 MAX_PROGRAMS = 128
 MAX_RECORDINGS = 8
-"""Most programs that are cached, and most command buffers of each."""
+"""Maximum number of cached programs, and of command buffers for each."""
 
 _MAX_READY = 64
 """Kernels of one submission that are prepared together, half of what ``ProgramCache`` keeps."""

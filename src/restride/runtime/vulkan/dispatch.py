@@ -17,7 +17,7 @@ from restride.runtime.vulkan.program import BindingLayout, Pipeline, Pipelines
 from restride.runtime.vulkan.queue import Queue, Slot, Use
 
 MAX_PREPARED = 1024
-"""Most dispatches, or KiB of their parameters, that are kept prepared at one time."""
+"""Maximum number of dispatches, or KiB of their parameters, that are kept prepared at one time."""
 
 _SETS_PER_POOL = 64
 

@@ -83,12 +83,12 @@ def place(physical: PhysicalDevice, allowed: int, *, staging: bool | None) -> Pl
     cached = vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
     if staging is None:
         staging = physical.info.kind not in ("cpu", "integrated")
-    # The host reads results, and reading uncached memory is many times slower, wherever it lies.
+    # The host reads results, and reading uncached memory is many times slower, in any heap.
     host = _best(physical, visible, lambda flags: (bool(flags & cached), staging != bool(flags & local)), allowed)
     # Prefer device memory that the host cannot see: the visible part can be a small heap.
     device = _best(physical, local, lambda flags: (not flags & visible,), allowed) if staging else host
     # Every group of a kernel reads its parameters: an H100 takes up to 1.5 times as long if they come over the bus.
-    # They lie beside the tensors if the host sees the whole of that heap. A window of 256 MiB is a heap of its own,
+    # They are in the heap of the tensors if the host can map all of it. A window of 256 MiB is a heap of its own,
     # which all processes share, so parameters stay in the host's memory there.
     heap = physical.memory_types[device].heap
     near = [index for index in _able(physical, local | visible, allowed) if physical.memory_types[index].heap == heap]
@@ -281,7 +281,7 @@ class Chunks:
             self.destroy(chunk)
 
     def left(self) -> int | None:
-        """Bytes of the heap that the driver leaves to this process, or None if it does not say."""
+        """Bytes of the heap that the driver leaves to this process; None if it does not report this."""
         physical = self._device.physical
         return physical.heap_left(physical.memory_types[self.memory_type].heap)
 
@@ -289,7 +289,7 @@ class Chunks:
         return chunk.serial in self._alive
 
     def _allocate(self, chunk: Chunk, needs: Handle, shareable: bool) -> None:
-        device, kind, nbytes = self._device, self.memory_type, needs.size  # the driver may need more than the buffer's
+        device, kind, nbytes = self._device, self.memory_type, needs.size  # may exceed the buffer's size
         if not needs.memoryTypeBits >> kind & 1:
             raise DeviceError(
                 f"{device.physical.info.name} refuses a storage buffer of {chunk.nbytes} bytes in memory type {kind}; "
@@ -345,7 +345,7 @@ class Block:
     used, written: the last submission that uses it, and the last that writes it; 0: none since it was handed out.
     epoch, reads, writes: records for barriers, see ``queue.Hazards``.
     pins: host copies under way.
-    is_lent: an array of the host may lie over it, until it is taken back.
+    is_lent: an array of the host may use its memory, until it is taken back.
     """
 
     __slots__ = (
@@ -408,7 +408,7 @@ class Pool:
         self._idle: dict[int, deque[Block]] = {}  # by size
         self._idle_large: dict[int, Block] = {}  # by serial of the chunk, the longest idle first
         self._pooled_bytes = 0  # of the chunks in _idle_large
-        self._leaving: deque[Block] = deque()  # freed, but the device may still use them
+        self._leaving: deque[Block] = deque()  # freed blocks that the device may still use
         self.leaving_bytes = 0
 
     def allocate(self, nbytes: int, most_leaving: int, shareable: bool = False) -> Block | None:
@@ -464,7 +464,7 @@ class Pool:
         try:
             chunk = self._new_chunk(SLAB_BYTES)
         except OutOfDeviceMemory:
-            # The heap may still have room for the block alone.
+            # The heap may still have room for a chunk with only this block.
             chunk = self._new_chunk(size)
         self._filling = chunk
         return _first_block(chunk, size)
@@ -511,7 +511,8 @@ class Pool:
             self._drop_oldest_large()
         for slab in list(self._idle_slabs.values()):
             self._destroy_slab(slab)
-        # Sizes that never come again leave bins behind: 0.7 KB each, and 0.3 for a block of a slab that was destroyed.
+        # Sizes that are never requested again leave empty bins: 0.7 KB each, and 0.3 for a block of a slab that was
+        # destroyed.
         self._idle = {
             size: blocks for size, idle in self._idle.items() if (blocks := deque(filter(self._is_whole, idle)))
         }
@@ -595,7 +596,7 @@ class Imports:
     The caller holds the runtime's lock, except in ``release_owners``. ``forget`` is called before a buffer is
     destroyed.
 
-    destroyed: chunks that are no more, but still own bytes of the host, until ``release_owners``.
+    destroyed: freed chunks that still own bytes of the host, until ``release_owners``.
     """
 
     def __init__(self, device: LogicalDevice, offset_alignment: int, forget: Callable[[], None]) -> None:
@@ -604,7 +605,7 @@ class Imports:
         self._alignment = max(MEMORY_ROUNDING, offset_alignment)
         self._forget = forget
         self._alive: dict[int, Chunk] = {}
-        self._leaving: list[Block] = []  # freed, but the device may still read them
+        self._leaving: list[Block] = []  # freed blocks that the device may still read
         self.destroyed: deque[Chunk] = deque()
 
     def add(self, data: memoryview) -> tuple[Block, int]:
@@ -712,7 +713,7 @@ class Blocks:
     freed: blocks that nobody refers to any more, each after the bytes that it counted for in use. The garbage collector
         may free a block in the middle of anything, so a finalizer only appends it here, which needs no lock; the next
         thread that holds the lock returns it to its pool.
-    in_use: bytes of live memories. lent: number of blocks that arrays of the host may lie over.
+    in_use: bytes of live memories. lent: number of blocks whose memory arrays of the host may use.
     """
 
     def __init__(
@@ -802,7 +803,7 @@ class Blocks:
             pool.trim()
 
     def destroy_idle(self, last: int) -> None:
-        """Destroy all that no array of the host lies over, once submission ``last``, the newest, is finished."""
+        """Destroy all memory that no array of the host uses, once the newest submission, ``last``, is finished."""
         self.imports.destroy_all()
         self.collect(last)
         self.trim()

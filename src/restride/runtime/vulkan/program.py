@@ -17,7 +17,7 @@ from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.device import LogicalDevice
 
 MAX_PIPELINES = 512
-"""Most pipelines alive at one time. On llvmpipe one takes some ms to build, and a dispatch about 10 us."""
+"""Maximum number of pipelines alive at one time. On llvmpipe one takes some ms to build, and a dispatch about 10 us."""
 
 PipelineKey: TypeAlias = tuple[str, tuple[int, ...], int]
 """Module, specialization constants, number of storage buffers."""
@@ -26,7 +26,7 @@ FOLDER_VARIABLE = "RESTRIDE_PIPELINE_CACHE"
 """Environment variable: the folder of the files, by default ``restride/pipelines`` in the user's cache; empty: none."""
 
 MAX_BYTES = 64 << 20
-"""Most bytes of a file. A larger cache is not written, and the next process starts with an empty one."""
+"""Maximum size of a file in bytes. A larger cache is not written, and the next process starts with an empty one."""
 
 _HEADER_BYTES = 32
 """Size of Vulkan's header. Data of this size is empty: lavapipe, for one, has a cache of its own and stores nothing."""
@@ -213,12 +213,12 @@ class PipelineCache:
             return b""
         data = array("char", room)
         if device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, data) == INCOMPLETE:
-            return b""  # it grew between the calls, or its first size was wrong: the next device stores it
+            return b""  # the cache grew between the calls, or its first size was wrong; the next device stores it
         return bytes(device.ffi.buffer(data, min(size[0], room)))
 
 
 def read_cache(path: Path) -> bytes:
-    """What ``write_cache`` stored; empty if there is none, or, with a warning, if it is damaged or not trusted."""
+    """The data that ``write_cache`` stored; empty if there are none, or, with a warning, if damaged or not trusted."""
     try:
         content = read_cached(path, _DIGEST_BYTES + MAX_BYTES)
     except DescriptorError:  # too long

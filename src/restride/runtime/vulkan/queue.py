@@ -19,7 +19,7 @@ Use: TypeAlias = tuple[Block, int, int, bool]
 """A block, the bytes ``[start, end)`` of it that one command may touch, and whether it may write them."""
 
 MAX_PENDING = 64
-"""Most submissions that the device has at one time and has not finished."""
+"""Maximum number of unfinished submissions on a device."""
 
 MAX_USES = 32
 """Uses of blocks, two per dispatch, after which a batch is handed over: the device works while more is recorded. On
@@ -27,13 +27,13 @@ llvmpipe a small dispatch takes about as long as its recording: 100 in parts of 
 """
 
 MAX_WINDOWS = 64
-"""Most separate byte ranges noted for a block between two barriers."""
+"""Maximum number of separate byte ranges noted for a block between two barriers."""
 
 _WHOLE_SIZE = (1 << 64) - 1
 """VK_WHOLE_SIZE, which the package declares as -1."""
 
 _MAX_SECONDS = 1e9
-"""Longest wait when a device is closed, even if the time limit is infinite."""
+"""Maximum wait when a device is closed, even if the time limit is infinite."""
 
 _PAUSE_SECONDS = 0.01
 """Pause between attempts to wait, when a device is closed and the driver refuses."""

@@ -49,12 +49,12 @@ from restride.runtime.vulkan.memory import Block, Blocks, Pool, buffer_types, pl
 from restride.runtime.vulkan.queue import Queue, Slot, Use
 
 PIECE_BYTES = 4 << 20
-"""Most bytes of a staging buffer."""
+"""Maximum size of a staging buffer in bytes."""
 
 _MIN_PIECE_BYTES = 1 << 12
 
 _MIN_TO_CLOSE = 5.0
-"""Least time limit of ``close``: llvmpipe aborts a process that ends while it compiles."""
+"""Minimum time limit of ``close``: llvmpipe aborts a process that ends while llvmpipe compiles."""
 
 
 class VulkanRuntime:
@@ -325,7 +325,7 @@ class VulkanRuntime:
 class Session:
     """The parts of an open device and the lock around them; memories keep it alive longer than the runtime.
 
-    If arrays lie over some of its memory when the device is closed, freeing the last of them destroys it.
+    If arrays still use some of its memory when the device is closed, freeing the last of them destroys it.
     """
 
     _closed = True  # until opening succeeds, because __del__ also runs after a failed opening or copy
@@ -432,7 +432,7 @@ class Session:
             self.wait_for(ticket)
 
     def lend(self, block: Block) -> None:
-        """Mark a block that an array is about to lie over: closing does not free it until it is taken back."""
+        """Mark a block whose memory an array is about to use: closing does not free it until it is taken back."""
         with self.lock:
             self.enter()
             self.blocks.lent += not block.is_lent
@@ -472,7 +472,8 @@ class Session:
         finally:
             if pinned:
                 with self._lock.raw:
-                    # Before any call, where an interrupt may come: ``close`` waits until ``_active_users`` is 0.
+                    # Before any call, because an interrupt may come there: ``close`` waits until ``_active_users`` is
+                    # 0.
                     block.pins -= 1
                     self._active_users -= 1
                     self._notify_close()
@@ -588,7 +589,7 @@ class Session:
         return uses, record
 
     def make_room(self) -> None:
-        """Wait while the most submissions allowed are pending; another thread may still take the free place."""
+        """Wait until fewer than the allowed submissions are pending; another thread may still take the free slot."""
         while self.queue.is_full:
             self.wait_for(self.queue.completed + 1)
 
@@ -607,9 +608,9 @@ class Session:
             raise
         finally:
             if entered:
-                # Recorded before any call, where an interrupt may come: then the next call here hands the batch over.
-                # The same if the collector drops a generator in the middle of any call, even of another device's: then
-                # this code must not wait for the lock.
+                # Recorded before any call, because an interrupt may come there: then the next call here hands the batch
+                # over. The same if the collector drops a generator in the middle of any call, even of another device's:
+                # then this code must not wait for the lock.
                 self._ended_batches += (None,)
                 if not (dropped or self._lock.is_held() or self.device.inherited):
                     with self._lock.raw:
@@ -652,7 +653,7 @@ class Session:
         self._drain_if_free()
 
     def _destroy_idle(self) -> None:
-        """Destroy everything; but while arrays lie over some memory, only the rest."""
+        """Destroy everything; but memory that arrays still use is kept."""
         self.blocks.drain()
         if self.blocks.lent:
             self.blocks.destroy_idle(self.queue.submitted)
@@ -808,7 +809,7 @@ class VulkanMemory:
         return chunk.is_shared and chunk.allocated > 0
 
     def free(self) -> None:
-        """Give the bytes back, once the device no longer uses them and no array of the host lies over them."""
+        """Give the bytes back, once neither the device nor an array of the host uses them."""
         self._holds.clear()
 
 

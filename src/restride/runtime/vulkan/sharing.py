@@ -1,7 +1,7 @@
 """Device memory that processes share by file descriptors: whether the driver can, and the calls that export and import.
 
 Each such memory is one dedicated allocation of one buffer, which every driver that shares buffers allows. An import
-names the sizes and the memory type of the export, and its buffer is created alike, as Vulkan demands.
+names the sizes and the memory type of the export, and its buffer is created in the same way, as Vulkan demands.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def require_sharing(device: LogicalDevice, usage: int) -> None:
 
 
 def external_buffer() -> Handle:
-    """What follows a VkBufferCreateInfo."""
+    """The structure in the pNext chain of a VkBufferCreateInfo."""
     return struct("VkExternalMemoryBufferCreateInfo", handleTypes=_kind())
 
 
 def exportable(buffer: Handle) -> Handle:
-    """What follows the VkMemoryAllocateInfo of memory that is exported later."""
+    """The pNext chain of the VkMemoryAllocateInfo of memory that is exported later."""
     return struct("VkExportMemoryAllocateInfo", handleTypes=_kind(), pNext=_dedicated(buffer))
 
 
@@ -101,7 +101,7 @@ def import_fd(device: LogicalDevice, buffer: Handle, needs: Handle, fd: int, ext
         source = struct("VkImportMemoryFdInfoKHR", handleType=_kind(), fd=own, pNext=_dedicated(buffer))
         return device.allocate_memory(pNext=source, allocationSize=nbytes, memoryTypeIndex=kind)
     except (DescriptorError, DeviceError) as error:
-        # What is not imported stays the caller's, says Vulkan. llvmpipe closes it, so that its number may be another's.
+        # After a failed import Vulkan leaves the descriptor with us. llvmpipe closes it, so its number may be reused.
         with suppress(OSError):
             if os.path.sameopenfile(own, fd):
                 os.close(own)

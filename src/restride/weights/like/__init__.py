@@ -1,4 +1,4 @@
-"""Like: the modes of other libraries, one file of rules for each whose arithmetic differs from ours."""
+"""Like: the modes of other libraries, with a file of rules for each library whose arithmetic differs from ours."""
 
 from __future__ import annotations
 

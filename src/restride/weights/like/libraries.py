@@ -1,4 +1,4 @@
-"""Libraries: what each of their modes means in the words of ``rs.resample``, and the rules that make its rows."""
+"""Libraries: the meaning of their modes in the words of ``rs.resample``, and the rules that compute their rows."""
 
 from __future__ import annotations
 

@@ -17,20 +17,20 @@ _Floats = npt.NDArray[np.float32]
 _F = np.float32
 
 _PLACES = 11
-"""Bits behind the binary point of the weights of bytes."""
+"""Fraction bits of the weights of bytes."""
 
 BYTES, FLOATS = "bytes", "floats"
 """The arithmetic in which rows are summed."""
 
 _MAX_OF_CELL = {"u8": 1 << 23, "u16": 1 << 15, "s16": 1 << 15}
-"""Types whose elements are added as integers, and how many of them fit the sum in an s32."""
+"""Types whose elements are added as integers, and how many of them an s32 can sum."""
 
 COLUMNS, ROWS = "columns", "rows"
 """The axis: sums along columns come first, and are not rounded."""
 
 
 def rules(request: LibraryRequest) -> LibraryRows:
-    """The rows of both axes, columns summed first. Whole factors, and areas that grow, have special rules.
+    """The rows of both axes, columns summed first. Whole factors, and areas that are enlarged, have special rules.
 
     Cubic bytes are summed in f32, as in Intel's IPP, which OpenCV's wheels use there for 1, 3 or 4 channels.
     """
@@ -66,7 +66,7 @@ def _steps(request: LibraryRequest) -> list[float]:
 
 
 def _actual_mode(request: LibraryRequest, steps: list[float]) -> str:
-    """The mode that OpenCV runs: it replaces some by others."""
+    """The mode that OpenCV actually runs, since it replaces some modes by others."""
     halves = steps == [2.0, 2.0]
     if request.mode == "linear" and halves and (request.dtype == "u8" or request.channels == 2):
         return "area"  # the others go through IPP
@@ -106,7 +106,7 @@ _PICKS = {"nearest": nearest, "nearest_exact": nearest_exact}
 
 
 def linear(source_size: int, size: int, step: float, along: str, arithmetic: str) -> Taps:
-    """Rows of INTER_LINEAR. Those of bytes along the rows read an axis with its edges repeated once.
+    """Rows of INTER_LINEAR. For bytes, the weights along rows read an axis with its edges repeated once.
 
     Worked example, bytes, 2 -> 4, rows: output 0 reads at -1/4, elements -1 and 0 with weights 512 and 1536 of 2048;
     each product is cut to a multiple of 2^16 before the two are added.
@@ -116,7 +116,7 @@ def linear(source_size: int, size: int, step: float, along: str, arithmetic: str
 
 
 def area_enlarged(source_size: int, size: int, step: float, along: str, arithmetic: str) -> Taps:
-    """Rows of INTER_AREA where an axis grows: linear, by the part of an element that lies behind the output's end."""
+    """Rows of INTER_AREA where an axis grows: linear, by the part of an element that is beyond the output's end."""
     output = np.arange(size)
     at = np.floor(output * step).astype(np.int64)
     part = ((output + 1) - (at + 1) * (1.0 / step)).astype(_F)
@@ -128,7 +128,7 @@ def _linear(source_size: int, at: npt.NDArray[np.int64], part: _Floats, along: s
         part = np.where((at < 0) | (at >= source_size - 1), _F(0), part)
     weights = np.stack([_F(1) - part, part], axis=1)
     if arithmetic == BYTES and along == ROWS:
-        first = np.clip(at + 1, 0, source_size)  # of the axis with its edges repeated
+        first = np.clip(at + 1, 0, source_size)  # index on the axis with repeated edges
         return Taps(first, _in_places(weights), Shifts(4, 16, 2, 8))
     index = at[:, np.newaxis] + np.arange(2)
     if arithmetic == BYTES:

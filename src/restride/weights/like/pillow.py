@@ -15,7 +15,7 @@ from restride.weights.rows import LibraryRows, Shifts, Taps, library_rows, on_ax
 _Array = npt.NDArray[np.float64]
 
 _PLACES = 22
-"""Bits behind the binary point of weights of bytes: with a byte, a weight below 2 and a sign they fill an s32."""
+"""Fraction bits of the weights of bytes: with a byte, a weight below 2 and a sign they fill an s32."""
 
 _ROUNDED = ("s8", "s16", "u16", "s32", "u32")
 """Integers that are summed as floats and rounded to integers after each axis, as Pillow's I and I;16 are."""
@@ -75,7 +75,7 @@ def rules(request: LibraryRequest) -> LibraryRows:
 
 
 def rows_of_part(request: LibraryRequest, box: tuple[tuple[float, float], ...]) -> LibraryRows:
-    """The rows of the part of the source between the edges in ``box``, a pair an axis, which Pillow holds as f32.
+    """The rows of the part of the source within ``box``, a pair of edges for each axis, which Pillow stores as f32.
 
     Columns are summed first; since Pillow 13 rows are, if an image loses more than twice as many rows as columns.
     """

@@ -1,4 +1,4 @@
-"""Profile: what a library's modes are in our words, and rules for its rows of weights where its arithmetic differs."""
+"""Profile: a library's modes in our words, and the rules for its rows of weights if its arithmetic differs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from restride.weights.rows import LibraryRows
 
 
 class LibraryRequest(NamedTuple):
-    """All that a library's choice of arithmetic depends on.
+    """The values on which a library's choice of arithmetic depends.
 
     mode: the library's word. dtype: name of the element type. source_sizes: of all axes. axes: those that are resized,
-    with ``old`` sizes before and ``new`` ones after. scales: those that their coordinates follow; None: the sizes.
+    with ``old`` sizes before and ``new`` ones after. scales: the scales that coordinates follow; None: they follow the
+    sizes.
     """
 
     mode: str
@@ -28,7 +29,7 @@ class LibraryRequest(NamedTuple):
 
     @property
     def channels(self) -> int:
-        """Elements of all axes behind the last resized one."""
+        """Elements of all axes after the last resized one."""
         count = 1
         for size in self.source_sizes[max(self.axes) + 1 :]:
             count *= size
@@ -39,9 +40,10 @@ class LibraryRequest(NamedTuple):
 class Mode:
     """A mode of a library.
 
-    choice: the arguments of ``rs.resample`` that mean the same. antialiased: those that change with ``antialias``;
+    choice: the arguments of ``rs.resample`` that mean the same. antialiased: the arguments that change with
+    ``antialias``;
         None: the library's mode has no antialiasing.
-    free: other arguments that the library has too, and that a caller may set.
+    free: other arguments of the library that a caller may set.
     """
 
     choice: Mapping[str, Any]
@@ -54,12 +56,12 @@ class Profile:
     """A library: the version that was measured, its default mode, and its modes by its own words.
 
     constants: the modes whose constants are 0, 1, 2 and so on. is_flat: it resizes exactly two axes.
-    rules: makes the library's own rows for axes that have elements; None: it has those of our own words.
+    rules: computes the library's own rows for axes that have elements; None: the rows of our own words.
     follows_sizes: for each axis, whether its coordinates follow the sizes even if a scale is given.
     rounds_sizes: sizes that follow from scales are rounded to nearest even, instead of down.
     keeps: element types whose results are rounded to the same type before any conversion.
     clips: sums are clipped to the range of the whole source.
-    coordinates: those that the library has, if not all.
+    coordinates: the rules that the library supports, if not all.
     """
 
     library: str

@@ -20,7 +20,7 @@ def rules(request: LibraryRequest) -> LibraryRows:
 
 
 def nearest(source_size: int, size: int) -> Taps:
-    """Rows of order 0: half-pixel nearest, halves up, of places that f64 rounds.
+    """Rows of order 0: half-pixel nearest, halves up, at positions rounded to f64.
 
     Worked example, 14 -> 12: output 4 reads at 4.75, so element 5; what is a half exactly may come out below it.
     """
@@ -49,7 +49,7 @@ def bilinear(source_size: int, size: int, antialias: bool) -> Taps:
 
 
 def _mirrored(index: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
-    """Indices beyond an end count back from it, which is not repeated: -1 is 1."""
+    """Indices beyond an end are mirrored, without repeating the end itself: -1 is 1."""
     period = max(2 * size - 2, 1)
     folded = index % period
     return np.where(folded < size, folded, period - folded)

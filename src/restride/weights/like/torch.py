@@ -1,4 +1,4 @@
-"""torch's interpolation of bytes, by weights of 16 bits, and which elements its nearest takes."""
+"""torch's interpolation of bytes with 16-bit weights, and the elements that its nearest modes take."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _Array = npt.NDArray[np.float64]
 _MAX_PLACES = 22
 
 _MAX_OF_SMALL = 128
-"""Most rows plus columns of results for which torch's "nearest" has special code: it ignores the scales of axes that
-keep or double their size.
+"""Maximum of rows plus columns for the special code of torch's "nearest", which ignores the scales of axes that keep or
+double their size.
 """
 
 
@@ -133,7 +133,7 @@ def _keys(x: _Array, a: float) -> _Array:
 
 
 def _in_places(weights: _Array) -> tuple[npt.NDArray[np.int32], Shifts]:
-    """The weights in the smallest steps that leave the largest one below 2^15: 0.5 is 16384 of 2^-15."""
+    """The weights as integers, in the smallest step for which the largest is below 2^15: 0.5 is 16384 of 2^-15."""
     largest = max(float(weights.max(initial=0.0)), 0.0)
     places = 0
     while places < _MAX_PLACES and int(0.5 + largest * (2 << places)) < 1 << 15:
