@@ -75,7 +75,7 @@ with a point is the decimal number that it shows: 0.1 is a tenth.
 {FILES}
 examples:
   restride resample photo.jpg small.png --sizes 224 224 --antialias --exclude-outside     averages, as rs.resize does
-  restride resample photo.jpg small.png --sizes 224 224                                   two neighbours of each pixel alone
+  restride resample photo.jpg small.png --sizes 224 224                                   reads two neighbours an axis
   restride resample photo.jpg same.png --sizes 224 224 --like pillow --mode lanczos       Pillow's very bytes
   restride resample photo.jpg fits.png --sizes 224 224 --policy not_larger --antialias
   restride resample nchw.npy big.npy --scales 2 2 --mode nearest --check
