@@ -14,7 +14,7 @@
 // rows of a box. In the storage buffer `parameters`, each axis is three rows, after two rows of header. RANK, the
 // number of axes, is a specialization constant.
 // PUSHED_AXES: SIZE, SRC, DST and the division by the size of this many innermost axes are taken from `dispatch.axes`;
-// compilers drop the unused loads from `parameters`. Copies have 14 % fewer memory instructions on a Mali-G610, and  
+// compilers drop the unused loads from `parameters`. Copies have 14 % fewer memory instructions on a Mali-G610, and
 // strided_copy_128 takes 0.7 of the cycles there. DIVIDE_BY_SIZE and DIVIDE_BY_DST are exact for dividends below 2^31.
 //
 // This file depends on the global declarations of `parameters` (rows of uvec4) and `dispatch`. A kernel may define before it:
