@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-SINCE = "2026-11-27T13:00:00Z"
+SINCE = "2026-11-28T00:00:00Z"
 """When the rule began: earlier commits are as they are."""
 
 
