@@ -60,7 +60,7 @@ def test_what_was_before_a_wrong_image_is_taken_first(depth, together, before):
     assert taken == before
     assert type(failure) is DescriptorError
     assert str(failure) == "image 5 of the stream: 5 is wrong"
-    assert failure.__suppress_context__, "its message says all: one traceback is enough"
+    assert failure.__cause__ is None, "it is the error of the image itself: one traceback"
 
 
 def test_what_cannot_be_made_is_named_by_its_images():
