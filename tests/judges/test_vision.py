@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from support.vision_cases import CONFIGS, drawn_config, drawn_image, drawn_images, processor_of
+from support.vision_cases import CONFIGS, drawn_config, drawn_image, drawn_images, pixels, processor_of
 from support.vision_judge import judged
 
 import restride as rs
@@ -23,6 +23,7 @@ OURS = (
     "has no pixels",  # transformers stretches parts without pixels
     "elements of an image must be",  # 16 bits that are not resized
     "floats of an image must be",  # fractions that are not resized
+    "must be resized or rescaled",  # other types, which stay
 )
 """Refusals of images that transformers takes, as docs/vision.md says."""
 
@@ -81,6 +82,42 @@ def test_lists_of_lists_are_samples(name):
         samples = [[drawn_image(draw, 150) for _ in range(count)] for count in counts]
         equal += compare(name, {"do_convert_rgb": True, **draw.choice(CONFIGS[name])}, samples)
     assert equal
+
+
+@pytest.mark.parametrize("name", [name for name in NESTED if name != "LlavaOnevision"])
+def test_lists_of_arrays_of_four_axes_are_samples(name):
+    config = {"do_convert_rgb": True, **CONFIGS[name][0]}
+    batch = np.stack([pixels(50, 60, seed=seed) for seed in range(2)])
+    assert compare(name, config, [batch, batch])
+    assert compare(name, config, [batch])
+    assert name == "Fuyu" or compare(name, config, batch)  # of which transformers' Fuyu makes one image
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "i4", "f2", "f4", "f8"])
+@pytest.mark.parametrize("flags", [{}, {"do_rescale": False}, {"do_rescale": False, "do_normalize": False}])
+@pytest.mark.parametrize("name", ["CLIP", "Qwen2VL", "GLPN", "EfficientNet", "Fuyu", "Idefics2"])
+def test_types_that_are_not_resized_are_equal_or_refused(name, flags, dtype):
+    config = {"do_convert_rgb": True, "do_pad": False, **CONFIGS[name][0], **flags, "do_resize": False}
+    config["do_center_crop"] = False
+    equal = compare(name, config, pixels(112, 112).astype(dtype))
+    assert equal or (dtype != "u1" and flags)
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f4"])
+def test_a_resize_to_the_same_size_makes_bytes(dtype):
+    config = {"size": 32, "crop_size": 32, "do_rescale": False, "do_normalize": False}
+    assert compare("CLIP", config, pixels(32, 32).astype(dtype))
+
+
+@pytest.mark.parametrize("is_square", [True, False, None])
+def test_an_integer_size_is_a_square_if_the_configuration_says_so(is_square):
+    assert compare("ViT", {"size": 40, "default_to_square": is_square}, pixels(50, 60))
+
+
+@pytest.mark.parametrize("config", [{"resample": 0}, {"resample": None}, {"resample": 2}])
+def test_the_nearest_filter_of_donuts_thumbnail_is_bicubic(config):
+    config = {"size": {"height": 40, "width": 60}, "do_resize": False, "do_pad": False, **config}
+    assert compare("Donut", config, pixels(90, 130))
 
 
 @pytest.mark.parametrize(("name", "config"), [("Qwen2VL", {"max_pixels": 600_000}), ("CLIP", {}), ("Idefics3", {})])

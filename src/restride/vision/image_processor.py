@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from restride.vision.execution import execute
 from restride.vision.family import Family
 from restride.vision.images import Pixels, read_images
 from restride.vision.options import Options, read_options
-from restride.vision.picture import Picture, Resized, Source
+from restride.vision.picture import Picture, Resized, Source, kept_dtype
 from restride.vision.recipe import Pixels as PixelResult
 
 Kind = Literal["np", "restride", "pt"]
@@ -50,7 +51,7 @@ def processor(config: Mapping[str, Any] | str | os.PathLike[str]) -> Processor:
 
     Source: transformers 5.24, image_processing_pil_*.py; Pillow 13, Image.resize.
     """
-    read = read_config(config)
+    read = copy.deepcopy(dict(read_config(config)))
     family = family_of(read)
     with ErrorContext(family.class_name):
         return Processor(family, read_options(family.defaults, family.prepare(read), family.ignored), read)
@@ -113,7 +114,7 @@ class Processor:
         Raises:
             DescriptorError: no image, one that the configuration does not take, or images whose results differ in size
                 and are to be stacked.
-            UnsupportedError: an image with alpha that is to keep it, or floats where the family needs u8.
+            UnsupportedError: an image with alpha that is to keep it, or another type where the family needs u8.
         """
         require_word("return_tensors", return_tensors, _KINDS)
         element = None if dtype is None else _pixel_type(dtype)
@@ -156,6 +157,7 @@ class Processor:
         for result in results.values():
             for put in result.puts if isinstance(result, PixelResult) else ():
                 _require_resized(put.picture)
+                _require_known_type(result, put.picture, self._options)
         return results
 
     @property
@@ -188,6 +190,18 @@ def _require_resized(picture: Picture) -> None:
         raise UnsupportedError("images of floats must be resized; this configuration does not, and needs u8")
 
 
+def _require_known_type(result: PixelResult, picture: Picture, options: Options) -> None:
+    """Refuse an image whose element type would be that of the result: transformers keeps it, and tables are of u8."""
+    dtype = np.dtype(kept_dtype(picture))
+    if dtype == np.uint8 or options.do_rescale:
+        return
+    is_kept = result.table(options, picture.channels, picture.floats).dtype == np.uint8
+    if is_kept or (dtype.kind == "f" and dtype != np.float32):
+        raise UnsupportedError(
+            f"images of {dtype} must be resized or rescaled; this configuration does neither, and needs u8"
+        )
+
+
 def _pixel_type(dtype: DTypeLike) -> DType:
     element = as_dtype(dtype)
     if element.name not in _PIXEL_TYPES:
@@ -212,7 +226,7 @@ def _device_of(images: Sequence[Pixels], device: Device | None) -> Device:
 def _source(place: int, image: Pixels) -> Source:
     height, width, channels = image.elements.shape
     own = place + 1 if isinstance(image.elements, Tensor) else 0
-    return Source(height, width, channels, image.floats, own)
+    return Source(height, width, channels, image.floats, own, image.dtype)
 
 
 def _sizes_of(result: Any) -> tuple[int, ...] | None:

@@ -152,7 +152,7 @@ def read_options(defaults: Mapping[str, Any], config: Mapping[str, Any], ignored
     values = {key: config.get(key, default) for key, default in known.items()}
     is_square = values.pop("default_to_square")
     read = {
-        "size": as_size("size", values.pop("size"), is_square=is_square is not False),
+        "size": as_size("size", values.pop("size"), is_square=bool(is_square)),
         "mode": as_mode("resample", values.pop("resample")),
         "crop_size": as_size("crop_size", values.pop("crop_size")),
         "image_mean": as_mean("image_mean", values.pop("image_mean")),

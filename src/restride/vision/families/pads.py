@@ -325,6 +325,8 @@ def without_conversion(config: Mapping[str, Any]) -> Mapping[str, Any]:
 def donut(image: Picture, options: Options) -> Shot:
     """The shorter side, then a thumbnail that fits the size, then on the middle of zeros.
 
+    The thumbnail of a ``resample`` of 0, nearest, is bicubic, as that of null is.
+
     Source: transformers, DonutImageProcessorPil.
     """
     tall, wide = options.needed_size().sides("size")
@@ -335,7 +337,8 @@ def donut(image: Picture, options: Options) -> Shot:
             *resized(image.height, image.width, Size(shortest_edge=min(tall, wide))), options.needed_mode()
         )
     if options["do_thumbnail"]:
-        image = _thumbnail(image, tall, wide, options.mode or "bicubic")
+        mode = options.mode if options.mode not in (None, "nearest") else "bicubic"
+        image = _thumbnail(image, tall, wide, mode)
     if options.do_pad:
         image = image.pad_center(tall, wide)
     return one(cropped(image, options))
