@@ -1,5 +1,6 @@
 """rs.vision beside transformers' PIL backend: keys, sizes, types and bits, and what both refuse."""
 
+import json
 import random
 import warnings
 
@@ -72,6 +73,44 @@ def test_random_images_have_the_bits_of_transformers(name):
 def test_the_defaults_of_a_family(name):
     image = np.random.default_rng(len(name)).integers(0, 256, (333, 500, 3), np.uint8)
     assert compare(name, {}, [image, image[:200], image])
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_files_that_transformers_writes_are_accepted(name):
+    written = json.loads(judged(name, {}).to_json_string())
+    assert repr(rs.vision.processor(written)) == repr(processor_of(name, {}))
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [
+        ("Janus", "background_color", [1, 2, 3]),
+        ("DeepseekVL", "background_color", [1, 2, 3]),
+        ("Mask2Former", "_max_size", 70),
+        ("MaskFormer", "reduce_labels", True),
+        ("Donut", "random_padding", True),
+        ("Beit", "reduce_labels", True),
+        ("Segformer", "reduce_labels", True),
+        ("LlavaNext", "aspect_ratio_setting", "square"),
+        ("LlavaOnevision", "aspect_ratio_setting", "anyres"),
+        ("Blip", "size_divisor", 32),
+        ("SmolVLM", "video_sampling", {"fps": 1}),
+        ("Flava", "codebook_do_convert_rgb", False),
+        ("CLIP", "use_fast", True),
+        ("CLIP", "num_labels", 3),
+        ("CLIP", "id2label", {"0": "a"}),
+        ("CLIP", "label2id", {"a": 0}),
+        ("CLIP", "patch_size", None),
+    ],
+)
+def test_keys_without_effect_have_none_in_transformers_either(name, key, value):
+    config = {"do_convert_rgb": True, **CONFIGS[name][0]}
+    expected = dict(judged(name, config)(pixels(83, 131), return_tensors="np"))
+    results = dict(judged(name, {**config, key: value})(pixels(83, 131), return_tensors="np"))
+    assert {key: np.array(each).tobytes() for key, each in expected.items()} == {
+        key: np.array(each).tobytes() for key, each in results.items()
+    }
+    assert compare(name, {**config, key: value}, pixels(83, 131))
 
 
 @pytest.mark.parametrize("name", NESTED)

@@ -30,15 +30,19 @@ WITHOUT_EFFECT = frozenset(
         "device",
         "disable_grouping",
         "feature_extractor_type",
+        "id2label",
         "image_processor_type",
         "image_seq_length",
+        "label2id",
+        "num_labels",
         "processor_class",
         "return_tensors",
         "transformers_version",
+        "use_fast",
         "video_processor_type",
     )
 )
-"""Keys of configurations that change no pixel, in any family: names, and arguments of other backends."""
+"""Keys of configurations that change no pixel, in any family: names, labels, and arguments of other backends."""
 
 COMMON: dict[str, Any] = {
     "do_convert_rgb": None,
@@ -138,12 +142,12 @@ def read_options(defaults: Mapping[str, Any], config: Mapping[str, Any], ignored
         ignored: keys of the family that change no pixel.
 
     Raises:
-        DescriptorError: a key is unknown, or a value is of a wrong kind.
+        DescriptorError: a key is unknown and not null, or a value is of a wrong kind.
         UnsupportedError: a filter that is not done here.
     """
     known = {**COMMON, **defaults}
     for key in config:
-        if key not in known and key not in WITHOUT_EFFECT and key not in ignored:
+        if key not in known and key not in WITHOUT_EFFECT and key not in ignored and config[key] is not None:
             near = get_close_matches(str(key), known, 1)
             raise DescriptorError(
                 f"the configuration has the key {key!r} = {shown(config[key])}, which this family does not know"

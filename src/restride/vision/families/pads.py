@@ -450,7 +450,7 @@ _EDGES = {"shortest_edge": 800, "longest_edge": 1333}
 _LABELS = frozenset(("format", "do_convert_annotations", "max_size"))
 _DETR = {**IMAGENET, "resample": BILINEAR, "do_pad": True, "size": _EDGES, "default_to_square": False}
 _DETR_WORDS = "zeros right and below, and a mask"
-_MASKS = frozenset(("ignore_index", "do_reduce_labels", "num_labels"))
+_MASKS = frozenset(("_max_size", "ignore_index", "do_reduce_labels", "reduce_labels"))
 
 FAMILIES = (
     Family(
@@ -592,6 +592,7 @@ FAMILIES = (
         donut,
         unpadded(),
         words="the shorter side, then a thumbnail, then on the middle of zeros",
+        ignored=frozenset(("random_padding",)),
         prepare=size_as_width_height,
     ),
     Family(

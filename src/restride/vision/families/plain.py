@@ -301,14 +301,14 @@ def old_rescale(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return changed
 
 
-_LABELS = frozenset(("do_reduce_labels",))
-"""A key about segmentation maps, which are not images."""
+_LABELS = frozenset(("do_reduce_labels", "reduce_labels"))
+"""Keys about segmentation maps, which are not images."""
 
 FAMILIES = (
     Family(("CLIP",), {**CLIP, **shorter(224)}, prepare=square_if_asked),
     Family(("ChineseCLIP",), {**CLIP, **shorter(224)}),
     Family(("Bit",), {**CLIP, **shorter(224)}),
-    Family(("Blip",), {**CLIP, "size": square(384)}),
+    Family(("Blip",), {**CLIP, "size": square(384)}, ignored=frozenset(("size_divisor",))),
     Family(("OwlViT",), {**CLIP, "size": square(768), "crop_size": square(768)}, prepare=old_rescale),
     Family(
         ("Siglip",),
@@ -441,6 +441,7 @@ FAMILIES = (
         janus,
         unpadded(),
         words="the longer side becomes size; on a square of the mean colour",
+        ignored=frozenset(("background_color",)),
     ),
     Family(
         ("VideoMAE",),
@@ -478,6 +479,7 @@ FAMILIES = (
         words="return_codebook_pixels: a smaller image, mapped by 0.8 v + 0.1",
         ignored=frozenset(
             (
+                "codebook_do_convert_rgb",
                 "input_size_patches",
                 "total_mask_patches",
                 "mask_group_min_patches",

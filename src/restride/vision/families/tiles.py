@@ -532,6 +532,7 @@ FAMILIES = (
         llava_next,
         llava_next_results,
         words="fitted into the best of image_grid_pinpoints; the whole image first, then tiles",
+        ignored=frozenset(("aspect_ratio_setting",)),
     ),
     Family(
         ("LlavaOnevision",),
@@ -545,6 +546,7 @@ FAMILIES = (
         llava_next,
         onevision_results,
         words="fitted into the best of image_grid_pinpoints; the whole image first, then tiles",
+        ignored=frozenset(("aspect_ratio_setting",)),
         together=one_on_square,
     ),
     Family(
@@ -553,6 +555,7 @@ FAMILIES = (
         idefics3,
         idefics3_results,
         words="raised to multiples of max_image_size; tiles, then the whole image",
+        ignored=frozenset(("video_sampling",)),
         list_is_sample=True,
     ),
     Family(
