@@ -15,13 +15,14 @@ import restride as rs
 
 judge("PIL.Image")
 from PIL import Image, ImageOps  # noqa: E402 - after the judge
-from support.vision_cases import CONFIGS, VECTOR_SIZES, drawn_image, pixels, processor_of, vectors  # noqa: E402 - it needs PIL
+from support.vision_cases import CONFIGS, VECTOR_SIZES, drawn_image, pixels, processor_of, square, vectors  # noqa: E402 - it needs PIL
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from make_vision_vectors import VECTORS, fingerprint  # noqa: E402  tools/ is no package
 
 from restride.vision import grids, sizes  # noqa: E402 - after the judge
 from restride.vision.families import FAMILIES, REFUSED  # noqa: E402
+from restride.vision.options import COMMON  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("vulkan_device")
 
@@ -338,6 +339,9 @@ def test_keys_without_effect_are_accepted():
         ({**CLIP, "size": {"tall": 3}}, "size must be an integer, [height, width] or have the keys"),
         ({**CLIP, "size": {"shortest_edge": -3}}, "size.shortest_edge must be a positive integer, got -3"),
         ({**CLIP, "image_mean": ["a"]}, "image_mean[0] must be a number, got 'a'"),
+        ({**CLIP, "image_mean": [0.5, float("nan"), 0.5]}, "image_mean[1] must be finite, got nan"),
+        ({**CLIP, "rescale_factor": 10**400}, "rescale_factor must be finite, got 1000"),
+        ({**CLIP, "rescale_factor": float("nan")}, "rescale_factor must be finite, got nan"),
         ({**CLIP, "rescale_factor": None}, "rescale_factor must be a number, got None"),
         ({**CLIP, "image_std": None}, "image_mean and image_std must not be null where do_normalize is true"),
         ({**CLIP, "input_data_format": "last"}, "input_data_format must be channels_first, channels_last or null"),
@@ -351,6 +355,49 @@ def test_bad_configurations_are_refused_by_name(config, message):
     with pytest.raises(rs.DescriptorError) as error:
         rs.vision.processor(config)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "message"),
+    [
+        ("GLPN", {"size_divisor": None}, "size_divisor must be a positive integer, got None"),
+        ("TextNet", {"size_divisor": 0}, "size_divisor must be a positive integer, got 0"),
+        ("ConvNext", {"crop_pct": None}, "crop_pct must be a number, got None"),
+        ("PoolFormer", {"crop_pct": 0}, "crop_pct must be positive, got 0"),
+        ("Fuyu", {"padding_value": None}, "padding_value must be a number, got None"),
+        ("Fuyu", {"padding_value": 300}, "padding_value must be 0 to 255, got 300"),
+        ("Fuyu", {"padding_value": -1}, "padding_value must be 0 to 255, got -1"),
+        ("DeepseekOcr2", {"background_color": [300, 0, 0]}, "background_color[0] must be 0 to 255, got 300"),
+        ("DeepseekOcr2", {"background_color": 3}, "background_color must be a list of numbers, one a channel, got 3"),
+        ("Gemma3", {"do_pan_and_scan": True}, "pan_and_scan_min_crop_size must not be null where do_pan_and_scan is"),
+        ("Gemma4", {"max_soft_tokens": 100}, "max_soft_tokens must be one of 70, 140, 280, 560, 1120, got 100"),
+        ("Qwen2VL", {"do_resize": False, "patch_size": None}, "patch_size must be a positive integer, got None"),
+        ("Flava", {"codebook_rescale_factor": None}, "codebook_rescale_factor must be a number, got None"),
+        ("Flava", {"codebook_size": None}, "codebook_size must not be null"),
+        ("GotOcr2", {"crop_to_patches": "yes"}, "crop_to_patches must be true, false or null, got 'yes'"),
+        ("LlavaNext", {"image_grid_pinpoints": [3]}, "image_grid_pinpoints must be a list of [height, width], got [3]"),
+        ("Idefics3", {"max_image_size": square(3)}, "max_image_size must have longest_edge"),
+        ("MaskFormer", {"size_divisor": -1}, "size_divisor must be a positive integer, got -1"),
+    ],
+)
+def test_keys_of_one_family_are_refused_when_it_is_made(name, config, message):
+    with pytest.raises(rs.DescriptorError) as error:
+        processor_of(name, config)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_value_of_any_key_is_taken_or_refused(name):
+    family = FAMILIES[name]
+    for key in {**COMMON, **family.defaults}:
+        for value in (None, 0, -1, 300, 0.5, "no", [300, 0, 0], {}, float("nan")):
+            try:
+                rs.vision.processor({"image_processor_type": family.class_name, key: value}).plan((83, 131))
+            except rs.RestrideError:
+                continue
+            except Exception as error:
+                error.add_note(f"{key}: {value!r}")
+                raise
 
 
 def test_classes_that_are_not_done_say_why():

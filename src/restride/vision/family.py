@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from restride.vision.options import Options
+from restride.vision.options import Check, Options
 from restride.vision.picture import Picture
 from restride.vision.recipe import Result, Shot, Table, one, padded, stacked
 from restride.vision.sizes import HeightWidth, Size, resized
@@ -72,6 +72,7 @@ class Family:
         build: from the pictures of all images, and how many images each sample has, to the results by their keys.
         words: what ``geometry`` does beside the common order, for people.
         ignored: keys that change no pixel.
+        checks: of the family's own keys whose default does not say what they take; see ``read_options``.
         prepare: changes a configuration before it is read, for keys that stand for others.
         list_is_sample: a list of images is one sample of several images; else each image is a sample.
         together: the geometry of images of a sample that has several; None: the same.
@@ -83,6 +84,7 @@ class Family:
     build: Build = planes
     words: str = ""
     ignored: frozenset[str] = frozenset()
+    checks: Mapping[str, Check] = field(default_factory=dict)
     prepare: Prepare = unchanged
     list_is_sample: bool = False
     together: Geometry | None = None

@@ -54,7 +54,8 @@ def processor(config: Mapping[str, Any] | str | os.PathLike[str]) -> Processor:
     read = copy.deepcopy(dict(read_config(config)))
     family = family_of(read)
     with ErrorContext(family.class_name):
-        return Processor(family, read_options(family.defaults, family.prepare(read), family.ignored), read)
+        options = read_options(family.defaults, family.prepare(read), family.ignored, family.checks)
+        return Processor(family, options, read)
 
 
 @dataclass(frozen=True)
@@ -155,9 +156,10 @@ class Processor:
         shots = {each: each[1](each[0], self._options) for each in dict.fromkeys(asked)}
         results = self._family.build([shots[each] for each in asked], self._options, samples)
         for result in results.values():
-            for put in result.puts if isinstance(result, PixelResult) else ():
-                _require_resized(put.picture)
-                _require_known_type(result, put.picture, self._options)
+            if isinstance(result, PixelResult):
+                for put in result.puts:
+                    _require_resized(put.picture)
+                    _require_known_type(result, put.picture, self._options)
         return results
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 from restride.errors import DescriptorError, UnsupportedError
 from restride.vision.families.plain import BICUBIC
 from restride.vision.family import Build, Family, Geometry, Prepare
-from restride.vision.options import CLIP_MEAN, CLIP_STD, HALF_MEAN, HALF_STD, Options, as_count
+from restride.vision.options import CLIP_MEAN, CLIP_STD, HALF_MEAN, HALF_STD, Options
 from restride.vision.picture import Picture
 from restride.vision.recipe import (
     FRAME,
@@ -41,7 +41,7 @@ _Rule = Callable[[int, int, Options], HeightWidth]
 
 def _block(options: Options) -> int:
     """The side of a block of patches that the model merges, in pixels."""
-    return as_count("patch_size", options["patch_size"]) * as_count("merge_size", options["merge_size"])
+    return int(options["patch_size"] * options["merge_size"])
 
 
 def qwen_size(height: int, width: int, options: Options) -> HeightWidth:
@@ -57,7 +57,7 @@ def glm_size(height: int, width: int, options: Options) -> HeightWidth:
 
     Source: transformers, Glm4vImageProcessorPil.
     """
-    block, frames = _block(options), as_count("temporal_patch_size", options["temporal_patch_size"])
+    block, frames = _block(options), options["temporal_patch_size"]
     budget = options.needed_size().edges("size")
     return multiples(*at_least_by_cut(height, width, block), block, *budget, frames)
 
@@ -86,9 +86,9 @@ def glm5(image: Picture, options: Options) -> Shot:
     """
     if not options.do_resize:
         return one(image)
-    block, frames = _block(options), as_count("temporal_patch_size", options["temporal_patch_size"])
+    block, frames = _block(options), options["temporal_patch_size"]
     token = frames * block**2
-    fewest, most = (as_count(key, options[key]) * token for key in ("min_image_tokens", "max_image_tokens"))
+    fewest, most = options["min_image_tokens"] * token, options["max_image_tokens"] * token
     tall, wide = raised_within(image.height, image.width, block, fewest, most, frames)
     scale = min(tall / image.height, wide / image.width)
     if frames * image.height * image.width >= fewest:
@@ -132,7 +132,7 @@ def patches(pattern: str = MERGED_PATCHES, *, are_planes: bool = False) -> Build
 
     def build(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
         side, merge = options["patch_size"], options["merge_size"]
-        frames = as_count("temporal_patch_size", options["temporal_patch_size"])
+        frames = options["temporal_patch_size"]
         blocks = (("m", merge), ("n", merge)) if is_merged else ()
         order = Order(pattern, (("p", side), ("q", side), ("t", frames), *blocks))
         channels = channels_of(shot.picture for shot in shots)
@@ -162,7 +162,7 @@ def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[
     Source: transformers, Qwen2VLVideoProcessor.
     """
     side, merge = options["patch_size"], options["merge_size"]
-    together = as_count("temporal_patch_size", options["temporal_patch_size"])
+    together = options["temporal_patch_size"]
     order = Order(FRAME, (("p", side), ("q", side), ("m", merge), ("n", merge)))
     channels = channels_of(shot.picture for shot in shots)
     puts, grids, start = [], [], 0
