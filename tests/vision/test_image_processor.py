@@ -261,6 +261,19 @@ def test_a_processor_says_its_steps_in_words():
         "(0.26862954, 0.26130258, 0.27577711)>"
     )
     assert "multiples of patch_size" in repr(processor_of("Pixtral", {}))
+    assert "resized to 3136 to 50000 pixels by" in repr(processor_of("Qwen2VL", {"max_pixels": 50000}))
+    assert "resized to 16 to 20 tokens by" in repr(processor_of("Glm5Next", {"max_image_tokens": 20}))
+    assert "resized to 28 x 28 by" in repr(processor_of("Qwen2VL", {"size": square(28)}))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_processor_has_the_name_of_its_class(name):
+    class_name = f"{name}Processor" if name.endswith("Video") else f"{name}ImageProcessor"
+    assert repr(rs.vision.processor({"image_processor_type": class_name})).startswith(
+        f"<restride.vision {class_name}: "
+    )
+    with pytest.raises(rs.DescriptorError, match=rf"do_resize must be .*, for {class_name}$"):
+        rs.vision.processor({"image_processor_type": class_name, "do_resize": 3})
 
 
 def test_a_processor_pickles_as_its_configuration():
@@ -332,7 +345,10 @@ def test_keys_without_effect_are_accepted():
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({**CLIP, "do_rezise": True}, "key 'do_rezise' = True, which this family does not know; is 'do_resize' meant?"),
+        (
+            {**CLIP, "do_rezise": True},
+            "which this family does not know, for CLIPImageProcessor. Did you mean 'do_resize'?",
+        ),
         ({**CLIP, "patch_size": 14}, "key 'patch_size' = 14, which this family does not know"),
         ({**CLIP, "resample": 9}, "resample must be one of Pillow's numbers 0 (nearest), "),
         ({**CLIP, "do_resize": 1}, "do_resize must be true, false or null, got 1"),
@@ -349,6 +365,10 @@ def test_keys_without_effect_are_accepted():
         ({"image_processor": 3}, "image_processor of a configuration must be a dictionary, got 3"),
         (3, "config must be a dictionary, a file or a folder, got 3"),
         ("no such file.json", "cannot read the configuration no such file.json"),
+        (
+            "openai/clip-vit-base-patch32",
+            "No such file or directory: 'openai/clip-vit-base-patch32'; nothing is fetched",
+        ),
     ],
 )
 def test_bad_configurations_are_refused_by_name(config, message):
@@ -403,6 +423,8 @@ def test_a_value_of_any_key_is_taken_or_refused(name):
 def test_classes_that_are_not_done_say_why():
     with pytest.raises(rs.UnsupportedError, match=r"'BrandNewImageProcessor' is not known; known are .*CLIP.*Qwen2VL"):
         rs.vision.processor({"image_processor_type": "BrandNewImageProcessor"})
+    with pytest.raises(rs.UnsupportedError, match=r"'CLPImageProcessor' is not known; .*\. Did you mean 'CLIP'\?"):
+        rs.vision.processor({"image_processor_type": "CLPImageProcessor"})
     for name, reason in REFUSED.items():
         with pytest.raises(rs.UnsupportedError) as error:
             rs.vision.processor({"image_processor_type": f"{name}ImageProcessorFast"})
@@ -430,6 +452,10 @@ def test_a_folder_without_a_configuration_is_refused(tmp_path):
         (np.full((5, 5, 3), np.nan), "images[0]: elements of an image must be 0 to 255, got nan to nan of float64"),
         (np.full((5, 5, 3), np.inf), "images[0]: elements of an image must be 0 to 255, got inf to inf of float64"),
         (np.zeros((5, 5, 3), "bfloat16"), "integers or floats, got bfloat16: convert it to u8 or f32"),
+        (
+            [[np.zeros((4, 4, 3), np.uint8)], np.zeros((4, 4, 3), np.uint8)],
+            "images[0]: a list beside images is no image",
+        ),
         (3, "images[0]: an image must be of Pillow, an array, a tensor or a path, got 3 (int)"),
         (np.full((5, 5, 3), 256), "images[0]: elements of an image must be 0 to 255, got 256 to 256 of int64"),
         (

@@ -61,6 +61,11 @@ def unpadded(table: Table = plain) -> Build:
     return build
 
 
+def size_in_words(options: Options) -> str:
+    """The size that images are resized to, for people."""
+    return str(options.size or "a size of the image")
+
+
 @dataclass(frozen=True)
 class Family:
     """An image processor of transformers.
@@ -70,6 +75,7 @@ class Family:
         defaults: values of keys that a configuration may leave out, and the keys of the family's own.
         geometry: from an image to the pictures that are written.
         build: from the pictures of all images, and how many images each sample has, to the results by their keys.
+        size_words: the size that images are resized to, for people.
         words: what ``geometry`` does beside the common order, for people.
         ignored: keys that change no pixel.
         checks: of the family's own keys whose default does not say what they take; see ``read_options``.
@@ -82,6 +88,7 @@ class Family:
     defaults: Mapping[str, Any]
     geometry: Geometry = common
     build: Build = planes
+    size_words: Callable[[Options], str] = size_in_words
     words: str = ""
     ignored: frozenset[str] = frozenset()
     checks: Mapping[str, Check] = field(default_factory=dict)

@@ -103,6 +103,8 @@ def read_image(image: Any, options: Options) -> Pixels:
         return _as_bytes(array[:, :, None] if array.ndim == 2 else array)
     if isinstance(image, Tensor):
         return _resident(image, options)
+    if isinstance(image, list | tuple):
+        raise DescriptorError("a list beside images is no image: pass a list of images, or a list of lists alone")
     require_unmasked("image", image)
     if hasattr(image, "detach"):  # of torch
         image = image.detach().cpu()

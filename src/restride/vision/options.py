@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from typing import Any
 
-from restride.errors import DescriptorError, UnsupportedError, shown
+from restride.errors import DescriptorError, UnsupportedError, did_you_mean, shown
 from restride.vision.sizes import Size
 
 FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
@@ -154,10 +153,9 @@ def read_options(
     known = {**COMMON, **defaults}
     for key in config:
         if key not in known and key not in WITHOUT_EFFECT and key not in ignored and config[key] is not None:
-            near = get_close_matches(str(key), known, 1)
             raise DescriptorError(
                 f"the configuration has the key {key!r} = {shown(config[key])}, which this family does not know"
-                + (f"; is {near[0]!r} meant?" if near else "; leave it out if it changes no pixel")
+                + (did_you_mean(key, known) or "; leave it out if it changes no pixel")
             )
     values = {key: config.get(key, default) for key, default in known.items()}
     is_square = values.pop("default_to_square")

@@ -8,7 +8,7 @@ from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError
 from restride.vision.families.plain import BICUBIC
-from restride.vision.family import Build, Family, Geometry, Prepare
+from restride.vision.family import Build, Family, Geometry, Prepare, size_in_words
 from restride.vision.options import CLIP_MEAN, CLIP_STD, HALF_MEAN, HALF_STD, Options
 from restride.vision.picture import Picture
 from restride.vision.recipe import (
@@ -251,6 +251,14 @@ def budget_in_pixels(default: Mapping[str, int]) -> Prepare:
     return prepare
 
 
+def pixels_in_words(options: Options) -> str:
+    """The number of pixels that images are resized to, for people."""
+    size = options.size
+    if size is None or None in (size.shortest_edge, size.longest_edge):
+        return size_in_words(options)
+    return f"{size.shortest_edge} to {size.longest_edge} pixels"
+
+
 _BUDGET = {"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 1280}
 _PADDLE_BUDGET = {"shortest_edge": 384 * 384, "longest_edge": 1536 * 1536}
 _COMMON: dict[str, Any] = {
@@ -268,7 +276,7 @@ _COMMON: dict[str, Any] = {
     "merge_size": 2,
 }
 _GLM = {**_COMMON, "size": {"shortest_edge": 112 * 112, "longest_edge": 28 * 28 * 15000}}
-_WORDS = "both sides rounded to blocks of patch_size x merge_size, within size as a number of pixels; patches"
+_WORDS = "both sides rounded to blocks of patch_size x merge_size; patches"
 
 _GLM_IGNORED = frozenset(("patch_expand_factor",))
 _HUNYUAN_BUDGET = {"shortest_edge": 512 * 512, "longest_edge": 2048 * 2048}
@@ -280,6 +288,7 @@ FAMILIES = (
         _COMMON,
         to_multiples(qwen_size),
         patches(),
+        size_words=pixels_in_words,
         words=_WORDS,
         prepare=budget_in_pixels(_BUDGET),
     ),
@@ -288,6 +297,7 @@ FAMILIES = (
         {**_COMMON, "size": _VIDEO_BUDGET},
         to_multiples(qwen_size),
         frames_of_videos,
+        size_words=pixels_in_words,
         words=f"{_WORDS} of temporal_patch_size frames",
         ignored=frozenset(("min_frames", "max_frames", "max_video_tokens", "video_metadata", "return_metadata")),
         prepare=whole_videos,
@@ -298,6 +308,7 @@ FAMILIES = (
         _GLM,
         to_multiples(glm_size),
         patches(),
+        size_words=pixels_in_words,
         words=_WORDS,
         ignored=_GLM_IGNORED,
     ),
@@ -306,6 +317,7 @@ FAMILIES = (
         {**_COMMON, "size": {"longest_edge": 1}, "min_image_tokens": 16, "max_image_tokens": 8000},
         glm5,
         patches(),
+        size_words=lambda options: "{min_image_tokens} to {max_image_tokens} tokens".format_map(options.own),
         words="the ratio kept, zeros right and below up to blocks of patch_size x merge_size; patches",
         ignored=_GLM_IGNORED,
     ),
@@ -314,6 +326,7 @@ FAMILIES = (
         _COMMON,
         to_multiples(glm_image_size),
         patches(),
+        size_words=pixels_in_words,
         words="half of each side, rounded to blocks of patch_size x merge_size; patches",
         prepare=budget_in_pixels(_BUDGET),
     ),
@@ -322,6 +335,7 @@ FAMILIES = (
         {**_COMMON, "size": _HUNYUAN_BUDGET, "patch_size": 16, "temporal_patch_size": 1},
         hunyuan,
         patches(PATCHES),
+        size_words=pixels_in_words,
         words=_WORDS,
         prepare=budget_in_pixels(_HUNYUAN_BUDGET),
     ),
@@ -334,6 +348,7 @@ FAMILIES = (
         },
         to_multiples(qwen_size),
         patches(),
+        size_words=pixels_in_words,
         words=_WORDS,
     ),
     Family(
@@ -348,6 +363,7 @@ FAMILIES = (
         },
         to_multiples(glm_size),
         patches(MERGED_PIXELS),
+        size_words=pixels_in_words,
         words=_WORDS,
     ),
     Family(
@@ -355,6 +371,7 @@ FAMILIES = (
         {**_COMMON, "image_mean": HALF_MEAN, "image_std": HALF_STD, "temporal_patch_size": 1, "merge_size": 1},
         to_multiples(qwen_size),
         with_merge_sizes,
+        size_words=pixels_in_words,
         words=_WORDS,
         prepare=budget_in_pixels(_BUDGET),
     ),
@@ -367,6 +384,7 @@ FAMILIES = (
         },
         to_multiples(paddle_size),
         patches(PATCHES, are_planes=True),
+        size_words=pixels_in_words,
         words=_WORDS,
         prepare=budget_in_pixels(_PADDLE_BUDGET),
     ),
