@@ -1,11 +1,12 @@
 """rs.vision beside transformers' PIL backend: keys, sizes, types and bits, and what both refuse."""
 
+import json
 import random
 import warnings
 
 import numpy as np
 import pytest
-from support.vision_cases import CONFIGS, drawn_config, drawn_image, drawn_images, processor_of
+from support.vision_cases import CONFIGS, drawn_config, drawn_image, drawn_images, pixels, processor_of
 from support.vision_judge import judged
 
 import restride as rs
@@ -23,6 +24,7 @@ OURS = (
     "has no pixels",  # transformers stretches parts without pixels
     "elements of an image must be",  # 16 bits that are not resized
     "floats of an image must be",  # fractions that are not resized
+    "must be resized or rescaled",  # other types, which stay
 )
 """Refusals of images that transformers takes, as docs/vision.md says."""
 
@@ -73,6 +75,44 @@ def test_the_defaults_of_a_family(name):
     assert compare(name, {}, [image, image[:200], image])
 
 
+@pytest.mark.parametrize("name", CONFIGS)
+def test_files_that_transformers_writes_are_accepted(name):
+    written = json.loads(judged(name, {}).to_json_string())
+    assert repr(rs.vision.processor(written)) == repr(processor_of(name, {}))
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [
+        ("Janus", "background_color", [1, 2, 3]),
+        ("DeepseekVL", "background_color", [1, 2, 3]),
+        ("Mask2Former", "_max_size", 70),
+        ("MaskFormer", "reduce_labels", True),
+        ("Donut", "random_padding", True),
+        ("Beit", "reduce_labels", True),
+        ("Segformer", "reduce_labels", True),
+        ("LlavaNext", "aspect_ratio_setting", "square"),
+        ("LlavaOnevision", "aspect_ratio_setting", "anyres"),
+        ("Blip", "size_divisor", 32),
+        ("SmolVLM", "video_sampling", {"fps": 1}),
+        ("Flava", "codebook_do_convert_rgb", False),
+        ("CLIP", "use_fast", True),
+        ("CLIP", "num_labels", 3),
+        ("CLIP", "id2label", {"0": "a"}),
+        ("CLIP", "label2id", {"a": 0}),
+        ("CLIP", "patch_size", None),
+    ],
+)
+def test_keys_without_effect_have_none_in_transformers_either(name, key, value):
+    config = {"do_convert_rgb": True, **CONFIGS[name][0]}
+    expected = dict(judged(name, config)(pixels(83, 131), return_tensors="np"))
+    results = dict(judged(name, {**config, key: value})(pixels(83, 131), return_tensors="np"))
+    assert {key: np.array(each).tobytes() for key, each in expected.items()} == {
+        key: np.array(each).tobytes() for key, each in results.items()
+    }
+    assert compare(name, {**config, key: value}, pixels(83, 131))
+
+
 @pytest.mark.parametrize("name", NESTED)
 def test_lists_of_lists_are_samples(name):
     draw = random.Random(name)
@@ -81,6 +121,42 @@ def test_lists_of_lists_are_samples(name):
         samples = [[drawn_image(draw, 150) for _ in range(count)] for count in counts]
         equal += compare(name, {"do_convert_rgb": True, **draw.choice(CONFIGS[name])}, samples)
     assert equal
+
+
+@pytest.mark.parametrize("name", [name for name in NESTED if name != "LlavaOnevision"])
+def test_lists_of_arrays_of_four_axes_are_samples(name):
+    config = {"do_convert_rgb": True, **CONFIGS[name][0]}
+    batch = np.stack([pixels(50, 60, seed=seed) for seed in range(2)])
+    assert compare(name, config, [batch, batch])
+    assert compare(name, config, [batch])
+    assert name == "Fuyu" or compare(name, config, batch)  # of which transformers' Fuyu makes one image
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "i4", "f2", "f4", "f8"])
+@pytest.mark.parametrize("flags", [{}, {"do_rescale": False}, {"do_rescale": False, "do_normalize": False}])
+@pytest.mark.parametrize("name", ["CLIP", "Qwen2VL", "GLPN", "EfficientNet", "Fuyu", "Idefics2"])
+def test_types_that_are_not_resized_are_equal_or_refused(name, flags, dtype):
+    config = {"do_convert_rgb": True, "do_pad": False, **CONFIGS[name][0], **flags, "do_resize": False}
+    config["do_center_crop"] = False
+    equal = compare(name, config, pixels(112, 112).astype(dtype))
+    assert equal or (dtype != "u1" and flags)
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f4"])
+def test_a_resize_to_the_same_size_makes_bytes(dtype):
+    config = {"size": 32, "crop_size": 32, "do_rescale": False, "do_normalize": False}
+    assert compare("CLIP", config, pixels(32, 32).astype(dtype))
+
+
+@pytest.mark.parametrize("is_square", [True, False, None])
+def test_an_integer_size_is_a_square_if_the_configuration_says_so(is_square):
+    assert compare("ViT", {"size": 40, "default_to_square": is_square}, pixels(50, 60))
+
+
+@pytest.mark.parametrize("config", [{"resample": 0}, {"resample": None}, {"resample": 2}])
+def test_the_nearest_filter_of_donuts_thumbnail_is_bicubic(config):
+    config = {"size": {"height": 40, "width": 60}, "do_resize": False, "do_pad": False, **config}
+    assert compare("Donut", config, pixels(90, 130))
 
 
 @pytest.mark.parametrize(("name", "config"), [("Qwen2VL", {"max_pixels": 600_000}), ("CLIP", {}), ("Idefics3", {})])

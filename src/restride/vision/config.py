@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from restride.errors import DescriptorError, UnsupportedError, shown
+from restride.errors import DescriptorError, UnsupportedError, did_you_mean, shown
 from restride.vision.families import FAMILIES, REFUSED
 from restride.vision.family import Family
 
@@ -59,7 +59,8 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise DescriptorError(f"cannot read the configuration {path}: {error}") from error
+        remedy = "" if path.exists() else "; nothing is fetched: pass a file or a folder of this machine"
+        raise DescriptorError(f"cannot read the configuration {path}: {error}{remedy}") from error
     if not isinstance(read, dict):
         raise DescriptorError(f"the configuration {path} must be a dictionary, got {shown(read)}")
     return read
@@ -83,7 +84,10 @@ def family_of(config: Mapping[str, Any]) -> Family:
         return FAMILIES[stem]
     if stem in REFUSED:
         raise UnsupportedError(f"image_processor_type {name!r} is not done: {REFUSED[stem]}")
-    raise UnsupportedError(f"image_processor_type {name!r} is not known; known are {', '.join(sorted(FAMILIES))}")
+    raise UnsupportedError(
+        f"image_processor_type {name!r} is not known; known are {', '.join(sorted(FAMILIES))}"
+        + did_you_mean(stem, FAMILIES)
+    )
 
 
 def _stem(name: str) -> str:

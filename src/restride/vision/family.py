@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from restride.vision.options import Options
+from restride.vision.options import Check, Options
 from restride.vision.picture import Picture
 from restride.vision.recipe import Result, Shot, Table, one, padded, stacked
 from restride.vision.sizes import HeightWidth, Size, resized
@@ -61,6 +61,11 @@ def unpadded(table: Table = plain) -> Build:
     return build
 
 
+def size_in_words(options: Options) -> str:
+    """The size that images are resized to, for people."""
+    return str(options.size or "a size of the image")
+
+
 @dataclass(frozen=True)
 class Family:
     """An image processor of transformers.
@@ -70,8 +75,10 @@ class Family:
         defaults: values of keys that a configuration may leave out, and the keys of the family's own.
         geometry: from an image to the pictures that are written.
         build: from the pictures of all images, and how many images each sample has, to the results by their keys.
+        size_words: the size that images are resized to, for people.
         words: what ``geometry`` does beside the common order, for people.
         ignored: keys that change no pixel.
+        checks: of the family's own keys whose default does not say what they take; see ``read_options``.
         prepare: changes a configuration before it is read, for keys that stand for others.
         list_is_sample: a list of images is one sample of several images; else each image is a sample.
         together: the geometry of images of a sample that has several; None: the same.
@@ -81,8 +88,10 @@ class Family:
     defaults: Mapping[str, Any]
     geometry: Geometry = common
     build: Build = planes
+    size_words: Callable[[Options], str] = size_in_words
     words: str = ""
     ignored: frozenset[str] = frozenset()
+    checks: Mapping[str, Check] = field(default_factory=dict)
     prepare: Prepare = unchanged
     list_is_sample: bool = False
     together: Geometry | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from restride.vision.execution import execute
 from restride.vision.family import Family
 from restride.vision.images import Pixels, read_images
 from restride.vision.options import Options, read_options
-from restride.vision.picture import Picture, Resized, Source
+from restride.vision.picture import Picture, Resized, Source, kept_dtype
 from restride.vision.recipe import Pixels as PixelResult
 
 Kind = Literal["np", "restride", "pt"]
@@ -50,10 +51,11 @@ def processor(config: Mapping[str, Any] | str | os.PathLike[str]) -> Processor:
 
     Source: transformers 5.24, image_processing_pil_*.py; Pillow 13, Image.resize.
     """
-    read = read_config(config)
+    read = copy.deepcopy(dict(read_config(config)))
     family = family_of(read)
     with ErrorContext(family.class_name):
-        return Processor(family, read_options(family.defaults, family.prepare(read), family.ignored), read)
+        options = read_options(family.defaults, family.prepare(read), family.ignored, family.checks)
+        return Processor(family, options, read)
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ class Processor:
         Raises:
             DescriptorError: no image, one that the configuration does not take, or images whose results differ in size
                 and are to be stacked.
-            UnsupportedError: an image with alpha that is to keep it, or floats where the family needs u8.
+            UnsupportedError: an image with alpha that is to keep it, or another type where the family needs u8.
         """
         require_word("return_tensors", return_tensors, _KINDS)
         element = None if dtype is None else _pixel_type(dtype)
@@ -154,8 +156,10 @@ class Processor:
         shots = {each: each[1](each[0], self._options) for each in dict.fromkeys(asked)}
         results = self._family.build([shots[each] for each in asked], self._options, samples)
         for result in results.values():
-            for put in result.puts if isinstance(result, PixelResult) else ():
-                _require_resized(put.picture)
+            if isinstance(result, PixelResult):
+                for put in result.puts:
+                    _require_resized(put.picture)
+                    _require_known_type(result, put.picture, self._options)
         return results
 
     @property
@@ -170,7 +174,7 @@ class Processor:
 def _words(family: Family, options: Options) -> list[str]:
     words = ["RGB, alpha over white" if options.do_convert_rgb else "channels as they are"]
     if options.do_resize:
-        words.append(f"resized to {options.size or 'a size of the image'} by Pillow's {options.mode}")
+        words.append(f"resized to {family.size_words(options)} by Pillow's {options.mode}")
     if options.do_center_crop and options.crop_size is not None:
         words.append(f"centre {options.crop_size}")
     if family.words:
@@ -186,6 +190,18 @@ def _require_resized(picture: Picture) -> None:
     """Refuse floats that keep their fractions, which no byte holds."""
     if picture.floats and isinstance(picture, Source):
         raise UnsupportedError("images of floats must be resized; this configuration does not, and needs u8")
+
+
+def _require_known_type(result: PixelResult, picture: Picture, options: Options) -> None:
+    """Refuse an image whose element type would be that of the result: transformers keeps it, and tables are of u8."""
+    dtype = np.dtype(kept_dtype(picture))
+    if dtype == np.uint8 or options.do_rescale:
+        return
+    is_kept = result.table(options, picture.channels, picture.floats).dtype == np.uint8
+    if is_kept or (dtype.kind == "f" and dtype != np.float32):
+        raise UnsupportedError(
+            f"images of {dtype} must be resized or rescaled; this configuration does neither, and needs u8"
+        )
 
 
 def _pixel_type(dtype: DTypeLike) -> DType:
@@ -212,7 +228,7 @@ def _device_of(images: Sequence[Pixels], device: Device | None) -> Device:
 def _source(place: int, image: Pixels) -> Source:
     height, width, channels = image.elements.shape
     own = place + 1 if isinstance(image.elements, Tensor) else 0
-    return Source(height, width, channels, image.floats, own)
+    return Source(height, width, channels, image.floats, own, image.dtype)
 
 
 def _sizes_of(result: Any) -> tuple[int, ...] | None:

@@ -28,10 +28,12 @@ class Pixels(NamedTuple):
     """An image as [rows, columns, channels] of u8.
 
     floats: the elements are floats of 0 to 1, times 255, the fraction cut off.
+    dtype: the element type that the caller's image had, as numpy names it.
     """
 
     elements: Array | Tensor
     floats: bool
+    dtype: str = "uint8"
 
 
 class Images(NamedTuple):
@@ -47,15 +49,7 @@ def read_images(images: Any, options: Options) -> Images:
     Raises:
         DescriptorError: there is none, or one is no image; the message says which.
     """
-    samples = None
-    if isinstance(images, list | tuple) and images and all(isinstance(member, list | tuple) for member in images):
-        samples = [len(member) for member in images]
-        images = [image for member in images for image in member]
-    single = (
-        [image for member in images for image in _apart(member)]
-        if isinstance(images, list | tuple)
-        else (_apart(images))
-    )
+    samples, single = _apart(images)
     if not single:
         raise DescriptorError(f"images must hold at least one image, got {shown(images)}")
     read = []
@@ -65,12 +59,32 @@ def read_images(images: Any, options: Options) -> Images:
     return Images(read, samples)
 
 
-def _apart(images: Any) -> list[Any]:
-    """The images of a batch, which is an array of 4 axes; or the image itself."""
+def _apart(images: Any) -> tuple[list[int] | None, list[Any]]:
+    """How many images each sample has, or None of images that are not in samples; and the images themselves.
+
+    Samples are lists in a list, or arrays of 4 axes in a list.
+    """
+    if (
+        isinstance(images, list | tuple)
+        and images
+        and all(isinstance(member, list | tuple) or _is_batch(member) for member in images)
+    ):
+        inner = [_images_of(member) for member in images]
+        return [len(each) for each in inner], [image for each in inner for image in each]
+    return None, _images_of(images)
+
+
+def _images_of(sample: Any) -> list[Any]:
+    """The images of a list, of an array of 4 axes, of a list with such arrays, or the one image."""
+    if isinstance(sample, list | tuple):
+        return [image for member in sample for image in (member if _is_batch(member) else [member])]
+    return list(sample) if _is_batch(sample) else [sample]
+
+
+def _is_batch(images: Any) -> bool:
+    """True for an array of 4 axes."""
     is_array = not isinstance(images, str | os.PathLike) and not is_pillow(images)
-    if is_array and getattr(images, "ndim", 3) == 4:
-        return [images[place] for place in range(images.shape[0])]
-    return [images]
+    return is_array and getattr(images, "ndim", 3) == 4
 
 
 def read_image(image: Any, options: Options) -> Pixels:
@@ -89,9 +103,12 @@ def read_image(image: Any, options: Options) -> Pixels:
         return _as_bytes(array[:, :, None] if array.ndim == 2 else array)
     if isinstance(image, Tensor):
         return _resident(image, options)
+    if isinstance(image, list | tuple):
+        raise DescriptorError("a list beside images is no image: pass a list of images, or a list of lists alone")
     require_unmasked("image", image)
     if hasattr(image, "detach"):  # of torch
-        image = image.numpy()
+        image = image.detach().cpu()
+        image = (image.float() if str(image.dtype) == "torch.bfloat16" else image).numpy()
     if not isinstance(image, np.ndarray):
         raise DescriptorError(
             f"an image must be of Pillow, an array, a tensor or a path, got {shown(image)} ({type(image).__name__})"
@@ -126,15 +143,18 @@ def opened(path: str | os.PathLike[str]) -> Any:
     Source: transformers, image_utils.load_image.
 
     Raises:
+        DescriptorError: there is no such file, or it cannot be read.
         UnsupportedError: an address of the network, or Pillow is not installed.
-        OSError: there is no such file, or it cannot be read.
     """
     if isinstance(path, str) and path.startswith(("http://", "https://", "data:")):
         raise UnsupportedError(f"images are not fetched, got {shown(path)}: pass a path or an opened image")
     from PIL import ImageOps
 
-    with pillow().open(path) as image:
-        return ImageOps.exif_transpose(image).convert("RGB")
+    try:
+        with pillow().open(path) as image:
+            return ImageOps.exif_transpose(image).convert("RGB")
+    except OSError as error:
+        raise DescriptorError(f"cannot read the image {shown(path)}: {error}") from error
 
 
 def rgb(image: Any) -> Array:
@@ -183,16 +203,16 @@ def _as_bytes(array: Array) -> Pixels:
     if array.dtype == np.uint8:
         return Pixels(array, floats=False)
     if array.dtype.kind not in "iuf":
-        raise DescriptorError(f"an image must have integers or floats, got {array.dtype}: convert it to grey or RGB")
+        raise DescriptorError(f"an image must have integers or floats, got {array.dtype}: convert it to u8 or f32")
     low, high = array.min(), array.max()
+    if not (low >= 0 and high <= 255):
+        raise DescriptorError(f"elements of an image must be 0 to 255, got {low} to {high} of {array.dtype}")
     if array.dtype.kind != "f" or np.allclose(array, array.astype(int)):
-        if low < 0 or high > 255:
-            raise DescriptorError(f"elements of an image must be 0 to 255, got {low} to {high} of {array.dtype}")
-        return Pixels(array.astype(np.uint8), floats=False)
-    if not (low >= 0 and high <= 1):
+        return Pixels(array.astype(np.uint8), floats=False, dtype=array.dtype.name)
+    if high > 1:
         raise DescriptorError(f"floats of an image must be 0 to 1, or whole and 0 to 255, got {low} to {high}")
     scaled = (array.astype(np.float64) * 255).astype(np.float32)
-    return Pixels(scaled.astype(np.uint8), floats=True)
+    return Pixels(scaled.astype(np.uint8), floats=True, dtype=array.dtype.name)
 
 
 def _resident(image: Tensor, options: Options) -> Pixels:

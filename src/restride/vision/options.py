@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from typing import Any
 
-from restride.errors import DescriptorError, UnsupportedError, shown
+from restride.errors import DescriptorError, UnsupportedError, did_you_mean, shown
 from restride.vision.sizes import Size
 
 FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
@@ -30,15 +30,19 @@ WITHOUT_EFFECT = frozenset(
         "device",
         "disable_grouping",
         "feature_extractor_type",
+        "id2label",
         "image_processor_type",
         "image_seq_length",
+        "label2id",
+        "num_labels",
         "processor_class",
         "return_tensors",
         "transformers_version",
+        "use_fast",
         "video_processor_type",
     )
 )
-"""Keys of configurations that change no pixel, in any family: names, and arguments of other backends."""
+"""Keys of configurations that change no pixel, in any family: names, labels, and arguments of other backends."""
 
 COMMON: dict[str, Any] = {
     "do_convert_rgb": None,
@@ -69,11 +73,13 @@ _SIZE_KEYS = (
 """Keys that a size may have."""
 
 Mean = float | tuple[float, ...] | None
+Check = Callable[[str, Any], Any]
+"""From a key and its value to the value that a family reads; a ``DescriptorError`` names the key."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """The keys that all families share, checked, and those that a family has of its own, by ``options["key"]``.
+    """The keys that all families share, and those that a family has of its own, by ``options["key"]``, all checked.
 
     A null of the configuration is None, also where the family's default is something else: so are the files of SigLIP
     understood, whose ``do_convert_rgb`` is null.
@@ -129,30 +135,32 @@ class Options:
         return self.crop_size.sides("crop_size")
 
 
-def read_options(defaults: Mapping[str, Any], config: Mapping[str, Any], ignored: frozenset[str]) -> Options:
+def read_options(
+    defaults: Mapping[str, Any], config: Mapping[str, Any], ignored: frozenset[str], checks: Mapping[str, Check]
+) -> Options:
     """The options of a family with these ``defaults`` for a configuration.
 
     Args:
         defaults: of the family, for common keys and for its own ones.
         config: the configuration.
         ignored: keys of the family that change no pixel.
+        checks: of the family's own keys; where there is none, the type of the default says what a value must be.
 
     Raises:
-        DescriptorError: a key is unknown, or a value is of a wrong kind.
+        DescriptorError: a key is unknown and not null, or a value is of a wrong kind.
         UnsupportedError: a filter that is not done here.
     """
     known = {**COMMON, **defaults}
     for key in config:
-        if key not in known and key not in WITHOUT_EFFECT and key not in ignored:
-            near = get_close_matches(str(key), known, 1)
+        if key not in known and key not in WITHOUT_EFFECT and key not in ignored and config[key] is not None:
             raise DescriptorError(
                 f"the configuration has the key {key!r} = {shown(config[key])}, which this family does not know"
-                + (f"; is {near[0]!r} meant?" if near else "; leave it out if it changes no pixel")
+                + (did_you_mean(key, known) or "; leave it out if it changes no pixel")
             )
     values = {key: config.get(key, default) for key, default in known.items()}
     is_square = values.pop("default_to_square")
     read = {
-        "size": as_size("size", values.pop("size"), is_square=is_square is not False),
+        "size": as_size("size", values.pop("size"), is_square=bool(is_square)),
         "mode": as_mode("resample", values.pop("resample")),
         "crop_size": as_size("crop_size", values.pop("crop_size")),
         "image_mean": as_mean("image_mean", values.pop("image_mean")),
@@ -165,8 +173,9 @@ def read_options(defaults: Mapping[str, Any], config: Mapping[str, Any], ignored
             read[field.name] = as_flag(field.name, values.pop(field.name))
     factor = values.pop("rescale_factor")
     if factor is not None or read["do_rescale"]:
-        factor = _needed_number("rescale_factor", factor)
-    options = Options(**read, rescale_factor=factor or 0.0, own=values)
+        factor = as_number("rescale_factor", factor)
+    own = {key: (checks.get(key) or _check_of(defaults[key]))(key, value) for key, value in values.items()}
+    options = Options(**read, rescale_factor=factor or 0.0, own=own)
     _require_complete(options)
     return options
 
@@ -179,6 +188,29 @@ def _require_complete(options: Options) -> None:
         )
     if options.do_normalize and (options.image_mean is None or options.image_std is None):
         raise DescriptorError("image_mean and image_std must not be null where do_normalize is true")
+
+
+def _check_of(default: Any) -> Check:
+    """What a key takes whose default is this: a boolean, a count or a positive number."""
+    if isinstance(default, bool):
+        return as_flag
+    return as_count if isinstance(default, int) else as_positive
+
+
+def or_null(check: Check) -> Check:
+    """The check of a key that may be null."""
+    return lambda key, value: None if value is None else check(key, value)
+
+
+def needed(check: Check) -> Check:
+    """The check of a key that may not be null, though ``check`` takes it."""
+
+    def checked(key: str, value: Any) -> Any:
+        if value is None:
+            raise DescriptorError(f"{key} must not be null")
+        return check(key, value)
+
+    return checked
 
 
 def as_flag(key: str, value: Any) -> bool:
@@ -201,6 +233,54 @@ def as_count(key: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise DescriptorError(f"{key} must be a positive integer, got {shown(value)}")
     return value
+
+
+def as_positive(key: str, value: Any) -> float:
+    """``value`` as a positive number.
+
+    Raises:
+        DescriptorError: it is not one.
+    """
+    number = as_number(key, value)
+    if number <= 0:
+        raise DescriptorError(f"{key} must be positive, got {shown(value)}")
+    return number
+
+
+def as_byte(key: str, value: Any) -> int:
+    """``value`` as an element of u8, the fraction cut off.
+
+    Raises:
+        DescriptorError: it is not 0 to 255.
+    """
+    byte = int(as_number(key, value))
+    if not 0 <= byte <= 255:
+        raise DescriptorError(f"{key} must be 0 to 255, got {shown(value)}")
+    return byte
+
+
+def one_of(*allowed: Any) -> Check:
+    """The check of a key that takes these values."""
+
+    def check(key: str, value: Any) -> Any:
+        if value not in allowed:
+            raise DescriptorError(f"{key} must be one of {', '.join(map(str, allowed))}, got {shown(value)}")
+        return allowed[allowed.index(value)]
+
+    return check
+
+
+def as_pairs(key: str, value: Any) -> list[tuple[int, int]]:
+    """A list of [height, width].
+
+    Raises:
+        DescriptorError: it is none, or empty.
+    """
+    if not isinstance(value, list | tuple) or not value:
+        raise DescriptorError(f"{key} must be a list of [height, width], got {shown(value)}")
+    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in value):
+        raise DescriptorError(f"{key} must be a list of [height, width], got {shown(value)}")
+    return [(as_count(key, tall), as_count(key, wide)) for tall, wide in value]
 
 
 def as_mode(key: str, value: Any) -> str | None:
@@ -249,15 +329,18 @@ def as_mean(key: str, value: Any) -> Mean:
         DescriptorError: anything else.
     """
     if isinstance(value, list | tuple):
-        return tuple(float(_needed_number(f"{key}[{place}]", number)) for place, number in enumerate(value))
-    return _number(key, value)
+        return tuple(float(as_number(f"{key}[{place}]", number)) for place, number in enumerate(value))
+    return None if value is None else as_number(key, value)
 
 
-def _number(key: str, value: Any) -> float | None:
-    return None if value is None else _needed_number(key, value)
+def as_number(key: str, value: Any) -> float:
+    """``value`` as a number.
 
-
-def _needed_number(key: str, value: Any) -> float:
+    Raises:
+        DescriptorError: it is none, or not finite.
+    """
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise DescriptorError(f"{key} must be a number, got {shown(value)}")
+    if not abs(value) <= sys.float_info.max:
+        raise DescriptorError(f"{key} must be finite, got {shown(value)}")
     return value

@@ -39,7 +39,7 @@ class Picture:
             )
         if self.floats and not isinstance(self, Source):
             raise UnsupportedError("images of floats are resized once, as they are; this processor needs u8")
-        if (height, width) == (self.height, self.width) and not self.floats:
+        if (height, width) == (self.height, self.width) and not self.floats and kept_dtype(self) == "uint8":
             return self
         if self.channels in (2, 4):
             raise UnsupportedError(
@@ -98,9 +98,13 @@ class Picture:
 
 @dataclass(frozen=True)
 class Source(Picture):
-    """An image of the caller's. Images of equal sizes are one source, unless ``place`` tells them apart."""
+    """An image of the caller's. Images of equal sizes are one source, unless ``place`` tells them apart.
+
+    dtype: the element type that it had, as numpy names it.
+    """
 
     place: int = 0
+    dtype: str = "uint8"
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,13 @@ class Padded(Picture):
     top: int
     left: int
     fill: tuple[int, ...]
+
+
+def kept_dtype(picture: Picture) -> str:
+    """The element type that the caller's image had, where no resize has made it u8."""
+    while isinstance(picture, Cropped | Padded):
+        picture = picture.of
+    return picture.dtype if isinstance(picture, Source) else "uint8"
 
 
 def tiles_of_canvas(canvas: Picture, height: int, width: int) -> list[Picture]:

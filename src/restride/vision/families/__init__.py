@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from restride.vision.families import pads, plain, qwen, tiles, torchvision_only
 from restride.vision.family import Family
 
 __all__ = ["FAMILIES", "REFUSED"]
 
 FAMILIES: dict[str, Family] = {
-    name: family
+    name: replace(family, names=(name,))
     for module in (plain, qwen, tiles, pads, torchvision_only)
     for family in module.FAMILIES
     for name in family.names
 }
-"""Every family, by the name of its class without "ImageProcessor"."""
+"""Every family, by the name of its class without "ImageProcessor", with that name alone."""
 
 REFUSED = {
     "Owlv2": "it blurs by SciPy's Gaussian and zooms by its splines, which are not Pillow's filters",

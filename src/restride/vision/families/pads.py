@@ -9,10 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.vision.families.plain import BICUBIC, BILINEAR, CLIP, HALF, IMAGENET, square
 from restride.vision.family import Family, cropped, planes, unpadded
-from restride.vision.options import Options, as_count, as_size
+from restride.vision.options import (
+    Options,
+    as_byte,
+    as_count,
+    as_flag,
+    as_number,
+    as_size,
+    one_of,
+    or_null,
+)
 from restride.vision.picture import Picture, Piece
 from restride.vision.recipe import (
     PIXEL_PATCHES,
@@ -53,7 +62,7 @@ def siglip2(image: Picture, options: Options) -> Shot:
     Source: transformers, Siglip2ImageProcessorPil.
     """
     if options.do_resize:
-        patch, most = (as_count(key, options[key]) for key in ("patch_size", "max_num_patches"))
+        patch, most = options["patch_size"], options["max_num_patches"]
         image = image.resize(*most_patches(image.height, image.width, patch, most), options.mode or "bilinear")
     return one(image)
 
@@ -84,17 +93,14 @@ def rows_of_patches(shots: Sequence[Shot], patch: int, most: int) -> tuple[Pixel
 
 def siglip2_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """Patches, a mask of s32 of those that are there, and the grids."""
-    most = as_count("max_num_patches", options["max_num_patches"])
-    pixels, grids = rows_of_patches(shots, as_count("patch_size", options["patch_size"]), most)
+    most = options["max_num_patches"]
+    pixels, grids = rows_of_patches(shots, options["patch_size"], most)
     there = np.arange(most) < np.array([[rows * columns] for rows, columns in grids])
     return {
         "pixel_values": pixels,
         "pixel_attention_mask": there.astype(np.int32),
         "spatial_shapes": integers(grids),
     }
-
-
-_SOFT_TOKENS = (70, 140, 280, 560, 1120)
 
 
 def gemma4(image: Picture, options: Options) -> Shot:
@@ -104,22 +110,19 @@ def gemma4(image: Picture, options: Options) -> Shot:
     """
     if not options.do_resize:
         return one(image)
-    patch, pool = (as_count(key, options[key]) for key in ("patch_size", "pooling_kernel_size"))
+    patch, pool = options["patch_size"], options["pooling_kernel_size"]
     sides = patch_budget(image.height, image.width, patch, _most_patches(options), pool)
     return one(image.resize(*sides, options.mode or "bilinear"))
 
 
 def _most_patches(options: Options) -> int:
-    tokens = options["max_soft_tokens"]
-    if tokens not in _SOFT_TOKENS:
-        raise DescriptorError(f"max_soft_tokens must be one of {_SOFT_TOKENS}, got {tokens!r}")
-    return int(tokens * as_count("pooling_kernel_size", options["pooling_kernel_size"]) ** 2)
+    return int(options["max_soft_tokens"] * options["pooling_kernel_size"] ** 2)
 
 
 def gemma4_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """Patches; column and row of each, -1 behind; and how many tokens are left of each image."""
     most, pool = _most_patches(options), options["pooling_kernel_size"]
-    pixels, grids = rows_of_patches(shots, as_count("patch_size", options["patch_size"]), most)
+    pixels, grids = rows_of_patches(shots, options["patch_size"], most)
     positions = np.full((len(shots), most, 2), -1, np.int64)
     for image, (rows, columns) in enumerate(grids):
         positions[image, : rows * columns, 0] = np.tile(np.arange(columns), rows)
@@ -140,7 +143,7 @@ def pixtral(image: Picture, options: Options) -> Shot:
 
     Source: transformers, PixtralImageProcessorPil.
     """
-    patch = as_size("patch_size", options["patch_size"]) or Size(16, 16)
+    patch = options["patch_size"] or Size(16, 16)
     if options.do_resize:
         size = options.needed_size()
         most = (size.longest_edge, size.longest_edge) if size.longest_edge else size.sides("size")
@@ -194,6 +197,15 @@ def yolos(image: Picture, options: Options) -> Shot:
         sides = yolos_size(image.height, image.width, options.needed_size())
         image = image.resize(*sides, options.needed_mode())
     return one(image)
+
+
+def as_divisor(key: str, value: Any) -> int | None:
+    """A positive integer; null and 0 are None.
+
+    Raises:
+        DescriptorError: anything else.
+    """
+    return None if value in (None, 0) else as_count(key, value)
 
 
 def maskformer(image: Picture, options: Options) -> Shot:
@@ -293,7 +305,7 @@ def dpt(image: Picture, options: Options) -> Shot:
             image.height,
             image.width,
             options.needed_size().sides("size"),
-            as_count("ensure_multiple_of", options["ensure_multiple_of"]),
+            options["ensure_multiple_of"],
             keeps_ratio=bool(options["keep_aspect_ratio"]),
         )
         image = image.resize(*sides, options.needed_mode())
@@ -305,7 +317,7 @@ def dpt_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]
     pixels = stacked(shots, plain)
     if not options.do_pad or options["size_divisor"] is None:
         return {"pixel_values": pixels}
-    divisor = as_count("size_divisor", options["size_divisor"])
+    divisor = options["size_divisor"]
     images, channels, height, width = pixels.sizes
     tall, wide = (-(-side // divisor) * divisor for side in (height, width))
     corner = 0, (tall - height) // 2, (wide - width) // 2
@@ -325,6 +337,8 @@ def without_conversion(config: Mapping[str, Any]) -> Mapping[str, Any]:
 def donut(image: Picture, options: Options) -> Shot:
     """The shorter side, then a thumbnail that fits the size, then on the middle of zeros.
 
+    The thumbnail of a ``resample`` of 0, nearest, is bicubic, as that of null is.
+
     Source: transformers, DonutImageProcessorPil.
     """
     tall, wide = options.needed_size().sides("size")
@@ -335,7 +349,8 @@ def donut(image: Picture, options: Options) -> Shot:
             *resized(image.height, image.width, Size(shortest_edge=min(tall, wide))), options.needed_mode()
         )
     if options["do_thumbnail"]:
-        image = _thumbnail(image, tall, wide, options.mode or "bicubic")
+        mode = options.mode if options.mode not in (None, "nearest") else "bicubic"
+        image = _thumbnail(image, tall, wide, mode)
     if options.do_pad:
         image = image.pad_center(tall, wide)
     return one(cropped(image, options))
@@ -366,6 +381,17 @@ def size_as_width_height(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return changed
 
 
+def as_constant(key: str, value: Any) -> str:
+    """The mode of a pad with one colour.
+
+    Raises:
+        UnsupportedError: another mode.
+    """
+    if value != "constant":
+        raise UnsupportedError(f"{key} must be constant, got {shown(value)}")
+    return "constant"
+
+
 def fuyu(image: Picture, options: Options) -> Shot:
     """A larger image is fitted into the size; the colour ``padding_value`` fills the rest.
 
@@ -377,9 +403,7 @@ def fuyu(image: Picture, options: Options) -> Shot:
         image = image.resize(*inside(image.height, image.width, tall, wide), options.needed_mode())
     after = [image.height, image.width]
     if options.do_pad and (image.height < tall or image.width < wide):
-        if options["padding_mode"] != "constant":
-            raise UnsupportedError(f"padding_mode must be constant, got {options['padding_mode']!r}")
-        image = image.pad(tall, wide, 0, 0, (int(options["padding_value"]),))
+        image = image.pad(tall, wide, 0, 0, (options["padding_value"],))
     return one(image, before=before, after=after)
 
 
@@ -414,7 +438,7 @@ def gemma3(image: Picture, options: Options) -> Shot:
 
 
 def _parts(image: Picture, options: Options) -> list[Picture]:
-    least, most = (as_count(key, options[key]) for key in ("pan_and_scan_min_crop_size", "pan_and_scan_max_num_crops"))
+    least, most = options["pan_and_scan_min_crop_size"], options["pan_and_scan_max_num_crops"]
     longer, shorter = max(image.height, image.width), min(image.height, image.width)
     if longer / shorter < options["pan_and_scan_min_ratio_to_activate"]:
         return []
@@ -428,11 +452,28 @@ def _parts(image: Picture, options: Options) -> list[Picture]:
     return [image.crop(start, 0, min(length, image.height - start), image.width) for start in starts]
 
 
+def require_pan_and_scan(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The configuration, whose ``do_pan_and_scan`` has its numbers.
+
+    Raises:
+        DescriptorError: one of them is null.
+    """
+    for key in _PAN_AND_SCAN:
+        if config.get("do_pan_and_scan") and config.get(key) is None:
+            raise DescriptorError(f"{key} must not be null where do_pan_and_scan is true")
+    return config
+
+
 def gemma3_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """All pictures, and how many parts each image has."""
     return {"pixel_values": stacked(shots, plain), "num_crops": integers([shot.tiles - 1 for shot in shots])}
 
 
+_PAN_AND_SCAN = (
+    "pan_and_scan_min_crop_size",
+    "pan_and_scan_max_num_crops",
+    "pan_and_scan_min_ratio_to_activate",
+)
 _DPT = {
     **HALF,
     "resample": BICUBIC,
@@ -442,12 +483,13 @@ _DPT = {
     "keep_aspect_ratio": False,
     "size_divisor": None,
 }
+_DPT_CHECKS = {"size_divisor": or_null(as_count)}
 _DPT_WORDS = "multiples of ensure_multiple_of; do_pad: zeros around"
 _EDGES = {"shortest_edge": 800, "longest_edge": 1333}
 _LABELS = frozenset(("format", "do_convert_annotations", "max_size"))
 _DETR = {**IMAGENET, "resample": BILINEAR, "do_pad": True, "size": _EDGES, "default_to_square": False}
 _DETR_WORDS = "zeros right and below, and a mask"
-_MASKS = frozenset(("ignore_index", "do_reduce_labels", "num_labels"))
+_MASKS = frozenset(("_max_size", "ignore_index", "do_reduce_labels", "reduce_labels"))
 
 FAMILIES = (
     Family(
@@ -474,6 +516,7 @@ FAMILIES = (
         gemma4,
         gemma4_results,
         words="multiples of a pool of patches, at most max_soft_tokens; zeros behind",
+        checks={"max_soft_tokens": one_of(70, 140, 280, 560, 1120)},
     ),
     Family(
         ("Gemma3",),
@@ -483,13 +526,17 @@ FAMILIES = (
             "resample": BILINEAR,
             "size": square(224),
             "do_pan_and_scan": None,
-            "pan_and_scan_min_crop_size": None,
-            "pan_and_scan_max_num_crops": None,
-            "pan_and_scan_min_ratio_to_activate": None,
+            **dict.fromkeys(_PAN_AND_SCAN),
         },
         gemma3,
         gemma3_results,
         words="do_pan_and_scan: parts along the longer side behind the whole image",
+        checks={
+            "do_pan_and_scan": as_flag,
+            **dict.fromkeys(_PAN_AND_SCAN, or_null(as_count)),
+            "pan_and_scan_min_ratio_to_activate": or_null(as_number),
+        },
+        prepare=require_pan_and_scan,
     ),
     Family(
         ("Pixtral",),
@@ -502,6 +549,7 @@ FAMILIES = (
         pixtral,
         pixtral_results,
         words="raised to multiples of patch_size; zeros right and below",
+        checks={"patch_size": as_size},
     ),
     Family(
         ("Detr", "ConditionalDetr", "DeformableDetr", "GroundingDino"),
@@ -548,6 +596,7 @@ FAMILIES = (
         maskformer,
         maskformer_results,
         words=f"raised to multiples of size_divisor; {_DETR_WORDS}",
+        checks={"size_divisor": as_divisor},
         ignored=_MASKS,
         prepare=old_maskformer,
     ),
@@ -566,7 +615,15 @@ FAMILIES = (
         words="zeros right and below",
         ignored=frozenset(("mask_size", "mask_pad_size")),
     ),
-    Family(("DPT",), _DPT, dpt, dpt_results, words=_DPT_WORDS, ignored=frozenset(("do_reduce_labels",))),
+    Family(
+        ("DPT",),
+        _DPT,
+        dpt,
+        dpt_results,
+        words=_DPT_WORDS,
+        ignored=frozenset(("do_reduce_labels",)),
+        checks=_DPT_CHECKS,
+    ),
     Family(
         ("PromptDepthAnything",),
         _DPT,
@@ -574,6 +631,7 @@ FAMILIES = (
         dpt_results,
         words=_DPT_WORDS,
         ignored=frozenset(("prompt_scale_to_meter",)),
+        checks=_DPT_CHECKS,
         prepare=without_conversion,
     ),
     Family(
@@ -589,6 +647,7 @@ FAMILIES = (
         donut,
         unpadded(),
         words="the shorter side, then a thumbnail, then on the middle of zeros",
+        ignored=frozenset(("random_padding",)),
         prepare=size_as_width_height,
     ),
     Family(
@@ -609,5 +668,6 @@ FAMILIES = (
         fuyu_results,
         words="larger images are fitted into size; padding_value right and below",
         ignored=frozenset(("patch_size",)),
+        checks={"padding_value": as_byte, "padding_mode": as_constant},
     ),
 )

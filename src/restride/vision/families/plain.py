@@ -16,11 +16,13 @@ from restride.vision.options import (
     IMAGENET_MEAN,
     IMAGENET_STD,
     Options,
-    as_count,
-    as_flag,
     as_mean,
     as_mode,
+    as_number,
+    as_positive,
     as_size,
+    needed,
+    or_null,
 )
 from restride.vision.picture import Picture, Piece
 from restride.vision.recipe import Result, Shot, one, ragged, stacked
@@ -179,7 +181,7 @@ def janus(image: Picture, options: Options) -> Shot:
         side, other = options.needed_size().sides("size")
         if side != other:
             raise DescriptorError(f"size must be a square, got {options.size}")
-        scale, least = side / max(image.height, image.width), as_count("min_size", options["min_size"])
+        scale, least = side / max(image.height, image.width), options["min_size"]
         tall, wide = (max(round(old * scale), least) for old in (image.height, image.width))
         image = image.resize(tall, wide, options.needed_mode())
     if not options.do_pad or image.height == image.width:
@@ -232,12 +234,11 @@ def flava_codebook(options: Options, channels: int, floats: bool) -> Array:
     Source: transformers, FlavaImageProcessorPil.map_pixels.
     """
     values = bytes_of(floats)
-    if as_flag("codebook_do_rescale", options["codebook_do_rescale"]):
+    if options["codebook_do_rescale"]:
         values = rescaled(values, options["codebook_rescale_factor"])
-    if as_flag("codebook_do_normalize", options["codebook_do_normalize"]):
-        mean, std = (as_mean(key, options[key]) for key in ("codebook_image_mean", "codebook_image_std"))
-        values = normalized(values, mean, std, channels)
-    if as_flag("codebook_do_map_pixels", options["codebook_do_map_pixels"]):
+    if options["codebook_do_normalize"]:
+        values = normalized(values, options["codebook_image_mean"], options["codebook_image_std"], channels)
+    if options["codebook_do_map_pixels"]:
         if values.dtype.kind != "f":
             raise UnsupportedError("codebook_do_map_pixels needs codebook_do_rescale or codebook_do_normalize")
         values = (1 - 2 * 0.1) * values + 0.1
@@ -254,19 +255,11 @@ def flava(image: Picture, options: Options) -> Shot:
     shot = common(image, options)
     if not options["return_codebook_pixels"]:
         return shot
-    if as_flag("codebook_do_resize", options["codebook_do_resize"]):
-        size = as_size("codebook_size", options["codebook_size"])
-        mode = as_mode("codebook_resample", options["codebook_resample"])
-        if size is None or mode is None:
-            raise DescriptorError(
-                "codebook_size and codebook_resample must not be null where codebook_do_resize is true"
-            )
-        image = image.resize(*resized(image.height, image.width, size), mode)
-    if as_flag("codebook_do_center_crop", options["codebook_do_center_crop"]):
-        crop = as_size("codebook_crop_size", options["codebook_crop_size"])
-        if crop is None:
-            raise DescriptorError("codebook_crop_size must not be null where codebook_do_center_crop is true")
-        image = image.center_crop(*crop.sides("codebook_crop_size"))
+    if options["codebook_do_resize"]:
+        sides = resized(image.height, image.width, options["codebook_size"])
+        image = image.resize(*sides, options["codebook_resample"])
+    if options["codebook_do_center_crop"]:
+        image = image.center_crop(*options["codebook_crop_size"].sides("codebook_crop_size"))
     return Shot((*shot.pieces, Piece(image)))
 
 
@@ -301,14 +294,14 @@ def old_rescale(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return changed
 
 
-_LABELS = frozenset(("do_reduce_labels",))
-"""A key about segmentation maps, which are not images."""
+_LABELS = frozenset(("do_reduce_labels", "reduce_labels"))
+"""Keys about segmentation maps, which are not images."""
 
 FAMILIES = (
     Family(("CLIP",), {**CLIP, **shorter(224)}, prepare=square_if_asked),
     Family(("ChineseCLIP",), {**CLIP, **shorter(224)}),
     Family(("Bit",), {**CLIP, **shorter(224)}),
-    Family(("Blip",), {**CLIP, "size": square(384)}),
+    Family(("Blip",), {**CLIP, "size": square(384)}, ignored=frozenset(("size_divisor",))),
     Family(("OwlViT",), {**CLIP, "size": square(768), "crop_size": square(768)}, prepare=old_rescale),
     Family(
         ("Siglip",),
@@ -393,6 +386,7 @@ FAMILIES = (
         {**IMAGENET, "resample": BICUBIC, **shorter(224), "crop_pct": 0.9},
         poolformer,
         words="resized to size / crop_pct",
+        checks={"crop_pct": or_null(as_positive)},
     ),
     Family(
         ("TextNet",),
@@ -441,6 +435,7 @@ FAMILIES = (
         janus,
         unpadded(),
         words="the longer side becomes size; on a square of the mean colour",
+        ignored=frozenset(("background_color",)),
     ),
     Family(
         ("VideoMAE",),
@@ -476,8 +471,17 @@ FAMILIES = (
         flava,
         flava_results,
         words="return_codebook_pixels: a smaller image, mapped by 0.8 v + 0.1",
+        checks={
+            "codebook_size": needed(as_size),
+            "codebook_resample": needed(as_mode),
+            "codebook_crop_size": needed(as_size),
+            "codebook_rescale_factor": as_number,
+            "codebook_image_mean": needed(as_mean),
+            "codebook_image_std": needed(as_mean),
+        },
         ignored=frozenset(
             (
+                "codebook_do_convert_rgb",
                 "input_size_patches",
                 "total_mask_patches",
                 "mask_group_min_patches",

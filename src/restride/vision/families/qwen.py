@@ -8,8 +8,8 @@ from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError
 from restride.vision.families.plain import BICUBIC
-from restride.vision.family import Build, Family, Geometry, Prepare
-from restride.vision.options import CLIP_MEAN, CLIP_STD, HALF_MEAN, HALF_STD, Options, as_count
+from restride.vision.family import Build, Family, Geometry, Prepare, size_in_words
+from restride.vision.options import CLIP_MEAN, CLIP_STD, HALF_MEAN, HALF_STD, Options
 from restride.vision.picture import Picture
 from restride.vision.recipe import (
     FRAME,
@@ -41,7 +41,7 @@ _Rule = Callable[[int, int, Options], HeightWidth]
 
 def _block(options: Options) -> int:
     """The side of a block of patches that the model merges, in pixels."""
-    return as_count("patch_size", options["patch_size"]) * as_count("merge_size", options["merge_size"])
+    return int(options["patch_size"] * options["merge_size"])
 
 
 def qwen_size(height: int, width: int, options: Options) -> HeightWidth:
@@ -57,7 +57,7 @@ def glm_size(height: int, width: int, options: Options) -> HeightWidth:
 
     Source: transformers, Glm4vImageProcessorPil.
     """
-    block, frames = _block(options), as_count("temporal_patch_size", options["temporal_patch_size"])
+    block, frames = _block(options), options["temporal_patch_size"]
     budget = options.needed_size().edges("size")
     return multiples(*at_least_by_cut(height, width, block), block, *budget, frames)
 
@@ -86,9 +86,9 @@ def glm5(image: Picture, options: Options) -> Shot:
     """
     if not options.do_resize:
         return one(image)
-    block, frames = _block(options), as_count("temporal_patch_size", options["temporal_patch_size"])
+    block, frames = _block(options), options["temporal_patch_size"]
     token = frames * block**2
-    fewest, most = (as_count(key, options[key]) * token for key in ("min_image_tokens", "max_image_tokens"))
+    fewest, most = options["min_image_tokens"] * token, options["max_image_tokens"] * token
     tall, wide = raised_within(image.height, image.width, block, fewest, most, frames)
     scale = min(tall / image.height, wide / image.width)
     if frames * image.height * image.width >= fewest:
@@ -132,7 +132,7 @@ def patches(pattern: str = MERGED_PATCHES, *, are_planes: bool = False) -> Build
 
     def build(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
         side, merge = options["patch_size"], options["merge_size"]
-        frames = as_count("temporal_patch_size", options["temporal_patch_size"])
+        frames = options["temporal_patch_size"]
         blocks = (("m", merge), ("n", merge)) if is_merged else ()
         order = Order(pattern, (("p", side), ("q", side), ("t", frames), *blocks))
         channels = channels_of(shot.picture for shot in shots)
@@ -162,7 +162,7 @@ def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[
     Source: transformers, Qwen2VLVideoProcessor.
     """
     side, merge = options["patch_size"], options["merge_size"]
-    together = as_count("temporal_patch_size", options["temporal_patch_size"])
+    together = options["temporal_patch_size"]
     order = Order(FRAME, (("p", side), ("q", side), ("m", merge), ("n", merge)))
     channels = channels_of(shot.picture for shot in shots)
     puts, grids, start = [], [], 0
@@ -251,6 +251,14 @@ def budget_in_pixels(default: Mapping[str, int]) -> Prepare:
     return prepare
 
 
+def pixels_in_words(options: Options) -> str:
+    """The number of pixels that images are resized to, for people."""
+    size = options.size
+    if size is None or None in (size.shortest_edge, size.longest_edge):
+        return size_in_words(options)
+    return f"{size.shortest_edge} to {size.longest_edge} pixels"
+
+
 _BUDGET = {"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 1280}
 _PADDLE_BUDGET = {"shortest_edge": 384 * 384, "longest_edge": 1536 * 1536}
 _COMMON: dict[str, Any] = {
@@ -268,7 +276,7 @@ _COMMON: dict[str, Any] = {
     "merge_size": 2,
 }
 _GLM = {**_COMMON, "size": {"shortest_edge": 112 * 112, "longest_edge": 28 * 28 * 15000}}
-_WORDS = "both sides rounded to blocks of patch_size x merge_size, within size as a number of pixels; patches"
+_WORDS = "both sides rounded to blocks of patch_size x merge_size; patches"
 
 _GLM_IGNORED = frozenset(("patch_expand_factor",))
 _HUNYUAN_BUDGET = {"shortest_edge": 512 * 512, "longest_edge": 2048 * 2048}
@@ -280,6 +288,7 @@ FAMILIES = (
         _COMMON,
         to_multiples(qwen_size),
         patches(),
+        size_words=pixels_in_words,
         words=_WORDS,
         prepare=budget_in_pixels(_BUDGET),
     ),
@@ -288,6 +297,7 @@ FAMILIES = (
         {**_COMMON, "size": _VIDEO_BUDGET},
         to_multiples(qwen_size),
         frames_of_videos,
+        size_words=pixels_in_words,
         words=f"{_WORDS} of temporal_patch_size frames",
         ignored=frozenset(("min_frames", "max_frames", "max_video_tokens", "video_metadata", "return_metadata")),
         prepare=whole_videos,
@@ -298,6 +308,7 @@ FAMILIES = (
         _GLM,
         to_multiples(glm_size),
         patches(),
+        size_words=pixels_in_words,
         words=_WORDS,
         ignored=_GLM_IGNORED,
     ),
@@ -306,6 +317,7 @@ FAMILIES = (
         {**_COMMON, "size": {"longest_edge": 1}, "min_image_tokens": 16, "max_image_tokens": 8000},
         glm5,
         patches(),
+        size_words=lambda options: "{min_image_tokens} to {max_image_tokens} tokens".format_map(options.own),
         words="the ratio kept, zeros right and below up to blocks of patch_size x merge_size; patches",
         ignored=_GLM_IGNORED,
     ),
@@ -314,6 +326,7 @@ FAMILIES = (
         _COMMON,
         to_multiples(glm_image_size),
         patches(),
+        size_words=pixels_in_words,
         words="half of each side, rounded to blocks of patch_size x merge_size; patches",
         prepare=budget_in_pixels(_BUDGET),
     ),
@@ -322,6 +335,7 @@ FAMILIES = (
         {**_COMMON, "size": _HUNYUAN_BUDGET, "patch_size": 16, "temporal_patch_size": 1},
         hunyuan,
         patches(PATCHES),
+        size_words=pixels_in_words,
         words=_WORDS,
         prepare=budget_in_pixels(_HUNYUAN_BUDGET),
     ),
@@ -334,6 +348,7 @@ FAMILIES = (
         },
         to_multiples(qwen_size),
         patches(),
+        size_words=pixels_in_words,
         words=_WORDS,
     ),
     Family(
@@ -348,6 +363,7 @@ FAMILIES = (
         },
         to_multiples(glm_size),
         patches(MERGED_PIXELS),
+        size_words=pixels_in_words,
         words=_WORDS,
     ),
     Family(
@@ -355,6 +371,7 @@ FAMILIES = (
         {**_COMMON, "image_mean": HALF_MEAN, "image_std": HALF_STD, "temporal_patch_size": 1, "merge_size": 1},
         to_multiples(qwen_size),
         with_merge_sizes,
+        size_words=pixels_in_words,
         words=_WORDS,
         prepare=budget_in_pixels(_BUDGET),
     ),
@@ -367,6 +384,7 @@ FAMILIES = (
         },
         to_multiples(paddle_size),
         patches(PATCHES, are_planes=True),
+        size_words=pixels_in_words,
         words=_WORDS,
         prepare=budget_in_pixels(_PADDLE_BUDGET),
     ),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, shown
 from restride.vision.families.plain import (
     BICUBIC,
     BILINEAR,
@@ -30,7 +30,7 @@ from restride.vision.grids import (
     fitted,
     sliced,
 )
-from restride.vision.options import Options, as_count, as_size
+from restride.vision.options import Options, as_byte, as_pairs, as_size, one_of, or_null
 from restride.vision.picture import Picture, Piece, cut, tiles_of_canvas
 from restride.vision.recipe import (
     Order,
@@ -65,7 +65,7 @@ def finished(options: Options) -> Callable[[Picture], Picture]:
 
 def _counts(options: Options) -> tuple[int, int]:
     """The fewest and most tiles."""
-    return as_count("min_patches", options["min_patches"]), as_count("max_patches", options["max_patches"])
+    return options["min_patches"], options["max_patches"]
 
 
 def got(image: Picture, options: Options) -> Shot:
@@ -115,18 +115,6 @@ def ovis_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[in
     return {"pixel_values": stacked(shots, plain), "grids": integers([shot.facts["grid"] for shot in shots])}
 
 
-def pinpoints(options: Options) -> list[HeightWidth]:
-    """The canvases that the configuration allows.
-
-    Raises:
-        DescriptorError: they are no list of [height, width].
-    """
-    value = options["image_grid_pinpoints"]
-    if not isinstance(value, list) or not all(isinstance(each, list | tuple) and len(each) == 2 for each in value):
-        raise DescriptorError(f"image_grid_pinpoints must be a list of [height, width], got {value!r}")
-    return [(as_count("image_grid_pinpoints", tall), as_count("image_grid_pinpoints", wide)) for tall, wide in value]
-
-
 def on_canvas(image: Picture, canvas: HeightWidth, options: Options) -> Picture:
     """The image fitted into a canvas, on its middle, beside zeros."""
     sides = fitted(image.height, image.width, canvas)
@@ -142,7 +130,7 @@ def llava_next(image: Picture, options: Options) -> Shot:
     edge = size.shortest_edge or 0
     whole = (size.height, size.width) if size.height and size.width else (edge, edge)
     side = (crop.height if crop else None) or size.height or edge
-    canvas = on_canvas(image, best_canvas(image.height, image.width, pinpoints(options)), options)
+    canvas = on_canvas(image, best_canvas(image.height, image.width, options["image_grid_pinpoints"]), options)
     small = finish(image.resize(*whole, options.needed_mode()))
     facts = {"size": [image.height, image.width]}
     return Shot((Piece(small), *cut(canvas, side, side, finish)), facts)
@@ -171,6 +159,18 @@ def onevision_results(shots: Sequence[Shot], options: Options, samples: Sequence
     return {**results, "batch_num_images": integers([count for count in samples if count])}
 
 
+def as_longest_edge(key: str, value: Any) -> int:
+    """The longest edge of a size.
+
+    Raises:
+        DescriptorError: it has none.
+    """
+    size = as_size(key, value)
+    if size is None or size.longest_edge is None:
+        raise DescriptorError(f"{key} must have longest_edge, got {shown(value)}")
+    return size.longest_edge
+
+
 def idefics3(image: Picture, options: Options) -> Shot:
     """Resized to the longest edge, then to multiples of a tile; its tiles, and the whole image behind.
 
@@ -183,10 +183,7 @@ def idefics3(image: Picture, options: Options) -> Shot:
             image = image.resize(*longest_even(image.height, image.width, size.longest_edge), mode)
         else:
             image = image.resize(*size.sides("size"), mode)
-    tile_size = as_size("max_image_size", options["max_image_size"])
-    side = tile_size.longest_edge if tile_size else None
-    if side is None:
-        raise DescriptorError(f"max_image_size must have longest_edge, got {options['max_image_size']!r}")
+    side = options["max_image_size"]
     if not options["do_image_splitting"]:
         return Shot((Piece(image.resize(side, side, mode)),), {"grid": (0, 0)})
     canvas = image.resize(*raised_by_ratio(image.height, image.width, side), mode)
@@ -240,7 +237,7 @@ def mllama(image: Picture, options: Options) -> Shot:
     side, other = options.needed_size().sides("size")
     if side != other or not options.do_pad or not options.do_resize:
         raise DescriptorError(f"size must be a square, and do_pad and do_resize true, got {options.size}")
-    most = as_count("max_image_tiles", options["max_image_tiles"])
+    most = options["max_image_tiles"]
     rows, columns = enlarging(image.height, image.width, side, most)
     tall, wide = (min(max(old, side), count * side) for old, count in ((image.height, rows), (image.width, columns)))
     by_height, by_width = tall / image.height, wide / image.width
@@ -286,10 +283,10 @@ def minicpm(image: Picture, options: Options) -> Shot:
 
     Source: transformers, MiniCPMV4_6ImageProcessorPil.
     """
-    side = as_count("scale_resolution", options["scale_resolution"])
+    side = options["scale_resolution"]
     grid = None
     if options["slice_mode"]:
-        grid = sliced(image.height, image.width, side, as_count("max_slice_nums", options["max_slice_nums"]))
+        grid = sliced(image.height, image.width, side, options["max_slice_nums"])
     whole = image
     if options.do_resize:
         sides = _minicpm_size(image.height, image.width, options, enlarges=grid is None)
@@ -312,7 +309,7 @@ def _minicpm_size(height: float, width: float, options: Options, *, enlarges: bo
         ratio = width / height
         height = int(side / math.sqrt(ratio))
         width = int(height * ratio)
-    block = as_count("patch_size", options["patch_size"]) * (2 if options["downsample_mode"] == "4x" else 4)
+    block = options["patch_size"] * (2 if options["downsample_mode"] == "4x" else 4)
     return _multiple(height, block), _multiple(width, block)
 
 
@@ -323,7 +320,7 @@ def _multiple(length: float, divisor: int) -> int:
 
 def minicpm_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """Patches of all slices in one row, [1, channels, side, patches * side], and the grid of patches of each slice."""
-    side = as_count("patch_size", options["patch_size"])
+    side = options["patch_size"]
     puts, grids, start = [], [], 0
     for image, shot in enumerate(shots):
         for piece in shot.pieces:
@@ -346,12 +343,23 @@ def minicpm_results(shots: Sequence[Shot], options: Options, _samples: Sequence[
     }
 
 
+def as_colour(key: str, value: Any) -> tuple[int, ...]:
+    """Elements of u8, one for each channel.
+
+    Raises:
+        DescriptorError: they are no list of 0 to 255.
+    """
+    if not isinstance(value, list | tuple):
+        raise DescriptorError(f"{key} must be a list of numbers, one a channel, got {shown(value)}")
+    return tuple(as_byte(f"{key}[{place}]", each) for place, each in enumerate(value))
+
+
 def deepseek(image: Picture, options: Options) -> Shot:
     """The whole image on a square of the background colour; and tiles where a side is longer than one.
 
     Source: transformers, DeepseekOcr2ImageProcessorPil.
     """
-    side, mode = as_count("tile_size", options["tile_size"]), options.needed_mode()
+    side, mode = options["tile_size"], options.needed_mode()
     splits = options["crop_to_patches"]
     tiles: tuple[Piece, ...] = ()
     if splits and max(image.height, image.width) > side:
@@ -361,10 +369,10 @@ def deepseek(image: Picture, options: Options) -> Shot:
     scale = whole / max(image.width, image.height)
     small = image.resize(round(image.height * scale), round(image.width * scale), mode)
     colour = options["background_color"]
-    if colour is None or (small.height != small.width and len(colour) != small.channels):
+    if small.height != small.width and len(colour) != small.channels:
         raise DescriptorError(f"background_color must have {small.channels} values, one a channel, got {colour}")
     longest = max(small.height, small.width)
-    return Shot((Piece(small.pad_center(longest, longest, tuple(colour))), *tiles))
+    return Shot((Piece(small.pad_center(longest, longest, colour)), *tiles))
 
 
 def deepseek_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
@@ -439,9 +447,6 @@ def idefics2_results(shots: Sequence[Shot], options: Options, samples: Sequence[
     }
 
 
-_ARIA_SIDES = (490, 980)
-
-
 def aria(image: Picture, options: Options) -> Shot:
     """The longer side becomes ``max_image_size``, the other one at least ``min_image_size``; zeros beside.
 
@@ -449,12 +454,10 @@ def aria(image: Picture, options: Options) -> Shot:
 
     Source: transformers, AriaImageProcessorPil.
     """
-    side, least = options["max_image_size"], as_count("min_image_size", options["min_image_size"])
-    if side not in _ARIA_SIDES:
-        raise DescriptorError(f"max_image_size must be 490 or 980, got {side!r}")
+    side, least = options["max_image_size"], options["min_image_size"]
     pieces = [image]
     if options["split_image"]:
-        canvases = [(tall, wide) for tall, wide in options["split_resolutions"] or _ARIA_CANVASES]
+        canvases = options["split_resolutions"] or _ARIA_CANVASES
         canvas = on_canvas(image, best_canvas(image.height, image.width, canvases), options)
         pieces = tiles_of_canvas(canvas, side, side)
     tiles = [each.resize(*_aria_size(each, side, least), options.mode or "bilinear") for each in pieces]
@@ -491,7 +494,7 @@ _ARIA_GRIDS = (
     (4, 2),
     *((rows, 1) for rows in range(5, 9)),
 )
-_ARIA_CANVASES = [[rows * 490, columns * 490] for rows, columns in _ARIA_GRIDS]
+_ARIA_CANVASES = [(rows * 490, columns * 490) for rows, columns in _ARIA_GRIDS]
 
 _TILED = {**CLIP, "size": square(384), "crop_to_patches": False, "min_patches": 1, "max_patches": 12}
 _IDEFICS3 = {
@@ -532,6 +535,8 @@ FAMILIES = (
         llava_next,
         llava_next_results,
         words="fitted into the best of image_grid_pinpoints; the whole image first, then tiles",
+        ignored=frozenset(("aspect_ratio_setting",)),
+        checks={"image_grid_pinpoints": as_pairs},
     ),
     Family(
         ("LlavaOnevision",),
@@ -545,6 +550,8 @@ FAMILIES = (
         llava_next,
         onevision_results,
         words="fitted into the best of image_grid_pinpoints; the whole image first, then tiles",
+        ignored=frozenset(("aspect_ratio_setting",)),
+        checks={"image_grid_pinpoints": as_pairs},
         together=one_on_square,
     ),
     Family(
@@ -553,6 +560,8 @@ FAMILIES = (
         idefics3,
         idefics3_results,
         words="raised to multiples of max_image_size; tiles, then the whole image",
+        ignored=frozenset(("video_sampling",)),
+        checks={"max_image_size": as_longest_edge},
         list_is_sample=True,
     ),
     Family(
@@ -586,6 +595,7 @@ FAMILIES = (
         minicpm_results,
         words="the whole image, then slices of the closest grid; patches in one row",
         ignored=frozenset(("use_image_id",)),
+        checks={"downsample_mode": one_of("4x", "16x")},
     ),
     Family(
         ("DeepseekOcr2",),
@@ -603,6 +613,7 @@ FAMILIES = (
         deepseek,
         deepseek_results,
         words="on a square of background_color; tiles of the closest grid where a side is longer than tile_size",
+        checks={"background_color": as_colour},
     ),
     Family(
         ("Idefics2",),
@@ -637,5 +648,6 @@ FAMILIES = (
         aria,
         aria_results,
         words="the longer side becomes max_image_size, zeros right and below; split_image: tiles",
+        checks={"max_image_size": one_of(490, 980), "split_resolutions": or_null(as_pairs)},
     ),
 )

@@ -16,7 +16,7 @@ from ml_dtypes import bfloat16
 from restride.errors import DescriptorError, UnsupportedError
 from restride.vision.families.plain import BICUBIC, BILINEAR, HALF, IMAGENET, square
 from restride.vision.family import Family, common
-from restride.vision.options import Options, as_count
+from restride.vision.options import Options
 from restride.vision.picture import Picture, Piece
 from restride.vision.recipe import (
     PATCHES,
@@ -96,7 +96,7 @@ def kimi(image: Picture, options: Options) -> Shot:
     size = options.needed_size()
     if not size.max_height or size.max_height != size.max_width:
         raise DescriptorError(f"size must have max_height and max_width, both equal, got {size}")
-    patch, merge, most = (as_count(key, options[key]) for key in ("patch_size", "merge_size", "max_patches"))
+    patch, merge, most = (options[key] for key in ("patch_size", "merge_size", "max_patches"))
     sides = kimi_size(image.height, image.width, patch, most, size.max_height)
     image = image.resize(*sides, options.needed_mode())
     tall, wide = (-(-side // (patch * merge)) * patch * merge for side in sides)
@@ -174,7 +174,7 @@ def llama4(image: Picture, options: Options) -> Shot:
     side, other = options.needed_size().sides("size")
     if side != other or not options.do_resize:
         raise DescriptorError(f"size must be a square, and do_resize true, got {options.size}")
-    most, is_largest = as_count("max_patches", options["max_patches"]), bool(options["resize_to_max_canvas"])
+    most, is_largest = options["max_patches"], bool(options["resize_to_max_canvas"])
     tall, wide = llama4_canvas(image.height, image.width, side, most, is_largest=is_largest)
     inner = (tall, wide) if is_largest else (min(max(image.height, side), tall), min(max(image.width, side), wide))
     by_height, by_width = inner[0] / image.height, inner[1] / image.width
