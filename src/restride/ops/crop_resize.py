@@ -198,7 +198,7 @@ def _settled_request(request: Request, boxes: Boxes, src: TensorDesc) -> tuple[R
 def _target(
     source: Images, cropped: TensorDesc, out: Out | None, mean: Any, std: Any, layout: Layout, dtype: Any, **others: Any
 ) -> Target:
-    """The target of resized boxes that are ``cropped``. others: arguments of ``restride.arithmetic.arithmetic``."""
+    """The target of resized boxes that are ``cropped``. others: fields of ``Numbers``."""
     src = source.desc
     is_normalized = mean is not None or std is not None
     says_type = dtype is not None or out is not None or "[" in str(layout)
@@ -301,7 +301,7 @@ def _crop_plan(
     dtype: DTypeLike | None = None,
     **others: Any,
 ) -> _CropPlan:
-    """The plan of ``crop_resize``. others: fields of ``Request``, and the arguments of ``arithmetic``."""
+    """The plan of ``crop_resize``. others: fields of ``Request`` and of ``Numbers``."""
     src = source.desc
     edges = read_boxes(boxes, units)
     count, size = len(edges), read_sizes(sizes)
