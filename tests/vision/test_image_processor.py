@@ -22,6 +22,7 @@ from make_vision_vectors import VECTORS, fingerprint  # noqa: E402  tools/ is no
 
 from restride.vision import grids, sizes  # noqa: E402 - after the judge
 from restride.vision.families import FAMILIES, REFUSED  # noqa: E402
+from restride.vision.family import size_in_words  # noqa: E402
 from restride.vision.options import COMMON  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("vulkan_device")
@@ -599,6 +600,16 @@ def test_the_page_runs():
     made = {}
     for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
         exec(compile(block, "docs/vision.md", "exec"), made)
+
+
+def test_the_page_names_the_families_whose_integer_size_is_a_shorter_side():
+    sentence = re.search(r"which is the default for (.*?)\.", PAGE, re.DOTALL)
+    shorter = {
+        name
+        for name, family in FAMILIES.items()
+        if family.defaults.get("default_to_square") is False and family.size_words is size_in_words
+    }
+    assert set(re.split(r",\s+|\s+and\s+", sentence[1])) == shorter
 
 
 def test_the_page_names_every_family_and_every_class_that_is_refused():
