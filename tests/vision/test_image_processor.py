@@ -541,6 +541,11 @@ def test_families_of_torchvision_have_its_arithmetic_after_pillows_resize():
     assert (results["pixel_values"][0] == small.sub(fused[0]).div(fused[1]).numpy()).all()
 
 
+def test_a_factor_that_is_divided_by_is_not_0():
+    with pytest.raises(rs.DescriptorError, match="rescale_factor must not be 0 where do_normalize is true"):
+        processor_of("Sam2", {"size": 40, "rescale_factor": 0})(pixels(70, 100))
+
+
 def test_llama4_has_tiles_in_bf16_and_the_whole_image_behind():
     torch = judge("torch")
     image = pixels(70, 100)
