@@ -546,6 +546,12 @@ def test_a_factor_that_is_divided_by_is_not_0():
         processor_of("Sam2", {"size": 40, "rescale_factor": 0})(pixels(70, 100))
 
 
+@pytest.mark.parametrize("name", ["Janus", "Llava"])
+def test_a_mean_that_is_no_colour_is_not_laid_around(name):
+    with pytest.raises(rs.DescriptorError, match=r"image_mean must be 0 to 1 for do_pad, got \(300.0, 0.0, 0.0\)"):
+        processor_of(name, {"do_pad": True, "image_mean": [300, 0, 0]}).plan((70, 100))
+
+
 def test_llama4_has_tiles_in_bf16_and_the_whole_image_behind():
     torch = judge("torch")
     image = pixels(70, 100)

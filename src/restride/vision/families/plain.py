@@ -157,12 +157,14 @@ def on_square(image: Picture, options: Options) -> Picture:
     Source: transformers, LlavaImageProcessorPil.pad_to_square.
 
     Raises:
-        DescriptorError: not one mean for each channel.
+        DescriptorError: not one mean for each channel, or one that is no colour.
     """
     mean = options.image_mean
     if isinstance(mean, float | int) or (mean and len(mean) != image.channels):
         raise DescriptorError(f"image_mean must have {image.channels} values for do_pad, one a channel, got {mean}")
     fill = tuple(int(value * 255) for value in mean) if mean else (0,)
+    if not all(0 <= value <= 255 for value in fill):
+        raise DescriptorError(f"image_mean must be 0 to 1 for do_pad, got {mean}")
     side = max(image.height, image.width)
     return image.pad(side, side, (side - image.height) // 2, (side - image.width) // 2, fill)
 
