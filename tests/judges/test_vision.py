@@ -2,18 +2,23 @@
 
 import json
 import random
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from support.vision_cases import CONFIGS, drawn_config, drawn_image, drawn_images, pixels, processor_of
-from support.vision_judge import judged
+from support.vision_judge import judged, modules
 
 import restride as rs
+from restride.vision.families import FAMILIES
 
 pytestmark = pytest.mark.usefixtures("vulkan_device")
 
 ROUNDS = 12
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "vision.md"
 
 NESTED = ("VideoMAE", "LlavaOnevision", "Idefics2", "Idefics3", "Mllama", "Fuyu")
 """Families whose results tell samples apart."""
@@ -73,6 +78,10 @@ def test_random_images_have_the_bits_of_transformers(name):
 def test_the_defaults_of_a_family(name):
     image = np.random.default_rng(len(name)).integers(0, 256, (333, 500, 3), np.uint8)
     assert compare(name, {}, [image, image[:200], image])
+
+
+def test_the_page_names_every_class_of_the_pil_backend():
+    assert set(modules()) - set(FAMILIES) <= set(re.findall(r"\w+", PAGE.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("name", CONFIGS)

@@ -25,7 +25,7 @@ finally:
 
 
 @cache
-def _modules() -> dict[str, str]:
+def modules() -> dict[str, str]:
     """The module of each family with a PIL backend."""
     models = Path(transformers.__file__).parent / "models"
     found = {}
@@ -37,4 +37,4 @@ def _modules() -> dict[str, str]:
 
 def judged(name: str, config: dict[str, Any]) -> Any:
     """The processor of transformers with this configuration."""
-    return getattr(importlib.import_module(_modules()[name]), f"{name}ImageProcessorPil")(**config)
+    return getattr(importlib.import_module(modules()[name]), f"{name}ImageProcessorPil")(**config)

@@ -22,6 +22,7 @@ from make_vision_vectors import VECTORS, fingerprint  # noqa: E402  tools/ is no
 
 from restride.vision import grids, sizes  # noqa: E402 - after the judge
 from restride.vision.families import FAMILIES, REFUSED  # noqa: E402
+from restride.vision.family import size_in_words  # noqa: E402
 from restride.vision.options import COMMON  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("vulkan_device")
@@ -540,6 +541,17 @@ def test_families_of_torchvision_have_its_arithmetic_after_pillows_resize():
     assert (results["pixel_values"][0] == small.sub(fused[0]).div(fused[1]).numpy()).all()
 
 
+def test_a_factor_that_is_divided_by_is_not_0():
+    with pytest.raises(rs.DescriptorError, match="rescale_factor must not be 0 where do_normalize is true"):
+        processor_of("Sam2", {"size": 40, "rescale_factor": 0})(pixels(70, 100))
+
+
+@pytest.mark.parametrize("name", ["Janus", "Llava"])
+def test_a_mean_that_is_no_colour_is_not_laid_around(name):
+    with pytest.raises(rs.DescriptorError, match=r"image_mean must be 0 to 1 for do_pad, got \(300.0, 0.0, 0.0\)"):
+        processor_of(name, {"do_pad": True, "image_mean": [300, 0, 0]}).plan((70, 100))
+
+
 def test_llama4_has_tiles_in_bf16_and_the_whole_image_behind():
     torch = judge("torch")
     image = pixels(70, 100)
@@ -599,6 +611,16 @@ def test_the_page_runs():
     made = {}
     for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
         exec(compile(block, "docs/vision.md", "exec"), made)
+
+
+def test_the_page_names_the_families_whose_integer_size_is_a_shorter_side():
+    sentence = re.search(r"which is the default for (.*?)\.", PAGE, re.DOTALL)
+    shorter = {
+        name
+        for name, family in FAMILIES.items()
+        if family.defaults.get("default_to_square") is False and family.size_words is size_in_words
+    }
+    assert set(re.split(r",\s+|\s+and\s+", sentence[1])) == shorter
 
 
 def test_the_page_names_every_family_and_every_class_that_is_refused():

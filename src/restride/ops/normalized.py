@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,11 @@ Order: TypeAlias = Literal["transformers", "torchvision"]
 ORDERS: tuple[str, ...] = get_args(Order)
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
+Values: TypeAlias = npt.NDArray[Any]
 Entries: TypeAlias = npt.NDArray[np.float32]
+
+CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 _CODES = np.arange(256, dtype=np.float64)
 _FACTOR = 1 / 255
@@ -26,33 +30,39 @@ def normalized_table(mean: Numbers, std: Numbers, order: str) -> Entries:
 
     mean, std: of sizes [rows, 1], in units of bytes that are divided by 255.
     """
-    with np.errstate(all="ignore"):  # as both libraries: a mean and a std may be beyond f32
-        return _ORDERS[order](mean, std)
+    return _ORDERS[order](mean, std)
 
 
-def _of_transformers(mean: Numbers, std: Numbers) -> Entries:
-    """Rescaled in f64 and rounded to f32; then a subtraction and a division in f32.
+def rescale(values: Values, factor: float) -> Entries:
+    """``values * factor`` in f64, rounded to f32 once.
 
-    Source: transformers, image_transforms: rescale and normalize, which the PIL backend calls.
+    Source: transformers, image_transforms.rescale, which the PIL backend calls.
     """
-    rescaled: Entries = (_CODES * np.float64(_FACTOR)).astype(np.float32)
-    entries: Entries = np.divide(rescaled - mean.astype(np.float32), std.astype(np.float32))
+    return (values.astype(np.float64) * factor).astype(np.float32)
+
+
+def normalize(values: Values, mean: Values, std: Values) -> Entries:
+    """``(values - mean) / std`` in f32, each step rounded; all are rounded to f32 first.
+
+    Source: transformers, image_transforms.normalize, which the PIL backend calls.
+    """
+    with np.errstate(all="ignore"):  # as transformers: a mean and a std may be beyond f32
+        entries: Entries = np.divide(values.astype(np.float32) - mean.astype(np.float32), std.astype(np.float32))
     return entries
 
 
-def _of_torchvision(mean: Numbers, std: Numbers) -> Entries:
-    """Mean and std, rounded to f32 and multiplied by 255 in f32, for bytes as they are.
+def normalize_fused(values: Values, mean: Values, std: Values, factor: float) -> Entries:
+    """``(values - mean / factor) / (std / factor)`` in f32: mean and std, rounded to f32, times ``1 / factor``.
 
     Source: transformers, image_processing_backends: _fuse_mean_std_and_rescale_factor of the torchvision backend;
     torchvision, transforms.v2.functional.normalize.
     """
-    largest = np.float32(1 / _FACTOR)
-    middle, width = (each.astype(np.float32) * largest for each in (mean, std))
-    entries: Entries = np.divide(_CODES.astype(np.float32) - middle, width)
-    return entries
+    inverse = np.float32(1.0 / factor)
+    with np.errstate(all="ignore"):  # as torch
+        return normalize(values, mean.astype(np.float32) * inverse, std.astype(np.float32) * inverse)
 
 
 _ORDERS: dict[str, Callable[[Numbers, Numbers], Entries]] = {
-    "transformers": _of_transformers,
-    "torchvision": _of_torchvision,
+    "transformers": lambda mean, std: normalize(rescale(_CODES, _FACTOR), mean, std),
+    "torchvision": lambda mean, std: normalize_fused(_CODES, mean, std, _FACTOR),
 }

@@ -22,6 +22,7 @@ from restride.layout import TensorDesc
 from restride.ops.boxes import read_sizes
 from restride.ops.crop_resize import cropped
 from restride.ops.letterbox import PLACED_ROUNDINGS, PLACES, Letterboxed, PlacedRounding, placed
+from restride.ops.normalized import CLIP_MEAN, CLIP_STD, IMAGENET_MEAN, IMAGENET_STD
 from restride.ops.progress import Progress
 from restride.ops.quantize import warn_of_unit
 from restride.ops.yuv import yuv_to_rgb
@@ -39,16 +40,16 @@ PRESETS: dict[str, dict[str, Any]] = {
         "shorter": 256,
         "mode": "bilinear",
         "like": "pillow",
-        "mean": (0.485, 0.456, 0.406),
-        "std": (0.229, 0.224, 0.225),
+        "mean": IMAGENET_MEAN,
+        "std": IMAGENET_STD,
     },
     "clip": {
         "sizes": (224, 224),
         "shorter": 224,
         "mode": "bicubic",
         "like": "pillow",
-        "mean": (0.48145466, 0.4578275, 0.40821073),
-        "std": (0.26862954, 0.26130258, 0.27577711),
+        "mean": CLIP_MEAN,
+        "std": CLIP_STD,
     },
     "yolo": {
         "sizes": (640, 640),

@@ -109,7 +109,7 @@ class Processor:
             return_tensors: "np" for arrays, "restride" for tensors on the device, "pt" for tensors of torch. Grids,
                 masks and sizes are made on the host: with "restride" they are arrays.
             dtype: element type of pixels, f32, f16 or bf16, rounded from f32 once; default: as transformers, f32 or,
-                where neither rescaled nor normalized, u8.
+                where neither rescaled nor normalized, u8; of Llama 4 bf16, from which other types are made.
             device: where to compute; default: that of the images on a device, or ``rs.default_device()``.
 
         Raises:

@@ -16,8 +16,6 @@ FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 _LATER_FILTERS = (6, 7)
 """MKS2013 and MKS2021 of Pillow 13, which are not done here."""
 
-CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 HALF_MEAN = HALF_STD = (0.5, 0.5, 0.5)
 
 WITHOUT_EFFECT = frozenset(

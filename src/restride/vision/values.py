@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.errors import DescriptorError
+from restride.ops.normalized import normalize, rescale
 from restride.vision.options import Mean, Options
 
 Array = npt.NDArray[Any]
@@ -25,7 +26,7 @@ def plain(options: Options, channels: int, floats: bool) -> Array:
     """
     values = bytes_of(floats)
     if options.do_rescale:
-        values = rescaled(values, options.rescale_factor)
+        values = rescale(values, options.rescale_factor)
     if options.do_normalize:
         values = normalized(values, options.image_mean, options.image_std, channels)
     return values
@@ -39,33 +40,19 @@ def always_floats(options: Options, channels: int, floats: bool) -> Array:
 def bytes_of(floats: bool) -> Array:
     """The elements 0 to 255; of floats as f32 of 0 to 1, as transformers has them after the resize."""
     values = np.arange(256, dtype=np.uint8)
-    return rescaled(values, 1 / 255) if floats else values
-
-
-def rescaled(values: Array, factor: float) -> Array:
-    """``values * factor`` in f64, rounded to f32 once.
-
-    Source: transformers, image_transforms.rescale.
-    """
-    return (values.astype(np.float64) * factor).astype(np.float32)
+    return rescale(values, 1 / 255) if floats else values
 
 
 def normalized(values: Array, mean: Mean, std: Mean, channels: int) -> Array:
-    """``(values - mean) / std`` in f32, each step rounded; mean and std are rounded to f32 first.
-
-    Source: transformers, image_transforms.normalize.
+    """``(values - mean) / std`` in f32, for each channel.
 
     Raises:
         DescriptorError: not one mean or std for each channel.
     """
-    if values.dtype == np.uint8:
-        values = values.astype(np.float32)
     means, stds = (
-        of_channels(name, value, channels, values.dtype) for name, value in (("image_mean", mean), ("image_std", std))
+        of_channels(name, value, channels, np.float32) for name, value in (("image_mean", mean), ("image_std", std))
     )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        table: Array = (values - means) / stds
-    return table
+    return normalize(values, means, stds)
 
 
 def of_channels(key: str, value: Mean, channels: int, dtype: npt.DTypeLike) -> Array:

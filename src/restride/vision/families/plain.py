@@ -7,14 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError
+from restride.ops.normalized import CLIP_MEAN, CLIP_STD, IMAGENET_MEAN, IMAGENET_STD, rescale
 from restride.vision.family import Family, by_rule, common, cropped, unpadded
 from restride.vision.options import (
-    CLIP_MEAN,
-    CLIP_STD,
     HALF_MEAN,
     HALF_STD,
-    IMAGENET_MEAN,
-    IMAGENET_STD,
     Options,
     as_mean,
     as_mode,
@@ -27,7 +24,7 @@ from restride.vision.options import (
 from restride.vision.picture import Picture, Piece
 from restride.vision.recipe import Result, Shot, one, ragged, stacked
 from restride.vision.sizes import HeightWidth, Size, resized, shorter_side
-from restride.vision.values import Array, bytes_of, normalized, plain, rescaled
+from restride.vision.values import Array, bytes_of, normalized, plain
 
 BILINEAR, BICUBIC, LANCZOS = 2, 3, 1
 
@@ -160,12 +157,14 @@ def on_square(image: Picture, options: Options) -> Picture:
     Source: transformers, LlavaImageProcessorPil.pad_to_square.
 
     Raises:
-        DescriptorError: not one mean for each channel.
+        DescriptorError: not one mean for each channel, or one that is no colour.
     """
     mean = options.image_mean
     if isinstance(mean, float | int) or (mean and len(mean) != image.channels):
         raise DescriptorError(f"image_mean must have {image.channels} values for do_pad, one a channel, got {mean}")
     fill = tuple(int(value * 255) for value in mean) if mean else (0,)
+    if not all(0 <= value <= 255 for value in fill):
+        raise DescriptorError(f"image_mean must be 0 to 1 for do_pad, got {mean}")
     side = max(image.height, image.width)
     return image.pad(side, side, (side - image.height) // 2, (side - image.width) // 2, fill)
 
@@ -208,7 +207,7 @@ def rescaled_only(options: Options, _channels: int, floats: bool) -> Array:
     Source: transformers, GLPNImageProcessorPil._preprocess.
     """
     values = bytes_of(floats)
-    return rescaled(values, options.rescale_factor) if options.do_rescale else values
+    return rescale(values, options.rescale_factor) if options.do_rescale else values
 
 
 def efficientnet(options: Options, channels: int, floats: bool) -> Array:
@@ -218,7 +217,7 @@ def efficientnet(options: Options, channels: int, floats: bool) -> Array:
     """
     values = bytes_of(floats)
     if options.do_rescale:
-        values = rescaled(values, options.rescale_factor)
+        values = rescale(values, options.rescale_factor)
         if options["rescale_offset"]:
             values -= 1
     if options.do_normalize:
@@ -235,7 +234,7 @@ def flava_codebook(options: Options, channels: int, floats: bool) -> Array:
     """
     values = bytes_of(floats)
     if options["codebook_do_rescale"]:
-        values = rescaled(values, options["codebook_rescale_factor"])
+        values = rescale(values, options["codebook_rescale_factor"])
     if options["codebook_do_normalize"]:
         values = normalized(values, options["codebook_image_mean"], options["codebook_image_std"], channels)
     if options["codebook_do_map_pixels"]:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError
+from restride.ops.normalized import CLIP_MEAN, CLIP_STD
 from restride.vision.families.plain import BICUBIC
 from restride.vision.family import Build, Family, Geometry, Prepare, size_in_words
-from restride.vision.options import CLIP_MEAN, CLIP_STD, HALF_MEAN, HALF_STD, Options
+from restride.vision.options import HALF_MEAN, HALF_STD, Options
 from restride.vision.picture import Picture
 from restride.vision.recipe import (
     FRAME,

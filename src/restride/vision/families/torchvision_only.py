@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ml_dtypes import bfloat16
 
 from restride.errors import DescriptorError, UnsupportedError
+from restride.ops.normalized import normalize_fused
 from restride.vision.families.plain import BICUBIC, BILINEAR, HALF, IMAGENET, square
 from restride.vision.family import Family, common
 from restride.vision.options import Options
@@ -40,13 +41,15 @@ def fused(options: Options, channels: int, floats: bool) -> Array:
     """``(v - mean / factor) / (std / factor)`` in f32; only rescaled: ``v * factor`` in f32.
 
     Source: transformers, TorchvisionBackend.rescale_and_normalize.
+
+    Raises:
+        DescriptorError: a factor of 0.
     """
     values = bytes_of(floats)
     if options.do_rescale and options.do_normalize:
-        inverse = np.float32(1.0 / options.rescale_factor)
-        mean, std = (value * inverse for value in _normal(options, channels, np.float32))
-        table: Array = (values.astype(np.float32) - mean) / std
-        return table
+        if not options.rescale_factor:
+            raise DescriptorError("rescale_factor must not be 0 where do_normalize is true")
+        return normalize_fused(values, *_normal(options, channels, np.float32), options.rescale_factor)
     if options.do_rescale:
         return values.astype(np.float32) * np.float32(options.rescale_factor)
     return normalized(values, options.image_mean, options.image_std, channels) if options.do_normalize else values
