@@ -69,7 +69,7 @@ head -n 12 .cache/gfx1201.txt
 # Every kernel of the contract as Mesa 26 compiles it for GPUs of four makers: no error, no spills or scratch memory but
 # for the listed exceptions, and no count worse than in the stored table, if that is of the same version.
 bash tools/mesa26.sh
-$PYTHON -m pytest lab/tests/bench/audit/test_vendors.py -k mesa_26
+bash tools/mesa26.sh $PYTHON -m pytest lab/tests/bench/audit/test_vendors.py -k mesa_26
 if ! bash tools/mesa26.sh $PYTHON -m restride audit --vendors navi21,ampere,adreno-660,m1 --contract \
     --against docs/benchmarks/vendors.json >.cache/vendors.txt; then
     sed -n '/^\(errors, \|against \)/,$p' .cache/vendors.txt

@@ -227,7 +227,7 @@ class Mesa:
     @classmethod
     def unpacked(cls, suffix: str) -> Mesa:
         """What ``tools/mesa26.sh`` unpacked; it may be missing."""
-        root = Path(os.environ.get(FOLDER) or Path(__file__).parents[3] / ".cache/mesa26").absolute()
+        root = Path(os.environ.get(FOLDER) or Path(__file__).parents[4] / ".cache/mesa26").absolute()
         root = root.with_name(root.name + suffix)
         return cls(next((each.parent for each in root.glob("usr/lib/*/libvulkan_lvp.so")), root), is_unpacked=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from dataclasses import replace
@@ -25,7 +26,11 @@ CASE = "reorder f32[64,48]{1,0} -> f32[64,48]{0,1}"
 GOOD = Figures(100, 16, 32, 0, 0, 700, {"load 16": 4, "store 16": 4}, 1, 0.01)
 DEVICE = {"name": "a GPU", "driver": "a driver", "version": "Mesa 1"}
 MESA = Mesa.unpacked("")
-needs_mesa = pytest.mark.skipif(not MESA.has("nouveau", "nouveau"), reason="Mesa 26 is not here: bash tools/mesa26.sh")
+needs_mesa = pytest.mark.skipif(
+    compiler.FOLDER not in os.environ and not MESA.has("nouveau", "nouveau"),
+    reason="Mesa 26 is not here: bash tools/mesa26.sh",
+)
+"""Where tools/mesa26.sh runs the tests, they fail without it."""
 
 
 def kernel(figures: Figures | str, shader: str = "strided_copy_128", *, for_gpus: bool = True) -> Kernel:
