@@ -20,7 +20,7 @@ from restride.layout import TensorDesc
 from restride.ops.preprocess import LAYOUTS, PIXELS, PRESETS, Preprocess
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.device import Device
-from restride.tensor.images import IMAGES
+from restride.tensor.images import IMAGES, to_rgb
 
 _PREPROCESS = """\
 Makes one batch for a network from image files, in the order given: resized, normalized, converted and laid out by the
@@ -139,11 +139,4 @@ class _Reading:
         for path in self._paths:
             self.path = path
             file = read_array(path)
-            yield _rgb(file.array) if file.is_image else file.array
-
-
-def _rgb(pixels: Array) -> Array:
-    """The image with three channels: gray is repeated, alpha is dropped."""
-    if pixels.ndim == 2:
-        pixels = pixels[..., np.newaxis]
-    return np.repeat(pixels[..., :1], 3, axis=-1) if pixels.shape[-1] < 3 else pixels[..., :3]
+            yield to_rgb(file.array) if file.is_image else file.array
