@@ -32,11 +32,16 @@ def by_rule(rule: SizeRule) -> Geometry:
     """The common order with another rule for the resized size."""
 
     def geometry(image: Picture, options: Options) -> Shot:
-        if options.do_resize:
-            image = image.resize(*rule(image.height, image.width, options.needed_size()), options.needed_mode())
-        return one(cropped(image, options))
+        return one(cropped(resize(image, options, rule), options))
 
     return geometry
+
+
+def resize(image: Picture, options: Options, rule: SizeRule = resized) -> Picture:
+    """The picture in the size that a rule makes of ``size``, where ``do_resize`` asks for it."""
+    if not options.do_resize:
+        return image
+    return image.resize(*rule(image.height, image.width, options.needed_size()), options.needed_mode())
 
 
 def cropped(image: Picture, options: Options) -> Picture:

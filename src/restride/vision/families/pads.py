@@ -11,7 +11,7 @@ import numpy as np
 
 from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.vision.families.plain import BICUBIC, BILINEAR, CLIP, HALF, IMAGENET, square
-from restride.vision.family import Family, cropped, planes, unpadded
+from restride.vision.family import Family, cropped, planes, resize, unpadded
 from restride.vision.options import (
     Options,
     as_byte,
@@ -185,18 +185,12 @@ def detr(image: Picture, options: Options) -> Shot:
 
     Source: transformers, DetrImageProcessorPil.
     """
-    if options.do_resize:
-        sides = detr_size(image.height, image.width, options.needed_size())
-        image = image.resize(*sides, options.needed_mode())
-    return one(image)
+    return one(resize(image, options, detr_size))
 
 
 def yolos(image: Picture, options: Options) -> Shot:
     """Resized between the edges, to multiples of 16."""
-    if options.do_resize:
-        sides = yolos_size(image.height, image.width, options.needed_size())
-        image = image.resize(*sides, options.needed_mode())
-    return one(image)
+    return one(resize(image, options, yolos_size))
 
 
 def as_divisor(key: str, value: Any) -> int | None:
@@ -431,10 +425,7 @@ def gemma3(image: Picture, options: Options) -> Shot:
     Source: transformers, Gemma3ImageProcessorPil.
     """
     pictures = [image, *(_parts(image, options) if options["do_pan_and_scan"] else [])]
-    if options.do_resize:
-        size, mode = options.needed_size(), options.needed_mode()
-        pictures = [each.resize(*resized(each.height, each.width, size), mode) for each in pictures]
-    return Shot(tuple(Piece(each) for each in pictures))
+    return Shot(tuple(Piece(resize(each, options)) for each in pictures))
 
 
 def _parts(image: Picture, options: Options) -> list[Picture]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.normalized import CLIP_MEAN, CLIP_STD, IMAGENET_MEAN, IMAGENET_STD, rescale
-from restride.vision.family import Family, by_rule, common, cropped, unpadded
+from restride.vision.family import Family, by_rule, common, cropped, resize, unpadded
 from restride.vision.options import (
     HALF_MEAN,
     HALF_STD,
@@ -64,9 +64,7 @@ def levit_size(height: int, width: int, size: Size) -> HeightWidth:
 
 def uncropped(image: Picture, options: Options) -> Shot:
     """Resized only, whatever ``do_center_crop`` says."""
-    if options.do_resize:
-        image = image.resize(*resized(image.height, image.width, options.needed_size()), options.needed_mode())
-    return one(image)
+    return one(resize(image, options))
 
 
 def convnext(image: Picture, options: Options) -> Shot:
@@ -138,9 +136,7 @@ def perceiver(image: Picture, options: Options) -> Shot:
         shortest = min(image.height, image.width)
         crop, size = options.needed_crop(), options.needed_size().sides("size")
         image = image.center_crop(*(int(side / part * shortest) for side, part in zip(size, crop, strict=True)))
-    if options.do_resize:
-        image = image.resize(*resized(image.height, image.width, options.needed_size()), options.needed_mode())
-    return one(image)
+    return one(resize(image, options))
 
 
 def llava(image: Picture, options: Options) -> Shot:

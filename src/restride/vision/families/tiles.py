@@ -20,7 +20,7 @@ from restride.vision.families.plain import (
     shorter,
     square,
 )
-from restride.vision.family import Family, cropped
+from restride.vision.family import Family, cropped, resize
 from restride.vision.grids import (
     arrangements,
     best_canvas,
@@ -45,7 +45,7 @@ from restride.vision.recipe import (
     stacked,
     starts_of,
 )
-from restride.vision.sizes import HeightWidth, longest_even, longest_within, raised_by_ratio, resized
+from restride.vision.sizes import HeightWidth, longest_even, longest_within, raised_by_ratio
 from restride.vision.values import always_floats, plain
 
 _SLICES = "(rows gh p) (columns gw q) c -> rows columns gh gw c p q"
@@ -56,9 +56,7 @@ def finished(options: Options) -> Callable[[Picture], Picture]:
     """What becomes of a tile: it is resized and cut once more, which mostly changes nothing."""
 
     def finish(tile: Picture) -> Picture:
-        if options.do_resize:
-            tile = tile.resize(*resized(tile.height, tile.width, options.needed_size()), options.needed_mode())
-        return cropped(tile, options)
+        return cropped(resize(tile, options), options)
 
     return finish
 
@@ -75,9 +73,7 @@ def got(image: Picture, options: Options) -> Shot:
     """
     fewest, most = _counts(options)
     if not options["crop_to_patches"] or most == 1:
-        if options.do_resize:
-            image = image.resize(*resized(image.height, image.width, options.needed_size()), options.needed_mode())
-        return Shot((Piece(image),))
+        return Shot((Piece(resize(image, options)),))
     tall, wide = options.needed_size().sides("size")
     rows, columns = closest_ratio(image.height, image.width, (tall, wide), fewest, most)
     canvas = image.resize(rows * tall, columns * wide, options.needed_mode())
