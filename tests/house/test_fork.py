@@ -94,7 +94,7 @@ def test_a_fork_while_other_threads_hold_every_lock(kernels, staging):
                     gc.collect()
                     sys.exit(0)
                 sys.exit(1)
-            print(name, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+            print(name, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)  # or a child repeats it
         for lock in held:
             lock.release()
         device.wait()
