@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from restride import reference
-from restride.arithmetic import Numbers
 from restride.cli.files import Array, FileContent, format_of, is_raw, named_errors, read_array, require_file
 from restride.cli.operate import FileCommand, FileOperation, call, run
 from restride.cli.options import ELEMENTS, NORMALIZATION, RULES, SCALES, given, number, require_mode
@@ -22,11 +21,10 @@ from restride.ops.crop_resize import crop_resize, normalized
 from restride.ops.images import Images
 from restride.ops.letterbox import Letterboxed
 from restride.ops.reorder import reorder, strided_slice
-from restride.ops.resample import resample, resolve
+from restride.ops.resample import resample, resolve, split_arguments
 from restride.ops.yuv import sizes_of_rgb, yuv_to_rgb
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.images import IMAGES
-from restride.weights import Request
 
 FILES = """\
 Files may stand before or after options, and end in .npy, .png, .jpg or .bin. An image is u8 of sizes [height, width,
@@ -154,7 +152,7 @@ def _resample(options: argparse.Namespace, file: FileContent) -> FileOperation:
                 )
         options.axes = (0, 1)
     options.mode = mode
-    request = Request(**{name: value for name, value in given(options).items() if name in Request._fields})
+    request, _, _ = split_arguments(given(options))
     with ErrorContext(desc):
         resized, _, warning = resolve(desc, request, argument=str(options.input))
     result = TensorDesc(desc.dtype, resized.sizes)
@@ -186,7 +184,7 @@ def _crop(options: argparse.Namespace, file: FileContent) -> FileOperation:
         others["axes"] = images.axes
         if not is_normal:
             return others
-        asked = Numbers(**{name: value for name, value in others.items() if name in Numbers._fields})
+        _, asked, _ = split_arguments(others)
         with ErrorContext(desc):
             scales = normalized(mean, std, images, arguments["dtype"], None, asked)._asdict()
         return others | {name: scales[name] for name in SCALES if scales[name] is not None}

@@ -15,11 +15,10 @@ from enum import Enum
 from typing import Any, NamedTuple, SupportsIndex, TypedDict, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from restride.arguments import list_arguments
 from restride.arithmetic import NO_ARITHMETIC, NumberArguments, Numbers
-from restride.dtypes import DType, DTypeLike, as_dtype
+from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, UnsupportedError, warn_caller
 from restride.kernel import Limits
 from restride.layout import TensorDesc
@@ -255,7 +254,7 @@ def normalized(mean: Any, std: Any, source: Images, dtype: DType, layout: Layout
     if not dtype.is_float:
         raise DescriptorError(f"mean and std make floats, and dtype is {dtype}")
 
-    def read(argument: str, value: Any) -> npt.NDArray[Any]:
+    def read(argument: str, value: Any) -> Array:
         values = per_channel(argument, value, source)
         if values.size == 1 or source.channel is None:
             return values.reshape(())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from restride.dtypes import Array
 from restride.ops.images import Images
 from restride.ops.plan import perform
 from restride.ops.reorder import reorder
@@ -34,7 +35,7 @@ class OneByOne(NamedTuple):
     source: Images
     boxes: Boxes
     images: npt.NDArray[np.int64]
-    fill: npt.NDArray[Any]
+    fill: Array
     request: Request
 
     def run(self, tensors: tuple[Tensor, ...], cropped: Tensor) -> None:
