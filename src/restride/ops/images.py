@@ -138,7 +138,7 @@ def images_of(x: Any, axes: Indices, is_batch: bool, out: Tensor | None) -> tupl
     return tensors, source
 
 
-def _tensors(images: Sequence[Any], out: Tensor | None) -> Iterator[Tensor]:
+def _tensors(images: Sequence[object], out: Tensor | None) -> Iterator[Tensor]:
     for place, image in enumerate(images):
         with prefixed(f"x[{place}]"):
             yield source_beside(image, out)
@@ -186,7 +186,7 @@ def image_indices(images: Indices, boxes: int, source: Images) -> npt.NDArray[np
     return index
 
 
-def per_channel(argument: str, value: Any, source: Images) -> Array:
+def per_channel(argument: str, value: object, source: Images) -> Array:
     """``value`` as one number, or one for each channel of an image.
 
     Raises:
@@ -201,7 +201,7 @@ def per_channel(argument: str, value: Any, source: Images) -> Array:
     return array
 
 
-def read_fill(fill: Any, source: Images) -> Array:
+def read_fill(fill: object, source: Images) -> Array:
     """``fill`` as elements of the images' type: one, or one for each channel."""
     dtype = source.desc.dtype
     array = per_channel("fill", fill, source)

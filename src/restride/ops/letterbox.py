@@ -91,7 +91,7 @@ class Letterboxed:
         in_image: npt.NDArray[np.float64] = boxes[..., :2] + part * (boxes[..., 2:] - boxes[..., :2])
         return in_image
 
-    def _index(self, index: Any, points: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    def _index(self, index: object, points: tuple[int, ...]) -> npt.NDArray[np.int64]:
         array = as_numpy("index", index)
         if array.dtype.kind not in "iuf" or (array != np.floor(array)).any():
             raise DescriptorError(f"index must be whole numbers, got {index!r} of {array.dtype}")
@@ -116,7 +116,7 @@ class Letterboxed:
         return np.concatenate([np.minimum(*corners), np.maximum(*corners)], axis=-1)
 
 
-def _read(argument: str, values: Any, length: int) -> npt.NDArray[np.float64]:
+def _read(argument: str, values: object, length: int) -> npt.NDArray[np.float64]:
     """``values`` as f64 of shape (..., length); an empty list as (0, length)."""
     array = numbers(argument, values).astype(np.float64, copy=False)
     return array.reshape(0, length) if array.shape == (0,) else array

@@ -46,13 +46,13 @@ def level_factor(argument: str, value: float, *, may_keep: bool = False) -> floa
     return value
 
 
-def level_rules(rules: Mapping[str, Any]) -> dict[str, Any]:
+def level_rules(rules: Mapping[str, object]) -> dict[str, Any]:
     """Arguments of ``rs.resample`` for a level: mode "area_weighted", unless ``rules`` have a mode or a library."""
     chosen = {name: value for name, value in rules.items() if value is not None}
     return chosen if chosen.keys() & {"mode", "like"} else {"mode": "area_weighted", **chosen}
 
 
-def drifts(rules: Mapping[str, Any], dtype: DType) -> bool:
+def drifts(rules: Mapping[str, object], dtype: DType) -> bool:
     """True if levels by these rules must be computed from level 0, as those of mode "nearest" must.
 
     An element taken by "nearest" is up to half an element away from the exact position, in units of its own level. From

@@ -478,7 +478,7 @@ def _lines(
     )
 
 
-def _per_axis(argument: str, values: Any, default: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+def _per_axis(argument: str, values: object, default: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
     if values is None:
         return default
     numbers_of_axes = fractions(argument, values)
@@ -487,7 +487,7 @@ def _per_axis(argument: str, values: Any, default: tuple[Fraction, ...]) -> tupl
     return numbers_of_axes
 
 
-def read_window(window: Any, sizes: tuple[int, ...]) -> tuple[range, ...]:
+def read_window(window: object, sizes: tuple[int, ...]) -> tuple[range, ...]:
     """The part of each axis that ``window`` asks for: slices without a step; None: all of it."""
     if window is None:
         return tuple(range(size) for size in sizes)
@@ -501,7 +501,7 @@ def read_window(window: Any, sizes: tuple[int, ...]) -> tuple[range, ...]:
     )
 
 
-def _part(argument: str, part: Any, size: int) -> range:
+def _part(argument: str, part: object, size: int) -> range:
     if part is None:
         return range(size)
     if not isinstance(part, slice) or part.step not in (None, 1):
@@ -530,7 +530,7 @@ _ELSEWHERE = {
 """Words of other libraries, and what they are called here."""
 
 
-def word_elsewhere(argument: str, value: Any) -> str:
+def word_elsewhere(argument: str, value: object) -> str:
     """The end of a message about an unknown word for an argument; empty if there is nothing to suggest.
 
     It says what another library's word is called here ("bilinear" is 'linear', "half-pixel" is 'half_pixel'), or else
@@ -595,7 +595,7 @@ _OUR_WORDS = {"linear": ("bilinear",), "cubic": ("bicubic",)}
 """Our words for modes, and what libraries without these words call them."""
 
 
-def _profile(like: Any) -> Profile:
+def _profile(like: object) -> Profile:
     profile = LIBRARIES.get(like) if isinstance(like, str) else None
     if profile is None:
         hint = word_elsewhere("like", like)
@@ -628,7 +628,7 @@ def _in_our_words(like: str, profile: Profile, arguments: dict[str, Any]) -> tup
     return word, fixed | others
 
 
-def word_of_mode(like: str, mode: Any) -> str:
+def word_of_mode(like: str, mode: object) -> str:
     """The library's own word for a mode that is given in any spelling.
 
     Raises:
@@ -637,7 +637,7 @@ def word_of_mode(like: str, mode: Any) -> str:
     return _mode(like, LIBRARIES[like], mode)[0]
 
 
-def _mode(like: str, profile: Profile, mode: Any) -> tuple[str, Mode]:
+def _mode(like: str, profile: Profile, mode: object) -> tuple[str, Mode]:
     """The library's word for a mode, in any spelling or as its constant, and what it means.
 
     A member of an Enum that is no text is found by its name: Pillow's BICUBIC is 3, and so is OpenCV's INTER_AREA.
@@ -675,7 +675,7 @@ def members(argument: str, values: Any) -> tuple[Any, ...]:
         raise DescriptorError(f"{argument} must be a sequence of numbers, got {values!r}") from None
 
 
-def _require_several(argument: str, values: Any, kind: type = numbers.Real) -> None:
+def _require_several(argument: str, values: object, kind: type = numbers.Real) -> None:
     """Refuse a bare number of ``kind``, which does not say how many axes it is for."""
     if isinstance(values, kind) and not isinstance(values, bool | np.bool_):
         those = "integers" if kind is numbers.Integral else "numbers"
@@ -684,7 +684,7 @@ def _require_several(argument: str, values: Any, kind: type = numbers.Real) -> N
         )
 
 
-def fractions(argument: str, values: Any) -> tuple[Fraction, ...]:
+def fractions(argument: str, values: object) -> tuple[Fraction, ...]:
     """``values`` as exact fractions; integers, fractions and floats, numpy's too.
 
     Raises:
@@ -694,7 +694,7 @@ def fractions(argument: str, values: Any) -> tuple[Fraction, ...]:
     return tuple(fraction(f"{argument}[{place}]", value) for place, value in each)
 
 
-def scale_factors(scales: tuple[Any, ...]) -> tuple[Fraction, ...]:
+def scale_factors(scales: tuple[object, ...]) -> tuple[Fraction, ...]:
     """Scales as fractions, each above 0.
 
     Raises:
@@ -729,7 +729,7 @@ def _rational(value: numbers.Rational) -> Fraction:
     return Fraction(int(value.numerator), int(value.denominator))
 
 
-def fraction(argument: str, value: Any) -> Fraction:
+def fraction(argument: str, value: object) -> Fraction:
     """One number as an exact fraction.
 
     Raises:
@@ -739,7 +739,7 @@ def fraction(argument: str, value: Any) -> Fraction:
     return _rational(value) if isinstance(value, numbers.Rational) else Fraction(repr(number))
 
 
-def finite(argument: str, value: Any) -> float:
+def finite(argument: str, value: object) -> float:
     """One finite number.
 
     Raises:
@@ -751,7 +751,7 @@ def finite(argument: str, value: Any) -> float:
     return number
 
 
-def real(argument: str, value: Any) -> float:
+def real(argument: str, value: object) -> float:
     """One number, which may be an infinity or NaN.
 
     Raises:
