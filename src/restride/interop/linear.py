@@ -98,7 +98,7 @@ def linear_map(
             f"has no gradient, for sizes {tuple(x_sizes)}"
         )
     src = TensorDesc(_TYPES[x_dtype], x_sizes)
-    named = {
+    named: dict[str, Any] = {
         name: tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
         for name, value in {"scales": scales, "mode": mode, **rules}.items()
         if value is not None

@@ -71,16 +71,16 @@ class Cut(NamedTuple):
     places: y0, x0, y1, x1 of each box of integers in its output, also beyond the output; None: as ``letterbox`` says.
     """
 
-    boxes: Any
+    boxes: object
     sizes: Iterable[SupportsIndex]
     images: Indices = None
     units: Units = "pixels"
     letterbox: Place | None = None
     places: Sequence[Sequence[int]] | None = None
     flip: Flip = None
-    fill: Any = 0
-    mean: Any = None
-    std: Any = None
+    fill: object = 0
+    mean: object = None
+    std: object = None
     layout: Layout = None
     dtype: DTypeLike | None = None
 

@@ -176,7 +176,7 @@ def resample(
     return perform(resample_plan, x, out, request, numbers=numbers, **others)
 
 
-def split_arguments(arguments: Mapping[str, object], *first: object) -> tuple[Request, Numbers | None, dict[str, Any]]:
+def split_arguments(arguments: Mapping[str, object], *first: Any) -> tuple[Request, Numbers | None, dict[str, Any]]:
     """Arguments by name as the values that have them, None if there are no numbers, and those that neither has.
 
     first: the first arguments of the request.

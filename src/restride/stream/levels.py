@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 from restride.arguments import integer
 from restride.dtypes import DType
 from restride.errors import DescriptorError
-from restride.weights import Request
+from restride.ops.resample import split_arguments
 from restride.weights.request import fraction, scaled_sizes
 
 
@@ -58,6 +58,6 @@ def drifts(rules: Mapping[str, object], dtype: DType) -> bool:
     An element taken by "nearest" is up to half an element away from the exact position, in units of its own level. From
     level to level the errors add up: element 0 of level 4 would be element 15, instead of 7 or 8.
     """
-    request = Request(**{name: value for name, value in rules.items() if name in Request._fields})
+    request, _, _ = split_arguments(rules)
     mode: str = request.settled(dtype.name)[0].mode
     return mode == "nearest"

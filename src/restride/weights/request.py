@@ -85,24 +85,24 @@ class Request(NamedTuple):
     None for an argument in ``DEFAULTS``: the default, that of the library ``like`` if there is one.
     """
 
-    sizes: Any = None
-    scales: Any = None
-    axes: Any = None
+    sizes: Iterable[SupportsIndex] | None = None
+    scales: Iterable[Any] | None = None
+    axes: Iterable[SupportsIndex] | None = None
     mode: Any = None
     coordinates: Any = None
     nearest: Any = None
     cubic_a: Any = None
     antialias: Any = None
     exclude_outside: Any = None
-    extrapolation_value: Any = 0.0
-    roi: Any = None
+    extrapolation_value: float = 0.0
+    roi: Iterable[Any] | None = None
     keep_aspect_ratio_policy: Any = "stretch"
-    input_offsets: Any = None
-    output_offsets: Any = None
-    recompute_scale_factor: Any = None
+    input_offsets: Iterable[Any] | None = None
+    output_offsets: Iterable[Any] | None = None
+    recompute_scale_factor: bool | None = None
     like: Any = None
-    window: Any = None
-    source_sizes: Any = None
+    window: Iterable[slice | None] | None = None
+    source_sizes: Iterable[SupportsIndex] | None = None
 
     def settled(self, dtype: str) -> tuple[Request, Rules | None]:
         """The checked request in our words, with all defaults and without ``like``; and the rules of ``like``, or None.
