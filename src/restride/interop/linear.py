@@ -59,7 +59,7 @@ class LinearMap:
             result[axis] = size
         return tuple(result)
 
-    def __call__(self, x: Any) -> Tensor:
+    def __call__(self, x: object) -> Tensor:
         """The result for a host array, which is read without a copy if the device can do that."""
         tensor = asarray(x, device=self.device, copy=None)
         if self.is_transposed:
