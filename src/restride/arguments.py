@@ -184,7 +184,7 @@ def list_arguments(kind: object, defaults: Mapping[str, object]) -> Callable[[_F
             return function
 
         @wraps(function)
-        def checked(*values: object, **arguments: Any) -> Any:
+        def checked(*values: object, **arguments: object) -> Any:
             require_listed(function, arguments)
             return function(*values, **arguments)
 
