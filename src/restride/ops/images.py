@@ -17,6 +17,7 @@ from restride.layout import TensorDesc
 from restride.ops.plan import source_beside
 from restride.plan.problem import MAX_CHANNELS
 from restride.tensor.tensor import Tensor
+from restride.weights.request import replaced
 
 Indices: TypeAlias = Iterable[SupportsIndex] | None
 
@@ -73,18 +74,13 @@ class Images(NamedTuple):
 
     def result_sizes(self, boxes: int, sizes: Sequence[int]) -> tuple[int, ...]:
         """Sizes of the result: the boxes, then an image, its rows and columns resized."""
-        image = list(self.desc.sizes)
-        for axis, size in zip(self.axes, sizes, strict=True):
-            image[axis] = size
-        return (boxes, *image[self.first :])
+        return (boxes, *replaced(self.desc.sizes, self.axes, sizes)[self.first :])
 
     def resized(self, sizes: tuple[int, int]) -> Images:
         """The first tensor alone; if packed, with images of ``sizes``, so that images of any sizes share a target."""
         desc = self.desc
         if desc.strides is not None and desc.is_packed:
-            new = list(desc.sizes)
-            new[self.axes[0]], new[self.axes[1]] = sizes
-            desc = TensorDesc.xla(desc.dtype, new, desc.minor_to_major)
+            desc = TensorDesc.xla(desc.dtype, replaced(desc.sizes, self.axes, sizes), desc.minor_to_major)
         return Images((desc,), self.axes, self.first)
 
     def runs(self, images: npt.NDArray[np.int64]) -> Iterator[Run]:

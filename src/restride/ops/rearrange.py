@@ -60,17 +60,7 @@ def rearrange(
 
     Source: einops, rearrange.
     """
-    return perform(
-        rearrange_plan,
-        x,
-        out,
-        pattern=pattern,
-        lengths=lengths,
-        layout=layout,
-        dtype=dtype,
-        src_scale=src_scale,
-        dst_scale=dst_scale,
-    )
+    return perform(rearrange_plan, x, out, pattern, lengths, layout, dtype, src_scale, dst_scale)
 
 
 def rearrange_plan(

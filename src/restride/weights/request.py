@@ -15,7 +15,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from numbers import Integral
-from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, TypedDict, get_args
+from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, TypedDict, TypeVar, get_args
 
 import numpy as np
 
@@ -45,6 +45,8 @@ DEFAULTS: dict[str, Any] = {
 }
 """Our defaults for the arguments for which libraries have their own."""
 
+
+_Value = TypeVar("_Value")
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
 
@@ -219,12 +221,12 @@ class Resizing:
     @property
     def old(self) -> tuple[int, ...]:
         """Sizes of ``axes`` before."""
-        return tuple(self.source_sizes[axis] for axis in self.axes)
+        return tuple([self.source_sizes[axis] for axis in self.axes])
 
     @property
     def new(self) -> tuple[int, ...]:
         """Sizes of ``axes`` in the whole result."""
-        return tuple(each.size for each in self.filters)
+        return tuple([each.size for each in self.filters])
 
     def of_window(self, window: tuple[range, ...], source_sizes: tuple[int, ...] | None = None) -> Resizing:
         """The rows for another window, without clipping; the source may have other sizes along other axes."""
@@ -268,10 +270,7 @@ class Resizing:
     @property
     def part_read(self) -> tuple[range, ...]:
         """The part of the source that is read, along all of its axes."""
-        ranges = [range(size) for size in self.source_sizes]
-        for axis, part in zip(self.axes, self.read, strict=True):
-            ranges[axis] = part
-        return tuple(ranges)
+        return replaced(map(range, self.source_sizes), self.axes, self.read)
 
     def transposed(self) -> Resizing:
         """The resampling of the gradient, from all sizes of the result to those of the source."""
@@ -280,10 +279,8 @@ class Resizing:
 
     def _with_sizes(self, parts: Sequence[range]) -> tuple[int, ...]:
         """``source_sizes``, replaced along ``axes`` by the lengths of ``parts``."""
-        changed = list(self.source_sizes)
-        for axis, part in zip(self.axes, parts, strict=True):
-            changed[axis] = part.stop - part.start  # not len(), which has a limit
-        return tuple(changed)
+        lengths = [part.stop - part.start for part in parts]  # not len(), which has a limit
+        return replaced(self.source_sizes, self.axes, lengths)
 
 
 def _inside(rows: Rows, part: range) -> range:
@@ -412,6 +409,14 @@ def rows_of_sizes(choice: Request, before: int, size: int) -> Rows:
     factor = Fraction(size, before)
     coordinates = line(choice.coordinates, Ends(before, size, factor))
     return filter_rows(_filter(choice, before, size, coordinates, factor))
+
+
+def replaced(values: Iterable[_Value], axes: Iterable[int], new: Iterable[_Value]) -> tuple[_Value, ...]:
+    """``values``, one for each axis, with the ``new`` ones of some axes."""
+    changed = list(values)
+    for axis, value in zip(axes, new, strict=True):
+        changed[axis] = value
+    return tuple(changed)
 
 
 def resized_axes(
