@@ -364,6 +364,7 @@ def test_three_runs_in_two_processes_have_the_same_bits(device):
     (np.zeros((2, 3), np.float32), {"dtype": "u8"}, rs.UnsupportedError, "dtype must be f32, f16, bf16, not u8"),
     (np.zeros((2, 3), np.float32), {"mode": "lanczos"}, rs.DescriptorError, "mode 'lanczos' is not one of 'near"),
     (np.zeros((2, 3), np.float32), {"coordinates": "pixel"}, rs.DescriptorError, "coordinates 'pixel' is not one of"),
+    (np.zeros(3, np.float32), {"input_sizes": None}, rs.DescriptorError, r"needs input_sizes, .*, for f32\[3\]"),
     (np.zeros((2, 3), np.float32), {"input_sizes": (4, 4, 4)}, rs.DescriptorError, "more than the 2 axes"),
     (np.zeros((2, 3), np.float32), {"input_sizes": (4, 4), "axes": (1, -1)}, rs.DescriptorError, "name an axis twice"),
     (np.zeros((2, 3), np.float32), {"input_sizes": (4,), "axes": (0, 1)}, rs.DescriptorError, "equally many"),
