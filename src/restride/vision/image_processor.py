@@ -80,7 +80,8 @@ class Processor:
     """An image processor: ``processor(images)`` is a dictionary with the keys, sizes and types of transformers' own.
 
     Made by ``rs.vision.processor``. It keeps nothing of the images it was given. All images of a call are uploaded at
-    once, computed in one submission, images of equal sizes together, and downloaded at once.
+    once, computed in one submission, images of equal sizes together, and downloaded at once. On a device with memory of
+    its own there is one submission more for each 4 MiB of an upload or a download.
     """
 
     def __init__(self, family: Family, options: Options, config: Mapping[str, Any]) -> None:
