@@ -67,7 +67,8 @@ class ImagePlan:
         results: the sizes of each result by its key; None of one that is a list.
         tiles: how many tiles or patches are written, 1 of an image that stays whole.
         dispatches: kernels that are started; one more where a resize is resized again or has more than 2^20 elements,
-            or where a part of a result has rows that a kernel for whole fours does not write alone.
+            on GPUs also where it has few, or where a part of a result has rows that a kernel for whole fours does not
+            write alone.
     """
 
     resized: tuple[tuple[int, int], ...]
