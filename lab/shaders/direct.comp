@@ -65,7 +65,7 @@ void main() {
         }
         uint offset = (plane * ROWS + row) * COLUMNS * CHANNELS + element;
         if (ELEMENTS == 4u) {
-            store_four(offset, sums);
+            store_quad(offset, sums);
         } else {
             dst[offset] = bits_of(sums.x);
         }

@@ -31,12 +31,12 @@ VALUE load(uint offset) {
 }
 
 // Elements `offset` to `offset` + 3, of which the first is a multiple of four.
-VALUE4 load_four(uint offset) {
+VALUE4 load_quad(uint offset) {
 #ifdef SRC_U8
     return VALUE4(uvec4(src[offset / 4u]) >> uvec4(0u, 8u, 16u, 24u) & 0xFFu);
 #else
-    uvec4 four = src4[offset / 4u];
-    return VALUE4(value_of(four.x), value_of(four.y), value_of(four.z), value_of(four.w));
+    uvec4 quad = src4[offset / 4u];
+    return VALUE4(value_of(quad.x), value_of(quad.y), value_of(quad.z), value_of(quad.w));
 #endif
 }
 
@@ -50,11 +50,11 @@ uint byte_of(VALUE value) {
 }
 #endif
 
-void store_four(uint offset, VALUE4 four) {
+void store_quad(uint offset, VALUE4 quad) {
 #ifdef DST_U8
-    dst[offset / 4u] = byte_of(four.x) | byte_of(four.y) << 8 | byte_of(four.z) << 16 | byte_of(four.w) << 24;
+    dst[offset / 4u] = byte_of(quad.x) | byte_of(quad.y) << 8 | byte_of(quad.z) << 16 | byte_of(quad.w) << 24;
 #else
-    dst4[offset / 4u] = uvec4(bits_of(four.x), bits_of(four.y), bits_of(four.z), bits_of(four.w));
+    dst4[offset / 4u] = uvec4(bits_of(quad.x), bits_of(quad.y), bits_of(quad.z), bits_of(quad.w));
 #endif
 }
 

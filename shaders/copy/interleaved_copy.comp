@@ -36,7 +36,7 @@ layout(constant_id = 9) const uint GROUPS = 4;    // of a chunk: 4 or 1
 #include "elements.glsl"
 #include "selected.glsl"
 
-const uint FOUR = 4 * LANES;  // elements of four words
+const uint QUAD = 4 * LANES;  // elements of four words
 const int CHUNK = int(GROUPS * LANES);
 const int STEP = BACKWARDS ? -int(SRC_WIDTH) : int(SRC_WIDTH);
 const uint CHANNELS = DST_ROWS * DST_WIDTH;  // that are copied
@@ -75,15 +75,15 @@ void load_whole(uint place, uint offset, bool is_after) {
         if (GROUPS == 1) {
             loaded[own + n] = src[offset / LANES + n];
         } else {
-            uint four = (offset + (is_after ? 0 : n * FOUR)) / FOUR - uint(is_after);
-            uvec4 words = src4[selected(four, offset)];
+            uint quad = (offset + (is_after ? 0 : n * QUAD)) / QUAD - uint(is_after);
+            uvec4 words = src4[selected(quad, offset)];
             [[unroll]] for (uint word = 0; word < 4; ++word) {
                 loaded[own + 4 * n + word] = words[word];
             }
         }
     }
     if (BEFORE > 0) {
-        uvec4 words = src4[offset / FOUR - uint(chunk != 0)];
+        uvec4 words = src4[offset / QUAD - uint(chunk != 0)];
         [[unroll]] for (uint n = 0; n < SRC_WIDTH; ++n) {
             loaded[place + n] = words[4 - SRC_WIDTH + n];
         }
@@ -127,7 +127,7 @@ void store_whole(uint offset) {
             dst[offset / LANES + n] = selected(stored[n], offset);
         } else {
             uvec4 words = uvec4(stored[4 * n], stored[4 * n + 1], stored[4 * n + 2], stored[4 * n + 3]);
-            dst4[offset / FOUR + n] = selected(words, offset);
+            dst4[offset / QUAD + n] = selected(words, offset);
         }
     }
 }

@@ -4,14 +4,14 @@
 // Both taps of a column are neighbouring pixels, loaded as the two or three words that hold them: with three channels from byte 6
 // on, bytes 6 to 11 are in words 1 and 2. Columns close together share words. The column sums of two source rows are kept: in an
 // enlarged box, the next output row needs only one new source row, or none.
-// The tables are those of crop_resize.comp. The column table has whole fours of rows for each box; the range of those after the last
+// The tables are those of crop_resize.comp. The column table has whole quads of rows for each box; the range of those after the last
 // column is PAST.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
 layout(constant_id = 8) const bool BY_PIXELS = false;  // pixels lie side by side in the destination too; otherwise columns do
-layout(constant_id = 9) const bool ALIGNED = false;  // each four of the destination is whole and aligned; else elements are words
+layout(constant_id = 9) const bool ALIGNED = false;  // each quad of the destination is whole and aligned; else elements are words
 
 #include "crops.glsl"
 #include "quads.glsl"
@@ -115,21 +115,21 @@ Sums line_at(uint offset, bool has_row) {
     return line;
 }
 
-// Writes the elements of four columns: four of each channel in turn, or with BY_PIXELS the channels of each column.
+// Writes the elements of four columns: a quad of each channel in turn, or with BY_PIXELS the channels of each column.
 void write_line(uint at, uint bits[COLUMNS * MAX_CHANNELS]) {
     [[unroll]] for (uint k = 0u; k < MAX_CHANNELS; ++k) {
         if (k < CHANNELS) {
-            uvec4 four;
+            uvec4 quad;
             [[unroll]] for (uint n = 0u; n < 4u; ++n) {
                 uint element = 4u * k + n;
                 uint column = BY_PIXELS ? element / CHANNELS : n;
-                four[n] = bits[MAX_CHANNELS * column + (BY_PIXELS ? element % CHANNELS : k)];
+                quad[n] = bits[MAX_CHANNELS * column + (BY_PIXELS ? element % CHANNELS : k)];
                 if (!ALIGNED && inside_x[column] != IS_PAST) {
-                    dst[at + n] = four[n];
+                    dst[at + n] = quad[n];
                 }
             }
             if (ALIGNED) {
-                store_quad(at, four, DST_WIDTH);
+                store_quad(at, quad, DST_WIDTH);
             }
             at += BY_PIXELS ? 4u : dispatch.lane_dst;
         }

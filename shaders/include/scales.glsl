@@ -19,7 +19,7 @@ layout(constant_id = 5) const uint STEPS = 0;
 
 const uint SATURATES = 4, ROUNDS_FIRST = 8, NORMAL_QUOTIENTS = 16, SHORT_QUOTIENTS = 32;
 const uint SRC_ZERO_POINT = 1, SRC_SCALE = 2, SUM = 4, DST_SCALE = 8, DST_ZERO_POINT = 16, SRC_PAIRS = 32, DST_PAIRS = 64;
-const uint SRC_PAIRS_ALONG_FOUR = 128, DST_PAIRS_ALONG_FOUR = 256;  // only in convert.comp
+const uint SRC_PAIRS_ALONG_QUAD = 128, DST_PAIRS_ALONG_QUAD = 256;  // only in convert.comp
 const uint POST_OPS = 9;  // from this bit on, the kind of each post-op in turn, two bits each
 const uint LINEAR = 1, CLIP = 2, RELU = 3;
 

@@ -113,12 +113,12 @@ void write_row(Walk walk, uint row) {
         }
     }
     uint dst_offset = walk.dst + row * DST(ROW_AXIS);
-    uvec4 four;
+    uvec4 quad;
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
         uvec2 place = walk.pairs + row * PAIRS(ROW_AXIS) + lane * PAIRS(0);
-        four[lane] = converted_sum(sums[lane], dst_offset + lane, place).x;
+        quad[lane] = converted_sum(sums[lane], dst_offset + lane, place).x;
     }
-    store_quad(dst_offset, four, DST_WIDTH);
+    store_quad(dst_offset, quad, DST_WIDTH);
 }
 
 void main() {

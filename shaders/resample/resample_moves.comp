@@ -22,7 +22,7 @@ layout(constant_id = 12) const bool WHOLE_BLOCKS = false;  // REPEATED is more t
 layout(constant_id = 13) const uint GROUP = 0;  // the neighbours of a piece are of one aligned group of so many elements, if not 0
 
 // Pieces take one group after the other, and lane n always element PATTERN >> 4 * n & 15 of it: no table is loaded for them.
-// Enlarged twice, the four are elements 0 0 1 1 of each group of two: 0x1100, and HAS_PATTERN. 0: there is no pattern.
+// Enlarged twice, the quad is elements 0 0 1 1 of each group of two: 0x1100, and HAS_PATTERN. 0: there is no pattern.
 layout(constant_id = 14) const uint PATTERN = 0;
 const uint HAS_PATTERN = 0x10000;
 const bool IS_PATTERN = (PATTERN & HAS_PATTERN) != 0u;
@@ -51,7 +51,7 @@ void find_group() {
 
 // The elements of a row of the source.
 uvec4 load_row(uint row_offset) {
-    uvec4 four = uvec4(0u);
+    uvec4 quad = uvec4(0u);
     uvec4 group = uvec4(0u);
     if (GROUP != 0u) {
         group = load_vector((walks[0].src + row_offset) / LANES_OF_SRC, max(GROUP / LANES_OF_SRC, 1u));
@@ -61,37 +61,37 @@ uvec4 load_row(uint row_offset) {
             uint n = IS_PATTERN ? PATTERN >> 4u * lane & 15u : in_group[lane];
             uint place = n / LANES_OF_SRC;
             uint word = place == 0u ? group.x : place == 1u ? group.y : place == 2u ? group.z : group.w;
-            four[lane] = field(word, n % LANES_OF_SRC, SRC_WIDTH);
+            quad[lane] = field(word, n % LANES_OF_SRC, SRC_WIDTH);
         } else if (lane < ELEMENTS) {
-            four[lane] = load_src(walks[lane].src + row_offset).x;
+            quad[lane] = load_src(walks[lane].src + row_offset).x;
         }
     }
-    return four;
+    return quad;
 }
 
 uint old_word(uint word) { return dst[word]; }
 
-void store_row(uint row, uvec4 four) {
+void store_row(uint row, uvec4 quad) {
     uint dst_offset = walks[0].dst + row * DST(ROW_AXIS);
     [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
         if (lane < ELEMENTS && !IS_COPY) {
             uvec2 place = walks[lane].pairs + row * PAIRS(ROW_AXIS);
             uvec2 old = load_old(dst_offset + lane);
-            four[lane] = converted(uvec2(four[lane], 0u), old, src_pair_at(place.x), dst_pair_at(place.y)).x;
+            quad[lane] = converted(uvec2(quad[lane], 0u), old, src_pair_at(place.x), dst_pair_at(place.y)).x;
         }
     }
-    store_vector(dst_offset / LANES, selected(packed(four, BITS), dst_offset), ELEMENTS / LANES);
+    store_vector(dst_offset / LANES, selected(packed(quad, BITS), dst_offset), ELEMENTS / LANES);
 }
 
 // Rows that are copied in whole blocks: each is loaded once, and stored REPEATED times, with no branch.
 void copy_whole_block(uint first_row) {
-    uvec4 four;
+    uvec4 quad;
     [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
         if (n < ROWS) {
             if (n % REPEATED == 0u) {
-                four = load_row((first_row + n) / REPEATED * SRC(ROW_AXIS));
+                quad = load_row((first_row + n) / REPEATED * SRC(ROW_AXIS));
             }
-            store_row(first_row + n, four);
+            store_row(first_row + n, quad);
         }
     }
 }
@@ -114,13 +114,13 @@ void main() {
     }
     uint end = min(first_row + ROWS, SIZE(ROW_AXIS));
     uint held = 0u;
-    uvec4 four;
+    uvec4 quad;
     [[dont_unroll]] for (uint row = first_row; row < end; ++row) {
         uint offset = REPEATED > 1u ? row / REPEATED * SRC(ROW_AXIS) : words[4u * TABLE(ROW_AXIS) + row];
         if (row == first_row || offset != held) {
-            four = load_row(offset);
+            quad = load_row(offset);
         }
         held = offset;
-        store_row(row, four);
+        store_row(row, quad);
     }
 }
