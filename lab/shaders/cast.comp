@@ -1,4 +1,4 @@
-// What one would write by hand for one type to another: an invocation makes four elements in a row. Right for finite numbers
+// A hand-written kernel for one type to another: an invocation computes four elements in a row. Right for finite numbers
 // that are 0 or normal in both types.
 #version 450
 layout(local_size_x_id = 0) in;

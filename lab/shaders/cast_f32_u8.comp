@@ -1,4 +1,4 @@
-// What one would write by hand for f32 * 255 to u8, a number of quads in a row, and for nothing else.
+// A hand-written kernel for f32 * 255 to u8, a number of quads in a row, and for nothing else.
 #version 450
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint QUADS = 1555200u;

@@ -1,4 +1,4 @@
-// What one would write by hand to normalize u8 pixels of three channels to f32 planes, and for nothing else: mean and std are ImageNet's.
+// A hand-written kernel to normalize u8 pixels of three channels to f32 planes, and for nothing else: mean and std are ImageNet's.
 #version 450
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint QUADS = 518400u;

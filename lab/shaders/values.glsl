@@ -58,8 +58,8 @@ void store_quad(uint offset, VALUE4 quad) {
 #endif
 }
 
-// One sum after another, in the order of the taps, and what is left of it. SHIFTS: of elements, products and sums, then the bits
-// of the result, or 0; a byte each, the lowest first.
+// A sum after one more tap; taps are added in order. SHIFTS: a byte each, the lowest first, for the shifts of elements, of products
+// and of the sum, and for the bits of the result, or 0.
 VALUE added(VALUE sum, VALUE weight, VALUE element, uint shifts) {
 #ifdef WHOLE
     return sum + ((element >> (shifts & 0xFFu)) * weight >> (shifts >> 8 & 0xFFu));
@@ -70,6 +70,7 @@ VALUE added(VALUE sum, VALUE weight, VALUE element, uint shifts) {
 #endif
 }
 
+// The result of a sum.
 VALUE settled(VALUE sum, uint shifts) {
 #ifdef WHOLE
     uint total = shifts >> 16 & 0xFFu, bits = shifts >> 24;

@@ -1,8 +1,9 @@
-// What one would write by hand to resize one axis of one shape, [OUTER, SRC_SIZE, INNER] to [OUTER, DST_SIZE, INNER].
+// A hand-written kernel to resize one axis of one shape, [OUTER, SRC_SIZE, INNER] to [OUTER, DST_SIZE, INNER].
 //
-// ALONG: INNER is a pixel of at most four channels; an invocation makes a pixel of four rows, from the same four weights at a time.
-// QUADS: rows and their taps begin at multiples of four, taps are whole quads. Else an invocation makes four neighbours, or one
-// where not QUADS, from rows with the same weights: work groups are one row high.
+// ALONG: INNER is a pixel of at most four channels; an invocation computes a pixel in each of four rows, which share four weights
+// at a time. QUADS then means that rows and their taps begin at multiples of four, and taps are whole quads.
+// Without ALONG, an invocation computes four neighbours, or one without QUADS. All invocations of a work group have the same
+// weights, because work groups are one row high.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -13,7 +14,7 @@ layout(constant_id = 3) const uint DST_SIZE = 1u;
 layout(constant_id = 4) const uint INNER = 1u;
 layout(constant_id = 5) const uint TAPS = 4u;
 layout(constant_id = 6) const bool QUADS = true;
-layout(constant_id = 7) const uint EDGES = 0u;  // 1: the axis is read with its first and its last element once more
+layout(constant_id = 7) const uint EDGES = 0u;  // 1: the first and the last element of the axis are each read once more
 layout(constant_id = 8) const uint SHIFTS = 0u;
 #include "values.glsl"
 

@@ -1,10 +1,11 @@
 // Converts elements of one type and layout to another, with scales, zero points, a sum and post-ops on the way.
 //
-// QUADS: work goes by quads, four neighbouring elements of the destination that fill whole words. In the source their elements are
-//   lane_stride apart or, if WIDE, side by side in one run.
+// QUADS: an invocation converts quads, four neighbouring elements of the destination that fill whole words. In the source their
+//   elements are lane_stride apart or, if WIDE, side by side in one run.
 // IN_PLANES: one run of the source holds the quads of all PLANES. In u8 NHWC with 3 channels, 4 pixels are 12 bytes, which become
 //   four elements in each of three planes, plane_stride apart.
-// Without QUADS, any strides: an invocation converts one element, or those of one word that it owns (destination.glsl).
+// Without QUADS, strides are arbitrary: an invocation converts one element, or the elements of a word that it owns
+//   (destination.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -38,7 +39,7 @@ const uint MAX_PLANES = 4;
 // The quads of an invocation are neighbours along axis 0 and have the same pairs: coordinates and pairs are loaded once for them.
 layout(constant_id = 10) const bool IN_ROW = false;
 
-// Pairs differ at most between planes or within a quad, not from index to index: those of the planes are loaded once for all
+// Pairs differ at most between planes or within a quad, not from index to index. So the pairs of the planes are loaded once for all
 // invocations.
 layout(constant_id = 8) const bool PAIRS_OF_PLANES = false;
 const bool LOADS_PAIRS = PAIRS_OF_PLANES || IN_ROW;
@@ -91,7 +92,7 @@ void take_run_of_row() {
     }
 }
 
-// Shifts the run by one element, so that the elements of the next plane take the places of this plane's.
+// Shifts the run by one element, so that it begins with the next plane.
 void shift_run() {
     [[unroll]] for (uint n = 0u; n < MAX_WORDS; ++n) {
         if (n < RUN_WORDS) {

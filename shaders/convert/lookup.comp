@@ -1,10 +1,10 @@
-// Elements of 8 bits choose entries of a table, whose bits they become.
+// Replaces elements of 8 bits by the entries of a table that they choose.
 //
 // The table follows the axes in `parameters`: rows of 256 entries, a word each, or two words if an entry has 64 bits. PAIRS(k).x is
 // how many rows a step along axis k moves. Row 1, element 7, entries of a word: word 256 + 7 of the table.
 //
 // QUADS: four pixels at a time, neighbours along axis 0. A pixel has PLANES elements, which are side by side in the source. In the
-//   destination four pixels are a quad in each plane, or all quads follow one another if INTERLEAVED. Axis 0 counts pixels.
+//   destination four pixels are a quad in each plane or, if INTERLEAVED, quads one after another. Axis 0 counts pixels.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -24,10 +24,10 @@ layout(constant_id = 0) const uint BITS = 32;  // of an entry: 8, 16 or 32
 layout(constant_id = 1) const uint EACH = 1;   // quads of an invocation, which are neighbours
 layout(constant_id = 2) const uint PLANES = 1;
 layout(constant_id = 3) const bool INTERLEAVED = false;
-layout(constant_id = 4) const uint COPIES = 1;  // every quad is stored so many times, copy_stride apart
+layout(constant_id = 4) const uint COPIES = 1;  // how often every quad is stored, copy_stride apart
 
-// Rows of axis 0 are no whole quads: one may begin in a row and end in the next, which follows in the destination. Of rows of 14
-// pixels the quad from pixel 12 on has the first two of the next row.
+// Rows of axis 0 are not whole quads: a quad may begin in one row and end in the next, which follows it in the destination. With
+// rows of 14 pixels, the quad that begins at pixel 12 ends with the first two pixels of the next row.
 layout(constant_id = 5) const bool CROSSES = false;
 
 // The elements of four pixels are PLANES whole words of the source.
@@ -100,8 +100,8 @@ void store_elements(uint offset, uvec4 quad) {
     }
 }
 
-// Stores four entries: of a plane, or elements 4n to 4n + 3 of the run that the pixels are. Of pixels of three elements the second
-// quad of the run has element 1 of pixel 1 first.
+// Stores four entries: of plane n, or elements 4n to 4n + 3 of the interleaved pixels. With three elements a pixel, the second quad
+// begins with element 1 of pixel 1.
 void write_quad(Walk walk, uint n) {
     uvec4 quad;
     [[unroll]] for (uint k = 0; k < 4; ++k) {

@@ -12,7 +12,7 @@ layout(local_size_x = 128) in;
 #include "buffers.glsl"
 
 layout(constant_id = 0) const bool ALIGNED = false;  // every four bytes of luma are one word
-layout(constant_id = 1) const bool INTERLEAVED = true;  // R, G, B lie side by side; otherwise in planes
+layout(constant_id = 1) const bool INTERLEAVED = true;  // R, G, B are side by side; otherwise in planes
 layout(constant_id = 2) const uint CHROMA_STEP = 1;  // bytes from sample to sample; 2: U and V alternate
 
 layout(push_constant) uniform Dispatch {
@@ -20,7 +20,7 @@ layout(push_constant) uniform Dispatch {
     uint u_base, v_base;  // offset of the first sample of each chroma
     uint src_row, dst_row;  // bytes from row to row
     uint dst_plane;  // bytes from plane to plane
-    uint last_chunk;  // of a row, if it has only two pixels; the other two are computed from the bytes after the row; else 2^32 - 1
+    uint last_chunk;  // number of a row's last chunk if that has only two pixels (two more are computed, of no use); else 2^32 - 1
     int zero, min_luma, luma, v_to_r, u_to_g, v_to_g, u_to_b;
 } dispatch;
 

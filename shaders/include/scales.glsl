@@ -51,7 +51,7 @@ float short_quotient(float a, float b) {
 //
 // Let a and b be the significands as integers of 24 bits, a doubled if it is the smaller one; then q = (a << 23) / b has 24 bits
 // too. The instruction gives q approximately. The remainder, at most a few times b, is exact modulo 2^32 and gives the error of q.
-// No quotient lies half way between two numbers of 24 bits, and none rounds to 2^24. The clamp tells compilers that q has 24 bits,
+// No quotient is half way between two numbers of 24 bits, and none rounds to 2^24. The clamp tells compilers that q has 24 bits,
 // which GPUs multiply faster than 32. 1 / 3: a = 0x1000000, b = 0xC00000, q = 0xAAAAAB, remainder -0x400000.
 float divided(float a, float b) {
     if ((ROUNDING & SHORT_QUOTIENTS) != 0u) {

@@ -20,7 +20,7 @@ uvec4 packed(uvec4 quad, uint width) {
     return width == 16u ? uvec4(quad.xz | quad.yw << 16, 0u, 0u) : quad;
 }
 
-// Four elements of words that begin with them, the reverse of packed: unpacked(uvec4(0x04030201, 0, 0, 0), 8) is 1, 2, 3, 4.
+// The first four elements of `words`, the reverse of packed: unpacked(uvec4(0x04030201, 0, 0, 0), 8) is 1, 2, 3, 4.
 uvec4 unpacked(uvec4 words, uint width) {
     if (width == 8u) {
         return words.xxxx >> uvec4(0u, 8u, 16u, 24u) & 0xFFu;

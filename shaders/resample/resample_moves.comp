@@ -1,7 +1,7 @@
 // Nearest resampling by rows: an invocation moves ELEMENTS neighbours of each of ROWS rows, and converts them if types differ.
 //
-// A source row that several rows in turn read is loaded once. Enlarged twice, four neighbours are two elements of the source: one
-// load of a GROUP, out of which the neighbours are cut.
+// A source row that several consecutive rows read is loaded once. Enlarged twice, four neighbours read two elements of the source:
+// one load of a GROUP, out of which the neighbours are cut.
 // Tables have no weights: word c of the table of an axis is the source offset of coordinate c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -17,12 +17,12 @@ layout(local_size_x = 128) in;
 #define MAX_ELEMENTS 4u
 #include "neighbours.glsl"
 
-layout(constant_id = 11) const uint REPEATED = 1;  // more than 1: so many rows in turn take one row of the source
-layout(constant_id = 12) const bool WHOLE_BLOCKS = false;  // REPEATED is more than 1, and all blocks have ROWS rows, a multiple of it
-layout(constant_id = 13) const uint GROUP = 0;  // the neighbours of a piece are of one aligned group of so many elements, if not 0
+layout(constant_id = 11) const uint REPEATED = 1;  // more than 1: how many consecutive rows are copies of one source row
+layout(constant_id = 12) const bool WHOLE_BLOCKS = false;  // REPEATED > 1, and all blocks have ROWS rows, a multiple of REPEATED
+layout(constant_id = 13) const uint GROUP = 0;  // elements of an aligned group that has all neighbours of a piece; 0: no such group
 
-// Pieces take one group after the other, and lane n always element PATTERN >> 4 * n & 15 of it: no table is loaded for them.
-// Enlarged twice, the quad is elements 0 0 1 1 of each group of two: 0x1100, and HAS_PATTERN. 0: there is no pattern.
+// Piece p of a row reads group p, and lane n element PATTERN >> 4 * n & 15 of it, so that no table is loaded. Enlarged twice, the
+// lanes read elements 0, 0, 1, 1 of each group of two: PATTERN is 0x1100 plus HAS_PATTERN. 0: there is no pattern.
 layout(constant_id = 14) const uint PATTERN = 0;
 const uint HAS_PATTERN = 0x10000;
 const bool IS_PATTERN = (PATTERN & HAS_PATTERN) != 0u;
@@ -31,7 +31,7 @@ const uint MAX_ROWS = 8;
 const bool IS_COPY = STEPS == 0u && SRC_TYPE == DST_TYPE;
 #define LANES_OF_SRC (32u / SRC_WIDTH)
 
-uvec4 in_group;  // which elements of their group the neighbours are
+uvec4 in_group;  // which element of its group each neighbour reads
 
 uint src_along(uint k, uint coordinate) {
     if ((TABLED >> k & 1u) == 0u) {
@@ -83,7 +83,7 @@ void store_row(uint row, uvec4 quad) {
     store_vector(dst_offset / LANES, selected(packed(quad, BITS), dst_offset), ELEMENTS / LANES);
 }
 
-// Rows that are copied in whole blocks: each is loaded once, and stored REPEATED times, with no branch.
+// Copies a whole block: loads each source row once and stores it REPEATED times, without a branch.
 void copy_whole_block(uint first_row) {
     uvec4 quad;
     [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {

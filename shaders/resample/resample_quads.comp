@@ -2,7 +2,8 @@
 //
 // ALONG: the four elements are taps of one output pixel, in ROWS rows, which share the weights. A pixel is one element, or CHANNELS
 //   elements side by side: four pixels of three channels are three loads.
-// Otherwise they are neighbours along axis 0, which share their weights. The last quad of a row may overlap the quad before it.
+// Otherwise the four elements are neighbours along axis 0, which share their weights. The last quad of a row may overlap the quad
+//   before it.
 // ALIGNED: loads and stores are whole quads. Otherwise quads are assembled from words, which takes about twice as long.
 // FIXED: sums of integers, see taps.glsl.
 // The results have the same bits as those of resample.comp, except for the sign of NaN, which a compiler may choose.
