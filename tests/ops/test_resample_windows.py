@@ -203,14 +203,9 @@ def test_an_empty_window(device):
 
 @pytest.mark.parametrize(("window", "message"), [
     ([slice(0, 2)], r"window has 1 slices where these axes need 2, for f32\[2,6,8\]"),
-    ([None, None, None], "window has 3 slices where these axes need 2"),
     (5, "window must have a slice for each axis, got 5"),
-    (slice(0, 2), "window has 1 slices where these axes need 2"),
     ([slice(0, 4, 2), None], r"window\[0\] must be a slice without a step, got slice\(0, 4, 2\), for f32"),
-    ([None, 3], r"window\[1\] must be a slice without a step, got 3"),
     ([slice(-1, 2), None], r"window\[0\] \[-1, 2\) exceeds the 5 outputs of its axis"),
-    ([None, slice(0, 8)], r"window\[1\] \[0, 8\) exceeds the 7 outputs of its axis, for f32\[2,6,8\]"),
-    ([slice(3, 2), None], r"window\[0\] \[3, 2\) exceeds"),
     ([slice(0, 1.5), None], r"1\.5"),
 ])  # fmt: skip
 def test_bad_windows(window, message, vulkan_device):
