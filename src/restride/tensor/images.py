@@ -26,13 +26,12 @@ ImageMode: TypeAlias = Literal["rgb", "srgb"]
 """How ``imread`` converts the channels of a file."""
 
 IMAGE_FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
-"""Formats of image files, by the suffix of the name."""
+"""Formats of image files that are written, and read after a check of all their parts, by the suffix of the name."""
 
-IMAGES = ("PNG", "JPEG")
-"""Formats that are written; and read after a check of all their parts."""
+READ_FORMATS = IMAGE_FORMATS | {".webp": "WEBP", ".bmp": "BMP", ".tif": "TIFF", ".tiff": "TIFF", ".gif": "GIF"}
+"""Formats of image files that are read, Pillow's names by the suffix of the name."""
 
-READ_FORMATS = (*IMAGES, "WEBP", "BMP", "TIFF", "GIF")
-"""Formats that are read, by Pillow's names."""
+_READ = tuple(dict.fromkeys(READ_FORMATS.values()))
 
 _JPEG_QUALITY = 95
 _MAX_JPEG_SIDE = 65_500
@@ -127,12 +126,12 @@ def _read(file: BinaryIO, name: str, mode: ImageMode | None) -> Array:
             raise
         why = str(error).replace(f" {file!r}", "") or type(error).__name__
         if isinstance(error, pillow().UnidentifiedImageError):
-            why += f"; {', '.join(READ_FORMATS)} are read, and rs.asarray takes what PIL.Image.open has read"
+            why += f"; {', '.join(_READ)} are read, and rs.asarray takes what PIL.Image.open has read"
         raise DescriptorError(f"cannot read {name}: {why}") from error
 
 
 def _decoded(file: BinaryIO, mode: ImageMode | None) -> Array:
-    with pillow().open(file, formats=READ_FORMATS) as opened:
+    with pillow().open(file, formats=_READ) as opened:
         if opened.format in ("JPEG", "MPO"):
             opened.decodermaxblock = read_jpeg(file) or opened.decodermaxblock
         elif opened.format != "PNG":
@@ -159,7 +158,7 @@ def _decoded(file: BinaryIO, mode: ImageMode | None) -> Array:
         del opened.info["transparency"]
         high = _upright(opened)
     # Pillow keeps the first byte of each sample; its unpacker for the other byte order keeps the second.
-    with pillow().open(file, formats=READ_FORMATS) as again:
+    with pillow().open(file, formats=_READ) as again:
         del again.info["transparency"]
         low = _upright(again, "RGB;16L")
     return with_alpha(high, high.astype(np.uint16) << 8 | low, key)
