@@ -176,13 +176,12 @@ def _resize(options: argparse.Namespace, file: FileContent) -> Operation:
     options.mode = require_mode(options)
     if options.axes is None and file.is_image:
         options.axes = (0, 1)
-    asked = {name: value for name, value in given(options).items() if name not in ("sizes", "mode")}
+    asked: Any = given(options)
     with ErrorContext(desc):
         filters, channels = settle(desc, options.sizes, options.mode, asked)
         resized, _, _ = resolve(desc, Request(**filters), argument=str(options.input))
-    light = {name: asked[name] for name in ("linear_light", "premultiply") if name in asked}
-    right = {name: value for name, value in filters.items() if value is not None}
-    right |= {"channels": channels, **light}
+    light = {name: asked.get(name, False) for name in ("linear_light", "premultiply")}
+    right = {name: value for name, value in filters.items() if value is not None} | light | {"channels": channels}
     return call(options, file, TensorDesc(desc.dtype, resized.sizes), {}, of_reference=lambda _: right)
 
 

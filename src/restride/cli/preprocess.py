@@ -27,8 +27,8 @@ Makes one batch for a network from image files, in the order given: resized, nor
 recipe of --preset, which other options may change, or by --sizes and the options below it. docs/preprocess.md explains
 each argument, and says which pipelines the presets are.
 
-Image files are read as RGB and turned as their EXIF says; gray is repeated three times, alpha is dropped. A .npy file is
-read as it is: [rows, columns, channels], a batch of such images, or frames of --input nv12 of sizes [3/2
+Image files are read as RGB and turned as their EXIF says; gray is repeated three times, alpha is dropped. A .npy file
+is read as it is: [rows, columns, channels], a batch of such images, or frames of --input nv12 of sizes [3/2
 rows, columns]. With --letterbox, the place of each image in its result is printed. Files may stand before or after
 options.
 
