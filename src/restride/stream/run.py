@@ -22,7 +22,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import BYTES, as_bytes, integers
+from restride.arguments import BYTES, as_bytes, check_keywords, integers
 from restride.dtypes import DTypeLike
 from restride.errors import DescriptorError, StreamError
 from restride.ops.operation import Window
@@ -75,6 +75,7 @@ class Streamed:
         )
 
 
+@check_keywords
 def stream(
     source: Any,
     destination: Any,

@@ -12,7 +12,7 @@ from typing import IO, Any, BinaryIO, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import pixels_of, require_word, with_alpha
+from restride.arguments import check_keywords, pixels_of, require_word, with_alpha
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError, UnsupportedError, needed_package, warn_caller
 from restride.runtime.file_store import write_file
@@ -38,6 +38,7 @@ _MAX_JPEG_SIDE = 65_500
 """In pixels; libjpeg's own limit."""
 
 
+@check_keywords
 def imread(
     file: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes], mode: ImageMode | None = None
 ) -> Array:
@@ -237,6 +238,7 @@ def to_rgb(image: Any) -> Array:
     return np.repeat(pixels[..., :1], 3, axis=-1) if pixels.shape[-1] < 3 else pixels[..., :3]
 
 
+@check_keywords
 def imwrite(path: str | os.PathLike[str], image: Any) -> None:
     """Write pixels to a PNG or JPEG file; an existing file stays whole until the new one is complete.
 
