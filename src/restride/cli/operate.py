@@ -22,7 +22,7 @@ from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
 
 
-class Operation(NamedTuple):
+class FileOperation(NamedTuple):
     """An operation on a file.
 
     dtype, sizes: of the result. on_device: computes it. answers: what the reference makes of the elements of IN: the
@@ -48,7 +48,7 @@ class FileCommand(NamedTuple):
     description: str
     function: Callable[..., Tensor]
     groups: Mapping[str, Rows]
-    operation: Callable[[argparse.Namespace, FileContent], Operation]
+    operation: Callable[[argparse.Namespace, FileContent], FileOperation]
 
     def add(self, commands: Commands) -> Parser:
         """Add the command; ``run`` executes it."""
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
     """Read the file, compute, check if requested, and write the result."""
     files.require_writable(options.output)
     file = files.read_file(options.input, options.stored, options.desc)
-    operation: Operation = options.operation(options, file)
+    operation: FileOperation = options.operation(options, file)
     files.require_room(options.output, operation.dtype.dtype, operation.sizes)
     with open_device(options) as device:
         source = file.tensor(device)
@@ -99,7 +99,7 @@ def print_time(start: float, device: Device, text: str) -> None:
     tell(f"{milliseconds:.1f} ms on {device.info.name} ({runtime_name(device)}), {text}")
 
 
-def _is_right(operation: Operation, file: FileContent, output: FileContent) -> bool:
+def _is_right(operation: FileOperation, file: FileContent, output: FileContent) -> bool:
     """Compare the elements of the result, and the padding of a buffer, with the reference; print the comparisons."""
     elements = output.elements()
     answer, *limits = operation.answers(file.elements())
@@ -121,7 +121,7 @@ def call(
     dtype: DType | None = None,
     of_reference: Callable[[dict[str, Any]], dict[str, Any]] = dict,
     part: Any = (),
-) -> Operation:
+) -> FileOperation:
     """The function of a command with the arguments that are given, and its reference.
 
     Args:
@@ -162,7 +162,7 @@ def call(
             made = (*made, *flush_limits(made[0], function(array, flush=True, **right)))
         return tuple(each.transpose(order)[turned] for each in made)
 
-    return Operation(dtype, sizes, compute, answers, (*_notes(options, file, layout), *notes))
+    return FileOperation(dtype, sizes, compute, answers, (*_notes(options, file, layout), *notes))
 
 
 def _notes(options: argparse.Namespace, file: FileContent, layout: str | None) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from restride import reference
 from restride.cli.files import Array, FileContent, format_of, is_raw, named_errors, read_array, require_file
-from restride.cli.operate import FileCommand, Operation, call, run
+from restride.cli.operate import FileCommand, FileOperation, call, run
 from restride.cli.options import ELEMENTS, NORMALIZATION, RULES, SCALES, given, number, require_mode
 from restride.cli.parser import Commands, parse_index
 from restride.cli.process import UsageError, in_options
@@ -21,11 +21,10 @@ from restride.ops.crop_resize import crop_resize, normalized
 from restride.ops.images import Images
 from restride.ops.letterbox import Letterboxed
 from restride.ops.reorder import reorder, strided_slice
-from restride.ops.resample import resample, resolve
+from restride.ops.resample import resample, resolve, split_arguments
 from restride.ops.yuv import sizes_of_rgb, yuv_to_rgb
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.images import IMAGES
-from restride.weights import Request
 
 FILES = """\
 Files may stand before or after options, and end in .npy, .png, .jpg or .bin. An image is u8 of sizes [height, width,
@@ -112,18 +111,18 @@ examples:
   restride yuv frame.npy frame.png --format nv21 --like opencv --check"""
 
 
-def _slice(options: argparse.Namespace, file: FileContent) -> Operation:
+def _slice(options: argparse.Namespace, file: FileContent) -> FileOperation:
     desc, window = file.desc, given(options)
     if options.index is not None:
         if window:
             raise UsageError("give either an index such as '[..., ::2]' or --offsets, --sizes and --strides, not both")
         key = parse_index(options.index)
         taken = itemgetter(key)
-        return Operation(desc.dtype, views.index(desc, key).sizes, taken, lambda array: (taken(array),))
+        return FileOperation(desc.dtype, views.index(desc, key).sizes, taken, lambda array: (taken(array),))
     if not {"offsets", "sizes"} <= window.keys():
         raise UsageError("slice needs an index such as '[..., ::2, ::-1]', or --offsets and --sizes")
     window.setdefault("strides", [1] * desc.rank)
-    return Operation(
+    return FileOperation(
         desc.dtype,
         views.window(desc, **window).sizes,
         lambda x: strided_slice(x, **window),
@@ -131,7 +130,7 @@ def _slice(options: argparse.Namespace, file: FileContent) -> Operation:
     )
 
 
-def _reorder(options: argparse.Namespace, file: FileContent) -> Operation:
+def _reorder(options: argparse.Namespace, file: FileContent) -> FileOperation:
     if given(options).keys().isdisjoint({"layout", "dtype", *SCALES}):
         raise UsageError(
             "one of these is required: --layout, --to, a scale or a zero point (see `restride reorder --help`)"
@@ -139,7 +138,7 @@ def _reorder(options: argparse.Namespace, file: FileContent) -> Operation:
     return call(options, file, file.desc, {})
 
 
-def _resample(options: argparse.Namespace, file: FileContent) -> Operation:
+def _resample(options: argparse.Namespace, file: FileContent) -> FileOperation:
     if options.sizes is None and options.scales is None:
         raise UsageError("one of these is required: --sizes, --scales (see `restride resample --help`)")
     desc, mode = file.desc, require_mode(options)
@@ -153,14 +152,14 @@ def _resample(options: argparse.Namespace, file: FileContent) -> Operation:
                 )
         options.axes = (0, 1)
     options.mode = mode
-    request = Request(**{name: value for name, value in given(options).items() if name in Request._fields})
+    request, _, _ = split_arguments(given(options))
     with ErrorContext(desc):
         resized, _, warning = resolve(desc, request, argument=str(options.input))
     result = TensorDesc(desc.dtype, resized.sizes)
     return call(options, file, result, {"axes": resized.axes}, *filter(None, [in_options(warning)]))
 
 
-def _crop(options: argparse.Namespace, file: FileContent) -> Operation:
+def _crop(options: argparse.Namespace, file: FileContent) -> FileOperation:
     desc = file.desc
     if desc.rank < 2:
         raise UsageError(f"{options.input} has no rows and columns: {desc}")
@@ -185,9 +184,10 @@ def _crop(options: argparse.Namespace, file: FileContent) -> Operation:
         others["axes"] = images.axes
         if not is_normal:
             return others
+        _, asked, _ = split_arguments(others)
         with ErrorContext(desc):
-            others = normalized(mean, std, images, arguments["dtype"], None, others)
-        return {name: value for name, value in others.items() if value is not None}
+            scales = normalized(mean, std, images, arguments["dtype"], None, asked)._asdict()
+        return others | {name: scales[name] for name in SCALES if scales[name] is not None}
 
     return call(
         options,
@@ -259,7 +259,7 @@ def _described(options: argparse.Namespace) -> str:
     return str(TensorDesc("u8", (*frames, rows // 2 * 3, columns)))
 
 
-def _yuv(options: argparse.Namespace, file: FileContent) -> Operation:
+def _yuv(options: argparse.Namespace, file: FileContent) -> FileOperation:
     return call(options, file, TensorDesc("u8", sizes_of_rgb(file.desc)), {})
 
 

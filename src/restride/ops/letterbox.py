@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from restride.arguments import as_numpy, require_word
 from restride.arithmetic import numbers
+from restride.dtypes import Array
 from restride.errors import DescriptorError
 from restride.ops.boxes import Flip, read_boxes, read_flips, read_sizes, refuse_floats
 
@@ -207,9 +208,7 @@ def placed(
     return y, x, y + height, x + width
 
 
-def places_of(
-    edges: npt.NDArray[Any], units: str, sizes: tuple[int, int], letterbox: Place | None
-) -> npt.NDArray[np.int64]:
+def places_of(edges: Array, units: str, sizes: tuple[int, int], letterbox: Place | None) -> npt.NDArray[np.int64]:
     """The place of each box in its output, (boxes, 4): y0, x0, y1, x1; without ``letterbox`` all of the output.
 
     Raises:

@@ -180,15 +180,13 @@ def reorder_plan(
 class Reorder(Operation):
     """``reorder`` without a sum; ``layout`` is None or a permutation "A->B"."""
 
-    planner = staticmethod(reorder_plan)
-
     def __init__(self, src: TensorDesc, result: Result) -> None:
         _, dst, self._arithmetic = target_of(src, None, result, in_place=True)
         super().__init__(src, dst, axis_order(src, result.layout))
         self._layout = result.layout
 
-    def part(self, window: Window) -> Result:
-        return Result(self._layout, self.dtype, self._arithmetic.window(self.reads(window)))
+    def run(self, x: Tensor, window: Window) -> Tensor:
+        return perform(reorder_plan, x, None, self._layout, self.dtype, self._arithmetic.window(self.reads(window)))
 
 
 class ReorderArguments(NumberArguments, total=False):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -33,12 +33,6 @@ class Result(NamedTuple):
     layout: Layout = None
     dtype: Any = None
     numbers: Numbers | Arithmetic | None = None
-
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> Result:
-        """The result that a call with these arguments asks for."""
-        given = dict(arguments)
-        return cls(given.pop("layout", None), given.pop("dtype", None), Numbers(**given))
 
     @property
     def sum_scale(self) -> Any:

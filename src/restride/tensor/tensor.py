@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import integer
-from restride.dtypes import DType, DTypeLike, as_dtype
+from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
 from restride.layout import TensorDesc, as_desc, views
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
@@ -318,7 +318,7 @@ class Tensor:
             self.device.runtime.read(self.memory, desc.offset * desc.dtype.itemsize, data.data)
         return data.view(desc.dtype.dtype).reshape(desc.sizes)
 
-    def _mapped(self) -> npt.NDArray[Any]:
+    def _mapped(self) -> Array:
         desc = self.desc
         if desc.strides is None:
             raise UnsupportedError(f"copy=False needs strides, and {desc} has none: rs.reorder it to a strided layout")
@@ -525,7 +525,7 @@ class Tensor:
         return Tensor(self.memory, desc, self.device)
 
 
-def _elements(data: npt.NDArray[np.uint8], desc: TensorDesc) -> npt.NDArray[Any]:
+def _elements(data: npt.NDArray[np.uint8], desc: TensorDesc) -> Array:
     """A strided array over the bytes of a buffer; reads no bytes."""
     itemsize = desc.dtype.itemsize
     strides = [stride * itemsize for stride in desc.strides or ()]

@@ -68,7 +68,8 @@ class ImagePlan:
         results: the sizes of each result by its key; None of one that is a list.
         tiles: how many tiles or patches are written, 1 of an image that stays whole.
         dispatches: kernels that are started; one more where a resize is resized again or has more than 2^20 elements,
-            or where a part of a result has rows that a kernel for whole fours does not write alone.
+            on GPUs also where it has few, or where a part of a result has rows that a kernel for whole fours does not
+            write alone.
     """
 
     resized: tuple[tuple[int, int], ...]
@@ -81,7 +82,8 @@ class Processor:
     """An image processor: ``processor(images)`` is a dictionary with the keys, sizes and types of transformers' own.
 
     Made by ``rs.vision.processor``. It keeps nothing of the images it was given. All images of a call are uploaded at
-    once, computed in one submission, images of equal sizes together, and downloaded at once.
+    once, computed in one submission, images of equal sizes together, and downloaded at once. On a device with memory of
+    its own there is one submission more for each 4 MiB of an upload or a download.
     """
 
     def __init__(self, family: Family, options: Options, config: Mapping[str, Any]) -> None:
