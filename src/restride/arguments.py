@@ -9,7 +9,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import wraps
+from functools import cache, wraps
 from inspect import Parameter, signature
 from itertools import islice
 from typing import Any, SupportsIndex, TypeVar
@@ -180,17 +180,22 @@ def list_arguments(kind: object, defaults: Mapping[str, object]) -> Callable[[_F
         parameters = [*others[: len(others) - len(named)], *listed, *named]
         function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined] # inspect reads it
         needed = [each for each in others if each.default is each.empty and each.kind is not Parameter.VAR_POSITIONAL]
-        if len(needed) < 2:
-            return function
-
-        @wraps(function)
-        def checked(*values: object, **arguments: object) -> Any:
-            require_listed(function, arguments)
-            return function(*values, **arguments)
-
-        return checked  # type: ignore[return-value] # it has the same signature
+        return function if len(needed) < 2 else check_keywords(function)
 
     return decorate
+
+
+def check_keywords(function: _Function) -> _Function:
+    """Decorate a function: a keyword that its signature does not list is refused as by ``require_listed``."""
+    listed = _listed(function)
+
+    @wraps(function)
+    def checked(*values: Any, **arguments: Any) -> Any:
+        if not listed.issuperset(arguments):
+            raise unexpected(function, arguments, listed)
+        return function(*values, **arguments)
+
+    return checked  # type: ignore[return-value] # it has the same signature
 
 
 def require_listed(function: Callable[..., Any], arguments: Mapping[str, object]) -> None:
@@ -199,10 +204,16 @@ def require_listed(function: Callable[..., Any], arguments: Mapping[str, object]
     Raises:
         TypeError: an unexpected keyword argument; the message has our word for another library's, or the nearest.
     """
-    parameters = function.__signature__.parameters  # type: ignore[attr-defined] # made by list_arguments
-    listed = {name for name, each in parameters.items() if each.kind is not Parameter.VAR_POSITIONAL}
-    if not arguments.keys() <= listed:
+    listed = _listed(function)
+    if not listed.issuperset(arguments):
         raise unexpected(function, arguments, listed)
+
+
+@cache
+def _listed(function: Callable[..., Any]) -> frozenset[str]:
+    """The names of the arguments in the signature of a function."""
+    parameters = signature(function).parameters
+    return frozenset([name for name, each in parameters.items() if each.kind is not Parameter.VAR_POSITIONAL])
 
 
 def unexpected(function: Callable[..., Any], arguments: Mapping[str, object], listed: Collection[str]) -> TypeError:

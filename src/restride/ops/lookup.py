@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, SupportsIndex
 
-from restride.arguments import integer
+from restride.arguments import check_keywords, integer
 from restride.dtypes import DTypeLike, as_dtype, cast
 from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.kernel import Limits
@@ -19,6 +19,7 @@ from restride.tensor.arrays import host_array
 from restride.tensor.tensor import Tensor
 
 
+@check_keywords
 def lookup(
     x: Any,
     table: Any,

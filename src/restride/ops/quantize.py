@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import as_numpy, integer, require_word
+from restride.arguments import as_numpy, check_keywords, integer, require_word
 from restride.arithmetic import Numbers, numbers, require_unit, value_range
 from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
@@ -66,6 +66,7 @@ QUANTIZED_TYPES = ("u8", "s8", "u16", "s16", "f8e4m3fn", "f8e5m2")
 """Types of a zero point that decide the type of the result, as in ONNX."""
 
 
+@check_keywords
 def quantize(
     x: Any,
     scale: Any,
@@ -146,6 +147,7 @@ def quantizing(
     )
 
 
+@check_keywords
 def dequantize(
     x: Any,
     scale: Any,
@@ -203,6 +205,7 @@ def dequantizing(
     return Reordering(Result(layout, result, numbers), {"src_scale": "scale", "src_zero_point": "zero_point"})
 
 
+@check_keywords
 def normalize(
     x: Any,
     mean: Any,

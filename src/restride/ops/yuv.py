@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from restride.arguments import check_keywords
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
 from restride.kernel import Limits
@@ -31,6 +32,7 @@ from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor, empty
 
 
+@check_keywords
 def yuv_to_rgb(
     frame: Any,
     format: FormatName = "nv12",  # noqa: A002 - the field's own word

@@ -15,7 +15,7 @@ from restride.errors import DescriptorError, UnsupportedError
 Array = np.ndarray[Any, Any]
 
 MAX_ELEMENTS = 1 << 27
-"""Most elements of an array that is computed: 1 GiB in f64, of which a few are alive at a time."""
+"""Maximum number of elements of an array that is computed: 1 GiB in f64, and a few such arrays exist at a time."""
 
 
 class RuleArguments(TypedDict, total=False):
@@ -83,7 +83,7 @@ def require_few_elements(sizes: Sequence[int], array: Array) -> None:
     """Refuse to compute an array of these sizes, from ``array``, before anything is computed for it.
 
     Raises:
-        UnsupportedError: it has more than ``MAX_ELEMENTS``.
+        UnsupportedError: it would have more than ``MAX_ELEMENTS``.
     """
     if math.prod(sizes) > MAX_ELEMENTS:
         raise UnsupportedError(

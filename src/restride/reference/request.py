@@ -22,7 +22,7 @@ POLICIES = ("stretch", "not_larger", "not_smaller")
 
 
 MAX_WEIGHTS = 1 << 22
-"""Most elements along an axis for which weights are computed: four million take minutes and 2 GB."""
+"""Maximum number of elements along an axis for which weights are computed: four million take minutes and 2 GB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +232,7 @@ def _require_sizes(axes: Sequence[int], sizes: Sequence[int], array: Array) -> N
 def _aspect_sizes(
     policy: str, old: Sequence[int], sizes: Sequence[int], array: Array
 ) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
-    """One scale for all axes, the least or greatest of ``sizes / old``, and the sizes it gives, halves rounded up."""
+    """One scale for all axes, the smallest or largest of ``sizes / old``, and the sizes it gives, halves rounded up."""
     if 0 in old:
         raise DescriptorError(f"keep_aspect_ratio_policy {policy!r} needs elements along its axes of {describe(array)}")
     ratios = [Fraction(size, before) for size, before in zip(sizes, old, strict=True)]

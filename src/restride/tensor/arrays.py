@@ -19,7 +19,7 @@ from restride.arguments import as_numpy, require_unmasked
 from restride.dtypes import Array, DType
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc, as_desc
-from restride.layout.overlap import require_injective, require_like
+from restride.layout.overlap import require_injective, require_like, require_same_memory
 from restride.plan.copy import byte_copy_kernels
 from restride.plan.problem import Axis
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
@@ -106,7 +106,11 @@ def asarray(
             raise DescriptorError(
                 f"{array!r} lies on another device than {device!r}; pass tensor.numpy() to copy it there"
             )
-        return array if desc is None else _laid_out(array, as_desc(desc), copy)
+        if desc is None:
+            return array
+        desc = as_desc(desc)
+        require_same_memory(desc, "desc", array.desc)
+        return _laid_out(array, desc, copy)
     if is_kp_tensor(array):
         return _from_kp(array, desc, device_over_manager() if device is None else as_device(device))
     if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__") and device_type(array) == CUDA:

@@ -14,6 +14,8 @@ from restride.arguments import integer
 from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
 from restride.layout import TensorDesc, as_desc, views
+from restride.layout.overlap import require_whole_elements
+from restride.layout.tensor_desc import with_strides
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.runtime import ExternalMemory, Memory, export_kp_tensor
 from restride.runtime.cuda_driver import ordinal
@@ -58,6 +60,8 @@ class Tensor:
             raise DescriptorError(
                 f"a buffer of {memory.nbytes} bytes is too small for {desc}, which needs {desc.nbytes}"
             )
+        if desc.element_size_in_bits:
+            require_whole_elements(desc)
         self._memory = memory
         self._desc = desc
         self._device = device
@@ -185,7 +189,7 @@ class Tensor:
 
     def copy(self) -> Tensor:
         """A copy of the elements in a new row-major tensor."""
-        tensor = empty(TensorDesc(self.dtype, self.sizes), self.device)
+        tensor = empty(with_strides(self.desc, self.sizes), self.device)
         copy_elements(self, tensor)
         return tensor
 
