@@ -429,6 +429,10 @@ rs.imwrite("x.png", np.zeros((4, 4, 3), np.float32))
     DescriptorError: a PNG image holds u8 elements, or u16 of 1 or 2 channels, not f32 of sizes [4, 4, 3]
 rs.Letterboxed.of([(0, 0, 4, 4)], 24)
     DescriptorError: sizes must be a height and a width, such as (24, 24), got 24
+rs.Letterboxed.of([(0, 0, 4, 4)], (24, 24)).to_output([(0, 0, 2, 2)], 0, order="xyxy")
+    DescriptorError: order must be one of 'yx', 'xy', not 'xyxy'. Did you mean 'yx'?
+rs.compat.transformers.accelerate({})
+    DescriptorError: processor must be an image processor of transformers 5.24.0, or have one as image_processor, got {}
 rs.Chain().resample((2, 2)).of((4, 4), "fp32")
     DescriptorError: unknown element type 'fp32'; ... ; it is 'f32' here
 rs.Chain()[[0, 1]]
