@@ -20,7 +20,7 @@ from restride.kernel.modules import interface_of, load_module, manifest
 from restride.plan import boxes as plan_of_boxes
 from restride.plan import resample
 from restride.plan import resample as invocations
-from restride.plan.convert import ELEMENT_TYPES, QUADS_PER_INVOCATION, PAIRS_ALONG_QUAD, Conversion
+from restride.plan.convert import ELEMENT_TYPES, PAIRS_ALONG_QUAD, QUADS_PER_INVOCATION, Conversion
 from restride.plan.copy import _SHARED_WORDS, PIECES_EACH, copy_kernels
 from restride.plan.dispatches import GROUP_SIZE
 from restride.plan.problem import (
