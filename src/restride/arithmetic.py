@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import as_numpy, integers, require_word
-from restride.dtypes import DType
+from restride.dtypes import Array, DType
 from restride.errors import DescriptorError, ErrorContext, shown
 from restride.layout import TensorDesc
 
@@ -319,7 +319,7 @@ def _refined(
     return array
 
 
-def _broadcasting(argument: str, value: Any, sizes: tuple[int, ...], groups: tuple[int, ...]) -> npt.NDArray[Any]:
+def _broadcasting(argument: str, value: Any, sizes: tuple[int, ...], groups: tuple[int, ...]) -> Array:
     """``value`` as an array with all axes of ``sizes``, along each with 1 entry, one per index or one per group.
 
     Example: for sizes 2,64 in groups of 1,32 these sizes broadcast: (), 64, 1,64, 2,1, 2,2 and 2,64.
@@ -347,7 +347,7 @@ def _broadcasting(argument: str, value: Any, sizes: tuple[int, ...], groups: tup
     )
 
 
-def numbers(argument: str, value: Any) -> npt.NDArray[Any]:
+def numbers(argument: str, value: Any) -> Array:
     """``value`` as an array of real numbers: numpy's integers and floats, and those of ml_dtypes.
 
     Raises:
@@ -360,13 +360,13 @@ def numbers(argument: str, value: Any) -> npt.NDArray[Any]:
     return array
 
 
-def _as_float32(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+def _as_float32(array: Array) -> npt.NDArray[np.float32]:
     """``array`` as float32, rounded to nearest even."""
     with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses what becomes infinite or NaN
         return array.astype(np.float32, copy=False)
 
 
-def require_unit(name: str, values: npt.NDArray[Any], dtype: DType) -> None:
+def require_unit(name: str, values: Array, dtype: DType) -> None:
     """Refuse a mean or deviation in the unit of integer elements, such as 0 to 255, where the unit is 0 to 1.
 
     Raises:
@@ -381,7 +381,7 @@ def require_unit(name: str, values: npt.NDArray[Any], dtype: DType) -> None:
         )
 
 
-def require_of_type(argument: str, values: npt.NDArray[Any], dtype: DType) -> None:
+def require_of_type(argument: str, values: Array, dtype: DType) -> None:
     """Check that ``values`` are integers of ``dtype``; before rounding to float32, which makes 2147483647 2147483648.
 
     Raises:
@@ -402,9 +402,7 @@ def require_of_type(argument: str, values: npt.NDArray[Any], dtype: DType) -> No
             _require_all(inside, argument, rule, values)
 
 
-def _require_all(
-    holds: npt.NDArray[np.bool_], argument: str, rule: str, values: npt.NDArray[Any], remedy: str = ""
-) -> None:
+def _require_all(holds: npt.NDArray[np.bool_], argument: str, rule: str, values: Array, remedy: str = "") -> None:
     if holds.all():
         return
     entry = tuple(int(index) for index in np.unravel_index(int(holds.argmin()), holds.shape))

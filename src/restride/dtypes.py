@@ -74,6 +74,9 @@ class DType:
         return hash(self.name)
 
 
+Array: TypeAlias = npt.NDArray[Any]
+"""A numpy array of any element type."""
+
 DTypeLike: TypeAlias = DType | DTypeName | NumpyName | type[np.generic] | np.dtype[Any]
 """The values that ``dtype=`` accepts; ``as_dtype`` reads them."""
 
@@ -142,7 +145,7 @@ def as_number(argument: str, value: Any) -> int | float:
     raise DescriptorError(f"{argument} must be a number, got {shown(value)}")
 
 
-def cast(argument: str, numbers: npt.NDArray[Any], dtype: DType) -> npt.NDArray[Any]:
+def cast(argument: str, numbers: Array, dtype: DType) -> Array:
     """Numbers as numpy casts them to an element type: integers keep their low bits.
 
     Integers of more than 64 bits, which numpy holds as objects, become floats only.

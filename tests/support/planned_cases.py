@@ -33,7 +33,7 @@ class PlanRuntime:
     def allocate(self, nbytes: int, _shareable: bool = False) -> Memory:
         return SimpleNamespace(nbytes=nbytes, readonly=False, free=lambda: None)
 
-    def write(self, _memory: Memory, _offset: int, _data: memoryview) -> None:
+    def write(self, _memory: Memory, _offset: int, *_data: memoryview) -> None:
         pass
 
     def read(self, _memory: Memory, _offset: int, _out: memoryview) -> None:

@@ -29,7 +29,7 @@ from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
 
 
-class Operation(NamedTuple):
+class FileOperation(NamedTuple):
     """An operation on a file.
 
     dtype, sizes: of the result. on_device: computes it. answers: what the reference makes of the elements of IN: the
@@ -58,7 +58,7 @@ class FileCommand(NamedTuple):
     description: str
     function: Callable[..., Tensor]
     groups: Mapping[str, Rows]
-    operation: Callable[[argparse.Namespace, FileContent], Operation]
+    operation: Callable[[argparse.Namespace, FileContent], FileOperation]
     inputs: int | str = argparse.ONE_OR_MORE
     describe: Callable[[argparse.Namespace], str | None] = attrgetter("desc")
 
@@ -176,14 +176,14 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
     return code or (Exit.USAGE if skipped else Exit.OK)
 
 
-def _operation(options: argparse.Namespace, file: FileContent) -> Operation:
+def _operation(options: argparse.Namespace, file: FileContent) -> FileOperation:
     """The operation that the options ask for; its result can be written to their output."""
-    operation: Operation = options.operation(options, file)
+    operation: FileOperation = options.operation(options, file)
     files.require_room(options.output, operation.dtype.dtype, operation.sizes)
     return operation
 
 
-def _computed(operation: Operation, source: Tensor, path: Path) -> FileContent:
+def _computed(operation: FileOperation, source: Tensor, path: Path) -> FileContent:
     """The result for ``source`` as the content of the file ``path``."""
     result = operation.on_device(source)
     return files.buffer_of(result, source) if files.is_raw(path) else FileArray(result.numpy())
@@ -195,7 +195,7 @@ def print_time(start: float, device: Device, text: str) -> None:
     tell(f"{milliseconds:.1f} ms on {device.info.name} ({runtime_name(device)}), {text}")
 
 
-def _is_right(operation: Operation, file: FileContent, output: FileContent, say: Callable[[str], object]) -> bool:
+def _is_right(operation: FileOperation, file: FileContent, output: FileContent, say: Callable[[str], object]) -> bool:
     """Compare the elements of the result, and the padding of a buffer, with the reference; say the comparisons."""
     elements = output.elements()
     answer, *limits = operation.answers(file.elements())
@@ -217,7 +217,7 @@ def call(
     dtype: DType | None = None,
     of_reference: Callable[[dict[str, Any]], dict[str, Any]] = dict,
     part: Any = (),
-) -> Operation:
+) -> FileOperation:
     """The function of a command with the arguments that are given, and its reference.
 
     Args:
@@ -259,7 +259,7 @@ def call(
             made = (*made, *flush_limits(made[0], function(array, flush=True, **right)))
         return tuple(each.transpose(order)[turned] for each in made)
 
-    return Operation(dtype, sizes, compute, answers, (*_notes(options, file, layout), *notes))
+    return FileOperation(dtype, sizes, compute, answers, (*_notes(options, file, layout), *notes))
 
 
 def _notes(options: argparse.Namespace, file: FileContent, layout: str | None) -> tuple[str, ...]:

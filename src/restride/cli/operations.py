@@ -19,7 +19,7 @@ from restride.cli.files import (
     read_array,
     require_file,
 )
-from restride.cli.operate import FileCommand, Operation, call
+from restride.cli.operate import FileCommand, FileOperation, call
 from restride.cli.options import ELEMENTS, NORMALIZATION, RULES, SCALES, given, number, require_mode
 from restride.cli.parser import Commands, parse_index
 from restride.cli.process import UsageError, in_options
@@ -31,7 +31,7 @@ from restride.ops.crop_resize import crop_resize, normalized
 from restride.ops.images import Images
 from restride.ops.letterbox import Letterboxed
 from restride.ops.reorder import reorder, strided_slice
-from restride.ops.resample import resample, resolve
+from restride.ops.resample import resample, resolve, split_arguments
 from restride.ops.resize import KEEP_ASPECT, resize, settle
 from restride.ops.yuv import sizes_of_rgb, yuv_to_rgb
 from restride.plan.yuv import FORMATS, MATRICES
@@ -141,18 +141,18 @@ examples:
   restride yuv frame.npy frame.png --format nv21 --like opencv --check"""
 
 
-def _slice(options: argparse.Namespace, file: FileContent) -> Operation:
+def _slice(options: argparse.Namespace, file: FileContent) -> FileOperation:
     desc, window = file.desc, given(options)
     if options.index is not None:
         if window:
             raise UsageError("give either an index such as '[..., ::2]' or --offsets, --sizes and --strides, not both")
         key = parse_index(options.index)
         taken = itemgetter(key)
-        return Operation(desc.dtype, views.index(desc, key).sizes, taken, lambda array: (taken(array),))
+        return FileOperation(desc.dtype, views.index(desc, key).sizes, taken, lambda array: (taken(array),))
     if not {"offsets", "sizes"} <= window.keys():
         raise UsageError("slice needs an index such as '[..., ::2, ::-1]', or --offsets and --sizes")
     window.setdefault("strides", [1] * desc.rank)
-    return Operation(
+    return FileOperation(
         desc.dtype,
         views.window(desc, **window).sizes,
         lambda x: strided_slice(x, **window),
@@ -160,7 +160,7 @@ def _slice(options: argparse.Namespace, file: FileContent) -> Operation:
     )
 
 
-def _reorder(options: argparse.Namespace, file: FileContent) -> Operation:
+def _reorder(options: argparse.Namespace, file: FileContent) -> FileOperation:
     if given(options).keys().isdisjoint({"layout", "dtype", *SCALES}):
         raise UsageError(
             "one of these is required: --layout, --to, a scale or a zero point (see `restride reorder --help`)"
@@ -168,7 +168,7 @@ def _reorder(options: argparse.Namespace, file: FileContent) -> Operation:
     return call(options, file, file.desc, {})
 
 
-def _resize(options: argparse.Namespace, file: FileContent) -> Operation:
+def _resize(options: argparse.Namespace, file: FileContent) -> FileOperation:
     if given(options).keys().isdisjoint({"sizes", *KEEP_ASPECT}):
         ways = ", --".join(["sizes", *KEEP_ASPECT])
         raise UsageError(f"one of these is required: --{ways} (see `restride resize --help`)")
@@ -185,7 +185,7 @@ def _resize(options: argparse.Namespace, file: FileContent) -> Operation:
     return call(options, file, TensorDesc(desc.dtype, resized.sizes), {}, of_reference=lambda _: right)
 
 
-def _resample(options: argparse.Namespace, file: FileContent) -> Operation:
+def _resample(options: argparse.Namespace, file: FileContent) -> FileOperation:
     if options.sizes is None and options.scales is None:
         raise UsageError("one of these is required: --sizes, --scales (see `restride resample --help`)")
     desc, mode = file.desc, require_mode(options)
@@ -199,7 +199,7 @@ def _resample(options: argparse.Namespace, file: FileContent) -> Operation:
                 )
         options.axes = (0, 1)
     options.mode = mode
-    request = Request(**{name: value for name, value in given(options).items() if name in Request._fields})
+    request, _, _ = split_arguments(given(options))
     with ErrorContext(desc):
         resized, _, warning = resolve(desc, request, argument=str(options.input))
     result = TensorDesc(desc.dtype, resized.sizes)
@@ -218,7 +218,7 @@ def _aliases(options: argparse.Namespace, src: TensorDesc, result: TensorDesc) -
     return is_plain and any(new < old for new, old in zip(result.sizes, src.sizes, strict=True))
 
 
-def _crop(options: argparse.Namespace, file: FileContent) -> Operation:
+def _crop(options: argparse.Namespace, file: FileContent) -> FileOperation:
     desc = file.desc
     if desc.rank < 2:
         raise UsageError(f"{options.input} has no rows and columns: {desc}")
@@ -243,9 +243,10 @@ def _crop(options: argparse.Namespace, file: FileContent) -> Operation:
         others["axes"] = images.axes
         if not is_normal:
             return others
+        _, asked, _ = split_arguments(others)
         with ErrorContext(desc):
-            others = normalized(mean, std, images, arguments["dtype"], None, others)
-        return {name: value for name, value in others.items() if value is not None}
+            scales = normalized(mean, std, images, arguments["dtype"], None, asked)._asdict()
+        return others | {name: scales[name] for name in SCALES if scales[name] is not None}
 
     return call(
         options,
@@ -314,7 +315,7 @@ def _describe_frames(options: argparse.Namespace) -> str | None:
     return str(TensorDesc("u8", (*frames, rows // 2 * 3, columns)))
 
 
-def _yuv(options: argparse.Namespace, file: FileContent) -> Operation:
+def _yuv(options: argparse.Namespace, file: FileContent) -> FileOperation:
     return call(options, file, TensorDesc("u8", sizes_of_rgb(file.desc)), {})
 
 

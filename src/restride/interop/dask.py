@@ -19,12 +19,11 @@ from typing import Any, SupportsIndex, Unpack
 
 import dask.array as da
 import numpy as np
-import numpy.typing as npt
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
 from restride.arguments import as_bytes, as_numpy, integers, list_arguments, require_listed
-from restride.dtypes import DType, DTypeLike
+from restride.dtypes import Array, DType, DTypeLike
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.layout.argument import Layout
 from restride.ops.operation import Window
@@ -297,7 +296,7 @@ class _Pool:
 _pool = _Pool()
 
 
-def _compute(work: WindowedChain, part: npt.NDArray[Any], window: Window) -> npt.NDArray[Any]:
+def _compute(work: WindowedChain, part: Array, window: Window) -> Array:
     _require_sendable(work.dtype)
     if not work.stages:
         return np.array(part)  # not the memory of a source
@@ -325,7 +324,7 @@ def _require_sendable(dtype: DType) -> None:
             ) from None
 
 
-def _read_and_compute(work: WindowedChain, source: Source, ends: tuple[tuple[int, int], ...]) -> npt.NDArray[Any]:
+def _read_and_compute(work: WindowedChain, source: Source, ends: tuple[tuple[int, int], ...]) -> Array:
     window = _window(ends)
     return _compute(work, source.read(work.windows(window)[0]), window)
 
@@ -335,9 +334,9 @@ def _join_and_compute(
     ends: tuple[tuple[int, int], ...],
     needed: tuple[tuple[int, int], ...],
     places: list[tuple[tuple[int, int], ...]],
-    blocks: list[npt.NDArray[Any]],
+    blocks: list[Array],
     stored: np.dtype[Any],
-) -> npt.NDArray[Any]:
+) -> Array:
     """Join blocks of the source and compute a window of the result.
 
     places: the place of each block in the source. stored: the dask array's element type.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from restride.arguments import list_arguments, require_listed
-from restride.dtypes import as_dtype
+from restride.dtypes import Array, as_dtype
 from restride.errors import DescriptorError, UnsupportedError, prefixed, warn_caller
 from restride.layout.argument import is_permutation
 from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments
@@ -22,7 +22,7 @@ from restride.weights import Request, resizing
 from restride.weights.centres import centres, line_of_centres
 from restride.weights.like.libraries import ModeName
 
-_Centres = tuple[npt.NDArray[Any], int]
+_Centres = tuple[Array, int]
 """The places that outputs have along the source, as numerators and their common denominator."""
 
 _Labelled = TypeVar("_Labelled", xr.DataArray, xr.Dataset)
@@ -189,7 +189,7 @@ def _has_spacing(before: int, places: _Centres) -> bool:
     return before > 1 or not places[0].any()
 
 
-def _interpolated(values: npt.NDArray[Any], places: _Centres) -> npt.NDArray[Any]:
+def _interpolated(values: Array, places: _Centres) -> Array:
     """``values`` at ``places``: between two neighbours, or on the line through the last two.
 
     Place 7/3 of 0, 10, 20, 40: first = 2, part = 1, of 3: 20 + (40 - 20) * 1/3.
@@ -214,7 +214,7 @@ def _interpolated(values: npt.NDArray[Any], places: _Centres) -> npt.NDArray[Any
         whole = (high - low) // one
         rest = ((high - low) - whole * one) * part
         between = low + whole * part + (rest + one // 2) // one
-    exact: npt.NDArray[Any] = np.select([part == 0, part == one], [low, high], between)
+    exact: Array = np.select([part == 0, part == one], [low, high], between)
     if values.dtype.kind == "f":
         return exact.astype(values.dtype)
     if exact.dtype != object:
@@ -225,12 +225,12 @@ def _interpolated(values: npt.NDArray[Any], places: _Centres) -> npt.NDArray[Any
 
 
 def _in_finer_unit(
-    times: npt.NDArray[Any],
+    times: Array,
     first: npt.NDArray[np.int64],
     second: npt.NDArray[np.int64],
-    part: npt.NDArray[Any],
+    part: Array,
     one: int,
-) -> npt.NDArray[Any]:
+) -> Array:
     """``times`` in the first unit, from their own to ns, that has the times at ``part`` / ``one`` exactly; or in ns.
 
     They stay in a unit whose next one has not all of them in 62 bits. Steps of 1 s at 1/4 become 250 ms.

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from restride.arguments import integers
 from restride.arithmetic import numbers, require_of_type
+from restride.dtypes import Array
 from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.layout import TensorDesc
 from restride.ops.plan import source_beside
@@ -185,7 +186,7 @@ def image_indices(images: Indices, boxes: int, source: Images) -> npt.NDArray[np
     return index
 
 
-def per_channel(argument: str, value: Any, source: Images) -> npt.NDArray[Any]:
+def per_channel(argument: str, value: Any, source: Images) -> Array:
     """``value`` as one number, or one for each channel of an image.
 
     Raises:
@@ -200,7 +201,7 @@ def per_channel(argument: str, value: Any, source: Images) -> npt.NDArray[Any]:
     return array
 
 
-def read_fill(fill: Any, source: Images) -> npt.NDArray[Any]:
+def read_fill(fill: Any, source: Images) -> Array:
     """``fill`` as elements of the images' type: one, or one for each channel."""
     dtype = source.desc.dtype
     array = per_channel("fill", fill, source)

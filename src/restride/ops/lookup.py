@@ -135,14 +135,12 @@ def lookup_plan(src: TensorDesc, out: Out | None, limits: Limits, table: Table, 
 class Lookup(Operation):
     """``lookup``; ``layout`` is None or a permutation "A->B"."""
 
-    planner = staticmethod(lookup_plan)
-
     def __init__(self, src: TensorDesc, table: Table, layout: Layout = None) -> None:
         dst, _ = destination(src, layout, src, None, dtype=table.dtype)
         super().__init__(src, dst, axis_order(src, layout))
         self._table, self._layout = table, layout
 
-    def part(self, window: Window) -> tuple[Any, ...]:
+    def run(self, x: Tensor, window: Window) -> Tensor:
         axis = self._table.axis
         table = self._table if axis is None else self._table.window(self.reads(window)[axis])
-        return table, self._layout
+        return perform(lookup_plan, x, None, table, self._layout)

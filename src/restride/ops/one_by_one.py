@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from restride.dtypes import Array
 from restride.ops.images import Images
+from restride.ops.plan import perform
 from restride.ops.reorder import reorder
-from restride.ops.resample import resample
+from restride.ops.resample import resample_plan
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
-from restride.weights import Boxes
-from restride.weights.like.libraries import Library
+from restride.weights import Boxes, Request
 
 
 def _visible_part(start: int, stop: int, size: int, flipped: bool) -> tuple[slice, slice]:
@@ -29,20 +30,18 @@ def _visible_part(start: int, stop: int, size: int, flipped: bool) -> tuple[slic
 
 
 class OneByOne(NamedTuple):
-    """Boxes, and the arguments of the resampling that each of them goes through."""
+    """Boxes, and the request of the resampling that each of them goes through."""
 
     source: Images
     boxes: Boxes
     images: npt.NDArray[np.int64]
-    fill: npt.NDArray[Any]
-    like: Library | None
-    choice: dict[str, Any]
+    fill: Array
+    request: Request
 
     def run(self, tensors: tuple[Tensor, ...], cropped: Tensor) -> None:
         """Write all boxes, before the arithmetic, to ``cropped``, a packed tensor."""
         sizes, places = cropped.sizes, self.boxes.places
         axes = self.source.axes_of_image
-        choice = {name: value for name, value in self.choice.items() if value is not None}
         with cropped.device.batch():
             if (places[:, :2] > 0).any() or (places[:, 2:] < [sizes[axis + 1] for axis in axes]).any():
                 reorder(self._filled(sizes, cropped.device), out=cropped)
@@ -51,15 +50,10 @@ class OneByOne(NamedTuple):
                 each = zip(place[:2], place[2:], axes, flips, strict=True)
                 parts = [_visible_part(start, stop, sizes[axis + 1], flip) for start, stop, axis, flip in each]
                 out = cropped[(box, *_image_index(axes, [part for part, _ in parts]))]
-                resample(
-                    self._piece(tensors, box, axes),
-                    [place[2] - place[0], place[3] - place[1]],
-                    axes=axes,
-                    like=self.like,
-                    window=[window for _, window in parts],
-                    out=out[_image_index(axes, [slice(None, None, -1 if flip else 1) for flip in flips])],
-                    **choice,
-                )
+                out = out[_image_index(axes, [slice(None, None, -1 if flip else 1) for flip in flips])]
+                sizes_of_box = place[2] - place[0], place[3] - place[1]
+                request = self.request._replace(sizes=sizes_of_box, axes=axes, window=[window for _, window in parts])
+                perform(resample_plan, self._piece(tensors, box, axes), out, request)
 
     def _piece(self, tensors: tuple[Tensor, ...], box: int, axes: tuple[int, int]) -> Tensor:
         """The elements of a box of its image, with ``fill`` where the box leaves the image."""

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from restride.arithmetic import Arithmetic
-from restride.dtypes import DType, is_torch_dtype
+from restride.dtypes import Array, DType, is_torch_dtype
 from restride.errors import DescriptorError, prefixed, shown, warn_caller
 from restride.kernel import Limits
 from restride.layout import TensorDesc, as_desc
@@ -289,5 +289,5 @@ def key_of(value: Any, levels: int = 6) -> Any:
     return kind, key
 
 
-def _is_small(array: np.generic | np.ndarray[Any, Any]) -> bool:
+def _is_small(array: np.generic | Array) -> bool:
     return array.nbytes <= _MAX_ARRAY_BYTES and not array.dtype.hasobject

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from restride.arguments import as_numpy, check_keywords, integer, require_word
 from restride.arithmetic import Numbers, numbers, require_unit, value_range
-from restride.dtypes import DType, DTypeLike, as_dtype
+from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order, laid_out
@@ -304,7 +304,7 @@ def _rows(argument: str, value: Any, axis: int, desc: TensorDesc) -> npt.NDArray
     return array.reshape(-1, 1)
 
 
-def normalizing_scales(mean: Any, std: Any, dtype: DType, read: Callable[[str, Any], npt.NDArray[Any]]) -> Numbers:
+def normalizing_scales(mean: Any, std: Any, dtype: DType, read: Callable[[str, Any], Array]) -> Numbers:
     """Arguments of ``reorder`` that compute ``(v - mean) / std`` for elements of ``dtype``.
 
     Floats take a subtraction and a division. Integers, which are also divided by their largest value, 255 for u8, take
@@ -418,7 +418,7 @@ def _scales(
 
 def _on_axis(
     argument: str, value: Any, axis: SupportsIndex, block_size: SupportsIndex | None, desc: TensorDesc
-) -> npt.NDArray[Any]:
+) -> Array:
     """``value`` for the axes of ``x``: three scales of axis 1 of four axes have sizes 1,3,1,1.
 
     A single number, an array that already broadcasts, and scales of blocks, which have all axes, stay as they are.
@@ -439,7 +439,7 @@ def _on_axis(
     return array.reshape(tuple(-1 if other == place else 1 for other in range(desc.rank)))
 
 
-def _of_result(array: npt.NDArray[Any], desc: TensorDesc, layout: Layout) -> npt.NDArray[Any]:
+def _of_result(array: Array, desc: TensorDesc, layout: Layout) -> Array:
     """``array`` in the axes of the result, which "A->B" permutes."""
     if not array.ndim or array.ndim > desc.rank:
         return array

@@ -126,6 +126,8 @@ def reorder(
         DescriptorError: the layout or the element type is unknown or does not fit, the destination overlaps itself,
             ``out`` shares memory with ``x`` but is not the same, a scale is 0 or not finite, a zero point is not a
             number of its type, one of them does not broadcast, or there is a sum and no ``out``.
+        UnsupportedError: source and result are in different memory spaces of XLA, or one has elements of other bits
+            than its type.
         OutOfDeviceMemory: the device has no room for the result.
 
     Source: oneDNN specification, Reorder; ONNX operators, Cast.
@@ -182,15 +184,13 @@ def reorder_plan(
 class Reorder(Operation):
     """``reorder`` without a sum; ``layout`` is None or a permutation "A->B"."""
 
-    planner = staticmethod(reorder_plan)
-
     def __init__(self, src: TensorDesc, result: Result) -> None:
         _, dst, self._arithmetic = target_of(src, None, result, in_place=True)
         super().__init__(src, dst, axis_order(src, result.layout))
         self._layout = result.layout
 
-    def part(self, window: Window) -> Result:
-        return Result(self._layout, self.dtype, self._arithmetic.window(self.reads(window)))
+    def run(self, x: Tensor, window: Window) -> Tensor:
+        return perform(reorder_plan, x, None, self._layout, self.dtype, self._arithmetic.window(self.reads(window)))
 
 
 class ReorderArguments(NumberArguments, total=False):

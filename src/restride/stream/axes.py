@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from restride.dtypes import Array
 from restride.errors import DescriptorError, warn_caller
 from restride.stream.files import library_of
 from restride.stream.lazy import LazyArray
@@ -334,7 +334,7 @@ def _along(axis: Axis, coord: Any) -> Axis:
     return replace(placed, step=float(step) if is_even else float("nan"))
 
 
-def coordinate_values(coord: Any) -> npt.NDArray[Any] | None:
+def coordinate_values(coord: Any) -> Array | None:
     """The numbers or times of a variable of xarray, as numpy's: NaN for pandas' NA, UTC for a time zone.
 
     None if it is not 1-D, or of something else. numpy converts pandas' types to Python objects.
@@ -343,7 +343,7 @@ def coordinate_values(coord: Any) -> npt.NDArray[Any] | None:
 
     if coord.ndim != 1:
         return None
-    values: npt.NDArray[Any]
+    values: Array
     if isinstance(coord.dtype, np.dtype):
         values = coord.to_numpy()
     elif isinstance(coord.dtype, pd.DatetimeTZDtype):

@@ -421,10 +421,20 @@ def _spelled(value: Any) -> str:
     raise DescriptorError(f"a chain takes numbers, texts, arrays and sequences of these, got {shown(value)}")
 
 
+def _reorder(src: TensorDesc, arguments: Mapping[str, Any]) -> Operation:
+    _, numbers, others = split_arguments(arguments)
+    return Reorder(src, Result(numbers=numbers, **others))
+
+
+def _resample(src: TensorDesc, arguments: Mapping[str, Any]) -> Operation:
+    request, numbers, others = split_arguments(arguments)
+    return Resample(src, request, Result(numbers=numbers, **others))
+
+
 _OPERATIONS: dict[str, Callable[[TensorDesc, Mapping[str, Any]], Operation]] = {
     "slice": lambda src, arguments: Indexed(src, **arguments),
-    "reorder": lambda src, arguments: Reorder(src, Result.of(arguments)),
-    "resample": lambda src, arguments: Resample(src, *split_arguments(arguments)),
+    "reorder": _reorder,
+    "resample": _resample,
     "quantize": lambda src, arguments: quantization.quantizing(src, **arguments).operation(src),
     "dequantize": lambda src, arguments: quantization.dequantizing(src, **arguments).operation(src),
     "lookup": lambda src, arguments: looking_up(src, **arguments).operation(src),

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from restride.arguments import as_numpy, counts, require_unmasked
-from restride.dtypes import DType, DTypeLike, as_dtype
+from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, prefixed
 from restride.layout import TensorDesc
 from restride.ops.operation import Window
@@ -53,7 +52,7 @@ class Source:
         """The type and sizes of the elements that ``read`` gives, row-major."""
         return TensorDesc(self.dtype, self.sizes)
 
-    def read(self, window: Window) -> npt.NDArray[Any]:
+    def read(self, window: Window) -> Array:
         """The elements of the window, in new memory or in that of the array.
 
         Raises:
@@ -133,7 +132,7 @@ class Destination:
         whole = zip(chunks, self.chunks or (1,) * len(chunks), self.array.shape, strict=True)
         return _is_for_threads(self.array) and all(new % own == 0 or new >= size for new, own, size in whole)
 
-    def write(self, window: Window, result: npt.NDArray[Any]) -> None:
+    def write(self, window: Window, result: Array) -> None:
         """Write ``result`` to the window."""
         if result.size:
             elements = result.view(self._stored) if result.dtype != self._stored else result
@@ -215,7 +214,7 @@ def _zarr_place(array: Any) -> Any:
     return (root / array.path).resolve() if isinstance(root, Path) else (array.store, array.path)
 
 
-def _mapped_bytes(array: npt.NDArray[Any]) -> tuple[np.memmap[Any, Any], range] | None:
+def _mapped_bytes(array: Array) -> tuple[np.memmap[Any, Any], range] | None:
     """The mapping that contains the array, and the range of bytes of the file that it maps; None without one."""
     base: Any = array
     while isinstance(base, np.ndarray):

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from restride.dtypes import Array
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class MappedFile:
     offset: int
     order: str
 
-    def __getitem__(self, key: Any) -> npt.NDArray[Any]:
+    def __getitem__(self, key: Any) -> Array:
         """A copy of the elements at ``key``."""
         mapped = np.memmap(self.filename, self.dtype, "r", self.offset, self.shape, "F" if self.order == "F" else "C")
         return np.array(mapped[key])
@@ -38,12 +39,12 @@ class H5Dataset:
     shape: tuple[int, ...]
     chunks: tuple[int, ...] | None
 
-    def __getitem__(self, key: Any) -> npt.NDArray[Any]:
+    def __getitem__(self, key: Any) -> Array:
         """The elements at ``key``."""
         import h5py
 
         with h5py.File(self.filename, "r") as file:
-            elements: npt.NDArray[Any] = file[self.name][key]
+            elements: Array = file[self.name][key]
         return elements
 
 
@@ -69,7 +70,7 @@ class Palette:
         """The array's chunks; None if it has none."""
         return getattr(self.array, "chunks", None)
 
-    def __getitem__(self, key: Any) -> npt.NDArray[Any]:
+    def __getitem__(self, key: Any) -> Array:
         """The numbers at ``key``."""
         return np.array(self.array[key])
 

@@ -10,17 +10,14 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from restride.arguments import check_keywords, pixels_of, require_word, with_alpha
-from restride.dtypes import as_dtype
+from restride.dtypes import Array, as_dtype
 from restride.errors import DescriptorError, UnsupportedError, needed_package, warn_caller
 from restride.runtime.file_store import write_file
 from restride.tensor.arrays import host_array
 from restride.tensor.image_files import read_jpeg, read_png, require_held
 from restride.tensor.tensor import Tensor
-
-Array = npt.NDArray[Any]
 
 ImageMode: TypeAlias = Literal["rgb", "srgb"]
 """How ``imread`` converts the channels of a file."""

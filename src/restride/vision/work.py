@@ -115,11 +115,13 @@ class Uses:
     pictures: all that are needed, each after the one that it comes from.
     alone: resized pictures that one crop or pad needs and nothing else, which are so computed where they are needed.
     resized_again: pictures that a further resize reads.
+    zeros: some results have elements that no picture fills, which are 0.
     """
 
     pictures: tuple[Picture, ...]
     alone: frozenset[Picture]
     resized_again: frozenset[Picture]
+    zeros: bool
 
     @classmethod
     def of(cls, results: Mapping[str, Any]) -> Uses:
@@ -141,7 +143,8 @@ class Uses:
             for picture, (user, *others) in users.items()
             if isinstance(picture, Resized) and isinstance(user, Cropped | Padded) and not others and changes(picture)
         }
-        return cls(tuple(pictures), frozenset(alone), frozenset(again))
+        zeros = any(result.zeros for result in results.values() if isinstance(result, Pixels))
+        return cls(tuple(pictures), frozenset(alone), frozenset(again), zeros)
 
 
 def puts_of(results: Mapping[str, Any]) -> Iterator[Put]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from restride.dtypes import Array
 from restride.errors import UnsupportedError
 from restride.lru import LRU
 
@@ -75,7 +76,7 @@ class Taps(NamedTuple):
     """
 
     first: Index
-    weights: npt.NDArray[Any] | None = None
+    weights: Array | None = None
     shifts: Shifts | None = None
 
     @property
@@ -138,7 +139,7 @@ class Rows:
         """The lowest source index of each row, counted from ``origin``."""
         return self.at(self._these, weighs=False).first - self.origin
 
-    def first_and_weights(self) -> tuple[Index, npt.NDArray[Any]]:
+    def first_and_weights(self) -> tuple[Index, Array]:
         """``first()``, and the weights of each row, (count, taps), not to be written; 1 where elements are moved."""
         first, weights, _ = self.at(self._these)
         return first - self.origin, np.ones((len(first), 1), np.float32) if weights is None else weights
@@ -364,7 +365,7 @@ def _part_of_row(whole: Rows, many: int, index: Index, weighs: bool) -> Taps:
     return Taps(first, weights)
 
 
-def _row(whole: Rows, row: int) -> npt.NDArray[Any]:
+def _row(whole: Rows, row: int) -> Array:
     """The weights of one row, from the cache, because successive dispatches need successive parts of a long row."""
     key = _row, whole, row
     taps = _cache.get(key)
@@ -445,7 +446,7 @@ class LibraryRows(NamedTuple):
     rounding: str | None = None
 
 
-def on_axis(first: Index, weights: npt.NDArray[Any], source_size: int, shifts: Shifts | None = None) -> Taps:
+def on_axis(first: Index, weights: Array, source_size: int, shifts: Shifts | None = None) -> Taps:
     """The rows, shifted so that all taps are on the axis; taps that were beyond it must have weight 0.
 
     Taps 2, 3, 4 of an axis of 4 elements with weights w, w, 0 become taps 1, 2, 3 with weights 0, w, w.
@@ -469,7 +470,7 @@ def normalized(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.divide(weights, total[:, np.newaxis], out=weights, where=total[:, np.newaxis] != 0.0)
 
 
-def folded_at_edges(index: Index, weights: npt.NDArray[Any], source_size: int) -> tuple[Index, npt.NDArray[Any]]:
+def folded_at_edges(index: Index, weights: Array, source_size: int) -> tuple[Index, Array]:
     """First indices and weights of rows that read the neighbours ``index``; neighbours beyond an edge read the edge.
 
     Indices -1, 0, 1, 2 with weights a, b, c, d are taps 0, 1, 2, 3 with weights a + b, c, d, 0.
@@ -486,7 +487,7 @@ def folded_at_edges(index: Index, weights: npt.NDArray[Any], source_size: int) -
     return first, folded
 
 
-def at_edges(index: Index, weights: npt.NDArray[Any], source_size: int, shifts: Shifts | None = None) -> Taps:
+def at_edges(index: Index, weights: Array, source_size: int, shifts: Shifts | None = None) -> Taps:
     """``folded_at_edges`` as ``Taps``."""
     return Taps(*folded_at_edges(index, weights, source_size), shifts)
 

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
 import numpy as np
-import numpy.typing as npt
 
 from restride.arguments import counts, integer
-from restride.dtypes import DTYPES, DType, as_dtype, as_number, cast
+from restride.dtypes import DTYPES, Array, DType, as_dtype, as_number, cast
 from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.layout import TensorDesc
 from restride.tensor import arrays
@@ -215,7 +214,7 @@ def _type_of_integer(value: int) -> DType:
         raise DescriptorError(f"fill_value {shown(value)} fits neither s64 nor u64: name a dtype") from None
 
 
-def _whole_numbers(numbers: range) -> npt.NDArray[Any]:
+def _whole_numbers(numbers: range) -> Array:
     """The numbers as s64, or as u64 where they reach 2^63; computed in their low 64 bits, whatever ``step`` is.
 
     Raises:
@@ -231,7 +230,7 @@ def _whole_numbers(numbers: range) -> npt.NDArray[Any]:
     return (multiples + np.uint64(numbers.start % (1 << 64))).view(kind)
 
 
-def _converted(obj: Any, element: DType) -> npt.NDArray[Any]:
+def _converted(obj: Any, element: DType) -> Array:
     """A number, or nested sequences of numbers, as an array of the type; integers keep their low bits.
 
     Raises:

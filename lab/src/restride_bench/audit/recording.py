@@ -84,7 +84,7 @@ class Recording:
         """Refused: nothing was computed."""
         raise UnsupportedError(f"a recording has no bytes, and none of {memory.nbytes} to show")
 
-    def write(self, memory: Memory, offset: int, data: memoryview) -> None:
+    def write(self, memory: Memory, offset: int, *data: memoryview) -> None:
         """Ignore the bytes."""
 
     def read(self, memory: Memory, offset: int, out: memoryview) -> None:

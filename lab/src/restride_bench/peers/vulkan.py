@@ -100,7 +100,7 @@ class ByHand:
         if isinstance(task, Resize):
             direct += _resize(task, src, bindings)
         if isinstance(task, Convert | Normalize):
-            direct += _by_fours(workload, task, bindings)
+            direct += _by_quads(workload, task, bindings)
         if isinstance(task, Move | Relayout):
             direct += candidates(viewed(task, rs.empty(src, self._device)).desc, dst, bindings)
         if isinstance(task, Rearrange):
@@ -149,14 +149,14 @@ def _fastest(device: Device, candidates: Sequence[Candidate], memories: Sequence
     return candidates[min(seconds, key=lambda number: seconds[number])]
 
 
-def _by_fours(workload: Workload, task: Convert | Normalize, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:
+def _by_quads(workload: Workload, task: Convert | Normalize, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:
     """Four elements or pixels in a row, in three sizes of groups, where somebody would write a kernel for the types."""
     src = workload.desc
-    fours, rest = divmod(src.numel, 4)
+    quads, rest = divmod(src.numel, 4)
     more: tuple[int, ...] = ()
     match task:
         case Normalize(divides) if src.sizes[0] == 1 and src.numel % 12 == 0:
-            name, fours, more = "bare_normalize_u8_f32", src.numel // 12, (int(divides),)
+            name, quads, more = "bare_normalize_u8_f32", src.numel // 12, (int(divides),)
         case Convert("u8", 255.0) if src.dtype.name == "f32":
             name = "bare_cast_f32_u8"
         case Convert(dtype, None, per_channel):
@@ -169,7 +169,7 @@ def _by_fours(workload: Workload, task: Convert | Normalize, bindings: tuple[Bin
     if rest:
         return
     for size in LINE:
-        yield (KernelSpec(name, (size, fours, *more), (), b"", (-(-fours // size), 1, 1), bindings),)
+        yield (KernelSpec(name, (size, quads, *more), (), b"", (-(-quads // size), 1, 1), bindings),)
 
 
 def _resize(task: Resize, src: TensorDesc, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:

@@ -110,10 +110,10 @@ def _kernel(  # noqa: PLR0911 - one for each kernel
 
 
 def _copy(x: Array) -> Kernel:
-    fours = x.size // 4
-    columns = min(-(-fours // 256), MAX_GROUPS)
-    body = f"let i = g.y * {256 * columns}u + g.x; if (i < {fours}u) {{ dst[i] = src[i]; }}"
-    return _shader("vec4<f32>", "256", body), (columns, -(-fours // (256 * columns)), 1)
+    quads = x.size // 4
+    columns = min(-(-quads // 256), MAX_GROUPS)
+    body = f"let i = g.y * {256 * columns}u + g.x; if (i < {quads}u) {{ dst[i] = src[i]; }}"
+    return _shader("vec4<f32>", "256", body), (columns, -(-quads // (256 * columns)), 1)
 
 
 def _transpose(x: Array) -> Kernel | None:

@@ -131,21 +131,21 @@ def _one_by_one(shapes: Sequence[Shape], src: TensorDesc, is_whole: bool, size: 
         narrow = src.dtype.itemsize == 1
         if narrow and (is_along != is_first or is_last == is_along):
             return None
-        fours = shape.size % 4 == 0 if is_along else shape.inner % 4 == 0
-        table = _table(shape.rows, 4, is_aligned=fours) if is_along else _table(shape.rows, 1)
+        quads = shape.size % 4 == 0 if is_along else shape.inner % 4 == 0
+        table = _table(shape.rows, 4, is_aligned=quads) if is_along else _table(shape.rows, 1)
         taps = table.shape[1] - 1
         if is_along:
-            fours = fours and taps <= shape.size
+            quads = quads and taps <= shape.size
             groups = -(-shape.rows.size // size), -(-shape.outer // _LINES), 1
         else:
-            groups = -(-shape.inner // ((4 if fours else 1) * size)), shape.rows.size, shape.outer
-        if max(groups) > MAX_GROUPS or (narrow and is_last and not fours) or (is_along and shape.rows.repeats_edges):
+            groups = -(-shape.inner // ((4 if quads else 1) * size)), shape.rows.size, shape.outer
+        if max(groups) > MAX_GROUPS or (narrow and is_last and not quads) or (is_along and shape.rows.repeats_edges):
             return None
         of_type = "u8" if narrow and (is_first or is_last) else "f32"
         name = f"bare_{'along' if is_along else 'across'}_{of_type}" + "_whole" * is_whole
         dst_nbytes = shape.outer * shape.rows.size * shape.inner * (src.dtype.itemsize if is_last else 4)
         sizes = shape.outer, shape.size, shape.rows.size, shape.inner, taps
-        constants = (size, *sizes, int(fours), int(shape.rows.repeats_edges), _word(shape.rows))
+        constants = (size, *sizes, int(quads), int(shape.rows.repeats_edges), _word(shape.rows))
         kernel = _kernel(name, constants, _packed(table), groups, (nbytes, dst_nbytes))
         steps.append(Step(kernel, 0 if is_first else 1 + number, 1 if is_last else 2 + number))
         middles += [] if is_last else [dst_nbytes]
