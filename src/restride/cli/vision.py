@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -135,10 +134,10 @@ def _as_array(key: str, value: Any) -> Array:
         raise UsageError(f"{key} has lists of several lengths, {value}, which no array holds") from error
 
 
-def _content(path: Path, arrays: Mapping[str, Array]) -> Content:
+def _content(path: Path, arrays: dict[str, Any]) -> Content:
     """What a file of these arrays holds. A .npz file has bf16 as raw elements of 2 bytes, as numpy writes it."""
     if path.suffix.lower() == ".safetensors":
-        content: bytes = _safetensors().save(dict(arrays))
+        content: bytes = _safetensors().save(arrays)
         return content
 
     def write(file: BinaryIO) -> None:
