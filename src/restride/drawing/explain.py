@@ -47,7 +47,8 @@ def _lines(desc: TensorDesc, index: tuple[int, ...] | None) -> Iterator[str]:
     if desc.address.const or not terms:
         rows.append(("", "", "=", f"{desc.address.const}", "in any case"))
     yield from (f"    {line}" for line in columns(rows, range(4)))
-    yield f"  offset {offset}, byte {offset * desc.dtype.itemsize}"
+    byte, bit = divmod(offset * (desc.element_size_in_bits or 8 * desc.dtype.itemsize), 8)
+    yield f"  offset {offset}, byte {byte}{f', bit {bit}' if bit else ''}"
     yield f"  {memory_text(desc)}"
 
 
