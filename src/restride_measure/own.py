@@ -131,7 +131,7 @@ def offer(workload: Workload | Rival, source: Array | None, device: Device) -> O
 def keep_awake(device: Device) -> Callable[[float], None]:
     """A function that keeps the device at work for so many seconds, and longer while it still becomes faster.
 
-    A GPU with little to do slows its clocks down. Those of an H100 fall from 1980 to 345 MHz in a second and rise as
+    A GPU with little to do slows its clocks down. An H100's clock falls from 1980 to 345 MHz in a second and rises as
     slowly, and kernels take up to 2.5 times as long meanwhile. On a CPU the function does nothing.
     """
     if device.info.kind == "cpu":
@@ -157,8 +157,8 @@ def keep_awake(device: Device) -> Callable[[float], None]:
 def copy_offer(nbytes: int, device: Device) -> Offer:
     """The offer of a plain copy that reads and writes about ``nbytes`` bytes in total: the speed of memory.
 
-    It goes through the copy command or a kernel, as copies of restride do on this device (``Choices.runs``), in whole
-    units of 16 bytes.
+    It uses the copy command or a kernel, as restride does for copies on this device (``Choices.runs``), and copies
+    whole units of 16 bytes.
     """
     half = rounded(nbytes // 2)
     runtime, desc = device.runtime, rs.TensorDesc("u8", (half,))

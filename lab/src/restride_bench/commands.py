@@ -18,7 +18,7 @@ from restride.ops.progress import Progress
 from restride.runtime import DEVICE_VARIABLE, RUNTIME_VARIABLE
 from restride_bench import charts
 from restride_bench.peers import PEERS
-from restride_bench.report import JUDGED, Report, measured, new_report, table
+from restride_bench.report import JUDGED, Report, measure, new_report, table
 from restride_bench.scale import run as scale
 from restride_bench.scale.parts import SCALE, WAYS_OF_PEERS, Part, is_scale, parts
 from restride_measure.offer import MEASURES
@@ -136,7 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
     with open_device(arguments) as device, Progress(len(chosen), sys.stderr) as progress:
         report = new_report(device, arguments.measure, arguments.repeat or _ROUNDS, is_small=arguments.small)
         progress.begin("restride: opening other libraries, then measuring ...")
-        report, broken_off = measured(
+        report, broken_off = measure(
             report,
             chosen,
             device,

@@ -39,7 +39,7 @@ PEERS: dict[str, Callable[[Device], Peer]] = {
 
 
 def open_peers(names: Sequence[str], device: Device) -> tuple[list[Peer], dict[str, str]]:
-    """Open the named peers: those that are available, and by name why the others are not."""
+    """Open the named peers; returns the available ones, and by name the reasons why others are not."""
     present: list[Peer] = []
     absent: dict[str, str] = {}
     for name in names:
