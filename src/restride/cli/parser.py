@@ -46,6 +46,7 @@ GROUPS = {
         "crop": "resize boxes of a file to one size",
         "yuv": "convert frames of a camera or a decoder to RGB",
         "preprocess": "make a batch for a network from photographs",
+        "vision": "make what a vision model takes, by its configuration",
         "pyramid": "write an image as levels of OME-Zarr",
     },
     "to look at": {

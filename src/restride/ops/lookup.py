@@ -73,7 +73,7 @@ class LookingUp(NamedTuple):
     table: Table
     layout: Layout
 
-    def perform(self, x: Any, out: Tensor | None) -> Tensor:
+    def perform(self, x: object, out: Tensor | None) -> Tensor:
         """The result for ``x``."""
         return perform(lookup_plan, x, out, *self)
 
@@ -84,7 +84,7 @@ class LookingUp(NamedTuple):
 
 def looking_up(
     desc: TensorDesc,
-    table: Any,
+    table: object,
     axis: SupportsIndex | None = None,
     layout: Layout = None,
     dtype: DTypeLike | None = None,
@@ -93,7 +93,7 @@ def looking_up(
     return LookingUp(read_table(desc, table, axis, dtype), layout)
 
 
-def read_table(src: TensorDesc, table: Any, axis: SupportsIndex | None, dtype: DTypeLike | None) -> Table:
+def read_table(src: TensorDesc, table: object, axis: SupportsIndex | None, dtype: DTypeLike | None) -> Table:
     """The table for a source, checked.
 
     Raises:

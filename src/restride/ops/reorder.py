@@ -138,7 +138,7 @@ def reorder(
     return perform(reorder_plan, x, out, layout, dtype, numbers)
 
 
-def assign(view: Tensor, value: Any) -> None:
+def assign(view: Tensor, value: object) -> None:
     """Write ``value`` to the elements of ``view``, as ``Tensor.__setitem__`` says."""
     if value is None:
         raise DescriptorError(f"value is None, and {view.desc} takes an array, a tensor or a number")
@@ -169,7 +169,7 @@ def reorder_plan(
     out: Out | None,
     limits: Limits,
     layout: Layout = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     numbers: Numbers | Arithmetic | None = None,
 ) -> Plan:
     """The plan of ``reorder``. layout, dtype, numbers: as in ``Result``."""

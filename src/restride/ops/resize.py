@@ -171,7 +171,7 @@ KEEP_ASPECT = {"shorter": "not_smaller", "longer": "not_larger", "fit": "not_lar
 """The aspect ratio policy of each argument that stands for sizes."""
 
 
-def _sizes(old: tuple[int, int], sizes: Any, options: ResizeArguments) -> Any:
+def _sizes(old: tuple[int, int], sizes: object, options: ResizeArguments) -> Any:
     """The new sizes of rows and columns that the arguments ask for.
 
     Raises:

@@ -114,7 +114,7 @@ def sizes_of_rgb(src: TensorDesc) -> tuple[int, ...]:
     return (*frames, height // 3 * 2, columns, CHANNELS)
 
 
-def _joined(parts: Sequence[Any], form: Format, name: str, out: Tensor | None) -> Tensor:
+def _joined(parts: Sequence[object], form: Format, name: str, out: Tensor | None) -> Tensor:
     """One frame joined from its parts, on the device of ``out`` or of the parts."""
     device = out.device if out is not None else next((each.device for each in parts if isinstance(each, Tensor)), None)
     tensors = [asarray(part, device=device) for part in parts]

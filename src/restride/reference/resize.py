@@ -66,7 +66,7 @@ def resize_limits(
     """The lowest and the highest correct result of ``resize`` by a device whose light is f32.
 
     The sums are within ``resample_limits``. A threshold between two codes is rounded to f32 once, and its product with
-    alpha once more, which moves the place where codes change by 2 * 2^-24 of the sum.
+    alpha once more, which moves the value at which codes change by 2 * 2^-24 of the sum.
     """
     if not linear_light and not premultiply:
         return resample_limits(x, sizes, axes=axes, mode=mode, **resampling)
@@ -102,7 +102,7 @@ def _codes(
     premultiply: bool,
     moved: float,
 ) -> Array:
-    """The nearest codes of sums, colours times ``1 + moved`` and divided by the alphas of ``opposite``."""
+    """The nearest codes of sums; colours are multiplied by ``1 + moved`` and divided by the alphas of ``opposite``."""
     most = np.iinfo(array.dtype).max
     colors = values.astype(np.float64) * (1 + moved)
     if channels is not None:

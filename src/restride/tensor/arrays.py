@@ -149,7 +149,7 @@ def _laid_out(tensor: Tensor, desc: TensorDesc, copy: bool | None) -> Tensor:
     return laid_out
 
 
-def _from_cuda(producer: Any, desc: TensorDesc | str | None, device: Device | None, copy: bool | None) -> Tensor:
+def _from_cuda(producer: object, desc: TensorDesc | str | None, device: Device | None, copy: bool | None) -> Tensor:
     """A tensor with the elements of a CUDA tensor that is in a restride tensor's memory: shared, or a copy.
 
     CUDA's own memory is refused: memory of cudaMalloc cannot be exported, and exportable memory of cuMemCreate, as in
@@ -267,7 +267,7 @@ def _upload(array: Array, packed: TensorDesc, device: Device) -> Tensor:
     return laid_out
 
 
-def host_array(value: Any, dtype: DType | None = None) -> Array:
+def host_array(value: object, dtype: DType | None = None) -> Array:
     """``value`` as a plain numpy array, over its own memory if it has any; the array of a DLPack tensor too.
 
     dtype: the type that the elements will have, as in ``restride.arguments.as_numpy``.
@@ -292,7 +292,7 @@ def host_array(value: Any, dtype: DType | None = None) -> Array:
     return as_numpy("array", value, None if dtype is None else dtype.dtype)
 
 
-def _require_own_memory(value: Any) -> None:
+def _require_own_memory(value: object) -> None:
     """Refuse a value that ``host_array`` copies, such as a list.
 
     Raises:

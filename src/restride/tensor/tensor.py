@@ -655,7 +655,7 @@ def as_device(device: Device | None) -> Device:
     return device
 
 
-def _device_remedy(value: Any) -> str:
+def _device_remedy(value: object) -> str:
     """Advice for a value that is no device, such as an element type, which torch's ``to`` accepts."""
     try:
         as_dtype(value)
@@ -664,7 +664,7 @@ def _device_remedy(value: Any) -> str:
     return f"x.astype({value!r}) converts"
 
 
-def require_tensor(value: Any, argument: str = "x") -> Tensor:
+def require_tensor(value: object, argument: str = "x") -> Tensor:
     """Return ``value`` if it is a tensor.
 
     Raises:
@@ -675,7 +675,7 @@ def require_tensor(value: Any, argument: str = "x") -> Tensor:
     return value
 
 
-def require_tensors(values: Iterable[Any], argument: str) -> list[Tensor]:
+def require_tensors(values: Iterable[object], argument: str) -> list[Tensor]:
     """Return ``values`` as a list if all are tensors; an error names the index of the one that is not.
 
     Raises:

@@ -42,7 +42,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Device | None = None, cop
             return result.astype(element)
         return result.copy() if copy and result is obj else result
     if element is not None and not hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray):
-        obj = _converted(obj, element)
+        obj = _convert(obj, element)
     if copy is False:
         try:
             result = arrays.asarray(obj, device=device, copy=False)
@@ -230,14 +230,14 @@ def _whole_numbers(numbers: range) -> Array:
     return (multiples + np.uint64(numbers.start % (1 << 64))).view(kind)
 
 
-def _converted(obj: Any, element: DType) -> Array:
+def _convert(obj: Any, element: DType) -> Array:
     """A number, or nested sequences of numbers, as an array of the type; integers keep their low bits.
 
     Raises:
-        DescriptorError: something is no number, or no integer of 64 bits, infinite or NaN where the type has integers.
+        DescriptorError: a value is no number or, for a type of integers, has more than 64 bits, is infinite or NaN.
     """
     array = arrays.host_array(obj, element)
-    if not array.dtype.hasobject:  # as integers of more than 64 bits are
+    if not array.dtype.hasobject:  # numpy keeps integers of more than 64 bits as objects
         as_dtype(array.dtype)
     if element.is_float or element == BOOL or array.dtype.kind in "biu":
         return cast("obj", array, element)

@@ -1,6 +1,6 @@
-"""Resizes written by hand: tables of weights, and dispatches that weigh one axis after the other, or two at once.
+"""Resizes written by hand: tables of weights, and dispatches that resize one axis after another, or two at once.
 
-The weights are restride's own, so that the bits are the same; a program would have them as constants too.
+The weights are restride's own, so that the bits are the same; a hand-written program would have them as constants too.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from restride_bench.peers.shapes import LINE, MAX_GROUPS, Candidate, Step, whole
 from restride_measure.workloads import STD, Boxes, Gradient, Resize
 
 _BLOCK = 8
-"""Rows of an invocation of lab/shaders/direct.comp."""
+"""Rows that an invocation of lab/shaders/direct.comp computes."""
 
 _LINES = 4
-"""Rows of an invocation of lab/shaders/weighed.comp that weighs along them."""
+"""Rows that an invocation of lab/shaders/weighed.comp computes with ALONG."""
 
 _MAX_CHANNELS = 4
 _MAX_TAPS = 4
-"""Along each axis of lab/shaders/direct.comp."""
+"""Maximum number of taps along each axis of lab/shaders/direct.comp."""
 
 
 class Shape(NamedTuple):
@@ -43,7 +43,7 @@ class Shape(NamedTuple):
 
 
 def resizes(task: Resize | Gradient, src: TensorDesc, result: TensorDesc) -> Iterator[Candidate]:
-    """Candidates for a resize: both axes at once where rows have few taps, and one axis after the other."""
+    """Candidates for a resize: both axes at once if rows have few taps, and one axis after another."""
     is_nearest = isinstance(task, Resize) and task.mode == "nearest"
     if is_nearest or src.dtype != result.dtype or src.dtype.name not in ("u8", "f32"):
         return
@@ -121,7 +121,7 @@ def _at_once(shapes: Sequence[Shape], src: TensorDesc, is_whole: bool, size: int
 
 
 def _one_by_one(shapes: Sequence[Shape], src: TensorDesc, is_whole: bool, size: int) -> Candidate | None:
-    """Sums of 32 bits lie between the passes, in memories 2 and 3 in turn."""
+    """A pass for each axis; memories 2 and 3 in turn hold sums of 32 bits between the passes."""
     steps: list[Step] = []
     middles: list[int] = []
     nbytes = src.nbytes
@@ -165,9 +165,9 @@ def _word(rows: Rows) -> int:
 
 
 def _table(rows: Rows, each: int, *, is_aligned: bool = False) -> npt.NDArray[np.uint32]:
-    """One row for each output: the first element that it reads, a multiple of ``each`` where aligned, and its weights.
+    """One row for each output: the first element that it reads, a multiple of ``each`` if aligned, and its weights.
 
-    Weights are padded with zeros to a multiple of ``each``, and stay inside the axis where it is long enough.
+    Weights are padded with zeros to a multiple of ``each``, and do not exceed the axis if it is long enough.
     """
     first, weights = rows.first_and_weights()
     size = rows.source_size + 2 * rows.repeats_edges
