@@ -25,6 +25,8 @@ def outputs_of(inputs: Sequence[Path], output: Path) -> dict[Path, Path]:
     """
     sources = list(dict.fromkeys(source for each in inputs for source in files_of(each, READ)))
     if sources == list(inputs) and len(sources) == 1 and not output.is_dir():
+        if not output.suffix:
+            raise UsageError(f"{output} is no folder here, and the name of a file must end in {', '.join(WRITTEN)}")
         require_writable(output)
         return {sources[0]: output}
     if not output.is_dir() and (output.exists() or output.suffix.lower() in WRITTEN):
