@@ -242,16 +242,6 @@ def test_what_is_letterboxed(arguments, message):
         rs.Letterboxed.of(*arguments)
 
 
-def test_a_letterbox_changes_no_type(vulkan_device):
-    image = rs.asarray(np.arange(24, dtype=np.uint8).reshape(4, 6), device=vulkan_device)
-    made = rs.crop_resize(image, [(0, 0, 4, 6)], (6, 6), letterbox="center", fill=9)
-    assert isinstance(made, rs.Tensor)
-    top, left, bottom, right = rs.Letterboxed.of([(0, 0, 4, 6)], (6, 6)).places[0]
-    whole = np.full((6, 6), 9, np.uint8)
-    whole[top:bottom, left:right] = rs.crop_resize(image, [(0, 0, 4, 6)], (bottom - top, right - left)).numpy()[0]
-    np.testing.assert_array_equal(made.numpy()[0], whole)
-
-
 def test_other_boxes_sizes_and_images_compile_nothing(vulkan_device):
     rng = np.random.default_rng(4)
     named = {"axes": (0, 1), "layout": "NHWC->NCHW", "mean": (0.4, 0.5, 0.6), "std": (0.2, 0.3, 0.4)}
@@ -323,16 +313,6 @@ def test_no_boxes_and_boxes_of_a_tensor(vulkan_device):
     out = rs.empty("u8[2,2,2,3]", vulkan_device)
     assert rs.crop_resize(x, boxes, (2, 2), axes=(0, 1), out=out) is out
     np.testing.assert_array_equal(out.numpy(), given)
-
-
-@pytest.mark.parametrize(
-    ("flip", "steps"), [(None, (1, 1)), ("vertical", (-1, 1)), ("horizontal", (1, -1)), ("both", (-1, -1))]
-)
-def test_one_word_flips_every_box(vulkan_device, flip, steps):
-    x = np.arange(60, dtype=np.uint8).reshape(5, 12)
-    made = rs.crop_resize(rs.asarray(x, device=vulkan_device), [(0, 0, 3, 4), (2, 5, 5, 9)], (3, 4), flip=flip).numpy()
-    for box, right in enumerate((x[0:3, 0:4], x[2:5, 5:9])):
-        np.testing.assert_array_equal(made[box], right[:: steps[0], :: steps[1]])
 
 
 def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):
