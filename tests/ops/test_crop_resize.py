@@ -206,6 +206,55 @@ def test_corners_come_back_from_a_letterbox():
     assert placed.points([], []).shape == (0, 2)
 
 
+def test_labels_go_to_the_output_and_come_back():
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        boxes = np.array(random_boxes(rng, 4, (60, 80)))
+        sizes = tuple(map(int, rng.integers(8, 70, 2)))
+        flips = [str(rng.choice(["none", "horizontal", "vertical", "both"])) for _ in boxes]
+        placed = rs.Letterboxed.of(boxes, sizes, str(rng.choice(["center", "top_left"])), flip=flips)
+        index = np.arange(4)
+        np.testing.assert_allclose(placed.to_output(boxes, index), placed.places, atol=1e-9)
+        labels = np.sort(rng.uniform(-20, 90, (4, 2, 2)), axis=1).reshape(4, 4)
+        found = placed.to_output(labels, index)
+        np.testing.assert_allclose(placed.to_image(found, index), labels, atol=1e-9)
+        swapped = [1, 0, 3, 2]
+        np.testing.assert_array_equal(placed.to_output(labels[:, swapped], index, order="xy"), found[:, swapped])
+        np.testing.assert_array_equal(
+            placed.to_image(found[:, swapped], index, order="xy"), placed.to_image(found, index)[:, swapped]
+        )
+        for whole, clipped, edges in (
+            (found, placed.to_output(labels, index, clip=True), placed.places),
+            (placed.to_image(found, index), placed.to_image(found, index, clip=True), boxes),
+        ):
+            np.testing.assert_array_equal(clipped, whole.clip(edges[:, [0, 1, 0, 1]], edges[:, [2, 3, 2, 3]]))
+            assert (clipped[:, :2] <= clipped[:, 2:]).all()
+
+
+def test_a_label_of_each_output_is_placed_by_hand():
+    placed = rs.Letterboxed.of([(0, 0, 480, 640), (0, 0, 100, 50)], (320, 320), flip=["none", "horizontal"])
+    labels = [[(120, 160, 240, 400)], [(0, 0, 50, 10)]]  # one in each of two images
+    assert placed.to_output(labels, [[0], [1]]).tolist() == [[[100, 80, 160, 200]], [[0, 208, 160, 240]]]
+    assert placed.to_output([(-10, -10, -5, -5)], 0, clip=True).tolist() == [[40, 0, 40, 0]]
+    assert placed.to_output([], []).shape == placed.to_output(np.zeros((0, 4)), 0, order="xy").shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("boxes", "order", "message"),
+    [
+        ([(0, 0, 2)], "yx", r"boxes must be \(..., 4\), y0, x0, y1, x1, got shape \(1, 3\)"),
+        ([(0, 0, 2)], "xy", r"boxes must be \(..., 4\), x0, y0, x1, y1, got shape \(1, 3\)"),
+        ([(0, 0, 2, 2)], "xyxy", "order must be one of 'yx', 'xy', not 'xyxy'"),
+        ([("a", "b", "c", "d")], "yx", "boxes must be numbers"),
+    ],
+)
+def test_boxes_of_no_letterbox(boxes, order, message):
+    placed = rs.Letterboxed.of([(0, 0, 4, 4)], (2, 2))
+    for mapped in (placed.to_image, placed.to_output):
+        with pytest.raises(rs.DescriptorError, match=message):
+            mapped(boxes, 0, order=order)
+
+
 @pytest.mark.parametrize(
     ("points", "index", "message"),
     [

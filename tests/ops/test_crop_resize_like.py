@@ -7,12 +7,13 @@ import pytest
 
 import restride as rs
 from restride.kernel import Choices, Limits
-from restride.ops.crop_resize import _crop_plan
+from restride.ops.crop_resize import Cut, _crop_plan
 from restride.ops.images import Images
 from restride.plan import boxes as plan_of_boxes
 from restride.plan.problem import HELD
 from restride.runtime import choose, list_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride.weights import Request
 
 pytestmark = pytest.mark.slow
 
@@ -110,7 +111,7 @@ def test_a_gpu_makes_one_row_of_pixels_at_a_time(kind, rows):
     """The sums that are kept from row to row take more registers than let a GPU hide the latency of loads."""
     limits = Limits(choices=Choices.usual(kind))
     source, boxes = Images((rs.TensorDesc("u8", (300, 300, 3)),), (0, 1)), [(0, 0, 300, 300)] * 64
-    plan = _crop_plan(source, None, limits, boxes=boxes, sizes=(224, 224), images=None, mode="linear")
+    plan = _crop_plan(source, None, limits, Cut(boxes, (224, 224)), Request(mode="linear"), None)
     ((_, steps),) = plan.starts
     kernels = [kernel for step in steps.steps for kernel in step.kernels()]
     assert {(kernel.shader, kernel.constant("ROWS")) for kernel in kernels} == {("crop_pixels", rows)}
@@ -131,8 +132,8 @@ def test_all_that_is_read_is_bound(like, box, place):
     """Of an image larger than a binding: the lowest and the highest offset of the tables, and two pixels there."""
     channels, narrow = 3, Limits(max_buffer_range=1 << 17)
     desc = rs.TensorDesc("u8", (2000, 100, channels))
-    named = {"mode": "linear", "like": like, "dtype": "f32", "places": None if place is None else [place]}
-    plan = _crop_plan(Images((desc,), (0, 1)), None, narrow, boxes=[box], sizes=(16, 16), images=None, **named)
+    cut = Cut([box], (16, 16), places=None if place is None else [place], dtype="f32")
+    plan = _crop_plan(Images((desc,), (0, 1)), None, narrow, cut, Request(mode="linear", like=like), None)
     ((_, steps),) = plan.starts
     kernels = [kernel for step in steps.steps for kernel in step.kernels()]
     (kernel,) = kernels

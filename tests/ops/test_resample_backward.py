@@ -218,6 +218,7 @@ def test_three_runs_in_two_processes_have_the_same_bits(device):
 
 @pytest.mark.parametrize(("grad", "arguments", "error", "message"), [
     (np.zeros((2, 3), np.float32), {"dtype": "u8"}, rs.UnsupportedError, "dtype must be f32, f16, bf16, not u8"),
+    (np.zeros(3, np.float32), {"input_sizes": None}, rs.DescriptorError, r"needs input_sizes, .*, for f32\[3\]"),
     (np.zeros((2, 3), np.float32), {"input_sizes": (4,), "axes": (0, 1)}, rs.DescriptorError, "equally many"),
     (np.zeros((2, 3), np.float32), {"input_sizes": (-4,)}, rs.DescriptorError, "-4"),
 ])  # fmt: skip

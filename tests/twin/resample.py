@@ -209,7 +209,7 @@ def _cells(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
     assert kernel.pushed("row_pieces") == axes[0].size // 4
     assert kernel.pushed("blocks") == -(-axes[position].size // rows)
     piece, block, outer = _place(kernel, parameters)
-    # Of every invocation its rows, and of these the four neighbours.
+    # The four neighbours in each row of every invocation.
     of_row = block[:, None] * rows + np.arange(rows)
     coordinates: list[np.ndarray] = []
     for k, axis in enumerate(axes):
@@ -318,14 +318,14 @@ def _from_groups(
     return loaded + words[4 * axes[0].table + coordinates[0]] % group
 
 
-def _four_at(source: np.ndarray, offset: np.ndarray, aligned: bool) -> np.ndarray:
+def _quad_at(source: np.ndarray, offset: np.ndarray, aligned: bool) -> np.ndarray:
     """Four elements side by side, as numbers; a new last axis of them."""
     assert not (aligned and (offset % 4).any())
     return at(source, offset[..., None] + np.arange(4)).astype(np.float32)
 
 
 def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
-    """resample_fours.comp with ALONG: pieces are pixels along the axis of the taps, in blocks of rows."""
+    """resample_quads.comp with ALONG: pieces are pixels along the axis of the taps, in blocks of rows."""
     position, row, rows = map(kernel.constant, ("TAP_AXIS", "ROW_AXIS", "ROWS"))
     aligned, channels, channel_axis = map(kernel.constant, ("ALIGNED", "CHANNELS", "CHANNEL_AXIS"))
     taps, table = axes[position].taps, axes[position]
@@ -354,7 +354,7 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
     offset = (src[:, None] + np.minimum(of_row, axes[row].size - 1) * axes[row].src) % (1 << 32)
     source = by_elements(windows[0], kernel_types(kernel)[0])
     starts = offset[..., None] + 4 * np.arange(taps // 4 * channels)
-    runs = _four_at(source, starts, bool(aligned)).reshape(*offset.shape, taps, channels)
+    runs = _quad_at(source, starts, bool(aligned)).reshape(*offset.shape, taps, channels)
     total = _sum(kernel, weights[:, None, None], [runs[:, :, tap] for tap in range(taps)])
     is_row = np.broadcast_to((of_row < axes[row].size)[..., None], total.shape)
     dst = dst[:, None, None] + of_row[..., None] * axes[row].dst + (channel * axes[channel_axis].dst) * (channels > 1)
@@ -368,7 +368,7 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
 
 
 def _across(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
-    """resample_fours.comp without ALONG: four neighbours, which share their taps."""
+    """resample_quads.comp without ALONG: four neighbours, which share their taps."""
     position, aligned = kernel.constant("TAP_AXIS"), kernel.constant("ALIGNED")
     table, first_axis = axes[position], axes[0]
     is_word = kernel_types(kernel)[1].itemsize == 4
@@ -389,7 +389,7 @@ def _across(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
         dst += coordinate * axis.dst
     weights, _ = _row(parameters, table, coordinates[position])
     source = by_elements(windows[0], kernel_types(kernel)[0])
-    of_taps = [_four_at(source, (src + tap * table.src) % (1 << 32), bool(aligned)) for tap in range(table.taps)]
+    of_taps = [_quad_at(source, (src + tap * table.src) % (1 << 32), bool(aligned)) for tap in range(table.taps)]
     total = _sum(kernel, weights[:, None], of_taps)
     made = dst[:, None] + np.arange(4)
     assert not (made[:, 0] % 4).any() or (not aligned and is_word)
