@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 
 import pytest
@@ -14,7 +14,7 @@ from support.random_layouts import random_layout, random_pair
 
 from restride.layout import TensorDesc, views
 from restride.layout.digits import Index, Linear, affine
-from restride.plan.tiles import MAX_WALKS, Place, Region, Walk, complement, walks
+from restride.plan.tiles import MAX_WALKS, Cuts, Place, Region, Walk, complement, walks
 
 
 def parsed(src: str, dst: str, *keys: object) -> tuple[TensorDesc, TensorDesc]:
@@ -52,6 +52,44 @@ def check(src: TensorDesc, dst: TensorDesc) -> int:
 
 
 # --- stretches
+
+
+@st.composite
+def cuts(draw: st.DrawFn) -> Cuts:
+    weights = [1]
+    for factor in draw(st.lists(st.integers(2, 5), max_size=3)):
+        weights.append(weights[-1] * factor)
+    return Cuts(tuple(weights), draw(st.integers(0, weights[-1] - 1)))
+
+
+@given(cuts(), st.integers(0, 200))
+def test_stretches_cover_every_index_once_and_never_cross_a_digit(cut: Cuts, size: int):
+    seen: list[int] = []
+    for stretch in cut.stretches(size):
+        seen += [
+            stretch.start + sum(n * weight for n, (_, weight) in zip(digits, stretch.digits, strict=True))
+            for digits in product(*(range(count) for count, _ in stretch.digits))
+        ]
+        # Its first digit of each weight is 0, but for the weight that counts on.
+        for (_, weight), (_, coarser) in pairwise(stretch.digits):
+            assert (stretch.start + cut.phase) % coarser == 0, weight
+        for (count, weight), (_, coarser) in pairwise(stretch.digits):
+            assert count * weight == coarser
+    assert sorted(seen) == list(range(size))
+    assert len(cut.stretches(size)) <= 2 * len(cut.weights) - 1
+
+
+@given(cuts(), cuts())
+def test_joined_cuts_are_the_cuts_of_both(one: Cuts, other: Cuts):
+    joined = one.joined(other)
+    assert joined == other.joined(one)
+    assert one.joined(one) == one
+    assert one.joined(Cuts((1,), 0)) == one
+    if joined is None:
+        return
+    for cut in (one, other):
+        assert set(cut.weights) <= set(joined.weights)
+        assert joined.phase % cut.weights[-1] == cut.phase
 
 
 # --- cuts
