@@ -194,10 +194,10 @@ def list_arguments(kind: Any, defaults: Mapping[str, Any]) -> Callable[[_Functio
 
 
 def require_listed(function: Callable[..., Any], arguments: Mapping[str, object]) -> None:
-    """Refuse a name that the signature of ``function`` does not list, as Python refuses one that a def lacks.
+    """Refuse names that the signature of ``function`` does not list, as Python refuses unexpected keyword arguments.
 
     Raises:
-        TypeError: an unexpected keyword argument; the message has our word for another library's, or the nearest.
+        TypeError: there is one; the message suggests restride's word for another library's, or the nearest.
     """
     parameters = function.__signature__.parameters  # type: ignore[attr-defined] # made by list_arguments
     listed = {name for name, each in parameters.items() if each.kind is not Parameter.VAR_POSITIONAL}

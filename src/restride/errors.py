@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 _MAX_SHOWN = 8
-"""Most elements of an array that a message shows."""
+"""Maximum elements of an array that a message shows."""
 
 _QUESTION = ". Did you mean "
 """Between a message and the word that is suggested at its end."""

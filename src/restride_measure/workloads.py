@@ -59,14 +59,14 @@ class Move:
 
 @dataclass(frozen=True)
 class Relayout:
-    """The same elements in another layout, whose descriptor ``TensorDesc.parse`` reads."""
+    """A copy of the elements to another layout, whose descriptor ``TensorDesc.parse`` reads."""
 
     layout: str
 
 
 @dataclass(frozen=True)
 class Convert:
-    """The same elements converted to another type.
+    """A conversion of the elements to another type.
 
     scale: a factor that is applied first; results of integer type are rounded to even and saturated.
     per_channel: use a factor for each index of axis 1 instead, ``channel_scales``.

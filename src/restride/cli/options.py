@@ -144,7 +144,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _settings(hint: Any, default: Any) -> dict[str, Any]:
-    """What a type of an argument tells argparse: a word of several, a switch, numbers, one value or many."""
+    """The settings of argparse for an argument's type: one of several words, a switch, numbers, one value or many."""
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     members = [get_args(kind)[0] for kind in kinds if get_origin(kind) in (Iterable, Sequence)]
     types = {*kinds, *members, *(kind for member in members for kind in get_args(member))}
@@ -216,7 +216,7 @@ NORMALIZATION: Rows = {
     "mean": "mean of the elements: one number, or one for each channel",
     "std": "std of the elements: one number, or one for each channel",
 }
-"""What prepares images for a network."""
+"""Arguments that prepare images for a network."""
 
 
 def require_mode(options: argparse.Namespace) -> str | None:

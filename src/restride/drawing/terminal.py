@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 _MAX_PLANES, _MAX_ROWS, _MAX_MEMORY_ROWS = 5, 16, 8
 _MAX_ROWS_OF_SEVERAL = 8
-"""Most rows of each grid if there are several grids."""
+"""Maximum rows of each grid if there are several grids."""
 
 
 def draw_text(layout: LayoutMap, width: int, is_coloured: bool) -> str:

@@ -26,10 +26,10 @@ from restride.tensor.tensor import Tensor
 
 
 class Reordering(NamedTuple):
-    """An operation as a reorder: the result that it asks for.
+    """An operation that is done by a reorder: the result that it asks the reorder for.
 
-    names: for the name of an argument in reorder's errors, the operation's own name. remedy: end of an error about the
-    element type.
+    names: the operation's name for an argument, by the name that reorder's errors use. remedy: the end of an error
+    about the element type.
     """
 
     result: Result

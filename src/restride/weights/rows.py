@@ -41,7 +41,7 @@ take 1.6 GB, but a dispatch needs tables of 1 MB.
 """
 
 _MAX_CACHED_BYTES = 1 << 24
-"""Maximum bytes of cached rows: 700,000 rows of four taps, or 6,000 axes of a few hundred outputs, 0.6 KB more each.
+"""Maximum bytes of cached rows: 700,000 rows of four taps, or 6,000 axes of a few hundred outputs and 0.6 KB besides.
 
 The rows of 640 -> 224 take 13 us from the cache; computing them takes 20 us, or 124 us if they are antialiased.
 """
