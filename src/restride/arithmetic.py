@@ -240,14 +240,14 @@ def _holds(dst: DType, src: DType) -> bool:
     return lowest <= low and high <= highest
 
 
-def _group_sizes(group_sizes: Any, rank: int) -> tuple[int, ...]:
+def _group_sizes(group_sizes: object, rank: int) -> tuple[int, ...]:
     groups = integers("group_sizes", group_sizes)
     if len(groups) != rank or any(group < 1 for group in groups):
         raise DescriptorError(f"group_sizes must be {rank} integers of 1 or more, got {groups}")
     return groups
 
 
-def _sum_scale(value: Any) -> float | None:
+def _sum_scale(value: object) -> float | None:
     if value is None:
         return None
     scale = _as_float32(numbers("sum_scale", value))
@@ -256,7 +256,7 @@ def _sum_scale(value: Any) -> float | None:
     return float(scale) or None
 
 
-def _scaling(side: str, desc: TensorDesc, groups: tuple[int, ...], scale: Any, zero_point: Any) -> Scaling | None:
+def _scaling(side: str, desc: TensorDesc, groups: tuple[int, ...], scale: object, zero_point: object) -> Scaling | None:
     if scale is None and zero_point is None:
         return None
     with ErrorContext(desc):
@@ -288,7 +288,7 @@ def _scaling(side: str, desc: TensorDesc, groups: tuple[int, ...], scale: Any, z
 
 
 def _scales(
-    argument: str, value: Any, sizes: tuple[int, ...], groups: tuple[int, ...]
+    argument: str, value: object, sizes: tuple[int, ...], groups: tuple[int, ...]
 ) -> npt.NDArray[np.float32] | None:
     """Checked scales with all axes; None if all are 1."""
     array = _broadcasting(argument, value, sizes, groups)
@@ -298,7 +298,7 @@ def _scales(
 
 
 def _zero_points(
-    argument: str, value: Any, desc: TensorDesc, groups: tuple[int, ...]
+    argument: str, value: object, desc: TensorDesc, groups: tuple[int, ...]
 ) -> npt.NDArray[np.float32] | None:
     """Checked zero points with all axes; None if all are 0."""
     array = _broadcasting(argument, value, desc.sizes, groups)
@@ -319,7 +319,7 @@ def _refined(
     return array
 
 
-def _broadcasting(argument: str, value: Any, sizes: tuple[int, ...], groups: tuple[int, ...]) -> Array:
+def _broadcasting(argument: str, value: object, sizes: tuple[int, ...], groups: tuple[int, ...]) -> Array:
     """``value`` as an array with all axes of ``sizes``, along each with 1 entry, one per index or one per group.
 
     Example: for sizes 2,64 in groups of 1,32 these sizes broadcast: (), 64, 1,64, 2,1, 2,2 and 2,64.
@@ -347,7 +347,7 @@ def _broadcasting(argument: str, value: Any, sizes: tuple[int, ...], groups: tup
     )
 
 
-def numbers(argument: str, value: Any) -> Array:
+def numbers(argument: str, value: object) -> Array:
     """``value`` as an array of real numbers: numpy's integers and floats, and those of ml_dtypes.
 
     Raises:
@@ -463,7 +463,7 @@ def _post_op(op: Any) -> PostOp:
     return PostOp(name, first, second)
 
 
-def _post_op_number(op: Any, value: Any) -> float:
+def _post_op_number(op: object, value: object) -> float:
     number = _as_float32(numbers("post_ops", value))
     if number.ndim or np.isnan(number):
         raise DescriptorError(f"post_ops has {op!r}, whose numbers must be numbers")

@@ -130,7 +130,7 @@ def as_dtype(value: Any) -> DType:
     return element
 
 
-def as_number(argument: str, value: Any) -> int | float:
+def as_number(argument: str, value: object) -> int | float:
     """A number of Python, or of an element type's numpy type, as a Python int or float; exact. A boolean is 0 or 1.
 
     Raises:
@@ -162,12 +162,12 @@ def cast(argument: str, numbers: Array, dtype: DType) -> Array:
         raise DescriptorError(f"{argument} cannot become {dtype}, got {shown(numbers.tolist())}: {error}") from None
 
 
-def is_torch_dtype(value: Any) -> bool:
+def is_torch_dtype(value: object) -> bool:
     """True for a ``torch.dtype``; torch may not be installed."""
     return type(value).__module__ == "torch" and type(value).__name__ == "dtype"
 
 
-def _suggestion(value: Any) -> str:
+def _suggestion(value: object) -> str:
     """The end of the error about an unknown element type: restride's name for another library's, or the nearest."""
     if not isinstance(value, str):
         return ""

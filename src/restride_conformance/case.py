@@ -121,6 +121,11 @@ class Case:
         """The ``CheckedOperation`` that ``op`` names."""
         return OPERATIONS[self.op]
 
+    @property
+    def elements(self) -> int:
+        """The elements of source and destination together, by which reports order failures."""
+        return self.src.numel + self.dst.numel
+
     def takes(self, name: str) -> bool:
         """True if the operation has this parameter."""
         return name in self.operation.named

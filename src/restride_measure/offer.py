@@ -92,5 +92,5 @@ def installed(name: str, distribution: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise Absent(f"not installed: pip install {distribution}") from error
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
         raise Absent(f"{name} cannot be loaded: {error}") from error

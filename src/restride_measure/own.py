@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from restride_measure.workloads import (
     NewShapes,
     Normalize,
     Page,
+    Pixels,
     Rearrange,
     Relayout,
     Resize,
@@ -115,6 +116,9 @@ def offer(workload: Workload | Rival, source: Array | None, device: Device) -> O
         last[0] = operation(view, out)
 
     def through() -> Array:
+        if isinstance(workload.task, Pixels):
+            array: Array = pixels_of(workload.task, elements, "np", device)
+            return array
         return fresh(viewed(workload.task, rs.asarray(elements, device=device)), None).numpy()
 
     def result() -> Array:
@@ -214,6 +218,13 @@ def operation_of(task: Task, sizes: Sizes) -> Operation:  # noqa: PLR0911, PLR09
             return partial(_methods, task)
         case Page():
             return _page
+        case Pixels():
+            return lambda x, _: pixels_of(task, x, "restride", x.device)
+
+
+def pixels_of(task: Pixels, images: Any, kind: Literal["np", "restride"], device: Device) -> Any:
+    """The pixels of a batch of images, each of them a sample, as an array or a new tensor."""
+    return task.processor([[image] for image in images], kind, device=device)["pixel_values"]
 
 
 _MEAN, _STD = np.array(MEAN) / 255, np.array(STD) / 255

@@ -160,6 +160,7 @@ def test_a_wrong_picture_is_drawn_and_a_wrong_vector_is_not() -> None:
         outcome = judge(case, setting, setting.source, wrong)
         assert outcome.verdict is Verdict.FAILED
         assert (outcome.pictures is not None) == is_drawn
+        assert outcome.wrong
 
 
 def test_a_pred_that_is_neither_0_nor_1_shows_its_bits() -> None:

@@ -54,7 +54,6 @@ ELSEWHERE = {
     ),
     "copies that tiles do not allow as walks, in tests/plan/test_tiles.py": ("plan/general.py",),
     "plans that run on tensors, in tests/ops/test_plan.py": ("plan/steps.py",),
-    "where results go, by every case and in tests/ops/test_reorder_layouts.py": ("ops/target.py",),
     "libraries side by side, in tests/judges/test_profiles.py": (
         "reference/like/opencv.py",
         "reference/like/pillow.py",

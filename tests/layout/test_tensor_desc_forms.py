@@ -14,7 +14,7 @@ import pytest
 from support.random_layouts import random_layout
 
 from restride.errors import DescriptorError, UnsupportedError
-from restride.layout import TensorDesc
+from restride.layout import TensorDesc, views
 from restride.layout.tensor_desc import element_bits
 from restride.reference.memory import PADDING_VALUE, ZERO, element_positions, is_whole, memory_line
 
@@ -180,6 +180,14 @@ def padding(desc: TensorDesc) -> np.ndarray:
         ("f32[3]{0:pad(4)=0}", "f32[3]{0:pad(4)=-0.0}"),
         ("u8[1,1]{1,0:T(2,2)pad(2,3)=1}", "u8[1,1]{0,1:T(2,2)pad(2,3)=1}"),
         ("u8[0,3]{1,0:T(2,2)pad(2,3)=1}", "u8[0,3]{0,1:T(2,2)pad(2,3)=1}"),
+        ("f32[3,5]{1,0:L(100)}", "f32[3,5]"),
+        ("f32[3,5]{1,0:T(2,2)L(100)}", "f32[3,5]{1,0:T(2,2)}"),
+        # where the buffer is, and how wide its elements are
+        ("f32[3,5]{1,0:S(1)}", "f32[3,5]"),
+        ("f32[3,5]{1,0:S(1)}", "f32[3,5]{1,0:S(2)}"),
+        ("f32[3,5]{1,0:T(2,2)S(1)}", "f32[3,5]{1,0:T(2,2)}"),
+        ("s8[3,5]{1,0:E(4)}", "s8[3,5]"),
+        ("s8[3,5]{1,0:T(2,2)E(4)}", "s8[3,5]{1,0:T(2,2)}"),
         # a view writes none
         ("f32[3,5]{1,0:T(2,2)}", "f32[3,5]{at=(a,b),in=[3,5]{1,0:T(2,2)}}"),
         ("f32[3,5]{1,0:T(2,2)}", "f32[3,5]{0,1:T(2,2)}"),
@@ -189,6 +197,24 @@ def padding(desc: TensorDesc) -> np.ndarray:
 )
 def test_different_memory_is_different(one, other):
     assert TensorDesc.parse(one) != TensorDesc.parse(other)
+
+
+@pytest.mark.parametrize("text", ["f32[3,4]{1,0:L(4)}", "f32[3,4]{1,0:E(32)}", "f32[3,4]{strides=(4,1):E(32)}"])
+def test_parts_that_change_no_byte_make_no_difference(text):
+    assert TensorDesc.parse(text) == TensorDesc.parse("f32[3,4]")
+    assert hash(TensorDesc.parse(text)) == hash(TensorDesc.parse("f32[3,4]"))
+
+
+def test_views_keep_the_memory_space_and_the_bits_of_an_element():
+    for layout in ("{1,0:E(4)S(1)}", "{0,1:T(2,2)E(4)S(1)}", "{strides=(8,2),offset=1:E(4)S(1)}"):
+        desc = TensorDesc.parse("s8[4,4]" + layout)
+        made = [views.index(desc, (slice(1, None), slice(None, None, -2))), views.index(desc, (0, slice(0, 2)))]
+        made += [views.permute(desc, (1, 0)), views.broadcast_to(desc, (2, 4, 4)), desc.promoted(4)]
+        made += [views.index(desc, slice(0, 0)), views.reshape(views.index(desc, 1), (2, 2))]
+        for view in made:
+            assert (view.element_size_in_bits, view.memory_space) == (4, 1), (str(desc), str(view))
+            assert TensorDesc.parse(str(view)) == view
+    assert views.index(TensorDesc.parse("f32[8]{0:L(64)}"), slice(2, 4)).nbytes == 16
 
 
 def test_views_are_equal_by_memory():
@@ -240,6 +266,7 @@ def test_directml_both_ways():
         "f32[0,2]",
         "f32[]",
         "f32[8,2]{at=(a,b),in=[8,5]{1,0:T(2,2)}}",
+        "s8[2]{0:E(4)}",
     ],
 )
 def test_what_directml_cannot_say(text):
@@ -308,6 +335,9 @@ def xla(**arguments: object) -> TensorDesc:
         ({"padding_value": 3}, "padding_value 3 needs padded_sizes, for f32[2,3]"),
         ({"padding_value": 3, "tiles": [(2,)]}, "padding_value 3 needs padded_sizes"),
         ({"sizes": (1,) * 9, "tiles": [(2,)]}, "rank 9 exceeds 8"),
+        ({"tail_padding_alignment_in_elements": 0}, "elements 0 is outside [1, 2^63), for f32[2,3]"),
+        ({"element_size_in_bits": -4}, "element_size_in_bits -4 is outside [0, 2^63), for f32[2,3]"),
+        ({"memory_space": 1.0}, "memory_space must be an integer, got 1.0 (float), for f32[2,3]"),
         ({"sizes": (2, -1), "tiles": [(2,)]}, "size -1 of axis 1 must be 0 or more"),
     ],
     ids=str,

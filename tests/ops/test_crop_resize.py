@@ -417,10 +417,6 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):
     ("change", "message"),
     [
         (
-            {"boxes": [(0, 0, 4, 4), (3, 1, 3, 2)]},
-            r"boxes\[1\] must be of integers with y0 < y1 and x0 < x1, got \(3, 1",
-        ),
-        (
             {"boxes": [(0, 4, 4, 2)]},
             r"got \(0, 4, 4, 2\); boxes\[\(boxes\[:, :2\] < boxes\[:, 2:\]\).all\(1\)\] leaves out those .*, for u8",
         ),
@@ -435,8 +431,6 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):
         ),
         ({"boxes": [(0, 0, 1 << 30, 4)], "antialias": True}, "taps along one axis, more than 2048"),
         ({"boxes": [(0, 0, 4)]}, r"boxes must be an array of \(boxes, 4\) numbers"),
-        ({"boxes": (0, 0, 4, 4)}, r"got int64 of shape \(4,\)"),
-        ({"boxes": [("a", 0, 4, 4)]}, r"boxes must be an array of \(boxes, 4\) numbers"),
         ({"boxes": [(1e9, 0, 1, 1)], "units": "normalized"}, r"within \+-65536"),
         ({"units": "percent"}, r"units must be one of 'pixels', 'normalized', not 'percent', for u8\[5,6,3\]"),
         ({"images": [0, 0, 0]}, "axes .* must be two of an image|images must be one for each of 2 boxes"),
@@ -459,17 +453,10 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):
         ({"x": [np.zeros((5, 4, 3), np.uint8), np.zeros((5, 4, 3), np.int8)]}, r"x\[1\] .* must have the type"),
         ({"x": np.zeros((0, 4, 3), np.uint8)}, "has no elements to cut boxes from"),
         ({"x": np.zeros((5, 4, 3), np.int32)}, "mode 'linear' of crop_resize has the element types"),
-        ({"axes": None}, r"look like columns and channels: say axes=\(0, 1\)"),
         ({"axes": (1, 0)}, r"axes \(1, 0\) must be two of an image, rows before columns, each in \[0, 3\)"),
         ({"sizes": (0, 4)}, r"sizes must be a height and a width of 1 or more, got \(0, 4\)"),
         ({"sizes": (4,)}, "sizes must be a height and a width"),
-        ({"sizes": 224}, r"sizes must be a height and a width, such as \(224, 224\), got 224, for u8"),
         ({"out": np.zeros((2, 2, 2, 3), np.uint8)}, "out must be a restride.Tensor, got ndarray; rs.empty"),
-        (
-            {"flip": "sideways"},
-            "flip must be one of None, 'none', 'vertical', 'horizontal', 'both', not 'sideways', for u8",
-        ),
-        ({"flip": True}, "flip must be one of None, .*, not True, for u8"),
         (
             {"flip": ["none", "up"]},
             r"flip\[1\] must be one of 'none', 'vertical', 'horizontal', 'both', not 'up', for u8",
@@ -478,8 +465,6 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):
         ({"fill": 256}, "fill must be an integer of u8, 0 to 255, got 256"),
         ({"fill": 0.5}, "fill must be an integer of u8"),
         ({"fill": (1, 2)}, r"fill must be one number, or one for each of 3 channels, got shape \(2,\)"),
-        ({"letterbox": "left"}, "letterbox must be one of None, 'center', 'top_left', not 'left', for u8"),
-        ({"letterbox": True}, "letterbox must be one of None, 'center', 'top_left', not True"),
         (
             {"letterbox": "center", "boxes": [(0.5, 0, 1, 1)]},
             rf"letterbox {OF_INTEGERS}: np.rint\(boxes\).astype{OF_IMAGE}",
@@ -495,14 +480,11 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):
         ),
         ({"coordinates": "asymmetric", "boxes": [(0.5, 0, 1, 1)]}, f"coordinates 'asymmetric' {OF_INTEGERS}{OF_IMAGE}"),
         ({"coordinates": "tf_crop_and_resize"}, "goes with boxes of floats"),
-        ({"mode": "bilinear"}, "mode 'bilinear' is not one of .* it is 'linear' here"),
         ({"mode": "area", "antialias": True}, "antialias goes with mode 'linear' or 'cubic'"),
         ({"mean": 0.5, "src_scale": 2}, "mean and std say scales and zero points, and so does src_scale"),
         ({"mean": 0.5, "dtype": "u8"}, "mean and std make floats, and dtype is u8"),
         ({"std": (1, 0, 1)}, "std must be finite and not 0"),
         ({"mean": (1, 2)}, "mean must be one number, or one for each of 3 channels"),
-        ({"dtype": "f99"}, "dtype"),
-        ({"layout": "NHWC->NCH"}, "layout"),
     ],
 )
 @pytest.mark.usefixtures("vulkan_device")

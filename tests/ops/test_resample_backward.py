@@ -250,20 +250,10 @@ def test_three_runs_in_two_processes_have_the_same_bits(device):
 
 
 @pytest.mark.parametrize(("grad", "arguments", "error", "message"), [
-    (np.zeros((2, 3), np.int32), {}, rs.UnsupportedError, r"grad must be f32, f16, bf16, not s32, for s32\[2,3\]"),
-    (np.zeros((2, 3), np.float64), {}, rs.UnsupportedError, r"grad must be f32, f16, bf16, not f64"),
     (np.zeros((2, 3), np.float32), {"dtype": "u8"}, rs.UnsupportedError, "dtype must be f32, f16, bf16, not u8"),
-    (np.zeros((2, 3), np.float32), {"mode": "lanczos"}, rs.DescriptorError, "mode 'lanczos' is not one of 'near"),
-    (np.zeros((2, 3), np.float32), {"coordinates": "pixel"}, rs.DescriptorError, "coordinates 'pixel' is not one of"),
     (np.zeros(3, np.float32), {"input_sizes": None}, rs.DescriptorError, r"needs input_sizes, .*, for f32\[3\]"),
-    (np.zeros((2, 3), np.float32), {"input_sizes": (4, 4, 4)}, rs.DescriptorError, "more than the 2 axes"),
-    (np.zeros((2, 3), np.float32), {"input_sizes": (4, 4), "axes": (1, -1)}, rs.DescriptorError, "name an axis twice"),
     (np.zeros((2, 3), np.float32), {"input_sizes": (4,), "axes": (0, 1)}, rs.DescriptorError, "equally many"),
-    (np.zeros((2, 3), np.float32), {"input_sizes": (0,)}, rs.DescriptorError, "no elements to make 3 of"),
     (np.zeros((2, 3), np.float32), {"input_sizes": (-4,)}, rs.DescriptorError, "-4"),
-    (np.zeros((2, 3), np.float32), {"scales": [0.5]}, rs.DescriptorError, "contradict each other"),
-    (np.zeros((2, 3), np.float32), {"scales": [0]}, rs.DescriptorError, r"scales\[0\] must be above 0, got 0"),
-    (np.zeros((2, 3), np.float32), {"roi": [0, 1]}, rs.DescriptorError, "roi goes with coordinates"),
 ])  # fmt: skip
 def test_bad_input(grad, arguments, error, message, vulkan_device):
     with pytest.raises(error, match=message):

@@ -230,38 +230,6 @@ def test_walks_of_random_layouts_cover_each_pair_once(seed):
     assert seen[True] > 20
 
 
-def random_slice(rng: random.Random, size: int, count: int) -> slice:
-    """``count`` of ``size`` positions, either way, by steps of 1, 2 and 4 where there is room."""
-    step = rng.choice([step for step in (1, 1, 2, 3, 4, 8) if (count - 1) * step < size])
-    start = rng.randrange(size - (count - 1) * step)
-    if rng.random() < 0.6:
-        return slice(start, start + (count - 1) * step + 1, step)
-    return slice(start + (count - 1) * step, start - 1 if start else None, -step)
-
-
-@pytest.mark.parametrize("seed", range(100, 110))
-def test_walks_of_random_slices_of_tiles_cover_each_pair_once(seed):
-    rng = random.Random(seed)
-    seen = Counter[int]()
-    for _ in range(80):
-        rank = rng.choice((1, 1, 2))
-        counts = [rng.choice((1, 2, 3, 5, 8, 9, 12)) for _ in range(rank)]
-        sides = []
-        for _ in range(2):
-            sizes = [count * rng.choice((1, 1, 2, 4)) + rng.randrange(6) for count in counts]
-            tiles = [[rng.choice((2, 4, 8, 8)) for _ in range(rng.choice((rank, rank, 2)))]]
-            if rng.random() < 0.4:
-                tiles.append([rng.choice((1, 2, 4)) for _ in range(rng.choice((1, 2)))])
-            order = rng.sample(range(rank), rank)
-            key = tuple(random_slice(rng, size, count) for size, count in zip(sizes, counts, strict=True))
-            view = views.index(TensorDesc.xla("f32", sizes, order, tiles), key)
-            # Turned once more, so that the axes of the view are not those of the tiles.
-            sides.append(views.permute(view, range(rank)[::-1]))
-        seen[check(*sides)] += 1
-    assert seen.total() - seen[0] > 15
-    assert seen[0] < 70
-
-
 def test_a_copy_of_too_many_walks_has_none():
     """Rows, columns and depth each begin and end inside tiles of 8: 3 * 3 * 3 walks."""
     src = views.index(TensorDesc.parse("f32[40,40,40]{2,1,0:T(8,8,8)}"), (slice(3, 37),) * 3)

@@ -68,11 +68,6 @@ def test_nearest_equals_integer_division_for_all_small_sizes() -> None:
         assert resample(np.arange(source), [size], mode="nearest").tolist() == expected
 
 
-def test_nearest_ties_take_the_upper_element() -> None:
-    assert resample(np.arange(2), [3], mode="nearest").tolist() == [0, 1, 1]
-    assert resample(np.arange(4), [2], mode="nearest").tolist() == [1, 3]
-
-
 @pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8"])
 def test_nearest_keeps_bits(dtype: str) -> None:
     bits = np.random.default_rng(2).integers(0, 256, 512 * np.dtype(dtype).itemsize, dtype=np.uint8).view(dtype)
@@ -106,27 +101,6 @@ def test_integers_round_half_to_even_and_saturate(dtype: Any, low: int, high: in
     assert resample(np.array([0, 1, 2, 3], dtype), [2]).tolist() == [0, 2]  # 0.5 and 2.5
     assert resample(np.array([low, high], dtype), [4]).tolist()[::3] == [low, high]
     assert round_once(np.array([-1e30, 1e30, 0.5, 1.5]), np.dtype(dtype)).tolist() == [low, high, 0, 2]
-
-
-def test_rounding_to_bf16_is_single() -> None:
-    """Against ml_dtypes on values that float32 holds, and on ones where going through float32 rounds twice."""
-    bits = np.random.default_rng(3).integers(0, 2**32, 20000, dtype=np.uint32)
-    values = bits.view(np.float32)
-    values = values[np.isfinite(values)]
-    np.testing.assert_array_equal(
-        round_once(values.astype(np.float64), np.dtype(BF16)).view(np.uint16), values.astype(BF16).view(np.uint16)
-    )
-    just_above_a_tie = 1 + 2.0**-8 + 2.0**-40
-    assert float(round_once(np.array([just_above_a_tie]), np.dtype(BF16))[0]) == 1 + 2.0**-7
-    special = np.array([np.inf, -np.inf, np.nan, -0.0, 3.4e38, 1e300, 2.0**-134, 1.5 * 2.0**-134])
-    np.testing.assert_array_equal(
-        round_once(special, np.dtype(BF16)).astype(np.float64),
-        [np.inf, -np.inf, np.nan, -0.0, np.inf, np.inf, 0, 2.0**-133],
-    )
-
-
-def test_rounding_to_f16_is_single() -> None:
-    assert float(round_once(np.array([1 + 2.0**-11 + 2.0**-40]), np.dtype(np.float16))[0]) == 1 + 2.0**-10
 
 
 @pytest.mark.parametrize(
@@ -240,11 +214,6 @@ def test_empty_arrays() -> None:
     assert resample(np.zeros((2, 3), np.float32), [0]).shape == (2, 0)
     assert resample(np.zeros((2, 0), np.float32), [0], mode="nearest").shape == (2, 0)
     assert resample_limits(np.zeros((0, 3), np.uint8), [5])[0].shape == (0, 5)
-
-
-def test_eight_axes() -> None:
-    x = np.random.default_rng(6).integers(0, 9, (1, 2, 1, 2, 1, 2, 2, 3)).astype(np.float32)
-    assert resample(x, (2, 3, 2), axes=(1, 5, 7)).shape == (1, 2, 1, 2, 1, 3, 2, 2)
 
 
 @pytest.mark.parametrize(

@@ -533,6 +533,14 @@ def test_a_video_has_patches_of_several_frames():
         video([pixels(60, 90), pixels(60, 190)])
 
 
+def test_the_frames_of_a_video_are_written_together():
+    frames = [pixels(60, 90, seed=place) for place in range(5)]
+    video = rs.vision.processor({"video_processor_type": "Qwen2VLVideoProcessor", "min_pixels": 3000})
+    of_two = counted(video, frames[:2])[0][0]
+    assert counted(video, frames[:4])[0][0] == counted(video, [frames[:2], frames[2:4]])[0][0] == of_two
+    assert counted(video, frames)[0][0] == of_two + 1, "the last frame, twice"
+
+
 def resized(image, height, width, mode):
     return np.asarray(Image.fromarray(image).resize((width, height), mode))
 

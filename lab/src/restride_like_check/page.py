@@ -59,7 +59,8 @@ def free_of(mode: Mode) -> tuple[str, ...]:
 
 def page(rows: Sequence[Row]) -> str:
     """The whole page docs/profiles.md with the rows from ``compare``."""
-    return "\n\n".join((head(), *(_table(name, [row for row in rows if row.like == name]) for name in JUDGES), _rest()))
+    tables = (_table(name, [row for row in rows if row.like == name]) for name in JUDGES)
+    return "\n\n".join((head(), *tables, "<!-- end of figures -->", _rest()))
 
 
 def head() -> str:

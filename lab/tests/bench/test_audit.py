@@ -150,38 +150,6 @@ def test_instrumented_modules_are_valid_and_compute_the_same():
 
 
 @pytest.mark.parametrize(
-    ("src", "move"),
-    [
-        ("f32[64,96]", Move((0, 1), (1, 2))),
-        ("u8[33,70]", Move((0, 1), (-1, 1))),
-        ("f32[24,40]", Move((1, 0))),
-        ("u8[3,24,32]", Move((1, 2, 0))),
-        ("f64[5,6,7]", Move((2, 0, 1))),
-    ],
-)
-def test_traced_bytes_are_those_of_the_elements(tracer, src, move):
-    """The traced bytes of all groups are those that numpy's strides give for the view, and those of the destination."""
-    workload = Workload("w", "g", src, move)
-    source = np.arange(math.prod(workload.desc.sizes)).reshape(workload.desc.sizes)
-    view = source[move.index()].transpose(move.axes)
-    itemsize = workload.desc.dtype.itemsize
-    (dispatch,) = dispatches(workload)
-    accesses, records = tracer._records(dispatch, 1, 0)
-    for writes, offsets in ((False, view.ravel()), (True, np.arange(view.size))):
-        expected = (offsets[:, np.newaxis] * itemsize + np.arange(itemsize)).ravel()
-        touched = {
-            byte + more + dispatch.kernel.bindings[accesses[site].binding].offset
-            for site, byte in zip(records.site.tolist(), records.byte.tolist(), strict=True)
-            if accesses[site].writes == writes and accesses[site].binding < 2
-            for more in range(accesses[site].nbytes)
-        }
-        missing = set(expected.tolist()) - touched
-        assert missing == set()
-        # Loads may be wider than the elements, up to the words or rows of 16 bytes that contain them.
-        assert touched <= {near for byte in expected.tolist() for near in range(byte // 16 * 16, byte // 16 * 16 + 16)}
-
-
-@pytest.mark.parametrize(
     ("workload", "shader", "of_group", "limits"),
     [
         (Workload("copy", "", "f32[9000]", Move((0,))), "run_copy_128", 2048, replace(FEW, offset_alignment=0)),
@@ -222,28 +190,6 @@ def test_traffic_is_computed_from_the_descriptors(workload, shader, of_group, li
         assert traffic[way].fewest == traffic[way].sectors == sectors
     whole = sum(len(np.unique(offsets * itemsize // SECTOR)) for offsets in (read, written))
     assert tracer.trace(dispatch).shared.moved(1 << 30) == whole * SECTOR
-
-
-def test_traffic_of_a_packed_copy_and_of_every_second_element(tracer):
-    limits = replace(GPU, offset_alignment=16)
-    (whole,) = dispatches(Workload("w", "g", "f32[2,3,1024,64]", Move((0, 2, 1, 3))), limits)
-    traffic = tracer.trace(whole).traffic
-    for way in ("load", "store"):
-        assert traffic[way].efficiency == traffic[way].useful == 1
-        assert traffic[way].needed == 4 * 2 * 3 * 1024 * 64
-        assert traffic[way].sectors * SECTOR == traffic[way].needed
-    (second,) = dispatches(Workload("w", "g", "f32[512,2048]", Move((0, 1), (1, 2))), limits)
-    traffic = tracer.trace(second).traffic
-    assert traffic["load"].efficiency == 1
-    assert traffic["load"].useful == pytest.approx(0.5, abs=0.01)
-    assert traffic["store"].useful == 1
-
-
-def test_traffic_of_a_transpose_is_that_of_a_copy(tracer):
-    (dispatch,) = dispatches(Workload("w", "g", "f32[256,4096]", Move((1, 0))))
-    traffic = tracer.trace(dispatch).traffic
-    assert traffic["load"].efficiency == traffic["store"].efficiency == 1
-    assert traffic["load"].requests == traffic["load"].sectors
 
 
 def test_some_lines_stand_for_all_in_a_cache_that_all_groups_share(tracer):

@@ -21,7 +21,7 @@ from restride_bench.charts import chart_file, draw_bars, require_matplotlib
 from restride_bench.report import FORMAT, table
 from restride_measure.offer import MEASURES, Absent, Offer
 from restride_measure.run import Disagreement, Result
-from restride_measure.workloads import TTC57
+from restride_measure.workloads import TTC57, catalogue, images
 
 
 def test_help_fills_prose_and_keeps_tables(monkeypatch, capsys):
@@ -258,6 +258,10 @@ def test_the_list_needs_no_device(capsys, monkeypatch):
     assert re.fullmatch(
         r"permutations: +transpose f32 4096x4096 +f32\[4096,4096\] +at most 1x numpy\n", capsys.readouterr().out
     )
+    assert main(["bench", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(catalogue()) + 57 + len(images()), "those on request too"
+    assert main(["bench", "--list", "--growth", "here.svg"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.devices import open_device
-from support.judges import judge
+from support.judges import judge, judge_of_images
 from support.workloads import FULL, SMALL
 
 import restride as rs
@@ -17,7 +17,7 @@ from restride_bench.peers.vulkan import Raw
 from restride_measure import own
 from restride_measure.offer import Absent
 from restride_measure.run import columns_of, timed_rounds
-from restride_measure.workloads import Goal, NewShapes, Rearrange, catalogue, result_dtype, result_sizes, ttc57
+from restride_measure.workloads import Goal, NewShapes, Rearrange, catalogue, images, result_dtype, result_sizes, ttc57
 
 SHADERS = Path(__file__).resolve().parents[2] / "shaders"
 NAMES = [workload.name for workload in FULL]
@@ -79,6 +79,19 @@ def test_a_peer_that_is_a_judge_agrees(name, vulkan_device):
     columns = [columns_of(workload, vulkan_device, peers) for workload in SMALL]
     assert [str(each) for column in columns for each in column.disagreements] == []
     assert sum(name in column.offers for column in columns) >= 5
+
+
+def test_image_processors_have_the_bits_of_transformers(vulkan_device):
+    judge_of_images("transformers.image_processing_backends")
+    peers, absent = open_peers(("transformers",), vulkan_device)
+    assert not absent
+    assert peers[0].offer(FULL[0], FULL[0].source()) is None
+    for workload in images(is_small=True):
+        columns = columns_of(workload, vulkan_device, peers)
+        assert list(map(str, columns.disagreements)) == []
+        numpy, resident = (columns.offers["restride"].numpy(), columns.offers["restride"].result())
+        assert numpy.tobytes() == resident.tobytes() == columns.offers["transformers"].result().tobytes()
+        assert numpy.shape == workload.result_sizes
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch"])

@@ -219,7 +219,7 @@ class _Image:
     def of(
         cls,
         folder: str,
-        source: Any,
+        source: object,
         axes: str,
         levels: int,
         factors: Mapping[str, float],
@@ -333,7 +333,7 @@ class _Image:
         return {"version": _VERSION, "multiscales": [multiscale], **of_image}
 
 
-def _labels_of(image: _Image, name: Any, array: Any, factors: Mapping[str, float]) -> _Image:
+def _labels_of(image: _Image, name: object, array: object, factors: Mapping[str, float]) -> _Image:
     """Check a label image of ``image`` and return its pyramid."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w-]*", name, re.ASCII):
         raise DescriptorError(f"labels must have names of letters, digits, '_' and '-', got {name!r}")
@@ -533,7 +533,7 @@ def _require_unit(argument: str, kind: str, unit: str | None) -> None:
         raise DescriptorError(f"{argument} must be one of {', '.join(UNITS[kind])}, got {unit!r}")
 
 
-def _by_axis(argument: str, axes: str, values: Sequence[Any]) -> dict[str, Any]:
+def _by_axis(argument: str, axes: str, values: Sequence[object]) -> dict[str, Any]:
     if len(values) != len(axes):
         raise DescriptorError(f"{argument} must be one number for each of the axes {axes!r}, got {tuple(values)}")
     return dict(zip(axes, values, strict=True))

@@ -14,11 +14,11 @@ from restride.arguments import list_arguments, require_listed
 from restride.dtypes import Array, as_dtype
 from restride.errors import DescriptorError, UnsupportedError, prefixed, warn_caller
 from restride.layout.argument import is_permutation
-from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments
+from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments, split_arguments
 from restride.ops.resample import resample as resample_array
 from restride.stream.axes import coordinate_values
 from restride.tensor.tensor import Tensor
-from restride.weights import Request, resizing
+from restride.weights import resizing
 from restride.weights.centres import centres, line_of_centres
 from restride.weights.like.libraries import ModeName
 
@@ -145,7 +145,7 @@ def _centres(
     Raises:
         UnsupportedError: positions differ between types. Torch's bicubic, for example, copies u8 if a size stays.
     """
-    request = Request(**{argument: tuple(asked.values())}, **{k: v for k, v in named.items() if k in Request._fields})
+    request, _, _ = split_arguments({argument: tuple(asked.values()), **named})
     sizes = [data.sizes[dim] for dim in asked]
     dtypes = {as_dtype(each.dtype).name for each in resized} or {"f32"}
     filters, *others = {resizing(sizes, request, dtype).filters for dtype in dtypes}

@@ -27,7 +27,7 @@ FARTHEST = 1 << 30
 """Maximum distance of an edge from the image's origin, in pixels."""
 
 
-def read_boxes(boxes: Any, units: Any) -> Array:
+def read_boxes(boxes: object, units: object) -> Array:
     """Edges y0, x0, y1, x1 of each box: int64 where they are integers of pixels, else f64.
 
     Raises:
@@ -74,7 +74,7 @@ def about_order(edges: Array, sides: npt.NDArray[np.int64]) -> str:
     )
 
 
-def read_sizes(sizes: Any) -> tuple[int, int]:
+def read_sizes(sizes: object) -> tuple[int, int]:
     """Height and width of every result.
 
     Raises:

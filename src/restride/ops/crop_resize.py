@@ -71,16 +71,16 @@ class Cut(NamedTuple):
     places: y0, x0, y1, x1 of each box of integers in its output, also beyond the output; None: as ``letterbox`` says.
     """
 
-    boxes: Any
+    boxes: object
     sizes: Iterable[SupportsIndex]
     images: Indices = None
     units: Units = "pixels"
     letterbox: Place | None = None
     places: Sequence[Sequence[int]] | None = None
     flip: Flip = None
-    fill: Any = 0
-    mean: Any = None
-    std: Any = None
+    fill: object = 0
+    mean: object = None
+    std: object = None
     layout: Layout = None
     dtype: DTypeLike | None = None
 
@@ -174,7 +174,7 @@ def crop_resize(
 
 
 def cropped(
-    x: Any, out: Tensor | None, axes: Indices, cut: Cut, request: Request, numbers: Numbers | None = None
+    x: object, out: Tensor | None, axes: Indices, cut: Cut, request: Request, numbers: Numbers | None = None
 ) -> Tensor:
     """The result of ``crop_resize``."""
     tensors, source = images_of(x, axes, cut.images is not None, out)
@@ -211,8 +211,8 @@ def _target(
     source: Images,
     cropped: TensorDesc,
     out: Out | None,
-    mean: Any,
-    std: Any,
+    mean: object,
+    std: object,
     layout: Layout,
     dtype: DTypeLike | None,
     numbers: Numbers | None,
@@ -254,7 +254,7 @@ def normalized(mean: Any, std: Any, source: Images, dtype: DType, layout: Layout
     if not dtype.is_float:
         raise DescriptorError(f"mean and std make floats, and dtype is {dtype}")
 
-    def read(argument: str, value: Any) -> Array:
+    def read(argument: str, value: object) -> Array:
         values = per_channel(argument, value, source)
         if values.size == 1 or source.channel is None:
             return values.reshape(())

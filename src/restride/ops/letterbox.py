@@ -105,7 +105,7 @@ class Letterboxed:
         mapped: npt.NDArray[np.float64] = new[..., :2] + part * (new[..., 2:] - new[..., :2])
         return mapped
 
-    def _index(self, index: Any, points: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    def _index(self, index: object, points: tuple[int, ...]) -> npt.NDArray[np.int64]:
         array = as_numpy("index", index)
         if array.dtype.kind not in "iuf" or (array != np.floor(array)).any():
             raise DescriptorError(f"index must be whole numbers, got {index!r} of {array.dtype}")
@@ -185,7 +185,7 @@ class Letterboxed:
         return mapped.reshape(array.shape)
 
 
-def _read(argument: str, values: Any, length: int) -> npt.NDArray[np.float64]:
+def _read(argument: str, values: object, length: int) -> npt.NDArray[np.float64]:
     """``values`` as f64 of shape (..., length); an empty list as (0, length)."""
     array = numbers(argument, values).astype(np.float64, copy=False)
     return array.reshape(0, length) if array.shape == (0,) else array

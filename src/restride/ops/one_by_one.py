@@ -16,6 +16,7 @@ from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
 from restride.weights import Boxes, Request
+from restride.weights.request import replaced
 
 
 def _visible_part(start: int, stop: int, size: int, flipped: bool) -> tuple[slice, slice]:
@@ -64,12 +65,10 @@ class OneByOne(NamedTuple):
         extents = [image.sizes[axis] for axis in axes]
         inside = [(max(low, 0), min(high, extent)) for (low, high), extent in zip(bounds, extents, strict=True)]
         present = image[_image_index(axes, [slice(low, max(low, high)) for low, high in inside])]
-        sizes = list(image.sizes)
-        for axis, (low, high) in zip(axes, bounds, strict=True):
-            sizes[axis] = high - low
-        if present.sizes == tuple(sizes):
+        sizes = replaced(image.sizes, axes, (y1 - y0, x1 - x0))
+        if present.sizes == sizes:
             return present
-        piece = reorder(self._filled(tuple(sizes), image.device))
+        piece = reorder(self._filled(sizes, image.device))
         if present.desc.numel:
             ranges = [slice(a - low, b - low) for (a, b), (low, _) in zip(inside, bounds, strict=True)]
             reorder(present, out=piece[_image_index(axes, ranges)])
@@ -85,7 +84,4 @@ class OneByOne(NamedTuple):
 
 def _image_index(axes: tuple[int, int], slices: list[slice]) -> tuple[slice, ...]:
     """An index of an image that has these slices along rows and columns."""
-    index = [slice(None)] * (axes[1] + 1)
-    for axis, part in zip(axes, slices, strict=True):
-        index[axis] = part
-    return tuple(index)
+    return replaced([slice(None)] * (axes[1] + 1), axes, slices)

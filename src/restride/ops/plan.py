@@ -142,7 +142,7 @@ def source_beside(x: Any, out: Tensor | None) -> Tensor:
 
 
 def perform(
-    planner: Planner[Arguments], x: Any, out: Tensor | None, *arguments: Arguments.args, **named: Arguments.kwargs
+    planner: Planner[Arguments], x: object, out: Tensor | None, *arguments: Arguments.args, **named: Arguments.kwargs
 ) -> Tensor:
     """Plan an operation on ``x``, or find its cached plan, and start it."""
     src = source_beside(x, out)
@@ -176,7 +176,7 @@ def plan_for(
     return plan
 
 
-def _planned(planner: Callable[..., Plan], arguments: tuple[Any, ...], named: dict[str, Any]) -> Plan:
+def _planned(planner: Callable[..., Plan], arguments: tuple[object, ...], named: dict[str, Any]) -> Plan:
     plan = cached(planner, *arguments, **named)
     plan._call = planner, arguments, named  # noqa: SLF001 - for __reduce__; equal for all that share the plan
     return plan

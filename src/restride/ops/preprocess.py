@@ -285,7 +285,7 @@ class Preprocess(Generic[_Result]):
             raise DescriptorError(f"images must be an iterable of images, not this {type(images).__name__}")
         return self._streamed(images, together, progress)
 
-    def _streamed(self, images: Iterable[Any], together: int, progress: bool) -> Iterator[_Result]:
+    def _streamed(self, images: Iterable[object], together: int, progress: bool) -> Iterator[_Result]:
         total = len(images) if isinstance(images, Sized) else None
         with Progress(total, sys.stderr if progress else None) as shown:
             yield from streamed(
@@ -316,7 +316,7 @@ class Preprocess(Generic[_Result]):
             warn_of_unit(image, options["mean"], options["std"])
         return tensor[..., ::-1] if options["input"] == "bgr" else tensor
 
-    def _is_parts(self, image: Any) -> bool:
+    def _is_parts(self, image: object) -> bool:
         return self._options["input"] in FORMATS and isinstance(image, tuple)
 
     def _result(self, pixels: list[Tensor] | Tensor, out: Tensor | None = None) -> _Result:
@@ -347,7 +347,7 @@ class Preprocess(Generic[_Result]):
         )
         cropped(pixels, out, (0, 1) if is_list else (1, 2), cut, _request(options))
 
-    def _batch(self, count: int, image: Tensor, out: Any) -> Tensor:
+    def _batch(self, count: int, image: Tensor, out: object) -> Tensor:
         """The tensor for the batch: ``out``, or a new one.
 
         Raises:
@@ -401,7 +401,7 @@ class _Accepted(NamedTuple):
     fill: Any = None
 
 
-def _require_options(sizes: tuple[int, int], shorter: int | None, letterbox: Any, options: Options) -> None:
+def _require_options(sizes: tuple[int, int], shorter: int | None, letterbox: object, options: Options) -> None:
     """Refuse unknown words, and arguments that contradict each other or have no effect.
 
     Raises:
@@ -424,7 +424,7 @@ def _require_options(sizes: tuple[int, int], shorter: int | None, letterbox: Any
         as_device(options["device"])
 
 
-def _of_channels(argument: str, value: Any) -> Any:
+def _of_channels(argument: str, value: object) -> Any:
     """``value`` as a number, or as a tuple of one for each channel."""
     array = as_numpy(argument, value)
     if array.dtype.kind not in "biuf" or array.ndim > 1:
@@ -584,7 +584,7 @@ def _remedy(desc: TensorDesc, count: int) -> str:
     return f"; image[..., {[0] * count}] makes as many of gray" if desc.sizes[-1] == 1 else ""
 
 
-def _require_colors(input: str, matrix: Any, full_range: Any) -> None:  # noqa: A002 - its name
+def _require_colors(input: str, matrix: object, full_range: object) -> None:  # noqa: A002 - its name
     if input in FORMATS:
         checked(input, matrix, full_range, None)
     elif not (isinstance(matrix, str) and matrix == "bt601" and full_range is False):
@@ -595,7 +595,7 @@ def _require_colors(input: str, matrix: Any, full_range: Any) -> None:  # noqa: 
 
 
 def streamed(
-    images: Iterable[Any],
+    images: Iterable[object],
     read: Callable[[Any], _Read],
     make: Callable[[list[_Read]], _Result],
     *,

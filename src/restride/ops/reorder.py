@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from inspect import signature
 from typing import Any, SupportsIndex, Unpack
 
-from restride.arguments import list_arguments, require_listed
+from restride.arguments import check_keywords, list_arguments, require_listed
 from restride.arithmetic import Arithmetic, NumberArguments, Numbers, Rounding
 from restride.dtypes import DTypeLike
 from restride.errors import DescriptorError
@@ -23,6 +23,7 @@ from restride.tensor.device import Device
 from restride.tensor.tensor import METHODS, Tensor
 
 
+@check_keywords
 def strided_slice(
     x: Any,
     offsets: Iterable[SupportsIndex],
@@ -69,6 +70,7 @@ def slice_plan(src: TensorDesc, out: Out | None, limits: Limits) -> Plan:
     return Plan(src, dst, steps)
 
 
+@check_keywords
 def reorder(
     x: Any,
     layout: Layout = None,
@@ -124,6 +126,8 @@ def reorder(
         DescriptorError: the layout or the element type is unknown or does not fit, the destination overlaps itself,
             ``out`` shares memory with ``x`` but is not the same, a scale is 0 or not finite, a zero point is not a
             number of its type, one of them does not broadcast, or there is a sum and no ``out``.
+        UnsupportedError: source and result are in different memory spaces of XLA, or one has elements of other bits
+            than its type.
         OutOfDeviceMemory: the device has no room for the result.
 
     Source: oneDNN specification, Reorder; ONNX operators, Cast.
@@ -134,7 +138,7 @@ def reorder(
     return perform(reorder_plan, x, out, layout, dtype, numbers)
 
 
-def assign(view: Tensor, value: Any) -> None:
+def assign(view: Tensor, value: object) -> None:
     """Write ``value`` to the elements of ``view``, as ``Tensor.__setitem__`` says."""
     if value is None:
         raise DescriptorError(f"value is None, and {view.desc} takes an array, a tensor or a number")
@@ -165,7 +169,7 @@ def reorder_plan(
     out: Out | None,
     limits: Limits,
     layout: Layout = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     numbers: Numbers | Arithmetic | None = None,
 ) -> Plan:
     """The plan of ``reorder``. layout, dtype, numbers: as in ``Result``."""

@@ -57,7 +57,7 @@ from restride.tensor.tensor import Tensor, empty
 from restride.weights import Request, Resizing, resized_axes, resizing
 from restride.weights.like import IMAGES_ONLY
 from restride.weights.like.libraries import ModeName
-from restride.weights.request import RequestArguments, RuleArguments
+from restride.weights.request import RequestArguments, RuleArguments, replaced
 
 INTERPOLATED_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32", "s16", "u16", "u32", "f8e4m3fn", "f8e5m2")
 """Element types that can be interpolated; nearest takes every type."""
@@ -176,7 +176,7 @@ def resample(
     return perform(resample_plan, x, out, request, numbers=numbers, **others)
 
 
-def split_arguments(arguments: Mapping[str, Any], *first: object) -> tuple[Request, Numbers | None, dict[str, Any]]:
+def split_arguments(arguments: Mapping[str, object], *first: Any) -> tuple[Request, Numbers | None, dict[str, Any]]:
     """Arguments by name as the values that have them, None if there are no numbers, and those that neither has.
 
     first: the first arguments of the request.
@@ -401,9 +401,7 @@ class Resample(Operation):
         return self._resized.reads_along(self._order[axis], part)
 
     def run(self, x: Tensor, window: Window) -> Tensor:
-        whole, parts = self._resized, [range(0)] * len(window)
-        for axis, part in zip(self._order, window, strict=True):
-            parts[axis] = part
+        whole, parts = self._resized, replaced(window, self._order, window)
         sizes = [size if axis in whole.axes else len(parts[axis]) for axis, size in enumerate(whole.source_sizes)]
         resized = whole.of_window(tuple(parts[axis] for axis in whole.axes), tuple(sizes))
         result = Result(self._layout, self.dtype, self._arithmetic.window(parts))
@@ -429,9 +427,7 @@ def backward_plan(
             raise DescriptorError("resample_backward needs input_sizes, the sizes of the source along axes")
         input_sizes = counts("input_sizes", request.sizes)
         axes = resized_axes(request.axes, {"input_sizes": input_sizes}, src.rank)
-        sizes = list(src.sizes)
-        for axis, size in zip(axes, input_sizes, strict=True):
-            sizes[axis] = size
+        sizes = replaced(src.sizes, axes, input_sizes)
         element = element_with_room(src, sizes, layout, dtype, out, limits)
         forward = resizing(sizes, request._replace(sizes=[src.sizes[axis] for axis in axes], axes=axes), src.dtype.name)
         _ = forward.library  # report too many rows before a wrong type
@@ -743,9 +739,7 @@ def _is_better_packed(src: TensorDesc, packed: TensorDesc, tables: Tables, limit
 
 def _pass_layout(src: TensorDesc, tables: Tables, dtype: DType) -> TensorDesc:
     """The packed layout of the result of a pass, in the source's order of axes."""
-    sizes = list(src.sizes)
-    for axis, table in tables:
-        sizes[axis] = table.count
+    sizes = replaced(src.sizes, [axis for axis, _ in tables], [table.count for _, table in tables])
     return TensorDesc.xla(dtype, sizes, src.minor_to_major)
 
 

@@ -63,7 +63,7 @@ class BoxArguments(ResampleArguments, total=False):
     fill: Any
 
 
-def as_array(x: Any) -> Array:
+def as_array(x: object) -> Array:
     """``x`` as a numpy array of a known element type and of rank 0 to 8, without a mask; an array is not copied."""
     array = as_numpy("array", x)
     as_dtype(array.dtype)
@@ -92,7 +92,7 @@ def require_few_elements(sizes: Sequence[int], array: Array) -> None:
         )
 
 
-def as_axes(axes: Iterable[Any] | None, count: int, array: Array, counted: str = "sizes") -> tuple[int, ...]:
+def as_axes(axes: Iterable[object] | None, count: int, array: Array, counted: str = "sizes") -> tuple[int, ...]:
     """``axes`` as indices in ``[0, rank)``; None: the last ``count`` axes.
 
     Negative axes count from the end, as in numpy. An axis may be named once.

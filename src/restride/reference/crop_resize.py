@@ -79,7 +79,7 @@ def _crop(
     return np.stack([low for low, _ in ends]), np.stack([high for _, high in ends])
 
 
-def _steps_of_box(arguments: Mapping[str, Any], number: int, rank: int) -> dict[str, Any]:
+def _steps_of_box(arguments: Mapping[str, object], number: int, rank: int) -> dict[str, Any]:
     """The scales and zero points of box ``number``; arrays may have one entry for each box."""
     steps = {}
     for name in NEUTRAL:

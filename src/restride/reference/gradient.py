@@ -83,11 +83,11 @@ def resample_backward_limits(
 
 
 def _problem(
-    grad: Any,
+    grad: object,
     input_sizes: Any,
-    scales: Any = None,
+    scales: object = None,
     axes: Any = None,
-    mode: Any = None,
+    mode: object = None,
     **others: Unpack[RuleArguments],
 ) -> tuple[Array, WeightedAxes, DType]:
     """Check the arguments; return ``grad`` as an array, the transposed rows of each axis, and the element type."""

@@ -104,7 +104,9 @@ def memory_line(desc: TensorDesc) -> Array:
     line = numbers.transpose(order[::-1])
     for tile in desc.tiles:
         line = _tiled(line, tile)
-    return line.reshape(-1)
+    line = line.reshape(-1)
+    missing = -line.size % desc.tail_padding_alignment_in_elements
+    return np.append(line, np.full(missing, ZERO, line.dtype)) if missing else line
 
 
 def element_positions(desc: TensorDesc) -> Array:

@@ -202,7 +202,7 @@ class Steps:
 
 
 def entries(
-    argument: str, value: Any, sizes: Sequence[int], group_sizes: Sequence[int], neutral: float
+    argument: str, value: object, sizes: Sequence[int], group_sizes: Sequence[int], neutral: float
 ) -> Array | None:
     """A scale or zero point as one f32 for each element of ``sizes``; None if it is absent or ``neutral`` everywhere.
 

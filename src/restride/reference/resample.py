@@ -229,11 +229,11 @@ def weighted_axes(request: Request, own: Answer | None) -> WeightedAxes:
 
 
 def problem_of(
-    x: Any,
-    sizes: Any = None,
-    scales: Any = None,
-    axes: Any = None,
-    mode: Any = None,
+    x: object,
+    sizes: object = None,
+    scales: object = None,
+    axes: object = None,
+    mode: object = None,
     **others: Unpack[ResampleArguments],
 ) -> Problem:
     """Check the arguments of ``resample``."""

@@ -93,7 +93,7 @@ class Axis:
         return known.get(text) or known.get(text.lower().removesuffix("s").replace("metre", "meter"))
 
 
-def stated_axes(source: Any) -> tuple[Axis, ...]:
+def stated_axes(source: object) -> tuple[Axis, ...]:
     """The axes that ``source`` names, in its order; none if it names none.
 
     The axes of a ``LazyArray`` have the names of its source, and pixel sizes where elements are the source's own.
@@ -208,7 +208,7 @@ def _of_zarr(array: Any) -> tuple[Axis, ...]:
     return axes
 
 
-def _named(names: Any, rank: int, where: str) -> tuple[Axis, ...]:
+def _named(names: object, rank: int, where: str) -> tuple[Axis, ...]:
     """Axes of these names; dim_0, dim_1, ... are xarray's for axes without one.
 
     Raises:
@@ -357,7 +357,7 @@ def coordinate_values(coord: Any) -> Array | None:
     return values if values.dtype.kind in "iufmM" else None
 
 
-def _of_h5py(dataset: Any) -> tuple[Axis, ...]:
+def _of_h5py(dataset: object) -> tuple[Axis, ...]:
     return tuple(Axis(dim.label) for dim in getattr(dataset, "dims", ()))
 
 

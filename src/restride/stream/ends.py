@@ -188,7 +188,7 @@ def stored_copies(source: Any, destination: Any, chunks: tuple[int, ...]) -> Cal
     return copy
 
 
-def require_apart(source: Any, destination: Any) -> None:
+def require_apart(source: object, destination: object) -> None:
     """Check that the two share no elements: one array, one of zarr or h5py opened twice, numpy's memory or mappings.
 
     Raises:
@@ -235,7 +235,7 @@ def _is_same_file(first: np.memmap[Any, Any], second: np.memmap[Any, Any]) -> bo
         return False
 
 
-def _lacks(argument: str, name: str, array: Any) -> DescriptorError:
+def _lacks(argument: str, name: str, array: object) -> DescriptorError:
     text = f"{argument} must have {name}, and {type(array).__name__} has none"
     if isinstance(array, str | os.PathLike):
         mode = "r" if argument == "source" else "r+"
@@ -289,15 +289,15 @@ _FOR_THREADS = {"numpy", "zarr", "tensorstore"}
 """Libraries whose arrays several threads may read, and write if no two of them write to the same chunk."""
 
 
-def _is_zarr(array: Any) -> bool:
+def _is_zarr(array: object) -> bool:
     return library_of(array) == "zarr" and hasattr(array, "metadata")
 
 
-def _is_for_threads(array: Any) -> bool:
+def _is_for_threads(array: object) -> bool:
     return library_of(array) in _FOR_THREADS
 
 
-def _is_read_only(array: Any) -> bool:
+def _is_read_only(array: object) -> bool:
     """True if the array reports it: numpy's flags, zarr's ``read_only``, tensorstore's ``writable``, h5py's file."""
     if isinstance(array, np.ndarray):
         return not array.flags.writeable
@@ -316,7 +316,7 @@ def _filled(array: Any) -> Any:
     return None if fill is None or fill != fill else array.with_config({"write_empty_chunks": True})  # noqa: PLR0124
 
 
-def _is_mapped(array: Any) -> bool:
+def _is_mapped(array: object) -> bool:
     """True for a shared mapping of a file: its pages can be dropped, and are read again when needed."""
     return isinstance(array, np.memmap) and array.mode != "c" and isinstance(getattr(array, "_mmap", None), mmap.mmap)
 

@@ -39,7 +39,7 @@ class H5Dataset:
     shape: tuple[int, ...]
     chunks: tuple[int, ...] | None
 
-    def __getitem__(self, key: Any) -> Array:
+    def __getitem__(self, key: object) -> Array:
         """The elements at ``key``."""
         import h5py
 
@@ -70,7 +70,7 @@ class Palette:
         """The array's chunks; None if it has none."""
         return getattr(self.array, "chunks", None)
 
-    def __getitem__(self, key: Any) -> Array:
+    def __getitem__(self, key: object) -> Array:
         """The numbers at ``key``."""
         return np.array(self.array[key])
 
@@ -94,7 +94,7 @@ def by_name(source: Any) -> Any:
     return source
 
 
-def library_of(array: Any) -> str:
+def library_of(array: object) -> str:
     """The package that defines the array's class."""
     return type(array).__module__.partition(".")[0]
 
@@ -112,7 +112,7 @@ def arrays_in(group: Any) -> list[str]:
     return sorted(names)
 
 
-def version(source: Any) -> tuple[int, int] | None:
+def version(source: object) -> tuple[int, int] | None:
     """Size in bytes and modification time in ns of the file of ``source``; None if it has none, or the file is gone."""
     if isinstance(source, Palette):
         return version(source.array)

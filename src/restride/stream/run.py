@@ -21,7 +21,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import BYTES, as_bytes, integers
+from restride.arguments import BYTES, as_bytes, check_keywords, integers
 from restride.dtypes import Array, DTypeLike
 from restride.errors import DescriptorError, StreamError
 from restride.ops.operation import Window
@@ -74,6 +74,7 @@ class Streamed:
         )
 
 
+@check_keywords
 def stream(
     source: Any,
     destination: Any,

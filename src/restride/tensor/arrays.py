@@ -19,7 +19,7 @@ from restride.arguments import as_numpy, require_unmasked
 from restride.dtypes import Array, DType
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc, as_desc
-from restride.layout.overlap import require_injective, require_like
+from restride.layout.overlap import require_injective, require_like, require_same_memory
 from restride.plan.copy import byte_copy_kernels
 from restride.plan.problem import Axis
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
@@ -106,7 +106,11 @@ def asarray(
             raise DescriptorError(
                 f"{array!r} lies on another device than {device!r}; pass tensor.numpy() to copy it there"
             )
-        return array if desc is None else _laid_out(array, as_desc(desc), copy)
+        if desc is None:
+            return array
+        desc = as_desc(desc)
+        require_same_memory(desc, "desc", array.desc)
+        return _laid_out(array, desc, copy)
     if is_kp_tensor(array):
         return _from_kp(array, desc, device_over_manager() if device is None else as_device(device))
     if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__") and device_type(array) == CUDA:
@@ -145,7 +149,7 @@ def _laid_out(tensor: Tensor, desc: TensorDesc, copy: bool | None) -> Tensor:
     return laid_out
 
 
-def _from_cuda(producer: Any, desc: TensorDesc | str | None, device: Device | None, copy: bool | None) -> Tensor:
+def _from_cuda(producer: object, desc: TensorDesc | str | None, device: Device | None, copy: bool | None) -> Tensor:
     """A tensor with the elements of a CUDA tensor that is in a restride tensor's memory: shared, or a copy.
 
     CUDA's own memory is refused: memory of cudaMalloc cannot be exported, and exportable memory of cuMemCreate, as in
@@ -263,7 +267,7 @@ def _upload(array: Array, packed: TensorDesc, device: Device) -> Tensor:
     return laid_out
 
 
-def host_array(value: Any, dtype: DType | None = None) -> Array:
+def host_array(value: object, dtype: DType | None = None) -> Array:
     """``value`` as a plain numpy array, over its own memory if it has any; the array of a DLPack tensor too.
 
     dtype: the type that the elements will have, as in ``restride.arguments.as_numpy``.
@@ -288,7 +292,7 @@ def host_array(value: Any, dtype: DType | None = None) -> Array:
     return as_numpy("array", value, None if dtype is None else dtype.dtype)
 
 
-def _require_own_memory(value: Any) -> None:
+def _require_own_memory(value: object) -> None:
     """Refuse a value that ``host_array`` copies, such as a list.
 
     Raises:

@@ -209,7 +209,7 @@ def _capsule_of(producer: Any, options: dict[str, int]) -> Any:
         raise DescriptorError(f"{type(producer).__name__} refuses to hand out its memory: {error}") from error
 
 
-def _array_of(capsule: Any, devices: tuple[int, ...] = _HOST_DEVICES) -> Array:
+def _array_of(capsule: object, devices: tuple[int, ...] = _HOST_DEVICES) -> Array:
     """Take the tensor out of ``capsule``; from here on restride must call its deleter, even for a refused one."""
     for name, used_name, structure in _NAMES:
         if _capsule_is(capsule, name):

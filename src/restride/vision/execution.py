@@ -222,7 +222,7 @@ class _Execution:
         return whole.reshape(result.shape)
 
     def _write(self, run: Run, out: Tensor, table: Array) -> None:
-        source = self.tensor(run.put.picture)[run.place : run.place + run.images]
+        source = self.tensor(run.put.picture)[run.selected]
         view, axis = _arranged(source, run)
         part = _part(out, run).reshape(view.sizes)
         if table.dtype == np.uint8:

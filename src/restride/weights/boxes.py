@@ -25,7 +25,7 @@ import numpy.typing as npt
 from restride.dtypes import Array
 from restride.errors import UnsupportedError
 from restride.weights.filters import Filter, are_alike, filter_of, rows_of_all
-from restride.weights.request import Request, Rules, resizing, rows_of_sizes
+from restride.weights.request import Request, Rules, replaced, resizing, rows_of_sizes
 from restride.weights.rows import LibraryRows, Rows, Shifts
 
 MAX_TAPS_OF_BOX = 2048
@@ -339,9 +339,7 @@ def summed_by_library(
             f"more than {_MAX_OF_LIBRARY} of one call: give some of the boxes at a time"
         )
     for old, new in known:
-        piece = list(image)
-        piece[axes[0]], piece[axes[1]] = old
-        known[old, new] = rules.rows(rules.request(tuple(piece), axes, old, new, (None, None)))
+        known[old, new] = rules.rows(rules.request(replaced(image, axes, old), axes, old, new, (None, None)))
     sums = {pair: None if rows is None else _summing_of(rows, rules) for pair, rows in known.items()}
     has_rows = any(rows is not None for rows in known.values())
     if not pairs or (not has_rows and (is_moved or not rules.keeps_type)):

@@ -267,7 +267,7 @@ def are_few(size: int, taps: int) -> bool:
     return size * taps <= _MAX_AT_ONCE
 
 
-def library_rows(rule: Rule, source_size: int, size: int, *others: Any, is_identity: bool = False) -> Rows:
+def library_rows(rule: Rule, source_size: int, size: int, *others: object, is_identity: bool = False) -> Rows:
     """The rows ``rule(source_size, size, *others)`` of an axis; ``is_identity``: the library copies the axis as it is.
 
     Raises:
@@ -295,7 +295,7 @@ def _with_edges(source_size: int, _size: int, index: Index, _weighs: bool) -> Ta
     return Taps(np.clip(index - 1, 0, source_size - 1))
 
 
-def picked_rows(rule: Rule, source_size: int, size: int, *others: Any) -> Rows:
+def picked_rows(rule: Rule, source_size: int, size: int, *others: object) -> Rows:
     """Rows that move the elements that ``rule(source_size, size, *others, index, weighs)`` picks for any outputs."""
     arguments = source_size, size, *others
     return Rows(rule, arguments, source_size, size, 1, moves=True, at_once=are_few(size, 1))
@@ -311,7 +311,7 @@ def _indexed(_source_size: int, _size: int, indices: bytes, index: Index, _weigh
 
 
 def _compute_library(
-    rule: Rule, source_size: int, size: int, others: tuple[Any, ...], is_identity: bool, _index: Index, _weighs: bool
+    rule: Rule, source_size: int, size: int, others: tuple[object, ...], is_identity: bool, _index: Index, _weighs: bool
 ) -> Taps:
     """All rows, whichever are asked for."""
     taps = rule(source_size, size, *others)
@@ -383,7 +383,7 @@ _cache: LRU[Taps] = LRU(_MAX_CACHED_BYTES)
 """Rows of whole axes, keyed by rule and arguments; the rows of the last two axes stay whatever their size."""
 
 
-def _cached_rows(compute: Callable[..., Taps], arguments: tuple[Any, ...], size: int) -> Taps:
+def _cached_rows(compute: Callable[..., Taps], arguments: tuple[object, ...], size: int) -> Taps:
     """All rows of an axis with ``size`` outputs, from the cache."""
     key = compute, arguments
     taps = _cache.get(key)

@@ -8,6 +8,7 @@ from restride.tensor.device import Device
 from restride_bench.peers.arrays import Numpy
 from restride_bench.peers.computeml import ComputeML
 from restride_bench.peers.einops import Einops
+from restride_bench.peers.image_processors import Transformers
 from restride_bench.peers.ncnn import Ncnn
 from restride_bench.peers.onnx_runtime import OnnxRuntime
 from restride_bench.peers.opencv import OpenCV
@@ -28,6 +29,7 @@ PEERS: dict[str, Callable[[Device], Peer]] = {
     "einops-torch": lambda _: Einops("torch"),
     "opencv": lambda _: OpenCV(),
     "pillow": lambda _: Pillow(),
+    "transformers": lambda _: Transformers(),
     "onnxruntime": lambda _: OnnxRuntime(),
     "wgpu": Wgpu,
     "computeml": ComputeML,

@@ -38,6 +38,7 @@ from restride_measure.workloads import (
     NewShapes,
     Normalize,
     Page,
+    Pixels,
     Rearrange,
     Relayout,
     Resize,
@@ -209,7 +210,7 @@ class Raw:
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         """The offer; None also for workloads that are the device's own copy, which has a column already."""
-        if workload.nbytes > _MAX_BYTES or isinstance(workload.task, NewShapes | NewImages | NewPhotos | Page):
+        if workload.nbytes > _MAX_BYTES or isinstance(workload.task, NewShapes | NewImages | NewPhotos | Page | Pixels):
             return None
         noting = _Noting(self._runtime)
         ours = own.offer(workload, source, Device.over(cast(Runtime, noting)))
