@@ -243,10 +243,10 @@ def is_pillow(image: object) -> bool:
 def pixels_of(image: object) -> Any:
     """The pixels of a Pillow image, or of a list of them, as brightness, and alpha if there is any; else ``image``.
 
-    They are those that are stored: an image that EXIF says to turn is warned of.
+    The pixels are as stored; a warning says if EXIF asks to rotate the image.
 
     Raises:
-        DescriptorError: Pillow cannot decode the image, such as one of a file that is cut.
+        DescriptorError: Pillow cannot decode the image, for example because its file is cut off.
     """
     if isinstance(image, list | tuple) and any(map(is_pillow, set(map(type, image)))):
         several = []

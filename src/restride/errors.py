@@ -142,7 +142,7 @@ def prefixed(what: str) -> Iterator[None]:
 def needed_package(what: str, package: str, extra: str, module: str | None = None) -> Iterator[None]:
     """A ``with`` block that imports a package, which ``what`` needs and an extra of restride installs.
 
-    module: the package's name in import statements, where that is another.
+    module: the package's name in import statements, if it differs.
 
     Raises:
         MissingPackage: it is not installed. An error inside a package that is installed stays as it is.

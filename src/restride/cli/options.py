@@ -98,9 +98,9 @@ _TYPES: tuple[tuple[Any, dict[str, Any]], ...] = (
 """The settings of ``add_argument`` by the type of an argument, or of its members; the first row that fits is taken."""
 
 Rows = Mapping[str, str | dict[str, Any]]
-"""Options by the names of their arguments. A row is the help; or a dictionary of the help and settings of
-``add_argument``, which replace those that follow from the type of the argument. In it ``flag`` is the option's name
-where it is not that of the argument, and ``kind`` the type where no function has the argument.
+"""Options by the names of their arguments. A row is the help, or a dictionary with the help and settings of
+``add_argument``, which replace the settings that follow from the argument's type. Its key ``flag`` is the option's name
+if that differs from the argument's, and ``kind`` the type if no function has the argument.
 """
 
 

@@ -233,7 +233,7 @@ def normalize(
             images put them; torchvision's order, C,H,W, has them at -3.
         layout: of the result, as in ``reorder``.
         dtype: element type of the result, a float; default: that of ``out`` or of ``layout``, or f32.
-        like: whose order of operations makes the f32 of u8, bit for bit, through a table of 256 entries for each
+        like: the library whose order of operations gives the f32 of u8, bit for bit, by a table of 256 entries for each
             channel (``lookup``): "transformers", the image processors of its PIL backend, which round after 1 / 255,
             the subtraction and the division; "torchvision", those of its torchvision backend, which scale mean and std
             instead. None: the formula above. Another ``dtype`` is cast from that f32 as numpy casts. f32 has the same

@@ -235,7 +235,9 @@ def _pad_size(options: Options) -> HeightWidth | None:
 
 
 def old_detr(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``max_size`` beside an integer ``size``, by default 1333, and ``pad_and_return_pixel_mask`` for ``do_pad``.
+    """Reads old files: ``max_size``, by default 1333, adds a longest edge to an integer ``size``.
+
+    ``pad_and_return_pixel_mask`` is the old name of ``do_pad``.
 
     Source: transformers, DetrImageProcessorPil.
     """
@@ -252,7 +254,7 @@ def old_detr(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def old_maskformer(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``max_size`` beside an integer ``size`` or none.
+    """Reads old files: ``max_size`` adds a longest edge to an integer ``size``, or to no ``size``.
 
     Source: transformers, MaskFormerImageProcessorPil.
     """
@@ -362,7 +364,7 @@ def _thumbnail(image: Picture, tall: int, wide: int, mode: str) -> Picture:
 
 
 def size_as_width_height(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A ``size`` of two integers is width and height in old Donut files.
+    """Reads old Donut files, in which a ``size`` of two integers is width and height.
 
     Source: transformers, DonutImageProcessorPil.
     """

@@ -73,7 +73,7 @@ def paddle_size(height: int, width: int, options: Options) -> HeightWidth:
 
 
 def glm_image_size(height: int, width: int, options: Options) -> HeightWidth:
-    """Half of each side, with a number of pixels between those that ``size`` gives.
+    """Half of each side, by the rule of ``halved_between`` with the edges of ``size``.
 
     Source: transformers, GlmImageImageProcessorPil.
     """
