@@ -68,7 +68,7 @@ def _desc_of(layout: TensorDesc | Tensor | str) -> TensorDesc:
 
 
 class Picture:
-    """A drawing of one layout, or of both sides of a move. ``str`` and ``repr`` give text that fits the current stdout."""
+    """A drawing of one layout, or of both sides of a move. ``str`` and ``repr`` give text for the current stdout."""
 
     def __init__(self, desc: TensorDesc, move: Move | None = None) -> None:
         first = LayoutMap(desc)
