@@ -1,7 +1,8 @@
 """Interleaved channels
 ====================
 
-DirectML's strides of NHWC, for sizes N, C, H, W: the three channels of a pixel have one colour, and are neighbours in memory.
+DirectML's strides of NHWC, for sizes N, C, H, W: the three channels of a pixel have one colour, and are neighbours in
+memory.
 """
 
 from gallery import save
