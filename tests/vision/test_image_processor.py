@@ -172,6 +172,21 @@ def test_images_on_the_device_are_read_where_they_are(images):
         processor(rs.asarray(images[0].astype(np.float32)))
 
 
+def test_images_of_one_tensor_are_computed_together():
+    batch = np.stack([pixels(56, 84, seed=place) for place in range(6)])
+    x, planes = rs.asarray(batch), rs.asarray(np.ascontiguousarray(batch.transpose(0, 3, 1, 2)))
+    for name, config in (("CLIP", {}), ("Qwen2VL", {"do_resize": False})):
+        processor = processor_of(name, config)
+        of_one = counted(processor, x[:1])[0][0]
+        for order, runs in (([0, 1, 2], 1), ([1, 2, 3, 4, 5], 1), ([0, 2, 4], 3), ([2, 1], 2), ([3, 3, 4, 0, 1], 3)):
+            (count, *_), results = counted(processor, [x[place] for place in order])
+            assert count == runs * of_one, order
+            expected = processor(batch[order])["pixel_values"]
+            assert (results["pixel_values"] == expected).all(), order
+        mixed = processor([x[0], x[1], *planes, batch[0], x[2]])["pixel_values"]
+        assert (mixed == processor(batch[[0, 1, *range(6), 0, 2]])["pixel_values"]).all()
+
+
 @pytest.mark.parametrize("name", ["Llava", "Qwen2VL", "Idefics3", "LlavaNext", "Sam"])
 def test_images_on_the_device_and_on_the_host_go_together(name, images):
     processor = processor_of(name, {"do_convert_rgb": True, **CONFIGS[name][1]})

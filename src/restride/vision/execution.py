@@ -92,10 +92,11 @@ class _Execution:
         self._uses = work.Uses.of(results)
         self._tensors: dict[Picture | Colour, Tensor] = {}
         self._upload(elements)
-        for picture, (first, *_) in members.items():
-            resident = elements[first]
-            if isinstance(resident, Tensor):
-                self._tensors[picture] = resident[None]
+        for picture, images in members.items():
+            first = elements[images[0]]
+            if isinstance(first, Tensor):
+                desc = TensorDesc("u8", (len(images), *first.sizes), offset=first.desc.offset)
+                self._tensors[picture] = Tensor(first.memory, desc, device) if len(images) > 1 else first[None]
 
     def _upload(self, elements: Sequence[Array | Tensor]) -> None:
         """Copy all images of the host, and the colours beside them, into one buffer of the device."""

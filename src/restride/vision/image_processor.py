@@ -128,7 +128,7 @@ class Processor:
             if samples is None:
                 samples = [len(read)] if self._family.list_is_sample else [1] * len(read)
             where = _device_of(read, device)
-            sources = [_source(place, image) for place, image in enumerate(read)]
+            sources = _sources(read)
             results = self._results(sources, samples)
             elements = [image.elements for image in read]
             computed = execute(results, sources, elements, self._options, where, element)
@@ -229,10 +229,27 @@ def _device_of(images: Sequence[Pixels], device: Device | None) -> Device:
     return next(iter(found.values()), None) or as_device(None)
 
 
-def _source(place: int, image: Pixels) -> Source:
-    height, width, channels = image.elements.shape
-    own = place + 1 if isinstance(image.elements, Tensor) else 0
-    return Source(height, width, channels, image.floats, own, image.dtype)
+def _sources(images: Sequence[Pixels]) -> list[Source]:
+    """The source of each image: one for those of the host, and one for those that follow each other in one memory."""
+    sources: list[Source] = []
+    own = 0
+    for place, image in enumerate(images):
+        x = image.elements
+        if not isinstance(x, Tensor):
+            own = 0
+        elif not (place and _follows(images[place - 1].elements, x)):
+            own = place + 1
+        height, width, channels = x.shape
+        sources.append(Source(height, width, channels, image.floats, own, image.dtype))
+    return sources
+
+
+def _follows(before: Any, x: Tensor) -> bool:
+    """True if ``x`` begins where an image of its sizes ends, in the same memory, both row-major."""
+    if not isinstance(before, Tensor) or before.memory is not x.memory or before.sizes != x.sizes:
+        return False
+    is_next = x.desc.offset == before.desc.offset + before.desc.numel
+    return is_next and before.desc.is_row_major and x.desc.is_row_major
 
 
 def _sizes_of(result: Any) -> tuple[int, ...] | None:
