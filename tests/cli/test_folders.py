@@ -82,7 +82,8 @@ def test_a_name_of_brackets_is_a_file_before_it_is_a_pattern(tmp_path):
         ("in/*.txt", "new", "in/*.txt: there is no file whose name ends in"),
         ("in/a.npy none.npy", "new", "cannot read none.npy: no such file"),
         ("in/a.npy in/notes.txt", "new", "in/notes.txt: the name must end in .npy, .png,"),
-        ("in/a.npy", "new", "new: the name must end in .npy, .png, .jpg, .jpeg, .bin"),
+        ("in/a.npy", "new", "new is no folder here, and the name of a file must end in .npy, .png, .jpg, .jpeg, .bin"),
+        ("in/a.npy", "new.gif", "new.gif: the name must end in .npy, .png, .jpg, .jpeg, .bin"),
     ],
 )
 def test_what_is_refused_before_anything_is_written(inputs, output, message):

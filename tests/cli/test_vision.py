@@ -33,7 +33,7 @@ def restride(tmp_path, monkeypatch, capsys):
     pytest.importorskip("PIL.Image")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
-    (tmp_path / "photos" / "notes.txt").touch()
+    (tmp_path / "notes.txt").touch()
     for name, (height, width) in SIZES.items():
         image = np.random.default_rng(height).integers(0, 256, (height, width, 3), np.uint8)
         rs.imwrite(tmp_path / "photos" / name, image)
@@ -139,9 +139,9 @@ def test_without_safetensors_its_extra_is_named(monkeypatch, restride):
         ("clip.json photos -o results.npy", "results.npy: results are written by their names, so the name must end in"),
         ("clip.json photos -o none/results.npz", "cannot write none/results.npz: "),
         ("clip.json none.jpg -o results.npz", "cannot read none.jpg: no such file"),
-        ("clip.json '*.jpg' -o results.npz", "*.jpg: there is no file whose name ends in .png, .jpg, .jpeg"),
-        ("clip.json photos/notes.txt -o results.npz", "cannot read the image 'photos/notes.txt'"),
-        ("clip.json photos/notes.txt --plan", "cannot read the image"),
+        ("clip.json '*.jpg' -o results.npz", "*.jpg: there is no file whose name ends in .png, .jpg, .jpeg, .webp"),
+        ("clip.json notes.txt -o results.npz", "cannot read the image 'notes.txt'"),
+        ("clip.json notes.txt --plan", "cannot read the image"),
         ("none.json photos -o results.npz", "cannot read the configuration none.json"),
         ("photos photos -o results.npz", "the folder photos has no preprocessor_config.json"),
         ("clip.json photos -o results.npz --to s8", "dtype of pixels must be one of f32, f16, bf16, got s8"),

@@ -443,6 +443,18 @@ rs.empty((4, 4))
     DescriptorError: desc must be a TensorDesc or its text, such as 'f32[2,3]', got (4, 4)
 rs.show("no layout")
     DescriptorError: unknown element type 'no' ...  at character 1 of 'no layout': found 'no layout'
+rs.show([1, 2])
+    DescriptorError: layout must be a TensorDesc or its text, such as 'f32[2,3]', or an array, got [1, 2]
+rs.show("f32[2,16,4,4]:nChw16c", plane="hx")
+    DescriptorError: plane must name two axes, for rows and columns, got 'hx'; axes are 0 or 'n', 1 or 'c', 2 or 'h'
+rs.show(photo[..., 0] * 1j)
+    DescriptorError: array of shape (48, 64) cannot become a tensor: unknown element type 'complex128'
+rs.reorder(x, "u8[48,64,3]{2,1,0:S(1)}")
+    UnsupportedError: layout u8[48,64,3]{2,1,0:S(1)} is in memory space 1 and the source u8[48,64,3]{2,1,0} in 0
+rs.empty("s8[8]{0:E(4)}")
+    UnsupportedError: elements of 4 bits are described and drawn, but not read or written: s8[8]{0:E(4)} needs E(8)
+rs.empty("f32[8]{0:S(1)SC(0:4)}")
+    UnsupportedError: split configurations SC(..) are not supported: 'SC(0:4)}' at character 14
 rs.set_default_device("gpu")
     DescriptorError: the default device is a restride.Device or None, not 'gpu'
 rs.asarray(np.zeros(3, np.complex64))
@@ -457,6 +469,10 @@ rs.imwrite("x.png", np.zeros((4, 4, 3), np.float32))
     DescriptorError: a PNG image holds u8 elements, or u16 of 1 or 2 channels, not f32 of sizes [4, 4, 3]
 rs.Letterboxed.of([(0, 0, 4, 4)], 24)
     DescriptorError: sizes must be a height and a width, such as (24, 24), got 24
+rs.Letterboxed.of([(0, 0, 4, 4)], (24, 24)).to_output([(0, 0, 2, 2)], 0, order="xyxy")
+    DescriptorError: order must be one of 'yx', 'xy', not 'xyxy'. Did you mean 'yx'?
+rs.compat.transformers.accelerate({})
+    DescriptorError: processor must be an image processor of transformers 5.24.0, or have one as image_processor, got {}
 rs.Chain().resample((2, 2)).of((4, 4), "fp32")
     DescriptorError: unknown element type 'fp32'; ... ; it is 'f32' here
 rs.Chain()[[0, 1]]

@@ -16,7 +16,6 @@ from restride.ops.letterbox import Letterboxed
 from restride.plan import boxes as plan_of_boxes
 from restride.runtime import choose, list_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
-from restride.weights import Request, Side, box_rows, rows_of_sizes
 
 OF_INTEGERS = "goes with boxes of integers in pixels, not of floats"
 OF_IMAGE = r".*, for u8\[5,6,3\]\{2,1,0\}$"
@@ -292,16 +291,6 @@ def test_what_is_letterboxed(arguments, message):
         rs.Letterboxed.of(*arguments)
 
 
-def test_a_letterbox_changes_no_type(vulkan_device):
-    image = rs.asarray(np.arange(24, dtype=np.uint8).reshape(4, 6), device=vulkan_device)
-    made = rs.crop_resize(image, [(0, 0, 4, 6)], (6, 6), letterbox="center", fill=9)
-    assert isinstance(made, rs.Tensor)
-    top, left, bottom, right = rs.Letterboxed.of([(0, 0, 4, 6)], (6, 6)).places[0]
-    whole = np.full((6, 6), 9, np.uint8)
-    whole[top:bottom, left:right] = rs.crop_resize(image, [(0, 0, 4, 6)], (bottom - top, right - left)).numpy()[0]
-    np.testing.assert_array_equal(made.numpy()[0], whole)
-
-
 def test_other_boxes_sizes_and_images_compile_nothing(vulkan_device):
     rng = np.random.default_rng(4)
     named = {"axes": (0, 1), "layout": "NHWC->NCHW", "mean": (0.4, 0.5, 0.6), "std": (0.2, 0.3, 0.4)}
@@ -373,16 +362,6 @@ def test_no_boxes_and_boxes_of_a_tensor(vulkan_device):
     out = rs.empty("u8[2,2,2,3]", vulkan_device)
     assert rs.crop_resize(x, boxes, (2, 2), axes=(0, 1), out=out) is out
     np.testing.assert_array_equal(out.numpy(), given)
-
-
-@pytest.mark.parametrize(
-    ("flip", "steps"), [(None, (1, 1)), ("vertical", (-1, 1)), ("horizontal", (1, -1)), ("both", (-1, -1))]
-)
-def test_one_word_flips_every_box(vulkan_device, flip, steps):
-    x = np.arange(60, dtype=np.uint8).reshape(5, 12)
-    made = rs.crop_resize(rs.asarray(x, device=vulkan_device), [(0, 0, 3, 4), (2, 5, 5, 9)], (3, 4), flip=flip).numpy()
-    for box, right in enumerate((x[0:3, 0:4], x[2:5, 5:9])):
-        np.testing.assert_array_equal(made[box], right[:: steps[0], :: steps[1]])
 
 
 def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):
@@ -492,39 +471,6 @@ def test_what_is_refused(change, message):
     named = {"x": np.zeros((5, 6, 3), np.uint8), "boxes": [(0, 0, 4, 4), (1, 1, 3, 2)], "sizes": (2, 2), "axes": (0, 1)}
     with pytest.raises(rs.RestrideError, match=message):
         rs.crop_resize(**{**named, **change})
-
-
-@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
-@pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners", "tf_half_pixel_for_nn"])
-def test_rows_made_at_once_are_those_of_each_box(mode, coordinates):
-    rng = np.random.default_rng(9)
-    choice = Request(mode=mode, coordinates=coordinates).settled("f32")[0]
-    for _ in range(50):
-        sides, size = [], int(rng.integers(1, 40))
-        for _ in range(6):
-            made = int(rng.integers(1, size + 1))
-            at, start = int(rng.integers(0, size - made + 1)), int(rng.integers(-50, 50))
-            one = rows_of_sizes(choice, int(rng.choice([1, 2, 3, 7, 50, 999])), made)
-            sides.append(Side(one, start, at, bool(rng.integers(2))))
-        rows = box_rows(sides, size, [40] * 6)
-        for box, (whole, start, at, flipped) in enumerate(sides):
-            one = whole.reversed() if flipped else whole
-            its = slice(at, at + one.size)
-            first = one.first() + start
-            np.testing.assert_array_equal(rows.first[box, its], first)
-            assert not rows.is_fill[box, its].any()
-            assert rows.is_fill[box].sum() == size - one.size
-            taps = first[:, np.newaxis] + np.arange(one.taps)
-            its_taps = (np.arange(rows.taps) >= rows.inside[box, its, np.newaxis]) & (
-                np.arange(rows.taps) < rows.end[box, its, np.newaxis]
-            )
-            np.testing.assert_array_equal(its_taps[:, : one.taps], (taps >= 0) & (taps < 40))
-            assert not its_taps[:, one.taps :].any()
-            if rows.weights is not None:
-                np.testing.assert_array_equal(
-                    rows.weights[box, its, : one.taps].view(np.uint32), one.first_and_weights()[1].view(np.uint32)
-                )
-                assert not rows.weights[box, its, one.taps :].any()
 
 
 @pytest.mark.parametrize("mode", ["bogus", ["linear"]])

@@ -122,14 +122,6 @@ def test_axes_are_resampled_wherever_they_are_named(vulkan_device):
 
 
 @pytest.mark.parametrize("mode", ["linear", "nearest", "area"])
-def test_rows_of_70_000_gather_integers_exactly(mode, device):
-    """More taps than llvmpipe's loops have steps, so rows go in parts, whose sums of integers are exact."""
-    grad = np.random.default_rng(7).integers(-8, 9, (2, 70_000)).astype(np.float32)
-    got = rs.resample_backward(rs.asarray(grad, device=device), (1,), mode=mode).numpy()
-    assert np.array_equal(got[:, 0], grad.sum(1, dtype=np.float64))
-
-
-@pytest.mark.parametrize("mode", ["linear", "nearest", "area"])
 def test_rows_of_parts_are_the_transpose_bit_for_bit(mode, vulkan_device):
     """Single outputs of 70,000, those where parts of 4096 taps meet among them, and where two elements share one."""
     arguments = {"mode": mode}
@@ -165,13 +157,6 @@ def test_narrow_types_are_summed_in_f32_and_rounded_once(dtype, arguments, vulka
     assert from_f32.numpy().tobytes() == got.numpy().tobytes()
 
 
-def test_a_gradient_too_large_for_f16_is_infinite(device):
-    grad = np.full((1, 64), 60_000, np.float16)
-    grad[:, 32:] = -60_000
-    got = rs.resample_backward(rs.asarray(grad, device=device), (2,), mode="nearest").numpy()
-    assert got.tolist() == [[np.inf, -np.inf]]
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
 def test_what_nothing_reads_has_a_gradient_of_plus_zero(dtype, device):
     """10 -> 3 reads elements 1, 5 and 8; linear without antialias 12 -> 3 those beside 1.5, 5.5 and 9.5."""
@@ -198,24 +183,6 @@ def test_what_was_extrapolated_has_no_gradient(device):
     outside = {"coordinates": "tf_crop_and_resize", "roi": [2, 3]}
     got = rs.resample_backward(grad, (5,), **outside).numpy()
     assert got.tobytes() == bytes(20)
-
-
-def test_an_infinite_gradient_stays_where_it_is_read(vulkan_device):
-    """A weight of zero is no tap: it makes no NaN of an infinity."""
-    grad = np.ones((1, 16), np.float32)
-    grad[0, 8] = np.inf
-    for arguments in ({"mode": "linear"}, {"mode": "cubic"}, {"mode": "area"}, {"mode": "linear", "antialias": True}):
-        got = rs.resample_backward(rs.asarray(grad, device=vulkan_device), (64,), **arguments).numpy()[0]
-        reads = forward_matrix(vulkan_device, (64,), (16,), arguments)[:, 8] != 0
-        assert np.isfinite(got[~reads]).all(), arguments
-        assert not np.isfinite(got[reads]).any(), arguments
-        assert not np.isnan(got).any(), arguments
-
-
-def test_an_axis_that_stays_is_copied(device):
-    grad = np.random.default_rng(11).standard_normal((3, 4, 5)).astype(np.float32)
-    got = rs.resample_backward(rs.asarray(grad, device=device), (4, 5), mode="cubic")
-    assert got.numpy().tobytes() == grad.tobytes()
 
 
 RUNS = """

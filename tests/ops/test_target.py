@@ -20,6 +20,15 @@ def test_a_result_is_in_the_memory_space_of_its_source(layout, device):
     assert_equal(rs.reorder(src, out=out), x)
 
 
+def test_arrays_of_the_host_go_into_the_memory_space_of_out(device):
+    out = rs.empty("f32[3,4]{0,1:T(2,2)S(1)}", device)
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    assert_equal(rs.reorder(x, out=out), x)
+    out[1] = 7
+    assert out.numpy()[1].tolist() == [7] * 4
+    assert_equal(rs.resample(x, sizes=(3, 4), out=out), x)
+
+
 def test_nothing_is_copied_to_another_memory_space(device):
     x = rs.asarray(np.zeros((3, 4), np.float32), "f32[3,4]{1,0:S(1)}", device)
     for refused in (

@@ -18,7 +18,7 @@ from restride.kernel import CANDIDATES, Choices, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.convert import Conversion
 from restride.plan.dispatches import bind
-from restride.plan.problem import Axis, Problem, simplify, table_bytes, table_words
+from restride.plan.problem import Axis, Problem, simplify, table_words
 from restride.plan.resample import (
     Invocations,
     Tables,
@@ -32,7 +32,7 @@ from restride.plan.resample import (
     plan_resample,
     taps_fit,
 )
-from restride.weights import Request, Rows, in_quads, resizing
+from restride.weights import Request, in_quads, resizing
 
 ROOMY = Limits()
 CRAMPED = Limits(max_buffer_range=1024, offset_alignment=16, max_group_count=(3, 65535, 2))
@@ -479,27 +479,6 @@ def test_a_load_of_a_group_ends_inside_the_window(src, dst):
 # --- tables in quads
 
 
-def in_quads_and_not(table: Rows, extent: int, aligned: bool) -> tuple[dict[int, list[tuple[int, float]]], ...]:
-    """What each row reads with a weight, and which weights, in order."""
-    found = []
-    for each in (table, in_quads(table, extent, aligned)):
-        words = table_words(each, 1)
-        first = words[:, each.taps].astype(np.int64)
-        assert first.min() >= 0
-        assert (first + each.taps).max() <= extent, "a row reads past the axis"
-        assert each.reads()[0] <= first.min()
-        assert (first + each.taps - 1).max() <= each.reads()[1]
-        assert not words[:, each.taps + 1 :].any()
-        weights = words[:, : each.taps].copy().view(np.float32)
-        found.append(
-            {
-                row: [(int(first[row]) + int(tap), float(weights[row, tap])) for tap in np.flatnonzero(weights[row])]
-                for row in range(each.count)
-            }
-        )
-    return tuple(found)
-
-
 def test_quads_are_the_worked_example():
     """Area 12 -> 4 reads three each: the third row 6, 7 and 8."""
     (_, table), *_ = tables_of(TensorDesc("f32", (12,)), TensorDesc("f32", (4,)), AREA)
@@ -511,35 +490,6 @@ def test_quads_are_the_worked_example():
     # The fourth would begin at 8, and its second four past the axis: it begins at 4, too.
     assert table_words(made, 1)[3, 8] == 4
     assert table_words(made, 1)[3, :8].copy().view(np.float32).tolist() == [0] * 5 + [third] * 3
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.data())
-def test_rows_in_quads_read_the_same_with_the_same_weights(data):
-    aligned = data.draw(st.booleans())
-    extent = data.draw(st.integers(1, 30)) * (4 if aligned else 1)
-    size = data.draw(st.integers(1, 60))
-    choice = Request(
-        mode=data.draw(st.sampled_from(["linear", "cubic"])),
-        coordinates=data.draw(st.sampled_from(["half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn"])),
-        antialias=data.draw(st.booleans()),
-        exclude_outside=data.draw(st.booleans()),
-    )
-    choice = data.draw(st.sampled_from([choice, AREA]))
-    gradient = data.draw(st.booleans())
-    (_, table), *_ = tables_of(TensorDesc("f32", (extent,)), TensorDesc("f32", (size,)), choice, (0,), gradient)
-    if data.draw(st.booleans()):
-        start = data.draw(st.integers(0, table.count - 1))
-        table = table.part(start, data.draw(st.integers(1, table.count - start)))
-    if data.draw(st.booleans()):
-        table = table.reversed()
-    made = in_quads(table, extent, aligned)
-    assume(made.taps <= extent)
-    assert made.taps % 4 == 0
-    assert not (aligned and (table_words(made, 1)[:, made.taps] % 4).any())
-    plain, quads = in_quads_and_not(table, extent, aligned)
-    assert quads == plain
-    assert max(table_words(table, 7).nbytes, table_words(made, 7).nbytes) <= table_bytes(table)
 
 
 # --- the same bits, in the twin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from restride.cli.files import READ, WRITTEN, format_of, require_file, require_places, require_writable
@@ -23,8 +23,10 @@ def outputs_of(inputs: Sequence[Path], output: Path) -> dict[Path, Path]:
         UsageError: an input has no such file, two would be written to one output, an output among several is an input,
             or an output cannot be written.
     """
-    sources = list(dict.fromkeys(source for each in inputs for source in _files(each)))
+    sources = list(dict.fromkeys(source for each in inputs for source in files_of(each, READ)))
     if sources == list(inputs) and len(sources) == 1 and not output.is_dir():
+        if not output.suffix:
+            raise UsageError(f"{output} is no folder here, and the name of a file must end in {', '.join(WRITTEN)}")
         require_writable(output)
         return {sources[0]: output}
     if not output.is_dir() and (output.exists() or output.suffix.lower() in WRITTEN):
@@ -48,20 +50,24 @@ def outputs_of(inputs: Sequence[Path], output: Path) -> dict[Path, Path]:
     return {source: target for target, source in targets.items()}
 
 
-def _files(path: Path) -> list[Path]:
-    """A file itself, the files in a folder, or those that match a pattern."""
+def files_of(path: Path, endings: Collection[str]) -> list[Path]:
+    """A file itself, which may not exist, the files in a folder, or those that match a pattern, with these endings.
+
+    Raises:
+        UsageError: a folder or a pattern has no such file.
+    """
     pattern = os.fspath(Path(glob.escape(os.fspath(path)), "*") if path.is_dir() else path)
     if not glob.has_magic(pattern) or path.is_file():
         return [path]
     names = glob.glob(pattern, recursive=True)  # noqa: PTH207 - of a Path it takes names that begin with a point
     found = sorted(map(Path, names))
-    taken = [each for each in found if each.suffix.lower() in READ and each.is_file()]
-    endings = ", ".join(READ)
+    taken = [each for each in found if each.suffix.lower() in endings and each.is_file()]
+    known = ", ".join(endings)
     if not taken:
-        raise UsageError(f"{path}: there is no file whose name ends in {endings}")
+        raise UsageError(f"{path}: there is no file whose name ends in {known}")
     if len(taken) < len(found):
         others = len(found) - len(taken)
-        tell(f"{path}: {others} of {len(found)} are left out, folders or names that do not end in {endings}")
+        tell(f"{path}: {others} of {len(found)} are left out, folders or names that do not end in {known}")
     return taken
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import glob
-import os
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from restride.cli.files import Array, require_file, require_places, write_whole
+from restride.cli.folders import files_of
 from restride.cli.operate import print_time
 from restride.cli.options import Rows, add_options, given
 from restride.cli.parser import Commands, add_command, add_device_options, open_device
@@ -21,7 +19,7 @@ from restride.dtypes import DType
 from restride.errors import ErrorContext, needed_package
 from restride.layout import TensorDesc
 from restride.runtime.file_store import Content
-from restride.tensor.images import IMAGE_FORMATS
+from restride.tensor.images import READ_FORMATS
 
 if TYPE_CHECKING:
     from restride.vision import Processor
@@ -30,8 +28,8 @@ _VISION = """\
 Makes of photographs what the image processor of a vision or vision-language model makes of them, with the bits of
 transformers' PIL backend, and writes its results by their names: pixel_values, and grids, masks or sizes where the
 model has them. CONFIG is preprocessor_config.json, processor_config.json, or a folder with one of these; nothing is
-fetched. IN are image files, folders and patterns; of a folder the .png and .jpg files are taken, without those of its
-subfolders. All of them are one call. docs/vision.md lists the models, and says what is refused.
+fetched. IN are image files, folders without their subfolders, and patterns in quotes, where ** stands for subfolders.
+All of them are one call. docs/vision.md lists the models, and says what is refused.
 
 examples:
   restride vision model/ *.jpg -o inputs.npz
@@ -72,7 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
         if output is None:
             raise UsageError("one of these is required: -o, --plan (see `restride vision --help`)")
         _require_writable(output)
-    paths = [path for each in arguments.inputs for path in _files(each)]
+    paths = list(dict.fromkeys(path for each in arguments.inputs for path in files_of(each, READ_FORMATS)))
+    for path in paths:
+        require_file(path)
     process = processor(arguments.config)
     if output is None or arguments.plan:
         print(process)
@@ -89,23 +89,6 @@ def run(arguments: argparse.Namespace) -> int:
     for key, array in arrays.items():
         print(f"  {key}: {TensorDesc(array.dtype, array.shape)}")
     return Exit.OK
-
-
-def _files(path: Path) -> list[Path]:
-    """A file itself, the images in a folder, or those that match a pattern.
-
-    Raises:
-        UsageError: there is no such file, or none with the ending of an image.
-    """
-    pattern = os.fspath(Path(glob.escape(os.fspath(path)), "*") if path.is_dir() else path)
-    if path.is_file() or not glob.has_magic(pattern):
-        require_file(path)
-        return [path]
-    found = sorted(map(Path, glob.glob(pattern, recursive=True)))  # noqa: PTH207 - of a Path it takes hidden names
-    images = [each for each in found if each.suffix.lower() in IMAGE_FORMATS and each.is_file()]
-    if not images:
-        raise UsageError(f"{path}: there is no file whose name ends in {', '.join(IMAGE_FORMATS)}")
-    return images
 
 
 def _print_plans(process: Processor, paths: list[Path]) -> None:
@@ -151,10 +134,10 @@ def _as_array(key: str, value: Any) -> Array:
         raise UsageError(f"{key} has lists of several lengths, {value}, which no array holds") from error
 
 
-def _content(path: Path, arrays: Mapping[str, Array]) -> Content:
+def _content(path: Path, arrays: dict[str, Any]) -> Content:
     """What a file of these arrays holds. A .npz file has bf16 as raw elements of 2 bytes, as numpy writes it."""
     if path.suffix.lower() == ".safetensors":
-        content: bytes = _safetensors().save(dict(arrays))
+        content: bytes = _safetensors().save(arrays)
         return content
 
     def write(file: BinaryIO) -> None:

@@ -74,7 +74,7 @@ def require_same_memory(desc: TensorDesc, argument: str, src: TensorDesc) -> Non
     if desc.memory_space != src.memory_space:
         raise UnsupportedError(
             f"{argument} {desc} is in memory space {desc.memory_space} and the source {src} in {src.memory_space}: "
-            "nothing is copied from one memory space to another"
+            "nothing is copied from one memory space to another; rs.asarray(array, desc) puts host arrays into any"
         )
 
 

@@ -46,7 +46,7 @@ def crop_resize_limits(
 
 
 def _crop(
-    resampled: Resampled, x: Any, boxes: Any, sizes: Sequence[int], arguments: Mapping[str, Any]
+    resampled: Resampled, x: object, boxes: object, sizes: Sequence[int], arguments: Mapping[str, Any]
 ) -> tuple[Array, Array]:
     if "axes" not in arguments:
         raise TypeError("crop_resize() missing 1 required keyword-only argument: 'axes'")

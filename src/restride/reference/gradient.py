@@ -84,7 +84,7 @@ def resample_backward_limits(
 
 def _problem(
     grad: object,
-    input_sizes: Any,
+    input_sizes: object,
     scales: object = None,
     axes: Any = None,
     mode: object = None,

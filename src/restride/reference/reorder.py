@@ -109,7 +109,7 @@ def reorder(
     return convert(values, target, rounding, saturate)
 
 
-def _result_type(array: Array, layout_type: DType | None, dtype: Any, old: Any) -> DType:
+def _result_type(array: Array, layout_type: DType | None, dtype: object, old: Any) -> DType:
     """The element type that dtype, the layout and out agree on; that of ``array`` if none of them names one."""
     named = {
         "dtype": None if dtype is None else as_dtype(dtype),

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from restride.arguments import as_numpy, require_unmasked
 from restride.dtypes import Array, DType
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.layout import TensorDesc, as_desc
 from restride.layout.overlap import require_injective, require_like, require_same_memory
 from restride.plan.copy import byte_copy_kernels
@@ -205,6 +205,44 @@ def _own_layout(array: Array, packed: TensorDesc) -> TensorDesc | None:
         return packed
     host = _host_span(array)
     return _strided(packed, host.offset, host.strides)
+
+
+def layout_of(array: Any) -> TensorDesc:
+    """The layout of an array's elements in its own memory, by its strides; nothing is read or copied.
+
+    The offset of a numpy array is counted from the array that owns the memory, if whole elements lie before it; else,
+    and for DLPack tensors, it is the least. That of a torch tensor, on any device, is ``storage_offset()``.
+
+    Raises:
+        DescriptorError: it is no array, its element type is unknown, or it has more than 8 axes.
+        UnsupportedError: its strides split elements, or it has none, as a sparse tensor.
+    """
+    if hasattr(array, "stride") and hasattr(array, "storage_offset"):
+        if str(array.layout) != "torch.strided":
+            raise UnsupportedError(f"a tensor of layout {array.layout} has no strides, for shape {tuple(array.shape)}")
+        desc = TensorDesc(array.dtype, array.shape, array.stride(), array.storage_offset())
+        packed = TensorDesc(array.dtype, array.shape)
+        return packed if desc == packed else desc
+    if not hasattr(array, "__array_interface__") and not hasattr(array, "__dlpack__"):
+        raise DescriptorError(
+            f"layout must be a TensorDesc or its text, such as 'f32[2,3]', or an array, got {shown(array)}"
+        )
+    host = host_array(array)
+    packed = _packed(host)
+    if not packed.numel:
+        return packed
+    span, owner = _host_span(host), host
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    before = span.data.ctypes.data - owner.ctypes.data
+    is_whole = before >= 0 and before % host.itemsize == 0
+    strided = _strided(packed, span.offset + before * is_whole, span.strides)
+    if strided is None:
+        raise UnsupportedError(
+            f"elements of {packed} must lie at multiples of their {packed.dtype.itemsize} bytes; these have strides of "
+            f"{host.strides} bytes"
+        )
+    return strided
 
 
 def _imported(array: Array, packed: TensorDesc, device: Device) -> Tensor:

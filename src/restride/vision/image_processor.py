@@ -254,7 +254,7 @@ def _as_torch(value: Any) -> Any:
 
     if isinstance(value, Tensor):
         if value.device.info.kind == "cpu":
-            with suppress(BufferError):  # kompute cannot map its memory
+            with suppress(BufferError, TypeError):  # kompute cannot map its memory; an old torch has no copy=
                 return torch.from_dlpack(value, copy=False)
         value = value.numpy()
     if value.dtype == np.float64:  # Fuyu's scale factors, of which transformers' lists become f32
