@@ -73,7 +73,7 @@ const bool FULL = false;
 const uint APART = 0;      // lane_stride apart
 const uint BACKWARDS = 1;  // GATHER: a flip, one 128-bit load whose words are reversed
 const uint IN_A_ROW = 2;   // TOGETHER, EACH 4: the 16 words of the invocation's pieces are side by side, and begin anywhere
-layout(constant_id = 4) const uint WORDS_LIE = APART;
+layout(constant_id = 4) const uint ARRANGEMENT = APART;
 #endif
 
 ELEMENT load(uint offset) {
@@ -82,7 +82,7 @@ ELEMENT load(uint offset) {
 #elif defined(FILL)
     return dispatch.low;
 #elif defined(GATHER)
-    if (WORDS_LIE == BACKWARDS) {
+    if (ARRANGEMENT == BACKWARDS) {
         return src4[offset / 4].wzyx;
     }
     uint stride = dispatch.lane_stride;
@@ -178,7 +178,7 @@ void main() {
             src_offset = walk.src;
             dst_offset = walk.dst;
 #if defined(GATHER) || defined(SCATTER)
-            if (WORDS_LIE == IN_A_ROW) {  // n is 0: moves the pieces of all n
+            if (ARRANGEMENT == IN_A_ROW) {  // n is 0: moves the pieces of all n
                 if (is_there[0]) {
                     move_row(src_offset, dst_offset);
                 }

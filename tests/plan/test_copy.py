@@ -462,7 +462,7 @@ def test_copies_of_words_have_many_invocations_where_these_are_to_be_many(src, d
 
 
 @pytest.mark.parametrize(
-    ("src", "dst", "words_lie"),
+    ("src", "dst", "arrangement"),
     [
         ("f32[8,64]{strides=(67,1),offset=3}", "f32[8,64]", IN_A_ROW),
         ("f32[8,64]", "f32[8,64]{strides=(67,1),offset=3}", IN_A_ROW),
@@ -475,10 +475,10 @@ def test_copies_of_words_have_many_invocations_where_these_are_to_be_many(src, d
         ("f32[16,4,4]{strides=(1,31,1)}", "f32[16,4,4]", APART),  # pieces one word apart
     ],
 )
-def test_quads_of_rows_that_begin_anywhere_go_together(src, dst, words_lie):
+def test_quads_of_rows_that_begin_anywhere_go_together(src, dst, arrangement):
     (kernel,) = copied(src, dst, ROOMY)
     assert kernel.shader in ("strided_gather_128", "strided_scatter_128")
-    assert kernel.constant("WORDS_LIE") == words_lie
+    assert kernel.constant("ARRANGEMENT") == arrangement
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from twin.resample import put_moved, run_resample
 from restride.kernel import KernelSpec
 
 APART, BACKWARDS, IN_A_ROW = range(3)
-"""``WORDS_LIE`` of strided_gather_128 and strided_scatter_128, in shaders/copy/strided_copy.comp."""
+"""``ARRANGEMENT`` of strided_gather_128 and strided_scatter_128, in shaders/copy/strided_copy.comp."""
 
 
 def run(kernels: tuple[KernelSpec, ...], src: np.ndarray, dst: np.ndarray) -> None:
@@ -100,9 +100,9 @@ def _strided(kernel: KernelSpec, axes: list[TwinAxis] | None, windows: list[np.n
         assert not together or (neighbours and axes[0].size % each == 0)
         src, dst, _ = walk(index, axes)
         if "gather" in name or "scatter" in name:
-            lane_stride, words_lie = signed(kernel.pushed("lane_stride")), kernel.constant("WORDS_LIE")
+            lane_stride, arrangement = signed(kernel.pushed("lane_stride")), kernel.constant("ARRANGEMENT")
             lanes = np.arange(4) * lane_stride
-            if words_lie == IN_A_ROW:
+            if arrangement == IN_A_ROW:
                 assert (together, each) == (1, 4)
                 assert (axes[0].src, axes[0].dst, lane_stride) == ((4, 1, 1) if "gather" in name else (1, 4, 1))
     dst = kernel.pushed("dst_base") + dst
@@ -117,7 +117,7 @@ def _strided(kernel: KernelSpec, axes: list[TwinAxis] | None, windows: list[np.n
         taken = at(wide_src, src)
         put(windows[1].view(np.uint32), (dst[:, None] + lanes).ravel(), np.ascontiguousarray(taken).view(np.uint32))
     elif "gather" in name:
-        assert words_lie != BACKWARDS or (lane_stride == -1 and not ((src - 3) % 4).any())
+        assert arrangement != BACKWARDS or (lane_stride == -1 and not ((src - 3) % 4).any())
         taken = at(windows[0].view(np.uint32), src[:, None] + lanes)
         put(out, dst, np.ascontiguousarray(taken).view("V16")[:, 0])
     else:

@@ -56,7 +56,7 @@ RUN_WIDTHS = (32, 128)
 """Bits of the elements that run_copy modules move."""
 
 _APART, _BACKWARDS, _IN_A_ROW = range(3)
-"""Arrangements of single words that are loaded or stored by quads (``WORDS_LIE`` in shaders/copy/strided_copy.comp)."""
+"""Arrangements of single words that are moved by quads (``ARRANGEMENT`` in shaders/copy/strided_copy.comp)."""
 
 _NEAR = 64
 """Maximum distance in elements between the pieces of an invocation, on at least one side. If they are further apart
@@ -344,8 +344,8 @@ def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
             "pieces": problem.count // 4,
             "lane_stride": word(axes[0].src),
         }
-        words_lie = _BACKWARDS if _is_reversed(problem) else _APART
-        return walking_kernel("strided_gather_128", _gathered(axes), push, bound.windows, limits, words_lie)
+        arrangement = _BACKWARDS if _is_reversed(problem) else _APART
+        return walking_kernel("strided_gather_128", _gathered(axes), push, bound.windows, limits, arrangement)
     if limits.shortcuts and scattered is not None and not _is_run(problem):
         bound = bind(problem, limits)
         push = {
@@ -389,14 +389,14 @@ def walking_kernel(
     push: Mapping[str, int],
     windows: tuple[Binding, ...],
     limits: Limits,
-    words_lie: int = _APART,
+    arrangement: int = _APART,
 ) -> KernelSpec:
     """The dispatch of a strided_ module, with the axes in the order in which it walks them."""
     neighbours = limits.choices.neighbours
     each = _pieces_each(push["pieces"], limits.choices)
     together = _together(axes, each) if neighbours and each > 1 else None
-    if together and each == PIECES_EACH and _lie_in_a_row(shader, together[0], push.get("lane_stride", 0)):
-        words_lie = _IN_A_ROW
+    if together and each == PIECES_EACH and _are_in_a_row(shader, together[0], push.get("lane_stride", 0)):
+        arrangement = _IN_A_ROW
     constants = {
         "NEIGHBOURS": neighbours,
         "EACH": each,
@@ -404,11 +404,11 @@ def walking_kernel(
         "FULL": are_full(push["pieces"], limits, each),
     }
     if shader in ("strided_gather_128", "strided_scatter_128"):
-        constants["WORDS_LIE"] = words_lie
+        constants["ARRANGEMENT"] = arrangement
     return strided_kernel(shader, together or axes, constants, push, windows, limits, each=each)
 
 
-def _lie_in_a_row(shader: str, pieces: Axis, lane_stride: int) -> bool:
+def _are_in_a_row(shader: str, pieces: Axis, lane_stride: int) -> bool:
     """True if single words are contiguous, within a quad and from one quad to the next along ``pieces``."""
     quads_and_words = {"strided_gather_128": (4, 1), "strided_scatter_128": (1, 4)}
     return lane_stride == 1 and (pieces.src, pieces.dst) == quads_and_words.get(shader)
