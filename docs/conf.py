@@ -7,11 +7,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PICTURES = ROOT / "build" / "pictures"
-"""Where the scripts of the gallery leave their pictures."""
 
 sys.path.insert(0, str(ROOT / "docs" / "gallery"))
-os.environ["RESTRIDE_PICTURES"] = str(PICTURES)
+os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # tqdm's, in the kernels of notebooks
 
 project = "restride"
 copyright = "the authors of restride, Apache-2.0"  # noqa: A001 - Sphinx's word
@@ -35,6 +33,7 @@ include_patterns = [
     "docs/benchmarks/*.md",
     "docs/notebooks/*.md",
     "build/gallery/*.rst",
+    "build/gallery/*/*.rst",
 ]
 exclude_patterns = [".*", "dist", "src", "tests", "tools", "build/docs", "build/gallery/sg_execution_times.rst"]
 templates_path = ["templates"]
@@ -64,14 +63,16 @@ html_theme_options = {"navigation_with_keys": True}
 sphinx_gallery_conf = {
     "examples_dirs": "docs/gallery",
     "gallery_dirs": "build/gallery",
-    "ignore_pattern": r"^gallery\.py$",
-    "image_scrapers": ("gallery.scrape",),
-    "reset_modules": (),
+    "ignore_pattern": r"pictures\.py$",
+    "subsection_order": [f"docs/gallery/{name}" for name in ("resampling", "layouts", "types", "images")],
+    "nested_sections": False,
+    "image_scrapers": ("pictures.scrape",),
+    "reset_modules": ("pictures.set_style",),
     "capture_repr": (),
     "download_all_examples": False,
     "remove_config_comments": True,
     "run_stale_examples": True,  # an unchanged script may run changed kernels
-    "notebook_extensions": set(),  # a script needs gallery.py beside it
+    "notebook_extensions": set(),  # the notebooks of the site are in docs/notebooks
     "show_memory": False,
     "show_signature": False,
     "min_reported_time": 1000,

@@ -44,13 +44,15 @@ _SECTION = f"""\
 {_HEADING}
 
 `python tools/mutate.py` plants the faults of `tools/faults.toml` in copies of the shaders and of the package, one at a
-time, and runs `restride test` with the arguments shown until the first case that does not pass. This table keeps that
-case, and it is tried first the next time; `--sample 40 --seed N` tries 40 of them. Faults of Python name a function or
-constant, wherever it is, and what is wrong with it; those of shaders quote their text. What no case runs, such as
-`rs.stream`, a test of `tests/` shows.
+time, and runs `restride test` with the arguments shown until the first case that does not pass, which this table keeps. A test of
+`tests/` shows what no case runs, such as `rs.stream`. `--sample 40 --seed N` tries 40 of them.
+
+<!-- faults: python tools/mutate.py --write -->
 
 """
-"""The last section of the page that ``--write`` brings up to date."""
+"""The last section of the page that ``--write`` brings up to date, before its table."""
+END = "\n<!-- end of faults -->\n"
+"""The end of that section, and of the page."""
 
 
 @dataclass(frozen=True)
@@ -277,7 +279,7 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.write:
         rows = before | rows
         whole = table(rows[fault.name] for fault in known if fault.name in rows)
-        chosen.page.write_text(page.partition(_HEADING)[0] + _SECTION + whole, encoding="utf-8")
+        chosen.page.write_text(page.partition(_HEADING)[0] + _SECTION + whole + END, encoding="utf-8")
     return 1 if counts["survived"] else 2 if counts["no result"] else 0
 
 

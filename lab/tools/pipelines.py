@@ -1,4 +1,4 @@
-"""Run what docs/preprocess.md shows beside what it replaces, and streams of 1080p frames: differences, times, memory.
+"""Compare the pipelines of docs/preprocess.md with those they replace, and stream 1080p frames: times and memory.
 
     python lab/tools/pipelines.py [--write docs/preprocess.md]
 
@@ -44,6 +44,8 @@ of calls after the first, from a numpy array to a numpy array, both sides in tur
 element. The ratio is restride's time divided by the time before: below 1 restride is faster. Measured on
 {{device}}, with {{cores}} cores for either side.
 
+<!-- times: python lab/tools/pipelines.py --write docs/preprocess.md -->
+
 """
 
 _OF_STREAMS = f"""
@@ -77,8 +79,8 @@ class Measured(NamedTuple):
 class Flow(NamedTuple):
     """The figures of a stream of frames, from frame ``SETTLED`` on.
 
-    seconds, slow: time of a frame, the mean and the 95th percentile. in_use, most: bytes of memory on the device, at
-    that frame and at most after it. grown: bytes by which the process grew after it.
+    seconds, slow: time of a frame, the mean and the 95th percentile. in_use, most: bytes of memory on the device at
+    that frame, and the maximum after it. grown: bytes by which the process grew after it.
     """
 
     seconds: float
@@ -172,7 +174,7 @@ def tables(page: str) -> str:
             bytes_of = " | ".join(f"{count / 1e6:.1f} MB" for count in (stream.in_use, stream.most, stream.grown))
             lines.append(f"| {title} | {1 / stream.seconds:.0f} | {1000 * stream.slow:.0f} ms | {bytes_of} |")
         named = f"{device.info.name}, {device.info.driver} {device.info.driver_version}"
-    return _SECTION.format(device=named, cores=os.cpu_count()) + "\n".join(lines) + "\n"
+    return _SECTION.format(device=named, cores=os.cpu_count()) + "\n".join(lines) + "\n\n<!-- end of times -->\n"
 
 
 def main() -> None:

@@ -165,7 +165,7 @@ def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Ou
         return Outcome(case, Verdict.MISTRUSTED if doubt else Verdict.PASSED, doubt or _as_flushed(setting, actual))
     # Right elements are drawn as they came, even within an interval, so that only wrong ones show as a difference.
     drawn = pictures.draw(case, np.where(right, actual, setting.lowest), actual)
-    return Outcome(case, Verdict.FAILED, "\n".join(findings), pictures=drawn)
+    return Outcome(case, Verdict.FAILED, "\n".join(findings), pictures=drawn, wrong=pictures.draw_wrong(right))
 
 
 def _as_flushed(setting: Setting, actual: Array) -> str:

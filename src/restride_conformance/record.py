@@ -171,6 +171,7 @@ class Outcome:
     message: the reason in one or more lines, the first a summary; empty if the case passed, unless its speed could not
         be measured or some of its elements are FLUSHED.
     seconds: wall time of the case in its worker, including filling and judging.
+    wrong: a PNG file that shows which elements are wrong; empty if none are.
     """
 
     case: Case
@@ -179,6 +180,7 @@ class Outcome:
     seconds: float = 0.0
     speed: Speed | None = None
     pictures: Pictures | None = None
+    wrong: bytes = b""
 
     def record(self) -> dict[str, Any]:
         """The outcome as a JSON object; absent values are left out."""
@@ -191,6 +193,8 @@ class Outcome:
             shown = self.pictures
             files = {name: b64encode(getattr(shown, name)).decode() for name in ("expected", "actual", "difference")}
             record["pictures"] = {**files, "gain": shown.gain}
+        if self.wrong:
+            record["wrong"] = b64encode(self.wrong).decode()
         return record
 
     @classmethod
@@ -207,6 +211,7 @@ class Outcome:
             record["seconds"],
             None if speed is None else Speed(**speed),
             pictures,
+            b64decode(record.get("wrong", "")),
         )
 
 

@@ -283,9 +283,9 @@ def test_without_a_driver_every_command_exits_4_and_says_what_to_install(tmp_pat
 def test_doctor_without_a_driver():
     code, out, error = restride("doctor", **NO_DRIVER)
     assert (code, error) == (4, "")
-    assert "BROKEN  driver            /nowhere/none.json: no such file" in out
+    assert "BROKEN    driver            /nowhere/none.json: no such file" in out
     assert "install a driver" in out
-    assert out.splitlines()[-1].endswith("vulkan, does not work")
+    assert "vulkan, does not work; broken: driver, " in out.splitlines()[-1]
 
 
 def test_doctor_without_kp_names_what_to_run(capsys, monkeypatch):
@@ -302,9 +302,13 @@ def test_doctor_without_kp_names_what_to_run(capsys, monkeypatch):
     monkeypatch.setattr(doctor, "try_runtime", lambda runtime, _: doctor_attempt(runtime))
     main(["doctor"])
     out = capsys.readouterr().out
-    assert "missing kp                not installed, only needed for the runtime kompute" in out
+    assert "optional  kp                not installed, only needed for the runtime kompute" in out
     assert out.count("fix: run `.venv/bin/python tools/build_kp.py`") == 1
-    assert "fix: as for kp\n" in out.split("missing runtime kompute")[1]
+    assert "fix: as for kp\n" in out.split("optional  runtime kompute")[1]
+    last = out.splitlines()[-1]
+    assert last.startswith("restride: the default runtime, vulkan, works; ")
+    assert "; not installed, but optional: kp, " in last
+    assert last.endswith("runtime kompute")
 
 
 def doctor_attempt(runtime):
@@ -318,7 +322,7 @@ def test_doctor_names_the_variable_that_hides_the_validation_layer(monkeypatch):
     monkeypatch.setattr(doctor, "package", lambda: SimpleNamespace(vkEnumerateInstanceLayerProperties=list))
     monkeypatch.setenv("VK_LOADER_LAYERS_DISABLE", "~all~")
     hidden = doctor._validation_layer()
-    assert hidden.status == "missing"
+    assert hidden.status == "optional"
     assert hidden.detail.endswith("VK_LOADER_LAYERS_DISABLE is '~all~'")
     monkeypatch.delenv("VK_LOADER_LAYERS_DISABLE")
     assert "install it" in doctor._validation_layer().fix
@@ -340,15 +344,15 @@ def test_doctor_lists_every_optional_package(monkeypatch, capsys):
     found = {finding["subject"]: finding for finding in json.loads(capsys.readouterr().out)}
     for name in ("einops", "zarr", "xarray", "matplotlib", "tifffile", "imagecodecs"):
         assert (found[name]["status"], found[name]["detail"]) == ("ok", "1.2.3")
-    assert (found["dask"]["status"], found["dask"]["fix"]) == ("missing", "pip install 'restride[dask]'")
-    assert (found["h5py"]["status"], found["h5py"]["fix"]) == ("missing", "pip install h5py")
+    assert (found["dask"]["status"], found["dask"]["fix"]) == ("optional", "pip install 'restride[dask]'")
+    assert (found["h5py"]["status"], found["h5py"]["fix"]) == ("optional", "pip install h5py")
 
 
 def test_doctor_without_a_loader(tmp_path):
     (tmp_path / "vulkan.py").write_text("raise OSError('Cannot find Vulkan SDK version')")
     code, out, _ = restride("doctor", PYTHONPATH=str(tmp_path))
     assert code == 4
-    assert "BROKEN  Vulkan loader     no Vulkan loader (libvulkan)" in out
+    assert "BROKEN    Vulkan loader     no Vulkan loader (libvulkan)" in out
     assert "libvulkan1" in out
 
 

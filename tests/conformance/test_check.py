@@ -15,7 +15,7 @@ from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.reference import from_buffer, to_buffer
 from restride_conformance import Case, Outcome, Verdict, check, run_case
-from restride_conformance.case import OPERATIONS, Operation
+from restride_conformance.case import OPERATIONS, CheckedOperation
 from restride_conformance.check import host_bytes, judge, why_not
 from restride_conformance.operations import require_valid
 from restride_conformance.setting import (
@@ -160,6 +160,7 @@ def test_a_wrong_picture_is_drawn_and_a_wrong_vector_is_not() -> None:
         outcome = judge(case, setting, setting.source, wrong)
         assert outcome.verdict is Verdict.FAILED
         assert (outcome.pictures is not None) == is_drawn
+        assert outcome.wrong
 
 
 def test_a_pred_that_is_neither_0_nor_1_shows_its_bits() -> None:
@@ -498,7 +499,7 @@ class TestRun:
         assert pytest.raises(Exception, match=message).matches(Exception(outcome.message))
 
     def test_an_operation_is_one_class(self, device: rs.Device, monkeypatch) -> None:
-        class Turned(Operation):
+        class Turned(CheckedOperation):
             function = "reorder"
             parameters = (Parameter("layout", str, required=True),)
 

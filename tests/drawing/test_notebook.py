@@ -17,7 +17,7 @@ import restride as rs
         ("f32[0,3]", "<pre>[]</pre>"),
         ("u8[3,5,20,30]", "<pre>[0, 0]\n[[1 1 1 ... 1 1 1]"),
         ("bf16[64,64]{1,0:T(8,128)}", "<pre>[[1 1 1 ... 1 1 1]"),
-        ("u8[300,200,3]", '<img alt="200 x 300 pixels, every 3" src="data:image/png;base64,'),
+        ("u8[1200,800,3]", '<img alt="800 x 1200 pixels, every 3" src="data:image/png;base64,'),
         ("u8[20,30]", '<img alt="30 x 20 pixels, every 1"'),
         ("u8[20,30,1]", '<img alt="30 x 20 pixels, every 1"'),
     ],
@@ -32,7 +32,7 @@ def test_a_notebook_shows_layout_picture_and_elements(desc, shows, device):
     assert shows in page
     assert page.count("<svg") == page.count("</svg>") == 1
     assert len(page) < 50_000
-    assert costs().downloaded <= 128 * 128 * 4
+    assert costs().downloaded <= 400 * 400 * 4
     assert costs().dispatches <= 4
 
 

@@ -11,7 +11,6 @@ from restride.errors import DescriptorError, RestrideError, UnsupportedError
 from restride.layout import TensorDesc
 from restride.layout.text import DescParts, format_parts, parse_parts
 
-SIZES = st.lists(st.one_of(st.integers(0, 5), st.integers(0, 1 << 62)), max_size=8)
 STRIDES = st.one_of(st.integers(-7, 7), st.integers(-(1 << 40), 1 << 40))
 TYPES = st.sampled_from(sorted(DTYPES))
 TILES = st.lists(
@@ -80,40 +79,6 @@ def test_blanks_between_any_tokens_do_not_matter(written, rng):
         character + (rng.choice(["", "", " ", "\t "]) if character in "[]{}(),:=" else "") for character in text
     )
     assert parse_parts(" " + spaced) == written
-
-
-@st.composite
-def descriptors(draw):
-    """Any legal descriptor, written by order or by strides."""
-    sizes, storage = draw(SIZES), {name: draw(STORED) for name in STORAGE}
-    if draw(st.booleans()):
-        order, tail = draw(st.permutations(range(len(sizes)))), draw(TAILS)
-        return TensorDesc.xla(draw(TYPES), sizes, order, tail_padding_alignment_in_elements=tail, **storage)
-    strides = [draw(STRIDES) for _ in sizes]
-    below = sum(min((size - 1) * stride, 0) for size, stride in zip(sizes, strides, strict=True))
-    return TensorDesc(draw(TYPES), sizes, strides, (0 if 0 in sizes else -below) + draw(st.integers(0, 9)), **storage)
-
-
-@settings(max_examples=300, deadline=None)
-@given(descriptors())
-def test_text_gives_the_descriptor_back(desc):
-    text = str(desc)
-    again = TensorDesc.parse(text)
-    assert again == desc
-    assert hash(again) == hash(desc)
-    assert str(again) == text
-    assert again.strides == desc.strides
-    assert again.minor_to_major == desc.minor_to_major
-    assert [getattr(again, name) for name in STORAGE] == [getattr(desc, name) for name in STORAGE]
-
-
-@settings(max_examples=200, deadline=None)
-@given(descriptors(), st.randoms(use_true_random=False))
-def test_blanks_between_tokens_do_not_matter(desc, rng):
-    spaced = "".join(
-        character + (" " * rng.randint(0, 2) if character in "[]{}(),=" else "") for character in str(desc)
-    )
-    assert str(TensorDesc.parse(" " + spaced)) == str(desc)
 
 
 @pytest.mark.parametrize(

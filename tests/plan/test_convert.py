@@ -96,7 +96,7 @@ def test_any_layout_and_type_to_any_other_with_any_scales(limits, viewed):
         shaders |= {kernel.shader for kernel in kernels}
         done += 1
     assert done > 50
-    assert shaders >= {"convert_elements", "convert_fours"}
+    assert shaders >= {"convert_elements", "convert_quads"}
 
 
 def planned(src: str, dst: str, limits: Limits = ROOMY, **arguments: object) -> list[KernelSpec]:
@@ -115,7 +115,7 @@ def only(src: str, dst: str, limits: Limits = ROOMY, **arguments: object) -> Ker
 @pytest.mark.parametrize("dst", ["s8", "s16", "f32", "s64"])
 def test_a_run_is_made_four_by_four_and_its_rest_alone(src, dst):
     kernels = planned(f"{src}[2050]", f"{dst}[2050]")
-    assert [kernel.shader for kernel in kernels] == ["convert_fours", "convert_elements"]
+    assert [kernel.shader for kernel in kernels] == ["convert_quads", "convert_elements"]
     assert kernels[0].pushed("pieces") == 2048 // 4
     assert kernels[0].constant("WIDE")
     assert len(planned(f"{src}[2048]", f"{dst}[2048]")) == 1
@@ -158,13 +158,13 @@ def test_interleaved_channels_become_planes_run_by_run(src, dst, channels):
 )
 def test_other_strides_are_read_element_by_element_and_written_by_four(src, dst):
     kernel = only(src, dst, dst_scale=2)
-    assert (kernel.shader, kernel.constant("WIDE"), kernel.pushed("plane_stride")) == ("convert_fours", 0, 0)
+    assert (kernel.shader, kernel.constant("WIDE"), kernel.pushed("plane_stride")) == ("convert_quads", 0, 0)
 
 
 @pytest.mark.parametrize("dst", ["f32[6,12]{strides=(13,1),offset=0}", "s64[6,12]{strides=(-14,1),offset=70}"])
 def test_fours_of_whole_words_may_begin_anywhere(dst):
     kernel = only("u8[6,12]", dst, src_scale=3)
-    assert (kernel.shader, kernel.constant("WHOLE_STORES")) == ("convert_fours", 0)
+    assert (kernel.shader, kernel.constant("WHOLE_STORES")) == ("convert_quads", 0)
 
 
 def rows_found(kernel: KernelSpec) -> tuple[int, int]:
@@ -294,7 +294,7 @@ def test_more_pairs_than_a_dispatch_may_have_are_cut(src, dst):
     kernels = planned(src, dst, src_scale=scale)
     assert 3 <= len(kernels) <= 8
     assert all(len(kernel.parameters) < MAX_PAIR_BYTES + 4096 for kernel in kernels)
-    assert {kernel.shader for kernel in kernels} <= {"convert_fours", "digit_convert"}
+    assert {kernel.shader for kernel in kernels} <= {"convert_quads", "digit_convert"}
     both = planned(src, dst, src_scale=scale, dst_scale=scale[:, ::-1])
     assert all(len(kernel.parameters) < MAX_PAIR_BYTES + 4096 for kernel in both)
     assert len(both) > len(kernels)
@@ -318,7 +318,7 @@ def test_everything_at_once_is_one_dispatch():
     row = 3 * 16 * 20
     dst = TensorDesc("f16", src.sizes, (row, 320, 20, 1), 8)
     (kernel,) = check(src, dst, ROOMY, src_zero_point=mean, src_scale=1 / std, dst_zero_point=0.5)
-    assert kernel.shader == "convert_fours"
+    assert kernel.shader == "convert_quads"
     tiles = TensorDesc.parse("bf16[64,256]{1,0:T(8,128)(2,1)}".replace("bf16", "f16"))
     assert len(check(TensorDesc("s32", (64, 256)), tiles, ROOMY, dst_scale=np.arange(1, 257))) == 1
 

@@ -1,4 +1,4 @@
-"""Reports for tests: every verdict, texts that mean mischief, speeds and pictures."""
+"""Reports for tests: every verdict, hostile texts, speeds and pictures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PICTURE = Case.parse("resample u8[2,19,30]{2,1,0} -> u8[3,45,60]{2,1,0} mode=lin
 
 
 def wrong_picture():
-    """A picture of three channels with a wrong corner, and what its case got."""
+    """A picture of three channels with a wrong corner, and the outcome of its case."""
     rows, columns = np.mgrid[0:45, 0:60]
     expected = np.stack([rows * 5, columns * 4, (rows + columns) * 2]).astype(np.uint8)
     actual = expected.copy()
@@ -52,12 +52,12 @@ def wrong_picture():
 
 
 def example(**changes):
-    """A report with every verdict; the fields that ``changes`` names are others."""
+    """A report with every verdict; ``changes`` replaces fields."""
     return replace(_EXAMPLE, **changes)
 
 
 def passed(*lines, seconds=0.01, speed=None):
-    """Outcomes that passed."""
+    """Passed outcomes of these lines."""
     return tuple(Outcome(Case.parse(line), Verdict.PASSED, "", seconds, speed) for line in lines)
 
 
@@ -123,6 +123,15 @@ ALL_OPERATIONS = (
     "resample_backward f32[4,12]{1,0} -> f32[9,5]{1,0} mode=cubic axes=(0,1)",
     "crop_resize u8[20,30,3]{2,1,0} -> f32[1,7,9,3]{3,2,1,0} boxes=(2,3,10,12) axes=(0,1) mode=linear",
     "yuv_to_rgb u8[6,8]{1,0} -> u8[4,8,3]{2,1,0} format=nv12",
+    "slice u8[4,4] -> u8[4,2] offsets=(0,1) sizes=(4,3) strides=(1,2)",
+    "pad f32[4,5] -> f32[7,6] before=(1,0) behind=(2,1) mode=reflect",
+    "roll f32[5,7] -> f32[5,7] shift=(4)",
+    "concat f16[6,5] -> f16[9,5] axes=(0) parts=(2:,1:3,:3)",
+    "stack s16[3,5,4] -> s16[5,3,4] axes=(1)",
+    "tile f32[3,5] -> f32[2,3,15] repetitions=(2,1,3)",
+    "rearrange u8[6,4] -> f32[3,8] pattern=(h,s),w->h,(s,w) lengths=s=2 dst_scale=255",
+    "lookup u8[4,6,3] -> f32[3,4,6] axes=(2) permute=HWC->CHW",
+    "equal s64[3,5] -> pred[3,5] other=f64[5] negated=yes",
 )
 
 

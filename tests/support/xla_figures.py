@@ -1,4 +1,4 @@
-"""The figures of XLA's document on tiled layouts, and random layouts that are small enough to be drawn."""
+"""The figures of XLA's document on tiled layouts, and random layouts that are small enough to draw."""
 
 import random
 

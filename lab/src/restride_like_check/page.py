@@ -24,7 +24,7 @@ from restride_like_check.images import photograph
 from restride_like_check.judges import JUDGES, Array, judges_of
 
 _OWN = {"pillow": pillow.FILTERS, "opencv": ("area", "lanczos4")}
-"""Modes that no arguments of ``rs.resample`` approximate, or not in all cases."""
+"""Modes that arguments of ``rs.resample`` do not approximate in all cases."""
 
 
 def listing(like: str | None) -> str:
@@ -59,7 +59,8 @@ def free_of(mode: Mode) -> tuple[str, ...]:
 
 def page(rows: Sequence[Row]) -> str:
     """The whole page docs/profiles.md with the rows from ``compare``."""
-    return "\n\n".join((head(), *(_table(name, [row for row in rows if row.like == name]) for name in JUDGES), _rest()))
+    tables = (_table(name, [row for row in rows if row.like == name]) for name in JUDGES)
+    return "\n\n".join((head(), *tables, "<!-- end of figures -->", _rest()))
 
 
 def head() -> str:

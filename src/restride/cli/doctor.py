@@ -67,7 +67,7 @@ _MAX = 120.0
 
 @dataclass(frozen=True)
 class Finding:
-    """A line of the output. status: "ok", "old" (slow), "missing" (optional) or "BROKEN". fix: advice, or empty."""
+    """A line of the output. status: "ok", "old" (slow), "optional" (absent) or "BROKEN". fix: advice, or empty."""
 
     status: str
     subject: str
@@ -92,16 +92,24 @@ def run(arguments: argparse.Namespace) -> int:
         findings.append(finding)
         works = works or (finding.status == "ok" and finding.subject == _runtime_subject(default))
         if not arguments.json:
-            print(f"{finding.status:<8}{finding.subject:<18}{finding.detail}", flush=True)
+            print(f"{finding.status:<10}{finding.subject:<18}{finding.detail}", flush=True)
             if finding.fix:
                 same = next(earlier.subject for earlier in findings if earlier.fix == finding.fix)
-                print(f"{'':<26}fix: {finding.fix if same == finding.subject else f'as for {same}'}", flush=True)
+                print(f"{'':<28}fix: {finding.fix if same == finding.subject else f'as for {same}'}", flush=True)
     if arguments.json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2), flush=True)
-    verdict = f"restride: the default runtime, {default}, {'works' if works else 'does not work'}"
-    # The verdict is the last line of the text; with JSON it goes to stderr.
-    print(verdict, file=sys.stderr if arguments.json else sys.stdout, flush=True)
+    # The summary is the last line of the text; with JSON it goes to stderr.
+    print(_summary(default, works, findings), file=sys.stderr if arguments.json else sys.stdout, flush=True)
     return Exit.OK if works else Exit.NO_DEVICE
+
+
+def _summary(default: str, works: bool, findings: list[Finding]) -> str:
+    """One line: whether the default runtime works, and what else is not in order."""
+    others = []
+    for status, meaning in (("BROKEN", "broken"), ("old", "slow"), ("optional", "not installed, but optional")):
+        if subjects := [finding.subject for finding in findings if finding.status == status]:
+            others.append(f"; {meaning}: {', '.join(subjects)}")
+    return f"restride: the default runtime, {default}, {'works' if works else 'does not work'}{''.join(others)}"
 
 
 def look(default: str, selector: str | None) -> Iterator[Finding]:
@@ -124,8 +132,8 @@ def look(default: str, selector: str | None) -> Iterator[Finding]:
         if attempt.works:
             yield Finding("ok", subject, attempt.detail)
         else:
-            optional = attempt.absent and runtime != default
-            yield _finding_from_error("missing" if optional else "BROKEN", subject, attempt.detail)
+            is_optional = attempt.absent and runtime != default
+            yield _finding_from_error("optional" if is_optional else "BROKEN", subject, attempt.detail)
     if default not in RUNTIMES:
         yield Finding(
             "BROKEN",
@@ -158,7 +166,7 @@ def _package(name: str, purpose: str, fix: str) -> Finding:
         return Finding("ok", name, metadata.version(name))
     except metadata.PackageNotFoundError:
         if purpose:
-            return Finding("missing", name, f"not installed, only needed for {purpose}", fix)
+            return Finding("optional", name, f"not installed, only needed for {purpose}", fix)
         return Finding("BROKEN", name, "not installed", fix)
 
 
@@ -248,8 +256,8 @@ def _validation_layer() -> Finding:
     if disabled := os.environ.get("VK_LOADER_LAYERS_DISABLE"):
         # The loader does not list a layer that the variable disables, so it may be installed.
         fix = "unset it to see whether the layer is installed"
-        return Finding("missing", "validation layer", f"{user}; VK_LOADER_LAYERS_DISABLE is {disabled!r}", fix)
-    return Finding("missing", "validation layer", user, INSTALL_VALIDATION_LAYER)
+        return Finding("optional", "validation layer", f"{user}; VK_LOADER_LAYERS_DISABLE is {disabled!r}", fix)
+    return Finding("optional", "validation layer", user, INSTALL_VALIDATION_LAYER)
 
 
 # Each runtime is tried in a process of its own, so that a crashing driver ends only that process.

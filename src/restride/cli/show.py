@@ -12,7 +12,7 @@ from restride.cli.parser import Commands, add_command
 from restride.cli.process import Exit, UsageError
 from restride.drawing.explain import explain
 from restride.drawing.picture import show
-from restride.tensor.images import IMAGE_FORMATS
+from restride.tensor.images import READ_FORMATS
 
 _DESCRIPTION = """\
 Draws a layout: the array as a grid with the offset of each element in memory, and below it the memory with the index
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     for text in filter(None, (arguments.layout, arguments.to)):
         if re.search(r"\][0-9]", text):
             raise UsageError(f"{text!r} is what a shell makes of braces: put the layout in quotes")
-        if text.lower().endswith((".npy", *IMAGE_FORMATS)):
+        if text.lower().endswith((".npy", *READ_FORMATS)):
             raise UsageError(
                 f"{text!r} is a file, and show draws layouts; its picture: restride view {shlex.quote(text)}"
             )

@@ -16,12 +16,12 @@ from restride.tensor.tensor import METHODS, Tensor
 _PICTURE = Most(planes=2, rows=4, columns=6, memory_rows=2)
 _MAX_ELEMENTS = 6
 """Most elements along an axis that are read for the preview of values, half of them from each end."""
-_MAX_PIXELS = 128
+_MAX_PIXELS = 400
 """Most rows and columns in the preview of an image, of which every n-th pixel is read."""
 
 
 def html(tensor: Tensor) -> str:
-    """The HTML for ``Tensor._repr_html_``. Reads at most 128 x 128 pixels, or 6 x 6 elements.
+    """The HTML for ``Tensor._repr_html_``. Reads at most 400 x 400 pixels, or 6 x 6 elements.
 
     If the device is lost or closed, its error replaces the preview.
     """

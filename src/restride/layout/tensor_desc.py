@@ -850,7 +850,7 @@ def _row_major(rank: int) -> tuple[int, ...]:
     return tuple(range(rank))[::-1]
 
 
-def _checked_sizes(dtype: DType, sizes: Any) -> tuple[int, ...]:
+def _checked_sizes(dtype: DType, sizes: object) -> tuple[int, ...]:
     """Up to 8 sizes, each 0 or more."""
     checked = integers("sizes", sizes)
     if len(checked) > MAX_RANK:
@@ -868,7 +868,7 @@ def _members(argument: str, values: Any) -> tuple[Any, ...]:
         raise DescriptorError(f"{argument} must be a sequence of sequences, got {values!r}") from None
 
 
-def _checked_tiles(tiles: Any) -> tuple[tuple[int, ...], ...]:
+def _checked_tiles(tiles: object) -> tuple[tuple[int, ...], ...]:
     """XLA's tiles: the sizes of each, 1 or more, or -1 for a dimension that is joined with the next faster one."""
     checked = tuple(integers("tile", tile) for tile in _members("tiles", tiles))
     for sizes in checked:
@@ -883,7 +883,7 @@ def _checked_tiles(tiles: Any) -> tuple[tuple[int, ...], ...]:
 
 
 def _checked_padding(
-    padded_sizes: Any, value: Any, sizes: tuple[int, ...], dtype: DType
+    padded_sizes: object, value: object, sizes: tuple[int, ...], dtype: DType
 ) -> tuple[tuple[int, ...] | None, int | float]:
     """The padded sizes, one per axis and none below its size, and the padding value, which requires them."""
     padded = None if padded_sizes is None else one_per_axis("padded_sizes", padded_sizes, len(sizes))
@@ -896,19 +896,19 @@ def _checked_padding(
     return padded, number
 
 
-def _checked_storage(bits: Any, space: Any) -> tuple[int, int]:
+def _checked_storage(bits: object, space: object) -> tuple[int, int]:
     """``element_size_in_bits`` and ``memory_space``."""
     return _checked_number("element_size_in_bits", bits, 0), _checked_number("memory_space", space, 0)
 
 
-def _checked_number(argument: str, value: Any, least: int) -> int:
+def _checked_number(argument: str, value: object, least: int) -> int:
     number = integer(argument, value)
     if not least <= number < 1 << 63:
         raise DescriptorError(f"{argument} {number} is outside [{least}, 2^63)")
     return number
 
 
-def padding_number(value: Any, dtype: DType) -> int | float:
+def padding_number(value: object, dtype: DType) -> int | float:
     """``value`` as an int for an integer type or ``pred``, as a float for a floating one.
 
     A float need not be exact in ``dtype``, such as 0.1: it is rounded when its bits are taken.

@@ -22,7 +22,7 @@ Step = tuple[int, ...]
 """The distance of one index step: in the buffer, or along each coordinate that is split into digits."""
 
 
-def index(desc: TensorDesc, key: Any) -> TensorDesc:
+def index(desc: TensorDesc, key: object) -> TensorDesc:
     """``desc[key]`` by numpy's basic indexing: integers, slices with any step, ``...`` and ``None`` (a new axis).
 
     A start moves the offset, a step multiplies the stride: ``f32[8]{0}`` by ``[6::-2]`` has size 4, stride -2 and
@@ -283,7 +283,7 @@ def _walk(size: int, axis: int, item: slice) -> tuple[int, int, int]:
     return start, max(0, (stop - start + step - (1 if step > 0 else -1)) // step), step
 
 
-def _position(size: int, axis: int, item: Any) -> int:
+def _position(size: int, axis: int, item: object) -> int:
     """An integer index of an axis, counted from the front."""
     position = integer("index", item)
     if not -size <= position < size:

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from restride.arithmetic import Arithmetic
-from restride.dtypes import DType, is_torch_dtype
+from restride.dtypes import Array, DType, is_torch_dtype
 from restride.errors import DescriptorError, prefixed, shown, warn_caller
 from restride.kernel import Limits
 from restride.layout import TensorDesc, as_desc
@@ -148,7 +148,7 @@ def source_beside(x: Any, out: Tensor | None) -> Tensor:
 
 
 def perform(
-    planner: Planner[Arguments], x: Any, out: Tensor | None, *arguments: Arguments.args, **named: Arguments.kwargs
+    planner: Planner[Arguments], x: object, out: Tensor | None, *arguments: Arguments.args, **named: Arguments.kwargs
 ) -> Tensor:
     """Plan an operation on ``x``, or find its cached plan, and start it."""
     src = source_beside(x, out)
@@ -182,7 +182,7 @@ def plan_for(
     return plan
 
 
-def _planned(planner: Callable[..., Plan], arguments: tuple[Any, ...], named: dict[str, Any]) -> Plan:
+def _planned(planner: Callable[..., Plan], arguments: tuple[object, ...], named: dict[str, Any]) -> Plan:
     plan = cached(planner, *arguments, **named)
     plan._call = planner, arguments, named  # noqa: SLF001 - for __reduce__; equal for all that share the plan
     return plan
@@ -295,5 +295,5 @@ def key_of(value: Any, levels: int = 6) -> Any:
     return kind, key
 
 
-def _is_small(array: np.generic | np.ndarray[Any, Any]) -> bool:
+def _is_small(array: np.generic | Array) -> bool:
     return array.nbytes <= _MAX_ARRAY_BYTES and not array.dtype.hasobject

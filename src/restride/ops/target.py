@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from restride.arithmetic import Arithmetic, Numbers, arithmetic
-from restride.dtypes import DType, as_dtype
+from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, OutOfDeviceMemory
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
@@ -38,14 +38,8 @@ class Result(NamedTuple):
     """
 
     layout: Layout = None
-    dtype: Any = None
+    dtype: DTypeLike | None = None
     numbers: Numbers | Arithmetic | None = None
-
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> Result:
-        """The result that a call with these arguments asks for."""
-        given = dict(arguments)
-        return cls(given.pop("layout", None), given.pop("dtype", None), Numbers(**given))
 
     @property
     def sum_scale(self) -> Any:
@@ -99,7 +93,7 @@ def destination(
     return desc, Site(buffer, views.permute(desc, inverse))
 
 
-def element_type(src: TensorDesc, layout: Layout, dtype: Any, out: Out | None) -> DType:
+def element_type(src: TensorDesc, layout: Layout, dtype: object, out: Out | None) -> DType:
     """The element type of a result: ``dtype``, or that of ``out``, of a ``layout`` that names one, or of ``src``."""
     if isinstance(dtype, DType):
         return dtype
@@ -135,7 +129,7 @@ def require_room(sizes: Sequence[int], dtype: DType, limits: Limits) -> None:
 
 
 def element_with_room(
-    src: TensorDesc, sizes: Sequence[int], layout: Layout, dtype: Any, out: Out | None, limits: Limits | None
+    src: TensorDesc, sizes: Sequence[int], layout: Layout, dtype: object, out: Out | None, limits: Limits | None
 ) -> DType:
     """The ``element_type`` of a result of these sizes, for which a device of these limits, if any, must have room.
 
@@ -206,7 +200,7 @@ def target_of_sums(
     return Target(site, whole, full)
 
 
-def require_out_of_sum(sum_scale: Any, src: TensorDesc, out: Out | None) -> None:
+def require_out_of_sum(sum_scale: object, src: TensorDesc, out: Out | None) -> None:
     """Refuse ``sum_scale`` without an ``out`` whose elements it can read."""
     if sum_scale is not None and out is None:
         raise DescriptorError(f"sum_scale {sum_scale!r} reads an out, and there is none, for {src}")

@@ -68,10 +68,10 @@ correction is at most 6 units, and is itself off by 6 * (2.5 * 2^-23 + 2 * 2^-24
 _POST_OP_BITS = 9
 """First bit of the post-ops in the constant STEPS; each has two bits for its kind."""
 
-PAIRS_ALONG_FOUR = (128, 256)
-"""Flags in the steps of convert_fours: the elements of a quad have different source or destination pairs."""
+PAIRS_ALONG_QUAD = (128, 256)
+"""Flags in the steps of convert_quads: the elements of a quad have different source or destination pairs."""
 
-FOURS_PER_INVOCATION = 4
+QUADS_PER_INVOCATION = 4
 """Quads that an invocation of convert.comp converts."""
 
 _NUMBERS = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point", "sum_scale")
@@ -252,7 +252,7 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> Kernel
         push = {**bound.bases, "pieces": work.pieces, "first_word": work.first}
     else:
         lane, plane = fours.lane, fours.plane
-        shader, each = "convert_fours" if plane.size == 1 else "convert_planes", FOURS_PER_INVOCATION
+        shader, each = "convert_quads" if plane.size == 1 else "convert_planes", QUADS_PER_INVOCATION
         constants = fours.constants(conversion, limits.choices.neighbours)
         push = {
             **bound.bases,
@@ -288,9 +288,9 @@ class _Fours(NamedTuple):
     loads_row: bool
 
     def constants(self, conversion: Conversion, neighbours: bool) -> dict[str, int]:
-        """The specialization constants of ``convert_fours``, or ``convert_planes``."""
+        """The specialization constants of ``convert_quads``, or ``convert_planes``."""
         constants = conversion.constants_of_fours
-        along_four = [bool(step) * bit for step, bit in zip(self.lane.pairs, PAIRS_ALONG_FOUR, strict=True)]
+        along_four = [bool(step) * bit for step, bit in zip(self.lane.pairs, PAIRS_ALONG_QUAD, strict=True)]
         in_row = neighbours and self.in_row
         return {
             **constants,
@@ -325,7 +325,7 @@ def _fours(problem: Problem) -> _Fours | None:
     if not is_run:
         plane, others = Axis(1, 0, 0), outer
     by_four = lane.by(4)
-    in_row = by_four.size % FOURS_PER_INVOCATION == 0 and by_four.pairs == (0, 0)
+    in_row = by_four.size % QUADS_PER_INVOCATION == 0 and by_four.pairs == (0, 0)
     starts_on_row = not any(start % 16 for start in (problem.src_offset, *(axis.src for axis in others)))
     is_narrow = problem.src_itemsize <= 2 and problem.src_itemsize * plane.size <= 4
     return _Fours(

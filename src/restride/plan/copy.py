@@ -178,7 +178,7 @@ class _Interleaved(NamedTuple):
     """The axes of a copy of interleaved channels: along pixels, across the channels of a pixel, and the others.
 
     On each side a step along ``along`` is the number of channels that a row interleaves. A row of which every second
-    element is copied has pixels of two channels, of which one is copied: ``channel`` is ``_ONE_CHANNEL``.
+    element is copied has pixels of two channels, of which one is copied: ``channel`` has size 1.
 
     chunk: the largest number of pixels per invocation.
     """
@@ -195,9 +195,6 @@ class _Interleaved(NamedTuple):
         target = (problem.dst_offset, *(axis.dst for axis in self.others), *_planes(self.channel.dst))
         loads, stores = (not any(number % chunk for number in (self.along.size, *side)) for side in (source, target))
         return loads, stores
-
-
-_ONE_CHANNEL = Axis(1, 1, 1)
 
 
 def _pixels_of(problem: Problem) -> _Interleaved | None:
@@ -249,7 +246,7 @@ def _rows_of(problem: Problem) -> _Interleaved | None:
     chunk = _CHUNK_BYTES // problem.itemsize
     are_near = along.dst == 1 and 0 < abs(along.src) <= MAX_CHANNELS
     is_long = chunk < along.size < MAX_COUNT - chunk
-    return _Interleaved(along, _ONE_CHANNEL, tuple(others), chunk) if are_near and is_long else None
+    return _Interleaved(along, Axis(1, 1, 1), tuple(others), chunk) if are_near and is_long else None
 
 
 def _short_rows_of(problem: Problem) -> _Interleaved | None:
@@ -282,7 +279,7 @@ def _copy_interleaved(problem: Problem, interleaved: _Interleaved, limits: Limit
     if problem.count // (chunk * channel.size) < limits.choices.fewest_invocations(problem.count):
         chunk = lanes
     whole = interleaved.whole_sides(problem, chunk)
-    if chunk == lanes or channel is _ONE_CHANNEL:
+    if chunk == lanes or channel.size == 1:
         whole = (all(whole),) * 2
     starts = (problem.dst_offset, *(axis.dst for axis in others), *_planes(channel.dst))
     before = lanes - 1 if any(start % lanes for start in starts) else 0

@@ -39,7 +39,7 @@ _MAX_TABLE_BYTES = 1 << 20
 _MAX_KEPT_BYTES = 1 << 16
 """Maximum number of bytes of a table whose plans the cache keeps."""
 
-_FOURS_EACH = 4
+_QUADS_EACH = 4
 """Quads per invocation, if an invocation handles neighbours."""
 
 _MAX_COPIES = 4
@@ -138,7 +138,7 @@ def _lookup(problem: Problem, words: npt.NDArray[np.uint32], limits: Limits) -> 
         constants = {"BITS": 8 * problem.itemsize, "OWN_WORDS": work.own_words}
         push = {**bound.bases, "pieces": work.pieces, "first_word": work.first, "table_row": row}
     else:
-        shader, axes, each = "lookup_fours", fours.axes, _FOURS_EACH if limits.choices.neighbours else 1
+        shader, axes, each = "lookup_quads", fours.axes, _QUADS_EACH if limits.choices.neighbours else 1
         constants = {"BITS": 8 * problem.itemsize, "EACH": each, **fours.constants}
         push = fours.push(bound, row)
     parameters = pack_parameters(axes) + words[lowest : highest + 1].tobytes()
@@ -165,7 +165,7 @@ class _Fours(NamedTuple):
 
     @property
     def constants(self) -> dict[str, int]:
-        """The specialization constants of ``lookup_fours`` that do not depend on the device."""
+        """The specialization constants of ``lookup_quads`` that do not depend on the device."""
         return {
             "PLANES": self.plane.size,
             "INTERLEAVED": self.is_interleaved,

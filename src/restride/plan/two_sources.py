@@ -119,7 +119,7 @@ def light_kernels(
             "OWN_WORDS": part.owns_words,
             "TIMES_ALPHA": alpha is not None,
             "SRC_BITS": 8 * problem.src_itemsize,
-            "FOURS": fours is not None,
+            "QUADS": fours is not None,
         }
         parameters = pack_parameters(axes) + table
         return strided_kernel("light_elements", axes, constants, push, part.windows, limits, parameters=parameters)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -67,7 +68,8 @@ class ImagePlan:
         results: the sizes of each result by its key; None of one that is a list.
         tiles: how many tiles or patches are written, 1 of an image that stays whole.
         dispatches: kernels that are started; one more where a resize is resized again or has more than 2^20 elements,
-            or where a part of a result has rows that a kernel for whole fours does not write alone.
+            on GPUs also where it has few, or where a part of a result has rows that a kernel for whole fours does not
+            write alone.
     """
 
     resized: tuple[tuple[int, int], ...]
@@ -80,7 +82,8 @@ class Processor:
     """An image processor: ``processor(images)`` is a dictionary with the keys, sizes and types of transformers' own.
 
     Made by ``rs.vision.processor``. It keeps nothing of the images it was given. All images of a call are uploaded at
-    once, computed in one submission, images of equal sizes together, and downloaded at once.
+    once, computed in one submission, images of equal sizes together, and downloaded at once. On a device with memory of
+    its own there is one submission more for each 4 MiB of an upload or a download.
     """
 
     def __init__(self, family: Family, options: Options, config: Mapping[str, Any]) -> None:
@@ -106,8 +109,9 @@ class Processor:
                 floats of 0 to 1, or a path. Files are turned as EXIF says and lose alpha, as by transformers; Pillow's
                 images and arrays are taken as they are. Alpha of these is laid over white where ``do_convert_rgb`` is
                 true. A ``restride.Tensor`` of u8 is read where it is.
-            return_tensors: "np" for arrays, "restride" for tensors on the device, "pt" for tensors of torch. Grids,
-                masks and sizes are made on the host: with "restride" they are arrays.
+            return_tensors: "np" for arrays, "restride" for tensors on the device, "pt" for tensors of torch, over the
+                memory of a device that is a CPU, else copies. Grids, masks and sizes are made on the host: with
+                "restride" they are arrays.
             dtype: element type of pixels, f32, f16 or bf16, rounded from f32 once; default: as transformers, f32 or,
                 where neither rescaled nor normalized, u8; of Llama 4 bf16, from which other types are made.
             device: where to compute; default: that of the images on a device, or ``rs.default_device()``.
@@ -239,11 +243,22 @@ def _as_kind(value: Any, kind: Kind) -> Any:
     """A result as the caller asks for it."""
     if kind == "restride" or isinstance(value, list):
         return value
-    array = value.numpy() if isinstance(value, Tensor) else value
-    if kind == "np":
-        return array
+    if kind == "pt":
+        return _as_torch(value)
+    return value.numpy() if isinstance(value, Tensor) else value
+
+
+def _as_torch(value: Any) -> Any:
+    """A result as a tensor of torch, over the memory of a device that is a CPU."""
     import torch
 
-    if array.dtype.name == "bfloat16":
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
+    if isinstance(value, Tensor):
+        if value.device.info.kind == "cpu":
+            with suppress(BufferError, TypeError):  # kompute cannot map its memory; an old torch has no copy=
+                return torch.from_dlpack(value, copy=False)
+        value = value.numpy()
+    if value.dtype == np.float64:  # Fuyu's scale factors, of which transformers' lists become f32
+        value = value.astype(np.float32)
+    if value.dtype.name == "bfloat16":
+        return torch.from_numpy(value.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(value)

@@ -99,7 +99,7 @@ def read_image(image: Any, options: Options) -> Pixels:
     if isinstance(image, str | os.PathLike):
         image = opened(image)
     if is_pillow(image):
-        array = rgb(image) if options.do_convert_rgb else np.array(image)
+        array = rgb(image) if options.do_convert_rgb else np.asarray(image)
         return _as_bytes(array[:, :, None] if array.ndim == 2 else array)
     if isinstance(image, Tensor):
         return _resident(image, options)
@@ -163,10 +163,10 @@ def rgb(image: Any) -> Array:
     Source: transformers, image_transforms.convert_to_rgb.
     """
     if "A" not in image.getbands() and image.info.get("transparency") is None:
-        return np.array(image.convert("RGB"))
+        return np.asarray(image if image.mode == "RGB" else image.convert("RGB"))  # which copies an RGB image too
     image = image.convert("RGBA")
     white = pillow().new("RGBA", image.size, (255, 255, 255, 255))
-    return np.array(pillow().alpha_composite(white, image).convert("RGB"))
+    return np.asarray(pillow().alpha_composite(white, image).convert("RGB"))
 
 
 def _rgb_of_array(array: Array) -> Array:

@@ -33,7 +33,7 @@ PATCHES = "(gh p) (gw q) c t -> gh gw c t p q"
 MERGED_PIXELS = "(gh m p) (gw n q) c t -> gh gw m n p q c t"
 """As ``MERGED_PATCHES``, but each patch has its channels and frames last."""
 
-FRAME = "(gh m p) (gw n q) c -> gh gw m n c 1 p q"
+FRAME = "(gh m p) (gw n q) c -> gh gw m n c p q"
 """As ``MERGED_PATCHES``, of one frame."""
 
 PIXEL_PATCHES = "(gh p) (gw q) c -> gh gw p q c"

@@ -81,9 +81,9 @@ class Report:
 
     @property
     def bad(self) -> tuple[Outcome, ...]:
-        """The outcomes that are not ``is_good``, the worst verdict first, otherwise in the order they ran."""
+        """The outcomes that are not ``is_good``: the worst verdict first, of one verdict the smallest case first."""
         bad = (outcome for outcome in self.outcomes if not outcome.verdict.is_good)
-        return tuple(sorted(bad, key=lambda outcome: -outcome.verdict.severity))
+        return tuple(sorted(bad, key=lambda outcome: (-outcome.verdict.severity, outcome.case.elements)))
 
     @property
     def skip_reasons(self) -> dict[str, int]:
@@ -134,10 +134,11 @@ def _bounded(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
     for outcome in outcomes:
         message = _cut(outcome.message)
         bounded = outcome if message == outcome.message else replace(outcome, message=message)
-        if (shown := outcome.pictures) is not None:
-            room -= len(shown.expected) + len(shown.actual) + len(shown.difference)
-            if room < 0:
-                bounded = replace(bounded, pictures=None)
+        shown = outcome.pictures
+        room -= len(outcome.wrong)
+        room -= 0 if shown is None else len(shown.expected) + len(shown.actual) + len(shown.difference)
+        if room < 0:
+            bounded = replace(bounded, pictures=None, wrong=b"")
         yield bounded
 
 

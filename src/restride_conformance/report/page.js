@@ -7,9 +7,10 @@ const report = JSON.parse(document.getElementById("data").textContent);
 const PAGE = 100;
 const SLOWEST = 10;
 const REASONS = 15;
+const MANY = 7; // more operations are drawn in narrower columns
 const NOT_RIGHT = "not right";
 const ORDERS = {
-  "": "worst first", run: "as they ran", slow: "slowest run", call: "slowest call", copy: "least of the copy's rate",
+  "": "worst and smallest first", run: "as they ran", slow: "slowest run", call: "slowest call", copy: "least of the copy's rate",
 };
 const severity = new Map(report.verdicts.map((verdict, place) => [verdict.name, place]));
 const isGood = new Map(report.verdicts.map((verdict) => [verdict.name, verdict.good]));
@@ -75,6 +76,9 @@ function drawHead() {
   const ran = report.cases.filter((one) => one.verdict !== "SKIPPED");
   const slowest = ran.sort((a, b) => b.seconds - a.seconds).slice(0, SLOWEST);
   byId("slowest").append(...slowest.map((one) => line(time(one.seconds), one.case, { search: one.case })));
+  const smallest = report.cases.filter((one) => !isGood.get(one.verdict)).sort((a, b) => a.elements - b.elements)[0];
+  byId("smallest").hidden = !smallest;
+  if (smallest) byId("smallest").querySelector("ol").append(row(smallest));
   byId("reasons").hidden = !report.skipped.length;
   byId("reasons").querySelector("ol").append(
     ...report.skipped.slice(0, REASONS).map(([why, number]) => line(count(number), why, { verdict: "SKIPPED", search: why })),
@@ -109,7 +113,8 @@ function drawMatrix(place, key, first, names) {
   });
   document.documentElement.style.setProperty("--columns", report.ops.length);
   const caption = "✓ passed, ✗ not right, of those that ran";
-  place.append(make("table", {}, make("caption", {}, caption), make("thead", {}, head), make("tbody", {}, ...body)));
+  const className = report.ops.length > MANY ? "many" : "";
+  place.append(make("table", { className }, make("caption", {}, caption), make("thead", {}, head), make("tbody", {}, ...body)));
 }
 
 function cell(cases, wanted) {
@@ -121,11 +126,13 @@ function cell(cases, wanted) {
   const skipped = cases.filter((one) => one.verdict === "SKIPPED").length;
   const all = verdicts.map(([verdict, number]) => `${count(number)} ${verdict}`).join(", ");
   const kinds = verdicts.filter(([verdict]) => verdict !== "PASSED").map(([verdict, number]) => `${count(number)} ${verdict.toLowerCase()}`);
-  const ran = bad ? `✗ ${count(bad)} of ${count(cases.length - skipped)}` : passed ? `✓ ${count(passed)}` : "";
-  const link = make("a", { href: fragment(wanted), title: all }, ran);
+  const [sign, number] = bad ? ["✗", ` ${count(bad)} of ${count(cases.length - skipped)}`] : passed ? ["✓", ` ${count(passed)}`] : ["", ""];
+  const ran = sign + number;
+  const said = make("span", { className: "said" }, number);
+  const link = make("a", { href: fragment(wanted), title: all }, sign || make("span", { className: "sign only" }, "–"), said);
   link.setAttribute("aria-label", `${Object.values(wanted).join(", ")}: ${[ran, ...kinds].filter(Boolean).join(", ")}`);
-  if (ran && kinds.length) link.append(" ", make("small", {}, ...words(kinds.join(",\n"), "\n")));
-  else link.append(...kinds);
+  if (ran && kinds.length) said.append(" ", make("small", {}, ...words(kinds.join(",\n"), "\n")));
+  else said.append(...kinds);
   return make("td", { className: !bad && passed ? "PASSED" : worst }, link);
 }
 
@@ -144,7 +151,8 @@ function chosen(wanted) {
     && (!wanted.layouts || one.layouts === wanted.layouts)
     && words.every((word) => one.text.includes(word)));
   const order = {
-    "": (a, b) => severity.get(b.verdict) - severity.get(a.verdict),
+    "": (a, b) => severity.get(b.verdict) - severity.get(a.verdict) 
+      || (isGood.get(a.verdict) ? 0 : a.elements - b.elements),
     slow: (a, b) => b.seconds - a.seconds,
     call: (a, b) => (b.speed?.seconds ?? -1) - (a.speed?.seconds ?? -1),
     copy: (a, b) => (a.speed?.share_of_copy ?? Infinity) - (b.speed?.share_of_copy ?? Infinity) || 0,
@@ -209,6 +217,11 @@ function body(one) {
   copy.addEventListener("click", () => copyText(command, copy));
   const parts = [make("div", { className: "repro" }, command, copy)];
   if (one.message) parts.unshift(make("pre", { className: "message" }, one.message));
+  if (one.wrong) {
+    const figure = picture(one.wrong, "wrong elements in red; the last axis goes across, all others down");
+    figure.className = "wrong";
+    parts.push(make("div", { className: "pictures" }, figure));
+  }
   if (one.pictures) {
     const { expected, actual, difference, gain } = one.pictures;
     parts.push(make("div", { className: "pictures" },

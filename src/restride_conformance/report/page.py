@@ -75,6 +75,7 @@ def _case_record(outcome: Outcome) -> dict[str, Any]:
     # A driver's output may hold control characters, which a page would hide or show as boxes.
     return outcome.record() | {
         "message": printable(outcome.message),
+        "elements": case.elements,
         "op": case.op,
         "type": case.src.dtype.name if case.src.dtype == case.dst.dtype else _CONVERTED[case.src.dtype.name],
         "layouts": f"{family(case.src)} → {family(case.dst)}",

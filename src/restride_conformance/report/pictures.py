@@ -1,4 +1,6 @@
-"""Draw an image-like resample case as PNG files: the expected image, the actual one, and where they differ.
+"""Draw failed cases as PNG files: which elements are wrong, and of an image-like resample the images too.
+
+Of an image-like resample these are the expected image, the actual one, and where they differ:
 
     [height, width]                           grey
     [3, height, width], [height, width, 3]    colour; 1 channel is drawn grey, of 4 channels the first three
@@ -26,6 +28,9 @@ LARGE = 256
 """Pixels of the longer side: of larger pictures every nth row and column is drawn; of the difference, the largest value
 of each square of n by n pixels."""
 NAN_COLOUR = (255, 0, 255)
+RIGHT, WRONG, LINE = (150, 158, 168), (208, 32, 32), (112, 120, 130)
+"""Colours of a picture of wrong elements, seen on white and on black: elements, and the lines between large ones."""
+_LINED = 8  # least pixels of an element with lines around it
 
 _MAX_DOUBLINGS = 1023  # largest exponent of f64
 
@@ -52,6 +57,25 @@ def draw(case: Case, expected: Array, actual: Array) -> Pictures | None:
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
     gain, levels = _magnified(difference, high / 2 - low / 2)
     return Pictures(_file(_shades(expected, low, high)), _file(_shades(actual, low, high)), _file(levels), gain)
+
+
+def draw_wrong(right: Array) -> bytes:
+    """A picture of the wrong elements in red, the last axis across and all others down; empty if all are right.
+
+    Of more than ``LARGE`` rows or columns, a square of elements is red if one of them is wrong.
+    """
+    if right.all():
+        return b""
+    wrong = ~right.reshape(-1, right.shape[-1] if right.ndim else 1)
+    step = _step(*wrong.shape)
+    for axis, size in enumerate(wrong.shape):
+        wrong = np.logical_or.reduceat(wrong, range(0, size, step), axis=axis)
+    factor = max(1, SMALL // max(wrong.shape))
+    cells = np.where(wrong[..., None], np.uint8(WRONG), np.uint8(RIGHT))
+    pixels = cells.repeat(factor, axis=0).repeat(factor, axis=1)
+    if factor >= _LINED:
+        pixels[::factor] = pixels[:, ::factor] = LINE
+    return png(pixels)
 
 
 def _channel_axis(case: Case) -> int | None:

@@ -294,7 +294,7 @@ def test_the_schema_and_the_values_have_the_same_members():
     assert set(defs["speed"]["properties"]) == set(asdict(Speed(0, 0, 0)))
     assert set(defs["pictures"]["properties"]) == set(asdict(Pictures(b"", b"", b"", 1)))
     assert set(defs["device"]["required"]) <= set(DeviceInfo.__dataclass_fields__)
-    full = Outcome(PICTURE, Verdict.FAILED, "x", 1.0, Speed(0, 0, 0), wrong_picture().pictures)
+    full = Outcome(PICTURE, Verdict.FAILED, "x", 1.0, Speed(0, 0, 0), wrong_picture().pictures, b"x")
     assert set(defs["outcome"]["properties"]) == set(full.record())
     assert defs["outcome"]["properties"]["verdict"]["enum"] == list(Verdict)
     assert defs["outcome"]["properties"]["message"]["maxLength"] == MESSAGE_CHARACTERS
