@@ -129,8 +129,7 @@ def source_beside(x: Any, out: Tensor | None) -> Tensor:
         return x if isinstance(x, Tensor) else asarray(x)
     if not isinstance(out, Tensor):
         raise DescriptorError(f"out must be a restride.Tensor, got {type(out).__name__}; rs.empty(desc) makes one")
-    is_tensor = isinstance(x, Tensor)
-    if is_tensor and x.device is not out.device:
+    if isinstance(x, Tensor) and x.device is not out.device:
         raise DescriptorError(
             f"out must lie on the device of x, but out {out.desc} is on {out.device!r} and x {x.desc} on {x.device!r}, "
             f"opened separately; x.numpy() copies"
@@ -139,7 +138,7 @@ def source_beside(x: Any, out: Tensor | None) -> Tensor:
         raise DescriptorError(
             f"out {out.desc} lies in memory that asarray imported from the host with copy=False, which is only read"
         )
-    if is_tensor:
+    if isinstance(x, Tensor):
         return x
     tensor = asarray(x, device=out.device)
     if not out.desc.memory_space:
