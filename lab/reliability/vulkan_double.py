@@ -315,7 +315,7 @@ class VulkanDouble:
         self._pending.clear()
 
     def _finish(self, fence: int) -> None:
-        """A fence is signalled after those of all submissions before it."""
+        """Count a fence as signalled, and the fences of all earlier submissions."""
         if fence in self._pending:
             del self._pending[: self._pending.index(fence) + 1]
 

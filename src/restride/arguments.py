@@ -199,10 +199,10 @@ def check_keywords(function: _Function) -> _Function:
 
 
 def require_listed(function: Callable[..., Any], arguments: Mapping[str, object]) -> None:
-    """Refuse a name that the signature of ``function`` does not list, as Python refuses one that a def lacks.
+    """Refuse names that the signature of ``function`` does not list, as Python refuses unexpected keyword arguments.
 
     Raises:
-        TypeError: an unexpected keyword argument; the message has our word for another library's, or the nearest.
+        TypeError: there is one; the message suggests restride's word for another library's, or the nearest.
     """
     listed = _listed(function)
     if not listed.issuperset(arguments):
@@ -243,10 +243,10 @@ def is_pillow(image: object) -> bool:
 def pixels_of(image: object) -> Any:
     """The pixels of a Pillow image, or of a list of them, as brightness, and alpha if there is any; else ``image``.
 
-    They are those that are stored: an image that EXIF says to turn is warned of.
+    The pixels are as stored; a warning says if EXIF asks to rotate the image.
 
     Raises:
-        DescriptorError: Pillow cannot decode the image, such as one of a file that is cut.
+        DescriptorError: Pillow cannot decode the image, for example because its file is cut off.
     """
     if isinstance(image, list | tuple) and any(map(is_pillow, set(map(type, image)))):
         several = []

@@ -30,7 +30,7 @@ POST_OPS = ("linear", "clip", "relu")
 """Kinds of post-op, numbered from 1 on in shaders/include/scales.glsl."""
 
 MAX_POST_OPS = 4
-"""Most post-ops of one operation."""
+"""Maximum post-ops of one operation."""
 
 
 MAX_PAIRS = 1 << 24

@@ -304,7 +304,7 @@ def _difference(theirs: Array, ours: Array, *, exactly: bool) -> float:
     return 0.0 if exactly else largest
 
 
-# What distorts the figures.
+# Conditions that distort the figures.
 
 BUSY = 0.5
 """Load average per core above which other work distorts the figures."""

@@ -61,14 +61,14 @@ class Move:
 
 @dataclass(frozen=True)
 class Relayout:
-    """The same elements in another layout, whose descriptor ``TensorDesc.parse`` reads."""
+    """A copy of the elements to another layout, whose descriptor ``TensorDesc.parse`` reads."""
 
     layout: str
 
 
 @dataclass(frozen=True)
 class Convert:
-    """The same elements converted to another type.
+    """A conversion of the elements to another type.
 
     scale: a factor that is applied first; results of integer type are rounded to even and saturated.
     per_channel: use a factor for each index of axis 1 instead, ``channel_scales``.
@@ -216,7 +216,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Pixels:
-    """``pixel_values`` f32 that an image processor makes of images u8[n,h,w,3], each of them a sample.
+    """An image processor's ``pixel_values``, f32, of images u8[n,h,w,3], each of which is a sample.
 
     config: the processor's configuration, as JSON.
     """
@@ -225,7 +225,7 @@ class Pixels:
 
     @property
     def processor(self) -> Processor:
-        """The processor, made once."""
+        """The processor, which is created once."""
         return _processor(self.config)
 
     def result_sizes(self, sizes: Sizes) -> Sizes:
@@ -671,7 +671,7 @@ def images(is_small: bool = False) -> tuple[Workload, ...]:
     """Image processors of vision and vision-language models: one small image, and a batch of large ones.
 
     Args:
-        is_small: use small images, of which processors make results of the same sizes, or of fewer patches.
+        is_small: use small images, whose results have the same sizes or fewer patches.
     """
     scale, workloads = Scale(is_small), []
     one, batch = f"u8[1,{scale('480,640', '24,32')},3]", f"u8[{scale(16, 2)},{scale.photo},3]"

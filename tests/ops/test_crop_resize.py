@@ -304,7 +304,7 @@ def test_other_boxes_sizes_and_images_compile_nothing(vulkan_device):
             rs.asarray(image, device=vulkan_device), boxes, sizes, flip=flip, antialias=antialias, **named
         ).numpy()
 
-    # By pixels, into whole fours or not, or of a row or a column of an image; and columns, then rows, of few or many
+    # By pixels, into whole quads or not, or of a row or a column of an image; and columns, then rows, of few or many
     # taps, or both at once.
     for antialias, pipelines in ((False, 3), (True, 5)):
         before = vulkan_device.counters()

@@ -162,7 +162,7 @@ def test_other_strides_are_read_element_by_element_and_written_by_four(src, dst)
 
 
 @pytest.mark.parametrize("dst", ["f32[6,12]{strides=(13,1),offset=0}", "s64[6,12]{strides=(-14,1),offset=70}"])
-def test_fours_of_whole_words_may_begin_anywhere(dst):
+def test_quads_of_whole_words_may_begin_anywhere(dst):
     kernel = only("u8[6,12]", dst, src_scale=3)
     assert (kernel.shader, kernel.constant("WHOLE_STORES")) == ("convert_quads", 0)
 
@@ -184,12 +184,12 @@ def rows_found(kernel: KernelSpec) -> tuple[int, int]:
         ("s16[3,16,3]", "f32[3,16,3]{1,0,2}", (1, 0)),  # 24 words at once
     ],
 )
-def test_four_fours_of_a_row_are_found_together(src, dst, in_row):
+def test_four_quads_of_a_row_are_found_together(src, dst, in_row):
     assert rows_found(only(src, dst, src_scale=3)) == in_row
     assert rows_found(only(src, dst, GPU, src_scale=3)) == (0, 0)
 
 
-def test_fours_with_pairs_of_their_own_are_found_each_by_itself():
+def test_quads_with_pairs_of_their_own_are_found_each_by_itself():
     for scale, in_row in ((np.arange(1, 33), (0, 0)), (np.arange(1, 4).reshape(3, 1), (1, 1))):
         assert rows_found(only("u8[3,32]", "f32[3,32]", src_scale=scale)) == in_row
 
@@ -244,13 +244,13 @@ def test_planes_of_an_odd_size_are_cut_where_their_last_four_ends(dst, shaders):
         "s64[6,12]{strides=(-28,2),offset=140}",
     ],
 )
-def test_what_is_not_in_whole_fours_is_written_element_by_element(dst):
+def test_elements_outside_whole_quads_are_written_one_by_one(dst):
     sizes = dst[dst.index("[") : dst.index("]") + 1]
     columns_first = "{0,1}"
     assert only(f"f32{sizes}{columns_first}", dst, src_scale=3).shader == "convert_elements"
 
 
-def test_which_fours_an_invocation_makes_is_the_device_s():
+def test_the_device_determines_the_quads_of_an_invocation():
     assert only("f32[64]", "u8[64]", ROOMY).constant("NEIGHBOURS") == 1
     assert only("f32[64]", "u8[64]", GPU).constant("NEIGHBOURS") == 0
 

@@ -324,7 +324,7 @@ def test_full_groups_fill_every_row_of_groups(rows, parts):
 @pytest.mark.parametrize(
     ("src", "dst", "pieces"),
     [
-        # Four fours a row, 512 of them a group: of 400 rows 384 are in full groups.
+        # Four quads a row, 512 of them a group: of 400 rows 384 are in full groups.
         ("f32[400,16]{strides=(40,2)}", "f32[400,16]", [(1536, 1), (64, 0)]),
         ("f32[2,400,16]{strides=(17000,40,2)}", "f32[2,400,16]", [(3072, 1), (128, 0)]),
         ("f32[300,16]{strides=(40,2)}", "f32[300,16]", [(1200, 0)]),  # 44 rows are too many
@@ -470,12 +470,12 @@ def test_copies_of_words_have_many_invocations_where_these_are_to_be_many(src, d
             "f32[8,72]{strides=(75,1),offset=3}",
             "f32[8,72]",
             APART,
-        ),  # 18 fours a row, not a multiple of 4
+        ),  # 18 quads a row, not a multiple of 4
         ("f32[8,64]{strides=(131,2)}", "f32[8,64]", APART),
         ("f32[16,4,4]{strides=(1,31,1)}", "f32[16,4,4]", APART),  # pieces one word apart
     ],
 )
-def test_fours_of_rows_that_begin_anywhere_go_together(src, dst, words_lie):
+def test_quads_of_rows_that_begin_anywhere_go_together(src, dst, words_lie):
     (kernel,) = copied(src, dst, ROOMY)
     assert kernel.shader in ("strided_gather_128", "strided_scatter_128")
     assert kernel.constant("WORDS_LIE") == words_lie

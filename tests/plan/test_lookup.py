@@ -102,7 +102,7 @@ def patches(size: int, dst: str, copies: int = 2) -> tuple[str, str]:
 
 @pytest.mark.parametrize("dst", ["u8", "f16", "f32"])
 @pytest.mark.parametrize(("size", "crosses"), [(4, 0), (14, 1), (16, 0), (28, 0)])
-def test_patches_go_by_fours_that_are_found_once_and_stored_twice(dst, size, crosses):
+def test_patches_go_by_quads_that_are_found_once_and_stored_twice(dst, size, crosses):
     kernel = only(*patches(size, dst), 4)
     names = ("PLANES", "COPIES", "CROSSES", "WIDE", "WHOLE_STORES")
     assert (kernel.shader, *constants(kernel, *names)) == ("lookup_quads", 3, 2, crosses, not crosses, 1)
@@ -118,12 +118,12 @@ def test_a_four_of_two_rows_is_not_one_run_of_the_source():
 
 def test_what_goes_by_elements():
     assert only(*patches(2, "f32"), 4).shader == "lookup_elements", "a four of rows of 2 crosses twice"
-    assert only(*patches(5, "f16"), 4).shader == "lookup_elements", "25 elements are no whole fours"
+    assert only(*patches(5, "f16"), 4).shader == "lookup_elements", "25 elements are no whole quads"
     assert only("u8[6,8]", "s64[6,8]").shader == "lookup_elements"
     assert only("u8[3,8,8]", "f32[3,8,8]{0,2,1}", 0).shader == "lookup_elements", "planes to pixels"
 
 
-def test_rows_that_are_no_whole_fours():
+def test_rows_that_are_no_whole_quads():
     whole, rest = planned("u8[3,64,33]", "f32[3,64,33]{strides=(3000,40,1)}", 0)
     assert (whole.shader, rest.shader) == ("lookup_quads", "lookup_elements")
     unaligned = only("u8[3,8,16]", "f32[3,8,16]{strides=(131,16,1)}", 0)
@@ -131,7 +131,7 @@ def test_rows_that_are_no_whole_fours():
     assert only("u8[3,8,16]", "f16[3,8,16]{strides=(131,16,1)}", 0).shader == "lookup_elements"
 
 
-def test_an_invocation_has_more_fours_where_neighbours_go_together():
+def test_an_invocation_has_more_quads_where_neighbours_go_together():
     assert constants(only("u8[64]", "f32[64]"), "EACH") == (4,)
     assert constants(only("u8[64]", "f32[64]", limits=GPU), "EACH") == (1,)
 

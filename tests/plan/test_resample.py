@@ -1,4 +1,4 @@
-"""Who makes what of a resampling: the problems that each kernel gets, tables in fours, and the bits, ever equal."""
+"""Who makes what of a resampling: the problems that each kernel gets, tables in quads, and the bits, ever equal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from restride.plan.resample import (
     plan_resample,
     taps_fit,
 )
-from restride.weights import Request, in_fours, resizing
+from restride.weights import Request, in_quads, resizing
 
 ROOMY = Limits()
 CRAMPED = Limits(max_buffer_range=1024, offset_alignment=16, max_group_count=(3, 65535, 2))
@@ -201,13 +201,13 @@ def test_what_is_not_made_by_taps(src, dst, choice, axes):
         ("f16[9,61]", "f32[9,12]"),
     ],
 )
-def test_fours_of_rows_that_are_not_whole_fours_are_put_together(src, dst):
+def test_quads_of_rows_that_are_not_whole_quads_are_put_together(src, dst):
     made = by_taps(problem(src, dst, WIDENED), ROOMY)
     assert (made.shader, made.constants["ALIGNED"]) == ("resample_along", 0)
 
 
-def test_whole_fours_that_no_binding_covers_are_not_made_by_taps():
-    """Linear from 64 to 3 reads 10 to 53; in fours, 8 to 55."""
+def test_whole_quads_that_no_binding_covers_are_not_made_by_taps():
+    """Linear from 64 to 3 reads 10 to 53; in quads, 8 to 55."""
     asked = problem("f32[9,64]", "f32[9,3]", LINEAR)
     exact, padded = (bind(each, ROOMY).windows[0].nbytes for each in (asked, by_taps(asked, ROOMY).problem))
     assert exact < padded
@@ -250,7 +250,7 @@ def test_what_is_not_made_by_neighbours(src, dst, choice, axes):
         ("u8[40,5]", "f32[5,5]", 2),
     ],
 )
-def test_neighbours_that_are_not_whole_fours_are_put_together(src, dst, pieces):
+def test_neighbours_that_are_not_whole_quads_are_put_together(src, dst, pieces):
     made = by_neighbours(problem(src, dst, WIDENED))
     assert (made.shader, made.row_pieces, made.constants["ALIGNED"]) == ("resample_across", pieces, 0)
 
@@ -365,7 +365,7 @@ def test_four_neighbours_of_whole_factors_are_of_one_group(dtype, factor, group)
         ("f32[8,16]{strides=(17,1)}", "f32[16,32]"),
         ("f32[8,16]{strides=(16,1),offset=1}", "f32[16,32]"),
         ("u8[8,16]{strides=(18,1)}", "u8[16,32]"),
-        ("f32[8,15]{strides=(16,1)}", "f32[16,30]"),  # no whole fours
+        ("f32[8,15]{strides=(16,1)}", "f32[16,30]"),  # no whole quads
         ("f32[8,48]", "f32[16,36]"),  # four neighbours are too far apart
         ("f32[8,16]", "f32[16,32]{strides=(33,1)}"),  # pieces of one
     ],
@@ -476,13 +476,13 @@ def test_a_load_of_a_group_ends_inside_the_window(src, dst):
     assert (kernel.shader, kernel.constant("GROUP")) == ("resample_moves", 0)
 
 
-# --- tables in fours
+# --- tables in quads
 
 
-def test_fours_are_the_worked_example():
+def test_quads_are_the_worked_example():
     """Area 12 -> 4 reads three each: the third row 6, 7 and 8."""
     (_, table), *_ = tables_of(TensorDesc("f32", (12,)), TensorDesc("f32", (4,)), AREA)
-    made = in_fours(table, 12, aligned=True)
+    made = in_quads(table, 12, aligned=True)
     assert (made.taps, table_words(made, 3).shape) == (8, (4, 12))
     assert table_words(made, 3)[2, 8] == 4 * 3
     third = np.float32(1 / 3)
@@ -530,7 +530,7 @@ def assert_same_bits(
 
 @st.composite
 def layouts(draw: st.DrawFn, dtype: str, sizes: list[int]) -> TensorDesc:
-    """Axes in order, or the second to last innermost as channels are, rows in fours or not."""
+    """Axes in order, or the second to last innermost as channels are, rows in quads or not."""
     order = list(range(len(sizes)))[::-1]
     strides, step = [0] * len(sizes), 1
     for axis in order:

@@ -44,7 +44,7 @@ READ = {".npy": "npy", **READ_FORMATS, ".bin": "raw"}
 WRITTEN = {".npy": "npy", **IMAGE_FORMATS, ".bin": "raw"}
 """Formats of the files that are written, by the ending of the name."""
 _MAX_HEADER = 10_000
-"""Most bytes of a .npy header, numpy's own limit: parsing a longer one can exhaust the stack."""
+"""Maximum bytes of a .npy header, numpy's own limit: parsing a longer one can exhaust the stack."""
 _RAW_TYPES = ("bf16", "f8e4m3fn", "f8e5m2")
 """Element types that numpy can write only as raw bytes."""
 

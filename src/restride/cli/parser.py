@@ -100,7 +100,7 @@ All commands: restride --help; one, with examples: restride COMMAND --help"""
 
 
 _MAX = 120
-"""Most columns that help uses."""
+"""Maximum columns that help uses."""
 
 
 class _Help(argparse.HelpFormatter):
@@ -330,7 +330,7 @@ def _parser() -> tuple[Parser, Commands]:
 
 
 _MAX_TIMEOUT = 86400.0
-"""Longest timeout in seconds, a day; clocks and locks of the system have an upper limit."""
+"""Maximum timeout in seconds, a day; clocks and locks of the system have an upper limit."""
 
 _MAX_WAIT = "longest wait for the device (default: %(default)g); kompute only warns, afterwards"
 

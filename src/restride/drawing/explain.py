@@ -72,7 +72,7 @@ def _value(atom: Atom, index: tuple[int, ...]) -> int:
 
 
 def _meaning(atom: Atom) -> str:
-    """What a digit of the index counts, in words."""
+    """The meaning of a digit of the index, in words."""
     if not isinstance(atom, Digit):
         return f"the index along axis {atom.axis}"
     if not atom.modulus:

@@ -80,12 +80,12 @@ class Figure:
 
 _MARGIN = 20
 _WIDTH = 960
-"""Most pixels across the grids and the line of memory; a title may be wider."""
+"""Maximum width in pixels of the grids and of the line of memory; a title may be wider."""
 
 
 @dataclass(frozen=True)
 class Most:
-    """The most of a large layout that a picture shows; ``cells``: of all grids, unless one has more."""
+    """The maximum part of a large layout that a picture shows; ``cells``: of all grids, unless one has more."""
 
     planes: int = 6
     rows: int = 20
@@ -110,7 +110,7 @@ def draw_figure(maps: Sequence[LayoutMap], remarks: Iterable[str] = (), most: Mo
 
 
 class _Page:
-    """Shapes, the place of the next ones, and their description in words."""
+    """The shapes of a picture, the position of the next ones, and their description in words."""
 
     def __init__(self, most: Most) -> None:
         self.most = most
@@ -217,7 +217,7 @@ def _name_width(layout: LayoutMap) -> int:
 
 
 def _room_for(characters: int) -> int:
-    """The width of a cell with so many characters."""
+    """The width of a cell with this many characters."""
     return max(8 * characters + 12, ROW_HEIGHT)
 
 
@@ -260,7 +260,7 @@ class Tiles:
         ]
         for x, y, cell in present:
             yield Rect(x, y, self.cell_width, ROW_HEIGHT, PAPER if cell.hue is None else rgb(cell.hue))
-        # Sub-tiles first: where both have an outline, the tile's is seen.
+        # Sub-tiles first, so that where both have an outline, the tile's covers the other.
         edges = {edge for row in (*self.beside, *self.above) for edge in row if edge is not None}
         for level in sorted(edges, reverse=True):
             yield from self._outlines(level)

@@ -93,7 +93,7 @@ class LayoutMap:
 
     @cached_property
     def _box(self) -> tuple[int, ...]:
-        """Sizes of the box of coordinates that have a place in memory, padding included."""
+        """Sizes of the box of coordinates that have a position in memory, including padding."""
         if self._blocking is None:
             return self.desc.sizes
         return (self._blocking.box or self._blocking.bounds)[: self.desc.rank]
@@ -242,7 +242,7 @@ Edge = int | None
 
 @dataclass(frozen=True)
 class Shown:
-    """Positions to draw. The one at place ``gap`` is the first of those left out, and represents them all."""
+    """Positions to draw. The one at index ``gap`` is the first that is left out, and represents all that are."""
 
     positions: tuple[int, ...]
     gap: int | None = None
@@ -259,7 +259,7 @@ class Shown:
 
 
 def shown(size: int, room: int) -> Shown:
-    """All of ``size`` positions if there is room, else the first ones, a gap, and the last ones.
+    """All ``size`` positions if there is room, else the first ones, a gap, and the last ones.
 
     Room for 8 of 100: 0 1 2 3 ... 97 98 99.
     """

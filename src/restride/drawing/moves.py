@@ -18,10 +18,10 @@ from restride.plan.copy import copy_kernels, copy_problems
 from restride.plan.fill import padding_kernels
 
 MAX_COUNTED = 1 << 18
-"""Most elements whose runs are counted one by one, in 0.1 s and 12 MiB; 0.5 s and 24 MiB if offsets exceed 64 bits."""
+"""Maximum elements whose runs are counted one by one, in 0.1 s and 12 MiB, or 0.5 s and 24 MiB with wide offsets."""
 
 MAX_PLANNED = 16 << 30
-"""Most bytes of a buffer for which dispatches are planned, which takes seconds."""
+"""Maximum bytes of a buffer for which dispatches are planned, which takes seconds."""
 
 
 @dataclass(frozen=True)

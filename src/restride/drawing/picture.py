@@ -81,7 +81,7 @@ def _desc_of(layout: Any) -> TensorDesc:
 
 
 class Picture:
-    """A drawing of one layout, or of both sides of a move. ``str`` and ``repr`` suit the present stdout."""
+    """A drawing of one layout, or of both sides of a move. ``str`` and ``repr`` give text for the current stdout."""
 
     def __init__(self, desc: TensorDesc, move: Move | None = None, plane: Plane | None = None) -> None:
         first = LayoutMap(desc, plane)

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 _MAX_PLANES, _MAX_ROWS, _MAX_MEMORY_ROWS = 5, 20, 8
 _MAX_ROWS_OF_ALL = 40
-"""Most rows of all grids together."""
+"""Maximum rows of all grids together."""
 
 
 def draw_text(layout: LayoutMap, width: int, is_coloured: bool) -> str:

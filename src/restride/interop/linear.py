@@ -1,4 +1,4 @@
-"""LinearMap: a resampling, or its transpose, as a value that another library's autograd passes around.
+"""LinearMap: a resampling, or its transpose, as a value that the autograd of jax or torch passes around.
 
 The transpose of the transpose is the resampling itself, so gradients of gradients need nothing more.
 """

@@ -69,8 +69,8 @@ def resample(
     Raises:
         DescriptorError: there is no such dimension, both or neither of sizes and scales are passed, or ``rs.resample``
             raises it; the message names the variable of a Dataset.
-        UnsupportedError: the data is another library's, ``like`` reads the variables' types at different positions, or
-            ``rs.resample`` raises it: elements of 64 bits are not interpolated.
+        UnsupportedError: the data is not numpy's, a tensor or dask's, ``like`` reads the variables' types at different
+            positions, or ``rs.resample`` raises it: elements of 64 bits are not interpolated.
 
     Example:
         >>> import xarray as xr

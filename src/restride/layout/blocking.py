@@ -45,7 +45,7 @@ class Join:
 class Blocking:
     """A layout of a whole buffer.
 
-    Numbers 0, 1, ... are the coordinates, then the results of each step.
+    Every value has a number: first the coordinates from 0 on, then the results of each step.
 
     Attributes:
         bounds: bounds of the coordinates: the sizes of the logical axes, including padding by value, then 1 for each

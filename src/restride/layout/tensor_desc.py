@@ -85,7 +85,7 @@ class TensorDesc:
     _hash: int  # of the key
     _address: Linear | None  # None: follows from the strides
     _order: tuple[int, ...] | None  # minor_to_major, if the layout was written so
-    _parts: DescParts  # what was written; _PLAIN: the strides, or the order alone
+    _parts: DescParts  # the text's parts; _PLAIN if only strides or an order were written
 
     def __init__(
         self,

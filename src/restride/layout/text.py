@@ -485,7 +485,7 @@ class Scanner:
         return self.enclosed(brackets, lambda: self.number(meaning), meaning, plural)
 
     def fail(self, rule: str, at: int | None = None) -> NoReturn:
-        """Raise DescriptorError: the rule, where it broke (None: here), what stands there, the whole text."""
+        """Raise a DescriptorError with the rule, the position ``at`` (None: here), the text there, and the text."""
         position = self.here() if at is None else at
         here = f"found {cut(self.text[position:])}" if position < len(self.text) else "the text ends"
         raise DescriptorError(f"{rule} at character {position + 1} of {cut(self.text)}: {here}")

@@ -95,7 +95,7 @@ def _operand(x: Tensor, y: object) -> Tensor | None:
 
 
 def _constant(dtype: DType, number: Any) -> Any:
-    """A Python int in a type that holds it exactly, NaN if none does; a float in ``dtype``, or in f64 if need be."""
+    """A Python int in a type that holds it exactly, NaN if none does; a float in ``dtype``, or in f64 if needed."""
     if isinstance(number, float):
         with np.errstate(all="ignore"):
             rounded = np.asarray(number).astype(dtype.dtype)[()] if dtype.is_float else np.float64(number)

@@ -26,10 +26,10 @@ from restride.tensor.tensor import Tensor
 
 
 class Reordering(NamedTuple):
-    """An operation as a reorder: the result that it asks for.
+    """An operation that is done by a reorder: the result that it asks the reorder for.
 
-    names: for the name of an argument in reorder's errors, the operation's own name. remedy: end of an error about the
-    element type.
+    names: the operation's name for an argument, by the name that reorder's errors use. remedy: the end of an error
+    about the element type.
     """
 
     result: Result
@@ -233,7 +233,7 @@ def normalize(
             images put them; torchvision's order, C,H,W, has them at -3.
         layout: of the result, as in ``reorder``.
         dtype: element type of the result, a float; default: that of ``out`` or of ``layout``, or f32.
-        like: whose order of operations makes the f32 of u8, bit for bit, through a table of 256 entries for each
+        like: the library whose order of operations gives the f32 of u8, bit for bit, by a table of 256 entries for each
             channel (``lookup``): "transformers", the image processors of its PIL backend, which round after 1 / 255,
             the subtraction and the division; "torchvision", those of its torchvision backend, which scale mean and std
             instead. None: the formula above. Another ``dtype`` is cast from that f32 as numpy casts. f32 has the same

@@ -217,7 +217,7 @@ def plan_reorder(
 
     Args:
         src: layout of the source; may be its text.
-        dst: layout of the result, like that of an ``out``; default: the one that ``reorder`` makes.
+        dst: layout of the result, as if there were an ``out``; default: the layout that ``reorder`` chooses.
         layout: this and the following as in ``reorder``; there is no ``out``.
         dtype: as in ``reorder``.
         numbers: ``src_scale`` and the following by position, as in ``reorder``.

@@ -140,7 +140,7 @@ def resample(
             and arithmetic are that library's, bit for bit where docs/profiles.md says so. Integers are rounded and
             clamped as the library does, whatever ``rounding`` and ``saturate`` say, and then converted to ``dtype``.
             "scikit-image" clips sums to the range of ``x``, for which the host reads ``x``; a part is not clipped.
-        window: the part of the output to make, a slice for each of ``axes``.
+        window: the part of the output to compute, a slice for each of ``axes``.
         source_sizes: sizes of a whole source, all axes, if ``x`` is only the part of it that ``source_window`` returns.
         layout: of the result, as in ``reorder``; default: "any", the memory order, tiles or blocks of ``x``.
         dtype: element type of the result; default: that of ``out``, of ``layout`` where it says one, or of ``x``.

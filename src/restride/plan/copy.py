@@ -56,7 +56,7 @@ RUN_WIDTHS = (32, 128)
 """Bits of the elements that run_copy modules move."""
 
 _APART, _BACKWARDS, _IN_A_ROW = range(3)
-"""Arrangements of single words that are loaded or stored by fours (``WORDS_LIE`` in shaders/copy/strided_copy.comp)."""
+"""Arrangements of single words that are loaded or stored by quads (``WORDS_LIE`` in shaders/copy/strided_copy.comp)."""
 
 _NEAR = 64
 """Maximum distance in elements between the pieces of an invocation, on at least one side. If they are further apart
@@ -410,8 +410,8 @@ def walking_kernel(
 
 def _lie_in_a_row(shader: str, pieces: Axis, lane_stride: int) -> bool:
     """True if single words are contiguous, within a quad and from one quad to the next along ``pieces``."""
-    fours_and_words = {"strided_gather_128": (4, 1), "strided_scatter_128": (1, 4)}
-    return lane_stride == 1 and (pieces.src, pieces.dst) == fours_and_words.get(shader)
+    quads_and_words = {"strided_gather_128": (4, 1), "strided_scatter_128": (1, 4)}
+    return lane_stride == 1 and (pieces.src, pieces.dst) == quads_and_words.get(shader)
 
 
 def _pieces_each(pieces: int, choices: Choices) -> int:
@@ -428,7 +428,7 @@ def _pieces_each(pieces: int, choices: Choices) -> int:
 def _together(axes: tuple[Axis, ...], each: int) -> tuple[Axis, ...] | None:
     """The axes, reordered if possible so that the ``each`` pieces of an invocation differ only along the first axis.
 
-    Sizes (6, 6, 8): the last axis divides into fours, which gives (4, 6, 6, 2). An axis with short steps is preferred.
+    Sizes (6, 6, 8): the last axis divides into quads, which gives (4, 6, 6, 2). An axis with short steps is preferred.
     """
     near = [axis for axis in axes if axis.size % each == 0 and _step(axis) <= _NEAR]
     if not near:
@@ -455,8 +455,8 @@ def _transposed(problem: Problem, limits: Limits) -> Transpose | None:
     chosen = transpose_of(problem, limits)
     if chosen is None or chosen.is_aligned or not limits.choices.neighbours:
         return chosen
-    by_fours = _can_gather(problem) and problem.axes[0].size <= _MAX_ROWS
-    return None if by_fours or _scattered_axis(problem) is not None else chosen
+    by_quads = _can_gather(problem) and problem.axes[0].size <= _MAX_ROWS
+    return None if by_quads or _scattered_axis(problem) is not None else chosen
 
 
 def _can_gather(problem: Problem) -> bool:
@@ -481,8 +481,8 @@ def _gathered(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     [::2] of 8 words, axis (size 8, src 2, dst 1), becomes (size 2, src 8, dst 1 of 16 bytes), and the lane stride is 2.
     """
     inner, *outer = axes
-    fours = [Axis(inner.size // 4, inner.src * 4, 1)] if inner.size > 4 else []
-    return (*fours, *(replace(axis, dst=axis.dst // 4) for axis in outer))
+    quads = [Axis(inner.size // 4, inner.src * 4, 1)] if inner.size > 4 else []
+    return (*quads, *(replace(axis, dst=axis.dst // 4) for axis in outer))
 
 
 def _scattered_axis(problem: Problem) -> int | None:
@@ -502,6 +502,6 @@ def _scattered(axes: tuple[Axis, ...], position: int) -> tuple[Axis, ...]:
     8 words into every 3rd, axis (size 8, src 1, dst 3), are (size 2, src 1 of 16 bytes, dst 12), the lane stride 3.
     """
     inner = axes[position]
-    fours = [Axis(inner.size // 4, 1, inner.dst * 4)] if inner.size > 4 else []
+    quads = [Axis(inner.size // 4, 1, inner.dst * 4)] if inner.size > 4 else []
     outer = [replace(axis, src=axis.src // 4) for place, axis in enumerate(axes) if place != position]
-    return tuple(sorted((*fours, *outer), key=lambda axis: axis.dst))
+    return tuple(sorted((*quads, *outer), key=lambda axis: axis.dst))

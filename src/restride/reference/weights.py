@@ -189,7 +189,7 @@ def integer_sums(values: Array, axis: int, rows: Rows) -> Array:
 
 
 def in_steps(rows: Rows, whole: Callable[[float], int]) -> Rows:
-    """The same rows with weights turned into integers by ``whole``."""
+    """The rows with weights that ``whole`` converts to integers."""
     weight = np.array([[whole(value) for value in row] for row in rows.weight.tolist()], np.float64)
     return Rows(rows.index, weight.reshape(rows.weight.shape), rows.columns, rows.extrapolated)
 

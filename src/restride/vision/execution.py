@@ -26,17 +26,17 @@ from restride.vision.recipe import Array, Pixels
 from restride.vision.work import Run
 
 _ALIGNMENT = 16
-"""Images of equal sizes begin at multiples of so many bytes, so that kernels can load whole vectors."""
+"""Images of equal sizes begin at multiples of this many bytes, so that kernels can load whole vectors."""
 
 Element = Literal["u8", "s32"]
 """Element types of pictures on the device."""
 
 _MAX_WORDS = 1 << 20
-"""Most elements of a picture that stays words: 4 MiB, which caches hold. llvmpipe looks up 12 bytes apart at 0.4 of the
-speed beyond."""
+"""Maximum elements of a picture that stays in words: 4 MiB, which caches hold. In larger pictures llvmpipe looks up
+elements that are 12 bytes apart at 0.4 of the speed."""
 
 Colour = tuple[int, ...]
-"""What a pad fills with: one element, or one for each channel."""
+"""The fill of a pad: one element, or one for each channel."""
 
 _ZERO: Colour = (0,)
 
@@ -54,15 +54,15 @@ def execute(
     device: Device,
     dtype: DType | None,
 ) -> dict[str, Any]:
-    """The results by their keys: those that are pixels as tensors of the device, and the others as they are.
+    """Compute the results, by their keys: pixels as tensors on the device; other results stay as they are.
 
     Args:
-        results: of a family.
-        sources: the image that each of ``elements`` is.
-        elements: [rows, columns, channels] of u8, on the host or on the device.
-        options: of the family.
+        results: the results of a family's ``build``.
+        sources: the source that each of ``elements`` belongs to.
+        elements: images as [rows, columns, channels] of u8, on the host or on the device.
+        options: the family's options.
         device: where to compute.
-        dtype: element type of the pixels; None: what the table has, f32 or u8.
+        dtype: element type of the pixels; None: that of the table, f32 or u8.
     """
     execution = _Execution(results, sources, elements, device)
     with device.batch():
@@ -73,7 +73,7 @@ def execute(
 
 
 class _Execution:
-    """Pictures of one call as tensors [images, rows, columns, channels] of all images of equal sizes."""
+    """The pictures of one call, as tensors [images, rows, columns, channels] of all images of equal sizes."""
 
     def __init__(
         self,
@@ -170,11 +170,11 @@ class _Execution:
         return _as_bytes(min(plans, key=lambda plan: plan.dispatches)(before))
 
     def _elements(self, picture: Picture) -> tuple[Element, ...]:
-        """The element types that a computed picture may have, the better ones first.
+        """The element types that a computed picture may have, the preferred one first.
 
-        The last pass of a resize may make words, and another dispatch bytes of them, such as where rows are no whole
-        words. So a picture that is only looked up may stay words, and the low byte of each is read; but not a large
-        one, for which four times the memory takes longer than that dispatch.
+        If rows are not whole words, for example, the last pass of a resize writes words, and another dispatch converts
+        them to bytes. So a picture that is only looked up may stay words, of which the lookup reads the low byte. A
+        large picture may not, because four times the memory takes longer than that dispatch.
         """
         is_large = picture.height * picture.width * picture.channels > _MAX_WORDS
         return ("u8",) if is_large or picture in self._uses.resized_again else ("u8", "s32")
@@ -237,7 +237,7 @@ def _part_of(picture: Cropped | Padded, height: int, width: int) -> Window:
 
 
 def _as_bytes(x: Tensor) -> Tensor:
-    """Words that hold bytes, as bytes: every fourth one, the low one of a word."""
+    """The low bytes of words that hold bytes: every fourth byte."""
     if x.dtype == "u8":
         return x
     strides = [4 * stride for stride in x.desc.strides or ()]

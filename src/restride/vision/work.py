@@ -1,4 +1,4 @@
-"""Work: which pictures are uploaded, which are computed and which are written together, without a device."""
+"""Work: decide, without a device, which pictures are uploaded, computed, and written together."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from restride.vision.picture import Cropped, Padded, Picture, Resized, Source
 from restride.vision.recipe import Order, Pixels, Put
 
 MAX_AXES = 8
-"""Axes of one dispatch."""
+"""Maximum number of axes of one dispatch."""
 
 
 def parent(picture: Picture) -> Picture | None:
-    """The picture that this one comes from; None: it is an image of the caller's."""
+    """The picture that this one is computed from; None for the caller's image."""
     return picture.of if isinstance(picture, Resized | Cropped | Padded) else None
 
 
@@ -32,7 +32,7 @@ def is_uploaded(picture: Picture) -> bool:
 
 
 def needed(results: Mapping[str, Any]) -> list[Picture]:
-    """Every picture that the results need, each after the one that it comes from."""
+    """Every picture that the results need, each after the picture that it is computed from."""
     found: dict[Picture, None] = {}
 
     def add(picture: Picture) -> None:
@@ -117,10 +117,10 @@ def _run(puts: Sequence[Put], places: Sequence[int]) -> Run:
 
 @dataclass(frozen=True)
 class Uses:
-    """What the pictures of a recipe are needed for.
+    """The uses of the pictures of a recipe.
 
-    pictures: all that are needed, each after the one that it comes from.
-    alone: resized pictures that one crop or pad needs and nothing else, which are so computed where they are needed.
+    pictures: all needed pictures, each after the picture that it is computed from.
+    alone: resized pictures that only one crop or pad needs, which computes them itself.
     resized_again: pictures that a further resize reads.
     zeros: some results have elements that no picture fills, which are 0.
     """
@@ -162,15 +162,15 @@ def puts_of(results: Mapping[str, Any]) -> Iterator[Put]:
 
 
 def changes(picture: Resized) -> int:
-    """How many sides change."""
+    """The number of sides that change."""
     return (picture.height != picture.of.height) + (picture.width != picture.of.width)
 
 
 def dispatches(results: Mapping[str, Any], places: Sequence[int]) -> int:
-    """How many dispatches make the results.
+    """The number of dispatches that the results need.
 
-    A resize takes one for each side that changes, nearest one for both; a resize whose result is resized again may take
-    one more. A pad takes one for its colour, and one for a copy where its picture is needed elsewhere too.
+    A resize takes one for each side that changes, but mode nearest takes one for both; a resize whose result is resized
+    again may take one more. A pad takes one for its colour, and one for a copy if its picture is needed elsewhere too.
     """
     uses = Uses.of(results)
     count = 0

@@ -532,7 +532,7 @@ _ELSEWHERE = {
     "coordinates": {"half_pixel_centers": "half_pixel"},
     "like": OTHER_NAMES,
 }
-"""Words of other libraries, and what they are called here."""
+"""Words of other libraries, and restride's words for them."""
 
 
 def word_elsewhere(argument: str, value: object) -> str:

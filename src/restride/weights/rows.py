@@ -41,7 +41,7 @@ take 1.6 GB, but a dispatch needs tables of 1 MB.
 """
 
 _MAX_CACHED_BYTES = 1 << 24
-"""Maximum bytes of cached rows: 700,000 rows of four taps, or 6,000 axes of a few hundred outputs, 0.6 KB more each.
+"""Maximum bytes of cached rows: 700,000 rows of four taps, or 6,000 axes of a few hundred outputs and 0.6 KB besides.
 
 The rows of 640 -> 224 take 13 us from the cache; computing them takes 20 us, or 124 us if they are antialiased.
 """
@@ -96,7 +96,7 @@ A rule for ``picked_rows`` also takes, after these, the output indices, and whet
 class Rows:
     """The rows of output indices ``start`` to ``start + count`` of an axis: all of them, unless a part was taken.
 
-    A hashable value: ``compute(*arguments, index, weighs)`` makes the arrays when they are asked for.
+    A hashable value: ``compute(*arguments, index, weighs)`` computes the arrays on demand.
 
     source_size, size: of the whole axis. moves: every row takes one element as it is. shifts: how sums of integers are
         rounded; None: weights are floats.
@@ -393,7 +393,7 @@ def _cached_rows(compute: Callable[..., Taps], arguments: tuple[object, ...], si
     return taps
 
 
-def in_fours(rows: Rows, extent: int, aligned: bool) -> Rows:
+def in_quads(rows: Rows, extent: int, aligned: bool) -> Rows:
     """The rows with taps padded to a multiple of four; ``aligned``: each row begins at a multiple of four.
 
     ``extent``, the number of source indices, is a multiple of four then. Taps 6, 7, 8 of 12 become 4 to 7 and 8 to 11,
@@ -406,7 +406,7 @@ def in_fours(rows: Rows, extent: int, aligned: bool) -> Rows:
     taps = -(-int(needed.max()) // 4) * 4
     return replace(
         rows,
-        compute=_fours,
+        compute=_quads,
         arguments=(rows, taps, extent, aligned),
         taps=taps,
         origin=0,
@@ -415,7 +415,7 @@ def in_fours(rows: Rows, extent: int, aligned: bool) -> Rows:
     )
 
 
-def _fours(rows: Rows, taps: int, extent: int, aligned: bool, index: Index, weighs: bool) -> Taps:
+def _quads(rows: Rows, taps: int, extent: int, aligned: bool, index: Index, weighs: bool) -> Taps:
     first, weights, _ = rows.at(index, weighs=weighs)
     first = first - rows.origin
     early = first % 4 if aligned else np.zeros_like(first)

@@ -85,7 +85,7 @@ class Info:
     """The result of ``__array_namespace_info__``: devices, types and missing capabilities."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What the array API lets a library leave out: boolean indices and data-dependent sizes are not supported."""
+        """The capabilities: boolean indices and data-dependent sizes are not supported; a tensor has at most 8 axes."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": MAX_RANK}
 
     def default_device(self) -> Device:

@@ -341,12 +341,12 @@ def test_rows_of_boxes():
 
 
 def test_columns_of_boxes_of_pixels():
-    """Whole fours for each box: those after the last column are marked, as the kernel reads them."""
+    """Whole quads for each box: those after the last column are marked, as the kernel reads them."""
     text = (SHADERS / "crop/crop_pixels.comp").read_text(encoding="utf-8")
     assert f"const uint PAST = 0x{plan_of_boxes.PAST:X}u;" in text
     assert f"const uint COLUMNS = {plan_of_boxes.COLUMNS};" in text
     table = np.arange(2 * 5 * 4, dtype=np.uint32).reshape(2, 5, 4)
-    padded = plan_of_boxes._in_fours(table)
+    padded = plan_of_boxes._in_quads(table)
     assert padded.shape == (2, 8, 4)
     np.testing.assert_array_equal(padded[:, :5], table)
     assert (padded[:, 5:, :3] == table[:, -1:, :3]).all()

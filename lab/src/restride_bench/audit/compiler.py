@@ -97,7 +97,7 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a maker's compiler says of a kernel; ``Maker`` says what each count means for it.
+    """The statistics of a kernel from a maker's compiler; ``Maker`` explains each count.
 
     memory: instructions by their kind and width, such as ``{"load 16": 4}``. trips: loads followed by a store.
     seconds: to compile it.

@@ -122,7 +122,7 @@ class Shared:
 
 
 class Trace(NamedTuple):
-    """What a dispatch touches.
+    """The memory that a dispatch touches.
 
     traffic: of all buffers together, by "load" for those that the kernel reads, "store" for those it writes, and
         "tables" for its parameters.

@@ -745,7 +745,7 @@ class Staging:
 
 
 def _pieces(buffers: Sequence[Block], parts: Sequence[memoryview]) -> Iterator[tuple[Block, int, list[memoryview]]]:
-    """For each piece of ``parts``, one after the other: its staging buffer, its offset, and what it is made of."""
+    """For each piece of ``parts``, in order: its staging buffer, its offset there, and the views that it has."""
     nbytes = buffers[0].nbytes
     return zip(cycle(buffers), count(0, nbytes), _cut(parts, nbytes))
 
