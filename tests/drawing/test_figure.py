@@ -13,7 +13,7 @@ from support.random_layouts import random_layout
 from support.xla_figures import FIGURE_1, FIGURE_2
 
 from restride.drawing.explain import MEMORY
-from restride.drawing.figure import BLUE, GREY, INK, PAPER, RED, Label, Line, Rect, draw_figure
+from restride.drawing.figure import BLUE, GREY, INK, PAPER, RED, Figure, Label, Line, Rect, draw_figure, write_png
 from restride.drawing.map import LayoutMap, rgb
 from restride.drawing.picture import show
 from restride.layout import TensorDesc
@@ -201,3 +201,10 @@ def test_a_png_shows_the_colours_of_the_tiles():
     for rect in (shape for shape in figure.shapes if isinstance(shape, Rect)):
         inside = pixels[round(2 * rect.y) + 6, round(2 * rect.x) + 6]
         assert "#" + bytes(inside).hex() == rect.fill
+
+
+def test_a_png_has_no_sign_that_the_font_lacks():
+    pytest.importorskip("PIL.Image")
+    pictures = [write_png(Figure("", "", 40, 40, [Label(10, 20, text)])) for text in "⋮…"]
+    assert pictures[0] == pictures[1]
+    assert pictures[0] != write_png(Figure("", "", 40, 40))

@@ -189,3 +189,14 @@ def test_tags_that_are_no_tags(text, rule, at):
 def test_only_a_str_is_a_tag(value):
     with pytest.raises(DescriptorError, match="a format tag must be a str, got"):
         parse_tag(value)
+
+
+def test_letters_of_the_axes_in_logical_order():
+    assert {tag: parse_tag(tag).letters for tag in ("nhwc", "IOhw16i16o", "OhwI24o", "acdB4b", "hwigo", "x")} == {
+        "nhwc": "nchw",
+        "IOhw16i16o": "oihw",
+        "OhwI24o": "oihw",
+        "acdB4b": "abcd",
+        "hwigo": "goihw",
+        "x": "x",
+    }

@@ -354,7 +354,8 @@ def write_png(figure: Figure) -> bytes:
         if isinstance(shape, Label):
             font = fonts.setdefault(shape.size, ImageFont.load_default(shape.size * _SCALE))
             bold = _SCALE / 4 if shape.is_bold else 0
-            draw.text((x, y), shape.text, shape.colour, font, _ANCHORS[shape.anchor], stroke_width=bold)
+            text = shape.text.replace("⋮", "…")  # Pillow's font lacks the former
+            draw.text((x, y), text, shape.colour, font, _ANCHORS[shape.anchor], stroke_width=bold)
         elif isinstance(shape, Line):
             draw.line((x, y, shape.to_x * _SCALE, shape.to_y * _SCALE), shape.colour, round(shape.width * _SCALE))
         else:
