@@ -33,7 +33,9 @@ def test_the_table_has_a_row_of_every_fault_and_no_other():
     assert [fault.name for fault in FAULTS if fault.name not in rows] == [], "python tools/mutate.py --new --write"
     places = {name: line.split(" | ")[1] for name, line in rows.items()}
     assert [fault.name for fault in FAULTS if fault.symbol and places[fault.name] != f"`{fault.symbol}`"] == []
-    assert page.endswith(mutate.table(rows.values()) + mutate.END), "rows of faults that are no more: --new --write takes them out"
+    assert page.endswith(mutate.table(rows.values()) + mutate.END), (
+        "rows of faults that are no more: --new --write takes them out"
+    )
     assert len(mutate.cases_of(rows)) == len(FAULTS), "a fault that no case catches"
 
 
