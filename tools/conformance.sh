@@ -3,8 +3,8 @@
 #
 #   bash tools/conformance.sh test    what `make test` runs beside pytest, which runs smoke on both runtimes: a tenth of
 #                                     ci, and smoke on SwiftShader. RESTRIDE_TEST_SEED (1 if it is not set) draws parts
-#   bash tools/conformance.sh check   what `make check` runs: all of ci, and parts of it on kompute, on SwiftShader, with
-#                                     a phone's limits and under validation: minutes
+#   bash tools/conformance.sh check   what `make check` runs: all of ci, half of full's conversions, and parts of ci on
+#                                     kompute, on SwiftShader, with a phone's limits and under validation: minutes
 #   bash tools/conformance.sh full    the catalogue full, and ci twice for its bits and under every profile, on each runtime
 #                                     and driver: hours
 #
@@ -49,6 +49,7 @@ check)
     {
         cases "${copies[@]}"
         cases "${conversions[@]}" $(one_of 3)
+        cases "${folder/%ci/full}/conversion.txt" $(one_of 2)
         cases "${copies[@]}" --runtime kompute $(one_of 8)
         cases "${conversions[@]}" --runtime kompute $(one_of 24)
         if has_swiftshader; then

@@ -24,7 +24,7 @@ class Figure:
     """One line of the table in docs/reliability.md."""
 
     name: str
-    """What was measured, with its unit: ``memory of 10,000 mixed operations, bytes an operation, vulkan``."""
+    """The measured quantity and its unit: ``memory of 10,000 mixed operations, bytes an operation, vulkan``."""
     goal: str
     measured: str
     met: bool

@@ -52,10 +52,10 @@ MEBIBYTES = 64
 """MiB by which a reader's process may grow."""
 
 HANG = 60
-"""Seconds after which an input counts as one that never ends."""
+"""Seconds after which a reader counts as hanging on an input."""
 
 SHOWN = 5
-"""Most failures printed per reader, each from a different place in the code."""
+"""Maximum number of failures printed per reader, each from a different place in the code."""
 
 _ANY = (
     *("\0\t\n \u00a0-+*#.,:;'\"()[]{}<>=_/\\%019\u00b2\u0661aAbcnxzZ\u00df\u0130\u0131\u017f\u212a\u4e2d\U0001f600"),
@@ -99,14 +99,14 @@ def inputs(reader: Reader, rng: Random) -> Iterator[bytes]:
 
 
 def mutated(data: bytes, reader: Reader, rng: Random, mistakes: int) -> bytes:
-    """``data`` with random mistakes; checksums and lengths are usually repaired so that they hide them."""
+    """``data`` with random mistakes; checksums and lengths are usually repaired, so that readers get past them."""
     for _ in range(mistakes):
         if reader.is_json and rng.random() < 0.7:
             with suppress(ValueError, RecursionError):
-                changed = _mutated_json(data, reader, rng)
+                changed = _mutate_json(data, reader, rng)
                 data = changed if len(changed) <= longest(reader) else data
                 continue
-        data = _mutated(data, reader, rng)[: longest(reader)]
+        data = _mutate(data, reader, rng)[: longest(reader)]
     if reader.repair is not None and rng.random() < 0.8:
         with suppress(ValueError, struct.error, IndexError):
             data = reader.repair(data)
@@ -114,11 +114,11 @@ def mutated(data: bytes, reader: Reader, rng: Random, mistakes: int) -> bytes:
 
 
 def longest(reader: Reader) -> int:
-    """Most bytes of an input."""
+    """Maximum number of bytes of an input."""
     return max(reader.longest, 2 * max(map(len, reader.inputs)))
 
 
-def _mutated(data: bytes, reader: Reader, rng: Random) -> bytes:
+def _mutate(data: bytes, reader: Reader, rng: Random) -> bytes:
     """Delete, replace, repeat (up to 200 times) or move a part of ``data``, or join it to a part of another input."""
     first, last = sorted(rng.choices(range(len(data) + 1), k=2))
     if rng.random() < 0.7:
@@ -149,7 +149,7 @@ def _mutated(data: bytes, reader: Reader, rng: Random) -> bytes:
     return before + part + after
 
 
-def _mutated_json(data: bytes, reader: Reader, rng: Random) -> bytes:
+def _mutate_json(data: bytes, reader: Reader, rng: Random) -> bytes:
     """Replace, delete, rename, nest or repeat a value of a JSON document, or copy another of its values over it."""
     root = [json.loads(data)]
     places = list(_places(root))
@@ -166,7 +166,7 @@ def _mutated_json(data: bytes, reader: Reader, rng: Random) -> bytes:
             depth = rng.choice((1, 2, 30, 500, 3000))
             return json.dumps(root[0]).encode().replace(b"null", b"[" * depth + b"]" * depth, 1)
         case 4 if isinstance(holder[key], str):
-            holder[key] = _mutated(holder[key].encode(), reader, rng).decode("utf-8", "replace")
+            holder[key] = _mutate(holder[key].encode(), reader, rng).decode("utf-8", "replace")
         case 5 if isinstance(holder[key], list | dict) and holder[key]:
             holder[key] = [holder[key]] if rng.random() < 0.5 else list(holder[key]) * rng.choice((2, 50))
         case _:

@@ -43,7 +43,7 @@ _SHORT_TIMEOUT = 0.3
 _CACHE_BYTES = 1000
 _FEW_SCENARIOS = 5
 _MAX_OF_A_WORKER = 300
-"""Injections per worker process: after so many, llvmpipe has taken some hundred MB."""
+"""Injections per worker process; by then llvmpipe has allocated some hundred MB."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class _Run:
 def work_off() -> None:
     """The main loop of a worker: read injections from standard input, one per line, and write outcomes to stdout."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # so that what a driver prints is not taken for an answer
+    os.dup2(2, 1)  # so that a driver's output is not taken for an answer
     warnings.simplefilter("ignore")
     with ExitStack() as doubles:
         vulkan = doubles.enter_context(vulkan_double.VulkanDouble())

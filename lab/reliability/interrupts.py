@@ -1,7 +1,7 @@
 """Interrupt commands while they write files, interrupt operations, and write to folders that refuse.
 
-A command gets its signal at a random moment after it has installed its signal handlers, which /proc shows (Linux); what
-the interpreter does before that is not restride's. Old files begin with OLD; a new file must be valid in its format.
+A command gets its signal at a random moment after it has installed its signal handlers, which /proc shows (Linux);
+before that, only the interpreter runs. Old files begin with OLD; a new file must be valid in its format.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OLD = b"OLD " * 1000
 INPUTS = 48, 40, 3
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 MAX = 10.0
-"""Most seconds that a command may run on after a signal."""
+"""Maximum seconds that a command may run on after a signal."""
 
 COMMANDS: Mapping[str, str] = {
     "show": "show f32[2,20,4,4]:nChw16c -o out.svg",
@@ -57,7 +57,7 @@ COMMANDS: Mapping[str, str] = {
     "report junit": "report junit report.json out.xml",
     "tune": "tune",
 }
-"""By name: the arguments of ``restride``, run in a folder of ``inputs``."""
+"""The arguments of ``restride`` for each command by name; it runs in a folder of ``inputs``."""
 
 SMALL = ("reorder",)
 SCRATCH = "scratch"
@@ -66,11 +66,11 @@ SCRATCH = "scratch"
 
 @dataclass
 class Interrupted:
-    """What interrupted commands did."""
+    """The results of interrupted commands."""
 
     runs: int = 0
     slowest: tuple[float, str] = 0.0, ""
-    """Most seconds from a signal to the end of the process, and the command."""
+    """The longest time in seconds from a signal to the end of the process, and the command."""
     torn: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
@@ -314,7 +314,7 @@ def operations(runtime: str, seed: int, most: int) -> Iterator[Figure]:
 
 @contextmanager
 def small_disk(folder: Path, room: int) -> Iterator[bool]:
-    """Mount a file system of ``room`` bytes at ``folder``; False if it cannot; files are limited instead."""
+    """Mount a file system of ``room`` bytes at ``folder``; yields False if it cannot, and limits the size of files."""
     folder.mkdir()
     mounted = shutil.which("mount") is not None and not subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={room}", "tmpfs", str(folder)], capture_output=True, check=False
@@ -332,7 +332,7 @@ def small_disk(folder: Path, room: int) -> Iterator[bool]:
 
 
 def refusals(folder: Path, chosen: random.Random, each: int) -> Iterator[Figure]:
-    """Arrays about as long as the room that is left; then a folder that is read-only, and one that goes away."""
+    """Write arrays about as long as the free room; then to a folder that is read-only, and one that disappears."""
     room = 1 << 17
     wrong: list[str] = []
     refused = 0

@@ -42,7 +42,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 MAX_BYTES_AN_OPERATION = 1 * KIB
 MAX_BYTES_OF_DEVICES = 1 * MIB
-"""Most bytes that a hundred devices, opened, used and closed or dropped, may add to the process in total."""
+"""Maximum bytes that a hundred devices, opened, used and closed or dropped, may add to the process in total."""
 
 NOISE, NOISE_BLOCKS = 4 * MIB, 200
 """Bytes, and Python objects, that the driver and allocator may add during the few operations of the small form."""
@@ -200,7 +200,7 @@ class Mix:
 
 @dataclass(frozen=True)
 class Grown:
-    """What operations added to a process.
+    """The growth of a process through operations.
 
     resident: bytes. blocks: blocks of Python's allocator. in_use: bytes of the device in use at the end. cached: how
     full the fullest cache of the device was, at most, as a part of its limit. pooled: most bytes that the device held.
@@ -241,7 +241,7 @@ def _cached(device: rs.Device) -> float:
 
 
 def mixed(runtime: RuntimeName, count: int, seed: int, *, repeated: bool) -> Grown:
-    """What ``count`` mixed operations add to full caches. repeated: the same operations filled them, run 3 times."""
+    """The growth by ``count`` mixed operations with full caches. repeated: three runs of the same work filled them."""
     sizes = range(9, 200)
     with rs.Device(runtime=runtime) as device:
         if repeated:
@@ -272,7 +272,7 @@ def mixed(runtime: RuntimeName, count: int, seed: int, *, repeated: bool) -> Gro
 
 
 def devices(runtime: RuntimeName, count: int, seed: int) -> Grown:
-    """What ``count`` devices add, a third of them dropped without ``close``, some with work in flight."""
+    """The growth by ``count`` devices, a third of them dropped without ``close``, some with work in flight."""
     rng = random.Random(seed)
 
     def use_one(number: int) -> None:
@@ -292,11 +292,11 @@ def devices(runtime: RuntimeName, count: int, seed: int) -> Grown:
     return Grown.between(before, Sample.take())
 
 
-# The same on kp alone.
+# The same work on kp alone.
 
 
 def _transpose() -> tuple[list[int], Any]:
-    """What restride passes to kp for one reorder: words of each tensor, and the other arguments of ``algorithm``."""
+    """The arguments that restride passes to kp for one reorder: words of each tensor, and those of ``algorithm``."""
     seen: list[tuple[list[int], Any]] = []
     algorithm = KomputeDevice.algorithm
 

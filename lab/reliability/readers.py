@@ -53,7 +53,7 @@ CORPUS = Path(__file__).resolve().parents[2] / "tests" / "corpus"
 
 @dataclass(frozen=True)
 class Reader:
-    """A function that reads untrusted input, and what is needed to fuzz it.
+    """A function that reads untrusted input, and the data to fuzz it with.
 
     read: reads an input, and raises AssertionError if what it read makes no sense.
     inputs: valid inputs, to mutate.

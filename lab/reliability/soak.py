@@ -54,7 +54,7 @@ _MIN_DISPATCHES = 50_000
 """Goal for a run of at least thirty minutes."""
 
 _WARM_OPERATIONS = 8000
-"""Fewest operations of a run whose memory is judged: after half of them the caches of pipelines and plans are full."""
+"""Minimum operations of a run whose memory is judged: after half of them the caches of pipelines and plans are full."""
 
 _MAX_GROWTH = 1024
 """Largest growth of memory in KiB per 1,000 operations, which is 1 KiB each."""

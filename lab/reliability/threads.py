@@ -37,7 +37,7 @@ _YIELDS = 1 / 4
 _MAX_YIELD = 2e-4
 _SWITCH_INTERVAL = 1e-5
 _MAX_BYTES = 1 << 20
-"""Most bytes of a source or destination that several threads work on."""
+"""Maximum bytes of a source or destination that several threads work on."""
 
 
 class ShakenLock:

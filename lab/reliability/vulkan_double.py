@@ -102,7 +102,7 @@ def faults_of(name: str) -> tuple[str, ...]:
     """The faults that a call of ``name`` can be armed with: codes of the specification, and lies that drivers tell.
 
     null: success, but no handle or no function. none: 0 items, heaps, types of memory or features. fewer: success,
-    but fewer items than counted before. more: it claims to have written more than there was room for.
+    but fewer items than counted before. more: a count of written items that exceeds the room for them.
     endless: 2^32 - 1 items, or 2^60 bytes. Functions that only record or set have no faults, and ``vkDestroy*`` always
     exists.
     """
@@ -201,8 +201,8 @@ class VulkanDouble:
     def _turn(self, name: str) -> str:
         self.calls.append(name)
         if self._position == len(self.calls):
-            # What was found out once is not asked for again, so another call may have this number than when it was
-            # planned; one that returns nothing, such as vkDestroyBuffer, cannot fail.
+            # restride caches some answers, so this number may belong to another call than planned. A call that returns
+            # nothing, such as vkDestroyBuffer, cannot fail.
             return self._fault if self._fault in faults_of(name) else ""
         return self._fault if self._sticky == name else ""
 
@@ -245,7 +245,7 @@ class VulkanDouble:
     def _address(self, handle: Handle) -> int:
         return int(self._ffi.cast("uintptr_t", handle))
 
-    # What was created and destroyed.
+    # Objects that were created and destroyed.
 
     def _note(self, name: str, arguments: tuple[Any, ...]) -> None:
         after = getattr(self, f"_after_{name}", None)
@@ -315,7 +315,7 @@ class VulkanDouble:
         self._pending.clear()
 
     def _finish(self, fence: int) -> None:
-        """A fence is signalled after those of all submissions before it."""
+        """Count a fence as signalled, and the fences of all earlier submissions."""
         if fence in self._pending:
             del self._pending[: self._pending.index(fence) + 1]
 

@@ -1,5 +1,5 @@
-// What one would write by hand for bilinear f32 planes of one size to another, half-pixel centres, and for nothing else:
-// an invocation makes eight rows of a column, and keeps what it sums along x while the next row reads the same two rows.
+// A hand-written kernel for bilinear f32 planes of one size to another, half-pixel centres, and for nothing else:
+// an invocation computes eight rows of a column, and reuses its sums along x if the next row reads the same two source rows.
 #version 450
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const uint SRC_HEIGHT = 1080u;

@@ -1,8 +1,8 @@
-// What one would write by hand to transpose blocks of one shape: an invocation turns SIDE by SIDE elements through its registers.
+// A hand-written kernel to transpose blocks of one shape: an invocation turns SIDE by SIDE elements through its registers.
 //
 // Axis 0 has stride 1 in the destination, axis 1 in the source; x and y of the grid count blocks along them. The last block of an
-// axis may begin inside the one before: both write the same. 32 bits: four by four, by words where rows do not begin at a
-// multiple of four. 64 bits: two by two. 16 bits: four by four. 8 bits: eight by eight. These rows are whole vectors.
+// axis may overlap the one before; both write the same values. SIDE is 4 for 32 bits (single words where rows do not begin at a
+// multiple of four), 2 for 64 bits, 4 for 16 bits and 8 for 8 bits. Rows of 8 and 16 bits are whole vectors.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -1,5 +1,5 @@
-// What one would write by hand for bilinear boxes of u8 pixels of three channels, normalized, as f32 planes of one size: mean and
-// std are ImageNet's. An invocation makes four columns of a row; the two rows that it reads are those of its work group.
+// A hand-written kernel for bilinear boxes of u8 pixels of three channels, normalized, as f32 planes of one size: mean and
+// std are ImageNet's. An invocation computes four columns of a row; all invocations of a work group read the same two rows.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

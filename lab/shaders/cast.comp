@@ -1,9 +1,9 @@
-// What one would write by hand for one type to another: an invocation makes four elements in a row. Right for finite numbers
+// A hand-written kernel for one type to another: an invocation computes four elements in a row. Right for finite numbers
 // that are 0 or normal in both types.
 #version 450
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint FOURS = 1u;
-layout(constant_id = 2) const uint PLANE_FOURS = 1u;  // of one channel, for S8_SCALED
+layout(constant_id = 1) const uint QUADS = 1u;
+layout(constant_id = 2) const uint PLANE_QUADS = 1u;  // of one channel, for S8_SCALED
 layout(constant_id = 3) const uint CHANNELS = 1u;
 layout(std430, binding = 1) writeonly buffer Dst { uvec4 dst[]; };
 layout(std430, binding = 1) writeonly buffer Dst2 { uvec2 dst2[]; };
@@ -28,27 +28,27 @@ uint f32_of(uvec2 f64) {
 
 void main() {
     uint i = gl_GlobalInvocationID.x;
-    if (i >= FOURS) {
+    if (i >= QUADS) {
         return;
     }
 #if defined(U8_F32)
     dst[i] = floatBitsToUint(vec4(uvec4(src[i]) >> uvec4(0u, 8u, 16u, 24u) & 0xFFu));
 #elif defined(S8_SCALED)
-    float scale = 0.5 + float(i / PLANE_FOURS % CHANNELS) / float(CHANNELS);
+    float scale = 0.5 + float(i / PLANE_QUADS % CHANNELS) / float(CHANNELS);
     dst[i] = floatBitsToUint(vec4(ivec4(uvec4(src[i]) << uvec4(24u, 16u, 8u, 0u)) >> 24) * scale);
 #elif defined(F16_F32)
     dst[i] = floatBitsToUint(vec4(unpackHalf2x16(src[i].x), unpackHalf2x16(src[i].y)));
 #elif defined(F32_F16)
-    vec4 four = uintBitsToFloat(src[i]);
-    dst2[i] = uvec2(packHalf2x16(four.xy), packHalf2x16(four.zw));
+    vec4 quad = uintBitsToFloat(src[i]);
+    dst2[i] = uvec2(packHalf2x16(quad.xy), packHalf2x16(quad.zw));
 #elif defined(F32_BF16)
-    uvec4 four = src[i];
-    dst2[i] = uvec2(bf16_of(four.x) | bf16_of(four.y) << 16, bf16_of(four.z) | bf16_of(four.w) << 16);
+    uvec4 quad = src[i];
+    dst2[i] = uvec2(bf16_of(quad.x) | bf16_of(quad.y) << 16, bf16_of(quad.z) | bf16_of(quad.w) << 16);
 #elif defined(S32_S64)
-    uvec4 four = src[i];
-    uvec4 signs = uvec4(ivec4(four) >> 31);
-    dst[2u * i] = uvec4(four.x, signs.x, four.y, signs.y);
-    dst[2u * i + 1u] = uvec4(four.z, signs.z, four.w, signs.w);
+    uvec4 quad = src[i];
+    uvec4 signs = uvec4(ivec4(quad) >> 31);
+    dst[2u * i] = uvec4(quad.x, signs.x, quad.y, signs.y);
+    dst[2u * i + 1u] = uvec4(quad.z, signs.z, quad.w, signs.w);
 #else
     uvec4 low = src[2u * i], high = src[2u * i + 1u];
     dst[i] = uvec4(f32_of(low.xy), f32_of(low.zw), f32_of(high.xy), f32_of(high.zw));

@@ -1,6 +1,6 @@
-// What one would write by hand to resize both axes of planes or pixels of one shape at once, with at most four taps along each.
+// A hand-written kernel to resize both axes of planes or pixels of one shape at once, with at most four taps along each.
 //
-// An invocation makes ELEMENTS neighbours of eight rows, and keeps what it sums along a row while the next one reads the same rows.
+// An invocation computes ELEMENTS neighbours of eight rows, and reuses its sums along source rows that the next row reads too.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -12,14 +12,14 @@ layout(constant_id = 4) const uint COLUMNS = 1u;
 layout(constant_id = 5) const uint CHANNELS = 1u;  // of a pixel
 layout(constant_id = 6) const uint ROW_TAPS = 2u;
 layout(constant_id = 7) const uint COLUMN_TAPS = 2u;
-layout(constant_id = 8) const uint EDGES = 0u;  // 1: rows are read with the first and the last one once more
+layout(constant_id = 8) const uint EDGES = 0u;  // 1: the first and the last row are each read once more
 layout(constant_id = 9) const uint ROW_SHIFTS = 0u;
 layout(constant_id = 10) const uint COLUMN_SHIFTS = 0u;
 layout(constant_id = 11) const uint ELEMENTS = 4u;  // or 1
 #include "values.glsl"
 
 const uint BLOCK = 8u;
-const uint ROW_TABLE = COLUMNS * (1u + COLUMN_TAPS);  // behind that of the columns
+const uint ROW_TABLE = COLUMNS * (1u + COLUMN_TAPS);  // after the table of columns
 
 void main() {
     uint element = gl_GlobalInvocationID.x * ELEMENTS, plane = gl_WorkGroupID.z;
@@ -65,7 +65,7 @@ void main() {
         }
         uint offset = (plane * ROWS + row) * COLUMNS * CHANNELS + element;
         if (ELEMENTS == 4u) {
-            store_four(offset, sums);
+            store_quad(offset, sums);
         } else {
             dst[offset] = bits_of(sums.x);
         }

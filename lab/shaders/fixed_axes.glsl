@@ -32,7 +32,7 @@ layout(constant_id = 26) const uint SIZE_7 = 1u;
 layout(constant_id = 27) const uint SRC_7 = 0u;
 layout(constant_id = 28) const uint DST_7 = 0u;
 
-// Where index 0 of axes 0 and 1 lies for this z, in the source and in the destination. Of sizes 5 and 7, z = 12 is 2 and 2.
+// The source and the destination offset of index 0 of axes 0 and 1 for this z. With sizes 5 and 7, z = 12 is coordinates 2 and 2.
 uvec2 outer_offsets() {
     uvec2 at = uvec2(SRC_BASE, DST_BASE);
     uint z = gl_GlobalInvocationID.z;

@@ -1,4 +1,4 @@
-// What one would write by hand for nearest f32 planes 56 wide to twice the size, and for nothing else.
+// A hand-written kernel for nearest f32 planes 56 wide to twice the size, and for nothing else.
 #version 450
 layout(local_size_x = 28, local_size_y = 8) in;
 layout(constant_id = 0) const uint HEIGHT = 56u;

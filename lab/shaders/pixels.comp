@@ -1,4 +1,4 @@
-// What one would write by hand for pixels of three channels to planes, or back: an invocation moves 16 bytes of each plane.
+// A hand-written kernel for pixels of three channels to planes, or back: an invocation moves 16 bytes of each plane.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x_id = 0) in;

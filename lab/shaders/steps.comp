@@ -1,12 +1,12 @@
-// What one would write by hand for rows backwards, every second element, or both, of one shape: an invocation makes 16 bytes of a
-// row from those it loads, 16 or 32. All that says which element goes where is constant.
+// A hand-written kernel for rows backwards, every second element, or both, of one shape: an invocation computes 16 bytes of a
+// row from 16 or 32 that it loads. Which element goes where is constant.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "fixed_axes.glsl"
 
 layout(constant_id = 29) const int STEP = -1;  // -2, -1 or 2
-layout(constant_id = 30) const int PHASE = 3;  // the element loaded that is made the first one; e is element PHASE + e * STEP
+layout(constant_id = 30) const int PHASE = 3;  // element e of the result is loaded element PHASE + e * STEP
 layout(std430, binding = 0) readonly buffer Src { uvec4 src[]; };
 layout(std430, binding = 1) writeonly buffer Dst { uvec4 dst[]; };
 

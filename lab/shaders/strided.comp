@@ -1,4 +1,4 @@
-// What one would write by hand for a strided copy of one shape: an invocation moves one unit of 1, 2 or 4 words.
+// A hand-written kernel for a strided copy of one shape: an invocation moves one unit of 1, 2 or 4 words.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "fixed_axes.glsl"

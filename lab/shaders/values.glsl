@@ -31,12 +31,12 @@ VALUE load(uint offset) {
 }
 
 // Elements `offset` to `offset` + 3, of which the first is a multiple of four.
-VALUE4 load_four(uint offset) {
+VALUE4 load_quad(uint offset) {
 #ifdef SRC_U8
     return VALUE4(uvec4(src[offset / 4u]) >> uvec4(0u, 8u, 16u, 24u) & 0xFFu);
 #else
-    uvec4 four = src4[offset / 4u];
-    return VALUE4(value_of(four.x), value_of(four.y), value_of(four.z), value_of(four.w));
+    uvec4 quad = src4[offset / 4u];
+    return VALUE4(value_of(quad.x), value_of(quad.y), value_of(quad.z), value_of(quad.w));
 #endif
 }
 
@@ -50,16 +50,16 @@ uint byte_of(VALUE value) {
 }
 #endif
 
-void store_four(uint offset, VALUE4 four) {
+void store_quad(uint offset, VALUE4 quad) {
 #ifdef DST_U8
-    dst[offset / 4u] = byte_of(four.x) | byte_of(four.y) << 8 | byte_of(four.z) << 16 | byte_of(four.w) << 24;
+    dst[offset / 4u] = byte_of(quad.x) | byte_of(quad.y) << 8 | byte_of(quad.z) << 16 | byte_of(quad.w) << 24;
 #else
-    dst4[offset / 4u] = uvec4(bits_of(four.x), bits_of(four.y), bits_of(four.z), bits_of(four.w));
+    dst4[offset / 4u] = uvec4(bits_of(quad.x), bits_of(quad.y), bits_of(quad.z), bits_of(quad.w));
 #endif
 }
 
-// One sum after another, in the order of the taps, and what is left of it. SHIFTS: of elements, products and sums, then the bits
-// of the result, or 0; a byte each, the lowest first.
+// A sum after one more tap; taps are added in order. SHIFTS: a byte each, the lowest first, for the shifts of elements, of products
+// and of the sum, and for the bits of the result, or 0.
 VALUE added(VALUE sum, VALUE weight, VALUE element, uint shifts) {
 #ifdef WHOLE
     return sum + ((element >> (shifts & 0xFFu)) * weight >> (shifts >> 8 & 0xFFu));
@@ -70,6 +70,7 @@ VALUE added(VALUE sum, VALUE weight, VALUE element, uint shifts) {
 #endif
 }
 
+// The result of a sum.
 VALUE settled(VALUE sum, uint shifts) {
 #ifdef WHOLE
     uint total = shifts >> 16 & 0xFFu, bits = shifts >> 24;

@@ -1,7 +1,7 @@
-// What one would write by hand to gather elements of 8 or 16 bits of one shape: an invocation makes one word of a row-major result.
+// A hand-written kernel to gather elements of 8 or 16 bits of one shape: an invocation computes one word of a row-major result.
 //
 // All axes are merged into x of the grid, axis 0 the innermost: element e is index e mod SIZE_0 of it, and so on. A result that
-// ends in the middle of a word gets zeros behind it: its buffer is longer.
+// ends in the middle of a word gets zeros after it; its buffer is longer.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -1,4 +1,4 @@
-"""Run what docs/preprocess.md shows beside what it replaces, and streams of 1080p frames: differences, times, memory.
+"""Compare the pipelines of docs/preprocess.md with those they replace, and stream 1080p frames: times and memory.
 
     python lab/tools/pipelines.py [--write docs/preprocess.md]
 
@@ -79,8 +79,8 @@ class Measured(NamedTuple):
 class Flow(NamedTuple):
     """The figures of a stream of frames, from frame ``SETTLED`` on.
 
-    seconds, slow: time of a frame, the mean and the 95th percentile. in_use, most: bytes of memory on the device, at
-    that frame and at most after it. grown: bytes by which the process grew after it.
+    seconds, slow: time of a frame, the mean and the 95th percentile. in_use, most: bytes of memory on the device at
+    that frame, and the maximum after it. grown: bytes by which the process grew after it.
     """
 
     seconds: float

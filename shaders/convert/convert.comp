@@ -1,17 +1,18 @@
 // Converts elements of one type and layout to another, with scales, zero points, a sum and post-ops on the way.
 //
-// FOURS: work goes by fours, four neighbouring elements of the destination that fill whole words. In the source their elements are
-//   lane_stride apart or, if WIDE, side by side in one run.
-// IN_PLANES: one run of the source holds the fours of all PLANES. In u8 NHWC with 3 channels, 4 pixels are 12 bytes, which become
+// QUADS: an invocation converts quads, four neighbouring elements of the destination that fill whole words. In the source their
+//   elements are lane_stride apart or, if WIDE, side by side in one run.
+// IN_PLANES: one run of the source holds the quads of all PLANES. In u8 NHWC with 3 channels, 4 pixels are 12 bytes, which become
 //   four elements in each of three planes, plane_stride apart.
-// Without FOURS, any strides: an invocation converts one element, or those of one word that it owns (destination.glsl).
+// Without QUADS, strides are arbitrary: an invocation converts one element, or the elements of a word that it owns
+//   (destination.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
 layout(local_size_x = 128) in;
 
-#ifdef FOURS
+#ifdef QUADS
 #define PUSH_PLANES
 #endif
 #include "buffers.glsl"
@@ -19,7 +20,7 @@ layout(local_size_x = 128) in;
 #include "quads.glsl"
 #include "axes.glsl"
 
-#ifdef FOURS
+#ifdef QUADS
 
 #ifdef IN_PLANES
 layout(constant_id = 6) const uint PLANES = 2;
@@ -29,16 +30,16 @@ const uint PLANES = 1;
 layout(constant_id = 7) const bool WIDE = false;
 #endif
 
-// Enough work for one invocation to pay for its start. NEIGHBOURS says which fours, as in strided_copy.comp.
-const uint FOURS_PER_INVOCATION = 4;
+// Enough work for one invocation to pay for its start. NEIGHBOURS says which quads, as in strided_copy.comp.
+const uint QUADS_PER_INVOCATION = 4;
 layout(constant_id = 1) const bool NEIGHBOURS = false;
 
 const uint MAX_PLANES = 4;
 
-// The fours of an invocation are neighbours along axis 0 and have the same pairs: coordinates and pairs are loaded once for them.
+// The quads of an invocation are neighbours along axis 0 and have the same pairs: coordinates and pairs are loaded once for them.
 layout(constant_id = 10) const bool IN_ROW = false;
 
-// Pairs differ at most between planes or within a four, not from index to index: those of the planes are loaded once for all
+// Pairs differ at most between planes or within a quad, not from index to index. So the pairs of the planes are loaded once for all
 // invocations.
 layout(constant_id = 8) const bool PAIRS_OF_PLANES = false;
 const bool LOADS_PAIRS = PAIRS_OF_PLANES || IN_ROW;
@@ -58,7 +59,7 @@ void load_pairs(uvec2 place) {
 const uint MAX_WORDS = 4 * MAX_PLANES;
 uint run[MAX_WORDS];
 
-// With IN_ROW and a source of 8 or 16 bits: the runs of all fours of an invocation are loaded at once, 16 bytes or more from a
+// With IN_ROW and a source of 8 or 16 bits: the runs of all quads of an invocation are loaded at once, 16 bytes or more from a
 // multiple of 16 bytes.
 layout(constant_id = 11) const bool LOADS_ROW = false;
 uint row[MAX_WORDS];
@@ -91,7 +92,7 @@ void take_run_of_row() {
     }
 }
 
-// Shifts the run by one element, so that the elements of the next plane take the places of this plane's.
+// Shifts the run by one element, so that it begins with the next plane.
 void shift_run() {
     [[unroll]] for (uint n = 0u; n < MAX_WORDS; ++n) {
         if (n < RUN_WORDS) {
@@ -107,7 +108,7 @@ DEFINE_LOAD(load_run, run_word)
 
 uint old_word(uint word) { return dst[word]; }
 
-// Fours of the destination begin at multiples of four elements. If false, which 32 and 64 bits allow, they may begin anywhere.
+// Quads of the destination begin at multiples of four elements. If false, which 32 and 64 bits allow, they may begin anywhere.
 layout(constant_id = 9) const bool WHOLE_STORES = true;
 
 void store_elements(uint offset, uvec4 low, uvec4 high) {
@@ -134,10 +135,10 @@ void write_quad(Walk walk, vec2 src_pair, vec2 dst_pair) {
     uvec4 low, high;
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
         uvec2 bits = WIDE ? load_run(lane * PLANES, SRC_WIDTH) : load_src(walk.src + lane * dispatch.lane_stride);
-        if (lane != 0u && has(SRC_PAIRS_ALONG_FOUR)) {
+        if (lane != 0u && has(SRC_PAIRS_ALONG_QUAD)) {
             src_pair = src_pair_at(walk.pairs.x + lane * dispatch.src_pair_lane);
         }
-        if (lane != 0u && has(DST_PAIRS_ALONG_FOUR)) {
+        if (lane != 0u && has(DST_PAIRS_ALONG_QUAD)) {
             dst_pair = dst_pair_at(walk.pairs.y + lane * dispatch.dst_pair_lane);
         }
         uvec2 element = converted(bits, load_old(walk.dst + lane), src_pair, dst_pair);
@@ -148,7 +149,7 @@ void write_quad(Walk walk, vec2 src_pair, vec2 dst_pair) {
 }
 
 // LONG is 0 for a conversion so short that the loop over planes is unrolled, which takes 0.8 of the time on llvmpipe. Otherwise it
-// stays a loop, because its body already has the long conversion four times, once for each element of a four.
+// stays a loop, because its body already has the long conversion four times, once for each element of a quad.
 const uint LONG_STEPS = ~(SRC_ZERO_POINT | SRC_SCALE | DST_ZERO_POINT | SRC_PAIRS | DST_PAIRS);
 const uint SHORT_STEPS = (ROUNDING & SHORT_QUOTIENTS) != 0u ? DST_SCALE : 0u;
 const uint LONG = (STEPS & LONG_STEPS & ~SHORT_STEPS) | (ROUNDING & ROUNDS_FIRST) | (DST_TYPE ^ F32);
@@ -193,12 +194,12 @@ void write_quads(Walk walk) {
 
 void main() {
     load_axes();
-    uint start = group_number() * gl_WorkGroupSize.x * FOURS_PER_INVOCATION;
-    start += gl_LocalInvocationID.x * (NEIGHBOURS ? FOURS_PER_INVOCATION : 1u);
+    uint start = group_number() * gl_WorkGroupSize.x * QUADS_PER_INVOCATION;
+    start += gl_LocalInvocationID.x * (NEIGHBOURS ? QUADS_PER_INVOCATION : 1u);
     uint step = NEIGHBOURS ? 1u : gl_WorkGroupSize.x;
     Walk walk = walk_start();
     if (IN_ROW) {
-        walk = walk_to(min(start, dispatch.pieces - FOURS_PER_INVOCATION));
+        walk = walk_to(min(start, dispatch.pieces - QUADS_PER_INVOCATION));
     }
     if (LOADS_ROW) {
         load_vectors(WORD_OF_SRC(walk.src), 4u, 4u * RUN_WORDS, row);
@@ -206,7 +207,7 @@ void main() {
     if (LOADS_PAIRS) {
         load_pairs(PAIRS_OF_PLANES ? walk_start().pairs : walk.pairs);
     }
-    [[dont_unroll]] for (uint n = 0u; n < FOURS_PER_INVOCATION; ++n) {
+    [[dont_unroll]] for (uint n = 0u; n < QUADS_PER_INVOCATION; ++n) {
         uint index = start + n * step;
         if (index < dispatch.pieces) {
             if (!IN_ROW) {

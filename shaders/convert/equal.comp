@@ -50,8 +50,8 @@ uvec2 f64_of(uvec2 bits, uint type) {
     return f64_of_f32(f32_of_small(bits.x, type));
 }
 
-// False if `bits` is an integer of 64 bits other than the other number as an integer. f64 may round it to that number without their
-// being equal: s64 2^53 + 1 becomes f64 2^53.
+// False if `bits` is an integer of 64 bits that differs from the other number, taken as an integer. As f64 the two may be equal
+// nevertheless: s64 2^53 + 1 becomes f64 2^53.
 bool survives_f64(uvec2 bits, uint type, uvec2 other_bits, uint other_type) {
     if (!is_integer(type) || width_of(type) < 64u) {
         return true;

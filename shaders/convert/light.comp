@@ -1,12 +1,13 @@
 // Maps integers of 8 or 16 bits to f32 through a table, and back; colours may be multiplied by the alpha of their pixel.
 //
-// The table is f32 and follows the axes in `parameters`. To f32: table[element] * alpha. Back: the table is ascending thresholds,
-// and the result is how many satisfy threshold * alpha <= element, a division by alpha in exact steps; 0 if alpha is not above 0.
+// The table is f32 and follows the axes in `parameters`. To f32: table[element] * alpha. Back: the table has ascending thresholds,
+// and the result is how many of them satisfy threshold * alpha <= element. This divides by alpha in exact steps; the result is 0 if
+// alpha is not above 0.
 // Thresholds 0.5, 1.5, ..., 254.5, element 7, alpha 2: 7 / 2 is 3.5, and 0.5, 1.5, 2.5 and 3.5 times 2 are at most 7, so 4.
 // PAIRS(k).x is the stride of axis k among the alphas.
 //
-// FOURS: without alpha, four elements at a time, as whole words of integers and 16 bytes of f32. Axis 0 then counts fours: a row of
-// u8 1920 x 3 is 1440 fours, a word each.
+// QUADS: without alpha, four elements at a time, as whole words of integers and 16 bytes of f32. Axis 0 then counts quads: a row of
+// u8 1920 x 3 is 1440 quads, a word each.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -26,7 +27,7 @@ layout(std430, binding = 2) readonly buffer Alpha { uint alphas[]; };
 
 layout(constant_id = 2) const bool TIMES_ALPHA = false;
 layout(constant_id = 3) const uint SRC_BITS = 8;  // of source and alpha; 32: both are f32, mapped back to integers
-layout(constant_id = 4) const bool FOURS = false;
+layout(constant_id = 4) const bool QUADS = false;
 
 uint src_word(uint n) { return src[n]; }
 uint alpha_word(uint n) { return alphas[n]; }
@@ -61,17 +62,17 @@ uvec2 element_bits(Walk walk) {
 
 void write_quad(uint index) {
     Walk walk = walk_to(index);
-    uvec4 four = load_quad(walk.src, SRC_BITS);
+    uvec4 quad = load_quad(walk.src, SRC_BITS);
     [[unroll]] for (uint n = 0u; n < 4u; ++n) {
-        four[n] = mapped(four[n], 0u);
+        quad[n] = mapped(quad[n], 0u);
     }
-    store_quad(walk.dst, four, BITS);
+    store_quad(walk.dst, quad, BITS);
 }
 
 void main() {
     load_axes();
     uint piece = invocation_number();
-    if (!FOURS) {
+    if (!QUADS) {
         write_piece(piece);
     } else if (piece < dispatch.pieces) {
         write_quad(piece);

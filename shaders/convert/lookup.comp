@@ -1,10 +1,10 @@
-// Elements of 8 bits choose entries of a table, whose bits they become.
+// Replaces elements of 8 bits by the entries of a table that they choose.
 //
 // The table follows the axes in `parameters`: rows of 256 entries, a word each, or two words if an entry has 64 bits. PAIRS(k).x is
 // how many rows a step along axis k moves. Row 1, element 7, entries of a word: word 256 + 7 of the table.
 //
-// FOURS: four pixels at a time, neighbours along axis 0. A pixel has PLANES elements, which are side by side in the source. In the
-//   destination four pixels are a four in each plane, or all fours follow one another if INTERLEAVED. Axis 0 counts pixels.
+// QUADS: four pixels at a time, neighbours along axis 0. A pixel has PLANES elements, which are side by side in the source. In the
+//   destination four pixels are a quad in each plane or, if INTERLEAVED, quads one after another. Axis 0 counts pixels.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -16,24 +16,24 @@ layout(local_size_x = 128) in;
 #include "dispatch.glsl"
 #include "axes.glsl"
 
-#ifdef FOURS
+#ifdef QUADS
 
 #include "quads.glsl"
 
 layout(constant_id = 0) const uint BITS = 32;  // of an entry: 8, 16 or 32
-layout(constant_id = 1) const uint EACH = 1;   // fours of an invocation, which are neighbours
+layout(constant_id = 1) const uint EACH = 1;   // quads of an invocation, which are neighbours
 layout(constant_id = 2) const uint PLANES = 1;
 layout(constant_id = 3) const bool INTERLEAVED = false;
-layout(constant_id = 4) const uint COPIES = 1;  // every four is stored so many times, copy_stride apart
+layout(constant_id = 4) const uint COPIES = 1;  // how often every quad is stored, copy_stride apart
 
-// Rows of axis 0 are no whole fours: one may begin in a row and end in the next, which follows in the destination. Of rows of 14
-// pixels the four from pixel 12 on has the first two of the next row.
+// Rows of axis 0 are not whole quads: a quad may begin in one row and end in the next, which follows it in the destination. With
+// rows of 14 pixels, the quad that begins at pixel 12 ends with the first two pixels of the next row.
 layout(constant_id = 5) const bool CROSSES = false;
 
 // The elements of four pixels are PLANES whole words of the source.
 layout(constant_id = 6) const bool WIDE = false;
 
-// Fours of the destination begin at multiples of four elements. If false, which 32 bits allow, they may begin anywhere.
+// Quads of the destination begin at multiples of four elements. If false, which 32 bits allow, they may begin anywhere.
 layout(constant_id = 7) const bool WHOLE_STORES = true;
 
 // No axis steps among the rows of the table: they differ at most from plane to plane.
@@ -56,7 +56,7 @@ uint place_of_entry(uint row, uint element) {
     return 4 * AXIS_ROW(RANK) + (row * 256 + (element & 0xFF)) * ENTRY_WORDS;
 }
 
-#ifdef FOURS
+#ifdef QUADS
 
 uint pixels[4];  // the elements of each pixel, the first one in the lowest bits
 
@@ -89,28 +89,28 @@ uint entry(Walk walk, uint lane, uint plane) {
     return words[selected(place_of_entry(row, pixels[lane] >> plane * 8), walk.dst)];
 }
 
-void store_elements(uint offset, uvec4 four) {
+void store_elements(uint offset, uvec4 quad) {
     if (!WHOLE_STORES && BITS == 32) {
-        four = selected(four, offset);
+        quad = selected(quad, offset);
         [[unroll]] for (uint n = 0; n < 4; ++n) {
-            dst[offset + n] = four[n];
+            dst[offset + n] = quad[n];
         }
     } else {
-        store_quad(offset, four, BITS);
+        store_quad(offset, quad, BITS);
     }
 }
 
-// Stores four entries: of a plane, or elements 4n to 4n + 3 of the run that the pixels are. Of pixels of three elements the second
-// four of the run has element 1 of pixel 1 first.
-void write_four(Walk walk, uint n) {
-    uvec4 four;
+// Stores four entries: of plane n, or elements 4n to 4n + 3 of the interleaved pixels. With three elements a pixel, the second quad
+// begins with element 1 of pixel 1.
+void write_quad(Walk walk, uint n) {
+    uvec4 quad;
     [[unroll]] for (uint k = 0; k < 4; ++k) {
-        four[k] = INTERLEAVED ? entry(walk, (4 * n + k) / PLANES, (4 * n + k) % PLANES) : entry(walk, k, n);
+        quad[k] = INTERLEAVED ? entry(walk, (4 * n + k) / PLANES, (4 * n + k) % PLANES) : entry(walk, k, n);
     }
     uint offset = walk.dst + n * (INTERLEAVED ? 4 : dispatch.plane_stride);
     [[unroll]] for (uint copy = 0; copy < MAX_COPIES; ++copy) {
         if (copy < COPIES) {
-            store_elements(offset + copy * dispatch.copy_stride, four);
+            store_elements(offset + copy * dispatch.copy_stride, quad);
         }
     }
 }
@@ -123,7 +123,7 @@ void write_pixels(uint index) {
     load_pixels(walk);
     [[unroll]] for (uint n = 0; n < MAX_PLANES; ++n) {
         if (n < PLANES) {
-            write_four(walk, n);
+            write_quad(walk, n);
         }
     }
 }

@@ -12,7 +12,7 @@ layout(local_size_x = 128) in;
 #include "buffers.glsl"
 
 layout(constant_id = 0) const bool ALIGNED = false;  // every four bytes of luma are one word
-layout(constant_id = 1) const bool INTERLEAVED = true;  // R, G, B lie side by side; otherwise in planes
+layout(constant_id = 1) const bool INTERLEAVED = true;  // R, G, B are side by side; otherwise in planes
 layout(constant_id = 2) const uint CHROMA_STEP = 1;  // bytes from sample to sample; 2: U and V alternate
 
 layout(push_constant) uniform Dispatch {
@@ -20,7 +20,7 @@ layout(push_constant) uniform Dispatch {
     uint u_base, v_base;  // offset of the first sample of each chroma
     uint src_row, dst_row;  // bytes from row to row
     uint dst_plane;  // bytes from plane to plane
-    uint last_chunk;  // of a row, if it has only two pixels; the other two are computed from the bytes after the row; else 2^32 - 1
+    uint last_chunk;  // number of a row's last chunk if that has only two pixels (two more are computed, of no use); else 2^32 - 1
     int zero, min_luma, luma, v_to_r, u_to_g, v_to_g, u_to_b;
 } dispatch;
 
@@ -30,7 +30,7 @@ layout(push_constant) uniform Dispatch {
 
 uint byte_at(uint offset) { return field(src[offset / 4u], offset % 4u, 8u); }
 
-uint four_at(uint offset) {
+uint quad_at(uint offset) {
     uint low = src[offset / 4u];
     if (ALIGNED || offset % 4u == 0u) {
         return low;
@@ -43,16 +43,16 @@ ivec3 chroma(int u, int v) {
     return HALF + ivec3(dispatch.v_to_r * v, dispatch.u_to_g * u + dispatch.v_to_g * v, dispatch.u_to_b * u);
 }
 
-uvec3 pixel(uint four, uint place, ivec3 color) {
-    int y = int(field(four, place, 8u));
+uvec3 pixel(uint quad, uint place, ivec3 color) {
+    int y = int(field(quad, place, 8u));
     return uvec3(clamp(color + (max(y, dispatch.min_luma) - dispatch.zero) * dispatch.luma >> 20, 0, 255));
 }
 
-void store_row(uint offset, uint four, ivec3 left, ivec3 right) {
-    uvec3 a = pixel(four, 0u, left);
-    uvec3 b = pixel(four, 1u, left);
-    uvec3 c = pixel(four, 2u, right);
-    uvec3 d = pixel(four, 3u, right);
+void store_row(uint offset, uint quad, ivec3 left, ivec3 right) {
+    uvec3 a = pixel(quad, 0u, left);
+    uvec3 b = pixel(quad, 1u, left);
+    uvec3 c = pixel(quad, 2u, right);
+    uvec3 d = pixel(quad, 3u, right);
     uint word = offset / 4u;
     if (INTERLEAVED) {
         dst[word] = a.r | a.g << 8 | a.b << 16 | b.r << 24;
@@ -78,6 +78,6 @@ void main() {
     uint next = walk.pairs.y == dispatch.last_chunk ? 0u : CHROMA_STEP;
     ivec3 left = chroma(int(byte_at(u)) - 128, int(byte_at(v)) - 128);
     ivec3 right = chroma(int(byte_at(u + next)) - 128, int(byte_at(v + next)) - 128);
-    store_row(walk.dst, four_at(walk.src), left, right);
-    store_row(walk.dst + dispatch.dst_row, four_at(walk.src + dispatch.src_row), left, right);
+    store_row(walk.dst, quad_at(walk.src), left, right);
+    store_row(walk.dst + dispatch.dst_row, quad_at(walk.src + dispatch.src_row), left, right);
 }

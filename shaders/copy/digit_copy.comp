@@ -1,13 +1,13 @@
-// The general copy: an index is taken apart into numbers, and the element offset of each side is a sum of them.
+// The general copy: splits an index into numbers; the element offset on each side is a weighted sum of them.
 //
-// Serves every layout of tiles and blocks, however they nest; the strided kernels serve those that nest well, faster.
+// Handles every layout of tiles and blocks, however they nest. The strided kernels are faster where a layout nests well.
 // `parameters` is a program (plan/general.py), in rows of four words:
 //   head: axes, digits, terms of the source, terms of the destination
 //   an axis, innermost first: its number, its size, multiplier and shift of the division by it
 //   a digit: terms, constant, modulus (0: none), divisor; then multiplier and shift of both; then its terms
 //   a term: number, coefficient
-// CONVERT: elements of another type, and scales (scales.glsl); after the terms of both sides come a row, the terms of the places of
-// both pairs, and these terms.
+// CONVERT: converts the type of elements, with scales (scales.glsl). After the terms of both sides follow a row, which counts the
+// terms of the position of the source's pair and of the destination's pair, and these terms.
 // f32[3,5]{1,0:T(2,2)}, element (2, 3): numbers 2, 3, then a div 2 = 1, b div 2 = 1, a mod 2 = 0, b mod 2 = 1; the offset is
 // 12 * 1 + 4 * 1 + 2 * 0 + 1 * 1 = 17.
 #version 450
@@ -45,7 +45,7 @@ uint sum_of_terms(uint count, uint sum) {
     return sum;
 }
 
-void take_apart(uint index, uint axes) {
+void split_index(uint index, uint axes) {
     for (uint n = 0; n < axes; ++n) {
         uvec4 axis = parameters[row++];
         uint rest = axis.y == 1 ? index : multiply_shift(index, axis.zw);
@@ -54,7 +54,7 @@ void take_apart(uint index, uint axes) {
     }
 }
 
-void make_digit(uint number) {
+void compute_digit(uint number) {
     uvec4 digit = parameters[row++];
     uvec4 divisors = parameters[row++];
     uint value = sum_of_terms(digit.x, digit.y);
@@ -70,9 +70,9 @@ void main() {
         return;
     }
     uvec4 head = parameters[0];
-    take_apart(index, head.x);
+    split_index(index, head.x);
     for (uint n = 0; n < head.y; ++n) {
-        make_digit(head.x + n);
+        compute_digit(head.x + n);
     }
 #ifdef CONVERT
     uint src_offset = sum_of_terms(head.z, dispatch.src_base);

@@ -4,7 +4,7 @@
 // FILL: the source is not read; every element gets the bits in dispatch.low.
 // PAD: an element with a coordinate outside of START(k) to START(k) + COUNT(k) gets the bits in dispatch.low and, of 64 bits,
 // dispatch.high. Elements may have 64 bits too.
-// INDEX_TABLES: an axis with a table takes the source offset of destination index c from word c of the table: nearest
+// INDEX_TABLES: for an axis with a table, word c of the table is the source offset of destination index c: nearest
 // resampling, exact for every element type.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -31,7 +31,7 @@ uint src_along(uint k, uint coordinate) {
 
 uvec2 element_bits(Walk walk) {
 #ifdef PAD
-    uint offset = walk.is_inside ? walk.src : 0u;  // a load of llvmpipe is not skipped
+    uint offset = walk.is_inside ? walk.src : 0u;  // llvmpipe loads even where the condition is false
     uvec2 bits = BITS == 64u ? uvec2(src[2u * offset], src[2u * offset + 1u]) : uvec2(load_bits(offset), 0u);
     return walk.is_inside ? bits : uvec2(dispatch.low, dispatch.high);
 #elif defined(FILL)
@@ -42,7 +42,7 @@ uvec2 element_bits(Walk walk) {
 }
 
 #if !defined(FILL) && !defined(INDEX_TABLES)
-// Every word has only elements of the destination, in the order of their indices: no byte is left out or kept.
+// The destination is whole words without holes, and elements follow one another in the order of their indices.
 layout(constant_id = 2) const bool WHOLE_WORDS = false;
 layout(constant_id = 3) const bool FULL = false;  // every invocation of every group has such a word
 
@@ -87,7 +87,7 @@ void main() {
     uint piece = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
     if (!WHOLE_WORDS) {
         write_piece(piece);
-    } else if (FULL) {  // with a branch, llvmpipe asks for each load and store whether its lane is there
+    } else if (FULL) {  // inside a branch, llvmpipe tests for each load and store whether its lane is active
         write_whole_word(dispatch.first_word + piece);
     } else if (piece < dispatch.pieces) {
         write_whole_word(dispatch.first_word + piece);

@@ -1,16 +1,17 @@
 // Copy of rows of pixels between two ways to store their channels: interleaved in one row, or in one row each.
 //
-// A side has ROWS rows, `plane_stride` elements apart, in each of which WIDTH channels of every pixel lie side by side:
+// Each side has ROWS rows, `plane_stride` elements apart. A row interleaves WIDTH channels of every pixel:
 //   pixels to planes      SRC_ROWS 1, SRC_WIDTH 3; DST_ROWS 3, DST_WIDTH 1
-//   planes to pixels      SRC_ROWS 3, SRC_WIDTH 1; DST_ROWS 1, DST_WIDTH 3; rows of 9 narrow elements, columns of the source: 9 for 3
-//   every second element  SRC_ROWS 1, SRC_WIDTH 2; DST_ROWS 1, DST_WIDTH 1: of two channels the first one
+//   planes to pixels      SRC_ROWS 3, SRC_WIDTH 1; DST_ROWS 1, DST_WIDTH 3
+//   columns to rows of 9  SRC_ROWS 9, SRC_WIDTH 1; DST_ROWS 1, DST_WIDTH 9, for narrow elements
+//   every second element  SRC_ROWS 1, SRC_WIDTH 2; DST_ROWS 1, DST_WIDTH 1: the first of two channels
 //   a flip, or a row that begins in the middle of a word: all 1; with BACKWARDS the source is walked from its other end
 // An invocation copies a chunk of a row: four groups, or one where a GPU would have too few invocations. A group is as many pixels
 // as a word has elements, so that it is WIDTH words in each row of a side. Axis 0 counts chunks; dispatch.row_size is in pixels.
 //
-// Rows may begin anywhere. A chunk of the destination begins with the word that has its first element, of which `outside` elements
-// may come before the row. One row of one channel is loaded from so many pixels further back. Of several channels, each word has
-// elements of two groups: the group before the chunk is loaded too, and the words are moved up by `outside` elements.
+// Rows may begin anywhere. A chunk of the destination begins at the word that contains its first element; the first `outside`
+// elements of that word come before the row. With one channel, loads begin `outside` pixels earlier. With several channels, each
+// word has elements of two groups: the kernel also loads the group before the chunk, and shifts the words up by `outside` elements.
 //   u8, a row of 21 at offset 30: its chunks are offsets 28 to 43, of which 28 and 29 are outside, and 44 to 59, which ends at 51.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -23,7 +24,8 @@ layout(constant_id = 2) const uint SRC_WIDTH = 3;  // at most 4
 layout(constant_id = 3) const uint DST_ROWS = 3;
 layout(constant_id = 4) const uint DST_WIDTH = 1;
 layout(constant_id = 5) const bool BACKWARDS = false;
-// Rows are whole chunks and begin at multiples of GROUPS words, in the source, in the destination. With one group both or neither.
+// Rows are whole chunks and begin at multiples of GROUPS words: in the source, WHOLE_LOADS, and in the destination, WHOLE_STORES.
+// With one group, both are set or neither is.
 layout(constant_id = 6) const bool WHOLE_LOADS = false;
 layout(constant_id = 7) const bool WHOLE_STORES = false;
 layout(constant_id = 8) const bool FULL = false;  // every invocation of every group has a chunk
@@ -36,23 +38,23 @@ layout(constant_id = 9) const uint GROUPS = 4;    // of a chunk: 4 or 1
 #include "elements.glsl"
 #include "selected.glsl"
 
-const uint FOUR = 4 * LANES;  // elements of four words
+const uint QUAD = 4 * LANES;  // elements of four words
 const int CHUNK = int(GROUPS * LANES);
 const int STEP = BACKWARDS ? -int(SRC_WIDTH) : int(SRC_WIDTH);
-const uint CHANNELS = DST_ROWS * DST_WIDTH;  // that are copied
+const uint CHANNELS = DST_ROWS * DST_WIDTH;  // channels copied
 const uint BEFORE = WHOLE_STORES || CHANNELS == 1 ? 0u : 1u;  // groups loaded before the chunk
 const uint LOADED = (BEFORE + GROUPS) * SRC_WIDTH;  // words of a row
 const uint STORED = GROUPS * DST_WIDTH;
 
-uint loaded[SRC_ROWS * (LOADED + 1)];  // a row after another, each with a word more
+uint loaded[SRC_ROWS * (LOADED + 1)];  // row after row, each followed by one more word
 uint stored[STORED + 1];
 
 #include "axes.glsl"
 
 uint src_offset, dst_offset, chunk;
 
-// Loads the words of a row from element `lowest` on. No word is read that has none of the elements `bottom` to `top`; before
-// these, `lowest` may even be below 0.
+// Loads the words of a row from element `lowest` on, to `place` in `loaded`. Reads only words that contain some of the elements
+// `bottom` to `top`. `lowest` may be lower than `bottom`, even below 0.
 void load_anywhere(uint place, uint lowest, uint bottom, uint top) {
     uint first = bottom / LANES;
     int most = int(top / LANES - first);
@@ -68,22 +70,23 @@ void load_anywhere(uint place, uint lowest, uint bottom, uint top) {
     }
 }
 
-// Loads the words of a row of whole chunks. The chunk that a row of the destination may have after the last one loads that again.
+// Loads the words of a row of whole chunks. The extra chunk that a destination row may have after its last one (`is_after`) loads
+// the last chunk again, so that every address is valid.
 void load_whole(uint place, uint offset, bool is_after) {
     uint own = place + BEFORE * SRC_WIDTH;
     [[unroll]] for (uint n = 0; n < SRC_WIDTH; ++n) {
         if (GROUPS == 1) {
             loaded[own + n] = src[offset / LANES + n];
         } else {
-            uint four = (offset + (is_after ? 0 : n * FOUR)) / FOUR - uint(is_after);
-            uvec4 words = src4[selected(four, offset)];
+            uint quad = (offset + (is_after ? 0 : n * QUAD)) / QUAD - uint(is_after);
+            uvec4 words = src4[selected(quad, offset)];
             [[unroll]] for (uint word = 0; word < 4; ++word) {
                 loaded[own + 4 * n + word] = words[word];
             }
         }
     }
     if (BEFORE > 0) {
-        uvec4 words = src4[offset / FOUR - uint(chunk != 0)];
+        uvec4 words = src4[offset / QUAD - uint(chunk != 0)];
         [[unroll]] for (uint n = 0; n < SRC_WIDTH; ++n) {
             loaded[place + n] = words[4 - SRC_WIDTH + n];
         }
@@ -106,8 +109,8 @@ void load_rows(int before, int bottom, int top, bool is_after) {
     }
 }
 
-// Makes the words of a row of the destination, after the last one of the group before them, if there is one.
-void make_words(uint row) {
+// Computes the words of a destination row, preceded by the last word of the group before the chunk if BEFORE is 1.
+void compute_words(uint row) {
     [[unroll]] for (uint word = 0; word < BEFORE + STORED; ++word) {
         stored[word] = 0;
         [[unroll]] for (uint lane = 0; lane < LANES; ++lane) {
@@ -127,7 +130,7 @@ void store_whole(uint offset) {
             dst[offset / LANES + n] = selected(stored[n], offset);
         } else {
             uvec4 words = uvec4(stored[4 * n], stored[4 * n + 1], stored[4 * n + 2], stored[4 * n + 3]);
-            dst4[offset / FOUR + n] = selected(words, offset);
+            dst4[offset / QUAD + n] = selected(words, offset);
         }
     }
 }
@@ -137,7 +140,7 @@ void store_shared(uint word, uint bits, uint mask) {
     atomicAnd(dst[word], bits | ~mask);
 }
 
-// Stores the words, of which elements `low` to `high` - 1 belong to the row. It may share its first and its last word.
+// Stores the words. Only elements `low` to `high` - 1 belong to the row; it may share its first and its last word with other rows.
 void store_anywhere(uint offset, int low, int high) {
     int lanes = int(LANES);
     uint first = offset / LANES, last = 0, shift = offset % LANES * BITS;
@@ -164,7 +167,7 @@ void store_anywhere(uint offset, int low, int high) {
 void main() {
     load_axes();
     uint index = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-    // With a branch, llvmpipe asks for each load and store whether its lane is there.
+    // Inside a branch, llvmpipe tests for each load and store whether its lane is active.
     if (!FULL) {
         if (index >= dispatch.pieces) {
             return;
@@ -174,25 +177,25 @@ void main() {
     src_offset = walk.src;
     dst_offset = walk.dst;
     chunk = walk.first;
-    int first = int(chunk) * CHUNK;                  // pixel of the row
-    int left = int(dispatch.row_size) - first;       // pixels from there to the end of the row
+    int first = int(chunk) * CHUNK;                  // first pixel of the chunk
+    int left = int(dispatch.row_size) - first;       // pixels from `first` to the end of the row
     int outside = BEFORE > 0 || WHOLE_STORES ? 0 : int(dst_offset % LANES);
-    int before = BEFORE > 0 ? int(LANES) : outside;  // pixels loaded before those
+    int before = BEFORE > 0 ? int(LANES) : outside;  // pixels loaded before `first`
     if (BEFORE == 0 && !WHOLE_STORES) {
         if (left + outside <= 0) {
             return;
         }
     }
-    int bottom = max(-before, -first), top = min(CHUNK - outside, left) - 1;  // pixels of the row among those loaded
+    int bottom = max(-before, -first), top = min(CHUNK - outside, left) - 1;  // the lowest and highest loaded pixel of the row
     load_rows(before, bottom, top, !WHOLE_STORES && left <= 0);
     [[unroll]] for (uint row = 0; row < DST_ROWS; ++row) {
-        make_words(row);
+        compute_words(row);
         uint offset = dst_offset + row * dispatch.plane_stride;
-        int lies_outside = int(offset % LANES), width = int(DST_WIDTH);
+        int elements_outside = int(offset % LANES), width = int(DST_WIDTH);
         if (WHOLE_STORES) {
             store_whole(offset);
         } else {
-            store_anywhere(offset, max(lies_outside - first * width, 0), min(left * width + lies_outside, CHUNK * width));
+            store_anywhere(offset, max(elements_outside - first * width, 0), min(left * width + elements_outside, CHUNK * width));
         }
     }
 }

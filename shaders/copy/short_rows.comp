@@ -1,17 +1,17 @@
-// Copy of rows of ROW elements of 8 or 16 bits, which follow one another in the destination and are columns of the source, by groups
-// that share memory: element r of row n is element n + r * lane_stride of the source.
+// Copies rows of ROW elements of 8 or 16 bits through the shared memory of a group. The rows follow one another in the destination
+// and are columns of the source: element r of row n is element n + r * lane_stride of the source.
 //
-// interleaved_copy.comp copies the same with an invocation for each block, each of which stores ROW words: 0.41 of the speed of copy
-// on an RX 6900 XT by the model of `restride audit`, for s8[512,512,3,3] out of OIhw4i16o4i. Here neighbouring invocations load and
-// store neighbouring words: 1.00.
+// interleaved_copy.comp can copy these rows too. There an invocation stores the ROW words of a block, which for s8[512,512,3,3]
+// from OIhw4i16o4i on an RX 6900 XT is 0.41 of the speed of copy by the model of `restride audit`. Here neighbouring invocations
+// load and store neighbouring words, which is 1.00.
 //
-// A block is as many rows as a word has elements, so that it is ROW words on both sides, and none of them is shared. Axis 0 counts
-// blocks.
-//   u8, ROW 9, OIhw4i16o4i to OIhw: word r of the nine is source bytes 256 * r to 256 * r + 3, each of which is element r of another
-//   row. Word 2 of the destination is element 8 of row 0 and elements 0 to 2 of row 1: byte 0 of word 8, byte 1 of words 0 to 2.
-// A group copies ACROSS * DEEP blocks: ACROSS of them, all of axis 0, are side by side in the source, and DEEP blocks of the other
-// axes in the destination.
-//   ACROSS 16, DEEP 8: block 16 * q + p of a group is number 8 * p + q of those that are stored.
+// A block has as many rows as a word has elements. So it is ROW words on both sides, and shares no word with another block. Axis 0
+// counts blocks.
+//   u8, ROW 9, OIhw4i16o4i to OIhw: word r of the nine is source bytes 256 * r to 256 * r + 3, which are element r of four rows.
+//   Word 2 of the destination is element 8 of row 0 and elements 0 to 2 of row 1: byte 0 of word 8, byte 1 of words 0 to 2.
+// A group copies ACROSS * DEEP blocks. ACROSS blocks, all of axis 0, are side by side in the source; DEEP blocks, along the other
+// axes, are side by side in the destination.
+//   ACROSS 16, DEEP 8: the group loads block 16 * q + p as number 16 * q + p and stores it as number 8 * p + q.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -29,12 +29,12 @@ layout(constant_id = 3) const uint DEEP = 64;
 #include "axes.glsl"
 
 const uint LANES = 32 / BITS;
-const uint BLOCKS = ACROSS * DEEP;    // of a group: at most 128
+const uint BLOCKS = ACROSS * DEEP;    // blocks of a group, at most 128
 const uint PARTS = 128 / BLOCKS;      // invocations that load a block
-const uint CELLS = BLOCKS * ROW;      // at most 1024
+const uint CELLS = BLOCKS * ROW;      // words of a group, at most 1024
 
 shared uint cells[1024];       // word r of block k at k * ROW + r
-shared uint first_words[128];  // of each block, in the destination
+shared uint first_words[128];  // first destination word of each block
 
 void load_part(uint block, uint part, uint src_offset) {
     [[unroll]] for (uint n = 0; n < (ROW + PARTS - 1) / PARTS; ++n) {
@@ -70,7 +70,7 @@ void main() {
         }
         load_part(block, part, src_offset);
     }
-    // Every invocation comes here, those without a block too.
+    // All invocations reach the barrier, also those without a block.
     barrier();
     [[unroll]] for (uint n = 0; n < (CELLS + 127) / 128; ++n) {
         uint cell = n * 128 + gl_LocalInvocationID.x;

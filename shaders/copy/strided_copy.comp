@@ -1,13 +1,13 @@
-// Strided copy of whole words: destination index i takes source index i, elements of 32, 64 or 128 bits.
+// Strided copy of whole words: copies source index i to destination index i, in elements of 32, 64 or 128 bits.
 //
 // WORDS 1, 2, 4: 32-bit words of one element. Moving bits needs no type: f64 is WORDS 2, and a contiguous run of u8 whose
-// ends and rows fall on 16 bytes is WORDS 4.
+// ends and rows are at multiples of 16 bytes is WORDS 4.
 // RUN: both sides are contiguous, so there are no axes at all.
-// FILL: the source is not read; a word is dispatch.low, 128 bits are it and dispatch.high in turn, twice.
-// GATHER: the source stays in single words; four of them, lane_stride apart, make one 128-bit store. A slice [::2]
-// has lane_stride 2, a flip -1, a broadcast 0.
-// SCATTER: the reverse: one 128-bit load makes four words of the destination, lane_stride apart. Channels out of a block have the
-// size of a channel as lane_stride. With lane_stride 1, as of a tile's row into packed rows of odd length, see IN_A_ROW.
+// FILL: the source is not read. A word is dispatch.low; 128 bits are dispatch.low, dispatch.high, and both once more.
+// GATHER: loads four single words, lane_stride apart, and stores them as 128 bits. A slice [::2] has lane_stride 2, a flip -1,
+// a broadcast 0.
+// SCATTER: loads 128 bits and stores them as four single words, lane_stride apart. Where channels are copied out of a block,
+// lane_stride is the size of a channel. For lane_stride 1, such as a tile's row copied to packed rows of odd length, see IN_A_ROW.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -36,7 +36,7 @@ layout(std430, binding = 1) writeonly buffer Dst { ELEMENT dst[]; };
 #endif
 #ifndef RUN
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-// With more of them NVK of Mesa 26.1 finds too few registers on Maxwell.
+// With more pushed axes, NVK of Mesa 26.1 runs out of registers on Maxwell.
 #ifdef SCATTER
 #define PUSHED_AXES 2
 #else
@@ -49,11 +49,11 @@ layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 #include "axes.glsl"
 #endif
 
-// Which pieces an invocation moves: neighbours where it is a lane of a CPU (a fifth faster on llvmpipe), a group apart where
-// neighbouring invocations share a memory transaction.
+// True: the pieces of an invocation are neighbours, which is a fifth faster on llvmpipe. False: they are a group apart, for GPUs,
+// where neighbouring invocations share a memory transaction.
 layout(constant_id = 0) const bool NEIGHBOURS = false;
 
-// How many: 4, enough work to pay for its start, or 2 or 1 where a GPU would have too few invocations.
+// Pieces of an invocation: 4, enough work to pay for its start, or 2 or 1 where a GPU would have too few invocations.
 layout(constant_id = 1) const uint EACH = 4;
 
 #ifndef RUN
@@ -62,17 +62,17 @@ layout(constant_id = 1) const uint EACH = 4;
 // Sizes (12, 5), NEIGHBOURS, EACH 4: piece 16 is coordinates (4, 1), and 17 to 19 are (5, 1) to (7, 1).
 layout(constant_id = 2) const bool TOGETHER = false;
 
-// Every invocation of every group has all its pieces. Where one may not, llvmpipe asks for each load and store.
+// Every invocation of every group has all its pieces. Otherwise llvmpipe tests for each load and store whether its lane is active.
 layout(constant_id = 3) const bool FULL = false;
 #else
 const bool FULL = false;
 #endif
 
 #if defined(GATHER) || defined(SCATTER)
-// How the four words of a piece lie, on the side of single words.
+// How the four words of a piece are arranged on the side of single words.
 const uint APART = 0;      // lane_stride apart
-const uint BACKWARDS = 1;  // GATHER: a flip, whose words are one 128-bit load, the last one first
-const uint IN_A_ROW = 2;   // TOGETHER, EACH 4: the 16 words of the invocation's pieces lie side by side, and begin anywhere
+const uint BACKWARDS = 1;  // GATHER: a flip, one 128-bit load whose words are reversed
+const uint IN_A_ROW = 2;   // TOGETHER, EACH 4: the 16 words of the invocation's pieces are side by side, and begin anywhere
 layout(constant_id = 4) const uint WORDS_LIE = APART;
 #endif
 
@@ -103,18 +103,18 @@ void store(uint offset, ELEMENT element) {
 }
 
 #if defined(GATHER) || defined(SCATTER)
-// Of 16 words of a row, three aligned fours are loaded or stored at once, and the four words around these one by one. For tiles of
-// f32[4091,4077] llvmpipe takes 0.91 of the time with GATHER, and 0.76 with SCATTER.
-// Words 3 to 18 of a buffer: the fours are words 4 to 7, 8 to 11 and 12 to 15, and around them are 16, 17, 18 and 3.
+// The 16 words of a row are three aligned quads, each loaded or stored at once, and four words around them, moved one by one. For
+// tiles of f32[4091,4077] llvmpipe takes 0.91 of the time with GATHER, and 0.76 with SCATTER.
+// Words 3 to 18 of a buffer: the quads are words 4 to 7, 8 to 11 and 12 to 15, and around them are 16, 17, 18 and 3.
 
-// Word n around the fours, where the 16 begin at `start`.
+// Word n of the four around the quads, for 16 words that begin at `start`.
 uint around(uint start, uint n) {
     uint first = (start + 3) / 4 * 4;
     return first + 12 + n < start + 16 ? first + 12 + n : first + n - 4;
 }
 
 // Words n to n + 3 of eight, n 0 to 3.
-uvec4 four_from(uint n, uvec4 low, uvec4 high) {
+uvec4 quad_from(uint n, uvec4 low, uvec4 high) {
     bool is_odd = (n & 1) != 0;
     uvec4 one = is_odd ? uvec4(low.yzw, high.x) : low;
     uvec4 next = is_odd ? high.yzww : high;
@@ -122,27 +122,27 @@ uvec4 four_from(uint n, uvec4 low, uvec4 high) {
 }
 
 void move_row(uint src_offset, uint dst_offset) {
-    uvec4 fours[4];
+    uvec4 quads[4];
 #ifdef GATHER
     [[unroll]] for (uint n = 0; n < 4; ++n) {
-        fours[3][n] = src[around(src_offset, n)];
+        quads[3][n] = src[around(src_offset, n)];
     }
     [[unroll]] for (uint n = 0; n < 3; ++n) {
-        fours[n] = src4[(src_offset + 3) / 4 + n];
+        quads[n] = src4[(src_offset + 3) / 4 + n];
     }
     uint shift = src_offset % 4;
     [[unroll]] for (uint n = 0; n < 4; ++n) {
-        dst[dst_offset + n] = shift == 0 ? fours[n] : four_from(shift, fours[(n + 3) % 4], fours[n]);
+        dst[dst_offset + n] = shift == 0 ? quads[n] : quad_from(shift, quads[(n + 3) % 4], quads[n]);
     }
 #else
     [[unroll]] for (uint n = 0; n < 4; ++n) {
-        fours[n] = src[src_offset + n];
+        quads[n] = src[src_offset + n];
     }
     uint shift = -dst_offset % 4;
     [[unroll]] for (uint n = 0; n < 3; ++n) {
-        dst4[(dst_offset + 3) / 4 + n] = four_from(shift, fours[n], fours[n + 1]);
+        dst4[(dst_offset + 3) / 4 + n] = quad_from(shift, quads[n], quads[n + 1]);
     }
-    uvec4 rest = four_from(shift, fours[3], fours[0]);
+    uvec4 rest = quad_from(shift, quads[3], quads[0]);
     [[unroll]] for (uint n = 0; n < 4; ++n) {
         dst[around(dst_offset, n)] = rest[n];
     }
@@ -157,8 +157,8 @@ void main() {
     uint start = group_number() * gl_WorkGroupSize.x * EACH;
     start += gl_LocalInvocationID.x * (NEIGHBOURS ? EACH : 1);
     uint step = NEIGHBOURS ? 1 : gl_WorkGroupSize.x;
-    // All loads come before the first store, so that they are in flight together; past the last piece they load that one. SCATTER
-    // stores each piece at once: for 16 words and their 16 places NVK of Mesa 26.1 finds too few registers on Maxwell.
+    // All loads come before the first store, so that they are in flight together; a load past the last piece loads the last piece.
+    // SCATTER stores each piece at once: with 16 words and 16 offsets, NVK of Mesa 26.1 runs out of registers on Maxwell.
     bool is_there[EACH];
     ELEMENT elements[EACH];
     uint dst_offsets[EACH];
@@ -199,7 +199,7 @@ void main() {
         dst_offsets[n] = dst_offset;
         elements[n] = load(src_offset);
     }
-    // Where no store is in a branch of its own, AMD's compiler leaves all loads before the first of them.
+    // AMD's compiler keeps all loads before the first store only if no store is in a branch of its own.
     if (is_there[EACH - 1]) {
         [[unroll]] for (uint n = 0; n < EACH; ++n) {
             store(dst_offsets[n], elements[n]);

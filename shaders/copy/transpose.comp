@@ -1,24 +1,24 @@
 // Transpose of elements of 8, 16, 32 or 64 bits (WIDTH) through registers: the innermost axes of source and destination differ.
 //
-// Axis a is contiguous in the destination, axis b in the source. An invocation reads rows of B_BLOCK elements along b, B_WORDS words
-// each, and writes a row of A_WORDS words along a for each of them. Axis a may be two axes, the outer of which continues the inner
-// one in the destination (A_JUMPS): where the inner one ends, the source jumps. Axis b may be two axes as well (B_JUMPS), where the
-// destination jumps. The other axes are those of axes.glsl, of which a group has `deep` indices along z. Strides may be negative:
-// sums wrap modulo 2^32 and are divided afterwards.
-// It is not interleaved_copy.comp, which picks elements out of words one by one: with such a block a transpose of u8 8192x8192 or
-// s16 4096x4096 takes 1.09 of the time on llvmpipe, and has 4 % more instructions on a Mali-G610.
+// Axis a is contiguous in the destination, axis b in the source. An invocation reads rows of B_BLOCK elements along b, B_WORDS
+// words each, and writes rows of A_BLOCK elements along a, A_WORDS words each. Axis a may be two axes (A_JUMPS), of which the outer
+// one continues the inner one in the destination: where the inner axis ends, the source jumps. Axis b may be two axes as well
+// (B_JUMPS); then the destination jumps. All other axes are those of axes.glsl; a group has `deep` of their indices along z.
+// Strides may be negative: sums wrap modulo 2^32 and are divided afterwards.
+// A kernel that picks elements out of words one by one, such as interleaved_copy.comp, is slower: with such a block a transpose of
+// u8 8192x8192 or s16 4096x4096 takes 1.09 of the time on llvmpipe, and has 4 % more instructions on a Mali-G610.
 // ALIGNED: sizes, strides and bases are multiples of 16 bytes, and all loads and stores are of 16 bytes.
 //   4x4 of a 4096x4096 transpose: reads src[4096 * a + b .. b + 3] for a..a+3, writes dst[4096 * b + a .. a + 3] for b..b+3.
-// Otherwise rows begin anywhere. The kernel writes the whole words of each row of the destination. Another one, element_copy.comp,
-// writes the elements at both ends, whose words other rows share.
+// Otherwise rows begin anywhere. This kernel writes the whole words of each row of the destination, and element_copy.comp the
+// elements at both ends, whose words other rows share.
 //   Row b of bytes begins at dst[4093 * b], for b = 1 the second byte of word 1023: the first whole word is 1024, its
 //   elements a = 3..6. So block a = 0 reads the LANES - 1 rows past its 8 as well, and writes elements 3..10.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-// A group has `across` blocks along a, `along` of them along b, and `deep` of these along the other axes. The next group is the next
-// along b: where a group reads 16 bytes of a row, the next one finds the rest of the cache line.
+// A group has `across` blocks along a, `along` blocks along b, and `deep` indices of the other axes. The next group continues along
+// b: where a group reads 16 bytes of a row, the next one finds the rest of the cache line.
 layout(local_size_x = 64) in;
 
 #define PUSHED_AXES 3
@@ -36,8 +36,8 @@ layout(push_constant) uniform Dispatch {
     uint deep;
     uint per_across;  // 2^16 / across, rounded up: 50 / 9 is 50 * 7282 >> 16 = 5
     uint per_along;
-    uint indices;     // of the axes left over
-    uint axes[5 * PUSHED_AXES];  // of the axes left over, see axes.glsl
+    uint indices;     // how many indices all other axes have together
+    uint axes[5 * PUSHED_AXES];  // the innermost of the other axes, see axes.glsl
 } dispatch;
 
 layout(constant_id = 0) const bool A_JUMPS = false;
@@ -65,7 +65,7 @@ const uint B_WORDS = 4;
 layout(constant_id = 2) const bool FULL = false;  // every invocation of every group has a block
 #else
 const bool FULL = false;
-layout(constant_id = 2) const uint B_WORDS = 4;  // or those of an element, or one: four times as many invocations
+layout(constant_id = 2) const uint B_WORDS = 4;  // or, for more invocations, the words of one element, at least one
 #endif
 const uint B_BLOCK = B_WORDS / ELEMENT_WORDS * LANES;
 #if defined(ALIGNED) || WIDTH >= 32
@@ -73,7 +73,7 @@ const uint ROWS = A_BLOCK;
 const uint READ_ROWS = ROWS;
 #else
 const uint ROWS = A_BLOCK + LANES;
-const uint READ_ROWS = ROWS - 1;  // of the last one nothing is written
+const uint READ_ROWS = ROWS - 1;  // nothing of the last row is written
 #endif
 
 uvec4 rows[ROWS];
@@ -88,8 +88,8 @@ uint along_b(uint b) {
     return b * dispatch.b_dst + (B_JUMPS ? multiply_shift(b, divisors.zw) * dispatch.b_jump : 0u);
 }
 
-// Replaces LANES words, one of each of LANES rows, by the LANES words of their transposed square, for every word of a row.
-void turn_words() {
+// Transposes squares of LANES x LANES elements: for every word of a row, one word from each of LANES rows.
+void transpose_squares() {
 #if WIDTH == 8
     // Exchanges halves between words, then bytes between halves.
     [[unroll]] for (uint n = 0; n < ROWS; n += 4) {
@@ -109,14 +109,14 @@ void turn_words() {
 #endif
 }
 
-// Word n of the transposed row b, once words are turned.
+// Word n of the transposed row b, after transpose_squares.
 uint word_at(uint b, uint n) {
     return rows[n / ELEMENT_WORDS * LANES + b % LANES][b / LANES * ELEMENT_WORDS + n % ELEMENT_WORDS];
 }
 
-// The same word for a store; see selected.glsl. Words of 32 bits and more are as they were loaded. With bytes, a large matrix takes
-// a fifth longer with the select.
-uint turned(uint b, uint n, uint row) { return WIDTH == 16 ? selected(word_at(b, n), row) : word_at(b, n); }
+// The same word for a store, with 16 bits through a select (selected.glsl). Elements of 32 bits and more need none, because they
+// are stored as they were loaded; for bytes, a large matrix takes a fifth longer with the select.
+uint stored_word(uint b, uint n, uint row) { return WIDTH == 16 ? selected(word_at(b, n), row) : word_at(b, n); }
 
 #ifdef ALIGNED
 
@@ -125,9 +125,9 @@ void read_row(uint n, uint row, uint b) { rows[n] = src4[(row + b) / B_BLOCK]; }
 void write_row(uint n, uint row, uint a, uint end) {
     uint place = selected((row + a) / A_BLOCK, row);
     if (A_WORDS == 2) {
-        dst2[place] = uvec2(turned(n, 0, row), turned(n, 1, row));
+        dst2[place] = uvec2(stored_word(n, 0, row), stored_word(n, 1, row));
     } else {
-        dst4[place] = uvec4(turned(n, 0, row), turned(n, 1, row), turned(n, 2, row), turned(n, 3, row));
+        dst4[place] = uvec4(stored_word(n, 0, row), stored_word(n, 1, row), stored_word(n, 2, row), stored_word(n, 3, row));
     }
 }
 
@@ -146,8 +146,8 @@ void read_row(uint n, uint row, uint b) {
 #if WIDTH < 32
     // Bytes 6 to 9 are the upper half of word 1 and the lower one of word 2; the second shift is by 32 at most.
     uint shift = (row + b) % LANES * WIDTH;
-    uint behind = src[min(first + B_WORDS, last)];
-    uvec4 next = B_WORDS == 4 ? uvec4(words.yzw, behind) : uvec4(behind);
+    uint after = src[min(first + B_WORDS, last)];
+    uvec4 next = B_WORDS == 4 ? uvec4(words.yzw, after) : uvec4(after);
     words = words >> shift | next << 1 << (31 - shift);
 #endif
     rows[n] = words;
@@ -178,7 +178,7 @@ void main() {
     uint a = (gl_WorkGroupID.y * dispatch.across + lane - row * dispatch.across) * A_BLOCK;
     uint b = (gl_WorkGroupID.x * dispatch.along + row - box * dispatch.along) * B_BLOCK;
     uint index = gl_WorkGroupID.z * dispatch.deep + box;
-    // With a branch, llvmpipe asks for each load and store whether its lane is there.
+    // Inside a branch, llvmpipe tests for each load and store whether its lane is active.
     if (!FULL) {
         if (a >= dispatch.a_size || b >= dispatch.b_size || box >= dispatch.deep || index >= dispatch.indices) {
             return;
@@ -191,7 +191,7 @@ void main() {
     [[unroll]] for (uint n = 0; n < READ_ROWS; ++n) {
         read_row(n, src_offset + along_a(min(a + n, dispatch.a_size - 1)), b);
     }
-    turn_words();
+    transpose_squares();
     [[unroll]] for (uint n = 0; n < B_BLOCK; ++n) {
         uint end = b + n < dispatch.b_size ? dispatch.a_size : 0;
         write_row(n, dst_offset + along_b(b + n), a, end);

@@ -3,10 +3,10 @@
 // Axis a is contiguous in the destination, axis b in the source. A group reads a tile of EDGE x B_EDGE elements by rows along b and
 // writes it by rows along a, so that neighbouring invocations touch neighbouring words on both sides. Elements of 8 and 16 bits
 // move in words of LANES elements; squares of LANES words are transposed in registers on the way into the tile. Sizes, strides and
-// bases are then multiples of LANES. ANYWHERE: they are not. Then each word is cut from two words of the source, and the kernel
-// writes the whole words of each row of the destination, for which it reads LANES more rows of the source; another one,
-// element_copy.comp, writes the elements at both ends, whose words other rows share. INSIDE: elements at the end of axis a are
-// padding, and get 0. The other axes are those of axes.glsl, one index of them along z.
+// bases are then multiples of LANES. ANYWHERE: they are not. Then each word is cut from two words of the source. The kernel writes
+// the whole words of each row of the destination, and reads LANES more rows of the source for that; element_copy.comp writes the
+// elements at both ends, whose words other rows share. INSIDE: elements at the end of axis a are padding, and get 0. All other axes
+// are those of axes.glsl; the number of the group along z is their index.
 // By the model of `restride audit` it transposes f32[4091,4077] at 1.00 of the speed of copy on an RX 6900 XT, and transpose.comp at
 // 0.46. On llvmpipe, where a barrier is expensive, it takes 2 to 3 times as long as transpose.comp.
 //   f32, group (2, 1), invocation 35: reads src[a_src * (64 + 1 + 4n) + 32 + 3] for n = 0..7, writes dst[b_dst * (32 + 1 + 4n) + 64 + 3].
@@ -44,13 +44,13 @@ layout(push_constant) uniform Dispatch {
     uint a_src;  // source stride of axis a
     uint b_src;  // source stride of axis b: 1, or -1 where LANES is 1
     uint b_dst;  // destination stride of axis b
-    uint axes[5 * PUSHED_AXES];  // of the others, see axes.glsl
+    uint axes[5 * PUSHED_AXES];  // the innermost of the other axes, see axes.glsl
 } dispatch;
 
 // Elements of a tile along b: EDGE, or less, of 32 bytes or more, so that there are more tiles.
 layout(constant_id = 0) const uint B_EDGE = 32;
 
-// How many elements along a, from the first, have a source, if not all have; else 0. Not together with ANYWHERE.
+// The number of elements along a that have a source; the elements after them get 0. If all have a source, 0. Not with ANYWHERE.
 layout(constant_id = 1) const uint INSIDE = 0;
 
 #if WIDTH < 32
@@ -61,22 +61,22 @@ const bool ANYWHERE = false;
 
 #include "axes.glsl"
 
-// Cells in a row of the tile, along a, and as many squares of LANES x LANES elements; and squares along b.
+// A row of the tile, along a, has ROW cells, and so many squares of LANES x LANES elements; along b there are B_ROW squares.
 const uint ROW = EDGE / LANES;
 const uint B_ROW = B_EDGE / LANES;
 const uint SQUARES = (ANYWHERE ? ROW + 1 : ROW) * B_ROW;
 const uint SQUARES_PER_INVOCATION = (SQUARES + 127) / 128;
 const uint CELLS_PER_INVOCATION = B_EDGE * ROW / 128;
 
-// A row of the tile is a row of the destination and one more cell, so that the cells of a column lie in different banks; ANYWHERE,
-// the extra cell has elements of the last word. The squares of a row of squares lie LANES rows apart, and 32 banks then come round
-// after 32 rows: the later rows lie LANES / 2 cells further.
-// 8 bits, rows of 17 words: 16 squares side by side store to the banks 4 * 17 * n mod 32, which are 0, 4, ... 28 twice. With 2
-// words more the second time they are 2, 6, ... 30, and those of the next 16 squares, one word on, lie between.
+// A row of the tile is a row of the destination plus one cell, so that the cells of a column are in different banks. With ANYWHERE,
+// the extra cell has elements of the last word. Neighbouring squares are stored LANES rows apart; after 32 rows their banks would
+// repeat, so later rows are shifted by LANES / 2 cells.
+// 8 bits, rows of 17 words: 16 squares side by side store to the banks 4 * 17 * n mod 32, which are 0, 4, ... 28 twice. Shifted by
+// 2 words, the second eight use 2, 6, ... 30, and the next 16 squares, one word further, use the banks in between.
 shared CELL tile[EDGE * (ROW + 1) + LANES / 2];
 uint place_in_tile(uint row, uint cell) { return row * (ROW + 1u) + row / 32u * (LANES / 2u) + cell; }
 
-// Element n of each of LANES cells, side by side.
+// Element n of each of LANES cells, packed into one cell.
 CELL column(CELL cells[LANES], uint n) {
 #if LANES == 1
     return cells[0];
@@ -100,11 +100,11 @@ CELL read_cell(uint row, uint b) {
         return src[first] >> shift | src[min(first + 1u, last)] << 1 << (31u - shift);
     }
 #endif
-    // a_src may be negative, and a wrapped sum divides right where a wrapped stride does not.
+    // a_src may be negative. The wrapped sum can be divided by LANES; a wrapped stride cannot.
     return src[(row + b * dispatch.b_src) / LANES];
 }
 
-// Cell `across` of row `down` of the tile, to the word of row b of the destination that its first elements are in.
+// Writes cell `across` of row `down` of the tile to row b of the destination.
 void write_cell(uint down, uint across, uint a, uint b, uint dst_offset) {
     uint first = dst_offset + a + b * dispatch.b_dst;
 #if WIDTH < 32
@@ -129,8 +129,8 @@ void main() {
     uint first_a = gl_WorkGroupID.x * EDGE;
     uint first_b = gl_WorkGroupID.y * B_EDGE;
 
-    // All loads come before the first store, and without branches, so that they are in flight together. Past an edge they load the
-    // elements at the edge.
+    // All loads come before the first store, and without branches, so that they are in flight together. A load past an edge loads
+    // the elements at the edge.
     CELL cells[SQUARES_PER_INVOCATION][LANES];
     [[unroll]] for (uint n = 0u; n < SQUARES_PER_INVOCATION; ++n) {
         uint square = n * 128u + gl_LocalInvocationID.x;
@@ -154,7 +154,7 @@ void main() {
             }
         }
     }
-    // Every invocation comes here, those past an edge too.
+    // All invocations reach the barrier, also those past an edge.
     barrier();
     [[unroll]] for (uint n = 0u; n < CELLS_PER_INVOCATION; ++n) {
         // Row after row, so that a run of invocations writes a run of words.

@@ -1,17 +1,17 @@
-// Linear resizing of boxes of bytes whose pixels lie side by side in the source, to the same bits as crop_resize.comp: an
-// invocation makes four columns in up to ROWS rows.
+// Resizes boxes of bytes linearly, for pixels that are side by side in the source, to the same bits as crop_resize.comp. An
+// invocation computes four columns in up to ROWS rows.
 //
 // Both taps of a column are neighbouring pixels, loaded as the two or three words that hold them: with three channels from byte 6
 // on, bytes 6 to 11 are in words 1 and 2. Columns close together share words. The column sums of two source rows are kept: in an
 // enlarged box, the next output row needs only one new source row, or none.
-// The tables are those of crop_resize.comp. The column table has whole fours of rows for each box; the range of those after the last
-// column is PAST.
+// The tables are those of crop_resize.comp. The column table of each box is padded to a multiple of four rows; the range of these
+// extra rows is PAST.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(constant_id = 8) const bool BY_PIXELS = false;  // pixels lie side by side in the destination too; otherwise columns do
-layout(constant_id = 9) const bool ALIGNED = false;  // each four of the destination is whole and aligned; else elements are words
+layout(constant_id = 8) const bool BY_PIXELS = false;  // pixels are side by side in the destination too; else columns are
+layout(constant_id = 9) const bool ALIGNED = false;  // all quads of the destination are whole and aligned; else elements are words
 
 #include "crops.glsl"
 #include "quads.glsl"
@@ -25,7 +25,8 @@ float fill_of[MAX_CHANNELS];
 
 float channel_of(uint bytes, uint c) { return number_of(uvec2(bytes >> 8u * c & 0xFFu, 0u)); }
 
-// Loads fill and pairs of CHANNELS channels from `first` on. If all invocations share them, before divergent code; see axes.glsl.
+// Loads fill and pairs of CHANNELS channels from `first` on. If all invocations share them, call it before divergent code, see
+// axes.glsl.
 void load_channels(uint first, uvec2 pairs_at) {
     fill_bytes = 0u;
     [[unroll]] for (uint c = 0u; c < MAX_CHANNELS; ++c) {
@@ -42,7 +43,7 @@ uint taps_inside(uint range) { return (is_inside(0u, range) ? FIRST : 0u) | (is_
 vec2 weights_x[COLUMNS];
 uint offset_x[COLUMNS];
 uint inside_x[COLUMNS];  // taps_inside, or IS_PAST; plus IS_FILL
-uint last_byte_x[COLUMNS];  // the last byte of the pixels inside the image, from the offset on
+uint last_byte_x[COLUMNS];  // the last byte of the taps inside the image, relative to the offset
 
 void load_columns() {
     uint table = tables.x / 4u + table_row.x;
@@ -64,20 +65,20 @@ void load_columns() {
 uint low_word, middle_word;
 uint low, middle;
 
-// The bytes of two pixels side by side: the first in x, the second in y. Reads only words that hold some up to `last_byte`. The indices
-// of the words are selects (selected.glsl), which llvmpipe computes for all lanes at once; this saves 5% of the kernel's time.
+// The bytes of two pixels side by side: the first in x, the second in y. Reads only words that contain bytes up to `last_byte`.
+// The indices of the words are selects (selected.glsl), which llvmpipe computes for all lanes at once; this saves 5 % of the time.
 uvec2 pixels_at(uint offset, uint last_byte) {
-    uint before = low_word;
-    uint behind = middle_word;
+    uint low_before = low_word;
+    uint middle_before = middle_word;
     uint last = (offset + last_byte) / 4u;
     low_word = offset / 4u;
     middle_word = min(low_word + 1u, last);
-    if (low_word == behind) {
+    if (low_word == middle_before) {
         low = middle;
-    } else if (low_word != before) {
+    } else if (low_word != low_before) {
         low = src[selected(low_word, offset)];
     }
-    if (middle_word != behind) {
+    if (middle_word != middle_before) {
         middle = src[selected(middle_word, offset)];
     }
     uint high = 0u;
@@ -115,21 +116,21 @@ Sums line_at(uint offset, bool has_row) {
     return line;
 }
 
-// Writes the elements of four columns: four of each channel in turn, or with BY_PIXELS the channels of each column.
+// Writes the elements of four columns: a quad for each channel, or with BY_PIXELS the channels of one column after another.
 void write_line(uint at, uint bits[COLUMNS * MAX_CHANNELS]) {
     [[unroll]] for (uint k = 0u; k < MAX_CHANNELS; ++k) {
         if (k < CHANNELS) {
-            uvec4 four;
+            uvec4 quad;
             [[unroll]] for (uint n = 0u; n < 4u; ++n) {
                 uint element = 4u * k + n;
                 uint column = BY_PIXELS ? element / CHANNELS : n;
-                four[n] = bits[MAX_CHANNELS * column + (BY_PIXELS ? element % CHANNELS : k)];
+                quad[n] = bits[MAX_CHANNELS * column + (BY_PIXELS ? element % CHANNELS : k)];
                 if (!ALIGNED && inside_x[column] != IS_PAST) {
-                    dst[at + n] = four[n];
+                    dst[at + n] = quad[n];
                 }
             }
             if (ALIGNED) {
-                store_quad(at, four, DST_WIDTH);
+                store_quad(at, quad, DST_WIDTH);
             }
             at += BY_PIXELS ? 4u : dispatch.lane_dst;
         }
@@ -144,8 +145,8 @@ void write_lines(uint dst_offset) {
     Sums upper, lower;
     uint kept = 0u;  // source offset of the row summed in `lower`
     bool keeps = false;
-    // Both loops test at the end of the body: llvmpipe runs other loops once more, with no invocation active. With one row the
-    // compiler is to see that there is no loop: NVK then takes 64 registers instead of 144, as no sums are kept.
+    // Both loops test at the end of the body, because llvmpipe runs other loops once more with no invocation active. ROWS == 1u
+    // shows the compiler that there is no loop: NVK then needs 64 registers instead of 144, because no sums are kept.
     while (true) {
         uvec4 line = parameters[selected(table, row)];
         ++table;

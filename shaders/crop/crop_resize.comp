@@ -9,17 +9,17 @@
 // `fill` of their channel. Two taps, the second one inside the image: w0, w1, offset of the second, 1 | 2 << 16. The offset may be
 // read even if no tap is inside, so every load is safe, and fill is selected after it. Two flags are added to the range: HELD, all
 // taps read the first one's element; and IS_FILL, elements are `fill` itself, not a sum.
-// A table without weights, that of rows with one slot and both without slots, has rows of two words; its one tap is moved.
-// load_header reads the rest of the header, for columns (x) and rows (y).
+// A table without weights has rows of two words and one tap, which is moved. The table of rows has no weights if there is one slot;
+// both tables have none if there is no slot. load_header reads the rest of the header, for columns (x) and rows (y).
 //
-// Elements of 32 bits are made by up to four channels and up to ROWS rows; FIXED to bytes, the channels share one word, whose other
-// bytes belong to no element.
+// For elements of 32 bits, an invocation computes up to four channels in up to ROWS rows. FIXED to bytes: the channels share one
+// word, whose other bytes belong to no element.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
 layout(constant_id = 8) const uint TAPS = 0;  // taps of every row of both tables, 2 or 4; 0: the header has their number
-layout(constant_id = 9) const uint PIXELS = 0;  // how pixels lie in the source: one of the four constants below
+layout(constant_id = 9) const uint PIXELS = 0;  // how pixels are stored in the source: one of the constants below
 layout(constant_id = 12) const bool BACKWARDS = false;  // the first channel is the last byte of a pixel
 
 const uint ANYWHERE = 0;  // the channels of a pixel are `lane_stride` apart
@@ -68,7 +68,7 @@ TableRow row_of(uint table, uint number, uint count, bool has_weights) {
     return row;
 }
 
-// By how many source elements the nearest tap inside the image is after the first.
+// The number of steps from the first tap inside the image to `tap`, or to the tap inside that is nearest to it.
 uint steps_to(uint tap, uint range) {
     uint first = first_inside(range), end = max(end_inside(range), first + 1u);
     return (range & HELD) != 0u ? 0u : clamp(tap, first, end - 1u) - first;
@@ -88,7 +88,7 @@ FOUR_NUMBERS weights_from(TableRow row, uint tap, uint count) {
 
 // Elements of the source, and fill.
 
-FOUR_NUMBERS fill;  // of all channels of this invocation
+FOUR_NUMBERS fill;  // for each channel of this invocation
 
 FOUR_NUMBERS fill_of_channels(uint first) {
     FOUR_NUMBERS channels = FOUR_NUMBERS(0);
@@ -134,7 +134,7 @@ uint begins[MAX_ROWS];  // the source offset of the first tap inside the image, 
 bool has_line[MAX_ROWS];  // the image has that line; otherwise its elements are fill
 uint words_before[MAX_ROWS];  // with RUN: the word loaded last
 QuadSum sums[MAX_ROWS];
-uint weight_count;  // of column taps that count, see taps.glsl
+uint weight_count;  // number of column taps that count, see taps.glsl
 
 void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
     uint run[4] = uint[4](0u, 0u, 0u, 0u);

@@ -8,9 +8,9 @@ layout(local_size_x = 128) in;
 #include "buffers.glsl"
 
 const uint MAX_CHANNELS = 4;
-layout(constant_id = 7) const uint CHANNELS = 1;  // channels of a pixel that an invocation makes: 1 to 4
-layout(constant_id = 10) const bool ALL_CHANNELS = false;  // CHANNELS is all there are; pairs differ only between channels
-layout(constant_id = 11) const uint ROWS = 1;  // rows that an invocation makes, one below another
+layout(constant_id = 7) const uint CHANNELS = 1;  // channels of a pixel that an invocation computes: 1 to 4
+layout(constant_id = 10) const bool ALL_CHANNELS = false;  // there are only CHANNELS channels; pairs differ only between them
+layout(constant_id = 11) const uint ROWS = 1;  // consecutive rows that an invocation computes
 
 #define PUSH_CHANNELS
 #include "scales.glsl"
@@ -18,7 +18,7 @@ layout(constant_id = 11) const uint ROWS = 1;  // rows that an invocation makes,
 
 uint old_word(uint word) { return 0u; }  // boxes are never added to the destination
 
-// The range of a table row, its last word; crop_resize.comp says what it has.
+// Fields and flags of a range, the last word of a table row; crop_resize.comp describes it.
 const uint TAP_BITS = 0xFFFu;
 const uint HELD = 0x8000u, IS_FILL = 0x80000000u;
 
@@ -47,7 +47,7 @@ uvec2 fill_bits(uint channel) {
 }
 
 uint src_offset;
-uint channel_and_row;  // of the first element: its channel in the lower half, the row of its box in the upper half
+uint channel_and_row;  // the first element's channel in the lower half, its row in the box in the upper half
 uvec2 pair_offset;
 uvec2 table_row;
 

@@ -84,7 +84,7 @@ void load_axes() {
 // destination strides (1, 3), bases 0: index 7 has the coordinates (1, 2), so src is 1 * 4 + 2 * 1 = 6 and dst 1 * 1 + 2 * 3 = 7.
 struct Walk {
     uint src, dst;
-    uvec2 pairs;  // places in `pairs` with SCALES; otherwise the sums of the coordinates times PAIRS(k)
+    uvec2 pairs;  // positions in `pairs` with SCALES; otherwise the sums of the coordinates times PAIRS(k)
     uint first;  // the coordinate along axis 0
 #ifdef PAD
     bool is_inside;  // true if every coordinate is inside the source

@@ -4,7 +4,7 @@
 // The plans give them by these names, and KernelSpec.of (restride/kernel/spec.py) puts them in this order.
 //
 // src_base, dst_base: element offset of index 0 inside the bound window. Sums with negative strides wrap modulo 2^32 and end
-//                     inside the window: the host has proven that every access lies there.
+//                     inside the window: the host has proven that every access is inside.
 // pieces:             units of work, such as elements or destination words; below 2^31.
 layout(push_constant) uniform Dispatch {
 #if defined(FILL)
@@ -20,7 +20,7 @@ layout(push_constant) uniform Dispatch {
     uint row_pieces;  // pieces in a row
     uint blocks;      // blocks of rows, see blocks.glsl
 #elif defined(PUSH_TABLE)
-    uint first_word;  // as below
+    uint first_word;  // destination word of piece 0, with OWN_WORDS
     uint table_row;   // table row of index 0
     uint lane_stride, lane_row;    // from pixel to pixel of a quad: source elements, rows of the table
     uint plane_stride, plane_row;  // from plane to plane: destination elements, rows of the table

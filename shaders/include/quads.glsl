@@ -1,6 +1,6 @@
 // Loads and stores of several words at once: 4, 8 or 16 bytes, and four elements of 8, 16 or 32 bits, a quad.
 //
-// u8 elements 8 to 11 are word 2: load_quad(8, 8) is one load of a word, and store_quad(8, four, 8) one store. With 16 bits they
+// u8 elements 8 to 11 are word 2: load_quad(8, 8) is one load of a word, and store_quad(8, quad, 8) one store. With 16 bits they
 // are two words, uvec2 number 2, and with 32 bits uvec4 number 2.
 // This file depends on buffers.glsl.
 
@@ -43,6 +43,6 @@ uvec4 load_quad_anywhere(uint offset, uint width) {
 }
 
 // Stores four elements; `offset` is a multiple of four.
-void store_quad(uint offset, uvec4 four, uint width) {
-    store_vector(offset / (32u / width), selected(packed(four, width), offset), width / 8u);
+void store_quad(uint offset, uvec4 quad, uint width) {
+    store_vector(offset / (32u / width), selected(packed(quad, width), offset), width / 8u);
 }

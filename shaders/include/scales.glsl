@@ -19,7 +19,7 @@ layout(constant_id = 5) const uint STEPS = 0;
 
 const uint SATURATES = 4, ROUNDS_FIRST = 8, NORMAL_QUOTIENTS = 16, SHORT_QUOTIENTS = 32;
 const uint SRC_ZERO_POINT = 1, SRC_SCALE = 2, SUM = 4, DST_SCALE = 8, DST_ZERO_POINT = 16, SRC_PAIRS = 32, DST_PAIRS = 64;
-const uint SRC_PAIRS_ALONG_FOUR = 128, DST_PAIRS_ALONG_FOUR = 256;  // only in convert.comp
+const uint SRC_PAIRS_ALONG_QUAD = 128, DST_PAIRS_ALONG_QUAD = 256;  // only in convert.comp
 const uint POST_OPS = 9;  // from this bit on, the kind of each post-op in turn, two bits each
 const uint LINEAR = 1, CLIP = 2, RELU = 3;
 
@@ -51,7 +51,7 @@ float short_quotient(float a, float b) {
 //
 // Let a and b be the significands as integers of 24 bits, a doubled if it is the smaller one; then q = (a << 23) / b has 24 bits
 // too. The instruction gives q approximately. The remainder, at most a few times b, is exact modulo 2^32 and gives the error of q.
-// No quotient lies half way between two numbers of 24 bits, and none rounds to 2^24. The clamp tells compilers that q has 24 bits,
+// No quotient is half way between two numbers of 24 bits, and none rounds to 2^24. The clamp tells compilers that q has 24 bits,
 // which GPUs multiply faster than 32. 1 / 3: a = 0x1000000, b = 0xC00000, q = 0xAAAAAB, remainder -0x400000.
 float divided(float a, float b) {
     if ((ROUNDING & SHORT_QUOTIENTS) != 0u) {

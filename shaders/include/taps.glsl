@@ -79,8 +79,8 @@ vec4 weights_of(uvec4 bits) { return uintBitsToFloat(bits); }
 
 bool is_long(uint slot) { return (SLOTS_AND_KIND & LONG << slot) != 0u; }
 
-// `sum` plus what it lost, if it has more than SHORT_SUM taps of nonzero weight. -0.0, which loses 0, and an infinite sum, which
-// loses NaN, stay as they are.
+// `sum` plus its rounding errors, if it has more than SHORT_SUM taps of nonzero weight. -0.0, whose errors are 0, and an infinite
+// sum, whose errors are NaN, stay as they are.
 float compensated(float sum, float lost_of_sum, uint weight_count) {
     uint exponent = floatBitsToUint(lost_of_sum) & 0x7F800000u;
     precise float total = sum + lost_of_sum;
@@ -101,7 +101,7 @@ uvec2 converted_sum(float sum, uint dst_offset, uvec2 pair_offset) {
 
 #endif
 
-// The addend of a tap in the sum along a slot, one number or four.
+// The addend of a tap in the sum along a slot, as one number or four.
 #ifdef FIXED
 #ifndef SHIFTED_SLOT
 #define SHIFTED_SLOT (SLOTS - 1u)
@@ -111,8 +111,8 @@ uvec2 converted_sum(float sum, uint dst_offset, uvec2 pair_offset) {
         return slot != SHIFTED_SLOT ? weight * value : weight * (value >> shift_of(0u)) >> shift_of(1u); \
     }
 #else
-// A tap of weight zero adds nothing, so an infinite element that the sum does not use makes no NaN. A kernel defines ALL_ADD as
-// true where no product is infinite, NaN or -0.0, which saves the test.
+// A tap of weight zero adds nothing, so that an infinite element with weight zero gives no NaN. A kernel defines ALL_ADD as true
+// where no product is infinite, NaN or -0.0, which saves the test.
 #ifndef ALL_ADD
 #define ALL_ADD false
 #endif
@@ -125,7 +125,7 @@ uvec2 converted_sum(float sum, uint dst_offset, uvec2 pair_offset) {
 DEFINE_WEIGHTED(NUMBER)
 DEFINE_WEIGHTED(FOUR_NUMBERS)
 
-// A sum in registers: the total, and for a long slot the sum of what its additions lost. Sum holds one number, QuadSum four.
+// A sum in registers: the total and, for a long slot, the sum of the rounding errors. Sum holds one number, QuadSum four.
 //
 // If 1.0 is added twice to 2^24, the total stays 2^24 and 1 is lost each time: lost is 2, and with more than SHORT_SUM weights the
 // result is 2^24 + 2.
@@ -136,7 +136,7 @@ DEFINE_WEIGHTED(FOUR_NUMBERS)
 //         weight_count += counted(slot, weight);
 //     result(sum, slot, weight_count)
 //
-// `both` is what an addition lost: sum + addend equals total + both exactly (Knuth, TAOCP 2, 4.2.2).
+// `both` is the rounding error of an addition: sum + addend equals total + both exactly (Knuth, TAOCP 2, 4.2.2).
 #define DEFINE_SUM(SUM, NUMBERS) \
     struct SUM { \
         NUMBERS total, lost; \
@@ -159,7 +159,7 @@ DEFINE_SUM(QuadSum, FOUR_NUMBERS)
 const Sum NO_SUM = Sum(NOTHING, 0);
 const QuadSum NO_QUAD_SUM = QuadSum(FOUR_NUMBERS(NOTHING), FOUR_NUMBERS(0));
 
-// 1 for a weight that counts among those of a long sum.
+// 1 for a weight that counts towards SHORT_SUM.
 uint counted(uint slot, NUMBER weight) { return is_long(slot) && weight != 0 ? 1u : 0u; }
 
 NUMBER result(Sum sum, uint slot, uint weight_count) {

@@ -346,7 +346,7 @@ uint f32_of(uvec2 bits, uint type, bool to_odd) {
     return type == F64 ? f32_of_f64(bits, to_odd) : f32_of_wide_integer(bits, type, to_odd);
 }
 
-// An f32 as an element of any type but s64 and u64, which go by f64_of_f32 and integer_of_f64.
+// An f32 as an element of any type but s64 and u64, for which callers use f64_of_f32 and integer_of_f64.
 uvec2 of_f32(uint bits, uint type, uint rounding, bool saturate) {
     if (type == F32) {
         return uvec2(bits, 0u);

@@ -13,14 +13,14 @@ uvec2 funnel(uvec2 low, uvec2 high, uint shift) { return low >> shift | high << 
 uvec4 funnel(uvec4 low, uvec4 high, uint shift) { return low >> shift | high << 1 << 31u - shift; }
 
 // The words of four elements: packed(uvec4(1, 2, 3, 4), 8) is 0x04030201 and zeros; with 16 bits, 0x00020001, 0x00040003, 0, 0.
-uvec4 packed(uvec4 four, uint width) {
+uvec4 packed(uvec4 quad, uint width) {
     if (width == 8u) {
-        return uvec4(four.x | four.y << 8 | four.z << 16 | four.w << 24, 0u, 0u, 0u);
+        return uvec4(quad.x | quad.y << 8 | quad.z << 16 | quad.w << 24, 0u, 0u, 0u);
     }
-    return width == 16u ? uvec4(four.xz | four.yw << 16, 0u, 0u) : four;
+    return width == 16u ? uvec4(quad.xz | quad.yw << 16, 0u, 0u) : quad;
 }
 
-// Four elements of words that begin with them, the reverse of packed: unpacked(uvec4(0x04030201, 0, 0, 0), 8) is 1, 2, 3, 4.
+// The first four elements of `words`, the reverse of packed: unpacked(uvec4(0x04030201, 0, 0, 0), 8) is 1, 2, 3, 4.
 uvec4 unpacked(uvec4 words, uint width) {
     if (width == 8u) {
         return words.xxxx >> uvec4(0u, 8u, 16u, 24u) & 0xFFu;

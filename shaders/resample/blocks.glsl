@@ -1,10 +1,10 @@
-// Where an invocation works that computes one piece of a block of rows: pieces are counted first, then blocks, then the axes
-// outside.
+// Which piece of which block of rows an invocation computes. Invocations count the pieces of a row first, then blocks, then the
+// indices of the outer axes.
 //
 // number = (outer * blocks + block) * pieces + piece; with 480 pieces and 135 blocks, 65,281 is piece 1 of block 1 of outer 1:
 // 65,281 = (1 * 135 + 1) * 480 + 1. dispatch.row_pieces is the pieces of a row, dispatch.blocks the blocks.
 //
-// The multipliers of both divisions are `divisors` of axes.glsl; a divisor of 1 has none.
+// Both divisions use `divisors` of axes.glsl; there is no division by 1.
 
 struct Place {
     uint piece, block, outer;

@@ -1,7 +1,7 @@
-// The neighbours of a piece, ELEMENTS elements side by side in the destination, and where each leads in the source.
+// The neighbours of a piece: ELEMENTS elements side by side in the destination, each with its source offset.
 //
-// ALONG_AXIS_0: neighbours differ along axis 0 alone, so that the other axes are walked once for all of them. Otherwise each is
-// walked by itself. In both cases the axis of the rows is left out.
+// ALONG_AXIS_0: neighbours differ along axis 0 alone, so that the other axes are walked once for all of them. Otherwise each
+// neighbour has a walk of its own. No walk includes the axis of the rows.
 // This file depends on blocks.glsl, TABLED and MAX_ELEMENTS.
 
 layout(constant_id = 1) const uint ELEMENTS = 1;

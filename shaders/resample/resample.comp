@@ -1,7 +1,7 @@
 // Resamples along up to three axes: nested sums of weighted elements, the last logical axis first, then the conversion.
 //
 // Each resampled axis has a table in `parameters`, one row per output index: the weights of its taps, then the source offset of the
-// first tap; taps are one stride of the axis apart. Linear 2 -> 3, output 1 lies half way: weights 0.5 and 0.5, offset 0.
+// first tap; taps are one stride of the axis apart. Linear 2 -> 3, output 1 is half way: weights 0.5 and 0.5, offset 0.
 // Sums have one order, in f32 without contraction, so splitting a problem never changes a bit.
 // FIXED: sums of integers, see taps.glsl.
 // Without slots the tables have no weights: an element is moved and converted.
@@ -16,7 +16,7 @@ layout(local_size_x = 128) in;
 
 uvec3 taps[3];  // for each slot: number of taps, source elements from tap to tap, word of the first weight
 
-// Compilers put an array into memory that is written at a variable index.
+// Uses selects, because compilers keep an array that is written at a variable index in memory.
 void set_taps(uint slot, uvec3 of_slot) {
     taps[0] = slot == 0 ? of_slot : taps[0];
     taps[1] = slot == 1 ? of_slot : taps[1];

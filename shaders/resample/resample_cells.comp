@@ -17,11 +17,11 @@ layout(local_size_x = 128) in;
 #include "taps.glsl"
 #include "quads.glsl"
 
-layout(constant_id = 7) const uint ROW_AXIS = 1;  // of the last slot; axis 0 is that of slot 0
-layout(constant_id = 8) const uint AXIS_1 = 0;  // of slot 1, if that is not the last
-layout(constant_id = 9) const uint TAPS = 1;  // 1 to 4 of a row, and of each slot inside
-layout(constant_id = 10) const uint TAPS_0 = 1;
-layout(constant_id = 11) const uint TAPS_1 = 1;
+layout(constant_id = 7) const uint ROW_AXIS = 1;  // the axis of the last slot; axis 0 is the axis of slot 0
+layout(constant_id = 8) const uint AXIS_1 = 0;  // the axis of slot 1, if there are three slots
+layout(constant_id = 9) const uint TAPS = 1;  // taps along the last slot, 1 to 4
+layout(constant_id = 10) const uint TAPS_0 = 1;  // taps along slot 0
+layout(constant_id = 11) const uint TAPS_1 = 1;  // taps along slot 1
 layout(constant_id = 12) const uint STEP = 1;  // elements from cell to cell along axis 0, 1 to 4
 layout(constant_id = 13) const uint ROWS = 8;  // rows that an invocation computes
 
@@ -53,7 +53,7 @@ uint src_along(uint k, uint coordinate) {
     return HAS_AXIS_1 && k == AXIS_1 ? cells_1.first + coordinate * cells_1.apart : coordinate * SRC(k);
 }
 
-// From the first two rows of the table of axis k, or its only one.
+// Loads the cells from the first two rows of the table of axis k, or from its only row.
 Cells load_cells(uint k, uint taps) {
     uint first = words[4u * TABLE(k) + taps];
     uint next = words[4u * (TABLE(k) + min(1u, SIZE(k) - 1u) * rows_of_taps(taps)) + taps];
@@ -113,12 +113,12 @@ void write_row(Walk walk, uint row) {
         }
     }
     uint dst_offset = walk.dst + row * DST(ROW_AXIS);
-    uvec4 four;
+    uvec4 quad;
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
         uvec2 place = walk.pairs + row * PAIRS(ROW_AXIS) + lane * PAIRS(0);
-        four[lane] = converted_sum(sums[lane], dst_offset + lane, place).x;
+        quad[lane] = converted_sum(sums[lane], dst_offset + lane, place).x;
     }
-    store_quad(dst_offset, four, DST_WIDTH);
+    store_quad(dst_offset, quad, DST_WIDTH);
 }
 
 void main() {

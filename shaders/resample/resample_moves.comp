@@ -1,7 +1,7 @@
 // Nearest resampling by rows: an invocation moves ELEMENTS neighbours of each of ROWS rows, and converts them if types differ.
 //
-// A source row that several rows in turn read is loaded once. Enlarged twice, four neighbours are two elements of the source: one
-// load of a GROUP, out of which the neighbours are cut.
+// A source row that several consecutive rows read is loaded once. Enlarged twice, four neighbours read two elements of the source:
+// one load of a GROUP, out of which the neighbours are cut.
 // Tables have no weights: word c of the table of an axis is the source offset of coordinate c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -17,12 +17,12 @@ layout(local_size_x = 128) in;
 #define MAX_ELEMENTS 4u
 #include "neighbours.glsl"
 
-layout(constant_id = 11) const uint REPEATED = 1;  // more than 1: so many rows in turn take one row of the source
-layout(constant_id = 12) const bool WHOLE_BLOCKS = false;  // REPEATED is more than 1, and all blocks have ROWS rows, a multiple of it
-layout(constant_id = 13) const uint GROUP = 0;  // the neighbours of a piece are of one aligned group of so many elements, if not 0
+layout(constant_id = 11) const uint REPEATED = 1;  // more than 1: how many consecutive rows are copies of one source row
+layout(constant_id = 12) const bool WHOLE_BLOCKS = false;  // REPEATED > 1, and all blocks have ROWS rows, a multiple of REPEATED
+layout(constant_id = 13) const uint GROUP = 0;  // elements of an aligned group that has all neighbours of a piece; 0: no such group
 
-// Pieces take one group after the other, and lane n always element PATTERN >> 4 * n & 15 of it: no table is loaded for them.
-// Enlarged twice, the four are elements 0 0 1 1 of each group of two: 0x1100, and HAS_PATTERN. 0: there is no pattern.
+// Piece p of a row reads group p, and lane n element PATTERN >> 4 * n & 15 of it, so that no table is loaded. Enlarged twice, the
+// lanes read elements 0, 0, 1, 1 of each group of two: PATTERN is 0x1100 plus HAS_PATTERN. 0: there is no pattern.
 layout(constant_id = 14) const uint PATTERN = 0;
 const uint HAS_PATTERN = 0x10000;
 const bool IS_PATTERN = (PATTERN & HAS_PATTERN) != 0u;
@@ -31,7 +31,7 @@ const uint MAX_ROWS = 8;
 const bool IS_COPY = STEPS == 0u && SRC_TYPE == DST_TYPE;
 #define LANES_OF_SRC (32u / SRC_WIDTH)
 
-uvec4 in_group;  // which elements of their group the neighbours are
+uvec4 in_group;  // which element of its group each neighbour reads
 
 uint src_along(uint k, uint coordinate) {
     if ((TABLED >> k & 1u) == 0u) {
@@ -51,7 +51,7 @@ void find_group() {
 
 // The elements of a row of the source.
 uvec4 load_row(uint row_offset) {
-    uvec4 four = uvec4(0u);
+    uvec4 quad = uvec4(0u);
     uvec4 group = uvec4(0u);
     if (GROUP != 0u) {
         group = load_vector((walks[0].src + row_offset) / LANES_OF_SRC, max(GROUP / LANES_OF_SRC, 1u));
@@ -61,37 +61,37 @@ uvec4 load_row(uint row_offset) {
             uint n = IS_PATTERN ? PATTERN >> 4u * lane & 15u : in_group[lane];
             uint place = n / LANES_OF_SRC;
             uint word = place == 0u ? group.x : place == 1u ? group.y : place == 2u ? group.z : group.w;
-            four[lane] = field(word, n % LANES_OF_SRC, SRC_WIDTH);
+            quad[lane] = field(word, n % LANES_OF_SRC, SRC_WIDTH);
         } else if (lane < ELEMENTS) {
-            four[lane] = load_src(walks[lane].src + row_offset).x;
+            quad[lane] = load_src(walks[lane].src + row_offset).x;
         }
     }
-    return four;
+    return quad;
 }
 
 uint old_word(uint word) { return dst[word]; }
 
-void store_row(uint row, uvec4 four) {
+void store_row(uint row, uvec4 quad) {
     uint dst_offset = walks[0].dst + row * DST(ROW_AXIS);
     [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
         if (lane < ELEMENTS && !IS_COPY) {
             uvec2 place = walks[lane].pairs + row * PAIRS(ROW_AXIS);
             uvec2 old = load_old(dst_offset + lane);
-            four[lane] = converted(uvec2(four[lane], 0u), old, src_pair_at(place.x), dst_pair_at(place.y)).x;
+            quad[lane] = converted(uvec2(quad[lane], 0u), old, src_pair_at(place.x), dst_pair_at(place.y)).x;
         }
     }
-    store_vector(dst_offset / LANES, selected(packed(four, BITS), dst_offset), ELEMENTS / LANES);
+    store_vector(dst_offset / LANES, selected(packed(quad, BITS), dst_offset), ELEMENTS / LANES);
 }
 
-// Rows that are copied in whole blocks: each is loaded once, and stored REPEATED times, with no branch.
+// Copies a whole block: loads each source row once and stores it REPEATED times, without a branch.
 void copy_whole_block(uint first_row) {
-    uvec4 four;
+    uvec4 quad;
     [[unroll]] for (uint n = 0u; n < MAX_ROWS; ++n) {
         if (n < ROWS) {
             if (n % REPEATED == 0u) {
-                four = load_row((first_row + n) / REPEATED * SRC(ROW_AXIS));
+                quad = load_row((first_row + n) / REPEATED * SRC(ROW_AXIS));
             }
-            store_row(first_row + n, four);
+            store_row(first_row + n, quad);
         }
     }
 }
@@ -114,13 +114,13 @@ void main() {
     }
     uint end = min(first_row + ROWS, SIZE(ROW_AXIS));
     uint held = 0u;
-    uvec4 four;
+    uvec4 quad;
     [[dont_unroll]] for (uint row = first_row; row < end; ++row) {
         uint offset = REPEATED > 1u ? row / REPEATED * SRC(ROW_AXIS) : words[4u * TABLE(ROW_AXIS) + row];
         if (row == first_row || offset != held) {
-            four = load_row(offset);
+            quad = load_row(offset);
         }
         held = offset;
-        store_row(row, four);
+        store_row(row, quad);
     }
 }

@@ -1,11 +1,12 @@
 // Resampling by rows: an invocation computes ELEMENTS neighbours of each of ROWS rows, and sums along the inner axes once for each
 // source row.
 //
-// A row is a step along the axis of the last slot. Its sums along the slots inside are kept, TAPS of them, while the rows that
-// follow read them too: enlarged nine times, a source row is summed once, not 18 times. The bits are those of resample.comp,
-// except for the sign of a NaN, which a compiler may choose.
-// Weights along the inner axes are loaded once, those along the rows once a row: on llvmpipe a load costs as much as ten sums.
-// Neighbours are whole words of the destination: four elements if they fit, eight with RUNS, or two where four would read far apart.
+// A row is one step along the axis of the last slot. The kernel keeps the sums of the last TAPS source rows along the inner slots,
+// because the next row may read them again: enlarged nine times, a source row is summed once, not 18 times. The bits are those of
+// resample.comp, except for the sign of a NaN, which a compiler may choose.
+// Weights along the inner axes are loaded once, weights along the rows once for each row: on llvmpipe a load costs as much as ten
+// sums. Neighbours are whole words of the destination: four elements if they fit, eight with RUNS, or two where four would read
+// elements that are far apart.
 // RUNS: the elements that the neighbours read along axis 0 are a run of the source, loaded once for all of them.
 // FIXED: sums of integers, see taps.glsl; without RUNS.
 #version 450
@@ -20,10 +21,10 @@ layout(local_size_x = 128) in;
 #include "taps.glsl"
 #include "quads.glsl"
 
-layout(constant_id = 11) const uint TAPS = 1;  // 1 to 4 of a row, and of each slot inside
-layout(constant_id = 12) const uint TAPS_0 = 1;
-layout(constant_id = 13) const uint TAPS_1 = 1;
-layout(constant_id = 14) const uint AXIS_1 = 0;  // the axis of slot 1, if that is inside
+layout(constant_id = 11) const uint TAPS = 1;  // taps along the last slot, 1 to 4
+layout(constant_id = 12) const uint TAPS_0 = 1;  // taps along slot 0, if that is not the last
+layout(constant_id = 13) const uint TAPS_1 = 1;  // taps along slot 1, if that is not the last
+layout(constant_id = 14) const uint AXIS_1 = 0;  // the axis of slot 1, if that is not the last
 
 const uint MAX_TAPS = 4;
 #ifdef RUNS
@@ -33,8 +34,8 @@ const uint MAX_TAPS = 4;
 #endif
 
 #define WEIGHTS
-NUMBER found[2][MAX_TAPS];  // the weights along the slots inside of the walk made last
-NUMBER weights[MAX_ELEMENTS][2][MAX_TAPS];  // and of each neighbour
+NUMBER found[2][MAX_TAPS];  // weights along the inner slots, from the latest walk
+NUMBER weights[MAX_ELEMENTS][2][MAX_TAPS];  // weights along the inner slots, of each neighbour
 uint tap_stride[2];
 #include "neighbours.glsl"
 
@@ -57,7 +58,7 @@ uint src_along(uint k, uint coordinate) {
     return load_weights(TABLE(k) + coordinate * rows_of_taps(taps), taps, found[slot]);
 }
 
-// The sums along the slots inside of the last TAPS source rows, of each neighbour.
+// For each neighbour, the sums of the last TAPS source rows along the inner slots.
 NUMBER kept[MAX_ELEMENTS][MAX_TAPS];
 
 // Appends a sum and drops the oldest.
@@ -73,7 +74,7 @@ void keep(uint lane, NUMBER sum) {
 // Bilinear, enlarged nine times: eight neighbours read three elements, not sixteen. Each has a weight for every element of the run,
 // zero for those that it does not read.
 
-layout(constant_id = 16) const uint RUN = 1;  // the longest, 1 to 8
+layout(constant_id = 16) const uint RUN = 1;  // elements of the longest run, 1 to 8
 
 const uint MAX_RUN = 8;
 
@@ -81,7 +82,7 @@ float run_weights[MAX_ELEMENTS][MAX_RUN];
 float run[MAX_RUN];
 uint run_end;  // the last element of the run that the neighbours read
 
-// From the weights of the taps of each lane to those of the run: 0.25 and 0.75, one element on, are 0, 0.25, 0.75.
+// Turns the weights of each lane's taps into weights of the run's elements. 0.25 and 0.75, from element 1 on, become 0, 0.25, 0.75.
 void find_run() {
     int first[MAX_ELEMENTS];
     int lowest = 0;
@@ -139,13 +140,13 @@ float sum_along_run(uint lane) {
     return sum.total;
 }
 
-// Sums along the slots inside a row of the source, which begins at an offset.
+// Sums the source row that begins at `offset` along the inner slots.
 void sum_row(uint offset) {
     Sum sums[MAX_ELEMENTS];
     [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
         sums[lane] = NO_SUM;
     }
-    // A loop: unrolled, it would take long to compile.
+    // Stays a loop, because unrolled it would take long to compile.
     for (uint tap = 0u; tap < (SLOTS == 3u ? TAPS_1 : 1u); ++tap) {
         load_run(walks[0].src + offset + (SLOTS == 3u ? tap * tap_stride[1] : 0u));
         float weight = weights[0][1][0];
@@ -196,7 +197,7 @@ NUMBER sum_inside(uint lane, uint offset) {
     }
 }
 
-// Sums along the slots inside a row of the source, which begins at an offset.
+// Sums the source row that begins at `offset` along the inner slots.
 void sum_row(uint offset) {
     [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
         if (lane < ELEMENTS) {

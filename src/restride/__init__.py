@@ -156,7 +156,7 @@ def __getattr__(name: str) -> ModuleType:
 
 
 def _suggestion(name: str) -> str:
-    """The end of the error about a name that is not here: our name for another library's, or the nearest."""
+    """The end of the error about a missing name: restride's name for another library's word, or the nearest name."""
     from restride.dtypes import BY_NAME
     from restride.errors import did_you_mean
     from restride.words import FUNCTIONS

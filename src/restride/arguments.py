@@ -9,7 +9,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import wraps
+from functools import cache, wraps
 from inspect import Parameter, signature
 from itertools import islice
 from typing import Any, SupportsIndex, TypeVar
@@ -78,7 +78,7 @@ def integers(argument: str, values: Any, *, or_one: bool = False) -> tuple[int, 
     return members
 
 
-def counts(argument: str, values: Any, *, or_one: bool = False) -> tuple[int, ...]:
+def counts(argument: str, values: object, *, or_one: bool = False) -> tuple[int, ...]:
     """``integers`` that are all 0 or more.
 
     Raises:
@@ -116,7 +116,7 @@ def as_bytes(argument: str, value: str | float) -> int:
     return number
 
 
-def one_per_axis(argument: str, values: Any, rank: int) -> tuple[int, ...]:
+def one_per_axis(argument: str, values: object, rank: int) -> tuple[int, ...]:
     """``integers``, as many as there are axes.
 
     Raises:
@@ -128,7 +128,7 @@ def one_per_axis(argument: str, values: Any, rank: int) -> tuple[int, ...]:
     return numbers
 
 
-def permutation(argument: str, axes: Any, rank: int) -> tuple[int, ...]:
+def permutation(argument: str, axes: object, rank: int) -> tuple[int, ...]:
     """``axes`` as a permutation of 0 .. rank-1; negative ones count from the end.
 
     Raises:
@@ -141,7 +141,7 @@ def permutation(argument: str, axes: Any, rank: int) -> tuple[int, ...]:
     return positive
 
 
-def require_word(argument: str, value: Any, known: Sequence[str | bool | None]) -> None:
+def require_word(argument: str, value: object, known: Sequence[str | bool | None]) -> None:
     """Check that ``value`` is one of ``known``. An array is refused before comparing it, which would give an array.
 
     Raises:
@@ -158,7 +158,7 @@ def require_word(argument: str, value: Any, known: Sequence[str | bool | None]) 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def list_arguments(kind: Any, defaults: Mapping[str, Any]) -> Callable[[_Function], _Function]:
+def list_arguments(kind: object, defaults: Mapping[str, object]) -> Callable[[_Function], _Function]:
     """Decorate a function that takes ``**arguments: Unpack[kind]``: ``help`` and ``inspect.signature`` list them too.
 
     They are shown as keywords, before those of the def. The function calls ``require_listed``; but where it needs more
@@ -180,29 +180,40 @@ def list_arguments(kind: Any, defaults: Mapping[str, Any]) -> Callable[[_Functio
         parameters = [*others[: len(others) - len(named)], *listed, *named]
         function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined] # inspect reads it
         needed = [each for each in others if each.default is each.empty and each.kind is not Parameter.VAR_POSITIONAL]
-        if len(needed) < 2:
-            return function
-
-        @wraps(function)
-        def checked(*values: Any, **arguments: Any) -> Any:
-            require_listed(function, arguments)
-            return function(*values, **arguments)
-
-        return checked  # type: ignore[return-value] # it has the same signature
+        return function if len(needed) < 2 else check_keywords(function)
 
     return decorate
 
 
+def check_keywords(function: _Function) -> _Function:
+    """Decorate a function: a keyword that its signature does not list is refused as by ``require_listed``."""
+    listed = _listed(function)
+
+    @wraps(function)
+    def checked(*values: Any, **arguments: Any) -> Any:
+        if not listed.issuperset(arguments):
+            raise unexpected(function, arguments, listed)
+        return function(*values, **arguments)
+
+    return checked  # type: ignore[return-value] # it has the same signature
+
+
 def require_listed(function: Callable[..., Any], arguments: Mapping[str, object]) -> None:
-    """Refuse a name that the signature of ``function`` does not list, as Python refuses one that a def lacks.
+    """Refuse names that the signature of ``function`` does not list, as Python refuses unexpected keyword arguments.
 
     Raises:
-        TypeError: an unexpected keyword argument; the message has our word for another library's, or the nearest.
+        TypeError: there is one; the message suggests restride's word for another library's, or the nearest.
     """
-    parameters = function.__signature__.parameters  # type: ignore[attr-defined] # made by list_arguments
-    listed = {name for name, each in parameters.items() if each.kind is not Parameter.VAR_POSITIONAL}
-    if not arguments.keys() <= listed:
+    listed = _listed(function)
+    if not listed.issuperset(arguments):
         raise unexpected(function, arguments, listed)
+
+
+@cache
+def _listed(function: Callable[..., Any]) -> frozenset[str]:
+    """The names of the arguments in the signature of a function."""
+    parameters = signature(function).parameters
+    return frozenset([name for name, each in parameters.items() if each.kind is not Parameter.VAR_POSITIONAL])
 
 
 def unexpected(function: Callable[..., Any], arguments: Mapping[str, object], listed: Collection[str]) -> TypeError:
@@ -224,18 +235,18 @@ _ORIENTATION = 0x0112
 """The EXIF tag for the orientation of the camera."""
 
 
-def is_pillow(image: Any) -> bool:
+def is_pillow(image: object) -> bool:
     """True for an image of Pillow, which may not be installed, and for its type."""
     return hasattr(image, "getbands")
 
 
-def pixels_of(image: Any) -> Any:
+def pixels_of(image: object) -> Any:
     """The pixels of a Pillow image, or of a list of them, as brightness, and alpha if there is any; else ``image``.
 
-    They are those that are stored: an image that EXIF says to turn is warned of.
+    The pixels are as stored; a warning says if EXIF asks to rotate the image.
 
     Raises:
-        DescriptorError: Pillow cannot decode the image, such as one of a file that is cut.
+        DescriptorError: Pillow cannot decode the image, for example because its file is cut off.
     """
     if isinstance(image, list | tuple) and any(map(is_pillow, set(map(type, image)))):
         several = []
@@ -276,7 +287,7 @@ def _orientation(image: Any) -> int:
     return turn
 
 
-def with_alpha(pixels: npt.NDArray[Any], samples: npt.NDArray[Any], key: Any) -> npt.NDArray[Any]:
+def with_alpha(pixels: npt.NDArray[Any], samples: npt.NDArray[Any], key: object) -> npt.NDArray[Any]:
     """Append alpha to the channels: 0 where all ``samples`` of a pixel equal the transparent colour ``key``."""
     is_key = (samples.reshape(*pixels.shape[:2], -1) == key).all(2)
     return np.dstack([pixels, np.where(is_key, 0, np.iinfo(pixels.dtype).max).astype(pixels.dtype)])
@@ -285,7 +296,7 @@ def with_alpha(pixels: npt.NDArray[Any], samples: npt.NDArray[Any], key: Any) ->
 # Arrays, and lists of numbers.
 
 
-def as_numpy(argument: str, value: Any, dtype: np.dtype[Any] | None = None) -> npt.NDArray[Any]:
+def as_numpy(argument: str, value: object, dtype: np.dtype[Any] | None = None) -> npt.NDArray[Any]:
     """``value`` as a plain numpy array, over its own memory if it has any. Every array from outside is taken here.
 
     numpy makes f64 of a list with an integer of 2^63 or more and a smaller one. Here integers in a list stay exact:
@@ -345,7 +356,7 @@ def require_unmasked(argument: str, value: Any) -> None:
             require_unmasked(f"{argument}[{place}]", member)
 
 
-def exact_members(value: Any, array: npt.NDArray[Any]) -> list[int | float] | None:
+def exact_members(value: object, array: npt.NDArray[Any]) -> list[int | float] | None:
     """An integer, or the numbers of a list in order, as Python's, where ``array``, numpy's own, may have rounded them.
 
     None: ``value`` is neither, or ``array`` holds it exactly: it is of integers, or f64 holds them.

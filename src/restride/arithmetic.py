@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import as_numpy, integers, require_word
-from restride.dtypes import DType
+from restride.dtypes import Array, DType
 from restride.errors import DescriptorError, ErrorContext, shown
 from restride.layout import TensorDesc
 
@@ -30,7 +30,7 @@ POST_OPS = ("linear", "clip", "relu")
 """Kinds of post-op, numbered from 1 on in shaders/include/scales.glsl."""
 
 MAX_POST_OPS = 4
-"""Most post-ops of one operation."""
+"""Maximum post-ops of one operation."""
 
 
 MAX_PAIRS = 1 << 24
@@ -240,14 +240,14 @@ def _holds(dst: DType, src: DType) -> bool:
     return lowest <= low and high <= highest
 
 
-def _group_sizes(group_sizes: Any, rank: int) -> tuple[int, ...]:
+def _group_sizes(group_sizes: object, rank: int) -> tuple[int, ...]:
     groups = integers("group_sizes", group_sizes)
     if len(groups) != rank or any(group < 1 for group in groups):
         raise DescriptorError(f"group_sizes must be {rank} integers of 1 or more, got {groups}")
     return groups
 
 
-def _sum_scale(value: Any) -> float | None:
+def _sum_scale(value: object) -> float | None:
     if value is None:
         return None
     scale = _as_float32(numbers("sum_scale", value))
@@ -256,7 +256,7 @@ def _sum_scale(value: Any) -> float | None:
     return float(scale) or None
 
 
-def _scaling(side: str, desc: TensorDesc, groups: tuple[int, ...], scale: Any, zero_point: Any) -> Scaling | None:
+def _scaling(side: str, desc: TensorDesc, groups: tuple[int, ...], scale: object, zero_point: object) -> Scaling | None:
     if scale is None and zero_point is None:
         return None
     with ErrorContext(desc):
@@ -288,7 +288,7 @@ def _scaling(side: str, desc: TensorDesc, groups: tuple[int, ...], scale: Any, z
 
 
 def _scales(
-    argument: str, value: Any, sizes: tuple[int, ...], groups: tuple[int, ...]
+    argument: str, value: object, sizes: tuple[int, ...], groups: tuple[int, ...]
 ) -> npt.NDArray[np.float32] | None:
     """Checked scales with all axes; None if all are 1."""
     array = _broadcasting(argument, value, sizes, groups)
@@ -298,7 +298,7 @@ def _scales(
 
 
 def _zero_points(
-    argument: str, value: Any, desc: TensorDesc, groups: tuple[int, ...]
+    argument: str, value: object, desc: TensorDesc, groups: tuple[int, ...]
 ) -> npt.NDArray[np.float32] | None:
     """Checked zero points with all axes; None if all are 0."""
     array = _broadcasting(argument, value, desc.sizes, groups)
@@ -319,7 +319,7 @@ def _refined(
     return array
 
 
-def _broadcasting(argument: str, value: Any, sizes: tuple[int, ...], groups: tuple[int, ...]) -> npt.NDArray[Any]:
+def _broadcasting(argument: str, value: object, sizes: tuple[int, ...], groups: tuple[int, ...]) -> Array:
     """``value`` as an array with all axes of ``sizes``, along each with 1 entry, one per index or one per group.
 
     Example: for sizes 2,64 in groups of 1,32 these sizes broadcast: (), 64, 1,64, 2,1, 2,2 and 2,64.
@@ -347,7 +347,7 @@ def _broadcasting(argument: str, value: Any, sizes: tuple[int, ...], groups: tup
     )
 
 
-def numbers(argument: str, value: Any) -> npt.NDArray[Any]:
+def numbers(argument: str, value: object) -> Array:
     """``value`` as an array of real numbers: numpy's integers and floats, and those of ml_dtypes.
 
     Raises:
@@ -360,13 +360,13 @@ def numbers(argument: str, value: Any) -> npt.NDArray[Any]:
     return array
 
 
-def _as_float32(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+def _as_float32(array: Array) -> npt.NDArray[np.float32]:
     """``array`` as float32, rounded to nearest even."""
     with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses what becomes infinite or NaN
         return array.astype(np.float32, copy=False)
 
 
-def require_unit(name: str, values: npt.NDArray[Any], dtype: DType) -> None:
+def require_unit(name: str, values: Array, dtype: DType) -> None:
     """Refuse a mean or deviation in the unit of integer elements, such as 0 to 255, where the unit is 0 to 1.
 
     Raises:
@@ -381,7 +381,7 @@ def require_unit(name: str, values: npt.NDArray[Any], dtype: DType) -> None:
         )
 
 
-def require_of_type(argument: str, values: npt.NDArray[Any], dtype: DType) -> None:
+def require_of_type(argument: str, values: Array, dtype: DType) -> None:
     """Check that ``values`` are integers of ``dtype``; before rounding to float32, which makes 2147483647 2147483648.
 
     Raises:
@@ -402,9 +402,7 @@ def require_of_type(argument: str, values: npt.NDArray[Any], dtype: DType) -> No
             _require_all(inside, argument, rule, values)
 
 
-def _require_all(
-    holds: npt.NDArray[np.bool_], argument: str, rule: str, values: npt.NDArray[Any], remedy: str = ""
-) -> None:
+def _require_all(holds: npt.NDArray[np.bool_], argument: str, rule: str, values: Array, remedy: str = "") -> None:
     if holds.all():
         return
     entry = tuple(int(index) for index in np.unravel_index(int(holds.argmin()), holds.shape))
@@ -465,7 +463,7 @@ def _post_op(op: Any) -> PostOp:
     return PostOp(name, first, second)
 
 
-def _post_op_number(op: Any, value: Any) -> float:
+def _post_op_number(op: object, value: object) -> float:
     number = _as_float32(numbers("post_ops", value))
     if number.ndim or np.isnan(number):
         raise DescriptorError(f"post_ops has {op!r}, whose numbers must be numbers")

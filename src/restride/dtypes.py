@@ -74,6 +74,9 @@ class DType:
         return hash(self.name)
 
 
+Array: TypeAlias = npt.NDArray[Any]
+"""A numpy array of any element type."""
+
 DTypeLike: TypeAlias = DType | DTypeName | NumpyName | type[np.generic] | np.dtype[Any]
 """The values that ``dtype=`` accepts; ``as_dtype`` reads them."""
 
@@ -127,7 +130,7 @@ def as_dtype(value: Any) -> DType:
     return element
 
 
-def as_number(argument: str, value: Any) -> int | float:
+def as_number(argument: str, value: object) -> int | float:
     """A number of Python, or of an element type's numpy type, as a Python int or float; exact. A boolean is 0 or 1.
 
     Raises:
@@ -142,7 +145,7 @@ def as_number(argument: str, value: Any) -> int | float:
     raise DescriptorError(f"{argument} must be a number, got {shown(value)}")
 
 
-def cast(argument: str, numbers: npt.NDArray[Any], dtype: DType) -> npt.NDArray[Any]:
+def cast(argument: str, numbers: Array, dtype: DType) -> Array:
     """Numbers as numpy casts them to an element type: integers keep their low bits.
 
     Integers of more than 64 bits, which numpy holds as objects, become floats only.
@@ -159,13 +162,13 @@ def cast(argument: str, numbers: npt.NDArray[Any], dtype: DType) -> npt.NDArray[
         raise DescriptorError(f"{argument} cannot become {dtype}, got {shown(numbers.tolist())}: {error}") from None
 
 
-def is_torch_dtype(value: Any) -> bool:
+def is_torch_dtype(value: object) -> bool:
     """True for a ``torch.dtype``; torch may not be installed."""
     return type(value).__module__ == "torch" and type(value).__name__ == "dtype"
 
 
-def _suggestion(value: Any) -> str:
-    """The end of the error about an unknown element type: our name for another library's, or the nearest."""
+def _suggestion(value: object) -> str:
+    """The end of the error about an unknown element type: restride's name for another library's, or the nearest."""
     if not isinstance(value, str):
         return ""
     here = TYPES.get(value) or TYPES.get(value.lower()) or (value.lower() if value.lower() in BY_NAME else None)

@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 _MAX_SHOWN = 8
-"""Most elements of an array that a message shows."""
+"""Maximum elements of an array that a message shows."""
 
 _QUESTION = ". Did you mean "
 """Between a message and the word that is suggested at its end."""
@@ -142,7 +142,7 @@ def prefixed(what: str) -> Iterator[None]:
 def needed_package(what: str, package: str, extra: str, module: str | None = None) -> Iterator[None]:
     """A ``with`` block that imports a package, which ``what`` needs and an extra of restride installs.
 
-    module: the package's name in import statements, where that is another.
+    module: the package's name in import statements, if it differs.
 
     Raises:
         MissingPackage: it is not installed. An error inside a package that is installed stays as it is.

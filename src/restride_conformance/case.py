@@ -117,8 +117,8 @@ class Case:
             OneOf("mode", *(MODES if self["like"] is None else LIBRARIES[self.word("like")].modes))(self.word("mode"))
 
     @property
-    def operation(self) -> Operation:
-        """The ``Operation`` that ``op`` names."""
+    def operation(self) -> CheckedOperation:
+        """The ``CheckedOperation`` that ``op`` names."""
         return OPERATIONS[self.op]
 
     @property
@@ -248,7 +248,7 @@ class Answer:
     flushed: Array | None = None
 
 
-class Operation:
+class CheckedOperation:
     """An operation that cases can name: its parameters, sizes, numpy answer, tolerance and call on a device.
 
     Each subclass in ``restride_conformance.operations`` defines ``function``, ``parameters`` and ``sizes``. The other
@@ -335,5 +335,5 @@ def unplaced(dtype: DType, sizes: Sizes) -> TensorDesc:
     return TensorDesc(dtype, sizes, (0,) * len(sizes))
 
 
-OPERATIONS: dict[str, Operation] = {}
+OPERATIONS: dict[str, CheckedOperation] = {}
 """Every operation by the first word of its cases; filled by ``restride_conformance.operations``."""

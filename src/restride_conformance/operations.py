@@ -34,7 +34,7 @@ from restride.tensor.tensor import Tensor
 from restride.weights import AREA_MODES, COORDINATES, NEAREST_RULES, POLICIES, Request, Resizing, resizing
 from restride.weights.like import LIBRARIES
 from restride_conformance import fill
-from restride_conformance.case import OPERATIONS, Answer, Array, Case, Operation, unplaced
+from restride_conformance.case import OPERATIONS, Answer, Array, Case, CheckedOperation, unplaced
 from restride_conformance.fill import hashed_words
 from restride_conformance.spelling import (
     OneOf,
@@ -262,7 +262,7 @@ def _zero_points(dtype: DType, words: Array) -> Array:
     return ((words % np.uint64(high - low + 1)).astype(np.int64) + low).astype(np.float32)
 
 
-class _Converting(Operation):
+class _Converting(CheckedOperation):
     """Operations that can scale their elements, add them to the destination's and convert them."""
 
     def arguments(self, case: Case) -> dict[str, Any]:
@@ -289,7 +289,7 @@ def _converted(case: Case, source: Array, old: Array | None, **named: Any) -> An
     return Answer(*flush_limits(right, flushed), flushed)
 
 
-class Slice(Operation):
+class Slice(CheckedOperation):
     """``rs.strided_slice``."""
 
     function = "strided_slice"
@@ -502,7 +502,7 @@ class ResampleBackward(Resample):
         return prod(case.viewed)
 
 
-class YuvToRgb(Operation):
+class YuvToRgb(CheckedOperation):
     """``rs.yuv_to_rgb``."""
 
     function = "yuv_to_rgb"
@@ -593,7 +593,7 @@ class CropResize(_Sampling):
 # Functions of the array API that join or repeat parts of an array, which numpy also has.
 
 
-class _ArrayFunction(Operation):
+class _ArrayFunction(CheckedOperation):
     """A function that numpy and ``restride.xp`` both have, which returns a new row-major tensor."""
 
     keeps_type = True
@@ -781,7 +781,7 @@ def _rearranged(x: Array, pattern: str, lengths: dict[str, int]) -> Array:
 # Tables.
 
 
-class Lookup(Operation):
+class Lookup(CheckedOperation):
     """``rs.lookup``; the entries of the table are any bits, and follow from the seed."""
 
     function = "lookup"
@@ -818,7 +818,7 @@ class Lookup(Operation):
 # Comparison.
 
 
-class Equal(Operation):
+class Equal(CheckedOperation):
     """``x == y`` of tensors; y holds the source's elements in another type and layout, a third of them changed."""
 
     parameters = (Parameter("other", read_desc, required=True, moves=False), word("negated", "no", "yes", moves=False))

@@ -15,7 +15,7 @@ from restride_measure.workloads import Array, Workload
 Measure: TypeAlias = Literal["resident", "kernel", "numpy", "processor"]
 MEASURES: tuple[Measure, ...] = ("resident", "kernel", "numpy", "processor")
 """resident: the call and the wait, with the tensors already on the device. kernel: the device's own time. numpy: from
-numpy array to numpy array. processor: of a resident call, the processor time of all threads of the process."""
+numpy array to numpy array. processor: the processor time of all threads of the process during a resident call."""
 
 
 class Absent(RestrideError):
@@ -26,12 +26,13 @@ class Absent(RestrideError):
 class Offer:
     """Functions that do a workload once per call; None: that measure is not taken.
 
-    resident: reads and writes the library's own memory; the result is complete when it returns. For "processor" too.
+    resident: reads and writes the library's own memory; the result is complete when it returns. Also measures
+        "processor".
     result: the last result of ``resident``, in logical order.
     numpy: computes a new array from the workload's array.
     kernel: does the work and returns the seconds that the device took.
     slack: difference that this library's arithmetic may have on top of the common tolerance; callers state the reason.
-    is_elsewhere: it drives restride's device through an API other than Vulkan.
+    is_elsewhere: the library drives restride's device through an API other than Vulkan.
     """
 
     resident: Callable[[], object] | None = None
@@ -91,5 +92,5 @@ def installed(name: str, distribution: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise Absent(f"not installed: pip install {distribution}") from error
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
         raise Absent(f"{name} cannot be loaded: {error}") from error

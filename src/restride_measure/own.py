@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from restride_measure.workloads import (
     NewShapes,
     Normalize,
     Page,
+    Pixels,
     Rearrange,
     Relayout,
     Resize,
@@ -115,6 +116,9 @@ def offer(workload: Workload | Rival, source: Array | None, device: Device) -> O
         last[0] = operation(view, out)
 
     def through() -> Array:
+        if isinstance(workload.task, Pixels):
+            array: Array = pixels_of(workload.task, elements, "np", device)
+            return array
         return fresh(viewed(workload.task, rs.asarray(elements, device=device)), None).numpy()
 
     def result() -> Array:
@@ -127,7 +131,7 @@ def offer(workload: Workload | Rival, source: Array | None, device: Device) -> O
 def keep_awake(device: Device) -> Callable[[float], None]:
     """A function that keeps the device at work for so many seconds, and longer while it still becomes faster.
 
-    A GPU with little to do slows its clocks down. Those of an H100 fall from 1980 to 345 MHz in a second and rise as
+    A GPU with little to do slows its clocks down. An H100's clock falls from 1980 to 345 MHz in a second and rises as
     slowly, and kernels take up to 2.5 times as long meanwhile. On a CPU the function does nothing.
     """
     if device.info.kind == "cpu":
@@ -153,8 +157,8 @@ def keep_awake(device: Device) -> Callable[[float], None]:
 def copy_offer(nbytes: int, device: Device) -> Offer:
     """The offer of a plain copy that reads and writes about ``nbytes`` bytes in total: the speed of memory.
 
-    It goes through the copy command or a kernel, as copies of restride do on this device (``Choices.runs``), in whole
-    units of 16 bytes.
+    It uses the copy command or a kernel, as restride does for copies on this device (``Choices.runs``), and copies
+    whole units of 16 bytes.
     """
     half = rounded(nbytes // 2)
     runtime, desc = device.runtime, rs.TensorDesc("u8", (half,))
@@ -214,6 +218,13 @@ def operation_of(task: Task, sizes: Sizes) -> Operation:  # noqa: PLR0911, PLR09
             return partial(_methods, task)
         case Page():
             return _page
+        case Pixels():
+            return lambda x, _: pixels_of(task, x, "restride", x.device)
+
+
+def pixels_of(task: Pixels, images: Any, kind: Literal["np", "restride"], device: Device) -> Any:
+    """The pixels of a batch of images, each of them a sample, as an array or a new tensor."""
+    return task.processor([[image] for image in images], kind, device=device)["pixel_values"]
 
 
 _MEAN, _STD = np.array(MEAN) / 255, np.array(STD) / 255

@@ -37,7 +37,7 @@ WAKING, AWAKE = 0.3, 0.02
 """Seconds for which the device works before the first round of a workload, and before each other round."""
 
 MAX_PAUSE = 0.5
-"""Longest wait for an idle process, in seconds."""
+"""Maximum wait for an idle process, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -222,10 +222,10 @@ def _disagreement(workload: Workload, name: str, offer: Offer, expected: Array) 
 HALF_UNIT = 2.0**-24
 
 _MAX_CHARACTERS = 300
-"""Most characters to show of another library's message."""
+"""Maximum number of characters that are shown of another library's message."""
 
 _SLOPES = {"linear": 1.0, "cubic": 4.0}
-"""Largest change of a result when its coordinate moves by one element, as a multiple of the source's value range."""
+"""Maximum change of a result when its coordinate moves by one element, as a multiple of the source's value range."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ def failed(workload: Workload, peer: str, error: Exception) -> Disagreement:
 
 
 def tolerance(workload: Workload) -> float:
-    """Largest difference between two right results; 0 means that their bits must be equal."""
+    """The maximum difference between two right results; 0 means that their bits must be equal."""
     task, desc = workload.task, workload.desc
     match task:
         case Normalize():
@@ -304,7 +304,7 @@ def _difference(theirs: Array, ours: Array, *, exactly: bool) -> float:
     return 0.0 if exactly else largest
 
 
-# What distorts the figures.
+# Conditions that distort the figures.
 
 BUSY = 0.5
 """Load average per core above which other work distorts the figures."""

@@ -128,15 +128,15 @@ WORK: Mapping[str, Mapping[str, tuple[str, Operation]]] = {
 def work_for(device: DeviceInfo) -> Mapping[str, Mapping[str, tuple[str, Operation]]]:
     """The work that is measured on a device.
 
-    ``elements`` is a choice of CPUs: with neighbours an invocation of a resize makes eight, and Mesa's compilers for
-    AMD, Intel and Mali then keep registers in memory.
+    ``elements`` is left out on GPUs: with neighbours an invocation of a resize computes eight elements, and Mesa's
+    compilers for AMD, Intel and Mali then keep registers in memory.
     """
     return {choice: works for choice, works in WORK.items() if choice != "elements" or device.kind == "cpu"}
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """Median seconds by choice, candidate and work; of a tuning that ended early, only the choices it had measured.
+    """Median seconds by choice, candidate and work; if the tuning ended early, only of the choices measured by then.
 
     usual: the default choices for this kind of device.
     by_device: True if measured by the device's clock; otherwise by the host's, from the call to the end of the wait.
@@ -152,9 +152,10 @@ class Tuning:
 
     @property
     def choices(self) -> Choices:
-        """The fastest candidate of each choice; the usual one where the difference may be chance (``WORTH``).
+        """The fastest candidate of each choice.
 
-        Also the usual one of a choice that was not measured.
+        The usual candidate stays where the difference may be chance (``WORTH``), and for a choice that was not
+        measured.
         """
         return Choices.parse(asdict(self.usual) | {name: self._best(name) for name in self.seconds})
 
@@ -174,7 +175,7 @@ def tune(
     """Measure every candidate with the usual candidates for the other choices; restores the runtime's own choices.
 
     measured: called after each work, with its choice and name.
-    known: called after each choice, with what is known then.
+    known: called after each choice, with the tuning so far.
 
     Raises:
         DeviceError: two candidates have different results.
@@ -251,7 +252,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure, print the times and the choices, and store them; also those that were known when it was broken off."""
+    """Measure, print the times and the choices, and store them; if interrupted, those that are known by then."""
     edge, rounds = (_SMALL_EDGE, 1) if arguments.small else (EDGE, ROUNDS)
     tunings: list[Tuning] = []
     broken_off: BaseException | None = None

@@ -6,11 +6,12 @@ table, ``growth`` those that show how time grows with bytes and axes, ``ttc57`` 
 
 from __future__ import annotations
 
+import json
 import math
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from itertools import count
 from typing import Any, TypeAlias, TypeVar
@@ -22,6 +23,7 @@ import numpy.typing as npt
 from restride.dtypes import DType, DTypeName, as_dtype
 from restride.layout import TensorDesc
 from restride.layout.pattern import Pattern
+from restride.vision import Processor, processor
 
 _T = TypeVar("_T")
 
@@ -59,14 +61,14 @@ class Move:
 
 @dataclass(frozen=True)
 class Relayout:
-    """The same elements in another layout, whose descriptor ``TensorDesc.parse`` reads."""
+    """A copy of the elements to another layout, whose descriptor ``TensorDesc.parse`` reads."""
 
     layout: str
 
 
 @dataclass(frozen=True)
 class Convert:
-    """The same elements converted to another type.
+    """A conversion of the elements to another type.
 
     scale: a factor that is applied first; results of integer type are rounded to even and saturated.
     per_channel: use a factor for each index of axis 1 instead, ``channel_scales``.
@@ -212,6 +214,32 @@ class Page:
     """The HTML that a notebook shows for a tensor; the result is the tensor itself."""
 
 
+@dataclass(frozen=True)
+class Pixels:
+    """An image processor's ``pixel_values``, f32, of images u8[n,h,w,3], each of which is a sample.
+
+    config: the processor's configuration, as JSON.
+    """
+
+    config: str
+
+    @property
+    def processor(self) -> Processor:
+        """The processor, which is created once."""
+        return _processor(self.config)
+
+    def result_sizes(self, sizes: Sizes) -> Sizes:
+        """Sizes of the result for images of ``sizes``, which follow each other along the first axis."""
+        count, height, width, _ = sizes
+        of_one = self.processor.plan((height, width)).results["pixel_values"] or ()
+        return count * of_one[0], *of_one[1:]
+
+
+@cache
+def _processor(config: str) -> Processor:
+    return processor(json.loads(config))
+
+
 Task: TypeAlias = (
     Move
     | Relayout
@@ -227,6 +255,7 @@ Task: TypeAlias = (
     | Rearrange
     | Methods
     | Page
+    | Pixels
 )
 
 
@@ -261,6 +290,8 @@ def result_sizes(task: Task, sizes: Sizes) -> Sizes:  # noqa: PLR0911 - one for 
             return tuple(math.prod(parts[axis][place] for axis, place in group) for group in groups)
         case Methods(converts=False):
             return result_sizes(Move((0, 2, 3, 1)), sizes)
+        case Pixels():
+            return task.result_sizes(sizes)
         case Relayout() | Convert() | Methods() | Page():
             return sizes
 
@@ -270,7 +301,7 @@ def result_dtype(task: Task, dtype: str) -> str:
     match task:
         case Convert(name):
             return name
-        case Normalize() | Boxes() | NewPhotos():
+        case Normalize() | Boxes() | NewPhotos() | Pixels():
             return "f32"
         case Methods(converts=True):
             return "f16"
@@ -614,8 +645,8 @@ def _calls(scale: Scale) -> Iterator[Workload]:
     yield row(name, photo, photos, Goal(one_size, 1.25), rival=same)
 
 
-TTC57 = "ttc57"
-"""Name of the group of ``ttc57``'s transpositions, which are measured only on request."""
+TTC57, IMAGES = "ttc57", "image processors"
+"""Names of the groups of ``ttc57`` and of ``images``."""
 
 MEAN_GOALS = {TTC57: Goal("numpy")}
 """Goals for the geometric mean over all workloads of a group."""
@@ -636,10 +667,38 @@ def ttc57(is_small: bool = False) -> tuple[Workload, ...]:
     return tuple(workloads)
 
 
+def images(is_small: bool = False) -> tuple[Workload, ...]:
+    """Image processors of vision and vision-language models: one small image, and a batch of large ones.
+
+    Args:
+        is_small: use small images, whose results have the same sizes or fewer patches.
+    """
+    scale, workloads = Scale(is_small), []
+    one, batch = f"u8[1,{scale('480,640', '24,32')},3]", f"u8[{scale(16, 2)},{scale.photo},3]"
+    for model, config in (
+        ("CLIP", {"image_processor_type": "CLIPImageProcessor"}),
+        ("SigLIP", {"image_processor_type": "SiglipImageProcessor", "size": {"height": 384, "width": 384}}),
+        ("Qwen2-VL", {"image_processor_type": "Qwen2VLImageProcessor"}),
+        ("InternVL", {"image_processor_type": "GotOcr2ImageProcessor", "size": {"height": 448, "width": 448},
+                      "crop_to_patches": True, "max_patches": 12}),
+        ("Idefics3", {"image_processor_type": "Idefics3ImageProcessor"}),
+    ):  # fmt: skip
+        task = Pixels(json.dumps(config))
+        workloads += [_row(IMAGES, f"{model}, 1 of 480x640", one, task)]
+        workloads += [_row(IMAGES, f"{model}, 16 of 1080x1920", batch, task)]
+    return tuple(workloads)
+
+
+ON_REQUEST = {TTC57: ttc57, IMAGES: images}
+"""Groups that are measured only on request: functions of ``is_small`` by their names."""
+
+
 def selected(keyword: str, is_small: bool = False) -> list[Workload]:
-    """The workloads with ``keyword`` in name or group; those of ``ttc57`` only if the keyword begins with that."""
-    extra = ttc57(is_small) if keyword.casefold().startswith(TTC57) else ()
-    everything = (*catalogue(is_small), *extra)
+    """The workloads with ``keyword`` in name or group; those on request only if the keyword begins with their group."""
+    everything = [*catalogue(is_small)]
+    for group, workloads in ON_REQUEST.items():
+        if keyword.casefold().startswith(group):
+            everything += workloads(is_small)
     return [workload for workload in everything if is_named(keyword, workload.group, workload.name)]
 
 

@@ -391,7 +391,8 @@ def test_check_catches_one_wrong_element_and_one_of_the_padding(offset, report, 
         (("reorder", "x.bin", "y.bin", "--desc", "u8[7]"), "required: --layout"),
         (("reorder", "x.bin", "y.bin", "--desc", "u8[7]", "--layout", "u8[7]{strides=(0)}"), "overlap"),
         (("reorder", "x.bin", "y.bin", "--desc", "u8[7]", "--layout", "nChw16c"), "tag 'nChw16c' has 4 axes"),
-        (("reorder", "x.gif", "y.bin", "--layout", "any"), "must end in .npy, .png, .jpg, .jpeg, .bin"),
+        (("reorder", "x.heic", "y.bin", "--layout", "any"), "must end in .npy, .png, .jpg, .jpeg, .webp, .bmp, .tif, "),
+        (("reorder", "x.npy", "y.gif", "--layout", "any"), "must end in .npy, .png, .jpg, .jpeg, .bin"),
     ],
 )
 @pytest.mark.usefixtures("vulkan_device")

@@ -97,7 +97,7 @@ def test_a_photograph_is_resized_along_height_and_width(tmp_path, resample):
         (4, ("--like", "pillow", "--mode", "nearest"), False),
         (3, ("--like", "pillow"), False),
         (4, ("--like", "opencv"), False),
-        (4, (), False),
+        (4, ("--antialias",), False),
     ],
 )
 @pytest.mark.usefixtures("vulkan_device")
@@ -115,20 +115,44 @@ def test_alpha_is_not_multiplied_as_pillow_does(channels, options, is_warned, tm
     assert resample("pixels.npy", "small.npy", "--sizes", 8, 9, "--axes", 0, 1, *options)[2] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "is_warned"),
+    [
+        ("photo.png", (), True),
+        ("photo.png", ("--mode", "cubic"), True),
+        ("photo.png", ("--antialias",), False),
+        ("photo.png", ("--like", "opencv"), False),
+        ("photo.png", ("--mode", "nearest"), False),
+        ("photo.png", ("--mode", "area"), False),
+        ("pixels.npy", ("--axes", 0, 1), False),
+    ],
+)
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_photograph_that_shrinks_without_antialias_is_warned_of(name, options, is_warned, tmp_path, resample):
+    pytest.importorskip("PIL.Image")
+    write_array(tmp_path / "photo.png", PIXELS)
+    np.save(tmp_path / "pixels.npy", PIXELS)
+    code, _, err = resample(name, "small.png", "--sizes", 8, 9, *options)
+    assert code == 0
+    assert [("`restride resize`" in line, "--antialias" in line) for line in err] == [(True, True)] * is_warned
+    assert resample(name, "large.png", "--sizes", 40, 60, *options)[2] == []
+
+
 @pytest.mark.usefixtures("vulkan_device")
 def test_a_layout_may_permute_the_axes(tmp_path, resample):
     """The options name axes as they are in IN; scales of the result follow their axis."""
     pytest.importorskip("PIL.Image")
     write_array(tmp_path / "photo.png", PIXELS)
-    options = ("--sizes", 8, 9, "--to", "f32", "--layout", "HWC->CHW")
+    options = ("--sizes", 8, 9, "--antialias", "--to", "f32", "--layout", "HWC->CHW")
     scales = ("--src-zero-point", 1, 2, 3, "--dst-scale", 10, 20, 30, "--dst-zero-point", 0.5, "--check")
     code, out, err = resample("photo.png", "planes.npy", *options, *scales)
     assert (code, err) == (0, [])
     assert "OK" in out
     made = np.load(tmp_path / "planes.npy")
     divisor = np.float32([10, 20, 30]).reshape(3, 1, 1)
-    asked = {"axes": (0, 1), "layout": "HWC->CHW", "dtype": "f32", "src_zero_point": (1, 2, 3), "dst_scale": divisor}
-    assert np.array_equal(made, rs.resample(PIXELS, (8, 9), **asked, dst_zero_point=0.5).numpy())
+    asked = {"axes": (0, 1), "antialias": True, "layout": "HWC->CHW", "dtype": "f32", "dst_scale": divisor}
+    expected = rs.resample(PIXELS, (8, 9), **asked, src_zero_point=(1, 2, 3), dst_zero_point=0.5)
+    assert np.array_equal(made, expected.numpy())
     assert made.shape == (3, 8, 9)
     nearest = ("--sizes", 8, 9, "--mode", "nearest", "--layout", "HWC->CWH", "--check")
     assert resample("photo.png", "taken.npy", *nearest)[0] == 0

@@ -28,6 +28,14 @@ def test_the_command_prints_the_picture(capsys, monkeypatch):
     )
 
 
+@pytest.mark.parametrize("plane", ["hw", "2,3"])
+def test_the_command_draws_other_axes(plane, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = "f32[1,4,2,3]:nChw4c"
+    assert run(capsys, text, "--plane", plane) == (0, show(text, plane=(2, 3)).text() + "\n", "")
+    assert "[0, :, 0, :]" in run(capsys, text)[1]
+
+
 @pytest.mark.parametrize("suffix", ["svg", "png", "PNG"])
 def test_the_command_writes_a_file(capsys, tmp_path, suffix):
     path = tmp_path / f"picture.{suffix}"
@@ -46,6 +54,10 @@ def test_the_command_writes_a_file(capsys, tmp_path, suffix):
         (["f32[2,3]", "f32[3,2]"], "the second layout f32[3,2]{1,0} must have the sizes of f32[2,3]{1,0}"),
         (["f32[2,3]", "-o", "x.jpg"], "the name of a picture must end in .svg or .png, got 'x.jpg'"),
         (["f32[2,3]", "-o", "/no/such/folder/x.svg"], "cannot write /no/such/folder/x.svg: No such file or directory"),
+        (
+            ["f32[2,3]:ab", "--plane", "ax"],
+            "plane must name two axes, for rows and columns, got 'ax'",
+        ),
         ([], "the following arguments are required: LAYOUT"),
     ],
 )

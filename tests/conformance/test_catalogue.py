@@ -526,8 +526,8 @@ def source_and_slots(kernel: KernelSpec) -> tuple[int, int]:
 
 
 def test_ci_reaches_the_kernels_of_resamplings_in_every_form() -> None:
-    """Pixels of any channels, fours put together; groups, runs, cells and elements of any width."""
-    channels, groups, fours, runs, cells, repeats = set(), set(), set(), set(), set(), set()
+    """Pixels of any channels, quads put together; groups, runs, cells and elements of any width."""
+    channels, groups, quads, runs, cells, repeats = set(), set(), set(), set(), set(), set()
     for case in CI:
         if not case.op.startswith("resample"):
             continue
@@ -543,14 +543,14 @@ def test_ci_reaches_the_kernels_of_resamplings_in_every_form() -> None:
                 source = DTYPES[list(ELEMENT_TYPES)[kernel.constant("SRC_TYPE")]].itemsize
                 groups.add((source, source * kernel.constant("GROUP")))
             if kernel.shader in ("resample_along", "resample_across"):
-                fours.add((kernel.shader, kernel.constant("SRC_TYPE"), bool(kernel.constant("ALIGNED"))))
+                quads.add((kernel.shader, kernel.constant("SRC_TYPE"), bool(kernel.constant("ALIGNED"))))
     assert channels == {1, 2, 3, 4}
     assert groups >= {(1, 4), (1, 8), (1, 16), (2, 4), (2, 8), (2, 16), (4, 8), (4, 16)}
     types = [list(ELEMENT_TYPES).index(name) for name in ("u8", "f16", "f32")]
     assert runs >= set(product((4, 8), types, (2, 3)))
     assert cells >= set(product(types, (2, 3)))
     assert repeats == {False, True}
-    assert fours >= set(product(("resample_along", "resample_across"), types, (False, True)))
+    assert quads >= set(product(("resample_along", "resample_across"), types, (False, True)))
 
 
 def test_the_limits_of_a_device_move_its_largest_cases() -> None:

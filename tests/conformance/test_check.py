@@ -15,7 +15,7 @@ from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.reference import from_buffer, to_buffer
 from restride_conformance import Case, Outcome, Verdict, check, run_case
-from restride_conformance.case import OPERATIONS, Operation
+from restride_conformance.case import OPERATIONS, CheckedOperation
 from restride_conformance.check import host_bytes, judge, why_not
 from restride_conformance.operations import require_valid
 from restride_conformance.setting import (
@@ -499,7 +499,7 @@ class TestRun:
         assert pytest.raises(Exception, match=message).matches(Exception(outcome.message))
 
     def test_an_operation_is_one_class(self, device: rs.Device, monkeypatch) -> None:
-        class Turned(Operation):
+        class Turned(CheckedOperation):
             function = "reorder"
             parameters = (Parameter("layout", str, required=True),)
 

@@ -412,16 +412,6 @@ def test_processes_stop_at_the_first_failure(capsys, tmp_path):
     assert len(json.loads((tmp_path / "report.json").read_text())["outcomes"]) < 20
 
 
-def test_a_device_that_does_not_open_in_one_process_ends_the_run(capsys, plant, tmp_path, monkeypatch):
-    monkeypatch.setattr("restride_conformance.run.runner.REOPENING", 0.0)
-    plant(sys.executable, "-c", OPENS_ONCE, FAULTY, "none", WRONG, str(tmp_path / "opened"))
-    cases = [word for seed in range(1, 4) for word in ("--repro", f"{RIGHT} seed={seed}")]
-    code, _, err = restride_test(capsys, *cases, "-n", "2", "--json", tmp_path / "report.json")
-    assert code == 6
-    assert "restride: no worker process opens the device" in err
-    assert json.loads((tmp_path / "report.json").read_text())["broken_off"].startswith("no worker process opens")
-
-
 def test_an_interrupt_ends_all_processes(capsys, monkeypatch, tmp_path):
     started, hanging = [], []
     start = Runner._start_worker

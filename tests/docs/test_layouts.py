@@ -25,7 +25,7 @@ def test_the_document_prints_what_the_command_prints(capsys, monkeypatch):
 
 def test_the_layouts_of_the_document_are_layouts():
     texts = re.findall(r"^\| `(\S+)` \|", DOCUMENT, re.MULTILINE)
-    assert len(texts) == 9
+    assert len(texts) == 12
     for text in texts:
         assert str(TensorDesc.parse(text)).startswith(text.removesuffix("}"))
 

@@ -20,7 +20,7 @@ from restride.weights import COORDINATES, DEFAULTS, MODES, NEAREST_RULES, POLICI
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "resample.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 DRAWINGS = re.findall(r"```text\n(draw_resampling.*?)\n(.*?)\n```", PAGE, re.DOTALL)
-COMMANDS = [line for line in PAGE.splitlines() if line.startswith("restride resample ")]
+COMMANDS = [line for line in PAGE.splitlines() if line.startswith(("restride resample ", "restride resize "))]
 SAME = {
     "torch": (
         ("interpolate(x, size)", 'rs.resample(x, size, mode="nearest", coordinates="asymmetric", nearest="floor")'),
@@ -245,8 +245,10 @@ def test_commands_run(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     generator = np.random.default_rng(5)
     pixels = generator.integers(0, 256, (30, 40, 3), np.uint8)
-    for name in ("photo.jpg", "photo.png"):
+    Path("photos").mkdir()
+    for name in ("photo.jpg", "photo.png", "photos/a.jpg", "photos/b.jpg"):
         write_array(Path(name), pixels)
+    write_array(Path("drawing.png"), generator.integers(0, 256, (30, 40, 4), np.uint8))
     write_array(Path("x.npy"), generator.normal(size=(2, 20, 24)).astype(np.float32))
     assert main([*shlex.split(command)[1:], "--check"]) == 0
 

@@ -54,3 +54,10 @@ def test_explain_works_out_the_element_that_is_asked_for(capsys):
     assert "index 3 is outside [0, 3) of axis 0, for f32[3,5]{1,0}" in capsys.readouterr().err
     assert main(["show", "f32[3,5]", "--at", "x"]) == 2
     assert "--at takes an index such as 2,3, not 'x'" in capsys.readouterr().err
+
+
+def test_elements_of_some_bits_begin_at_a_bit():
+    desc = TensorDesc.parse("s8[3,5]{1,0:E(4)}")
+    assert "  offset 1, byte 0, bit 4\n" in explain(desc, (0, 1))
+    assert "  offset 2, byte 1\n  15 elements of 4 bits in 8 bytes, no padding" in explain(desc, (0, 2))
+    assert "  offset 3, byte 12\n" in explain(TensorDesc.parse("pred[4]{0:E(32)}"))

@@ -3,7 +3,7 @@
 import io
 import random
 import re
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -13,7 +13,7 @@ from support.random_layouts import random_layout
 from support.xla_figures import FIGURE_1, FIGURE_2
 
 from restride.drawing.explain import MEMORY
-from restride.drawing.figure import INK, PAPER, RED, Label, Line, Rect, draw_figure
+from restride.drawing.figure import BLUE, GREY, INK, PAPER, RED, Label, Line, Rect, draw_figure
 from restride.drawing.map import LayoutMap, rgb
 from restride.drawing.picture import show
 from restride.layout import TensorDesc
@@ -91,13 +91,13 @@ def test_what_is_left_out_leaves_right_numbers():
         for offset, index in line.items():
             at = desc.index_of(offset)
             assert index == (spelled(at) if at is not None else "·" if desc.is_whole else "-")
-        if not desc.is_whole or not desc.is_padded:
-            assert spelled([size - 1 for size in desc.sizes]) in grid
+        first_plane = [size - 1 if axis in LayoutMap(desc).plane else 0 for axis, size in enumerate(desc.sizes)]
+        assert spelled(first_plane) in grid or desc.is_padded
 
 
-def grid_parts(text):
-    """Rectangles and lines of a figure's grid, and a function from row and column to the rectangle's corner."""
-    figure = draw_figure([LayoutMap(TensorDesc.parse(text))])
+def grid_parts(text, plane=None):
+    """Rectangles and lines of a figure's grids."""
+    figure = draw_figure([LayoutMap(TensorDesc.parse(text), plane)])
     below = next(shape.y for shape in figure.shapes if isinstance(shape, Label) and shape.text == MEMORY)
     rects = [shape for shape in figure.shapes if isinstance(shape, Rect) and shape.y < below]
     lines = [shape for shape in figure.shapes if isinstance(shape, Line) and shape.y < below]
@@ -119,6 +119,41 @@ def test_figure_2_has_its_tiles_and_red_sub_tiles():
         assert rect.fill == rgb(row // 2 * 2 + column // 4)
         assert line_between(lines, rect, beside=True) == (INK if column % 4 == 0 else RED)
         assert line_between(lines, rect, beside=False) == (INK if row % 2 == 0 else None)
+
+
+def test_each_level_of_tiles_has_its_own_line_and_name():
+    figure = draw_figure([LayoutMap(TensorDesc.parse("bf16[16,256]{1,0:T(8,128)(4,1)(2,1)}"))])
+    names = ["T(8,128): tiles of 1024 elements", "(4,1): sub-tiles of 4 elements"]
+    names += ["(2,1): tiles inside them of 2 elements"]
+    places = [place for place, shape in enumerate(figure.shapes) if getattr(shape, "text", "") in names]
+    samples = [figure.shapes[place - 1] for place in places]
+    assert [(sample.colour, sample.width) for sample in samples] == [(INK, 2.5), (RED, 1.5), (BLUE, 1)]
+    assert [name for name in figure.description.splitlines() if name in names] == names
+    drawn = {shape.colour for shape in figure.shapes if isinstance(shape, Line) and shape not in samples}
+    assert drawn == {INK, RED, BLUE}
+
+
+def test_a_thick_line_bounds_a_block_and_nothing_else():
+    for text, plane, colours in (
+        ("f32[32,32,3,3]:OIhw16i16o", None, {INK}),
+        ("f32[32,32,3,3]:OIhw16i16o", (2, 3), {GREY}),
+        ("f32[1,3,4,5]{1,3,2,0}", None, {GREY}),
+        ("f32[3,4]{at=(1+a,b),in=[4,4]{1,0:T(2,4)}}", None, {GREY, INK}),
+    ):
+        _, lines = grid_parts(text, plane)
+        assert {line.colour for line in lines} == colours, text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["f32[2,16,2,1]:nChw16c", "f32[3,2,2,1,1,1,2]", "f32[32,32,3,3]:OIhw16i16o", "f32[12,11,2,1]{0,1,2,3:T(2,2)}"],
+)
+def test_titles_of_grids_do_not_touch(text):
+    figure = draw_figure([LayoutMap(TensorDesc.parse(text))])
+    titles = [shape for shape in figure.shapes if isinstance(shape, Label) and shape.text.startswith(("[", "…"))]
+    assert titles
+    for one, other in combinations(titles, 2):
+        assert abs(one.y - other.y) >= 16 or one.x + one.width <= other.x or other.x + other.width <= one.x
 
 
 def test_figure_1_has_white_padding_inside_its_tiles():
@@ -150,7 +185,7 @@ def test_the_file_needs_nothing_else_and_says_what_it_is():
     assert (root.get("role"), root.get("aria-label"), root[0].text) == ("img", title, title)
     assert root[0].tag == f"{SVG}title"
     assert root[1].tag == f"{SVG}desc"
-    assert "offset = 12*(a div 2)+4*(b div 2)+2*(a mod 2)+(b mod 2)\ntiles of 4 elements" in root[1].text
+    assert "offset = 12*(a div 2)+4*(b div 2)+2*(a mod 2)+(b mod 2)\nT(2,2): tiles of 4 elements" in root[1].text
     assert root[2].get("fill") == PAPER, "paper of its own, for dark pages"
     assert root[2].attrib.items() >= {"width": root.get("width"), "height": root.get("height")}.items()
     assert not re.search(r"href|url\(|<style|<script|<image", svg)

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 from support.xla_figures import FIGURE_1, FIGURE_2, layouts
 
-from restride.drawing.map import HUES, Kind, LayoutMap, block_sizes, memory_line, rgb, shown
+from restride.drawing.map import FRAME, HUES, OUTSIDE, Kind, LayoutMap, memory_line, rgb, shown
 from restride.layout import TensorDesc
 from restride.reference import memory
 
@@ -22,7 +22,7 @@ def test_every_cell_is_what_the_descriptor_says(text):
         cell = its_map.at(plane, row, column)
         if cell.index is not None:
             assert cell.offset == desc.offset_of(cell.index)
-            assert desc.rank < 2 or cell.index == (*its_map.leading(plane), row, column)
+            assert cell.index == its_map.index(plane, row, column)
             seen.add(cell.index)
         else:
             assert desc.is_whole
@@ -42,7 +42,7 @@ def test_every_cell_is_what_the_descriptor_says(text):
 def test_positions_left_out():
     assert shown(5, 5).names == [0, 1, 2, 3, 4]
     assert shown(100, 8).names == [0, 1, 2, 3, None, 97, 98, 99]
-    assert shown(100, 8).edges == [(-1, 0), (0, 1), (1, 2), (2, 3), (3, 4), (96, 97), (97, 98), (98, 99), (99, -1)]
+    assert shown(100, 8).edges == [(-1, 0), (0, 1), (1, 2), (2, 3), (3, 4), (4, 97), (97, 98), (98, 99), (99, -1)]
     for size, room in product(range(1, 12), range(1, 9)):
         names = shown(size, room).names
         assert len(names) <= max(room, 2)
@@ -62,31 +62,44 @@ WIDTHS = {
     (FIGURE_2, 25): 16,
     (FIGURE_2, 7): 4,
     ("f32[100]", 20): 16,
+    ("f32[1,3,2,3]{1,3,2,0}", 17): 9,  # a row of pixels
+    ("f32[1,3,2,3]{1,3,2,0}", 8): 6,  # two pixels
+    ("u8[3,4]{strides=(6,1)}", 15): 12,
 }
 
 
+def test_an_outline_bounds_a_block_and_nothing_else():
+    """A table's edge is one only where blocks end; else it has a thin frame."""
+    blocked = LayoutMap(TensorDesc.parse("f32[32,32,3,3]:OIhw16i16o"))
+    assert blocked.edge_between(0, (0, OUTSIDE), (0, 0)) == 0
+    assert [blocked.edge_between(0, (0, at - 1), (0, at)) for at in range(1, 32)] == [None] * 15 + [0] + [None] * 15
+    across = LayoutMap(TensorDesc.parse("f32[32,32,3,3]:OIhw16i16o"), (2, 3))
+    assert across.edge_between(0, (0, OUTSIDE), (0, 0)) == FRAME
+    assert across.edge_between(0, (0, 0), (0, 1)) is None
+    view = LayoutMap(TensorDesc.parse("f32[3,4]{at=(1+a,b),in=[4,4]{1,0:T(2,2)}}"))
+    assert [view.edge_between(0, (row - 1 if row else OUTSIDE, 0), (row, 0)) for row in range(3)] == [FRAME, 0, None]
+    assert LayoutMap(TensorDesc.parse("f32[5,5]{1,0:T(4,4)(3,3)}")).edge_between(0, (4, 0), (OUTSIDE, 0)) == FRAME
+    tail = LayoutMap(TensorDesc.parse("f32[4]{0:T(4)L(10)}"))
+    assert [tail.edge_before(offset) for offset in (0, 3, 4, 8, 10)] == [0, None, 0, None, FRAME]
+    assert [tail.edge_along(offset) for offset in (0, 3, 4, 9)] == [0, 0, FRAME, FRAME]
+
+
 @pytest.mark.parametrize(
-    ("text", "sizes"),
+    ("text", "hues"),
     [
-        ("f32[3,5]", ()),
-        ("f32[2,3]{1,0:pad(3,5)=0}", ()),
-        ("f32[2,3]{strides=(5,1)}", ()),
-        (FIGURE_1, (4,)),
-        (FIGURE_2, (8, 2)),
-        ("bf16[2048]{0:T(1024)(128)(2,1)}", (1024, 2)),  # (2,1) takes rows of (128) apart
-        ("bf16[16,256]{1,0:T(8,128)(4,1)(2,1)}", (1024, 4, 2)),
-        ("f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}", (6,)),
-        ("f32[5,5]{1,0:T(4,4)(3,3)}", (36, 9)),  # 3 does not divide 4: a tile has padding inside
-        ("f32[2,16,4,4]:nchw", ()),
-        ("f32[2,16,4,4]:nChw16c", (16,)),
-        ("f32[32,32,3,3]:OIhw8i16o2i", (256, 32)),
-        ("f32[2]{at=(1+2a,3),in=[4,4]{1,0:T(4,4)}}", (16,)),
+        ("u8[1,3,2,2]{1,3,2,0}", "000111222333"),  # NHWC: a pixel
+        ("u8[1,3,2,2]{strides=(12,1,6,3)}", "000111222333"),
+        ("u8[1,3,2,2]", "001122334455"),  # NCHW: a row of a channel
+        ("u8[2,2,3]", "000111222333"),  # a photograph's pixels
+        ("u8[2,3]{0,1}", "001122"),
+        ("u8[2,3]{strides=(-3,1),offset=3}", "111000"),
+        ("u8[2,3]{strides=(0,1)}", "000"),
+        ("u8[4]", "0000"),
     ],
 )
-def test_blocks_lie_together_in_memory(text, sizes):
-    desc = TensorDesc.parse(text)
-    assert block_sizes(desc) == sizes
-    assert all(desc.extent % size == 0 for size in sizes)
+def test_without_tiles_a_colour_is_a_run_along_the_fastest_axis(text, hues):
+    drawn = LayoutMap(TensorDesc.parse(text))
+    assert "".join(str(drawn.at_offset(offset).hue) for offset in drawn.span) == hues
 
 
 def test_hues_are_colours_of_xterm():

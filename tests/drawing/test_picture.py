@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from support.judges import judge
 from support.xla_figures import FIGURE_1
 
 from restride.drawing.picture import show, takes_colour
@@ -66,8 +67,49 @@ def test_a_tensor_is_shown_by_its_descriptor(vulkan_device):
 
     x = rs.asarray(np.zeros((2, 3), np.float32), device=vulkan_device)
     assert show(x.permute(1, 0)).text() == show(x.permute(1, 0).desc).text()
-    with pytest.raises(DescriptorError, match="must be a TensorDesc or its text"):
-        show(3)
+    for value in (3, None, [1, 2]):
+        with pytest.raises(DescriptorError, match=r"must be a TensorDesc or its text, such as .*, or an array, got"):
+            show(value)
+
+
+def test_an_array_of_numpy_is_shown_by_its_strides():
+    array = np.arange(24, dtype=np.float32).reshape(4, 6)
+    for view, text in (
+        (array, "f32[4,6]{1,0}"),
+        (array.T, "f32[6,4]{strides=(1,6)}"),
+        (array[::-1, 1:], "f32[4,5]{strides=(-6,1),offset=19}"),
+        (np.broadcast_to(array[1], (2, 6)), "f32[2,6]{strides=(0,1),offset=6}"),
+        (array[:0], "f32[0,6]{1,0}"),
+        (array[1, 2], "f32[]"),
+    ):
+        assert [str(desc) for desc in show(view).layouts] == [text]
+    assert str(show(array, "{0,1}")) == str(show("f32[4,6]", "f32[4,6]{0,1}"))
+    with pytest.raises(UnsupportedError, match=r"these have strides of \(9,\) bytes"):
+        show(np.zeros(3, [("a", "f8"), ("b", "i1")])["a"])
+    with pytest.raises(DescriptorError, match="unknown element type 'complex128'"):
+        show(np.zeros(3, complex))
+
+
+def test_a_tensor_of_torch_is_shown_by_its_strides():
+    torch = judge("torch")
+    for tensor, text in (
+        (torch.zeros(2, 3), "f32[2,3]{1,0}"),
+        (torch.zeros(4, 6, dtype=torch.bfloat16)[1:, ::2], "bf16[3,3]{strides=(6,2),offset=6}"),
+        (torch.zeros(1, 3, 2, 2).to(memory_format=torch.channels_last), "f32[1,3,2,2]{strides=(12,1,6,3)}"),
+        (torch.zeros(3, 4, dtype=torch.bool, device="meta").t(), "pred[4,3]{strides=(1,4)}"),
+        (torch.zeros(3).expand(2, 3), "f32[2,3]{strides=(0,1)}"),
+    ):
+        assert [str(desc) for desc in show(tensor).layouts] == [text]
+    with pytest.raises(UnsupportedError, match=r"a tensor of layout torch\.sparse_coo has no strides"):
+        show(torch.zeros(2, 2).to_sparse())
+
+
+def test_the_second_layout_of_blocks_chooses_the_axes_of_both():
+    text = show("f32[1,8,2,2]", "nChw4c").text()
+    assert text.count("rows: c, columns: w") == 1
+    assert text.count("rows: b, columns: d") == 1
+    with pytest.raises(UnsupportedError, match=r"the second layout .* is in memory space 1"):
+        show("f32[2]", "{0:S(1)}")
 
 
 def test_the_second_layout_may_be_a_tag_or_a_name():

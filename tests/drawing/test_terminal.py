@@ -8,7 +8,7 @@ from support.xla_figures import FIGURE_1, FIGURE_1_TEXT, FIGURE_2, layouts
 
 from restride.drawing.map import HUES, LayoutMap
 from restride.drawing.picture import show
-from restride.drawing.terminal import CROSSINGS
+from restride.drawing.terminal import CROSSINGS, in_ascii
 from restride.layout import TensorDesc
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -30,7 +30,7 @@ memory, element after element, and the index that lies there
  8 ┃ 0,4  1,4 │ 0,5  1,5 │ 0,6  1,6 │ 0,7  1,7 ┃
 16 ┃ 2,0  3,0 │ 2,1  3,1 │ 2,2  3,2 │ 2,3  3,3 ┃
 24 ┃ 2,4  3,4 │ 2,5  3,5 │ 2,6  3,6 │ 2,7  3,7 ┃
-━ tiles of 8 elements   ─ sub-tiles of 2 elements"""
+━ T(2,4): tiles of 8 elements   ─ (2,1): sub-tiles of 2 elements"""
 
 
 @pytest.mark.parametrize(("text", "picture"), [(FIGURE_1, FIGURE_1_TEXT), (FIGURE_2, FIGURE_2_TEXT)])
@@ -43,20 +43,20 @@ def test_combined_dimensions_are_tiled_across_rows():
     lines = show("f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}").text(100).splitlines()
     first = lines.index("[0, 0, 0, :, :]")
     assert lines[first + 2 : first + 8] == [
-        "   ┌─────────────────┬─────────────────┬─────────────────┬─────┐",
-        " 0 │   0     1     2 │   6     7     8 │  12    13    14 │  18 │",
-        "   ├───────────┬─────┴───────────┬─────┴───────────┬─────┴─────┤",
-        " 1 │  19    20 │  24    25    26 │  30    31    32 │  36    37 │",
-        "   ├─────┬─────┴───────────┬─────┴───────────┬─────┴───────────┤",
-        " 2 │  38 │  42    43    44 │  48    49    50 │  54    55    56 │",
+        "   ┌─────────────────┰─────────────────┰─────────────────┰─────┐",
+        " 0 │   0     1     2 ┃   6     7     8 ┃  12    13    14 ┃  18 │",
+        "   ┝━━━━━━━━━━━┳━━━━━┻━━━━━━━━━━━┳━━━━━┻━━━━━━━━━━━┳━━━━━┻━━━━━┥",
+        " 1 │  19    20 ┃  24    25    26 ┃  30    31    32 ┃  36    37 │",
+        "   ┝━━━━━┳━━━━━┻━━━━━━━━━━━┳━━━━━┻━━━━━━━━━━━┳━━━━━┻━━━━━━━━━━━┥",
+        " 2 │  38 ┃  42    43    44 ┃  48    49    50 ┃  54    55    56 │",
     ]
 
 
 def test_both_kinds_of_padding_are_marked_and_explained():
     text = show("f32[2,3]{1,0:T(2,2)pad(3,5)=-1.5}").text()
-    assert "0 │   0    1 │   4   =5 │  =8   ·9 │" in text
-    assert " 0 │ 0,0  0,1  1,0  1,1 │ 0,2    =  1,2    = │   =    ·    =    · │" in text
-    assert text.endswith("─ tiles of 4 elements   · padding, holds 0   = padding, holds -1.5")
+    assert "0 ┃   0    1 ┃   4   =5 ┃  =8   ·9 ┃" in text
+    assert " 0 ┃ 0,0  0,1  1,0  1,1 ┃ 0,2    =  1,2    = ┃   =    ·    =    · ┃" in text
+    assert text.endswith("━ T(2,2): tiles of 4 elements   · padding, holds 0   = padding, holds -1.5")
     assert "= padding, holds 7\n" in show("f32[2]{0:pad(3)=7}").text() + "\n"
 
 
@@ -69,7 +69,7 @@ def test_what_strides_skip_is_never_written():
 def test_a_view_of_tiles():
     text = show("f32[2]{at=(1+2a,3),in=[4,4]{1,0:T(4,4)}}").text()
     assert " │  7  15 │" in text
-    assert "7 │ 0  -  -  -  -  -  -  -  1 │" in text
+    assert "7 │ 0  -  -  -  -  -  -  -  1 ┃" in text, "a tile ends here, none begins"
 
 
 @pytest.mark.parametrize(
@@ -89,10 +89,45 @@ def test_low_ranks_and_empty_arrays(text, grid):
 def test_more_than_two_axes_are_a_stack_of_grids():
     text = show("f32[2,2,2]").text()
     assert re.findall(r"^\[.*\]$", text, re.MULTILINE) == ["[0, :, :]", "[1, :, :]"]
-    text = show("f32[2,16,4,4]:nChw16c").text()
+    text = show("f32[2,16,4,4]:nChw16c", plane="hw").text()
     titles = ["[0, 0, :, :]", "[0, 1, :, :]", "… 28 more grids …", "[1, 14, :, :]", "[1, 15, :, :]"]
     assert [line for line in text.splitlines() if line.startswith(("[", "…"))] == titles
     assert "  ┌────────────────────┐" in text, "a block of channels has one cell of a grid: no outlines"
+
+
+def test_a_blocked_tag_is_drawn_along_its_blocks():
+    lines = show("f32[32,32,3,3]:OIhw16i16o").text(200).splitlines()
+    assert lines[2:5] == ["rows: o, columns: i", "", "[:, :, 0, 0]"]
+    edge = lines[6].index("┳")
+    assert {line[edge] for line in lines[7:23]} == {"┃"}
+    assert lines[23][edge] == "╋"
+    assert lines[23][3] == "┣"
+    assert "… 8 more grids …" in lines
+    assert lines[-1] == "━ 16i16o: blocks of 256 elements"
+    narrow = show("f32[32,32,3,3]:OIhw16i16o").text(80).splitlines()
+    assert "…" in narrow[5][: narrow[6].index("┳")], "columns left out do not join two blocks"
+
+
+def test_three_levels_of_tiles_have_three_lines():
+    text = show("bf16[8,8]{1,0:T(8,4)(4,1)(2,1)}").text()
+    assert text.endswith(
+        "━ T(8,4): tiles of 32 elements   ─ (4,1): sub-tiles of 4 elements   ╌ (2,1): tiles inside them of 2 elements"
+    )
+    assert [line for line in text.splitlines() if line.startswith("  ┠")] == [
+        "  ┠╌╌╌╌┼╌╌╌╌┼╌╌╌╌┼╌╌╌╌╂╌╌╌╌┼╌╌╌╌┼╌╌╌╌┼╌╌╌╌┨",
+        "  ┠────┼────┼────┼────╂────┼────┼────┼────┨",
+        "  ┠╌╌╌╌┼╌╌╌╌┼╌╌╌╌┼╌╌╌╌╂╌╌╌╌┼╌╌╌╌┼╌╌╌╌┼╌╌╌╌┨",
+    ]
+    assert " ╎ " in text
+    assert set("═╌╎━") & set(in_ascii(text)) == set()
+
+
+def test_bits_and_memory_space_are_said():
+    assert "15 elements of 4 bits in 8 bytes, no padding, in memory space 1\n" in show("s8[3,5]{1,0:E(4)S(1)}").text()
+    assert "3 elements of 4 bits in 4 bytes, with 5 elements of padding\n" in show("s8[3]{0:L(8)E(4)}").text()
+    text = show("f32[3]{0:L(5)}").text()
+    assert "3 elements of 4 bytes in 20 bytes, 8 of them padding\n" in text
+    assert text.endswith("0 │ 0  1  2  ·  · │\n· padding, holds 0")
 
 
 @pytest.mark.parametrize("text", [FIGURE_1, FIGURE_2, "f32[2,3]", *layouts(60, seed=2)])
@@ -104,8 +139,8 @@ def test_colour_changes_nothing_else_and_is_the_same_in_grid_and_memory(text):
     for offset in its_map.span if desc.numel else ():
         cell = its_map.at_offset(offset)
         assert (cell.hue is None) == (cell.index is None)
-        if cell.index is not None and its_map.blocks:
-            assert cell.hue == offset // its_map.blocks[0] % len(HUES)
+        if cell.index is not None and its_map.levels and its_map.levels[0].is_contiguous:
+            assert cell.hue == offset // its_map.levels[0].size % len(HUES)
 
 
 def test_rows_have_colours_where_there_are_no_tiles_and_a_reorder_keeps_them():

@@ -47,7 +47,7 @@ MAX = {"linear": 12, "nearest": 6, "cubic": 10, "antialiased": 24, "area": 24}
 WORKLOADS: dict[str, tuple[Planned, int]] = {
     "f32 NCHW to NHWC": (reordered("f32[1,3,{h},{w}]", "NCHW->NHWC"), 4),
     "u8 NHWC to f32 NCHW": (reordered("u8[1,{h},{w},3]", "NHWC->NCHW", dtype="f32"), 6),
-    # Both sides aligned, neither, or one: then by fours of its words, four of these in a walk or one, in full groups
+    # Both sides aligned, neither, or one: then by quads of its words, four of these in a walk or one, in full groups
     # or not.
     "f32 transpose": (reordered("f32[{h},{w}]", "AB->BA"), 7),
 }

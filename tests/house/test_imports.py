@@ -73,7 +73,8 @@ LAYERS = (
     ("runtime",),
     ("tensor",),
     ("ops",),
-    ("compat", "drawing", "xp", "stream", "vision"),
+    ("vision",),
+    ("compat", "drawing", "xp", "stream"),
     ("interop",),
     ("cli",),
 )

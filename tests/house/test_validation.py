@@ -41,7 +41,6 @@ MODES: dict[str, Callable[[DeviceInfo], Runtime]] = {
 }
 
 DEVICE_TESTS = (
-    "ops/test_reorder_bits.py",
     "tensor/test_tensor.py",
     "tensor/test_arrays.py",
     "ops/test_reorder.py",

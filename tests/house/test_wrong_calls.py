@@ -125,6 +125,8 @@ rs.resample(b"bytes", (24, 32))
     DescriptorError: array is 5 bytes, not an array: np.frombuffer ... rame of video .reshape(rows * 3 // 2, columns)
 rs.resample(photo, (24, 32), axes=(0, 1), out=np.zeros((24, 32, 3), np.uint8))
     DescriptorError: out must be a restride.Tensor, got ndarray; rs.empty(desc) makes one
+rs.resize("photo.jpg", (24, 32))
+    DescriptorError: array is the text photo.jpg, not an array: rs ... .open(path)) has its pixels as they are stored
 rs.resize(photo, 256)
     DescriptorError: sizes must be rows and columns, got 256: shor ... es=(256, 256) a square, for u8[48,64,3]{2,1,0}
 rs.resize(photo, np.int64(256))
@@ -325,6 +327,8 @@ rs.Device(memory_limit=0)
     DescriptorError: memory_limit must be above 0 bytes, got 0
 rs.imread(photo)
     DescriptorError: file must be a path, bytes, or a file object opened for reading bytes, got ndarray
+rs.imread("photo.jpg", mod="rgb")
+    TypeError: imread() got an unexpected keyword argument 'mod'. Did you mean 'mode'?
 rs.imread(b"no image")
     DescriptorError: cannot read 8 bytes: cannot identify image fi ... rs.asarray takes what PIL.Image.open has read
 rs.imread("photo.jpg", mode="RGB")
@@ -345,6 +349,28 @@ rs.reorder(x, dtype="fp16")
     DescriptorError: dtype: unknown element type 'fp16'; ... ; it is 'f16' here, for u8[48,64,3]{2,1,0}
 rs.reorder(x, rounding="nearest")
     DescriptorError: rounding must be one of 'nearest_even', 'trun ... [48,64,3]{2,1,0}. Did you mean 'nearest_even'?
+rs.reorder(x, dtyp="f16")
+    TypeError: reorder() got an unexpected keyword argument 'dtyp'. Did you mean 'dtype'?
+rs.reorder(x, data_format="NHWC")
+    TypeError: reorder() got an unexpected keyword argument 'data_format'; it is layout here
+rs.normalize(photo, image_mean=0.5, std=0.5)
+    TypeError: normalize() got an unexpected keyword argument 'image_mean'; it is mean here
+rs.quantize(x, 0.5, zero_pont=3)
+    TypeError: quantize() got an unexpected keyword argument 'zero_pont'. Did you mean 'zero_point'?
+rs.dequantize(x, 0.5, dim=0)
+    TypeError: dequantize() got an unexpected keyword argument 'dim'; it is axis here
+rs.lookup(photo, np.arange(256), tabel=3)
+    TypeError: lookup() got an unexpected keyword argument 'tabel'. Did you mean 'table'?
+rs.yuv_to_rgb(photo, fmt="nv12")
+    TypeError: yuv_to_rgb() got an unexpected keyword argument 'fmt'. Did you mean 'format'?
+rs.strided_slice(x, (0, 0, 0), (1, 1, 1), steps=(1, 1, 1))
+    TypeError: strided_slice() got an unexpected keyword argument 'steps'
+rs.compat.torch.interpolate(photo, sizes=(4, 4))
+    TypeError: interpolate() got an unexpected keyword argument 'sizes'. Did you mean 'size'?
+rs.compat.cv2.resize(photo, (4, 4), interpolaton=1)
+    TypeError: resize() got an unexpected keyword argument 'interpolaton'. Did you mean 'interpolation'?
+rs.compat.pil.resize(photo, (4, 4), resampl=2)
+    TypeError: resize() got an unexpected keyword argument 'resampl'. Did you mean 'resample'?
 rs.quantize(x, 0)
     DescriptorError: scale must be finite and not 0 as f32, got 0, for u8[48,64,3]{2,1,0}
 rs.rearrange(x, "h w -> w h")
@@ -355,6 +381,8 @@ rs.TensorDesc.parse("f32[2,3")
     DescriptorError: expected ',' or ']' after a size at character 8 of 'f32[2,3': the text ends
 rs.stream(photo, np.zeros_like(photo), rs.Chain(), memory="lots")
     DescriptorError: memory must be bytes such as 1000000, '512MiB' or '2 GB', got 'lots'
+rs.stream(photo, np.zeros_like(photo), rs.Chain(), memry="1GB")
+    TypeError: stream() got an unexpected keyword argument 'memry'. Did you mean 'memory'?
 rs.stream(photo, rs.Chain())
     DescriptorError: destination must have __setitem__, and Chain has none
 rs.resample(photo, (24, 32), axes=(0, 1), window=3)
@@ -415,6 +443,18 @@ rs.empty((4, 4))
     DescriptorError: desc must be a TensorDesc or its text, such as 'f32[2,3]', got (4, 4)
 rs.show("no layout")
     DescriptorError: unknown element type 'no' ...  at character 1 of 'no layout': found 'no layout'
+rs.show([1, 2])
+    DescriptorError: layout must be a TensorDesc or its text, such as 'f32[2,3]', or an array, got [1, 2]
+rs.show("f32[2,16,4,4]:nChw16c", plane="hx")
+    DescriptorError: plane must name two axes, for rows and columns, got 'hx'; axes are 0 or 'n', 1 or 'c', 2 or 'h'
+rs.show(photo[..., 0] * 1j)
+    DescriptorError: array of shape (48, 64) cannot become a tensor: unknown element type 'complex128'
+rs.reorder(x, "u8[48,64,3]{2,1,0:S(1)}")
+    UnsupportedError: layout u8[48,64,3]{2,1,0:S(1)} is in memory space 1 and the source u8[48,64,3]{2,1,0} in 0
+rs.empty("s8[8]{0:E(4)}")
+    UnsupportedError: elements of 4 bits are described and drawn, but not read or written: s8[8]{0:E(4)} needs E(8)
+rs.empty("f32[8]{0:S(1)SC(0:4)}")
+    UnsupportedError: split configurations SC(..) are not supported: 'SC(0:4)}' at character 14
 rs.set_default_device("gpu")
     DescriptorError: the default device is a restride.Device or None, not 'gpu'
 rs.asarray(np.zeros(3, np.complex64))
@@ -429,6 +469,10 @@ rs.imwrite("x.png", np.zeros((4, 4, 3), np.float32))
     DescriptorError: a PNG image holds u8 elements, or u16 of 1 or 2 channels, not f32 of sizes [4, 4, 3]
 rs.Letterboxed.of([(0, 0, 4, 4)], 24)
     DescriptorError: sizes must be a height and a width, such as (24, 24), got 24
+rs.Letterboxed.of([(0, 0, 4, 4)], (24, 24)).to_output([(0, 0, 2, 2)], 0, order="xyxy")
+    DescriptorError: order must be one of 'yx', 'xy', not 'xyxy'. Did you mean 'yx'?
+rs.compat.transformers.accelerate({})
+    DescriptorError: processor must be an image processor of transformers 5.24.0, or have one as image_processor, got {}
 rs.Chain().resample((2, 2)).of((4, 4), "fp32")
     DescriptorError: unknown element type 'fp32'; ... ; it is 'f32' here
 rs.Chain()[[0, 1]]

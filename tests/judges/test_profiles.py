@@ -528,101 +528,47 @@ def test_what_is_remembered_is_of_its_library(image: Array) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "message"),
     [
-        (
-            {"like": "pil"},
-            DescriptorError,
-            "like 'pil' is not one of 'torch', 'onnx', 'onednn', 'directml', 'tensorflow'",
-        ),
-        ({"like": 3}, DescriptorError, "like 3 is not one of"),
-        (
-            {"like": "pillow", "mode": "lanczos4"},
-            DescriptorError,
-            "mode 'lanczos4' of like 'pillow' is not one of 'nearest', 'box'",
-        ),
+        ({"like": "pil"}, "like 'pil' is not one of 'torch', 'onnx', 'onednn', 'directml', 'tensorflow'"),
+        ({"like": 3}, "like 3 is not one of"),
+        ({"like": "pillow", "mode": "lanczos4"}, "mode 'lanczos4' of like 'pillow' is not one of 'nearest', 'box'"),
         (
             {"like": "opencv", "mode": 7},
-            DescriptorError,
-            "mode 7 of like 'opencv' is not one of 0 (nearest), 1 (linear), 2 (cubic), 3 (area), 4 (lanczos4), 5",
+            "mode 7 of like 'opencv' is not one of 0 (nearest), 1 (linear), 2 (cubic), 3 (area)",
         ),
-        (
-            {"like": "opencv", "mode": True},
-            DescriptorError,
-            "mode True of like 'opencv' is not one of 'nearest', 'near",
-        ),
+        ({"like": "opencv", "mode": True}, "mode True of like 'opencv' is not one of 'nearest', 'near"),
         (
             {"like": "pillow", "mode": -1},
-            DescriptorError,
-            "mode -1 of like 'pillow' is not one of 0 (nearest), 1 (lanczos), 2 (bilinear), 3 (bicubic), 4 (box), 5",
+            "mode -1 of like 'pillow' is not one of 0 (nearest), 1 (lanczos), 2 (bilinear)",
         ),
         (
             {"like": "opencv", "mode": Resampling.BICUBIC},
-            DescriptorError,
             "mode <Resampling.BICUBIC: 3> of like 'opencv' is not one of 'nearest', 'nearest_exact'",
         ),
-        (
-            {"like": "torch", "mode": 2},
-            DescriptorError,
-            "mode 2 of like 'torch' is not one of 'nearest', 'nearest-exact', 'linear'",
-        ),
-        (
-            {"mode": Resampling.BICUBIC},
-            DescriptorError,
-            "; the constants of a library go with like='pillow' or like='opencv'",
-        ),
-        (
-            {"like": "onnx", "mode": "linear", "roi": (0, 0, 1, 1)},
-            DescriptorError,
-            (
-                "roi goes with coordinates 'tf_crop_and_resize', not 'half_pixel': roi is (0, 0, 1, 1); to resize a "
-                "part of the source, slice it, for u8"
-            ),
-        ),
+        ({"like": "torch", "mode": 2}, "mode 2 of like 'torch' is not one of 'nearest', 'nearest-exact', 'linear'"),
+        ({"mode": Resampling.BICUBIC}, "; the constants of a library go with like='pillow' or like='opencv'"),
+        ({"like": "onnx", "mode": "linear", "roi": (0, 0, 1, 1)}, "; to resize a part of the source, slice it, for u8"),
         (
             {"like": "pillow", "antialias": False},
-            DescriptorError,
             "antialias False contradicts like 'pillow', which has True in mode 'bicubic', for u8",
         ),
         (
-            {"like": "opencv", "mode": "cubic", "cubic_a": -0.5},
-            DescriptorError,
-            "cubic_a -0.5 contradicts like 'opencv', which has -0.75 in mode 'cubic'",
-        ),
-        (
-            {"like": "torch", "mode": "nearest", "nearest": "ceil"},
-            DescriptorError,
-            "nearest 'ceil' contradicts like 'torch', which has 'floor' in mode 'nearest'",
-        ),
-        (
-            {"like": "onednn", "coordinates": "align_corners"},
-            DescriptorError,
-            "coordinates 'align_corners' contradicts like 'onednn', which has 'half_pixel' in mode 'linear'",
-        ),
-        (
             {"like": "scikit-image", "mode": "nearest", "antialias": True},
-            DescriptorError,
             "antialias True contradicts like 'scikit-image', which has False in mode 'nearest'",
         ),
-        ({"like": "pillow", "sizes": (3,)}, DescriptorError, "like 'pillow' resizes two axes, not 1, for u8"),
+        ({"like": "pillow", "sizes": (3,)}, "like 'pillow' resizes two axes, not 1, for u8"),
         (
             {"like": "torch", "mode": "bilinear", "coordinates": "asymmetric"},
-            DescriptorError,
             "coordinates 'asymmetric' contradicts like 'torch', which has 'half_pixel' and 'align_corners', for u8",
         ),
-        ({"like": "Cv2"}, DescriptorError, "it is 'opencv' here, for u8"),
-        (
-            {"like": "pillow", "roi": np.zeros(4)},
-            DescriptorError,
-            "contradicts like 'pillow', which has none in mode 'bicubic'",
-        ),
-        ({"like": "opencv", "sizes": (3, 4, 5)}, DescriptorError, "like 'opencv' resizes two axes, not 3, for u8"),
+        ({"like": "Cv2"}, "it is 'opencv' here, for u8"),
+        ({"like": "pillow", "roi": np.zeros(4)}, "contradicts like 'pillow', which has none in mode 'bicubic'"),
+        ({"like": "opencv", "sizes": (3, 4, 5)}, "like 'opencv' resizes two axes, not 3, for u8"),
     ],
 )
-def test_what_a_library_does_not_do_is_refused(
-    arguments: dict[str, Any], error: type[Exception], message: str, image: Array
-) -> None:
-    with pytest.raises(error) as refused:
+def test_what_a_library_does_not_do_is_refused(arguments: dict[str, Any], message: str, image: Array) -> None:
+    with pytest.raises(DescriptorError) as refused:
         rs.resample(image, **({"sizes": (4, 5)} | arguments))
     assert message in str(refused.value)
 

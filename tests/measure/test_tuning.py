@@ -69,7 +69,7 @@ def test_every_candidate_is_measured_and_the_device_is_as_before(
     def values(shader: str, name: str) -> set[int]:
         return {each.constant(name) for each in met if each.shader == shader}
 
-    assert values("strided_gather_128", "NEIGHBOURS") == values("convert_fours", "NEIGHBOURS") == {0, 1}
+    assert values("strided_gather_128", "NEIGHBOURS") == values("convert_quads", "NEIGHBOURS") == {0, 1}
     assert values("resample_runs", "ROWS") == values("resample_along", "ROWS") == {8, 4, 2, 1}
     assert len(values("resample_rows", "ROWS")) > 1
     assert values("crop_pixels", "ROWS") == {4, 2, 1}

@@ -10,6 +10,7 @@ from support.workloads import FULL, SMALL
 import restride as rs
 from restride_measure.workloads import (
     BY_AXES,
+    IMAGES,
     Calls,
     Goal,
     Gradient,
@@ -21,6 +22,7 @@ from restride_measure.workloads import (
     Resize,
     bytes_text,
     growth,
+    images,
     result_bytes,
     selected,
     ttc57,
@@ -52,8 +54,11 @@ def test_the_57_transpositions_are_three_shapes_of_each_of_19_permutations():
     assert [workload.name for workload in ttc57(is_small=True)] == [workload.name for workload in workloads]
 
 
-def test_the_57_are_left_out_unless_the_keyword_begins_with_their_group():
+def test_groups_on_request_are_left_out_unless_the_keyword_begins_with_their_name():
     assert selected("") == list(FULL)
+    assert selected(IMAGES) == list(images())
+    assert [each.name for each in selected("image processors: clip, 1 of")] == ["CLIP, 1 of 480x640"]
+    assert [each.name for each in images(is_small=True)] == [each.name for each in images()]
     assert selected("TTC57") == list(ttc57())
     assert [each.name for each in selected("ttc57: 0213")] == []
     assert [each.name for each in selected("ttc57: 10 f32 1216")] == ["10 f32 1216x43408"]
@@ -81,6 +86,7 @@ def test_random_elements_are_random_and_the_same_again():
         (Calls(Move((1, 0)), 7, in_batch=True, by_plan=False), "f32[3,5]", 7 * 2 * 4 * 15),
         (NewImages((4, 5)), "u8[100,100,3]", 3 * (8 * 10 + 4 * 5)),
         (NewPhotos(7, (4, 50)), "u8[100,60,3]", 7 * 3 * (8 * 60 + 4 * 4 * 50)),
+        (images()[0].task, "u8[2,30,40,3]", 2 * 3 * (30 * 40 + 4 * 224 * 224)),
     ],
 )
 def test_useful_bytes(task, src, nbytes):
@@ -91,8 +97,8 @@ def test_new_shapes_are_new():
     task = NewShapes()
     assert len({task.crop((1024, 768), call) for call in range(300)}) == 300
     assert all(min(task.crop((64, 48), call)) > 0 for call in range(1000))
-    for images in (NewImages((224, 224)), NewPhotos(16, (224, 224))):
-        sizes = {images.crop((1080, 1920, 3), call) for call in range(1000)}
+    for each in (NewImages((224, 224)), NewPhotos(16, (224, 224))):
+        sizes = {each.crop((1080, 1920, 3), call) for call in range(1000)}
         assert len(sizes) == 1000
         assert {channels for _, _, channels in sizes} == {3}
     assert len({NewPhotos(16, (224, 224), is_one_size=True).crop((1080, 1920, 3), call) for call in range(9)}) == 1

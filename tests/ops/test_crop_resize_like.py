@@ -1,134 +1,21 @@
-"""crop_resize like a library: random boxes equal the chain of single operations byte for byte, in a few dispatches."""
+"""crop_resize like a library: dispatches, pipelines, bindings, and the middle of an image."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.crop_chain import filled, padded_slice, random_boxes, random_image, turned
-from support.sampled import sample
 
 import restride as rs
-from restride.dtypes import as_dtype
 from restride.kernel import Choices, Limits
-from restride.ops.crop_resize import _crop_plan
+from restride.ops.crop_resize import Cut, _crop_plan
 from restride.ops.images import Images
 from restride.plan import boxes as plan_of_boxes
 from restride.plan.problem import HELD
 from restride.runtime import choose, list_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
-from restride.weights.like import LIBRARIES
+from restride.weights import Request
 
 pytestmark = pytest.mark.slow
-
-EACH = 4
-
-WAYS = (
-    ("opencv", {"mode": "linear"}),
-    ("opencv", {"mode": "linear_exact"}),
-    ("opencv", {"mode": "lanczos4"}),
-    ("opencv", {"mode": "area"}),
-    ("opencv", {"mode": "cubic"}),
-    ("opencv", {"mode": "nearest"}),
-    ("pillow", {"mode": "bilinear"}),
-    ("pillow", {"mode": "lanczos"}),
-    ("pillow", {"mode": "box"}),
-    ("pillow", {"mode": "nearest"}),
-    ("torch", {"mode": "bilinear"}),
-    ("torch", {"mode": "bicubic", "antialias": True}),
-    ("torch", {"mode": "area"}),
-    ("scikit-image", {"mode": "bilinear"}),
-    ("tensorflow", {"mode": "bicubic"}),
-)
-
-FORMS = (
-    (np.uint8, 3, "last", {"dtype": "f32", "layout": "NHWC->NCHW", "src_scale": 1 / 255, "dst_zero_point": -0.5}),
-    (np.uint8, 3, "first", {"dtype": "f32"}),
-    (np.uint8, 4, "last", {"dtype": "u8"}),
-    (np.uint8, 1, "last", {"dtype": "s32", "layout": "NHWC->NCHW"}),
-    (np.uint8, 2, "last", {"dtype": "f16", "src_scale": 0.25}),
-    (np.uint8, 5, "last", {"dtype": "f32"}),
-    (np.uint8, 6, "last", {"dtype": "s8", "saturate": False}),
-    (np.uint8, 3, "backwards", {"dtype": "f32", "layout": "NHWC->NCHW"}),
-    (np.uint8, 4, "backwards", {"dtype": "f32", "dst_scale": 3}),
-    (np.uint8, 2, "apart", {"dtype": "f32"}),
-    (np.int16, 3, "last", {"dtype": "f32"}),
-    (np.float32, 3, "last", {"dtype": "f32", "layout": "NHWC->NCHW"}),
-)
-"""Element type, channels, where these are, what follows."""
-
-
-@pytest.mark.parametrize("form", range(len(FORMS)))
-@pytest.mark.parametrize("way", range(len(WAYS)))
-def test_random_boxes_are_the_chain_of_operations(vulkan_device, way, form):
-    like, sampling = WAYS[way]
-    for number in sample(range(EACH), 1, way, form):
-        rng = np.random.default_rng(10000 * way + 100 * form + number)
-        one_set(rng, vulkan_device, like, sampling, *FORMS[form])
-
-
-def one_set(rng, device, like, sampling, dtype, channels, where, after):
-    axes = (1, 2) if where == "first" else (0, 1)
-    kind = str(rng.choice(["image", "batch", "list"]))
-
-    def one_image(extents):
-        shape = (channels, *extents) if where == "first" else (*extents, channels)
-        return random_image(rng, dtype, shape)
-
-    def given(image):
-        """The image on the device, its channels where they are to be."""
-        if where == "backwards":
-            return rs.asarray(np.ascontiguousarray(image[..., ::-1]), device=device)[..., ::-1]
-        if where == "apart":
-            return rs.asarray(np.repeat(image, 2, axis=image.ndim - 2), device=device)[..., ::2, :]
-        return rs.asarray(image, device=device)
-
-    extents = [tuple(map(int, rng.integers(1, 40, 2))) for _ in range(3)]
-    images = [one_image(extents[k if kind == "list" else 0]) for k in range(1 if kind == "image" else 3)]
-    count = int(rng.integers(1, 6))
-    index = [int(rng.integers(len(images))) for _ in range(count)]
-    sizes = tuple(map(int, rng.integers(1, 24, 2)))
-    boxes = [random_boxes(rng, 1, [images[k].shape[axis] for axis in axes])[0] for k in index]
-    if rng.random() < 0.3:  # of the result's sizes, and twice as large
-        y, x = map(int, rng.integers(-3, 5, 2))
-        boxes[0], boxes[-1] = (y, x, y + sizes[0], x + sizes[1]), (y, x, y + 2 * sizes[0], x + 2 * sizes[1])
-    flips = [str(rng.choice(["none", "horizontal", "vertical", "both"])) for _ in boxes]
-    fill = int(rng.integers(0, 100)) if rng.random() < 0.5 else rng.integers(0, 100, channels)
-    letterbox = [None, "center", "top_left"][rng.integers(3)]
-    x = {
-        "image": lambda: given(images[0]),
-        "batch": lambda: given(np.stack(images)),
-        "list": lambda: list(map(given, images)),
-    }[kind]()
-    found = rs.crop_resize(
-        x, boxes, sizes, images=None if kind == "image" else index, like=like, flip=flips, fill=fill,
-        axes=tuple(axis + (kind == "batch") for axis in axes), letterbox=letterbox, **sampling, **after,
-    )  # fmt: skip
-    places = [(0, 0, *sizes)] * count
-    if letterbox is not None:
-        places = rs.Letterboxed.of(boxes, sizes, letterbox).places.tolist()
-    right = chained_like([images[k] for k in index], boxes, sizes, axes, flips, fill, places, after, like, sampling)
-    np.testing.assert_array_equal(found.numpy().view(np.uint8), right.view(np.uint8))
-
-
-def chained_like(images, boxes, sizes, axes, flips, fill, places, after, like, sampling):
-    """All boxes, each padded, sliced, resampled like the library, turned and put in its place; then the arithmetic."""
-    keeps = LIBRARIES[like].keeps
-    made = []
-    for number, (image, (y0, x0, y1, x1)) in enumerate(zip(images, places, strict=True)):
-        its_type = as_dtype(image.dtype).name
-        stays = its_type in keeps or "nearest" in sampling["mode"]
-        piece = padded_slice(image, axes, boxes[number], fill)
-        one = rs.resample(
-            piece, (y1 - y0, x1 - x0), axes=axes, like=like, dtype=its_type if stays else "f32", **sampling
-        ).numpy()
-        whole = list(image.shape)
-        whole[axes[0]], whole[axes[1]] = sizes
-        result = filled(whole, axes, np.asarray(fill).astype(image.dtype), one.dtype)
-        index = [slice(None)] * image.ndim
-        index[axes[0]], index[axes[1]] = slice(y0, y1), slice(x0, x1)
-        result[tuple(index)] = turned(one, axes, flips[number])
-        made.append(result)
-    return rs.reorder(np.ascontiguousarray(np.stack(made)), **after).numpy()
 
 
 @pytest.mark.parametrize(
@@ -224,7 +111,7 @@ def test_a_gpu_makes_one_row_of_pixels_at_a_time(kind, rows):
     """The sums that are kept from row to row take more registers than let a GPU hide the latency of loads."""
     limits = Limits(choices=Choices.usual(kind))
     source, boxes = Images((rs.TensorDesc("u8", (300, 300, 3)),), (0, 1)), [(0, 0, 300, 300)] * 64
-    plan = _crop_plan(source, None, limits, boxes=boxes, sizes=(224, 224), images=None, mode="linear")
+    plan = _crop_plan(source, None, limits, Cut(boxes, (224, 224)), Request(mode="linear"), None)
     ((_, steps),) = plan.starts
     kernels = [kernel for step in steps.steps for kernel in step.kernels()]
     assert {(kernel.shader, kernel.constant("ROWS")) for kernel in kernels} == {("crop_pixels", rows)}
@@ -245,8 +132,8 @@ def test_all_that_is_read_is_bound(like, box, place):
     """Of an image larger than a binding: the lowest and the highest offset of the tables, and two pixels there."""
     channels, narrow = 3, Limits(max_buffer_range=1 << 17)
     desc = rs.TensorDesc("u8", (2000, 100, channels))
-    named = {"mode": "linear", "like": like, "dtype": "f32", "places": None if place is None else [place]}
-    plan = _crop_plan(Images((desc,), (0, 1)), None, narrow, boxes=[box], sizes=(16, 16), images=None, **named)
+    cut = Cut([box], (16, 16), places=None if place is None else [place], dtype="f32")
+    plan = _crop_plan(Images((desc,), (0, 1)), None, narrow, cut, Request(mode="linear", like=like), None)
     ((_, steps),) = plan.starts
     kernels = [kernel for step in steps.steps for kernel in step.kernels()]
     (kernel,) = kernels

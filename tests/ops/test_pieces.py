@@ -8,7 +8,6 @@ from support.tensors import Costs, assert_equal
 
 import restride as rs
 from restride import xp
-from restride.dtypes import DTYPES
 
 A = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
 # With the dispatches that each may take.
@@ -98,19 +97,3 @@ def test_copies_cost_a_dispatch_a_piece(name, device):
     result = ours(tensor)
     assert costs().dispatches <= most
     assert_equal(result.numpy(), theirs(A))
-
-
-@pytest.mark.parametrize("name", DTYPES)
-def test_elements_of_every_type_are_moved_bit_for_bit(name, device):
-    itemsize = DTYPES[name].itemsize
-    bits = np.random.default_rng(0).integers(0, 2 if name == "pred" else 256, (5, 7 * itemsize), np.uint8)
-    array = bits.view(DTYPES[name].dtype)
-    tensor = rs.asarray(array, device=device)
-    index = [6, 1, 1, 4, 0, 5, 6, 2, 3]
-    for ours, theirs in (
-        (xp.take(tensor, index, axis=1), array.take(index, axis=1)),
-        (xp.pad(tensor, 3, "reflect"), np.pad(array.view(f"u{itemsize}"), 3, "reflect")),
-        (xp.roll(tensor, 3, axis=1), np.roll(array, 3, axis=1)),
-        (xp.concat([tensor[::-1], tensor]), np.concatenate([array[::-1], array])),
-    ):
-        assert ours.numpy().tobytes() == theirs.tobytes()

@@ -147,18 +147,6 @@ def test_bgr_is_rgb_turned_round(given, like):
         assert np.array_equal(pair[0].numpy(), pair[1].numpy())
 
 
-def test_letterboxed_corners_come_back():
-    given = images((30, 70), (90, 41))
-    for place in ("center", "top_left"):
-        made, placed = rs.Preprocess((64, 64), letterbox=place, fill=(1, 2, 3), dtype="u8", layout="NHWC")(given)
-        assert made.sizes == (2, 64, 64, 3)
-        for index, image in enumerate(given):
-            y0, x0, y1, x1 = placed.places[index]
-            (found,) = placed.to_image([(y0, x0, y1, x1)], index)
-            assert np.abs(found - (0, 0, *image.shape[:2])).max() < 0.5
-        assert tuple(made[0].numpy()[-1, -1]) == (1, 2, 3)
-
-
 def test_yuv_and_floats():
     frames = RNG.integers(0, 256, (2, 36, 32), np.uint8)
     recipe = rs.Preprocess((12, 12), input="i420", matrix="bt709", full_range=True)
@@ -202,13 +190,6 @@ def test_a_stream_takes_bounded_memory():
         assert counted[-1].pipelines == counted[0].pipelines
 
 
-def test_results_of_a_stream_that_are_kept_stay():
-    recipe = rs.Preprocess((16, 16))
-    given = images(*[(20, 20)] * 5)
-    kept = list(recipe.stream(given))
-    assert all(np.array_equal(one.numpy(), recipe(image).numpy()) for one, image in zip(kept, given, strict=True))
-
-
 def test_items_of_a_stream_may_be_batches():
     batch = np.stack(images((25, 33), (25, 33)))
     (single,) = images((20, 20))
@@ -224,36 +205,6 @@ def test_items_of_a_stream_may_be_batches():
         rs.DescriptorError, match=r"image 0 of the stream: .* channels, not u8\[2,25,33,3\].*with batch=1"
     ):
         list(recipe.stream([batch], batch=2))
-
-
-def test_a_wrong_image_of_a_stream_costs_no_other():
-    recipe = rs.Preprocess((8, 8))
-    given = images((9, 9), (9, 9), (9, 9))
-    taken = []
-    with pytest.raises(rs.DescriptorError, match=r"^image 3 of the stream: an image must have rows, columns"):
-        taken.extend(recipe.stream([*given, given[0][..., 0], *given], batch=2))
-    assert [made.sizes[0] for made in taken] == [2, 1]
-    assert np.array_equal(np.concatenate([made.numpy() for made in taken]), recipe(given).numpy())
-    with pytest.raises(rs.DescriptorError, match=r"^images 0 to 1 of the stream: images\[1\] u8\[9,9,4\].* must have"):
-        list(recipe.stream([given[0], *images((9, 9), channels=4)], batch=2))
-
-
-def test_points_say_of_which_image_they_are():
-    _, placed = rs.Preprocess((8, 8), letterbox="center")(images((8, 8), (8, 4), (4, 8)))
-    points = np.ones((3, 3, 2))
-    with pytest.raises(rs.DescriptorError, match=r"index must be one, or one for each of \(3, 3\) points"):
-        placed.points(points, [0, 1, 2])
-    with pytest.raises(rs.DescriptorError, match=r"index must be in \[0, 3\), the boxes, got 3"):
-        placed.points(points, 3)
-    each = placed.points(points, np.arange(3)[:, np.newaxis])
-    assert np.array_equal(each, placed.points(points, np.arange(3)[:, np.newaxis].repeat(3, 1)))
-    assert all(np.array_equal(each[image], placed.points(points[image], image)) for image in range(3))
-
-
-def test_halves_of_a_letterbox_go_to_even():
-    """1280 x 401 at half of the size is 640 x 200.5, which Ultralytics' Python rounds to 200."""
-    _, placed = rs.Preprocess((640, 640), letterbox="center", mode="nearest")(images((401, 1280)))
-    assert placed.places.tolist() == [[220, 0, 420, 640]]
 
 
 def ultralytics(rows, columns, sizes):
@@ -334,26 +285,16 @@ def test_a_stream_shows_how_far_it_is(capsys, monkeypatch):
         ({"sizes": (3,)}, r"sizes must be a height and a width"),
         ({"fill": "red", "letterbox": "center"}, "fill must be a number, or one for each channel, got 'red'"),
         ({"fill": [[1]], "letterbox": "center"}, r"fill must be a number, or one for each channel, got \[\[1\]\]"),
-        ({"sizes": 224}, r"sizes must be a height and a width, such as \(224, 224\), got 224"),
         ({"shorter": 4}, r"shorter 4 must not be below either of sizes \(8, 8\)"),
         ({"shorter": 9, "letterbox": "center"}, "shorter 9 and letterbox 'center' contradict each other"),
-        ({"letterbox": "middle"}, "letterbox must be one of None, 'center', 'top_left', not 'middle'"),
-        ({"input": "gray"}, "input must be one of 'rgb', 'bgr', .*, not 'gray'"),
-        ({"layout": "CHW"}, "layout must be one of 'NCHW', 'NHWC', not 'CHW'"),
         ({"depth": 0}, "depth must be 1 or more, got 0"),
         ({"rounding": "floor"}, "rounding 'floor' has no effect without letterbox and shorter"),
-        (
-            {"rounding": "ceil", "letterbox": "center"},
-            "rounding must be one of 'nearest', 'floor', 'half_up', not 'ceil'",
-        ),
         ({"fill": (0, 0, 9)}, r"fill \(0, 0, 9\) has no effect without letterbox"),
         ({"matrix": "bt709"}, "matrix 'bt709' and full_range False have no effect with input 'rgb'"),
-        ({"input": "nv12", "matrix": "bt2020"}, "matrix must be one of 'bt601', 'bt709', not 'bt2020'"),
         ({"std": (1, 0, 1)}, r"std must be finite, and std not 0, got \(1, 0, 1\)"),
         ({"mean": 0, "dtype": "u8"}, "mean and std make floats, and dtype is u8"),
         ({"mean": "half"}, "mean must be a number, or one for each channel, got 'half'"),
         ({"std": np.ones((3, 1))}, r"std must be a number, or one for each channel, got array"),
-        ({"device": "cpu"}, "device must be a restride.Device, got 'cpu'; restride.Device opens one by name"),
         ({"input": np.array(["rgb"])}, r"input must be one of 'rgb', .*, not array\("),
         ({"input": "nv12", "full_range": np.ones(2)}, r"full_range must be one of False, True, not array\("),
     ],

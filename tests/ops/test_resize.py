@@ -187,28 +187,6 @@ def test_the_picture_of_the_page_is_drawn_again(tmp_path, monkeypatch):
     assert np.array_equal(*pixels)
 
 
-@pytest.mark.parametrize(
-    ("array", "options", "message"),
-    [
-        (PHOTO, {"premultiply": True}, r"premultiply needs alpha, the last of 2 or 4 channels.*\(37, 52, 3\)"),
-        (PHOTO, {"linear_light": True, "mode": "nearest"}, "linear_light True has no effect in mode 'nearest'"),
-        (PHOTO, {"linear_light": True, "like": "torch"}, "linear_light True has no effect in mode 'nearest'"),
-        (RGBA, {"premultiply": True, "mode": "nearest", "like": "torch"}, "premultiply True has no effect in mode"),
-        (PHOTO, {"axes": (0, 1, 2)}, r"axes must be those of rows and columns, two, got \(0, 1, 2\)"),
-        (PHOTO, {"sizes": (9,)}, "equally many"),
-        (PHOTO[0, 0], {}, r"an image has rows and columns, and shape \(3,\) has 1 axes"),
-    ],
-)
-def test_what_is_refused(array, options, message):
-    with pytest.raises(rs.DescriptorError, match=message):
-        rs.resize(array, **({"sizes": (9, 11)} | options))
-
-
-def test_light_of_other_types_is_not_guessed():
-    with pytest.raises(rs.UnsupportedError, match=r"linear_light is for codes, .* u8 or u16, not f32.*f32\[37"):
-        rs.resize(PHOTO.astype(np.float32), (9, 11), linear_light=True)
-
-
 ASPECT = {
     "shorter": (24, (24, 34)),
     "longer": (26, (19, 26)),  # 37 * 26 / 52 is 18.5: halves up

@@ -86,16 +86,12 @@ def test_new_sizes_make_no_pipeline(vulkan_device):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"format": "nv13"}, "format must be one of 'nv12', 'nv21', 'i420', 'yv12', not 'nv13'"),
-        ({"matrix": "bt2020"}, "matrix must be one of 'bt601', 'bt709', not 'bt2020'"),
         ({"full_range": 3}, "full_range must be one of False, True, not 3"),
         ({"full_range": np.zeros(2, bool)}, r"full_range must be one of False, True, not array\(\[False, False\]\)"),
         ({"format": ["nv12"]}, r"format must be one of .*, not \['nv12'\]"),
         ({"like": "pillow"}, "like must be one of None, 'opencv', not 'pillow'"),
         ({"like": "opencv", "matrix": "bt709"}, "matrix 'bt709' and full_range False contradict it"),
         ({"frame": np.zeros((7, 8), np.uint8)}, r"sizes \[..., 3/2 rows, columns\] with even .*: u8\[7,8\]"),
-        ({"frame": np.zeros((6, 7), np.uint8)}, r"even rows and columns.*: u8\[6,7\]"),
-        ({"frame": np.zeros(6, np.uint8)}, r"even rows and columns.*: u8\[6\]"),
         ({"frame": np.zeros((6, 8), np.float32)}, r"must be u8, not f32: f32\[6,8\]"),
         ({"frame": (np.zeros((4, 8), np.uint8),)}, r"parts of a frame of format 'nv12' .* not u8\[4,8\]"),
         ({"frame": ()}, "parts of a frame of format 'nv12'"),

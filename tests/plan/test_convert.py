@@ -96,7 +96,7 @@ def test_any_layout_and_type_to_any_other_with_any_scales(limits, viewed):
         shaders |= {kernel.shader for kernel in kernels}
         done += 1
     assert done > 50
-    assert shaders >= {"convert_elements", "convert_fours"}
+    assert shaders >= {"convert_elements", "convert_quads"}
 
 
 def planned(src: str, dst: str, limits: Limits = ROOMY, **arguments: object) -> list[KernelSpec]:
@@ -115,7 +115,7 @@ def only(src: str, dst: str, limits: Limits = ROOMY, **arguments: object) -> Ker
 @pytest.mark.parametrize("dst", ["s8", "s16", "f32", "s64"])
 def test_a_run_is_made_four_by_four_and_its_rest_alone(src, dst):
     kernels = planned(f"{src}[2050]", f"{dst}[2050]")
-    assert [kernel.shader for kernel in kernels] == ["convert_fours", "convert_elements"]
+    assert [kernel.shader for kernel in kernels] == ["convert_quads", "convert_elements"]
     assert kernels[0].pushed("pieces") == 2048 // 4
     assert kernels[0].constant("WIDE")
     assert len(planned(f"{src}[2048]", f"{dst}[2048]")) == 1
@@ -158,13 +158,13 @@ def test_interleaved_channels_become_planes_run_by_run(src, dst, channels):
 )
 def test_other_strides_are_read_element_by_element_and_written_by_four(src, dst):
     kernel = only(src, dst, dst_scale=2)
-    assert (kernel.shader, kernel.constant("WIDE"), kernel.pushed("plane_stride")) == ("convert_fours", 0, 0)
+    assert (kernel.shader, kernel.constant("WIDE"), kernel.pushed("plane_stride")) == ("convert_quads", 0, 0)
 
 
 @pytest.mark.parametrize("dst", ["f32[6,12]{strides=(13,1),offset=0}", "s64[6,12]{strides=(-14,1),offset=70}"])
-def test_fours_of_whole_words_may_begin_anywhere(dst):
+def test_quads_of_whole_words_may_begin_anywhere(dst):
     kernel = only("u8[6,12]", dst, src_scale=3)
-    assert (kernel.shader, kernel.constant("WHOLE_STORES")) == ("convert_fours", 0)
+    assert (kernel.shader, kernel.constant("WHOLE_STORES")) == ("convert_quads", 0)
 
 
 def rows_found(kernel: KernelSpec) -> tuple[int, int]:
@@ -184,12 +184,12 @@ def rows_found(kernel: KernelSpec) -> tuple[int, int]:
         ("s16[3,16,3]", "f32[3,16,3]{1,0,2}", (1, 0)),  # 24 words at once
     ],
 )
-def test_four_fours_of_a_row_are_found_together(src, dst, in_row):
+def test_four_quads_of_a_row_are_found_together(src, dst, in_row):
     assert rows_found(only(src, dst, src_scale=3)) == in_row
     assert rows_found(only(src, dst, GPU, src_scale=3)) == (0, 0)
 
 
-def test_fours_with_pairs_of_their_own_are_found_each_by_itself():
+def test_quads_with_pairs_of_their_own_are_found_each_by_itself():
     for scale, in_row in ((np.arange(1, 33), (0, 0)), (np.arange(1, 4).reshape(3, 1), (1, 1))):
         assert rows_found(only("u8[3,32]", "f32[3,32]", src_scale=scale)) == in_row
 
@@ -244,13 +244,13 @@ def test_planes_of_an_odd_size_are_cut_where_their_last_four_ends(dst, shaders):
         "s64[6,12]{strides=(-28,2),offset=140}",
     ],
 )
-def test_what_is_not_in_whole_fours_is_written_element_by_element(dst):
+def test_elements_outside_whole_quads_are_written_one_by_one(dst):
     sizes = dst[dst.index("[") : dst.index("]") + 1]
     columns_first = "{0,1}"
     assert only(f"f32{sizes}{columns_first}", dst, src_scale=3).shader == "convert_elements"
 
 
-def test_which_fours_an_invocation_makes_is_the_device_s():
+def test_the_device_determines_the_quads_of_an_invocation():
     assert only("f32[64]", "u8[64]", ROOMY).constant("NEIGHBOURS") == 1
     assert only("f32[64]", "u8[64]", GPU).constant("NEIGHBOURS") == 0
 
@@ -294,7 +294,7 @@ def test_more_pairs_than_a_dispatch_may_have_are_cut(src, dst):
     kernels = planned(src, dst, src_scale=scale)
     assert 3 <= len(kernels) <= 8
     assert all(len(kernel.parameters) < MAX_PAIR_BYTES + 4096 for kernel in kernels)
-    assert {kernel.shader for kernel in kernels} <= {"convert_fours", "digit_convert"}
+    assert {kernel.shader for kernel in kernels} <= {"convert_quads", "digit_convert"}
     both = planned(src, dst, src_scale=scale, dst_scale=scale[:, ::-1])
     assert all(len(kernel.parameters) < MAX_PAIR_BYTES + 4096 for kernel in both)
     assert len(both) > len(kernels)
@@ -318,7 +318,7 @@ def test_everything_at_once_is_one_dispatch():
     row = 3 * 16 * 20
     dst = TensorDesc("f16", src.sizes, (row, 320, 20, 1), 8)
     (kernel,) = check(src, dst, ROOMY, src_zero_point=mean, src_scale=1 / std, dst_zero_point=0.5)
-    assert kernel.shader == "convert_fours"
+    assert kernel.shader == "convert_quads"
     tiles = TensorDesc.parse("bf16[64,256]{1,0:T(8,128)(2,1)}".replace("bf16", "f16"))
     assert len(check(TensorDesc("s32", (64, 256)), tiles, ROOMY, dst_scale=np.arange(1, 257))) == 1
 

@@ -46,21 +46,21 @@ def test_an_integer_is_divided_exactly_by_any_scale(dtype, device):
         assert [(a, b) for a, b in zip(x[wrong], np.broadcast_to(scale, x.shape)[wrong], strict=True)][:3] == []
 
 
-def convert_fours(folder, statement, added):
-    """The module convert_fours with a statement added behind one of scales.glsl."""
+def convert_quads(folder, statement, added):
+    """The module convert_quads with a statement added behind one of scales.glsl."""
     scales = (SHADERS / "include/scales.glsl").read_text("utf-8")
     assert scales.count(statement) == 1
     scales = scales.replace(statement, f"{statement} {added}")
     kernel = (SHADERS / "convert/convert.comp").read_text("utf-8").replace('#include "scales.glsl"', scales)
     (folder / "worse.comp").write_text(kernel, encoding="utf-8")
-    return shader_under_test(str(folder / "worse.comp"), "convert_fours", folder)
+    return shader_under_test(str(folder / "worse.comp"), "convert_quads", folder)
 
 
 @pytest.mark.parametrize("dtype", ["u8", "s8"])
 @pytest.mark.parametrize("units", [-5, -1, 0, 2, 5])
 def test_a_byte_is_divided_exactly_by_the_short_division(dtype, units, tmp_path):
     """Wherever the instructions are off: by whole units, beside what they are off already."""
-    worse = convert_fours(tmp_path, PER_SCALE, f"ratio = uintBitsToFloat(floatBitsToUint(ratio) + uint({units}));")
+    worse = convert_quads(tmp_path, PER_SCALE, f"ratio = uintBitsToFloat(floatBitsToUint(ratio) + uint({units}));")
     x = np.arange(1, 257).astype(np.uint8).view(dtype.replace("s8", "i8").replace("u8", "u1"))
     x = x[x != 0][:252]
     random = np.random.default_rng(3)
@@ -89,7 +89,7 @@ def test_scales_with_a_quotient_near_a_power_of_two_or_a_middle_take_the_long_di
 @pytest.mark.parametrize("units", [-2, -1, 0, 1, 2])
 def test_a_quotient_is_exact_wherever_the_instruction_is_off(units, tmp_path):
     # What the instruction gives is half a unit off already.
-    worse = convert_fours(tmp_path, RATIO, f"ratio = ratio + float({units}) / 8388608.0;")
+    worse = convert_quads(tmp_path, RATIO, f"ratio = ratio + float({units}) / 8388608.0;")
     random = np.random.default_rng(units + 2)
     x, scale = normal_numbers(random, 256 * 256).reshape(256, 256), normal_numbers(random, 256).reshape(256, 1)
     with np.errstate(all="ignore"):

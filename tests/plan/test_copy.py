@@ -15,7 +15,7 @@ from twin.kernels import APART, IN_A_ROW, run
 
 from restride.arithmetic import NO_ARITHMETIC
 from restride.errors import UnsupportedError
-from restride.kernel import CANDIDATES, Choices, Limits
+from restride.kernel import CANDIDATES, Choices, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.layout.equation import shared_offset
 from restride.plan.copy import copy_kernels
@@ -60,6 +60,17 @@ def table(mode: str, source_size: int, size: int) -> Rows:
 
 def bytes_at(buffer: np.ndarray, desc: TensorDesc) -> np.ndarray:
     return buffer[element_offsets(desc)[..., None] + np.arange(desc.dtype.itemsize)]
+
+
+def copied(src: str, dst: str, limits: Limits) -> tuple[KernelSpec, ...]:
+    """The kernels of a copy, once the twin has moved every element by them."""
+    source_desc, made = TensorDesc.parse(src), TensorDesc.parse(dst)
+    kernels = copy_kernels(source_desc, made, limits)
+    source = np.random.default_rng(7).integers(0, 256, source_desc.nbytes, np.uint8)
+    result = np.full(made.nbytes, 171, np.uint8)
+    run(kernels, source, result)
+    np.testing.assert_array_equal(bytes_at(result, made), bytes_at(source, source_desc))
+    return kernels
 
 
 @st.composite
@@ -305,19 +316,15 @@ def test_whole_words_of_elements_are_written_without_a_look_for_holes(src, dst, 
 )
 def test_full_groups_fill_every_row_of_groups(rows, parts):
     """A row has at most eight groups."""
-    src, dst = TensorDesc.parse(f"u8[{rows},7,3]{{strides=(21,-3,1),offset=18}}"), TensorDesc.parse(f"u8[{rows},7,3]")
-    kernels = copy_kernels(src, dst, SteeredLimits(elements_per_dispatch=1, max_group_count=(8, 65535, 2)))
+    src, dst = f"u8[{rows},7,3]{{strides=(21,-3,1),offset=18}}", f"u8[{rows},7,3]"
+    kernels = copied(src, dst, SteeredLimits(elements_per_dispatch=1, max_group_count=(8, 65535, 2)))
     assert [(kernel.groups, kernel.pushed("pieces"), kernel.constant("FULL")) for kernel in kernels] == parts
-    source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
-    result = np.full(dst.nbytes, 171, np.uint8)
-    run(kernels, source, result)
-    np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
 
 
 @pytest.mark.parametrize(
     ("src", "dst", "pieces"),
     [
-        # Four fours a row, 512 of them a group: of 400 rows 384 are in full groups.
+        # Four quads a row, 512 of them a group: of 400 rows 384 are in full groups.
         ("f32[400,16]{strides=(40,2)}", "f32[400,16]", [(1536, 1), (64, 0)]),
         ("f32[2,400,16]{strides=(17000,40,2)}", "f32[2,400,16]", [(3072, 1), (128, 0)]),
         ("f32[300,16]{strides=(40,2)}", "f32[300,16]", [(1200, 0)]),  # 44 rows are too many
@@ -325,17 +332,12 @@ def test_full_groups_fill_every_row_of_groups(rows, parts):
     ],
 )
 def test_large_gathers_are_cut_where_full_groups_end(src, dst, pieces):
-    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
-    kernels = copy_kernels(src, dst, SteeredLimits(elements_per_dispatch=1))
+    kernels = copied(src, dst, SteeredLimits(elements_per_dispatch=1))
     assert [(kernel.shader, kernel.pushed("pieces"), kernel.constant("FULL")) for kernel in kernels] == [
         ("strided_gather_128", count, is_full) for count, is_full in pieces
     ]
-    source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
-    result = np.full(dst.nbytes, 171, np.uint8)
-    run(kernels, source, result)
-    np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
     for limits in (ROOMY, SteeredLimits(elements_per_dispatch=1, choices=Choices.usual("discrete"))):
-        assert len(copy_kernels(src, dst, limits)) == 1  # small, or no CPU
+        assert len(copied(src, dst, limits)) == 1  # small, or no CPU
 
 
 @pytest.mark.parametrize(
@@ -370,16 +372,11 @@ def test_short_rows_go_by_blocks_of_a_group(src, dst, across, deep, limits):
     ("transpose", "shader"), [("shared", "transpose_shared_32"), ("narrow", "transpose_32_aligned")]
 )
 def test_groups_of_a_transpose_are_no_more_than_there_may_be(transpose, shader, most):
-    src, dst = TensorDesc.parse("f32[3,192,192]{2,1,0}"), TensorDesc.parse("f32[3,192,192]{1,2,0}")
     limits = Limits(max_group_count=most, choices=Choices("apart", transpose))
-    kernels = copy_kernels(src, dst, limits)
+    kernels = copied("f32[3,192,192]{2,1,0}", "f32[3,192,192]{1,2,0}", limits)
     assert {kernel.shader for kernel in kernels} == {shader}
     assert len(kernels) >= 3
     assert all(count <= limit for kernel in kernels for count, limit in zip(kernel.groups, most, strict=True))
-    source = np.random.default_rng(3).integers(0, 256, src.nbytes, np.uint8)
-    result = np.zeros(dst.nbytes, np.uint8)
-    run(kernels, source, result)
-    np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
 
 
 @pytest.mark.parametrize(
@@ -458,15 +455,10 @@ def test_pieces_of_an_invocation_lie_along_one_axis(src, dst, first):
 )
 @pytest.mark.parametrize("elements", ["neighbours", "apart"])
 def test_copies_of_words_have_many_invocations_where_these_are_to_be_many(src, dst, shader, pieces, each, elements):
-    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
     choices = Choices(elements=elements, invocations="many")
-    (kernel,) = copy_kernels(src, dst, SteeredLimits(choices=choices))
+    (kernel,) = copied(src, dst, SteeredLimits(choices=choices))
     assert (kernel.shader, kernel.pushed("pieces"), kernel.constant("EACH")) == (shader, pieces, each)
-    assert math.prod(kernel.groups) * 128 >= pieces // each >= choices.fewest_invocations(src.numel)
-    source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
-    result = np.full(dst.nbytes, 171, np.uint8)
-    run((kernel,), source, result)
-    np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
+    assert math.prod(kernel.groups) * 128 >= pieces // each >= choices.fewest_invocations(TensorDesc.parse(src).numel)
 
 
 @pytest.mark.parametrize(
@@ -478,20 +470,15 @@ def test_copies_of_words_have_many_invocations_where_these_are_to_be_many(src, d
             "f32[8,72]{strides=(75,1),offset=3}",
             "f32[8,72]",
             APART,
-        ),  # 18 fours a row, not a multiple of 4
+        ),  # 18 quads a row, not a multiple of 4
         ("f32[8,64]{strides=(131,2)}", "f32[8,64]", APART),
         ("f32[16,4,4]{strides=(1,31,1)}", "f32[16,4,4]", APART),  # pieces one word apart
     ],
 )
-def test_fours_of_rows_that_begin_anywhere_go_together(src, dst, words_lie):
-    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
-    (kernel,) = copy_kernels(src, dst, ROOMY)
+def test_quads_of_rows_that_begin_anywhere_go_together(src, dst, words_lie):
+    (kernel,) = copied(src, dst, ROOMY)
     assert kernel.shader in ("strided_gather_128", "strided_scatter_128")
     assert kernel.constant("WORDS_LIE") == words_lie
-    source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
-    result = np.full(dst.nbytes, 171, np.uint8)
-    run((kernel,), source, result)
-    np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
 
 
 @pytest.mark.parametrize(
@@ -507,16 +494,11 @@ def test_fours_of_rows_that_begin_anywhere_go_together(src, dst, words_lie):
     ],
 )
 def test_pixels_go_by_one_group_where_invocations_are_to_be_many(src, dst):
-    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
     groups = {}
     for invocations in ("few", "many"):
         limits = SteeredLimits(elements_per_dispatch=1 << 40, choices=Choices(invocations=invocations))
-        (kernel,) = copy_kernels(src, dst, limits)
+        (kernel,) = copied(src, dst, limits)
         assert kernel.shader == "interleaved_copy"
-        source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
-        result = np.full(dst.nbytes, 171, np.uint8)
-        run((kernel,), source, result)
-        np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
         groups[invocations] = kernel.constant("GROUPS"), kernel.pushed("pieces")
     assert (groups["few"][0], groups["many"][0]) == (4, 1)
     assert groups["many"][1] > 3 * groups["few"][1]

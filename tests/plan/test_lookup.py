@@ -59,7 +59,7 @@ def test_any_layout_to_any_other_with_any_rows(limits, viewed):
             shaders |= {kernel.shader for kernel in check(src, dst, axis, limits)}
         except UnsupportedError:
             assert limits is CRAMPED
-    assert shaders == {"lookup_elements", "lookup_fours"}
+    assert shaders == {"lookup_elements", "lookup_quads"}
 
 
 def planned(src: str, dst: str, axis: int | None = None, limits: Limits = ROOMY) -> list[KernelSpec]:
@@ -82,9 +82,9 @@ def test_pixels_become_planes_and_pixels_by_whole_words(dst, channels):
     pixels = f"{{strides=({32 * channels},1,{8 * channels},{channels})}}"
     names = ("PLANES", "INTERLEAVED", "WIDE", "WHOLE_STORES", "ROWS_OF_PLANES")
     planes = only(f"u8[{sizes}]{pixels}", f"{dst}[{sizes}]", 1)
-    assert (planes.shader, *constants(planes, *names)) == ("lookup_fours", channels, 0, 1, 1, 1)
+    assert (planes.shader, *constants(planes, *names)) == ("lookup_quads", channels, 0, 1, 1, 1)
     same = only(f"u8[{sizes}]{pixels}", f"{dst}[{sizes}]{pixels}", 1)
-    assert (same.shader, *constants(same, *names)) == ("lookup_fours", channels, 1, 1, 1, 1)
+    assert (same.shader, *constants(same, *names)) == ("lookup_quads", channels, 1, 1, 1, 1)
     assert planes.pushed("pieces") == same.pushed("pieces") == 2 * 32 // 4
     backwards = f"{{strides=({32 * channels},-1,{8 * channels},{channels}),offset={channels - 1}}}"
     assert constants(only(f"u8[{sizes}]{backwards}", f"{dst}[{sizes}]", 1), *names) == (channels, 0, 1, 1, 1)
@@ -102,10 +102,10 @@ def patches(size: int, dst: str, copies: int = 2) -> tuple[str, str]:
 
 @pytest.mark.parametrize("dst", ["u8", "f16", "f32"])
 @pytest.mark.parametrize(("size", "crosses"), [(4, 0), (14, 1), (16, 0), (28, 0)])
-def test_patches_go_by_fours_that_are_found_once_and_stored_twice(dst, size, crosses):
+def test_patches_go_by_quads_that_are_found_once_and_stored_twice(dst, size, crosses):
     kernel = only(*patches(size, dst), 4)
     names = ("PLANES", "COPIES", "CROSSES", "WIDE", "WHOLE_STORES")
-    assert (kernel.shader, *constants(kernel, *names)) == ("lookup_fours", 3, 2, crosses, not crosses, 1)
+    assert (kernel.shader, *constants(kernel, *names)) == ("lookup_quads", 3, 2, crosses, not crosses, 1)
     assert kernel.pushed("pieces") == 24 * size * size // 4
     assert constants(only(*patches(size, dst, 5), 4), "COPIES") == (1,), "more than an invocation stores"
 
@@ -118,20 +118,20 @@ def test_a_four_of_two_rows_is_not_one_run_of_the_source():
 
 def test_what_goes_by_elements():
     assert only(*patches(2, "f32"), 4).shader == "lookup_elements", "a four of rows of 2 crosses twice"
-    assert only(*patches(5, "f16"), 4).shader == "lookup_elements", "25 elements are no whole fours"
+    assert only(*patches(5, "f16"), 4).shader == "lookup_elements", "25 elements are no whole quads"
     assert only("u8[6,8]", "s64[6,8]").shader == "lookup_elements"
     assert only("u8[3,8,8]", "f32[3,8,8]{0,2,1}", 0).shader == "lookup_elements", "planes to pixels"
 
 
-def test_rows_that_are_no_whole_fours():
+def test_rows_that_are_no_whole_quads():
     whole, rest = planned("u8[3,64,33]", "f32[3,64,33]{strides=(3000,40,1)}", 0)
-    assert (whole.shader, rest.shader) == ("lookup_fours", "lookup_elements")
+    assert (whole.shader, rest.shader) == ("lookup_quads", "lookup_elements")
     unaligned = only("u8[3,8,16]", "f32[3,8,16]{strides=(131,16,1)}", 0)
     assert constants(unaligned, "WHOLE_STORES", "WIDE") == (0, 1)
     assert only("u8[3,8,16]", "f16[3,8,16]{strides=(131,16,1)}", 0).shader == "lookup_elements"
 
 
-def test_an_invocation_has_more_fours_where_neighbours_go_together():
+def test_an_invocation_has_more_quads_where_neighbours_go_together():
     assert constants(only("u8[64]", "f32[64]"), "EACH") == (4,)
     assert constants(only("u8[64]", "f32[64]", limits=GPU), "EACH") == (1,)
 

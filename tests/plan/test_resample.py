@@ -1,4 +1,4 @@
-"""Who makes what of a resampling: the problems that each kernel gets, tables in fours, and the bits, ever equal."""
+"""Who makes what of a resampling: the problems that each kernel gets, tables in quads, and the bits, ever equal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from restride.kernel import CANDIDATES, Choices, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.convert import Conversion
 from restride.plan.dispatches import bind
-from restride.plan.problem import Axis, Problem, simplify, table_bytes, table_words
+from restride.plan.problem import Axis, Problem, simplify, table_words
 from restride.plan.resample import (
     Invocations,
     Tables,
@@ -32,9 +32,7 @@ from restride.plan.resample import (
     plan_resample,
     taps_fit,
 )
-from restride.reference import from_buffer
-from restride.weights import Request, Rows, in_fours, library_rows, resizing
-from restride.weights.like.pillow import filtered
+from restride.weights import Request, in_quads, resizing
 
 ROOMY = Limits()
 CRAMPED = Limits(max_buffer_range=1024, offset_alignment=16, max_group_count=(3, 65535, 2))
@@ -203,13 +201,13 @@ def test_what_is_not_made_by_taps(src, dst, choice, axes):
         ("f16[9,61]", "f32[9,12]"),
     ],
 )
-def test_fours_of_rows_that_are_not_whole_fours_are_put_together(src, dst):
+def test_quads_of_rows_that_are_not_whole_quads_are_put_together(src, dst):
     made = by_taps(problem(src, dst, WIDENED), ROOMY)
     assert (made.shader, made.constants["ALIGNED"]) == ("resample_along", 0)
 
 
-def test_whole_fours_that_no_binding_covers_are_not_made_by_taps():
-    """Linear from 64 to 3 reads 10 to 53; in fours, 8 to 55."""
+def test_whole_quads_that_no_binding_covers_are_not_made_by_taps():
+    """Linear from 64 to 3 reads 10 to 53; in quads, 8 to 55."""
     asked = problem("f32[9,64]", "f32[9,3]", LINEAR)
     exact, padded = (bind(each, ROOMY).windows[0].nbytes for each in (asked, by_taps(asked, ROOMY).problem))
     assert exact < padded
@@ -252,7 +250,7 @@ def test_what_is_not_made_by_neighbours(src, dst, choice, axes):
         ("u8[40,5]", "f32[5,5]", 2),
     ],
 )
-def test_neighbours_that_are_not_whole_fours_are_put_together(src, dst, pieces):
+def test_neighbours_that_are_not_whole_quads_are_put_together(src, dst, pieces):
     made = by_neighbours(problem(src, dst, WIDENED))
     assert (made.shader, made.row_pieces, made.constants["ALIGNED"]) == ("resample_across", pieces, 0)
 
@@ -367,7 +365,7 @@ def test_four_neighbours_of_whole_factors_are_of_one_group(dtype, factor, group)
         ("f32[8,16]{strides=(17,1)}", "f32[16,32]"),
         ("f32[8,16]{strides=(16,1),offset=1}", "f32[16,32]"),
         ("u8[8,16]{strides=(18,1)}", "u8[16,32]"),
-        ("f32[8,15]{strides=(16,1)}", "f32[16,30]"),  # no whole fours
+        ("f32[8,15]{strides=(16,1)}", "f32[16,30]"),  # no whole quads
         ("f32[8,48]", "f32[16,36]"),  # four neighbours are too far apart
         ("f32[8,16]", "f32[16,32]{strides=(33,1)}"),  # pieces of one
     ],
@@ -478,34 +476,13 @@ def test_a_load_of_a_group_ends_inside_the_window(src, dst):
     assert (kernel.shader, kernel.constant("GROUP")) == ("resample_moves", 0)
 
 
-# --- tables in fours
+# --- tables in quads
 
 
-def in_fours_and_not(table: Rows, extent: int, aligned: bool) -> tuple[dict[int, list[tuple[int, float]]], ...]:
-    """What each row reads with a weight, and which weights, in order."""
-    found = []
-    for each in (table, in_fours(table, extent, aligned)):
-        words = table_words(each, 1)
-        first = words[:, each.taps].astype(np.int64)
-        assert first.min() >= 0
-        assert (first + each.taps).max() <= extent, "a row reads past the axis"
-        assert each.reads()[0] <= first.min()
-        assert (first + each.taps - 1).max() <= each.reads()[1]
-        assert not words[:, each.taps + 1 :].any()
-        weights = words[:, : each.taps].copy().view(np.float32)
-        found.append(
-            {
-                row: [(int(first[row]) + int(tap), float(weights[row, tap])) for tap in np.flatnonzero(weights[row])]
-                for row in range(each.count)
-            }
-        )
-    return tuple(found)
-
-
-def test_fours_are_the_worked_example():
+def test_quads_are_the_worked_example():
     """Area 12 -> 4 reads three each: the third row 6, 7 and 8."""
     (_, table), *_ = tables_of(TensorDesc("f32", (12,)), TensorDesc("f32", (4,)), AREA)
-    made = in_fours(table, 12, aligned=True)
+    made = in_quads(table, 12, aligned=True)
     assert (made.taps, table_words(made, 3).shape) == (8, (4, 12))
     assert table_words(made, 3)[2, 8] == 4 * 3
     third = np.float32(1 / 3)
@@ -513,35 +490,6 @@ def test_fours_are_the_worked_example():
     # The fourth would begin at 8, and its second four past the axis: it begins at 4, too.
     assert table_words(made, 1)[3, 8] == 4
     assert table_words(made, 1)[3, :8].copy().view(np.float32).tolist() == [0] * 5 + [third] * 3
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.data())
-def test_rows_in_fours_read_the_same_with_the_same_weights(data):
-    aligned = data.draw(st.booleans())
-    extent = data.draw(st.integers(1, 30)) * (4 if aligned else 1)
-    size = data.draw(st.integers(1, 60))
-    choice = Request(
-        mode=data.draw(st.sampled_from(["linear", "cubic"])),
-        coordinates=data.draw(st.sampled_from(["half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn"])),
-        antialias=data.draw(st.booleans()),
-        exclude_outside=data.draw(st.booleans()),
-    )
-    choice = data.draw(st.sampled_from([choice, AREA]))
-    gradient = data.draw(st.booleans())
-    (_, table), *_ = tables_of(TensorDesc("f32", (extent,)), TensorDesc("f32", (size,)), choice, (0,), gradient)
-    if data.draw(st.booleans()):
-        start = data.draw(st.integers(0, table.count - 1))
-        table = table.part(start, data.draw(st.integers(1, table.count - start)))
-    if data.draw(st.booleans()):
-        table = table.reversed()
-    made = in_fours(table, extent, aligned)
-    assume(made.taps <= extent)
-    assert made.taps % 4 == 0
-    assert not (aligned and (table_words(made, 1)[:, made.taps] % 4).any())
-    plain, fours = in_fours_and_not(table, extent, aligned)
-    assert fours == plain
-    assert max(table_words(table, 7).nbytes, table_words(made, 7).nbytes) <= table_bytes(table)
 
 
 # --- the same bits, in the twin
@@ -582,7 +530,7 @@ def assert_same_bits(
 
 @st.composite
 def layouts(draw: st.DrawFn, dtype: str, sizes: list[int]) -> TensorDesc:
-    """Axes in order, or the second to last innermost as channels are, rows in fours or not."""
+    """Axes in order, or the second to last innermost as channels are, rows in quads or not."""
     order = list(range(len(sizes)))[::-1]
     strides, step = [0] * len(sizes), 1
     for axis in order:
@@ -665,37 +613,6 @@ def test_blocks_of_rows_are_what_elements_are(types, src, dst, choice):
         assert kernel.shader == "resample" or kernel.constant("ROWS") == int(most)
 
 
-@pytest.mark.parametrize(
-    ("src", "size", "shader"),
-    [
-        ("u8[30,48,3]", (8, 12), "resample_rows_fixed"),
-        ("u8[30,47,3]", (7, 11), "resample_fixed"),
-        ("u8[3,30,48]", (8, 12), "resample_rows_fixed"),
-    ],
-)
-def test_integers_that_opencv_keeps_exact_between_the_axes_are_summed_in_one_dispatch(src, size, shader):
-    """Beside both sums in 64 bits: what is cut is cut along the rows alone."""
-    desc = TensorDesc.parse(src)
-    axes = (0, 1) if desc.sizes[-1] == 3 else (1, 2)
-    resized = resizing(desc.sizes, Request(size, axes=axes, mode="linear", like="opencv"), "u8")
-    (tables,) = passes(resized)
-    made = TensorDesc("u8", resized.sizes)
-    x = np.random.default_rng(1).integers(0, 256, desc.sizes, np.uint8)
-    expected = x.astype(np.int64)
-    for axis, rows in tables:
-        first, weights = rows.first_and_weights()
-        taps = [np.take(expected, first + tap, axis) for tap in range(rows.taps)]
-        shape = [-1 if place == axis else 1 for place in range(3)]
-        element, product, places, _ = rows.shifts
-        products = [weights[:, tap].reshape(shape) * (each >> element) >> product for tap, each in enumerate(taps)]
-        expected = np.sum(products, axis=0) + (1 << places >> 1) >> places
-    kernels = tuple(plan_resample(desc, made, tables, Conversion(desc.dtype, made.dtype, NO_ARITHMETIC), ROOMY))
-    assert {kernel.shader for kernel in kernels} == {shader}
-    result = np.full(made.nbytes, 0xCD, np.uint8)
-    run(kernels, x.reshape(-1), result)
-    np.testing.assert_array_equal(from_buffer(result, made), expected.clip(0, 255))
-
-
 @pytest.mark.parametrize("shape", ["along", "across", "rows"])
 def test_a_gradient_is_never_minus_zero(shape):
     sizes = {"along": ((9, 8), (9, 32)), "across": ((8, 8), (32, 8)), "rows": ((8, 8), (20, 20))}[shape]
@@ -709,35 +626,6 @@ def test_a_gradient_is_never_minus_zero(shape):
         result = np.full(dst.nbytes, 0xCD, np.uint8)
         run(kernels, source, result)
         assert not result.any()
-
-
-@pytest.mark.parametrize(
-    ("shader", "src", "dst", "axis"),
-    [
-        ("resample_along_fixed", "u8[9,24]", "s32[9,7]", 1),
-        ("resample_along_fixed", "u8[9,23,3]", "s32[9,40,3]", 1),
-        ("resample_across_fixed", "s32[24,8]", "u8[7,8]", 0),
-        ("resample_across_fixed", "s32[24,3,5]{2,1,0}", "s32[40,3,5]{2,1,0}", 0),
-        ("resample_fixed", "u8[9,24]", "u8[9,7]", 1),
-        ("resample_fixed", "s32[24,7]", "u8[11,7]{strides=(9,1),offset=3}", 0),
-    ],
-)
-def test_integers_are_summed_shifted_and_clamped_in_every_form(shader, src, dst, axis):
-    """Pillow's lanczos, of which some weights are negative, beside sums in 64 bits."""
-    source, made = TensorDesc.parse(src), TensorDesc.parse(dst)
-    size = source.sizes[axis]
-    rows = library_rows(filtered, size, made.sizes[axis], 0.0, float(size), "lanczos", True)
-    tables = ((axis, rows),)
-    x = np.random.default_rng(1).integers(0, 2, source.sizes, np.uint8).astype(source.dtype.dtype) * 255
-    kernels = tuple(plan_resample(source, made, tables, Conversion(source.dtype, made.dtype, NO_ARITHMETIC), ROOMY))
-    assert {kernel.shader for kernel in kernels} == {shader}
-    result = np.full(made.nbytes, 0xCD, np.uint8)
-    run(kernels, x.reshape(-1).view(np.uint8), result)
-    first, weights, shifts = *rows.first_and_weights(), rows.shifts
-    moved = np.moveaxis(x.astype(np.int64), axis, 0)
-    taken = np.stack([np.tensordot(row, moved[at : at + len(row)], 1) for at, row in zip(first, weights, strict=True)])
-    right = np.moveaxis((taken + (1 << shifts.total - 1) >> shifts.total).clip(0, 255), 0, axis)
-    np.testing.assert_array_equal(from_buffer(result, made), right)
 
 
 def test_passes_do_the_least_work_and_never_one_axis_twice():

@@ -14,7 +14,7 @@ from support.random_layouts import random_layout, random_pair
 
 from restride.layout import TensorDesc, views
 from restride.layout.digits import Index, Linear, affine
-from restride.plan.tiles import MAX_WALKS, Cuts, Place, Region, Stretch, Walk, complement, walks
+from restride.plan.tiles import MAX_WALKS, Cuts, Place, Region, Walk, complement, walks
 
 
 def parsed(src: str, dst: str, *keys: object) -> tuple[TensorDesc, TensorDesc]:
@@ -52,20 +52,6 @@ def check(src: TensorDesc, dst: TensorDesc) -> int:
 
 
 # --- stretches
-
-
-def test_a_stretch_begins_and_ends_on_the_coarsest_digits_it_can():
-    assert Cuts((1,), 0).stretches(5) == [Stretch(0, ((5, 1),))]
-    assert Cuts((1, 2, 8), 0).stretches(13) == [
-        Stretch(0, ((2, 1), (4, 2), (1, 8))),
-        Stretch(8, ((2, 1), (2, 2))),
-        Stretch(12, ((1, 1),)),
-    ]
-    assert Cuts((1, 8), 3).stretches(13) == [Stretch(0, ((5, 1),)), Stretch(5, ((8, 1), (1, 8)))]
-    assert Cuts((1, 8), 3).stretches(4) == [Stretch(0, ((4, 1),))]
-    assert Cuts((1, 8), 3).stretches(6) == [Stretch(0, ((5, 1),)), Stretch(5, ((1, 1),))]
-    assert Cuts((1, 8), 0).stretches(0) == []
-    assert Cuts((1, 8), 5).stretches(0) == []
 
 
 @st.composite
@@ -107,54 +93,6 @@ def test_joined_cuts_are_the_cuts_of_both(one: Cuts, other: Cuts):
 
 
 # --- cuts
-
-
-def cuts_of(text: str, key: object = ..., axis: int = 0) -> Cuts | None:
-    desc = TensorDesc.parse(text)
-    return Place.of(desc if key is ... else views.index(desc, key)).cuts(axis)
-
-
-TILED = "f32[40]{0:T(8)(2,3)}"  # digits of weight 1, 3 and 8: no two nest
-ROWS = "f32[40,9]{1,0:T(8,4)}"
-
-
-@pytest.mark.parametrize(
-    ("text", "key", "expected"),
-    [
-        ("f32[40]", ..., Cuts((1,), 0)),
-        ("f32[40]", slice(3, None, -2), Cuts((1,), 0)),
-        (TILED, ..., None),
-        (ROWS, ..., Cuts((1, 8), 0)),
-        (ROWS, slice(3, None), Cuts((1, 8), 3)),
-        (ROWS, slice(8, None), Cuts((1, 8), 0)),
-        # a step of 2 has digits of weight 4; 1 + 2*i stands at place (1 + 2*i) div 2 = i, 3 + 2*i at i + 1
-        (ROWS, slice(None, None, 2), Cuts((1, 4), 0)),
-        (ROWS, slice(1, None, 2), Cuts((1, 4), 0)),
-        (ROWS, slice(3, None, 2), Cuts((1, 4), 1)),
-        (ROWS, slice(7, None, 4), Cuts((1, 2), 1)),
-        # whole tiles: no digit is left
-        (ROWS, slice(5, None, 8), Cuts((1,), 0)),
-        (ROWS, slice(5, None, 16), Cuts((1,), 0)),
-        # out of step with tiles
-        (ROWS, slice(None, None, 3), None),
-        (ROWS, slice(None, None, 12), None),
-        # flips: 39 - i leaves a tile after 8 elements, 35 - i after 4
-        (ROWS, slice(None, None, -1), Cuts((1, 8), 0)),
-        (ROWS, slice(35, None, -1), Cuts((1, 8), 4)),
-        (ROWS, slice(36, None, -2), Cuts((1, 4), 1)),
-        (ROWS, slice(None, None, -8), Cuts((1,), 0)),
-    ],
-    ids=str,
-)
-def test_a_slice_has_digits_of_its_own(text, key, expected):
-    assert cuts_of(text, key) == expected
-
-
-def test_axes_that_move_nothing_have_no_cuts():
-    assert Place.nowhere(2).cuts(1) == Cuts((1,), 0)
-    view = views.broadcast_to(TensorDesc.parse("f32[1,9]{1,0:T(2,4)}"), (5, 9))
-    assert Place.of(view).cuts(0) == Cuts((1,), 0)
-    assert Place.of(view).cuts(1) == Cuts((1, 4), 0)
 
 
 def test_the_address_of_a_place_is_that_of_its_descriptor():
@@ -228,38 +166,6 @@ def test_walks_of_random_layouts_cover_each_pair_once(seed):
     rng = random.Random(seed)
     seen = Counter(check(*parsed(*random_pair(rng, max_rank=4, max_elements=90))) > 0 for _ in range(60))
     assert seen[True] > 20
-
-
-def random_slice(rng: random.Random, size: int, count: int) -> slice:
-    """``count`` of ``size`` positions, either way, by steps of 1, 2 and 4 where there is room."""
-    step = rng.choice([step for step in (1, 1, 2, 3, 4, 8) if (count - 1) * step < size])
-    start = rng.randrange(size - (count - 1) * step)
-    if rng.random() < 0.6:
-        return slice(start, start + (count - 1) * step + 1, step)
-    return slice(start + (count - 1) * step, start - 1 if start else None, -step)
-
-
-@pytest.mark.parametrize("seed", range(100, 110))
-def test_walks_of_random_slices_of_tiles_cover_each_pair_once(seed):
-    rng = random.Random(seed)
-    seen = Counter[int]()
-    for _ in range(80):
-        rank = rng.choice((1, 1, 2))
-        counts = [rng.choice((1, 2, 3, 5, 8, 9, 12)) for _ in range(rank)]
-        sides = []
-        for _ in range(2):
-            sizes = [count * rng.choice((1, 1, 2, 4)) + rng.randrange(6) for count in counts]
-            tiles = [[rng.choice((2, 4, 8, 8)) for _ in range(rng.choice((rank, rank, 2)))]]
-            if rng.random() < 0.4:
-                tiles.append([rng.choice((1, 2, 4)) for _ in range(rng.choice((1, 2)))])
-            order = rng.sample(range(rank), rank)
-            key = tuple(random_slice(rng, size, count) for size, count in zip(sizes, counts, strict=True))
-            view = views.index(TensorDesc.xla("f32", sizes, order, tiles), key)
-            # Turned once more, so that the axes of the view are not those of the tiles.
-            sides.append(views.permute(view, range(rank)[::-1]))
-        seen[check(*sides)] += 1
-    assert seen.total() - seen[0] > 15
-    assert seen[0] < 70
 
 
 def test_a_copy_of_too_many_walks_has_none():

@@ -98,6 +98,7 @@ DOORS: dict[str, Callable[[], Any]] = {
     "fill of Preprocess": lambda: rs.Preprocess((2, 2), letterbox="center", fill=np.ma.masked_equal([1, 2, 3], 2)),
     "points": lambda: letterboxed().points(np.ma.masked_equal([1.0, 2.0], 2), 0),
     "to_image": lambda: letterboxed().to_image(np.ma.masked_equal([0.0, 0, 1, 2], 2), 0),
+    "to_output": lambda: letterboxed().to_output(np.ma.masked_equal([0.0, 0, 1, 2], 2), 0),
     "index of to_image": lambda: letterboxed().to_image([[0, 0, 1, 2]], np.ma.masked_equal([0], 0)),
     "stream": lambda: rs.stream(MASKED, np.zeros((3, 3), np.float32), HALF),
     "destination of a stream": lambda: rs.stream(PLAIN, np.ma.zeros((3, 3), np.float32), HALF),

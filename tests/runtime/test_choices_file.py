@@ -58,13 +58,6 @@ def test_a_damaged_file_is_left_out_with_a_warning(folder: Path, content: bytes)
         assert read_choices("a-device") is None
 
 
-def test_another_user_s_file_is_left_out_with_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_choices(folder / "a-device.json", "A device", OTHER)
-    monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1, raising=False)
-    with pytest.warns(RuntimeWarning, match="belongs to another user"):
-        assert read_choices("a-device") is None
-
-
 def test_where_choices_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv(FOLDER_VARIABLE, "")

@@ -129,6 +129,14 @@ def test_a_chain_says_itself():
         chain.resize((2, 3))
 
 
+def test_an_operation_says_its_source_and_its_result():
+    stages = rs.Chain().resample((2, 3)).reorder("AB->BA").of((4, 6), "u8").stages
+    assert list(map(repr, stages)) == [
+        "<Resample u8[4,6]{1,0} to u8[2,3]{1,0}>",
+        "<Reorder u8[2,3]{1,0} to u8[3,2]{1,0}>",
+    ]
+
+
 class Wrapped:
     """An array of another library: its elements are not in its repr."""
 

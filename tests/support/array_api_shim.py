@@ -1,7 +1,7 @@
-"""restride.xp for array-api-tests, with what these compute with themselves: comparisons and reductions, by numpy.
+"""restride.xp for array-api-tests, with numpy's comparisons and reductions, which these tests need to compare results.
 
-A plugin of their pytest and the module that they test, in one: ``-p array_api_shim``, ARRAY_API_TESTS_MODULE. They take
-the widest complex type at import, and there is none.
+It is both a pytest plugin, ``-p array_api_shim``, and the module under test, ARRAY_API_TESTS_MODULE. At import the
+tests look for the widest complex type, which restride does not have.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Modules that were built from a table of variants: what the table says, and what every module keeps to."""
+"""Modules that were built from a table of variants: the table as read here, and the rules of every module."""
 
 import shutil
 
@@ -7,7 +7,7 @@ from support.process import captured
 
 
 def table(shaders):
-    """name -> (source, defines), read here in a second way: not by the tool that compiles them."""
+    """name -> (source, defines), read independently of the tool that compiles the modules."""
     lines = (
         line.split("#")[0].replace(":", " ").split() for line in (shaders / "variants.txt").read_text().splitlines()
     )
@@ -21,13 +21,13 @@ def spirv_tool(tool, *arguments):
 
 
 def require_valid(path):
-    """The module is valid for Vulkan 1.1."""
+    """Require that the module is valid for Vulkan 1.1."""
     result = spirv_tool("spirv-val", "--target-env", "vulkan1.1", path)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
 def require_only_the_capability_shader(path):
-    """The module needs no other capability, no extension that is not core in Vulkan 1.1, and one descriptor set."""
+    """Require that the module needs no other capability, no extension outside Vulkan 1.1, and one descriptor set."""
     result = spirv_tool("spirv-dis", "--no-color", path)
     assert result.returncode == 0, result.stderr
     lines = [line.strip() for line in result.stdout.splitlines()]

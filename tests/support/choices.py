@@ -16,7 +16,7 @@ OTHER = Choices("apart", "shared", "8", "many")
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where choices are kept."""
+    """The folder that keeps choices during the test."""
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "kept"))
     return tmp_path / "kept"
 
@@ -27,7 +27,7 @@ def usual(device: rs.Device) -> Choices:
 
 
 def keep(choices: Choices) -> None:
-    """For every device of this machine."""
+    """Keep the choices for every device of this machine."""
     for physical in physical_devices():
         path = choices_path(physical.pipeline_cache_id)
         assert path is not None

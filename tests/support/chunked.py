@@ -1,4 +1,4 @@
-"""Sources in chunks that count, fail or watch what is read of them, and the halving that tests stream."""
+"""Sources in chunks that count, refuse or watch reads, and the halving that tests stream."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import restride as rs
 
 
 class Chunked:
-    """An array in memory that is stored in chunks, as one in a file is, and counts what is read of it."""
+    """An array in memory with chunks, as arrays in files have, which counts the elements that are read."""
 
     def __init__(self, array, chunks=None):
         self.array, self.chunks = array, chunks
@@ -26,7 +26,7 @@ class Chunked:
 
 
 class Failing(Chunked):
-    """One whose element at ``place`` cannot be read or written."""
+    """A chunked array whose element at ``place`` cannot be read or written."""
 
     def __init__(self, array, place, error):
         super().__init__(array)
@@ -54,7 +54,7 @@ def half():
 
 
 class Watched(Chunked):
-    """One that is read slowly, and says how many bytes a reader asked for at most."""
+    """A chunked array that is read slowly, and keeps the largest number of bytes of a read."""
 
     largest = 0
 

@@ -1,4 +1,4 @@
-"""A shader that keeps to the contract, in parts that a test replaces, and the fixture that compiles its text."""
+"""A shader that obeys the contract, in parts that tests replace, and the fixture that compiles its text."""
 
 from __future__ import annotations
 

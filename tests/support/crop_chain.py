@@ -1,4 +1,4 @@
-"""What ``crop_resize`` promises to equal: boxes one after the other, by the single operations."""
+"""The chain of single operations, box after box, whose result ``crop_resize`` promises to equal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import restride as rs
 
 
 def padded_slice(image, axes, box, fill):
-    """The box of an image, numpy's, with ``fill`` (one, or along the last of the other axes) where there is none."""
+    """The box of a numpy image; outside it is ``fill``, one value or one along the last of the other axes."""
     sizes = list(image.shape)
     source, target = [slice(None)] * image.ndim, [slice(None)] * image.ndim
     for axis, low, high in zip(axes, box[:2], box[2:], strict=True):
@@ -31,7 +31,7 @@ def filled(sizes, axes, fill, dtype):
 
 
 def turned(array, axes, flip):
-    """An array flipped."""
+    """The array, flipped."""
     index = [slice(None)] * array.ndim
     for axis, words in zip(axes, (("vertical", "both"), ("horizontal", "both")), strict=True):
         if flip in words:
@@ -40,9 +40,10 @@ def turned(array, axes, flip):
 
 
 def chained(images, boxes, sizes, axes, *, flips, fill, places=None, floats=None, after=None, **sampling):
-    """All boxes, each of its own image.
+    """The results of all boxes, each with its own image.
 
-    places: of letterboxed ones, y0, x0, y1, x1. floats: their rois, in place of boxes. after: arguments of ``reorder``.
+    places: y0, x0, y1, x1 of each letterboxed result. floats: rois, used instead of boxes. after: arguments of
+    ``reorder``.
     """
     moves = sampling.get("mode") == "nearest"
     made = []
@@ -72,12 +73,12 @@ def chained(images, boxes, sizes, axes, *, flips, fill, places=None, floats=None
 
 def random_image(rng, dtype, shape):
     if np.dtype(dtype).kind in "iu":
-        return rng.integers(0, 200, shape).astype(dtype)  # of s8 some are below 0
+        return rng.integers(0, 200, shape).astype(dtype)  # some s8 elements become negative
     return rng.normal(0, 50, shape).astype(np.float32).astype(dtype)
 
 
 def random_boxes(rng, count, extents):
-    """Inside, across an edge, around all of it, and far away."""
+    """Boxes inside an image, across its edge, around all of it, and far away."""
     boxes = []
     for _ in range(count):
         box = []

@@ -13,7 +13,7 @@ from restride.kernel import NVIDIA, Choices
 from restride.runtime import instance
 
 if os.environ.get("RESTRIDE_TEST_AS_GPU"):
-    # A CPU's driver poses as a discrete GPU of NVIDIA: copies go through staging, and kernels are those of such a GPU.
+    # A CPU's driver poses as a discrete GPU of NVIDIA, so copies use staging, and kernels are chosen for such a GPU.
     describe = instance._describe
 
     def posing(*arguments: object) -> instance.PhysicalDevice:
@@ -25,7 +25,7 @@ if os.environ.get("RESTRIDE_TEST_AS_GPU"):
 
 
 def open_device(runtime: str, **arguments: object) -> rs.Device:
-    """A device, or a skip that says why there is none; a failure where the runtime is required."""
+    """A device; if there is none, a skip that says why, or a failure if the runtime is required."""
     try:
         return rs.Device(runtime=runtime, **arguments)
     except (rs.DeviceNotFound, rs.UnsupportedError) as error:

@@ -1,7 +1,7 @@
 """The process of a part of a selftest, with a fault in one part: ``faulty_part.py FAULT PART NAME``; NAME is run.
 
-With RESTRIDE_TEST_AS_GPU in the environment the CPU's driver poses as a discrete GPU here too, but for work that keeps
-a GPU awake, which takes a CPU seconds.
+With RESTRIDE_TEST_AS_GPU in the environment the CPU's driver poses as a discrete GPU here too, except that there is no
+work to keep the GPU awake, which would take a CPU seconds.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def crash_late():
 
 
 def say_private():
-    """Let the first smoke case fail, and the installation be broken, with the words of RESTRIDE_TEST_SAID."""
+    """Fail the first smoke case and break the installation, with the words of RESTRIDE_TEST_SAID in both messages."""
     said, run, look = os.environ["RESTRIDE_TEST_SAID"], Runner.run, checks.look
     first = checks.catalogue("smoke")[0]
 

@@ -1,4 +1,4 @@
-"""A worker that has one fault in one case, once the device was given work: ``faulty_worker.py FAULT CASE [FOLDER]``.
+"""A worker with a fault in one case, after work was submitted to the device: ``faulty_worker.py FAULT CASE [FOLDER]``.
 
 FOLDER holds the kernels of ``spirv_kernels``, for the fault that needs one.
 """
@@ -35,7 +35,7 @@ def flip(runtime, kernels, memories, at):
 
 
 def make_buffer(runtime, nbytes):
-    """A VkBuffer that nobody destroys."""
+    """Create a VkBuffer that is never destroyed."""
     device = runtime._session.device
     usage = package().VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
     device.create("Buffer", size=nbytes, usage=usage)
@@ -115,7 +115,7 @@ FAULTS = {
 }
 
 AHEAD = {"endless": endless}
-"""Faults of the device that its work waits for."""
+"""Faults that begin before the device's own work, which has to wait for them."""
 
 UNPREPARED = {"prepare": lambda: time.sleep(1000)}
 """Faults before there is any work."""

@@ -1,6 +1,6 @@
 """Libraries that judge results: a test asks for one by `judge`, which skips it where the library is not installed.
 
-Such a skip has the one reason that skips.py knows: it notes the test, for `make test-judges` to run with all judges.
+skips.py recognizes the reason of such a skip and notes the test, which `make test-judges` then runs with all judges.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def judge(module: str, version: str = "0") -> Any:
 
 
 def judge_of_images(module: str) -> Any:
-    """The same of a module that imports torchvision, whose wheel lacks two operators beside a torch for the CPU."""
+    """``judge`` of a module that imports torchvision, whose wheel lacks two operators with a torch for the CPU."""
     try:
         return judge(module)
     except RuntimeError:

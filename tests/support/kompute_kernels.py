@@ -38,7 +38,7 @@ SOURCES = {
             uint i = gl_GlobalInvocationID.x;
             if (i < b.length()) b[i] = a[i] + table[i % words];
         }""",
-    # every group writes its own index: group counts arrive as they are
+    # every group writes its own index, which shows that group counts arrive unchanged
     "groups": """
         layout(local_size_x = 1) in;
         layout(binding = 0) buffer A { uint a[]; };
@@ -118,4 +118,4 @@ def run_python(script, **environment):
 
 
 FIXTURES = (modules, device, make, runtime)
-"""For a test module to have under these names."""
+"""Fixtures, which a test module imports under these names."""

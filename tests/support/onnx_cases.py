@@ -1,4 +1,4 @@
-"""onnx's node tests of conversions, resizing and what only moves elements: the data that the onnx package ships."""
+"""onnx's node tests of conversions, resizing and moves of elements, with the data that the onnx package ships."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ MISSING_TYPES = {
     "FLOAT8E4M3FNUZ": "of the 8-bit floats only e4m3fn and e5m2, OCP's, are element types here",
     "FLOAT8E5M2FNUZ": "of the 8-bit floats only e4m3fn and e5m2, OCP's, are element types here",
 }
-"""Why a case is left out: it has one of these types."""
+"""Types that restride does not have; cases with one of them are left out."""
 
 
 @dataclass(frozen=True, eq=False)
 class NodeCase:
-    """One node and what it takes and gives.
+    """One node with its inputs and outputs.
 
-    operands: what it takes, by the names of its operation's definition; optional ones that are not given are no keys.
+    operands: the inputs by their names in the operation's definition, without optional ones that are not passed.
     """
 
     name: str
@@ -55,9 +55,9 @@ class NodeCase:
 
 @functools.cache
 def all_cases() -> tuple[NodeCase, ...]:
-    """Every test of a single node of these operations; CastLike's, written as a Cast, among them.
+    """Every test of a single node of these operations, including those of CastLike, as a Cast.
 
-    An operation written out as many nodes ("spacetodepth_expanded") has the data of its own test.
+    Tests that expand an operation to several nodes ("spacetodepth_expanded") have the same data and are left out.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # onnx computes the data of all its tests now, overflows included
@@ -86,12 +86,12 @@ def all_cases() -> tuple[NodeCase, ...]:
 
 
 def node_cases(*operations: str) -> list[NodeCase]:
-    """The cases of these operations whose types are all element types here."""
+    """The cases of these operations whose types are all element types of restride."""
     return [case for case in all_cases() if case.operation in operations and not case.missing_types]
 
 
 def left_out() -> dict[str, str]:
-    """Each case that ``node_cases`` leaves out, and why."""
+    """The reason for each case that ``node_cases`` leaves out, by its name."""
     return {case.name: MISSING_TYPES[case.missing_types[0]] for case in all_cases() if case.missing_types}
 
 

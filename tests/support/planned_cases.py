@@ -1,4 +1,4 @@
-"""The kernels that a case dispatches, found without a device: its call runs on a runtime that only notes them."""
+"""The kernels that a case dispatches, found without a device: its call runs on a runtime that only records them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from restride_conformance.setting import buffer_bytes, guards
 
 
 class KernelsAlone(Limits):
-    """Runs are kernels, as on kompute."""
+    """Limits of a device whose runs are copied by kernels, as on kompute."""
 
     copies_runs = False
 
 
 class PlanRuntime:
-    """A ``Runtime`` without a device. ``kernels`` are those submitted."""
+    """A ``Runtime`` without a device; ``kernels`` has the submitted kernels."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or KernelsAlone()
@@ -33,7 +33,7 @@ class PlanRuntime:
     def allocate(self, nbytes: int, _shareable: bool = False) -> Memory:
         return SimpleNamespace(nbytes=nbytes, readonly=False, free=lambda: None)
 
-    def write(self, _memory: Memory, _offset: int, _data: memoryview) -> None:
+    def write(self, _memory: Memory, _offset: int, *_data: memoryview) -> None:
         pass
 
     def read(self, _memory: Memory, _offset: int, _out: memoryview) -> None:
@@ -59,7 +59,7 @@ class PlanRuntime:
 
 
 def plan(case: Case, runtime: Runtime) -> None:
-    """Make ``runtime`` meet what a run of ``case`` dispatches, view and guards and all."""
+    """Submit to ``runtime`` all that a run of ``case`` dispatches, including its view and guards."""
     device = rs.Device.over(runtime)
     sides = []
     for desc, before in zip((case.src, case.dst), guards(case), strict=True):
@@ -74,7 +74,7 @@ def plan(case: Case, runtime: Runtime) -> None:
 
 
 def kernels_of(case: Case, limits: Limits | None = None) -> Iterator[KernelSpec]:
-    """What a run of ``case`` dispatches; nothing where the library refuses it."""
+    """The kernels that a run of ``case`` dispatches; none if the library refuses the case."""
     runtime = PlanRuntime(limits)
     try:
         plan(case, runtime)

@@ -1,4 +1,4 @@
-"""One axis of a resampling: its rows, their weights as a matrix, and where each output reads, as exact fractions."""
+"""One axis of a resampling: its rows, their weights as a matrix, and the coordinate of each output as a fraction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HALF = Fraction(1, 2)
 
 
 def position(rule: str, o: int, i: int, n: int) -> Fraction:
-    """Where output o of n reads on an axis of i, as ONNX writes it."""
+    """The coordinate that output o of n reads on an axis of i elements, by ONNX's formula."""
     half_pixel = (o + HALF) * i / n - HALF
     return {
         "half_pixel": half_pixel,
@@ -37,7 +37,7 @@ ROUNDED = {
 
 
 def shares(i: int, n: int) -> list[list[Fraction]]:
-    """For each output the part of it that lies in each element."""
+    """For each output, its overlap with each element."""
     edges = [(Fraction(o * i, n), Fraction((o + 1) * i, n)) for o in range(n)]
     return [[max(min(j + 1, end) - max(j, begin), 0) * Fraction(n, i) for j in range(i)] for begin, end in edges]
 

@@ -9,5 +9,5 @@ from typing import Any
 
 
 def captured(command: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
-    """``subprocess.run`` with stdout and stderr kept as text; a failure is no exception."""
+    """Call ``subprocess.run`` and keep stdout and stderr as text; a failure is no exception."""
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)

@@ -18,7 +18,7 @@ from restride.dtypes import DTYPES
 from restride.layout import TensorDesc, views
 
 SPREAD = 12
-"""Elements of a buffer for one of the tensor, at most, on top of a few dozen."""
+"""Maximum number of buffer elements for each element of the tensor, apart from a few dozen."""
 _ALPHABET = "abcdefgh"
 _NAMED_TAGS = {
     "x": ("x", "X16x", "X4x"),
@@ -36,7 +36,7 @@ _NAMED_TAGS = {
     "oidhw": ("oidhw", "odhwi", "OIdhw4i4o"),
     "ldigo": ("ldigo", "ldgoi"),
 }
-"""oneDNN's names of orders and blocks, by their axes in logical order."""
+"""oneDNN's names of orders and blocks, for each list of axes in logical order."""
 _Sizes = tuple[int, ...]
 
 
@@ -49,7 +49,7 @@ def random_layout(
 ) -> str:
     """The text of a descriptor of one of ``FAMILIES``, such as ``f32[3,5]{1,0:T(2,2)}``.
 
-    dtype, sizes: those of the tensor; None: any type, and ``random_sizes``. Its elements never share a place.
+    dtype, sizes: of the tensor; None: any type, and ``random_sizes``. No two elements share a position.
     """
     its_sizes = random_sizes(rng, max_rank, max_elements) if sizes is None else tuple(sizes)
     element = rng.choice(list(DTYPES)) if dtype is None else dtype
@@ -85,7 +85,7 @@ def random_sizes(rng: random.Random, max_rank: int = 5, max_elements: int = 600)
 
 @dataclass(frozen=True)
 class _Family:
-    """Ways to write the layout of one tensor, what follows its sizes; None where a family does not fit."""
+    """The families' texts for the layout of one tensor, which follow its sizes; None if a family does not fit."""
 
     rng: random.Random
     dtype: str
@@ -179,7 +179,7 @@ FAMILIES: tuple[Callable[[_Family], str | None], ...] = (
     _Family.nested,
     _Family.interleaved,
 )
-"""Each as often as it is chosen."""
+"""The families, listed as often as they shall be chosen."""
 
 
 def _axis_letters(rng: random.Random, rank: int) -> str:
@@ -227,7 +227,7 @@ def _tile(rng: random.Random, rank: int) -> list[int]:
 
 
 def _sizes_under(sizes: list[int], tile: list[int]) -> list[int]:
-    """The sizes in memory order once ``tile`` is laid over ``sizes``: numbers of tiles, then the tile."""
+    """The sizes in memory order if ``sizes`` are tiled with ``tile``: numbers of tiles, then the tile."""
     sizes = [1] * (len(tile) - len(sizes)) + sizes
     kept, joined, counts = sizes[: len(sizes) - len(tile)], 1, []
     for size, step in zip(sizes[len(kept) :], tile, strict=True):
@@ -239,7 +239,7 @@ def _sizes_under(sizes: list[int], tile: list[int]) -> list[int]:
 
 
 def _strides(rng: random.Random, sizes: _Sizes, strides: list[int], offset: int) -> str:
-    """With some axes reversed, and the offset at their far ends."""
+    """The text of strides and offset, with some axes reversed, so that the offset is at their far ends."""
     for axis, size in enumerate(sizes):
         if rng.random() < 0.25 and size:
             offset += (size - 1) * strides[axis]
@@ -257,7 +257,7 @@ def _is_nested(sizes: _Sizes, strides: list[int]) -> bool:
 
 
 def random_view(rng: random.Random, sizes: list[int], desc: TensorDesc) -> TensorDesc:
-    """``sizes`` of the elements of a larger tensor: some start, a step of 1, 2, 3 or 4, either way."""
+    """A view of ``sizes`` elements of a larger tensor: any start, steps of 1 to 4, forwards or backwards."""
     key = []
     for count, size in zip(sizes, desc.sizes, strict=True):
         step = rng.choice([step for step in (1, 1, 2, 3, 4) if (count - 1) * step < size])
@@ -276,7 +276,7 @@ CONVERTED_TYPES = ("u8", "s8", "u16", "s16", "f16", "s32", "u32", "f32", "s64", 
 def random_sides(
     rng: random.Random, viewed: bool, sources: tuple[str, ...] = CONVERTED_TYPES
 ) -> tuple[TensorDesc, TensorDesc]:
-    """Two types and two layouts, or parts of them, of one size; sources: the types of the first one."""
+    """Two types and two layouts, or views of layouts, of equal sizes; sources: the possible types of the first."""
     sizes = random_sizes(rng, max_rank=3 if viewed else 4, max_elements=120 if viewed else 300)
     sides = []
     for types in (sources, CONVERTED_TYPES):

@@ -12,5 +12,5 @@ Array = np.ndarray[Any, Any]
 
 
 def matrix(source_size: int, **arguments: Any) -> Array:
-    """The weights, rounded to f32: a row an output."""
+    """The weights, rounded to f32, with a row for each output."""
     return resample(np.eye(source_size, dtype=np.float32), axes=[0], **arguments)

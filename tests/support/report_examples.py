@@ -1,4 +1,4 @@
-"""Reports for tests: every verdict, texts that mean mischief, speeds and pictures."""
+"""Reports for tests: every verdict, hostile texts, speeds and pictures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PICTURE = Case.parse("resample u8[2,19,30]{2,1,0} -> u8[3,45,60]{2,1,0} mode=lin
 
 
 def wrong_picture():
-    """A picture of three channels with a wrong corner, and what its case got."""
+    """A picture of three channels with a wrong corner, and the outcome of its case."""
     rows, columns = np.mgrid[0:45, 0:60]
     expected = np.stack([rows * 5, columns * 4, (rows + columns) * 2]).astype(np.uint8)
     actual = expected.copy()
@@ -52,12 +52,12 @@ def wrong_picture():
 
 
 def example(**changes):
-    """A report with every verdict; the fields that ``changes`` names are others."""
+    """A report with every verdict; ``changes`` replaces fields."""
     return replace(_EXAMPLE, **changes)
 
 
 def passed(*lines, seconds=0.01, speed=None):
-    """Outcomes that passed."""
+    """Passed outcomes of these lines."""
     return tuple(Outcome(Case.parse(line), Verdict.PASSED, "", seconds, speed) for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""Runs a script that opens the direct runtime in a process of its own."""
+"""Run a script that opens the direct runtime in a separate process."""
 
 import os
 import sys

@@ -1,6 +1,6 @@
-"""Long checks: `make test` does a seeded sample of one, `make test-full` (RESTRIDE_TEST_FULL=1) all of it.
+"""Samples of long checks: `make test` runs a seeded sample, `make test-full` (RESTRIDE_TEST_FULL=1) the whole check.
 
-RESTRIDE_TEST_SEED=N draws another sample; a run that fails says which it was.
+RESTRIDE_TEST_SEED=N draws another sample; a run that fails says which seed it had.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 def sample(items: Iterable[Item], count: int, *salt: object) -> list[Item]:
     """``count`` of the items, in their order, or all with RESTRIDE_TEST_FULL=1.
 
-    What follows from ``salt`` and the seed; another salt, such as a parameter of the test, draws others.
+    The choice depends on the seed and ``salt`` alone; another salt, such as a parameter of the test, draws others.
     """
     whole = list(items)
     if FULL or count >= len(whole):

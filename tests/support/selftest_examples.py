@@ -1,4 +1,4 @@
-"""Selftests for tests: the stored files, a part's job, and what today's files say that older ones do not."""
+"""Selftests for tests: the stored files, a part's job, and parts that newer files have and stored ones lack."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ NEWER = {
     "large": {"bytes": 1 << 33, "wrong": {"filled": 0, "halved": 2}},
     "cuda": {"torch": "2", "claims": {"a": True, "b": False}},
 }
-"""Parts that no stored file has."""
+"""Parts that no stored file has, by name."""
 
 
 def job(**changes):

@@ -1,8 +1,8 @@
-"""A skip that nobody expected fails the run: where both runtimes are required, a skipped test hides a missing one.
+"""Hooks that fail a run with an unexpected skip: if both runtimes are required, a skip could hide a missing runtime.
 
-conftest.py imports the hooks. They act only where RESTRIDE_REQUIRE_RUNTIMES is set; reasons that may occur there
-are the patterns of expected_skips.txt. Tests skipped for a judge that is not installed (judges.py) are written to the
-file RESTRIDE_JUDGE_TESTS. With RESTRIDE_REQUIRE_JUDGES=1 such a skip fails the run too, and so does a run of no test.
+conftest.py imports the hooks. They act only if RESTRIDE_REQUIRE_RUNTIMES is set; expected_skips.txt has the patterns of
+reasons that are allowed then. Tests skipped for a judge that is not installed (judges.py) are written to the file that
+RESTRIDE_JUDGE_TESTS names. With RESTRIDE_REQUIRE_JUDGES=1 such a skip fails the run too, and so does a run of no test.
 """
 
 from __future__ import annotations

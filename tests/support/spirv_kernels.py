@@ -1,4 +1,4 @@
-"""Small kernels for the tests of the runtimes themselves: compiled from GLSL, apart from the modules that ship."""
+"""Small kernels for the tests of the runtimes themselves, compiled from GLSL; the wheel does not have them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SOURCES = {
             uint i = gl_GlobalInvocationID.x;
             if (i < push.n) a[i] = table[i % 4u];
         }""",
-    # slow: k rounds of arithmetic a word, below the 65,535 that llvmpipe allows
+    # slow: k rounds of arithmetic for each word, below the 65,535 that llvmpipe allows
     "slow": """
         layout(binding = 0) buffer A { uint a[]; };
         void main() {
@@ -55,7 +55,7 @@ SOURCES = {
 
 
 def glslang() -> str:
-    """The compiler; a failure where there is none."""
+    """The compiler; the test fails if there is none."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     compiler = shutil.which("glslangValidator", path=path)
     if compiler is None:
@@ -64,7 +64,7 @@ def glslang() -> str:
 
 
 def compile_kernels(folder: Path, sources: Mapping[str, str] = SOURCES, *, head: str = _HEAD) -> Callable[[str], bytes]:
-    """Compile ``sources`` into ``folder``; what maps a name to its SPIR-V, as a runtime's ``module_source``."""
+    """Compile ``sources`` into ``folder``; returns a runtime's ``module_source``, which maps a name to its SPIR-V."""
     compiler = glslang()
     for name, body in sources.items():
         source = folder / f"{name}.comp"

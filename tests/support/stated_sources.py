@@ -1,4 +1,4 @@
-"""Sources of streams that state axes and sizes: files written for a test, and what is read back of a pyramid."""
+"""Sources of streams that state axes and sizes: files that tests write, and pyramids that they read back."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ OPENED: list[Any] = []
 
 
 def tiff(path: Path) -> Any:
-    """An open file, until the end of the test."""
+    """An open file, which is closed at the end of the test."""
     OPENED.append(judge("tifffile").TiffFile(path))
     return OPENED[-1]
 
@@ -88,7 +88,7 @@ def refuse(source: Path, message: str, capsys, *words: str) -> None:
 
 @pytest.fixture(autouse=True)
 def _closes() -> Iterator[None]:
-    """Close what ``tiff`` opened."""
+    """Close the files that ``tiff`` opened."""
     yield
     while OPENED:
         OPENED.pop().close()

@@ -1,4 +1,4 @@
-"""Seeded cases of chunked work: a source, a chain of operations on it, the same as one call, and its chunks."""
+"""Seeded cases of chunked work: a source, a chain of operations on it, the result of single calls, and its chunks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from restride.weights import MODES
 from restride.weights.like import LIBRARIES
 
 COUNT = int(os.environ.get("RESTRIDE_STREAM_CASES", "300" if FULL else "30"))
-"""Cases of each test."""
+"""Number of cases of each test."""
 
 TYPES = ("u8", "s8", "u16", "s16", "s32", "f16", "bf16", "f32")
 MOVED = ("u8", "s64", "u64", "f64", "pred", "f8e4m3fn")
@@ -32,7 +32,7 @@ LIKE = [
 
 @dataclass(frozen=True)
 class Case:
-    """One case: ``chain`` of ``sizes`` and ``dtype``; ``chunks`` of the result, and of a source that has some."""
+    """One case: ``chain`` on a source of ``sizes`` and ``dtype``; ``chunks`` of the result, and of a chunked source."""
 
     seed: str
     sizes: tuple[int, ...]
@@ -51,7 +51,7 @@ class Case:
 
     @cached_property
     def source(self) -> np.ndarray:
-        """Elements with all kinds of bits, but no NaN, whose sign a window may change."""
+        """Elements with all kinds of bits, but without NaN, because a window may change the sign of a NaN."""
         numbers = np.random.default_rng(abs(hash(self.sizes)) % 1000)
         dtype = rs.TensorDesc(self.dtype, self.sizes).dtype
         if dtype == "pred":
@@ -62,7 +62,7 @@ class Case:
         return numbers.integers(info.min, info.max, self.sizes, dtype=dtype.dtype, endpoint=True)
 
     def whole(self, device: rs.Device | None = None) -> np.ndarray:
-        """One call of each operation, on all of the source."""
+        """The result of one call of each operation on the whole source."""
         x = rs.asarray(self.source, device=device)
         for operation in self.chain.operations:
             is_slice = operation.name == "slice"
@@ -79,12 +79,12 @@ def windows(sizes, chunks):
 
 
 def cases(count: int = COUNT, salt: str = "") -> list[Case]:
-    """The first cases of the catalogue; another salt has others."""
+    """The first cases; another salt gives others."""
     return [_case(f"{SEED}{salt}-{place}") for place in range(count)]
 
 
 def interrupted(salt: str) -> list[Case]:
-    """A tenth as many other cases, at least 3, that have elements to read and to write."""
+    """Other cases, a tenth as many but at least 3, that have elements to read and to write."""
     count = max(COUNT // 10, 3)
     some = (case for case in cases(2 * count, salt) if 0 not in (*case.sizes, *case.work.sizes))
     return list(itertools.islice(some, count))
@@ -140,7 +140,7 @@ def _chain(draw: random.Random, sizes: tuple[int, ...], dtype: str) -> rs.Chain 
 
 
 def _grouped(draw: random.Random, chain: rs.Chain, sizes: tuple[int, ...], layout: str | None) -> rs.Chain:
-    """Scales in groups along an axis, some of which are 1, so that chunks differ in what they have to do."""
+    """Add scales in groups along an axis. Some are 1, so that chunks differ in the steps that they need."""
     out = [operation for operation in chain.operations if operation.name == "resample"]
     axis = draw.randrange(len(sizes)) if sizes else 0
     if out or not sizes:
@@ -208,7 +208,7 @@ def _index(draw: random.Random, sizes: tuple[int, ...]) -> tuple[object, ...]:
 
 
 def require_all_windows(chain: rs.Chain, x: np.ndarray, whole: np.ndarray, axis: int, device: rs.Device) -> None:
-    """Every window along an axis is the whole there, and reads what ``source_window`` says."""
+    """Require that every window along an axis equals that part of the whole, and reads what ``source_window`` says."""
     work = chain.of(x.shape, x.dtype)
     for start in range(work.sizes[axis] + 1):
         for stop in range(start, work.sizes[axis] + 1):

@@ -1,4 +1,4 @@
-"""What tests say of tensors: the device's counters since a moment, arrays that are equal, and a producer of DLPack."""
+"""Helps for tests of tensors: a device's counters since a moment, equality of arrays, and a producer of DLPack."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from restride.runtime import Counters
 
 
 class Costs:
-    """What a device did since this was made: ``costs().dispatches``."""
+    """A device's counters since this was created: ``costs().dispatches``."""
 
     def __init__(self, device: rs.Device) -> None:
         self.device = device
@@ -29,7 +29,7 @@ def assert_equal(actual: np.ndarray, expected: np.ndarray) -> None:
 
 
 class FromDLPack:
-    """A producer that is nothing but DLPack."""
+    """A producer with only DLPack's methods."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array

@@ -1,6 +1,6 @@
 """Calls that a type checker accepts, and calls that it must refuse: tests/house/test_typing.py runs mypy on this file.
 
-A line that ends in ``# refused`` is an error, every other one is none. Nothing here is run.
+A line that ends in ``# refused`` must be an error, and no other line may be one. Nothing here is run.
 """
 
 import ml_dtypes

@@ -1,4 +1,4 @@
-"""Runs Python in a process of its own under a profile of the Vulkan validation layer, and returns what the layer said.
+"""Run Python in a separate process under a profile of the Vulkan validation layer, and return the layer's messages.
 
 messages(["-c", "import restride as rs; ..."], "sync")
 messages(["-m", "pytest", "-q", "tests/ops/test_reorder.py"], "core")
@@ -18,7 +18,7 @@ from restride_conformance.run.validation import Layer
 def messages(
     arguments: Sequence[str], profile: str, *, timeout: float = 300.0, environment: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Run ``python ARGUMENTS`` under a profile; every message of the layer, in order.
+    """Run ``python ARGUMENTS`` under a profile; returns every message of the layer, in order.
 
     Raises:
         AssertionError: the process failed.

@@ -227,7 +227,7 @@ CONFIGS: dict[str, list[dict[str, Any]]] = {
     "Donut": [{"size": {"height": 80, "width": 60}}, {"size": [60, 80]}, {"size": square(50), "do_thumbnail": False}],
     "Fuyu": [{"size": {"height": 100, "width": 120}}, {"size": {"height": 100, "width": 120}, "padding_value": 7}],
 }
-"""Configurations of each family: small sizes, so that many images are judged, and what the defaults leave out."""
+"""Configurations of each family, with small sizes, so that many images are judged, and with options of no default."""
 
 CONFIGS["Glm46V"] = CONFIGS["Glm4v"]
 CONFIGS |= {
@@ -253,20 +253,20 @@ CONFIGS["GroundingDino"] = CONFIGS["Detr"]
 CONFIGS["Mask2Former"] = CONFIGS["MaskFormer"]
 
 MODES = ("RGB", "RGB", "RGB", "RGB", "L", "LA", "P", "RGBA", "CMYK", "I;16", "F")
-"""Modes of Pillow that are drawn, RGB more often, as most configurations need three channels."""
+"""Pillow modes to draw from, RGB more often, because most configurations need three channels."""
 
 _BANDS = {"L": 1, "LA": 2, "P": 1, "RGB": 3, "RGBA": 4, "CMYK": 4}
 
 
 def pixels(height: int, width: int, channels: int = 3, seed: int = 0) -> np.ndarray:
-    """Bytes without a pattern that depend on no generator of random numbers, of any version."""
+    """Bytes without a pattern, computed without a random generator, whose numbers could change between versions."""
     place = np.arange(height * width * channels, dtype=np.uint64) + np.uint64(seed * 7919)
     mixed = (place * np.uint64(2654435761)) ^ (place >> np.uint64(7))
     return (mixed >> np.uint64(13)).astype(np.uint8).reshape(height, width, channels)
 
 
 def drawn_image(draw: random.Random, longest: int = 300) -> Any:
-    """An image of Pillow in any mode, or an array: of any strides, read-only, channels first, of floats or integers."""
+    """An image of Pillow in any mode, or an array with any strides, read-only, channels first, floats or integers."""
     height, width = (draw.choice((1, 2, 3, draw.randint(1, 40), *[draw.randint(20, longest)] * 3)) for _ in range(2))
     seed = draw.randint(0, 1 << 20)
     if draw.random() < 0.3:
@@ -298,7 +298,7 @@ def _drawn_array(draw: random.Random, array: np.ndarray) -> np.ndarray:
 
 
 def drawn_images(draw: random.Random, longest: int = 300) -> Any:
-    """One image, several, or several of equal sizes."""
+    """One image, several images, or several images of equal sizes."""
     kind = draw.random()
     if kind < 0.4:
         return drawn_image(draw, longest)
@@ -319,7 +319,7 @@ def processor_of(name: str, config: dict[str, Any]) -> Any:
 
 
 VECTOR_SIZES = ((37, 50), (61, 23), (37, 50))
-"""Heights and widths of the images of a vector: two of equal sizes, and one between them."""
+"""Heights and widths of the images of a vector: two images of equal sizes, with another one between them."""
 
 
 def vectors() -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from support.judges import judge
 
-# torchvision, where it is installed, is another arithmetic, and one that does not fit torch cannot be imported.
+# torchvision, if installed, computes differently, and a version that does not fit torch cannot be imported.
 _torchvision = sys.modules.get("torchvision")
 sys.modules["torchvision"] = None  # type: ignore[assignment] # None stands for a module that cannot be imported
 try:

@@ -75,4 +75,4 @@ def barriers(runtime, kernels, memories):
 
 
 FIXTURES = (modules, runtime, in_place)
-"""For a test module to have under these names."""
+"""Fixtures, which a test module imports under these names."""

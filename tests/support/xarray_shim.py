@@ -1,6 +1,6 @@
 """restride as the array library of xarray's own tests of duck arrays: a plugin of pytest, ``-p support.xarray_shim``.
 
-Some import array_api_strict, the others have a parameter that names the library.
+Some of these tests import array_api_strict; the others have a parameter that names the library.
 """
 
 from __future__ import annotations

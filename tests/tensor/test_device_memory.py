@@ -98,13 +98,6 @@ def test_a_device_that_binds_at_other_multiples(alignment, device):
     assert_equal(rs.reorder(tensor[3:]).numpy(), x[3:])
 
 
-def test_bytes_of_any_address(device):
-    for start in range(17):
-        x = at_alignment(np.arange(33, dtype=np.uint8), start)
-        tensor = rs.asarray(x, device=device, copy=False)
-        assert_equal(rs.reorder(tensor[::2]).numpy(copy=False), x[::2])
-
-
 def test_elements_between_multiples_of_their_size_are_refused(device):
     x = at_alignment(np.arange(10, dtype=np.uint32), 2)
     with pytest.raises(

@@ -80,12 +80,12 @@ def _walked(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
         _interleaved(kernel, axes, windows)
     elif name == "short_rows":
         _short_rows(kernel, axes, windows)
-    elif name in ("convert_fours", "convert_planes"):
-        _fours(kernel, axes, windows)
+    elif name in ("convert_quads", "convert_planes"):
+        _quads(kernel, axes, windows)
     elif name.startswith("resample") and name != "resample_nearest":
         run_resample(kernel, axes, windows, parameters)
-    elif name == "lookup_fours":
-        _lookup_fours(kernel, axes, windows)
+    elif name == "lookup_quads":
+        _lookup_quads(kernel, axes, windows)
     else:
         _elements(kernel, axes, windows, parameters)
 
@@ -349,15 +349,15 @@ def _digits(kernel: KernelSpec, windows: list[np.ndarray], rows: np.ndarray) -> 
     put(windows[1][: len(windows[1]) // width * width].view(f"V{width}"), dst, taken)
 
 
-def _fours(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
-    """convert.comp with FOURS: four neighbours of the destination in each plane, by loads and stores of whole words."""
+def _quads(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
+    """convert.comp with QUADS: four neighbours of the destination in each plane, by loads and stores of whole words."""
     is_aligned, in_row = kernel.constant("WHOLE_STORES"), kernel.constant("IN_ROW")
     has_planes = kernel.shader == "convert_planes"
     planes, is_run = (kernel.constant("PLANES"), 1) if has_planes else (1, kernel.constant("WIDE"))
     assert 1 < planes <= 4 or not has_planes
     src, dst, coordinates = walk(pieces(kernel, 512), axes)
     pairs = pair_places(kernel, axes, coordinates, len(dst))
-    # Every element that is made: its four, its plane, its lane.
+    # Every element that is computed: its quad, its plane, its lane.
     src, dst = (kernel.pushed("src_base") + src)[:, None, None], (kernel.pushed("dst_base") + dst)[:, None, None]
     plane, lane = np.arange(planes)[:, None], np.arange(4)
     if is_run:
@@ -383,8 +383,8 @@ def _fours(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) 
         assert not (first[::4] % 16).any()
     its_pairs = []
     for side, start, bit in zip(("src", "dst"), pairs, (128, 256), strict=True):
-        along_four = kernel.pushed(f"{side}_pair_lane") if kernel.constant("STEPS") & bit else 0
-        place = start[:, None, None] + plane * kernel.pushed(f"{side}_pair_plane") + lane * along_four
+        along_quad = kernel.pushed(f"{side}_pair_lane") if kernel.constant("STEPS") & bit else 0
+        place = start[:, None, None] + plane * kernel.pushed(f"{side}_pair_plane") + lane * along_quad
         its_pairs.append(np.broadcast_to(place, made.shape).ravel() % (1 << 32))
     # A word of up to 128 bits is inside its window or not read at all.
     for window, dtype, offsets, is_wide in zip(
@@ -395,8 +395,8 @@ def _fours(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) 
     _put_converted(kernel, windows, taken.ravel(), made.ravel(), its_pairs)
 
 
-def _lookup_fours(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
-    """lookup.comp with FOURS: four pixels at a time, by loads and stores of whole words where it says so."""
+def _lookup_quads(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
+    """lookup.comp with QUADS: four pixels at a time, by loads and stores of whole words where it says so."""
     planes, copies, crosses = (kernel.constant(name) for name in ("PLANES", "COPIES", "CROSSES"))
     is_interleaved = kernel.constant("INTERLEAVED")
     assert 1 <= planes <= 4
@@ -405,7 +405,7 @@ def _lookup_fours(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.nda
     row = kernel.pushed("table_row") + sum(
         coordinate * axis.pairs[0] for axis, coordinate in zip(axes, coordinates, strict=True)
     )
-    # Every element that is made: its four pixels, its copy, its plane, its lane.
+    # Every element that is computed: its four pixels, its copy, its plane, its lane.
     src, dst, row, first = (each[:, None, None, None] for each in (src, dst, row, coordinates[0]))
     copy, plane, lane = np.arange(copies)[:, None, None], np.arange(planes)[:, None], np.arange(4)
     taken = kernel.pushed("src_base") + src + lane * signed(kernel.pushed("lane_stride")) + plane

@@ -30,8 +30,8 @@ SHORT_SUM = 32
 
 
 def run_resample(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
-    """The kernels of shaders/resample, in all forms; in integers too."""
-    shader = kernel.shader.removesuffix("_fixed")
+    """The kernels of shaders/resample that sum in f32; those that sum integers are judged by cases."""
+    shader = kernel.shader
     if shader == "resample":
         dst, coordinates = destination(kernel, axes)
         _put_resampled(kernel, windows, axes, coordinates, dst, parameters)
@@ -89,28 +89,11 @@ def _slots(kernel: KernelSpec) -> int:
     return 0 if kernel.shader == "resample_moves" else kernel.constant("SLOTS_AND_KIND") & 3
 
 
-def _is_fixed(kernel: KernelSpec) -> bool:
-    """FIXED of taps.glsl: numbers are s32, here in 64 bits, which show a sum that leaves them."""
-    return kernel.shader.endswith("_fixed")
-
-
-def _shift(kernel: KernelSpec, place: int) -> int:
-    """shift_of in taps.glsl."""
-    return kernel.pushed("shifts") >> 8 * place & 0xFF
-
-
-def _numbers(kernel: KernelSpec, elements: np.ndarray) -> np.ndarray:
-    """number_of in taps.glsl."""
-    return elements.astype(np.int64) if _is_fixed(kernel) else elements.astype(np.float32)
-
-
-def _row(
-    kernel: KernelSpec, words: np.ndarray, axis: TwinAxis, coordinate: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _row(words: np.ndarray, axis: TwinAxis, coordinate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The weights of rows of a table, and the offsets of their first taps."""
     row = 4 * (axis.table + coordinate * (axis.taps // 4 + 1))
     weights = words[row[..., None] + np.arange(axis.taps)].astype(np.uint32)
-    return weights.view(np.int32 if _is_fixed(kernel) else np.float32), words[row + axis.taps]
+    return weights.view(np.float32), words[row + axis.taps]
 
 
 def _nested_sums(
@@ -121,7 +104,7 @@ def _nested_sums(
     taps = {}
     for axis, coordinate in zip(axes, coordinates, strict=True):
         if axis.table:
-            weights, first = _row(kernel, words, axis, coordinate)
+            weights, first = _row(words, axis, coordinate)
             offset += first
             taps[axis.slot] = (axis.src, weights)
         else:
@@ -130,7 +113,7 @@ def _nested_sums(
 
     def value(slot: int, offset: np.ndarray) -> np.ndarray:
         if slot < 0:
-            return _numbers(kernel, at(source, offset % (1 << 32)))
+            return at(source, offset % (1 << 32)).astype(np.float32)
         stride, weights = taps[slot]
         return _sum(kernel, weights, [value(slot - 1, offset + tap * stride) for tap in range(weights.shape[1])], slot)
 
@@ -138,16 +121,10 @@ def _nested_sums(
 
 
 def _sum(kernel: KernelSpec, weights: np.ndarray, values: Sequence[np.ndarray], slot: int = 0) -> np.ndarray:
-    """In f32, one after the other; a tap without weight adds nothing. Of integers those of the last slot are shifted.
+    """In f32, one after the other; a tap without weight adds nothing.
 
     What the additions of a long sum lose is summed beside it.
     """
-    if _is_fixed(kernel):
-        is_last = slot + 1 == _slots(kernel)
-        element, product_bits = (_shift(kernel, 0), _shift(kernel, 1)) if is_last else (0, 0)
-        products = [weights[..., tap].astype(np.int64) * (value >> element) for tap, value in enumerate(values)]
-        assert all((np.abs(product) < 1 << 31).all() for product in products)
-        return np.sum([product >> product_bits for product in products], axis=0)
     total, lost = np.full(values[0].shape, np.float32(-0.0)), np.zeros(values[0].shape, np.float32)
     for tap, value in enumerate(values):
         weight = weights[..., tap]
@@ -161,12 +138,7 @@ def _sum(kernel: KernelSpec, weights: np.ndarray, values: Sequence[np.ndarray], 
 
 
 def _result(kernel: KernelSpec, total: np.ndarray) -> np.ndarray:
-    """bits_of_sum of taps.glsl; of integers what converted_sum makes of them."""
-    if _is_fixed(kernel):
-        assert (np.abs(total) < 1 << 31).all()
-        places, bits = _shift(kernel, 2), _shift(kernel, 3)
-        rounded = total + (1 << places >> 1) >> places
-        return rounded.clip(0, (1 << bits) - 1) if bits else rounded
+    """bits_of_sum of taps.glsl."""
     return np.where(total == 0, np.float32(0), total) if kernel.constant("SLOTS_AND_KIND") & GRADIENT else total
 
 
@@ -237,7 +209,7 @@ def _cells(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
     assert kernel.pushed("row_pieces") == axes[0].size // 4
     assert kernel.pushed("blocks") == -(-axes[position].size // rows)
     piece, block, outer = _place(kernel, parameters)
-    # Of every invocation its rows, and of these the four neighbours.
+    # The four neighbours in each row of every invocation.
     of_row = block[:, None] * rows + np.arange(rows)
     coordinates: list[np.ndarray] = []
     for k, axis in enumerate(axes):
@@ -260,7 +232,7 @@ def _cells(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
             src += coordinate * axis.src
             continue
         assert axis.taps == of_slots[axis.slot][1] <= MAX_TAPS
-        weights, first = _row(kernel, parameters, axis, np.array([0, min(1, axis.size - 1)]))
+        weights, first = _row(parameters, axis, np.array([0, min(1, axis.size - 1)]))
         apart = step if k == 0 else int(first[1]) - int(first[0])
         src += int(first[0]) + coordinate * apart
         sums[axis.slot] = axis.src, weights[0]
@@ -273,7 +245,7 @@ def _cells(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
 
     def value(slot: int, offset: np.ndarray) -> np.ndarray:
         if slot < 0:
-            return _numbers(kernel, at(source, offset % (1 << 32)))
+            return at(source, offset % (1 << 32)).astype(np.float32)
         stride, weights = sums[slot]
         return _sum(kernel, weights, [value(slot - 1, offset + tap * stride) for tap in range(len(weights))], slot)
 
@@ -326,7 +298,7 @@ def _check_runs(kernel: KernelSpec, axis: TwinAxis, words: np.ndarray) -> None:
     assert kernel.constant("ALONG_AXIS_0")
     assert (axis.slot, axis.src) == (0, 1)
     assert not axis.size % elements
-    first = _row(kernel, words, axis, np.arange(axis.size))[1].astype(np.int32).reshape(-1, elements)
+    first = _row(words, axis, np.arange(axis.size))[1].astype(np.int32).reshape(-1, elements)
     assert (np.ptp(first, axis=1) + axis.taps).max() <= kernel.constant("RUN") <= MAX_RUN
 
 
@@ -346,14 +318,14 @@ def _from_groups(
     return loaded + words[4 * axes[0].table + coordinates[0]] % group
 
 
-def _four_at(kernel: KernelSpec, source: np.ndarray, offset: np.ndarray, aligned: bool) -> np.ndarray:
+def _quad_at(source: np.ndarray, offset: np.ndarray, aligned: bool) -> np.ndarray:
     """Four elements side by side, as numbers; a new last axis of them."""
     assert not (aligned and (offset % 4).any())
-    return _numbers(kernel, at(source, offset[..., None] + np.arange(4)))
+    return at(source, offset[..., None] + np.arange(4)).astype(np.float32)
 
 
 def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
-    """resample_fours.comp with ALONG: pieces are pixels along the axis of the taps, in blocks of rows."""
+    """resample_quads.comp with ALONG: pieces are pixels along the axis of the taps, in blocks of rows."""
     position, row, rows = map(kernel.constant, ("TAP_AXIS", "ROW_AXIS", "ROWS"))
     aligned, channels, channel_axis = map(kernel.constant, ("ALIGNED", "CHANNELS", "CHANNEL_AXIS"))
     taps, table = axes[position].taps, axes[position]
@@ -366,7 +338,7 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
     assert rows in NUMBERS_OF_ROWS
     assert kernel.pushed("blocks") == -(-axes[row].size // rows)
     piece, block, outer = _place(kernel, parameters)
-    weights, first = _row(kernel, parameters, table, piece)
+    weights, first = _row(parameters, table, piece)
     src, dst = first + kernel.pushed("src_base"), kernel.pushed("dst_base") + piece * table.dst
     coordinates = [np.zeros_like(piece) for _ in axes]
     coordinates[position] = piece
@@ -382,7 +354,7 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
     offset = (src[:, None] + np.minimum(of_row, axes[row].size - 1) * axes[row].src) % (1 << 32)
     source = by_elements(windows[0], kernel_types(kernel)[0])
     starts = offset[..., None] + 4 * np.arange(taps // 4 * channels)
-    runs = _four_at(kernel, source, starts, bool(aligned)).reshape(*offset.shape, taps, channels)
+    runs = _quad_at(source, starts, bool(aligned)).reshape(*offset.shape, taps, channels)
     total = _sum(kernel, weights[:, None, None], [runs[:, :, tap] for tap in range(taps)])
     is_row = np.broadcast_to((of_row < axes[row].size)[..., None], total.shape)
     dst = dst[:, None, None] + of_row[..., None] * axes[row].dst + (channel * axes[channel_axis].dst) * (channels > 1)
@@ -396,7 +368,7 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
 
 
 def _across(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
-    """resample_fours.comp without ALONG: four neighbours, which share their taps."""
+    """resample_quads.comp without ALONG: four neighbours, which share their taps."""
     position, aligned = kernel.constant("TAP_AXIS"), kernel.constant("ALIGNED")
     table, first_axis = axes[position], axes[0]
     is_word = kernel_types(kernel)[1].itemsize == 4
@@ -413,13 +385,11 @@ def _across(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
     assert not outer.any()
     src, dst = (np.full(len(piece), base, np.int64) for base in map(kernel.pushed, ("src_base", "dst_base")))
     for k, (axis, coordinate) in enumerate(zip(axes, coordinates, strict=True)):
-        src += _row(kernel, parameters, axis, coordinate)[1] if k == position else coordinate * axis.src
+        src += _row(parameters, axis, coordinate)[1] if k == position else coordinate * axis.src
         dst += coordinate * axis.dst
-    weights, _ = _row(kernel, parameters, table, coordinates[position])
+    weights, _ = _row(parameters, table, coordinates[position])
     source = by_elements(windows[0], kernel_types(kernel)[0])
-    of_taps = [
-        _four_at(kernel, source, (src + tap * table.src) % (1 << 32), bool(aligned)) for tap in range(table.taps)
-    ]
+    of_taps = [_quad_at(source, (src + tap * table.src) % (1 << 32), bool(aligned)) for tap in range(table.taps)]
     total = _sum(kernel, weights[:, None], of_taps)
     made = dst[:, None] + np.arange(4)
     assert not (made[:, 0] % 4).any() or (not aligned and is_word)

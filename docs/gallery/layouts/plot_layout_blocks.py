@@ -1,7 +1,8 @@
 """Blocks of channels
 ==================
 
-oneDNN's nChw4c: four channels of a pixel are neighbours, and six channels fill two blocks with padding.
+oneDNN's nChw4c: four channels of a pixel are neighbours, and six channels fill two blocks with padding. Channels are
+drawn over columns, for each row of pixels; a thick line bounds a block.
 """
 
 import restride as rs

@@ -18,11 +18,11 @@ from restride.ops.progress import Progress
 from restride.runtime import DEVICE_VARIABLE, RUNTIME_VARIABLE
 from restride_bench import charts
 from restride_bench.peers import PEERS
-from restride_bench.report import JUDGED, Report, measured, new_report, table
+from restride_bench.report import JUDGED, Report, measure, new_report, table
 from restride_bench.scale import run as scale
 from restride_bench.scale.parts import SCALE, WAYS_OF_PEERS, Part, is_scale, parts
 from restride_measure.offer import MEASURES
-from restride_measure.workloads import TTC57, Workload, growth, is_named, selected
+from restride_measure.workloads import IMAGES, ON_REQUEST, TTC57, Workload, growth, is_named, selected
 
 _DESCRIPTION = f"""\
 Measures everyday work on the device. restride, the device's own copy, hand-written kernels and every other library that
@@ -47,6 +47,7 @@ examples:
   restride bench -k transpose --peers numpy,torch
   restride bench -k permutations -k resampling --seconds 60
   restride bench -k ttc57 --peers numpy --measure resident --repeat 5
+  restride bench -k "image processors" --measure numpy,resident --peers transformers
   restride bench --measure numpy --json here.json --chart here.svg
   restride bench --small --repeat 1                     does it all work? (times mean nothing)
   restride bench --growth here.svg --json here.json     how time grows with bytes and with axes
@@ -67,7 +68,8 @@ def add_commands(commands: Commands) -> None:
         action="append",
         metavar="TEXT",
         help="workloads with this in their name or group, as --list prints them; repeat it for more, in this order; "
-        f"{TTC57}: the 57 transpositions of TTC, HPTT and cuTT, 200 MiB each; {SCALE}: files of any size",
+        f"only on request: {TTC57}, the 57 transpositions of TTC, HPTT and cuTT, 200 MiB each; {IMAGES!r}, of vision "
+        f"models; {SCALE}, files of any size",
     )
     parser.add_argument("--list", action="store_true", help="print the workloads and their goals, measure nothing")
     parser.add_argument(
@@ -113,7 +115,8 @@ def add_commands(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the table and write the files. A wrong peer is a failure; a missed goal is not."""
-    keywords: list[str] = arguments.keywords or [""]
+    on_request = ON_REQUEST if arguments.list and arguments.growth is None else ()
+    keywords: list[str] = arguments.keywords or ["", *on_request]
     if any(map(is_scale, keywords)):
         return _run_scale(arguments, keywords)
     if arguments.whole:
@@ -133,7 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
     with open_device(arguments) as device, Progress(len(chosen), sys.stderr) as progress:
         report = new_report(device, arguments.measure, arguments.repeat or _ROUNDS, is_small=arguments.small)
         progress.begin("restride: opening other libraries, then measuring ...")
-        report, broken_off = measured(
+        report, broken_off = measure(
             report,
             chosen,
             device,

@@ -62,7 +62,7 @@ class Report:
     notes: other lines for the user, such as a measure that was left out.
     peers, absent: the version of each peer that took part, and the reason for each that did not, by name.
     memory_beside: bytes that a resample allocates in addition to its destination; None: not measured.
-    left_out: names of the workloads that were not begun, because the time for all was over.
+    left_out: names of the workloads that were not begun, because the total time was over.
     broken_off: why the run ended early; empty if it did not.
     """
 
@@ -228,7 +228,7 @@ def new_report(device: Device, measures: Sequence[Measure], repeat: int, *, is_s
     return report
 
 
-def measured(
+def measure(
     report: Report,
     workloads: Sequence[Workload],
     device: Device,

@@ -21,7 +21,7 @@ FLOAT_UNIT = 2.0**-24
 
 
 class Limit(NamedTuple):
-    """The largest difference (for integers in steps of 1, for floats in 2^-24), and the share of pixels that differ."""
+    """Maximum difference (in steps of 1 for integers, in 2^-24 for floats), and maximum share of pixels that differ."""
 
     largest: float
     share: float = 1.0
@@ -143,7 +143,7 @@ EXACT = Limit(0.0, 0.0)
 _STEP = Limit(1.0)
 
 _SUMS = Limit(16.0)
-"""Floats: restride sums in f32, the library in f64 or in another order. 16 units are one millionth of the range."""
+"""For floats, which restride sums in f32 and the library in f64 or another order: 16 units, 10^-6 of the range."""
 
 _LONG_SUMS = Limit(32.0)
 """As ``_SUMS``, for up to 600 rows and 600 columns of taps, where the library's sums or weights are f32."""

@@ -79,7 +79,7 @@ def image(number: int, direction: str, channels: int, largest: int, key: str) ->
     names = tuple(shipped(*SHIPPED))
     # Three in four images, also among those of the same sizes, are photographs, if any are installed.
     name = str(random.choice(names if names and (number + number // SIZES) % 4 else DRAWN))
-    pixels = _cropped(name, old, random) if name in names else _drawn(name, old, random)
+    pixels = _crop(name, old, random) if name in names else _draw(name, old, random)
     if channels > 3:
         pixels = np.concatenate([pixels, pixels[:, ::-1, :1]], axis=2)
     pixels = np.ascontiguousarray(pixels[:, :, 0] if channels == 1 else pixels[:, :, :channels])
@@ -103,14 +103,14 @@ def photograph(name: str) -> Array:
         return np.asarray(picture.convert("RGB"))
 
 
-def _cropped(name: str, sizes: tuple[int, int], random: np.random.Generator) -> Array:
+def _crop(name: str, sizes: tuple[int, int], random: np.random.Generator) -> Array:
     whole = photograph(name)
     whole = np.pad(whole, [(0, max(size - had, 0)) for size, had in zip(sizes, whole.shape, strict=False)] + [(0, 0)])
     starts = [int(random.integers(0, had - size + 1)) for size, had in zip(sizes, whole.shape, strict=False)]
     return whole[starts[0] : starts[0] + sizes[0], starts[1] : starts[1] + sizes[1]]
 
 
-def _drawn(name: str, sizes: tuple[int, int], random: np.random.Generator) -> Array:
+def _draw(name: str, sizes: tuple[int, int], random: np.random.Generator) -> Array:
     """Draw an image: edges at any angle, a checkerboard, noise, ramps, "extremes" or "flat".
 
     "extremes" is random black and white, which changes most from pixel to pixel, so that a rounded coordinate shows

@@ -147,10 +147,10 @@ def _onnx_ways() -> Iterator[Way]:
 
 
 def _is_right_for_onnx(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
-    """False for sizes where it rounds a coordinate inconsistently, and applies weights to the wrong elements.
+    """False for sizes at which ONNX rounds a coordinate inconsistently, and applies weights to the wrong elements.
 
-    10 -> 14: output 10 reads at 7.000000000000001, a little past element 7, but beside 5, 6, 7 and 8: with two elements
-    of an edge before it, that place is 9.0, which it takes for the last of those to its left.
+    10 -> 14: output 10 reads at 7.000000000000001, a little past element 7, but with elements 5, 6, 7 and 8. After two
+    elements of padding are added in front, the coordinate is 9.0, which counts as the last element to its left.
     """
     for old, new in zip(before, after, strict=True):
         places = [2 * ((output + 0.5) / (new / old) - 0.5) for output in range(new)]  # halves are what nearest rounds
@@ -211,7 +211,7 @@ def _opencv_ways() -> Iterator[Way]:
 
 
 _MAX_OF_CELL = 256
-"""Most 16-bit elements whose sum f32 holds exactly."""
+"""Maximum number of 16-bit elements whose sum f32 holds exactly."""
 
 
 def _has_small_cells(before: tuple[int, ...], after: tuple[int, ...]) -> bool:

@@ -24,7 +24,7 @@ from restride_like_check.images import photograph
 from restride_like_check.judges import JUDGES, Array, judges_of
 
 _OWN = {"pillow": pillow.FILTERS, "opencv": ("area", "lanczos4")}
-"""Modes that no arguments of ``rs.resample`` approximate, or not in all cases."""
+"""Modes that arguments of ``rs.resample`` do not approximate in all cases."""
 
 
 def listing(like: str | None) -> str:

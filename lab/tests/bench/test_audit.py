@@ -1,4 +1,4 @@
-"""The audit: the kernels of a GPU's plan, as RADV compiles them, and the memory that they touch, as the plan has it."""
+"""The audit: the kernels of a GPU's plan, compiled by RADV, and the memory that they touch, compared with the plan."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from restride_bench.audit.compiler import Compiled, Key, Mesa, compile_kernels, 
 from restride_bench.audit.gpus import FAMILIES
 from restride_bench.audit.instrument import HEADER_WORDS, Sample, instrumented
 from restride_bench.audit.record import FORMAT, VERSION, changes, read_record
-from restride_bench.audit.recording import GPU, Dispatch, Recording, recorded
+from restride_bench.audit.recording import GPU, Dispatch, Recording, record_workload
 from restride_bench.audit.roofline import Prediction, known_devices
 from restride_bench.audit.table import Subject, workload_rows
 from restride_bench.audit.times import read_benchmark
@@ -57,7 +57,7 @@ def tracer():
 
 
 def dispatches(workload: Workload, limits: Limits = GPU) -> list[Dispatch]:
-    return [each for each in recorded(workload, limits) if isinstance(each, Dispatch)]
+    return [each for each in record_workload(workload, limits) if isinstance(each, Dispatch)]
 
 
 def every_dispatch() -> list[Dispatch]:
@@ -68,11 +68,11 @@ def test_a_recording_has_the_choices_of_a_gpu_and_needs_no_device():
     (transposed,) = dispatches(TRANSPOSED)
     assert transposed.kernel.shader == "transpose_shared_32"
     assert transposed.nbytes == (64 * 64 * 4, 64 * 64 * 4)
-    assert recorded(Workload("c", "g", "f32[64,64]", Move((0, 1)))) == [Run(0, 0, 64 * 64 * 4)]
+    assert record_workload(Workload("c", "g", "f32[64,64]", Move((0, 1)))) == [Run(0, 0, 64 * 64 * 4)]
 
 
 def elements_written(kernel: KernelSpec) -> int:
-    """Elements of the bytes that a kernel may write; those of copies of wide words count as f32."""
+    """The number of elements that a kernel may write; copies of wide words count as f32."""
     if width := re.search(r"_(\d+)", kernel.shader):
         bits = int(width[1])
     elif "BITS" in interface_of(kernel.shader).constants:
@@ -92,7 +92,7 @@ def test_the_list_needs_no_device(capsys, monkeypatch):
 
 @pytest.mark.parametrize("workload", catalogue(is_small=False), ids=lambda workload: workload.name)
 def test_a_large_result_is_made_by_enough_invocations_for_a_gpu(workload):
-    """One for every four elements, or 80,000, in every pass."""
+    """Every pass has an invocation for every four elements, or 80,000."""
     passes: dict[str, list[tuple[int, int]]] = {}
     for kernel, _ in dispatches(workload):
         invocations = math.prod(kernel.groups) * local_size(load_module(kernel.shader), kernel.constants)
@@ -150,38 +150,6 @@ def test_instrumented_modules_are_valid_and_compute_the_same():
 
 
 @pytest.mark.parametrize(
-    ("src", "move"),
-    [
-        ("f32[64,96]", Move((0, 1), (1, 2))),
-        ("u8[33,70]", Move((0, 1), (-1, 1))),
-        ("f32[24,40]", Move((1, 0))),
-        ("u8[3,24,32]", Move((1, 2, 0))),
-        ("f64[5,6,7]", Move((2, 0, 1))),
-    ],
-)
-def test_traced_bytes_are_those_of_the_elements(tracer, src, move):
-    """What numpy's strides say of the view, and what the destination has, with each group traced."""
-    workload = Workload("w", "g", src, move)
-    source = np.arange(math.prod(workload.desc.sizes)).reshape(workload.desc.sizes)
-    view = source[move.index()].transpose(move.axes)
-    itemsize = workload.desc.dtype.itemsize
-    (dispatch,) = dispatches(workload)
-    accesses, records = tracer._records(dispatch, 1, 0)
-    for writes, offsets in ((False, view.ravel()), (True, np.arange(view.size))):
-        expected = (offsets[:, np.newaxis] * itemsize + np.arange(itemsize)).ravel()
-        touched = {
-            byte + more + dispatch.kernel.bindings[accesses[site].binding].offset
-            for site, byte in zip(records.site.tolist(), records.byte.tolist(), strict=True)
-            if accesses[site].writes == writes and accesses[site].binding < 2
-            for more in range(accesses[site].nbytes)
-        }
-        missing = set(expected.tolist()) - touched
-        assert missing == set()
-        # Loads may be wider than the elements that they are for, within the words or rows of 16 bytes around these.
-        assert touched <= {near for byte in expected.tolist() for near in range(byte // 16 * 16, byte // 16 * 16 + 16)}
-
-
-@pytest.mark.parametrize(
     ("workload", "shader", "of_group", "limits"),
     [
         (Workload("copy", "", "f32[9000]", Move((0,))), "run_copy_128", 2048, replace(FEW, offset_alignment=0)),
@@ -195,8 +163,8 @@ def test_traced_bytes_are_those_of_the_elements(tracer, src, move):
         (Workload("transpose", "", "f64[96,64]", Move((1, 0))), "transpose_shared_64", (16, 32), GPU),
     ],
 )
-def test_traffic_is_what_the_descriptors_say(workload, shader, of_group, limits, tracer):
-    """Bytes and sectors that each work group needs, from sizes and strides alone: no shader has a part in it."""
+def test_traffic_is_computed_from_the_descriptors(workload, shader, of_group, limits, tracer):
+    """Bytes and sectors that each work group needs, computed from sizes and strides alone, without a shader."""
     (dispatch,) = dispatches(workload, limits)
     assert dispatch.kernel.shader == shader
     groups = math.prod(dispatch.kernel.groups)
@@ -224,30 +192,8 @@ def test_traffic_is_what_the_descriptors_say(workload, shader, of_group, limits,
     assert tracer.trace(dispatch).shared.moved(1 << 30) == whole * SECTOR
 
 
-def test_traffic_of_a_packed_copy_and_of_every_second_element(tracer):
-    limits = replace(GPU, offset_alignment=16)
-    (whole,) = dispatches(Workload("w", "g", "f32[2,3,1024,64]", Move((0, 2, 1, 3))), limits)
-    traffic = tracer.trace(whole).traffic
-    for way in ("load", "store"):
-        assert traffic[way].efficiency == traffic[way].useful == 1
-        assert traffic[way].needed == 4 * 2 * 3 * 1024 * 64
-        assert traffic[way].sectors * SECTOR == traffic[way].needed
-    (second,) = dispatches(Workload("w", "g", "f32[512,2048]", Move((0, 1), (1, 2))), limits)
-    traffic = tracer.trace(second).traffic
-    assert traffic["load"].efficiency == 1
-    assert traffic["load"].useful == pytest.approx(0.5, abs=0.01)
-    assert traffic["store"].useful == 1
-
-
-def test_traffic_of_a_transpose_is_that_of_a_copy(tracer):
-    (dispatch,) = dispatches(Workload("w", "g", "f32[256,4096]", Move((1, 0))))
-    traffic = tracer.trace(dispatch).traffic
-    assert traffic["load"].efficiency == traffic["store"].efficiency == 1
-    assert traffic["load"].requests == traffic["load"].sectors
-
-
 def test_some_lines_stand_for_all_in_a_cache_that_all_groups_share(tracer):
-    """Words of rows 16 KiB apart: eight in a sector, and 512 lines until the next column's come."""
+    """Words of rows 16 KiB apart: a sector has eight, and 512 other lines are read before the next column's word."""
     (dispatch,) = dispatches(Workload("w", "", "f32[512,4096]", Move((1, 0))), WORDS)
     shared = tracer.trace(dispatch).shared
     nbytes = 4 * 512 * 4096
@@ -331,7 +277,7 @@ def test_the_command_writes_and_compares(tmp_path, capsys):
     assert "better: resampling: nearest f32 8x64x56x56, twice: resample_moves: waves, navi21" in out
 
 
-def test_the_model_is_said_to_be_one_on_every_line(capsys):
+def test_every_line_says_that_the_times_are_a_model(capsys):
     assert main(["audit", "--small", "-k", "transpose", "--device", "RX 580,Mali-G715"]) == 0
     table = capsys.readouterr().out.split("\n\n")[1].splitlines()
     assert table[1].split("  ")[0] == "workload"
@@ -348,7 +294,7 @@ def benchmark(tmp_path: Path, device: str, **measures: dict) -> str:
     return str(tmp_path / "bench.json")
 
 
-def test_what_was_measured_stands_beside_the_model(tmp_path, capsys):
+def test_measured_times_stand_beside_the_model(tmp_path, capsys):
     kernel = {"restride": {"median": 200e-6}, "copy": {"median": 150e-6}}
     file = benchmark(tmp_path, "NVIDIA GeForce RTX 4090", kernel=kernel, resident={"restride": {"median": 1.0}})
     assert main(["audit", "--small", "-k", "transpose f32 4", "--device", "none", "--measured", file]) == 0
@@ -389,7 +335,7 @@ def test_a_benchmark_of_a_device_that_the_model_lacks_is_shown_without_a_predict
         ("llvmpipe (LLVM 15.0.6, 256 bits)", None),
     ],
 )
-def test_a_benchmark_is_of_the_device_whose_words_the_driver_says(name, device, tmp_path):
+def test_a_benchmark_belongs_to_the_device_that_the_driver_names(name, device, tmp_path):
     file = benchmark(tmp_path, name, kernel={"restride": {"median": 2e-4}, "copy": {"median": 1e-4}})
     assert read_benchmark(Path(file), known_devices(), is_small=True).device == device
 
@@ -406,13 +352,13 @@ def test_a_benchmark_is_of_the_device_whose_words_the_driver_says(name, device, 
         ("NVIDIA H200", {"restride": {}, "copy": {"median": 1.0}}, "is damaged: KeyError"),
     ],
 )
-def test_a_benchmark_of_which_the_model_says_nothing_is_refused(device, kernel, words, tmp_path, capsys):
+def test_a_benchmark_without_any_modelled_workload_is_refused(device, kernel, words, tmp_path, capsys):
     assert main(["audit", "--small", "--measured", benchmark(tmp_path, device, kernel=kernel)]) == 2
     assert re.search(words, capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("name", ["llvmpipe.json", "llvmpipe-mesa25.json"])
-def test_a_whole_benchmark_is_read_without_what_the_device_has_no_part_in(name):
+def test_workloads_without_the_device_are_left_out_of_a_benchmark(name):
     times = read_benchmark(BENCHMARKS / name, ("llvmpipe",), is_small=False).times
     stored = json.loads((BENCHMARKS / name).read_text(encoding="utf-8"))["results"]
     idle = [each["name"] for each in stored if (each["group"], each["name"]) not in times]
@@ -425,7 +371,7 @@ def test_a_benchmark_of_other_sizes_is_refused(tmp_path, capsys):
     assert "its small is True, and here it is False" in capsys.readouterr().err
 
 
-def test_a_share_that_the_model_puts_lower_is_worse(tmp_path, capsys):
+def test_a_lower_predicted_share_is_worse(tmp_path, capsys):
     before = tmp_path / "before.json"
     arguments = ["audit", "--small", "-k", "transpose f64", "--device", "RX 580"]
     assert main([*arguments, "--json", str(before)]) == 0
@@ -511,7 +457,7 @@ def test_the_page_has_the_goals():
 
 
 def test_the_stored_audit_is_of_the_kernels_that_are_planned():
-    """`make audit` makes it again."""
+    """`make audit` writes the stored audit anew."""
     stored = json.loads((BENCHMARKS / "audit.json").read_text(encoding="utf-8"))
     rows = [row for workload in catalogue() for row in workload_rows(workload)]
     planned = [
@@ -577,14 +523,14 @@ def test_the_example_of_the_help_is_a_case():
     assert str(Case.parse(line)) == line
 
 
-def test_kernels_that_come_and_go_are_named():
+def test_new_and_missing_kernels_are_named():
     row = {"workload": "w", "group": "g", "kernel": "k", "traffic": {}, "compiled": {}}
     none, one, two = ({"settings": {}, "rows": rows, "model": []} for rows in ([], [row], [row, row]))
     assert changes(one, none) == (["gone: g: w: k"], False)
     assert changes(one, two) == (["new: g: w: k 2"], False)
 
 
-def test_of_two_compilers_only_the_traffic_is_compared(tmp_path, capsys):
+def test_audits_of_different_compilers_compare_only_traffic(tmp_path, capsys):
     before = tmp_path / "before.json"
     arguments = ["audit", "--small", "-k", "transpose f64", "--device", "none"]
     assert main([*arguments, "--json", str(before)]) == 0
@@ -642,7 +588,7 @@ def test_a_damaged_audit_is_refused(tmp_path, rows):
         (["--against", "/dev/zero"], 2, "cannot read /dev/zero: not a file"),
     ],
 )
-def test_what_cannot_be_audited_is_said(arguments, code, words, capsys):
+def test_subjects_that_cannot_be_audited_are_named(arguments, code, words, capsys):
     assert main(["audit", "--small", *(arguments if "-k" in arguments else ["-k", "nearest", *arguments])]) == code
     assert re.search(words, capsys.readouterr().err)
 
@@ -653,7 +599,7 @@ def test_without_radv_the_message_says_what_to_install(monkeypatch, capsys):
     assert "apt install mesa-vulkan-drivers" in capsys.readouterr().err
 
 
-def test_a_family_that_only_a_newer_mesa_knows_is_left_out_of_all(monkeypatch, capsys):
+def test_a_family_that_only_a_newer_mesa_knows_is_left_out(monkeypatch, capsys):
     monkeypatch.setitem(FAMILIES, "tomorrow", "a card of tomorrow")
     arguments = ["audit", "--small", "-k", "nearest", "--no-traffic", "--family"]
     assert main([*arguments, "tomorrow"]) == 4
@@ -681,7 +627,7 @@ def test_the_command_says_what_it_does_meanwhile(capsys):
 
 
 def audit(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, whose loader has not looked for drivers yet."""
+    """Run the command in a new process, whose loader has not looked for drivers yet."""
     command = [sys.executable, "-m", "restride", "audit", "--small", "-k", "nearest", *options]
     return captured(command, env=os.environ | environment)
 

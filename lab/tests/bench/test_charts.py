@@ -43,7 +43,7 @@ def test_a_point_is_the_fastest_round_of_a_call_over_the_bytes_of_its_result():
     assert lines["one binding"].tolist() == [[1 << 27, 0], [1 << 27, 1]], "a vertical line"
 
 
-def test_over_axes_it_is_the_time_of_an_element():
+def test_the_plot_over_axes_shows_the_time_of_an_element():
     (axes,) = draw_growth(made_up((BY_AXES,)), "resident").axes
     np.testing.assert_allclose(lines_of(axes)[BY_AXES], [(rank, 4e-9) for rank in range(1, 9)])  # 4 bytes each
 
@@ -69,7 +69,7 @@ def test_a_small_run_draws_both_plots(tmp_path, capsys):
     assert made["peers"] == {}
 
 
-def test_both_formats():
+def test_charts_are_written_in_both_formats():
     figure = draw_growth(made_up(BY_BYTES), "resident")
     texts = set(ET.fromstring(chart_file(figure, ".svg")).itertext())
     assert set(BY_BYTES) <= texts

@@ -21,7 +21,7 @@ from restride_bench.charts import chart_file, draw_bars, require_matplotlib
 from restride_bench.report import FORMAT, table
 from restride_measure.offer import MEASURES, Absent, Offer
 from restride_measure.run import Disagreement, Result
-from restride_measure.workloads import TTC57
+from restride_measure.workloads import TTC57, catalogue, images
 
 
 def test_help_fills_prose_and_keeps_tables(monkeypatch, capsys):
@@ -141,7 +141,7 @@ def test_charts_need_an_extra_which_the_error_names(monkeypatch, capsys, tmp_pat
 
 @pytest.fixture
 def chosen_peers(monkeypatch):
-    """A registry that a test may change."""
+    """The registry of peers, which a test may change."""
     made = dict(peers.PEERS)
     monkeypatch.setattr(peers, "PEERS", made)
     return made
@@ -222,7 +222,7 @@ def test_a_run_that_is_broken_off_says_so_and_writes_what_it_has(chosen_peers, c
     assert capsys.readouterr().out.endswith("broken off: interrupted\n")
 
 
-def test_several_keywords_choose_what_any_of_them_names_in_their_order(capsys):
+def test_several_keywords_choose_workloads_in_their_order(capsys):
     assert main(["bench", "--list", "-k", "transpose u8", "-k", "transpose f32 4096", "-k", "TRANSPOSE U8 8192"]) == 0
     names = [line.partition(";")[0] for line in capsys.readouterr().out.splitlines()]
     each = []
@@ -233,7 +233,7 @@ def test_several_keywords_choose_what_any_of_them_names_in_their_order(capsys):
     assert len(names) > 2
 
 
-def test_what_has_no_time_left_is_named(capsys, tmp_path, monkeypatch):
+def test_workloads_without_time_left_are_named(capsys, tmp_path, monkeypatch):
     """The clock says that an hour passes for each workload; the first always runs."""
     hours = itertools.count()
     monkeypatch.setattr("restride_bench.report.time", SimpleNamespace(monotonic=lambda: 3600.0 * next(hours)))
@@ -258,6 +258,10 @@ def test_the_list_needs_no_device(capsys, monkeypatch):
     assert re.fullmatch(
         r"permutations: +transpose f32 4096x4096 +f32\[4096,4096\] +at most 1x numpy\n", capsys.readouterr().out
     )
+    assert main(["bench", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(catalogue()) + 57 + len(images()), "those on request too"
+    assert main(["bench", "--list", "--growth", "here.svg"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -286,6 +290,6 @@ def test_the_list_needs_no_device(capsys, monkeypatch):
         (("--device", "no such device", "-k", "copy f32 16"), 4, "no such device"),
     ],
 )
-def test_bad_arguments(capsys, arguments, code, words):
+def test_bad_arguments_are_refused(capsys, arguments, code, words):
     assert main(["bench", *arguments]) == code
     assert words in capsys.readouterr().err

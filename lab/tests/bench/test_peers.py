@@ -1,4 +1,4 @@
-"""Workloads of the benchmark: the list, and that restride and every peer that is installed agree on each, small."""
+"""Workloads of the benchmark: the list, and the agreement of restride and every installed peer on small ones."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.devices import open_device
-from support.judges import judge
+from support.judges import judge, judge_of_images
 from support.workloads import FULL, SMALL
 
 import restride as rs
@@ -17,7 +17,7 @@ from restride_bench.peers.vulkan import Raw
 from restride_measure import own
 from restride_measure.offer import Absent
 from restride_measure.run import columns_of, timed_rounds
-from restride_measure.workloads import Goal, NewShapes, Rearrange, catalogue, result_dtype, result_sizes, ttc57
+from restride_measure.workloads import Goal, NewShapes, Rearrange, catalogue, images, result_dtype, result_sizes, ttc57
 
 SHADERS = Path(__file__).resolve().parents[2] / "shaders"
 NAMES = [workload.name for workload in FULL]
@@ -50,7 +50,7 @@ def test_one_workload_fits_two_gibibytes():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_everybody_agrees(name, vulkan_device, peers):
+def test_all_installed_peers_agree(name, vulkan_device, peers):
     (workload,) = (each for each in SMALL if each.name == name)
     columns = columns_of(workload, vulkan_device, peers)
     assert list(map(str, columns.disagreements)) == []
@@ -72,13 +72,26 @@ def test_numpy_has_the_same_bits_in_all_57_transpositions(device, peers):
 
 @pytest.mark.parametrize("name", ["torch", "onnxruntime"])
 def test_a_peer_that_is_a_judge_agrees(name, vulkan_device):
-    """`test_everybody_agrees` asks the peers that are installed; these two must be, or the test is one for a judge."""
+    """As `test_all_installed_peers_agree`, for peers that are judges: the test is skipped where one is missing."""
     judge(name)
     peers, absent = open_peers((name,), vulkan_device)
     assert not absent
     columns = [columns_of(workload, vulkan_device, peers) for workload in SMALL]
     assert [str(each) for column in columns for each in column.disagreements] == []
     assert sum(name in column.offers for column in columns) >= 5
+
+
+def test_image_processors_have_the_bits_of_transformers(vulkan_device):
+    judge_of_images("transformers.image_processing_backends")
+    peers, absent = open_peers(("transformers",), vulkan_device)
+    assert not absent
+    assert peers[0].offer(FULL[0], FULL[0].source()) is None
+    for workload in images(is_small=True):
+        columns = columns_of(workload, vulkan_device, peers)
+        assert list(map(str, columns.disagreements)) == []
+        numpy, resident = (columns.offers["restride"].numpy(), columns.offers["restride"].result())
+        assert numpy.tobytes() == resident.tobytes() == columns.offers["transformers"].result().tobytes()
+        assert numpy.shape == workload.result_sizes
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch"])
@@ -113,7 +126,7 @@ def test_every_kernel_written_by_hand_is_measured(vulkan_device):
 
 
 class Spy:
-    """A runtime that notes the modules it is given; the device behind it stays open."""
+    """A runtime that records the modules it is given; the device that it wraps stays open."""
 
     def __init__(self, runtime, used):
         self._runtime, self._used = runtime, used
@@ -130,7 +143,7 @@ class Spy:
 
 
 @pytest.mark.parametrize("like", ["pillow", "opencv"])
-def test_what_is_like_a_library_has_its_very_bytes(like, vulkan_device, peers):
+def test_workloads_like_a_library_have_its_bytes(like, vulkan_device, peers):
     judge({"pillow": "PIL", "opencv": "cv2"}[like])
     (workload,) = (each for each in SMALL if each.name.endswith(f", like {like}"))
     columns = columns_of(workload, vulkan_device, [peer for peer in peers if peer.name == like])
@@ -152,7 +165,7 @@ def test_raw_does_the_same_work_in_one_submission(vulkan_device):
     np.testing.assert_array_equal(offer.result(), source.transpose(0, 2, 3, 1))
 
 
-def test_raw_is_recorded_again_where_what_it_uses_was_given_up(vulkan_device, monkeypatch):
+def test_raw_is_recorded_again_after_the_runtime_frees_its_objects(vulkan_device, monkeypatch):
     (workload,) = (each for each in FULL if each.name == "NCHW->NHWC f32 1x3x8x8")
     offer = Raw(vulkan_device).offer(workload, workload.source())
     session, recorded = vulkan_device.runtime._session, []
@@ -167,7 +180,7 @@ def test_raw_is_recorded_again_where_what_it_uses_was_given_up(vulkan_device, mo
     assert counts == [0, 1, 1]
 
 
-def test_raw_hears_that_its_work_takes_too_long(vulkan_device, monkeypatch):
+def test_raw_raises_an_error_if_its_work_takes_too_long(vulkan_device, monkeypatch):
     (workload,) = (each for each in FULL if each.name == "NCHW->NHWC f32 1x3x8x8")
     offer = Raw(vulkan_device).offer(workload, workload.source())
     functions = vulkan_device.runtime._session.device.vk
@@ -177,7 +190,7 @@ def test_raw_hears_that_its_work_takes_too_long(vulkan_device, monkeypatch):
         offer.resident()
 
 
-def test_raw_leaves_out_copies_and_what_is_large_or_new(vulkan_device):
+def test_raw_leaves_out_copies_and_large_or_new_workloads(vulkan_device):
     raw = Raw(vulkan_device)
     measured = {each.name for each in FULL if each.group == "small calls" and raw.offer(each, each.source())}
     assert measured == {each.name for each in FULL if each.group == "small calls" and "1x3x" in each.name}

@@ -1,4 +1,4 @@
-"""`restride bench -k scale`: the table of made-up times, goals, what is absent or wrong, and runs of small files."""
+"""`restride bench -k scale`: the table of made-up times, goals, absent and wrong ways, and runs of small files."""
 
 import json
 import shutil
@@ -43,7 +43,7 @@ def pyramid():
 
 
 def grown(*seconds):
-    """A stream of 1, 2 and 4 MiB that took so many seconds, and a little more memory each time."""
+    """Streams of 1, 2 and 4 MiB that took these seconds, and a little more memory each time."""
     part = parts(is_small=True)[-1]
     ways = zip(part.ways, seconds, strict=False)
     took = {way.name: [Took(taken, 0, 100_000_000 + number)] for number, (way, taken) in enumerate(ways)}
@@ -124,7 +124,7 @@ def test_peers_and_ways_are_named_alike():
 
 
 @pytest.mark.usefixtures("vulkan_device")
-def test_who_is_absent_and_who_fails_is_named():
+def test_absent_and_failing_ways_are_named():
     ways = (
         Way("one call", "one call"),
         Way("gone", "one call", ("no_such_package",), "gone"),

@@ -27,7 +27,7 @@ OPTIONS = {
     "rules": {rule: {"enabled": True} for rule in ("target-size", "label-content-name-mismatch")},
     "resultTypes": ["violations"],
 }
-"""The last two rules are of WCAG A and AA, and axe-core leaves them out unless they are asked for."""
+"""The last two rules belong to WCAG A and AA, but axe-core runs them only on request."""
 
 MORE_OPERATIONS = (
     "pad f32[4,5] -> f32[7,6] before=(1,0) behind=(2,1) mode=reflect",
@@ -39,12 +39,12 @@ MORE_OPERATIONS = (
 
 
 def failures(path):
-    """Every verdict, pictures, and ten operations."""
+    """A report with every verdict, pictures, and ten operations."""
     write_page(example(outcomes=(*example().outcomes, *passed(*ALL_OPERATIONS, *MORE_OPERATIONS))), path)
 
 
 def hundreds(path):
-    """Several pages of cases, and all of them on the first that do not pass, one of them with pictures."""
+    """A report of several pages, whose first page has all cases that do not pass, one of them with pictures."""
     write_page(example(outcomes=(*many(500), wrong_picture())), path)
 
 
@@ -113,7 +113,7 @@ def test_no_rule_is_broken_and_nothing_is_cut(visit, write, scheme):
     page = visit(write, scheme)
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
-        # What depends on the width does not depend on colours: once is enough in the dark.
+        # Faults of the layout do not depend on colours, so one width is enough in the dark.
         assert (scheme == "dark" and width != WIDTHS[0]) or broken_rules(page) == {}, width
         assert page.evaluate(CUT) == [], width
         assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -191,7 +191,7 @@ def test_with_keys_alone_a_cell_leads_to_its_cases_and_a_command_is_copied(visit
     assert page.evaluate("document.activeElement.id") == "cases"
     page.locator("#list button").first.focus()
     page.keyboard.press("Enter")
-    # A function: playwright would call eval for an expression, which the page's policy refuses from the second try on.
+    # A function, because playwright evaluates expressions by eval, which the page's policy refuses from the second on.
     page.wait_for_function(
         "() => document.getElementById('copied').textContent.startsWith('Copied: restride test --repro')"
     )

@@ -1,4 +1,4 @@
-"""docs/replace_preprocessing.md: every block runs on the photograph, and what comes after is what was before."""
+"""docs/replace_preprocessing.md: every block runs on the photograph, and `after` has the result of `before`."""
 
 import re
 from pathlib import Path
@@ -34,8 +34,8 @@ def test_every_library_has_its_section():
 
 
 @pytest.mark.parametrize("name", SECTIONS)
-def test_after_is_as_before(name):
-    """Bytes are equal; floats have gone through two roundings more, of numbers up to 2.7: 4 units of 2^-23."""
+def test_after_has_the_result_of_before(name):
+    """Bytes are equal; floats are rounded twice more, at numbers up to 2.7, which allows 4 units of 2^-23."""
     judge(MODULES[name])
     judge("skimage")
     made = {}
@@ -57,7 +57,7 @@ def test_the_picture_is_of_equal_results(vulkan_device, tmp_path):
     assert list(made) == list(MODES)
     for like, (ours, own) in made.items():
         assert np.array_equal(ours, own), like
-    # Worth a page: Pillow's differs from OpenCV's in most pixels.
+    # The comparison matters because Pillow's result differs from OpenCV's in most pixels.
     assert np.mean(made["pillow"][0] != made["opencv"][0]) > 0.5
     target = tmp_path / "profiles.png"
     assert main(["profiles", "--picture", str(target)]) == 0

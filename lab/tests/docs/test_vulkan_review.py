@@ -1,4 +1,4 @@
-"""What docs/vulkan_review.md says of host accesses, barriers and queues, where no validation layer looks."""
+"""The claims of docs/vulkan_review.md about host accesses, barriers and queues, which no validation layer checks."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ MODES = pytest.mark.parametrize("staging", [False, True], ids=["in-place", "stag
 
 @pytest.fixture
 def busy(monkeypatch):
-    """A device that finishes no submission before somebody waits for it."""
+    """A device that finishes a submission only when the host waits for it."""
     with vulkan_double.VulkanDouble(lazy=True) as double:
-        monkeypatch.setattr(instance, "_instance", None)  # the process's own, which other tests' devices are of
+        monkeypatch.setattr(instance, "_instance", None)  # keep the process's own for other tests' devices
         yield double
         instance.instance().destroy()
         monkeypatch.undo()
 
 
 def work(device: rs.Device) -> None:
-    """Transfers of one piece and several beside kernels that run, memory that is used again, and a batch."""
+    """Run transfers in one part and in several while kernels run, reuse memory, and run a batch."""
     rng = np.random.default_rng(3)
     small = rng.integers(0, 256, (40, 50), np.uint8)
     large = rng.integers(0, 256, 3 * PIECE_BYTES + 5, np.uint8)
     x = rs.asarray(small, device=device)
     for _ in range(8):
         y = rs.reorder(x.permute(1, 0))
-        device.runtime.write(x.memory, 0, memoryview(small).cast("B"))  # what the kernel that runs may be reading
+        device.runtime.write(x.memory, 0, memoryview(small).cast("B"))  # memory that the running kernel may read
         uploaded = rs.asarray(large, device=device)
         z = rs.resample(y[::-1], (31, 33), mode="linear", antialias=True)
         assert np.array_equal(uploaded.numpy(), large)
@@ -60,7 +60,7 @@ def work(device: rs.Device) -> None:
 @MODES
 @pytest.mark.usefixtures("busy")
 def test_the_host_touches_only_what_the_device_has_finished(staging, monkeypatch):
-    """No host write before all accesses of the device end, and no host read before its writes end."""
+    """The host writes only after all accesses of the device end, and reads only after its writes end."""
     seen = {"read": 0, "write": 0}
     view = memory.Block.view
 
@@ -82,7 +82,7 @@ def test_the_host_touches_only_what_the_device_has_finished(staging, monkeypatch
 
 @MODES
 def test_every_submission_ends_by_making_its_writes_visible_to_the_host(staging, monkeypatch):
-    """A fence alone does not."""
+    """A fence alone does not make writes visible."""
     device = rs.Device.over(VulkanRuntime(0, staging=staging))
     vk, ended = package(), []
     functions, queue = device.runtime._session.device.vk, device.runtime._session.queue
@@ -133,7 +133,7 @@ def test_a_transfer_waits_for_the_kernels_that_touch_the_same_bytes_and_for_no_o
 
 
 def test_all_work_goes_to_one_queue_and_buffers_belong_to_its_family(monkeypatch):
-    """So nothing is handed from family to family."""
+    """So no buffer changes its queue family."""
     created = []
     create = memory.LogicalDevice.create
 
@@ -154,7 +154,7 @@ def test_all_work_goes_to_one_queue_and_buffers_belong_to_its_family(monkeypatch
 
 @pytest.mark.parametrize("name", sorted(name for name in manifest() if "shared" in name))
 def test_a_barrier_of_a_work_group_orders_its_shared_memory(name):
-    """Its scopes are the group, its semantics acquire and release, of the memory that the group shares."""
+    """The barrier's scopes are the group; its semantics are acquire and release of the group's shared memory."""
     words = np.frombuffer(load_module(name), "<u4").tolist()
     values, barriers, place = {}, [], 5
     while place < len(words):
@@ -169,7 +169,7 @@ def test_a_barrier_of_a_work_group_orders_its_shared_memory(name):
     assert all(each == [workgroup, workgroup, acquire_release_of_workgroup_memory] for each in barriers)
 
 
-def test_the_page_names_what_exists():
+def test_the_names_on_the_page_exist():
     page = (ROOT / "docs" / "vulkan_review.md").read_text(encoding="utf-8")
     files = [*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "lab" / "tests").rglob("test_*.py")]
     tests = {

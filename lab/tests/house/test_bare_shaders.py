@@ -1,4 +1,4 @@
-"""Every kernel written by hand: built from the table of the laboratory, valid, of the single capability Shader."""
+"""Every kernel written by hand is built from the laboratory's table, valid, and needs only the capability Shader."""
 
 import json
 from pathlib import Path

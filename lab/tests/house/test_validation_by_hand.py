@@ -1,4 +1,4 @@
-"""The kernels written by hand under the validation layer, which tests/house/test_validation.py does with restride's."""
+"""The kernels written by hand under the validation layer, as tests/house/test_validation.py runs restride's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/profiles.md: its head, its examples, its rows against what they state, and a sample of them made again."""
+"""docs/profiles.md: its head, its examples, its rows compared with stated limits, and a sample computed anew."""
 
 import importlib
 import json
@@ -22,7 +22,7 @@ PAGE = (Path(__file__).resolve().parents[3] / "docs" / "profiles.md").read_text(
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 SECTIONS = dict(re.findall(r"^### ([\w-]+): .*?$\n(.*?)(?=^### |\Z)", PAGE, re.DOTALL | re.MULTILINE))
 SAMPLE = 112 if FULL else 2
-"""Images of a row that are made again: 336 of every mode and type, or the first two of one direction."""
+"""Images of a row that are computed anew: 336 of every mode and type, or the first two of one direction."""
 
 
 def rows(like):
@@ -32,13 +32,13 @@ def rows(like):
 
 
 def installed(like):
-    """The library, and whether the page was made with this very version."""
+    """The library, and True if the page was written with the installed version."""
     judge(JUDGES[like][1])
     ((found,), _) = judges_of(like)
     return found, f"Installed: {found.version}." in SECTIONS[like]
 
 
-def test_the_head_is_what_the_profiles_say():
+def test_the_head_of_the_page_comes_from_the_profiles():
     assert PAGE.startswith(head() + "\n")
     assert all(f"`{name}`" in head() for name in LIBRARIES)
     assert [name for name in LIBRARIES if name not in JUDGES] == re.findall(
@@ -57,7 +57,7 @@ def test_there_are_examples():
 
 
 @pytest.mark.parametrize("like", JUDGES)
-def test_no_row_says_more_than_is_stated(like):
+def test_every_row_is_within_its_stated_limit(like):
     found = rows(like)
     assert len(found) >= 3
     for mode, type_, _, images, pixels, differ, largest, limit in found:
@@ -76,11 +76,11 @@ def test_every_way_has_its_rows(like):
 
 
 @pytest.mark.parametrize("like", JUDGES)
-def test_a_sample_made_again(like, vulkan_device):
-    """The first images of each are among the page's, so no more may differ, nor further, than it says.
+def test_a_sample_of_rows_is_computed_anew(like, vulkan_device):
+    """The page includes the first images of each row, so the counts and differences may not exceed the page's.
 
-    All three directions of all images with RESTRIDE_TEST_FULL=1. Of another version of the library, and of floats on
-    another processor, what is stated is all that holds.
+    With RESTRIDE_TEST_FULL=1 all images are computed, in all three directions. For another version of the library, and
+    for floats on another processor, only the stated limits must hold.
     """
     found, is_same = installed(like)
     by_row = {row[:3]: row for row in rows(like)}
@@ -95,7 +95,7 @@ def test_a_sample_made_again(like, vulkan_device):
                 assert made.largest <= float(largest), cells(made)
 
 
-def test_the_page_is_of_the_versions_that_the_profiles_name():
+def test_the_page_has_the_versions_that_the_profiles_name():
     for like in JUDGES:
         (version,) = re.findall(r"^Installed: (.*)\.$", SECTIONS[like], re.MULTILINE)
         assert is_measured(like, version), like
@@ -148,7 +148,7 @@ def test_the_command_checks_writes_and_fails(tmp_path, capsys, monkeypatch):
     records = json.loads(target.read_text(encoding="utf-8"))
     assert {record["mode"] for record in records} == set(LIBRARIES["pillow"].modes)
     assert all(record["holds"] for record in records)
-    # A library that is further away than is stated.
+    # A library whose differences exceed the stated limit.
     found, _ = installed("pillow")
     wrong = [way for way in found.ways if (way.mode, way.dtype) == ("box", "u8")]
     wrong[0].arguments["mode"] = "bilinear"
@@ -160,7 +160,7 @@ def test_the_command_checks_writes_and_fails(tmp_path, capsys, monkeypatch):
     assert "someone is not installed" in said.err
 
 
-def test_arguments_that_make_no_sense(capsys, tmp_path):
+def test_contradictory_arguments_are_refused(capsys, tmp_path):
     for arguments, message in (
         (["--images", "3"], "--images needs --check"),
         (["-k", "u8"], "-k needs --check"),
@@ -197,7 +197,7 @@ def test_large_cells_of_opencv_s_area_are_left_out():
 
 
 @pytest.mark.usefixtures("vulkan_device")
-def test_fresh_images_are_within_what_is_stated(monkeypatch):
+def test_new_images_are_within_the_stated_limits(monkeypatch):
     installed("opencv")
     monkeypatch.syspath_prepend(Path(__file__).resolve().parents[2] / "reliability")
     figures = list(importlib.import_module("profiles").measure(small=True, seed=3))

@@ -1,4 +1,4 @@
-"""Hostile texts and files: each is read or refused with a typed error; lab/reliability/fuzz.py feeds far more."""
+"""Hostile texts and files: each is read or refused with a typed error; lab/reliability/fuzz.py tries far more."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def reader_that(read):
     return readers.Reader("a reader", read, (b"good",), (b"t",))
 
 
-def test_what_is_no_typed_error_is_a_failure():
+def test_an_untyped_error_is_a_failure():
     def read(data):
         if b"t" in data:
             raise KeyError(data)
@@ -92,7 +92,7 @@ def test_each_reader_has_a_process_and_a_figure(monkeypatch, capsys):
     assert "no such reader" in capsys.readouterr().err
 
 
-# What fuzzing found, one test for each defect.
+# Defects that fuzzing found, with one test for each.
 
 
 @pytest.mark.parametrize("text", ["\udcff8e4m3fn", "=fsNone, ", "(" * 500, "f4,{", "1" * 5000, "i" * 10_000 + ","])
@@ -135,7 +135,7 @@ def test_a_short_file_with_a_large_header_is_refused_before_its_pixels_are_alloc
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UsageError, match=rf"{len(content)} bytes cannot hold the 9000 x 9000 pixels of its header"):
         read_array(tmp_path / name)
-    with Image.open(tmp_path / name) as opened:  # Pillow has nothing against it
+    with Image.open(tmp_path / name) as opened:  # Pillow accepts it
         assert opened.size == (9000, 9000)
 
 
@@ -160,7 +160,7 @@ def test_a_photograph_of_several_pictures_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("error", [IndexError("no such thing"), AttributeError(), struct.error("short")])
-def test_whatever_pillow_raises_is_said_of_the_file(tmp_path, monkeypatch, error):
+def test_every_error_of_pillow_names_the_file(tmp_path, monkeypatch, error):
     def fail(_image):
         raise error
 

@@ -1,4 +1,4 @@
-"""Drivers that fail: the double of the loader itself, the faults that were mended, and a sample of all of them."""
+"""Drivers that fail: the double of the loader itself, faults of the past, and a sample of all faults."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ def worker():
 @pytest.fixture
 def double(monkeypatch):
     with vulkan_double.VulkanDouble() as double:
-        monkeypatch.setattr(instance, "_instance", None)  # the process's own, which other tests' devices are of
+        monkeypatch.setattr(instance, "_instance", None)  # keep the process's own for other tests' devices
         yield double
         instance.instance().destroy()
         monkeypatch.undo()
@@ -41,7 +41,7 @@ def reordered(device, values=6):
 
 
 def injected(worker, scenario, function, fault):
-    """What became of ``fault`` at the last call of ``function`` in a scenario that it fits."""
+    """The outcome of ``fault`` at the last call of ``function`` in a scenario with such a call."""
     calls = worker.run(injection.Injection(scenario, 0, "none", "")).calls
     for position in [place + 1 for place, name in enumerate(calls) if name == function][::-1]:
         outcome = worker.run(injection.Injection(scenario, position, function, fault))
@@ -86,13 +86,13 @@ def test_the_double_counts_and_fails_the_call_it_is_told_to(double):
     assert not double.misuses
 
 
-def test_the_double_sees_what_is_destroyed_too_soon_or_never(double, monkeypatch):
+def test_the_double_sees_objects_that_are_destroyed_too_soon_or_never(double, monkeypatch):
     double.lazy = True
     device = rs.Device(runtime="vulkan")
     session = device.runtime._session
-    session.device.create("Fence")  # and never destroyed
+    session.device.create("Fence")  # never destroyed
     result = reordered(device)
-    # A wait that the double does not see, or the driver might crash.
+    # Wait without the double, because the driver might crash otherwise.
     monkeypatch.setattr(session.queue, "drain", lambda _: not double._real.vkDeviceWaitIdle(session.device.handle))
     device.close()
     assert double.misuses[0] == "destroys a fence that the device may still signal"
@@ -113,7 +113,7 @@ def test_a_lost_device_is_idle_before_it_is_destroyed(double):
     double.lazy = True
     device = rs.Device(runtime="vulkan")
     results = [reordered(device, 5 + number) for number in range(3)]
-    double.arm(1, vulkan_double.LOST)  # vkGetFenceStatus, with three submissions that nobody waited for
+    double.arm(1, vulkan_double.LOST)  # vkGetFenceStatus, while three submissions are unfinished
     with pytest.raises(rs.DeviceLost):
         device.wait()
     double.arm()
@@ -149,7 +149,7 @@ def test_a_batch_on_a_closed_device_is_refused(runtime):
         ("close and store the pipeline cache", "vkGetPipelineCacheData", "endless", {""}),
     ],
 )
-def test_what_was_mended(worker, scenario, function, fault, errors):
+def test_past_faults_of_drivers_are_errors(worker, scenario, function, fault, errors):
     outcome = injected(worker, scenario, function, fault)
     assert outcome.violations == []
     assert outcome.error in errors
@@ -186,7 +186,7 @@ def test_a_sample_of_all_faults():
 @pytest.mark.parametrize("scenario", ["batch", "batch, lazy"])
 @pytest.mark.parametrize("function", ["vkEndCommandBuffer", "vkQueueSubmit"])
 def test_a_batch_that_cannot_be_handed_over_is_an_error_and_not_tried_in_part(worker, scenario, function):
-    """At 16 dispatches, in the middle: there is room to give back then, but 15 operations are lost."""
+    """The failure is at 16 dispatches, in the middle, where memory could be freed but 15 operations are lost."""
     calls = worker.run(injection.Injection(scenario, 0, "none", "")).calls
     positions = [place + 1 for place, name in enumerate(calls) if name == function]
     for position in positions:

@@ -1,4 +1,4 @@
-"""Commands and operations that are interrupted, and folders that refuse: the small form of what is measured."""
+"""Interrupted commands and operations, and folders that refuse: the small form of lab/reliability/interrupts.py."""
 
 import signal
 import subprocess
@@ -20,7 +20,7 @@ import interrupts  # noqa: E402  tools/ is no package
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells when a command handles signals")
 
 
-def test_what_is_interrupted_loses_nothing_and_says_so():
+def test_an_interrupted_command_loses_nothing_and_says_so():
     figures = [*interrupts.measure(True, 1)]
     assert len(figures) >= 8
     assert [str(figure) for figure in figures if not figure.met] == []
@@ -53,7 +53,7 @@ def test_a_signal_during_the_imports_ends_the_command_in_silence(tmp_path, numbe
 _AS_A_SCRIPT = "sys.argv[0] = 'bin/restride'; from restride.cli import main; sys.exit(main())"
 
 
-def test_who_imports_the_library_keeps_the_signals_as_they_were():
+def test_importing_the_library_changes_no_signal_handler():
     program = "import signal, restride; print([signal.getsignal(each) for each in (2, 15, 1)])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.count("default_int_handler") == 1
@@ -123,10 +123,10 @@ OPERATIONS = {
 
 
 def interrupted_at_a_new_place(places, function, *arguments):
-    """Call the function with an interrupt at the first place that is not in ``places``, and note it; False: all are.
+    """Call the function with an interrupt at the first place that is not in ``places``, and add it; False if all are.
 
-    Python hears signals where functions begin and where C returns. A place has a name and how often it was passed: how
-    many calls an operation takes depends on what was lost.
+    Python handles signals where functions begin and where C returns. A place is the function's name and how often it
+    was passed before, because the number of calls of an operation depends on the memory that is left.
     """
     passed, count = Counter(), len(places)
 
@@ -151,7 +151,7 @@ def interrupted_at_a_new_place(places, function, *arguments):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_an_interrupt_at_any_call_leaves_the_device_usable(operation, device):
-    """Every operation is tried: the one that was interrupted need not be the one that meets what was left behind."""
+    """Every operation is tried, because an interrupted operation may leave something that only another one uses."""
     runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
     x = np.arange(12 * 16, dtype=np.float32).reshape(12, 16)
     places = {}
@@ -178,7 +178,7 @@ def test_an_interrupt_at_any_call_leaves_the_device_usable(operation, device):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("goes_on", [False, True])
-def test_what_a_batch_recorded_outlives_an_interrupted_read(device, goes_on):
+def test_the_work_of_a_batch_outlives_an_interrupted_read(device, goes_on):
     runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
     x = np.arange(12 * 16, dtype=np.float32).reshape(12, 16)
     places = {}

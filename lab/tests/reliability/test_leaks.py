@@ -1,4 +1,4 @@
-"""Nothing grows: the small form of lab/reliability/leaks.py, and what a dropped device or bins of a pool leave."""
+"""Nothing grows: the small form of lab/reliability/leaks.py, and memory after a dropped device or unused pool bins."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_mixed_operations_and_devices_add_nothing(runtime: RuntimeName) -> None:
 
 
 @BOTH
-def test_a_device_that_is_dropped_goes_at_once(runtime: RuntimeName) -> None:
-    """Not with the next full collection, which a program of large arrays may not see for a long time."""
+def test_a_dropped_device_is_closed_at_once(runtime: RuntimeName) -> None:
+    """It does not wait for the next full collection, which may be far away in a program of large arrays."""
     device = open_device(runtime)
     x = rs.asarray(np.ones((40, 30), np.float32), device=device)
     rs.resample(x, (7, 8), antialias=True).numpy()
@@ -48,7 +48,7 @@ def test_a_device_that_is_dropped_goes_at_once(runtime: RuntimeName) -> None:
         gc.enable()
 
 
-def test_sizes_that_nobody_asks_for_again_leave_nothing_in_a_pool() -> None:
+def test_sizes_that_are_used_once_leave_nothing_in_a_pool() -> None:
     with open_device("vulkan") as device:
         for step in range(1, 60):
             rs.empty(f"u8[{step * 4000}]", device)

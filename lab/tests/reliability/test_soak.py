@@ -1,4 +1,4 @@
-"""The soak of make reliability for seconds: its cases repeat, and it notices what is wrong and what grows."""
+"""The soak of make reliability for some seconds: its cases can be repeated, and it notices wrong results and growth."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def test_cases_are_the_same_for_a_seed_and_can_be_repeated_from_their_lines(monk
     assert {case.op for case in islice(soak.drawn_cases(4, "smoke"), 600)} == {*OPERATIONS}
 
 
-def test_a_few_seconds(device: rs.Device) -> None:
+def test_a_soak_of_a_few_seconds_passes(device: rs.Device) -> None:
     runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
     figures = list(soak.figures(1 / 60, 1, (runtime,), "smoke"))
     assert [(figure.goal, figure.met) for figure in figures] == [("0", True)]
 
 
-def test_what_is_wrong_is_shown_with_the_command_that_repeats_it(
+def test_a_wrong_result_is_shown_with_the_command_that_repeats_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], device: rs.Device
 ) -> None:
     runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
@@ -56,7 +56,7 @@ def test_what_is_wrong_is_shown_with_the_command_that_repeats_it(
     assert not [*tmp_path.iterdir()], "nothing is left of a soak that ended"
 
 
-def test_growth_is_that_of_the_later_half() -> None:
+def test_growth_is_measured_over_the_later_half() -> None:
     soaked = soak.Soaked("vulkan", operations=4000)
     soaked.samples = [(n, (500 << 20) + max(2000 - n, 0) * 9999 + n * 2048, 0, 0) for n in range(0, 4001, 100)]
     assert soaked.growth(1) == pytest.approx(2000)

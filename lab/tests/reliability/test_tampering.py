@@ -1,4 +1,4 @@
-"""What a driver gets to see: whole modules of the package, and a user's shader in a worker alone."""
+"""The modules that reach a driver: unchanged modules of the package, and a user's shader in a worker alone."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_changed_modules_are_refused_before_the_driver_sees_them():
 
 
 def test_a_module_that_reaches_the_driver_is_counted(monkeypatch):
-    # As if the hash were not looked at. A whole module that has the bindings of the submission stands in for each, for
-    # others crash drivers.
+    # As if hashes were not checked. A valid module with the same bindings replaces each changed one, because changed
+    # modules crash drivers.
     def stand_in(folder, name, *_):
         (folder.path / f"{name}.spv").write_bytes(folder.codes["run_copy_32"])
 
@@ -76,7 +76,7 @@ def test_a_shader_of_the_user_never_reaches_a_driver_in_the_process_of_the_comma
         opened.append("device")
         raise DeviceError("the process of the command opens a device")
 
-    # There is no way to a module past these: no device of either runtime opens.
+    # These functions are the only way to a module, so no device of either runtime opens.
     monkeypatch.setattr(LogicalDevice, "__init__", no_driver)
     monkeypatch.setattr(KomputeDevice, "__init__", no_driver)
     workers = []

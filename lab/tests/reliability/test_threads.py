@@ -1,4 +1,4 @@
-"""Threads: the small form of what make reliability does with eight of them, and what that would notice."""
+"""Threads: the small form of lab/reliability/threads.py, and faults that it must notice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCRIPT = ROOT / "lab" / "reliability" / "threads.py"
 
 
 def run(scenario: str, runtime: str, devices: int, count: int, before: str = "") -> subprocess.CompletedProcess[str]:
-    """A scenario in a process of its own; ``before``: what is done to the library first."""
+    """Run a scenario in a new process; ``before``: code that changes the library first."""
     words = [scenario, runtime, str(devices), str(count), "1", "smoke", "60"]
     script = f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r}); import threads\n{before}\n"
     command = [sys.executable, "-c", f"{script}threads.run_scenario({words!r})"]
@@ -32,7 +32,7 @@ def run(scenario: str, runtime: str, devices: int, count: int, before: str = "")
 @pytest.mark.parametrize(
     ("scenario", "devices", "count"), [("share", 2, 8), ("close", 1, 1), ("start", 1, 1), ("leave", 1, 4)]
 )
-def test_eight_threads_get_what_one_gets(device: rs.Device, scenario: str, devices: int, count: int) -> None:
+def test_eight_threads_get_the_results_of_one(device: rs.Device, scenario: str, devices: int, count: int) -> None:
     runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
     done = run(scenario, runtime, devices, count)
     assert done.returncode == 0, done.stderr
@@ -116,7 +116,7 @@ def test_an_abandoned_batch_that_is_collected_in_the_middle_of_a_call(
 
 
 def test_an_abandoned_batch_waits_for_no_other_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two threads, each in a call of the device whose batch the other's collector ends, would wait for ever."""
+    """Two threads, each calling a device whose batch the other thread's collector ends, would wait for ever."""
     devices = [open_device("vulkan") for _ in range(2)]
     image = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -137,7 +137,7 @@ def test_an_abandoned_batch_waits_for_no_other_device(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
-def test_a_finalizer_in_the_middle_of_a_call_is_told_so(monkeypatch: pytest.MonkeyPatch, runtime: str) -> None:
+def test_a_finalizer_in_the_middle_of_a_call_gets_an_error(monkeypatch: pytest.MonkeyPatch, runtime: str) -> None:
     device = open_device(runtime)
     errors: list[str] = []
 

@@ -21,7 +21,7 @@ DEVICE = {"name": "A device", "driver": "drv", "driver_version": "1.2", "limits"
 
 
 def report(**changes):
-    """Two workloads, one peer that is there and one that is not."""
+    """A report of two workloads, with one peer that is installed and one that is not."""
     copied = {"restride": (2e-3, 1e-3, 3e-3), "copy": (1e-3,) * 3, "numpy": (4e-3, 0.5e-3, 0.4e-3)}
     turned = {"restride": (300e-6,), "copy": (30e-6,), "own copy": (200e-6,)}
     return replace(
@@ -55,7 +55,7 @@ def cells(line):
 
 
 def made_up(groups):
-    """A call of a byte takes a nanosecond, the device's own copy half of that; each beside a slower round."""
+    """Results in which a call takes a nanosecond per byte, the device's own copy half of that, after a slower round."""
     results = []
     for workload in growth():
         if workload.group in groups:

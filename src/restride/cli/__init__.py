@@ -23,6 +23,7 @@ COMMANDS = (
     "restride_measure.selftest.commands",
     "restride.cli.operations",
     "restride.cli.preprocess",
+    "restride.cli.vision",
     "restride.cli.pyramid",
     "restride.cli.demo",
     "restride.cli.completion",

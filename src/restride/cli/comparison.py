@@ -50,7 +50,7 @@ def compare_limits(actual: Array, answer: Array, lowest: Array, highest: Array) 
 def flush_limits(answer: Array, flushed: Array) -> tuple[Array, Array]:
     """The lowest and the highest elements that are right if a device may flush f32 denormals in any of its steps.
 
-    flushed: the elements as a device computes them that flushes in all steps.
+    flushed: the elements of a device that flushes in all steps.
     """
     with np.errstate(invalid="ignore"):  # bf16 and the 8-bit floats warn when NaN is compared
         is_lower = flushed < answer
@@ -60,9 +60,8 @@ def flush_limits(answer: Array, flushed: Array) -> tuple[Array, Array]:
 def within(elements: Array, lowest: Array, highest: Array) -> Array:
     """True for each element from ``lowest`` to ``highest``, both inclusive.
 
-    Where both limits have the same bits, the element must have them too; but where they are NaN, any NaN is right.
-    Where ``highest`` alone is NaN, NaN and every value from ``lowest`` up are right; where ``lowest`` alone is, only
-    NaN.
+    If both limits have the same bits, the element must have these bits; but if both are NaN, any NaN is right. If only
+    ``highest`` is NaN, NaN and every value from ``lowest`` up are right; if only ``lowest`` is NaN, only NaN is right.
     """
     with np.errstate(invalid="ignore"):  # a signalling NaN
         values, low, high = (array.astype(np.float64) for array in (elements, lowest, highest))

@@ -46,7 +46,7 @@ SHIPPED = ("astronaut.png", "coffee.png", "chelsea.png")
 """Photographs that scikit-image ships."""
 
 _MAX_SIDE = 1280
-"""Most pixels of a side, because the numpy reference works in float64 and is slow with a camera's 48 megapixels."""
+"""Maximum pixels of a side, because the numpy reference works in float64 and is slow for a camera's 48 megapixels."""
 _MIN_SIDE = 32
 
 
@@ -196,7 +196,7 @@ def load_photograph(path: Path | None) -> Photograph:
 
 
 def zone_plates() -> Photograph:
-    """Rings that become finer outwards, with another centre in each channel; resizing them shows a wrong filter."""
+    """Rings that become finer outwards, with a different centre in each channel; resizing them shows a wrong filter."""
     y, x = np.mgrid[0:240, 0:320]
     rings = [1 + np.cos(((y - top) ** 2 + (x - left) ** 2) / 250) for top, left in ((80, 100), (120, 220), (160, 140))]
     return Photograph(np.rint(127.5 * np.stack(rings, 2)).astype(np.uint8), "zone plates, computed")
@@ -211,7 +211,7 @@ def _shipped() -> Path:
 
 
 def shipped(*names: str) -> dict[str, Path]:
-    """The paths of those pictures that scikit-image ships here, by name; none where it is not installed."""
+    """The paths of the named pictures that the installed scikit-image ships; none if it is not installed."""
     package = find_spec("skimage")
     if package is None or package.origin is None:
         return {}

@@ -1,4 +1,4 @@
-"""``restride doctor``: check that everything restride needs is installed and works, and print a fix where not."""
+"""``restride doctor``: check that everything restride needs is installed and works, and print fixes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _PACKAGES = (
 """Name of a package, the only feature that needs it (empty: all of restride needs it), and the fix."""
 
 _MAX = 120.0
-"""Most seconds for one runtime, including the start of Python and a first compilation of shaders."""
+"""Maximum seconds for one runtime, including the start of Python and a first compilation of shaders."""
 
 
 @dataclass(frozen=True)

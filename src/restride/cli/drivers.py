@@ -89,7 +89,7 @@ def _file_or_installed(name: str, environment: Mapping[str, str]) -> Path:
     if not matching:
         known = ", ".join([*_INSTALL, *(file.name for file in installed)])
         raise DeviceNotFound(f"driver {name!r} is no file, and no driver here has it in its name: {known}")
-    # Of intel_icd and intel_hasvk_icd, the shorter name is the driver for current devices.
+    # The shorter name of intel_icd and intel_hasvk_icd is the driver for current devices.
     return min(matching, key=lambda file: (_is_for_another_machine(file), len(_driver(file)))).absolute()
 
 
@@ -99,7 +99,7 @@ def _installed(environment: Mapping[str, str]) -> list[Path]:
 
 
 def _driver(file: Path) -> str:
-    """The driver's part of a file name: ``lvp_icd`` for lvp_icd.x86_64.json (Mesa 22) and lvp_icd.json (Mesa 25)."""
+    """The driver in a file name: ``lvp_icd`` for lvp_icd.x86_64.json (Mesa 22) and for lvp_icd.json (Mesa 25)."""
     return file.name.partition(".")[0]
 
 

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -34,14 +34,17 @@ from restride.stream.files import arrays_in
 from restride.stream.tiff import series_in
 from restride.tensor.arrays import asarray, from_buffer
 from restride.tensor.device import Device
-from restride.tensor.images import IMAGE_FORMATS, IMAGES, imread, imwrite, pillow, require_holds
+from restride.tensor.images import IMAGE_FORMATS, READ_FORMATS, imread, imwrite, pillow, require_holds
 from restride.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]
 
-_FORMATS = {".npy": "npy", **IMAGE_FORMATS, ".bin": "raw"}
+READ = {".npy": "npy", **READ_FORMATS, ".bin": "raw"}
+"""Formats of the files that are read, by the ending of the name."""
+WRITTEN = {".npy": "npy", **IMAGE_FORMATS, ".bin": "raw"}
+"""Formats of the files that are written, by the ending of the name."""
 _MAX_HEADER = 10_000
-"""Most bytes of a .npy header, numpy's own limit: parsing a longer one can exhaust the stack."""
+"""Maximum bytes of a .npy header, numpy's own limit: parsing a longer one can exhaust the stack."""
 _RAW_TYPES = ("bf16", "f8e4m3fn", "f8e5m2")
 """Element types that numpy can write only as raw bytes."""
 
@@ -117,31 +120,41 @@ FileContent = FileArray | FileBuffer
 # File names, and checks that files can be read and written.
 
 
-def format_of(path: Path) -> str:
-    """The format by the ending of the name: ``"npy"``, ``"PNG"``, ``"JPEG"`` or ``"raw"``.
+def format_of(path: Path, known: Mapping[str, str] = READ) -> str:
+    """The format by the ending of the name: ``"npy"``, ``"raw"``, or that of an image as Pillow calls it.
+
+    known: ``READ`` or ``WRITTEN``.
 
     Raises:
         UsageError: the name has another ending.
     """
-    known = _FORMATS.get(path.suffix.lower())
-    if known is None:
-        raise UsageError(f"{path}: the name must end in {', '.join(_FORMATS)}")
-    return known
+    format_ = known.get(path.suffix.lower())
+    if format_ is None:
+        raise UsageError(f"{path}: the name must end in {', '.join(known)}")
+    return format_
+
+
+def is_image(path: Path) -> bool:
+    """True if the ending of the name is that of an image.
+
+    Raises:
+        UsageError: no file of that ending is read.
+    """
+    return format_of(path) not in ("npy", "raw")
 
 
 def is_raw(path: Path) -> bool:
     """True if the name of the file ends in .bin, for a raw buffer.
 
     Raises:
-        UsageError: the name has another ending.
+        UsageError: no file of that ending is read.
     """
     return format_of(path) == "raw"
 
 
-def _array_format(path: Path) -> str:
+def _require_array(path: Path) -> None:
     if is_raw(path):
         raise UsageError(f"{path} is a .bin file of raw bytes, where an array or an image is needed")
-    return format_of(path)
 
 
 def require_file(path: Path) -> None:
@@ -157,7 +170,8 @@ def require_file(path: Path) -> None:
 
 def require_writable(path: Path) -> None:
     """Raise ``UsageError``, before any work, if an output file cannot be written, whatever its content."""
-    if format_of(path) in IMAGES:
+    format_of(path, WRITTEN)
+    if is_image(path):
         pillow()
     require_places(path)
 
@@ -173,11 +187,10 @@ def require_places(*paths: Path) -> None:
 
 def require_room(path: Path, dtype: np.dtype[Any], sizes: Sequence[int]) -> None:
     """Raise ``UsageError`` unless the format of ``path`` can hold elements of ``dtype`` in ``sizes``."""
-    kind = format_of(path)
-    if kind not in IMAGES:
+    if not is_image(path):
         return
     try:
-        require_holds(kind, dtype, tuple(sizes))
+        require_holds(format_of(path, WRITTEN), dtype, tuple(sizes))
     except DescriptorError as error:
         raise UsageError(
             f"{error}: give {path.stem}.npy as the output, or name the axes of rows and columns"
@@ -236,12 +249,12 @@ def read_array(path: Path, dtype: str | None = None) -> FileArray:
     Raises:
         UsageError: no such file, damaged, or not an array of numbers.
     """
-    is_image = _array_format(path) in IMAGES
-    if is_image and dtype is not None:
+    _require_array(path)
+    if is_image(path) and dtype is not None:
         raise UsageError(f"--dtype says what the bytes of a .npy file are; {path} is an image")
     with named_errors("read", path):
         require_file(path)
-        return FileArray(_read_image(path) if is_image else _read_npy(path, dtype), is_image)
+        return FileArray(_read_image(path) if is_image(path) else _read_npy(path, dtype), is_image(path))
 
 
 def mapped_array(path: Path) -> Array:
@@ -456,9 +469,9 @@ def write_array(path: Path, array: Array) -> None:
     Raises:
         UsageError: the format cannot hold the array, or the file cannot be written.
     """
-    kind = _array_format(path)
+    _require_array(path)
     require_room(path, array.dtype, array.shape)
-    if kind == "npy":
+    if not is_image(path):
         is_raw_type = as_dtype(array.dtype).name in _RAW_TYPES
         stored = array.view(f"V{array.dtype.itemsize}") if is_raw_type else array
         # Given a real file, numpy would write through a C FILE, which ignores a full disk at its end, and needs to

@@ -1,4 +1,4 @@
-"""``restride slice``, ``reorder``, ``resample``, ``crop`` and ``yuv``: one table of commands from file to file."""
+"""``restride resize``, ``slice``, ``reorder``, ``resample``, ``crop`` and ``yuv``: one table of commands."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from restride import reference
-from restride.cli.files import Array, FileContent, format_of, is_raw, named_errors, read_array, require_file
-from restride.cli.operate import FileCommand, Operation, call, run
+from restride.cli.files import (
+    READ,
+    WRITTEN,
+    Array,
+    FileContent,
+    is_image,
+    is_raw,
+    named_errors,
+    read_array,
+    require_file,
+)
+from restride.cli.operate import FileCommand, FileOperation, call
 from restride.cli.options import ELEMENTS, NORMALIZATION, RULES, SCALES, given, number, require_mode
 from restride.cli.parser import Commands, parse_index
 from restride.cli.process import UsageError, in_options
@@ -21,19 +31,37 @@ from restride.ops.crop_resize import crop_resize, normalized
 from restride.ops.images import Images
 from restride.ops.letterbox import Letterboxed
 from restride.ops.reorder import reorder, strided_slice
-from restride.ops.resample import resample, resolve
+from restride.ops.resample import resample, resolve, split_arguments
+from restride.ops.resize import KEEP_ASPECT, resize, settle
 from restride.ops.yuv import sizes_of_rgb, yuv_to_rgb
 from restride.plan.yuv import FORMATS, MATRICES
-from restride.tensor.images import IMAGES
 from restride.weights import Request
 
-FILES = """\
-Files may stand before or after options, and end in .npy, .png, .jpg or .bin. An image is u8 of sizes [height, width,
-channels], a gray one [height, width], u16 if it is a PNG of 16 bits, with alpha or without; 16-bit colours are read as
-u8, as Pillow reads them. A transparent colour of a PNG becomes alpha. A .npy file has its elements in logical order. A
-.bin file is a raw buffer as it lies on the device, padding included: --desc describes IN, and the description of OUT is
-printed.
+FILES = f"""\
+Files may stand before or after options. IN ends in {", ".join(READ)}, OUT in {", ".join(WRITTEN)}.
+An image is u8 of sizes [height, width, channels], a gray one [height, width], u16 if it is a PNG of 16 bits, with alpha
+or without; 16-bit colours are read as u8, as Pillow reads them. A transparent colour of a PNG becomes alpha. A .npy
+file has its elements in logical order. A .bin file is a raw buffer as it lies on the device, padding included: --desc
+describes IN, and the description of OUT is printed.
+
+IN may be a folder, without its subfolders, or a pattern in quotes; ** in it stands for subfolders. Then OUT is a
+folder, and its files have the names of the inputs, with .png for formats that are not written. An error ends the
+command at its file.
 """
+_RESIZE = f"""\
+Resizes photographs as rs.resize does: rows and columns to --sizes, or by --shorter, --longer, --fit or --cover, which
+keep the aspect. Shrinking averages what it leaves out (antialiased), as Pillow and torchvision do. Photographs are
+turned upright by their EXIF orientation; colours are those of the file, but OUT has no EXIF, and no ICC profile.
+Alpha is a channel like others, unless --premultiply weights colours by it. Mode nearest takes every element type, the
+others f32, f16, bf16, f8 and integers of 8, 16 and 32 bits. docs/resample.md explains each argument.
+
+{FILES}
+examples:
+  restride resize photo.jpg small.jpg --sizes 480 640
+  restride resize photos small --shorter 256                      each photograph of a folder
+  restride resize 'photos/*.jpg' small --fit 1080 1920 --skip-bad
+  restride resize photo.jpg same.png --sizes 224 224 --like pillow --mode lanczos      Pillow's very bytes
+  restride resize drawing.png icon.png --cover 64 64 --premultiply --linear-light --check"""
 _SLICE = f"""\
 Cuts a window out of IN and walks it with a stride along each axis. INDEX is numpy's syntax. --offsets, --sizes and
 --strides are DirectML's, one number for each axis; with a negative stride the walk starts at the end of the window.
@@ -64,8 +92,9 @@ examples:
   restride reorder weights.bin weights.npy --layout oihw --desc 'f32[64,32,3,3]:OIhw16i16o'"""
 _RESAMPLE = f"""\
 Resizes IN along some of its axes, to --sizes or by --scales. Without --axes these are height and width of an image, and
-the last axes of a .npy file. docs/resample.md draws every rule, and says which rules torch, ONNX, oneDNN, DirectML and
-Pillow have.
+the last axes of a .npy file. Without --antialias it reads two or four neighbours an axis, also where an axis shrinks;
+`restride resize` has the defaults for photographs. docs/resample.md draws every rule, and says which rules torch, ONNX,
+oneDNN, DirectML and Pillow have.
 
 --mode nearest takes every element type; the others take f32, f16, bf16, f8 and integers of 8, 16 and 32 bits. The
 result goes through the scales and zero points of `restride reorder`, which may differ along --axis of OUT, and is
@@ -74,8 +103,8 @@ with a point is the decimal number that it shows: 0.1 is a tenth.
 
 {FILES}
 examples:
-  restride resample photo.jpg small.png --sizes 224 224 --antialias --exclude-outside     averages, as rs.resize does
-  restride resample photo.jpg small.png --sizes 224 224                                   reads two neighbours an axis
+  restride resample photo.jpg small.png --sizes 224 224 --antialias --exclude-outside     as restride resize does
+  restride resample photo.jpg large.png --scales 4 4 --mode cubic
   restride resample photo.jpg same.png --sizes 224 224 --like pillow --mode lanczos       Pillow's very bytes
   restride resample photo.jpg fits.png --sizes 224 224 --policy not_larger --antialias
   restride resample nchw.npy big.npy --scales 2 2 --mode nearest --check
@@ -112,18 +141,18 @@ examples:
   restride yuv frame.npy frame.png --format nv21 --like opencv --check"""
 
 
-def _slice(options: argparse.Namespace, file: FileContent) -> Operation:
+def _slice(options: argparse.Namespace, file: FileContent) -> FileOperation:
     desc, window = file.desc, given(options)
     if options.index is not None:
         if window:
             raise UsageError("give either an index such as '[..., ::2]' or --offsets, --sizes and --strides, not both")
         key = parse_index(options.index)
         taken = itemgetter(key)
-        return Operation(desc.dtype, views.index(desc, key).sizes, taken, lambda array: (taken(array),))
+        return FileOperation(desc.dtype, views.index(desc, key).sizes, taken, lambda array: (taken(array),))
     if not {"offsets", "sizes"} <= window.keys():
         raise UsageError("slice needs an index such as '[..., ::2, ::-1]', or --offsets and --sizes")
     window.setdefault("strides", [1] * desc.rank)
-    return Operation(
+    return FileOperation(
         desc.dtype,
         views.window(desc, **window).sizes,
         lambda x: strided_slice(x, **window),
@@ -131,7 +160,7 @@ def _slice(options: argparse.Namespace, file: FileContent) -> Operation:
     )
 
 
-def _reorder(options: argparse.Namespace, file: FileContent) -> Operation:
+def _reorder(options: argparse.Namespace, file: FileContent) -> FileOperation:
     if given(options).keys().isdisjoint({"layout", "dtype", *SCALES}):
         raise UsageError(
             "one of these is required: --layout, --to, a scale or a zero point (see `restride reorder --help`)"
@@ -139,7 +168,24 @@ def _reorder(options: argparse.Namespace, file: FileContent) -> Operation:
     return call(options, file, file.desc, {})
 
 
-def _resample(options: argparse.Namespace, file: FileContent) -> Operation:
+def _resize(options: argparse.Namespace, file: FileContent) -> FileOperation:
+    if given(options).keys().isdisjoint({"sizes", *KEEP_ASPECT}):
+        ways = ", --".join(["sizes", *KEEP_ASPECT])
+        raise UsageError(f"one of these is required: --{ways} (see `restride resize --help`)")
+    desc = file.desc
+    options.mode = require_mode(options)
+    if options.axes is None and file.is_image:
+        options.axes = (0, 1)
+    asked: Any = given(options)
+    with ErrorContext(desc):
+        filters, channels = settle(desc, options.sizes, options.mode, asked)
+        resized, _, _ = resolve(desc, Request(**filters), argument=str(options.input))
+    light = {name: asked.get(name, False) for name in ("linear_light", "premultiply")}
+    right = {name: value for name, value in filters.items() if value is not None} | light | {"channels": channels}
+    return call(options, file, TensorDesc(desc.dtype, resized.sizes), {}, of_reference=lambda _: right)
+
+
+def _resample(options: argparse.Namespace, file: FileContent) -> FileOperation:
     if options.sizes is None and options.scales is None:
         raise UsageError("one of these is required: --sizes, --scales (see `restride resample --help`)")
     desc, mode = file.desc, require_mode(options)
@@ -153,14 +199,26 @@ def _resample(options: argparse.Namespace, file: FileContent) -> Operation:
                 )
         options.axes = (0, 1)
     options.mode = mode
-    request = Request(**{name: value for name, value in given(options).items() if name in Request._fields})
+    request, _, _ = split_arguments(given(options))
     with ErrorContext(desc):
         resized, _, warning = resolve(desc, request, argument=str(options.input))
     result = TensorDesc(desc.dtype, resized.sizes)
-    return call(options, file, result, {"axes": resized.axes}, *filter(None, [in_options(warning)]))
+    notes = [in_options(warning)] if warning else []
+    if file.is_image and _aliases(options, desc, result):
+        notes.append(
+            "warning: the image shrinks, and what lies between the neighbours that are read is left out (aliasing): "
+            "`restride resize` averages it, and so does --antialias"
+        )
+    return call(options, file, result, {"axes": resized.axes}, *notes)
 
 
-def _crop(options: argparse.Namespace, file: FileContent) -> Operation:
+def _aliases(options: argparse.Namespace, src: TensorDesc, result: TensorDesc) -> bool:
+    """True if an axis shrinks by a filter that could be antialiased, and neither that nor a library is asked for."""
+    is_plain = options.mode in (None, "linear", "cubic") and options.antialias is None and options.like is None
+    return is_plain and any(new < old for new, old in zip(result.sizes, src.sizes, strict=True))
+
+
+def _crop(options: argparse.Namespace, file: FileContent) -> FileOperation:
     desc = file.desc
     if desc.rank < 2:
         raise UsageError(f"{options.input} has no rows and columns: {desc}")
@@ -173,8 +231,8 @@ def _crop(options: argparse.Namespace, file: FileContent) -> Operation:
         boxes = read_boxes(_boxes(options, images, units), units)
     result = TensorDesc(desc.dtype, images.result_sizes(len(boxes), options.sizes))
     options.mode = require_mode(options)
-    is_image = format_of(options.output) in IMAGES
-    if is_image and len(boxes) != 1:
+    is_one = is_image(options.output)
+    if is_one and len(boxes) != 1:
         raise UsageError(f"an image is one box, not {len(boxes)}: give {options.output.stem}.npy as the output")
     mean, std = options.mean, options.std
     is_normal = (mean, std) != (None, None)
@@ -185,9 +243,10 @@ def _crop(options: argparse.Namespace, file: FileContent) -> Operation:
         others["axes"] = images.axes
         if not is_normal:
             return others
+        _, asked, _ = split_arguments(others)
         with ErrorContext(desc):
-            others = normalized(mean, std, images, arguments["dtype"], None, others)
-        return {name: value for name, value in others.items() if value is not None}
+            scales = normalized(mean, std, images, arguments["dtype"], None, asked)._asdict()
+        return others | {name: scales[name] for name in SCALES if scales[name] is not None}
 
     return call(
         options,
@@ -197,7 +256,7 @@ def _crop(options: argparse.Namespace, file: FileContent) -> Operation:
         *_places(options, boxes),
         dtype=as_dtype("f32") if is_normal and options.dtype is None and "[" not in str(options.layout) else None,
         of_reference=of_reference,
-        part=(0, *[slice(None)] * (result.rank - 1)) if is_image else (),
+        part=(0, *[slice(None)] * (result.rank - 1)) if is_one else (),
     )
 
 
@@ -232,18 +291,15 @@ def box(text: str) -> tuple[int | float, ...]:
     return tuple(map(number, parts))
 
 
-def _run_yuv(options: argparse.Namespace) -> int:
-    """Run ``operate.run`` with the descriptor of the frames that follows from ``--sizes``."""
-    if options.sizes is not None:
-        options.desc = _described(options)
-    elif is_raw(options.input) and options.desc is None:
-        raise UsageError(f"{options.input} holds bytes alone: say rows and columns of a frame, --sizes 1080 1920")
-    return run(options)
-
-
-def _described(options: argparse.Namespace) -> str:
+def _describe_frames(options: argparse.Namespace) -> str | None:
     """The descriptor of a .bin file of whole frames: with sizes 2,2, 6 bytes are one frame and 12 bytes two."""
-    path, (rows, columns) = options.input, options.sizes
+    path: Path = options.input
+    if options.sizes is None:
+        if is_raw(path) and options.desc is None:
+            raise UsageError(f"{path} holds bytes alone: say rows and columns of a frame, --sizes 1080 1920")
+        desc: str | None = options.desc
+        return desc
+    rows, columns = options.sizes
     if not is_raw(path) or options.desc is not None:
         instead = f"{path} says itself what it holds" if not is_raw(path) else "--desc says that too"
         raise UsageError(f"--sizes says how frames lie in a .bin file; {instead}")
@@ -259,11 +315,32 @@ def _described(options: argparse.Namespace) -> str:
     return str(TensorDesc("u8", (*frames, rows // 2 * 3, columns)))
 
 
-def _yuv(options: argparse.Namespace, file: FileContent) -> Operation:
+def _yuv(options: argparse.Namespace, file: FileContent) -> FileOperation:
     return call(options, file, TensorDesc("u8", sizes_of_rgb(file.desc)), {})
 
 
 COMMANDS = (
+    FileCommand(
+        "resize",
+        _RESIZE,
+        resize,
+        {
+            "": {
+                "sizes": {"help": "rows and columns of OUT", "nargs": 2},
+                "shorter": "how long the shorter side becomes",
+                "longer": "how long the longer side becomes",
+                "fit": {"help": "rows and columns that OUT is as large as fits into", "nargs": 2},
+                "cover": {"help": "rows and columns that OUT covers and is as small as can be", "nargs": 2},
+                "axes": {"help": "axes of rows and columns, where the sizes of a .npy file do not tell", "nargs": 2},
+                "mode": RULES["mode"],
+                "like": RULES["like"],
+                "antialias": "widen the filters of a --like that does not do so itself; without --like the default",
+                "linear_light": "average light, not the codes of sRGB",
+                "premultiply": "weight colours by their alpha, so that hidden colours do not bleed out",
+            }
+        },
+        _resize,
+    ),
     FileCommand(
         "slice",
         _SLICE,
@@ -277,6 +354,7 @@ COMMANDS = (
             }
         },
         _slice,
+        inputs=1,  # INDEX, which may be missing, follows
     ),
     FileCommand(
         "reorder",
@@ -348,6 +426,7 @@ COMMANDS = (
             }
         },
         _yuv,
+        describe=_describe_frames,
     ),
 )
 
@@ -355,12 +434,18 @@ COMMANDS = (
 def add_commands(commands: Commands) -> None:
     """Add the commands of the table, with the options that are no argument of a function."""
     added = {command.name: command.add(commands) for command in COMMANDS}
+    added["resize"].add_argument(
+        "--no-antialias",
+        dest="antialias",
+        action="store_const",
+        const=False,
+        help="read two or four neighbours an axis, however many lie between",
+    )
     added["slice"].add_argument("index", metavar="INDEX", nargs="?", help="numpy's slice syntax: '[..., ::2, ::-1]'")
     boxes = added["crop"].add_mutually_exclusive_group()
     boxes.add_argument(
         "--box", dest="boxes", type=box, action="append", metavar="Y0,X0,Y1,X1", help="a box; repeat it for more"
     )
     boxes.add_argument("--boxes", dest="file", type=Path, metavar="FILE", help="a .npy file of (boxes, 4) numbers")
-    frames = added["yuv"]
-    frames.add_argument("--sizes", type=int, nargs=2, metavar="N", help="rows and columns of a frame in a .bin file")
-    frames.set_defaults(run=_run_yuv)
+    text = "rows and columns of a frame in a .bin file"
+    added["yuv"].add_argument("--sizes", type=int, nargs=2, metavar="N", help=text)

@@ -98,9 +98,9 @@ _TYPES: tuple[tuple[Any, dict[str, Any]], ...] = (
 """The settings of ``add_argument`` by the type of an argument, or of its members; the first row that fits is taken."""
 
 Rows = Mapping[str, str | dict[str, Any]]
-"""Options by the names of their arguments. A row is the help; or a dictionary of the help and settings of
-``add_argument``, which replace those that follow from the type of the argument. In it ``flag`` is the option's name
-where it is not that of the argument, and ``kind`` the type where no function has the argument.
+"""Options by the names of their arguments. A row is the help, or a dictionary with the help and settings of
+``add_argument``, which replace the settings that follow from the argument's type. Its key ``flag`` is the option's name
+if that differs from the argument's, and ``kind`` the type if no function has the argument.
 """
 
 
@@ -144,7 +144,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _settings(hint: Any, default: Any) -> dict[str, Any]:
-    """What a type of an argument tells argparse: a word of several, a switch, numbers, one value or many."""
+    """The settings of argparse for an argument's type: one of several words, a switch, numbers, one value or many."""
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     members = [get_args(kind)[0] for kind in kinds if get_origin(kind) in (Iterable, Sequence)]
     types = {*kinds, *members, *(kind for member in members for kind in get_args(member))}
@@ -216,7 +216,7 @@ NORMALIZATION: Rows = {
     "mean": "mean of the elements: one number, or one for each channel",
     "std": "std of the elements: one number, or one for each channel",
 }
-"""What prepares images for a network."""
+"""Arguments that prepare images for a network."""
 
 
 def require_mode(options: argparse.Namespace) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import entry_points
 from itertools import groupby
+from pathlib import Path
 from textwrap import wrap
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -29,19 +30,23 @@ _EXAMPLES = """\
 examples:
   restride doctor                                        what is missing
   restride demo photo.jpg                                your own photograph
+  restride resize photo.jpg small.jpg --sizes 480 640    averaged, upright
+  restride resize photos small --shorter 256             a folder of them
   restride slice photo.png left.png '[:, :200]'          crop
   restride reorder x.npy y.npy --layout 'NCHW->NHWC'     transpose
   restride reorder x.npy x.bin --layout OIhw16i16o       block
-  restride resample photo.jpg small.png --sizes 224 224 --antialias --check"""
+  restride resample x.npy y.npy --scales 2 2 --check     and compared with numpy"""
 
 GROUPS = {
     "from file to file": {
+        "resize": "resize photographs, a folder of them too",
         "slice": "cut a window out of a file, with strides and flips",
         "reorder": "change the layout or the element type of a file",
-        "resample": "resize a file",
+        "resample": "resize along any axes, by any rule",
         "crop": "resize boxes of a file to one size",
         "yuv": "convert frames of a camera or a decoder to RGB",
         "preprocess": "make a batch for a network from photographs",
+        "vision": "make what a vision model takes, by its configuration",
         "pyramid": "write an image as levels of OME-Zarr",
     },
     "to look at": {
@@ -84,18 +89,18 @@ restride changes the layout, the element type and the size of tensors and
 images, on a GPU or any other Vulkan device; numpy can check each result.
 
 Four commands to try:
+  restride resize photo.jpg small.jpg --sizes 480 640
   restride doctor                          what is missing here, and the fix
   restride demo --no-photo                 crop, flip, transpose and resize
   restride show 'f32[3,5]{1,0:T(2,2)}'     where the elements of tiles lie
-  restride resample photo.jpg small.png --sizes 224 224 --like pillow
 
-In Python: import restride as rs; y = rs.resample(x, (224, 224)).numpy()
+In Python: import restride as rs; y = rs.resize(x, (480, 640)).numpy()
 All commands: restride --help; one, with examples: restride COMMAND --help"""
 """The text that ``restride`` prints without a command."""
 
 
 _MAX = 120
-"""Most columns that help uses."""
+"""Maximum columns that help uses."""
 
 
 class _Help(argparse.HelpFormatter):
@@ -221,8 +226,8 @@ class Parser(argparse.ArgumentParser):
         return word.startswith("-") and not self._negative_number_matcher.match(word)
 
     def _ends_values(self, action: argparse.Action, word: str) -> bool:
-        """True for an index, or a name with an ending, that is no value of an option."""
-        if not re.match(r"\[|.*\.[A-Za-z]", word):
+        """True for an index, a folder, a pattern, or a name with an ending, that is no value of an option."""
+        if not re.match(r"\[|.*(\.[A-Za-z]|\*|[/\\]$)", word) and not Path(word).is_dir():
             return False
         try:
             self._check_value(action, self._get_value(action, word))
@@ -325,7 +330,7 @@ def _parser() -> tuple[Parser, Commands]:
 
 
 _MAX_TIMEOUT = 86400.0
-"""Longest timeout in seconds, a day; clocks and locks of the system have an upper limit."""
+"""Maximum timeout in seconds, a day; clocks and locks of the system have an upper limit."""
 
 _MAX_WAIT = "longest wait for the device (default: %(default)g); kompute only warns, afterwards"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from restride.cli.files import Array, format_of, read_array, require_file, require_writable, write_array
+from restride.cli.files import Array, is_image, is_raw, read_array, require_file, require_writable, write_array
 from restride.cli.operate import print_time
 from restride.cli.options import NORMALIZATION, RULES, Rows, add_options, given
 from restride.cli.parser import Commands, add_command, add_device_options, open_device
@@ -20,15 +20,15 @@ from restride.layout import TensorDesc
 from restride.ops.preprocess import LAYOUTS, PIXELS, PRESETS, Preprocess
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.device import Device
-from restride.tensor.images import IMAGES, to_rgb
+from restride.tensor.images import to_rgb
 
 _PREPROCESS = """\
 Makes one batch for a network from image files, in the order given: resized, normalized, converted and laid out by the
 recipe of --preset, which other options may change, or by --sizes and the options below it. docs/preprocess.md explains
 each argument, and says which pipelines the presets are.
 
-.png and .jpg files are read as RGB and turned as their EXIF says; gray is repeated three times, alpha is dropped. A
-.npy file is read as it is: [rows, columns, channels], a batch of such images, or frames of --input nv12 of sizes [3/2
+Image files are read as RGB and turned as their EXIF says; gray is repeated three times, alpha is dropped. A .npy file
+is read as it is: [rows, columns, channels], a batch of such images, or frames of --input nv12 of sizes [3/2
 rows, columns]. With --letterbox, the place of each image in its result is printed. Files may stand before or after
 options.
 
@@ -87,10 +87,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _require_input(path: Path, pixels: str | None) -> None:
     """Raise ``UsageError`` unless the file exists and can hold the pixels of ``--input``."""
     require_file(path)
-    kind = format_of(path)
-    if kind in IMAGES and pixels not in (None, "rgb"):
+    if is_image(path) and pixels not in (None, "rgb"):
         raise UsageError(f"{path} is read as RGB: --input {pixels} goes with .npy files")
-    if kind == "raw":
+    if is_raw(path):
         raise UsageError(
             f"{path} holds bytes alone: `restride slice {path} frame.npy '[:]' --desc 'u8[1620,1920]'` makes a "
             f".npy file of a frame of 1080 x 1920"

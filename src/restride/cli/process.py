@@ -194,7 +194,7 @@ def flush() -> OSError | None:
 
 
 def tell(text: str, begin: str = "restride: ") -> None:
-    """Print a message on stderr; if stderr cannot be written, this and all later messages are dropped."""
+    """Print a message on stderr; if stderr cannot be written, this message and all later ones are dropped."""
     try:
         print(f"{begin}{text.rstrip()}", file=sys.stderr, flush=True)
     except OSError:

@@ -12,13 +12,13 @@ from restride.cli.parser import Commands, add_command
 from restride.cli.process import Exit, UsageError
 from restride.drawing.explain import explain
 from restride.drawing.picture import show
-from restride.tensor.images import IMAGE_FORMATS
+from restride.tensor.images import READ_FORMATS
 
 _DESCRIPTION = """\
 Draws a layout: the array as a grid with the offset of each element in memory, and below it the memory with the index
-of each element. Tiles are coloured and outlined, padding is marked. With two layouts it also shows what a reorder from
-the first to the second reads and writes, and with which kernel. It needs no device. Colours are for terminals, and off
-where NO_COLOR is set.
+of each element. Tiles and blocks are coloured and outlined, padding is marked. With two layouts it also shows what a
+reorder from the first to the second reads and writes, and with which kernel. It needs no device. Colours are for
+terminals, and off where NO_COLOR is set.
 
 layouts, quoted for the shell:
   'f32[2,3]{0,1}'                  XLA: the axes from the fastest to the slowest
@@ -30,6 +30,7 @@ layouts, quoted for the shell:
 examples:
   restride show 'f32[3,5]{1,0:T(2,2)}'
   restride show 'f32[3,5]{1,0:T(2,2)}' -o tiles.svg          a picture for a page
+  restride show 'f32[32,32,3,3]:OIhw16i16o' --plane hw       other axes than o and i, the blocked ones
   restride show 'u8[4,6,3]' 'HWC->CHW'                       what a reorder moves
   restride show 'f32[2,16,4,4]:nChw16c' --at 1,9,2,3         the offset, step by step"""
 
@@ -41,6 +42,7 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument(
         "to", metavar="LAYOUT2", nargs="?", help="the layout of the result, also a tag or a name such as NHWC"
     )
+    parser.add_argument("--plane", metavar="AXES", help="axes of rows and columns: 0,1 or oi (default: blocked ones)")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the picture to a .svg or .png instead")
     parser.add_argument("--explain", action="store_true", help="derive the offset of an element, with numbers")
     parser.add_argument("--at", metavar="INDEX", help="the element to derive, such as 2,3 (default: the last)")
@@ -52,11 +54,11 @@ def run(arguments: argparse.Namespace) -> int:
     for text in filter(None, (arguments.layout, arguments.to)):
         if re.search(r"\][0-9]", text):
             raise UsageError(f"{text!r} is what a shell makes of braces: put the layout in quotes")
-        if text.lower().endswith((".npy", *IMAGE_FORMATS)):
+        if text.lower().endswith((".npy", *READ_FORMATS)):
             raise UsageError(
                 f"{text!r} is a file, and show draws layouts; its picture: restride view {shlex.quote(text)}"
             )
-    picture = show(arguments.layout, arguments.to)
+    picture = show(arguments.layout, arguments.to, plane=arguments.plane)
     index = None if arguments.at is None else _index(arguments.at)
     if arguments.output is not None:
         write_output(arguments.output, picture.file(arguments.output))

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from restride.compat import cv2, pil, torch
+from restride.compat import cv2, pil, torch, transformers
 
-__all__ = ["cv2", "pil", "torch"]
+__all__ = ["cv2", "pil", "torch", "transformers"]

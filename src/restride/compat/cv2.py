@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from restride.arguments import require_unmasked
+from restride.arguments import check_keywords, require_unmasked
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.reorder import reorder
 from restride.ops.resample import resample
@@ -46,6 +46,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+@check_keywords
 def resize(
     src: Any,
     dsize: Sequence[int] | None,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from restride.arguments import is_pillow
+from restride.arguments import check_keywords, is_pillow
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.plan import perform
 from restride.ops.resample import plan_of
@@ -53,6 +53,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+@check_keywords
 def resize(
     image: Any,
     size: Sequence[int],

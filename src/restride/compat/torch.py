@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from restride.arguments import check_keywords
 from restride.errors import UnsupportedError
 from restride.ops.resample import resample
 from restride.tensor.arrays import asarray
@@ -35,6 +36,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+@check_keywords
 def interpolate(
     input: Any,  # noqa: A002 - torch's name
     size: int | Sequence[int] | None = None,

@@ -1,1 +1,1 @@
-"""Pictures of layouts: the place of every index in memory, and the moves of a reorder. No device is needed."""
+"""Pictures of layouts: the position of every index in memory, and the moves of a reorder. No device is needed."""

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import zip_longest
 
 from restride.drawing.map import Kind, LayoutMap, index_text
+from restride.drawing.plane import axis_names
 from restride.layout import TensorDesc
 from restride.layout.digits import Atom, Digit, Linear, axis_letter
 
@@ -46,7 +47,8 @@ def _lines(desc: TensorDesc, index: tuple[int, ...] | None) -> Iterator[str]:
     if desc.address.const or not terms:
         rows.append(("", "", "=", f"{desc.address.const}", "in any case"))
     yield from (f"    {line}" for line in columns(rows, range(4)))
-    yield f"  offset {offset}, byte {offset * desc.dtype.itemsize}"
+    byte, bit = divmod(offset * (desc.element_size_in_bits or 8 * desc.dtype.itemsize), 8)
+    yield f"  offset {offset}, byte {byte}{f', bit {bit}' if bit else ''}"
     yield f"  {memory_text(desc)}"
 
 
@@ -70,7 +72,7 @@ def _value(atom: Atom, index: tuple[int, ...]) -> int:
 
 
 def _meaning(atom: Atom) -> str:
-    """What a digit of the index counts, in words."""
+    """The meaning of a digit of the index, in words."""
     if not isinstance(atom, Digit):
         return f"the index along axis {atom.axis}"
     if not atom.modulus:
@@ -82,21 +84,45 @@ def _meaning(atom: Atom) -> str:
 
 def memory_text(desc: TensorDesc) -> str:
     """A sentence on the memory that a layout takes."""
-    elements = f"{counted(desc.numel, 'element')} of {counted(desc.dtype.itemsize, 'byte')}"
+    size = counted(desc.dtype.itemsize, "byte")
+    if not desc.has_whole_elements:
+        size = counted(desc.element_size_in_bits, "bit")
+    elements, nbytes = f"{counted(desc.numel, 'element')} of {size}", counted(desc.nbytes, "byte")
+    space = f", in memory space {desc.memory_space}" if desc.memory_space else ""
     if desc.is_packed:
-        return f"{elements} in {counted(desc.nbytes, 'byte')}, no padding"
+        return f"{elements} in {nbytes}, no padding{space}"
     if not desc.is_whole:
-        return f"{elements}; the buffer has {counted(desc.nbytes, 'byte')} or more"
+        return f"{elements}; the buffer has {nbytes} or more{space}"
     padding = desc.extent - desc.numel
-    return f"{elements} in {counted(desc.nbytes, 'byte')}, {padding * desc.dtype.itemsize} of them padding"
+    if not desc.has_whole_elements:
+        return f"{elements} in {nbytes}, with {counted(padding, 'element')} of padding{space}"
+    return f"{elements} in {nbytes}, {padding * desc.dtype.itemsize} of them padding{space}"
+
+
+def axes(layout: LayoutMap) -> str:
+    """``rows: o, columns: i``, unless these are the last two axes; else empty."""
+    names = [axis_names(layout.desc)[axis] for axis in layout.plane]
+    is_usual = layout.plane == tuple(range(layout.desc.rank))[-2:]
+    return "" if is_usual else f"rows: {names[0]}, columns: {names[1]}"
 
 
 def outlines(layout: LayoutMap) -> tuple[str, ...]:
-    """The meaning of each level of outlines, the outermost first."""
-    whole = layout.desc.inner or layout.desc
-    noun = "blocks" if whole.tag is not None else "tiles"
-    names = (noun, f"sub-{noun}", *["inside them"] * len(layout.blocks))
-    return tuple(f"{name} of {size} elements" for name, size in zip(names, layout.blocks, strict=False))
+    """The name and meaning of each level of outlines, the outermost first: ``T(2,2): tiles of 4 elements``."""
+    return tuple(
+        f"{level.name}: {level.noun} of {level.size} elements{', apart in memory' * (not level.is_contiguous)}"
+        for level in layout.levels
+    )
+
+
+def colours(layout: LayoutMap) -> str:
+    """The meaning of the colours where there are no tiles or blocks and several axes; else empty.
+
+    ``a colour: a run of 3 along c``: in NHWC, the three channels of a pixel.
+    """
+    if layout.coloured_by is not layout or layout.levels or layout.desc.rank < 2 or not layout.run:
+        return ""
+    names, fastest = axis_names(layout.desc), layout.run[0]
+    return f"a colour: a run of {layout.desc.sizes[fastest]} along {names[fastest]}, the fastest axis"
 
 
 def marks(layout: LayoutMap, kinds: Iterable[Kind]) -> tuple[str, ...]:

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import groupby
 from typing import Any, Literal
 
-from restride.drawing.explain import MEMORY, marks, memory_text, outlines
-from restride.drawing.map import Cell, Grid, Kind, LayoutMap, Level, index_text, memory_line, rgb, shown
+from restride.drawing.explain import MEMORY, axes, colours, marks, memory_text, outlines
+from restride.drawing.map import FRAME, Cell, Edge, Grid, Kind, LayoutMap, index_text, memory_line, rgb, shown
 from restride.errors import needed_package
 
-INK, GREY, FAINT, RED, PAPER = "#1f2328", "#656d76", "#afb8c1", "#cf222e", "#ffffff"
-"""Colours of text and outlines of tiles, of side notes, of cells, of outlines of sub-tiles, and of the background."""
+INK, GREY, FAINT, RED, BLUE, PAPER = "#1f2328", "#656d76", "#afb8c1", "#cf222e", "#0550ae", "#ffffff"
+"""Colours of text and outlines of tiles, of side notes, of cells, of outlines of sub-tiles and of those inside, and of
+the background."""
 
 
 @dataclass(frozen=True)
@@ -79,16 +80,17 @@ class Figure:
 
 _MARGIN = 20
 _WIDTH = 960
-"""Most pixels across the grids and the line of memory; a title may be wider."""
+"""Maximum width in pixels of the grids and of the line of memory; a title may be wider."""
 
 
 @dataclass(frozen=True)
 class Most:
-    """The most of a large layout that a picture shows."""
+    """The maximum part of a large layout that a picture shows; ``cells``: of all grids, unless one has more."""
 
     planes: int = 6
-    rows: int = 16
+    rows: int = 20
     columns: int = 32
+    cells: int = 384
     memory_rows: int = 8
 
 
@@ -108,7 +110,7 @@ def draw_figure(maps: Sequence[LayoutMap], remarks: Iterable[str] = (), most: Mo
 
 
 class _Page:
-    """Shapes, the place of the next ones, and their description in words."""
+    """The shapes of a picture, the position of the next ones, and their description in words."""
 
     def __init__(self, most: Most) -> None:
         self.most = most
@@ -122,10 +124,14 @@ class _Page:
         self.text(memory_text(layout.desc), 12, GREY)
         if layout.desc.numel:
             self.words.append(f"offset = {layout.desc.address}")
+            if text := axes(layout):
+                self.text(text, 12, GREY)
             kinds = self._grids(layout) | self._memory(layout)
             for level, text in enumerate(outlines(layout)):
-                self._add(Line(_MARGIN, self.y + 6, _MARGIN + 16, self.y + 6, *stroke(level, len(layout.blocks))))
+                self._add(Line(_MARGIN, self.y + 6, _MARGIN + 16, self.y + 6, *stroke(level)))
                 self.text(text, 12, GREY, indent=24)
+            if text := colours(layout):
+                self.text(text, 12, GREY)
             for text in marks(layout, kinds):
                 self.text(text, 12, GREY)
         else:
@@ -149,32 +155,37 @@ class _Page:
         name_width = _name_width(layout)
         shown_rows = shown(rows, self.most.rows)
         shown_columns = shown(columns, min(int((_WIDTH - name_width) // cell_width), self.most.columns))
-        planes = shown(layout.planes, self.most.planes)
-        title_height = 20 if layout.title(0) else 0
-        width = name_width + cell_width * len(shown_columns.positions)
+        cells = len(shown_rows.positions) * len(shown_columns.positions)
+        planes = shown(layout.planes, max(min(self.most.planes, self.most.cells // cells), 1))
+        title = Label(0, 0, layout.title(layout.planes - 1), 12)
+        title_height = 20 if title.text else 0
+        width = name_width + max(cell_width * len(shown_columns.positions), title.width)
         height = title_height + ROW_HEIGHT * (len(shown_rows.positions) + 1)
         kinds: set[Kind] = set()
-        x = _MARGIN
+        x: float = _MARGIN
+        used = 0
+        more = Label(0, 0, f"… {layout.planes - len(planes.positions) + 1} more", colour=GREY)
         for plane in planes.names:
-            if x > _MARGIN and x + width > _MARGIN + _WIDTH:
-                x, self.y = _MARGIN, self.y + height + 10
+            needed = width if plane is not None else name_width + more.width
+            if x > _MARGIN and x + needed > _MARGIN + _WIDTH:
+                x, self.y, used = _MARGIN, self.y + used + 10, 0
             if plane is None:
-                text = f"… {layout.planes - len(planes.positions) + 1} more"
-                self._add(Label(x + name_width, self.y + height / 2, text, colour=GREY))
+                self._add(replace(more, x=x + name_width, y=self.y + (used or 16) / 2))
+                used = used or 16
             else:
                 if title_height:
                     self._add(Label(x + name_width, self.y + 10, layout.title(plane), 12))
                 grid = Grid(layout, plane, shown_rows, shown_columns)
                 self._grid(grid, x + name_width, self.y + title_height + ROW_HEIGHT, cell_width)
                 kinds |= grid.kinds
-            x += width + 24
-        self.y += height + 18
+                used = height
+            x += needed + 24
+        self.y += used + 18
         return kinds
 
     def _grid(self, grid: Grid, left: float, top: float, cell_width: float) -> None:
         """Draw a plane with column numbers above and row numbers on the left."""
-        tiles = Tiles(left, top, cell_width, grid.cells, grid.beside, grid.above, len(grid.map.blocks))
-        self._add(*tiles.shapes(_offset_label))
+        self._add(*Tiles(left, top, cell_width, grid.cells, grid.beside, grid.above).shapes(_offset_label))
         for place, name in enumerate(grid.column_names if grid.map.desc.rank else ()):
             self._add(Label(left + (place + 0.5) * cell_width, top - 9, name, 11, GREY, "middle"))
         for place, name in enumerate(grid.row_names if grid.map.desc.rank > 1 else ()):
@@ -192,9 +203,8 @@ class _Page:
         for name, cells, beside in zip(memory.row_names, memory.cells, memory.beside, strict=True):
             self._add(Label(left - 8, self.y + ROW_HEIGHT / 2, name, 11, GREY, "end"))
             if cells:
-                frame = [[0, 0]] * len(cells)
-                tiles = Tiles(left, self.y, cell_width, [cells], [beside], frame, len(layout.blocks))
-                self._add(*tiles.shapes(_index_label))
+                above = [[layout.edge_along(cell.offset)] * 2 for cell in cells]
+                self._add(*Tiles(left, self.y, cell_width, [cells], [beside], above).shapes(_index_label))
             self.y += ROW_HEIGHT + 6
         self.right = max(self.right, left + cell_width * memory.width)
         self.y += 4
@@ -207,7 +217,7 @@ def _name_width(layout: LayoutMap) -> int:
 
 
 def _room_for(characters: int) -> int:
-    """The width of a cell with so many characters."""
+    """The width of a cell with this many characters."""
     return max(8 * characters + 12, ROW_HEIGHT)
 
 
@@ -231,16 +241,14 @@ class Tiles:
     cells: the cells by row and column; None: left out.
     beside: for each row, the outlines left of every cell and right of the last.
     above: for each column, the outlines above every cell and below the last.
-    levels: the number of kinds of outlines; if 0, the table has a thin frame.
     """
 
     x: float
     y: float
     cell_width: float
     cells: Sequence[Sequence[Cell | None]]
-    beside: Sequence[Sequence[Level]]
-    above: Sequence[Sequence[Level]]
-    levels: int
+    beside: Sequence[Sequence[Edge]]
+    above: Sequence[Sequence[Edge]]
 
     def shapes(self, label: Callable[[float, float, Cell], Label]) -> Iterator[Shape]:
         """Cells, sub-tiles, tiles, texts, each over those before; ``label`` gives the text for a centre and a cell."""
@@ -252,14 +260,15 @@ class Tiles:
         ]
         for x, y, cell in present:
             yield Rect(x, y, self.cell_width, ROW_HEIGHT, PAPER if cell.hue is None else rgb(cell.hue))
-        # Sub-tiles first: where both have an outline, the tile's is seen.
-        for level in reversed(range(max(self.levels, 1))):
+        # Sub-tiles first, so that where both have an outline, the tile's covers the other.
+        edges = {edge for row in (*self.beside, *self.above) for edge in row if edge is not None}
+        for level in sorted(edges, reverse=True):
             yield from self._outlines(level)
         for x, y, cell in present:
             yield label(x + self.cell_width / 2, y + ROW_HEIGHT / 2, cell)
 
     def _outlines(self, level: int) -> Iterator[Line]:
-        colour, width = stroke(level, self.levels)
+        colour, width = stroke(level)
         for edge in range(len(self.above) + 1):
             x = self.x + edge * self.cell_width
             for start, stop in _runs([row[edge] == level for row in self.beside]):
@@ -270,11 +279,9 @@ class Tiles:
                 yield Line(self.x + start * self.cell_width, y, self.x + stop * self.cell_width, y, colour, width)
 
 
-def stroke(level: int, levels: int) -> tuple[str, float]:
-    """Colour and width of an outline: tiles dark, sub-tiles red, and thinner the further inside."""
-    if levels == 0:
-        return GREY, 1
-    return (INK, 2) if level == 0 else (RED, 1.5 if level == 1 else 1)
+def stroke(level: int) -> tuple[str, float]:
+    """Colour and width of an outline: tiles dark, sub-tiles red, those inside blue; a frame thin and grey."""
+    return (GREY, 1) if level == FRAME else ((INK, 2.5), (RED, 1.5), (BLUE, 1))[min(level, 2)]
 
 
 def _runs(flags: Sequence[bool]) -> Iterator[tuple[int, int]]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from math import prod
 
+from restride.drawing.levels import Level, Numbers
+from restride.drawing.plane import Plane, usual_plane
 from restride.layout import TensorDesc
 from restride.layout.digits import Linear, affine
-from restride.layout.tags import parse_tag
 
 HUES = (153, 223, 151, 218, 229, 183, 188)
-"""Colours of successive tiles and rows: blue, orange, green, pink, yellow, violet, grey of xterm's 6x6x6 colour cube.
+"""Colours of successive tiles and runs: blue, orange, green, pink, yellow, violet, grey of xterm's 6x6x6 colour cube.
 
 Their number is prime: with 2, 4, 6 or 8 tiles in a row, a tile differs in colour from the one below it.
 """
@@ -31,53 +31,6 @@ def rgb(hue: int) -> str:
 def painted(text: str, hue: int) -> str:
     """``text`` in black on a hue, by escape sequences: readable on dark and on light terminals."""
     return f"\x1b[38;5;16;48;5;{HUES[hue]}m{text}\x1b[0m"
-
-
-def block_sizes(desc: TensorDesc) -> tuple[int, ...]:
-    """Numbers of elements of the tiles, sub-tiles, ... that are contiguous in memory, largest first; () without any.
-
-    Element offset ``o`` is in block ``o div size``: 4x8 in ``T(2,4)(2,1)`` has tiles of 8 and sub-tiles of 2.
-    """
-    whole = desc.inner or desc
-    blocking = desc.blocking
-    if blocking is None:
-        return ()
-    bounds = [blocking.all_bounds[number] for number in blocking.order]
-    counts = _tag_digits(whole.tag) if whole.tag is not None else _tile_digits(whole.tiles)
-    sizes = {prod(bounds[len(bounds) - count :]) for count in counts}
-    return tuple(sorted((size for size in sizes if size > 1), reverse=True))
-
-
-def _tile_digits(tiles: tuple[tuple[int, ...], ...]) -> Iterator[int]:
-    """For each tile that is contiguous, the number of fastest digits that are inside it.
-
-    T(2,4)(2,1) ends in digits 1,4,2,1: all four are inside the tile of 2x4, the last two inside the sub-tile. A later
-    tile with more dimensions than there are digits inside, such as (2,1) after (128), spreads the earlier one over
-    memory.
-    """
-    for position, tile in enumerate(tiles):
-        inside = _dimensions(tile)
-        for later in tiles[position + 1 :]:
-            if len(later) > inside:
-                break
-            inside += len(later) - 2 * (len(later) - _dimensions(later))
-        else:
-            yield inside
-
-
-def _dimensions(tile: tuple[int, ...]) -> int:
-    return sum(size != -1 for size in tile)
-
-
-def _tag_digits(tag: str) -> Iterator[int]:
-    """The same for a tag: the number of all its blocks, and of those at its end that name each axis once.
-
-    OIhw8i16o2i: 3 (8i16o2i, which is 16x16) and 2 (16o2i).
-    """
-    axes = [axis for axis, _ in parse_tag(tag).blocks]
-    if axes:
-        yield len(axes)
-        yield next(count for count in range(len(axes), 0, -1) if len(set(axes[-count:])) == count)
 
 
 class Kind(Enum):
@@ -121,26 +74,34 @@ class LayoutMap:
 
     Args:
         desc: the layout; it must have elements.
+        plane: the axes of rows and columns; None: the usual ones.
         coloured_by: a layout with the same sizes that determines the elements' colours; None: this one.
     """
 
-    def __init__(self, desc: TensorDesc, coloured_by: LayoutMap | None = None) -> None:
+    def __init__(self, desc: TensorDesc, plane: Plane | None = None, coloured_by: LayoutMap | None = None) -> None:
         self.desc = desc
-        self.blocks = block_sizes(desc)
-        self._coloured_by = coloured_by or self
+        self.plane = usual_plane(desc) if plane is None else plane
+        self.stacked = tuple(axis for axis in range(desc.rank) if axis not in self.plane)
+        self.coloured_by = coloured_by or self
         self._blocking = desc.blocking if desc.is_whole else None
+        self._numbers = Numbers(desc, self._box)
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The levels of tiles or blocks, the outermost first."""
+        return self._numbers.levels
 
     @cached_property
     def _box(self) -> tuple[int, ...]:
-        """Sizes of the box of coordinates that have a place in memory, padding included."""
+        """Sizes of the box of coordinates that have a position in memory, including padding."""
         if self._blocking is None:
             return self.desc.sizes
         return (self._blocking.box or self._blocking.bounds)[: self.desc.rank]
 
     @property
     def grid(self) -> tuple[int, int]:
-        """Rows and columns: the last two axes, with padding; one row for rank 1, one cell for rank 0."""
-        rows, columns = (1, 1, *self._box)[-2:]
+        """Rows and columns, with padding; one row for rank 1, one cell for rank 0."""
+        rows, columns = (1, 1, *(self._box[axis] for axis in self.plane))[-2:]
         return rows, columns
 
     @cached_property
@@ -150,24 +111,33 @@ class LayoutMap:
 
     @cached_property
     def planes(self) -> int:
-        """The number of grids: one for each index of the axes before the last two."""
-        return prod(self.desc.sizes[:-2])
+        """The number of grids: one for each index of the axes outside the plane."""
+        return prod(self.desc.sizes[axis] for axis in self.stacked)
 
     def leading(self, plane: int) -> tuple[int, ...]:
-        """The index of a grid on the axes before the last two; planes of 2,3 are numbered in row-major order."""
+        """The index of a grid on the axes outside the plane; grids of 2,3 are numbered in row-major order."""
         index: list[int] = []
-        for size in reversed(self.desc.sizes[:-2]):
-            plane, position = divmod(plane, size)
+        for axis in reversed(self.stacked):
+            plane, position = divmod(plane, self.desc.sizes[axis])
             index.insert(0, position)
         return tuple(index)
 
     def title(self, plane: int) -> str:
-        """The grid's title, such as ``[0, 1, :, :]``, if there are axes before the last two; else empty."""
-        return f"[{', '.join(map(str, self.leading(plane)))}, :, :]" if self.desc.rank > 2 else ""
+        """The grid's title, such as ``[0, 1, :, :]``, if there are axes outside the plane; else empty."""
+        if not self.stacked:
+            return ""
+        fixed = dict(zip(self.stacked, self.leading(plane), strict=True))
+        return f"[{', '.join(str(fixed.get(axis, ':')) for axis in range(self.desc.rank))}]"
+
+    def index(self, plane: int, row: int, column: int) -> tuple[int, ...]:
+        """The index at a row and column of a grid, which may be in the padding."""
+        at = dict(zip(self.stacked, self.leading(plane), strict=True))
+        at |= dict(zip(self.plane, (row, column)[2 - len(self.plane) :], strict=True))
+        return tuple(at[axis] for axis in range(self.desc.rank))
 
     def at(self, plane: int, row: int, column: int) -> Cell:
         """The cell at a row and column of a grid."""
-        index = (*self.leading(plane), row, column)[-self.desc.rank :] if self.desc.rank else ()
+        index = self.index(plane, row, column)
         if all(map(int.__lt__, index, self.desc.sizes)):
             return self._element(self.desc.address.at(index), index)
         return Cell(self._box_address.at(index), self._padding(index))
@@ -181,18 +151,34 @@ class LayoutMap:
         return Cell(offset, self._padding(coordinates))
 
     @cached_property
-    def outlines_grids(self) -> bool:
-        """False if each cell would get an outline of its own, as with blocks along other axes: nChw16c."""
-        if not self.blocks or self.desc.rank < 3:
-            return True
+    def _outlines_grids(self) -> bool:
+        """False if each cell would get an outline of its own, as where the blocks are along other axes."""
         rows, columns = self.grid
         neighbours = [(0, 1)] * (columns > 1) + [(1, 0)] * (rows > 1)
-        first = self.at(0, 0, 0).offset
-        return any(self.level(first, self.at(0, *place).offset) != 0 for place in neighbours)
+        first = self.index(0, 0, 0)
+        return not neighbours or any(self._numbers.between(first, self.index(0, *at)) != 0 for at in neighbours)
 
-    def level(self, offset: int, other: int) -> int | None:
-        """The outline between two offsets: 0 that of tiles, 1 of sub-tiles, ...; None if they share all blocks."""
-        return next((level for level, size in enumerate(self.blocks) if offset // size != other // size), None)
+    def edge_between(self, plane: int, place: tuple[int, int], other: tuple[int, int]) -> Edge:
+        """The line between two neighbours (row, column) of a grid, of which one may be OUTSIDE."""
+        if OUTSIDE in (*place, *other):
+            # The box of a whole layout consists of whole tiles; a view, or an odd tile, may end anywhere.
+            is_end = bool(self.levels) and self._blocking is not None and self._blocking.box is not None
+            return 0 if is_end and self._outlines_grids else FRAME
+        if not self._outlines_grids:
+            return None
+        return self._numbers.between(self.index(plane, *place), self.index(plane, *other))
+
+    def edge_before(self, offset: int) -> Edge:
+        """The line before an offset of memory, where tiles or blocks begin or end."""
+        is_tail = self._blocking is not None and offset > self._blocking.tail
+        edge = None if is_tail else self._numbers.before(offset)
+        return FRAME if edge is None and offset in (self.span.start, self.span.stop) else edge
+
+    def edge_along(self, offset: int) -> Edge:
+        """The line above and below an element in the line of memory: that of the tiles or blocks that it is in."""
+        is_tail = self._blocking is not None and offset >= self._blocking.tail
+        together = (place for place, level in enumerate(self.levels) if level.is_contiguous and not is_tail)
+        return next(together, FRAME)
 
     @property
     def span(self) -> range:
@@ -202,16 +188,29 @@ class LayoutMap:
         return range(self.desc.lowest, self.desc.highest + 1)
 
     def _element(self, offset: int, index: tuple[int, ...]) -> Cell:
-        return Cell(offset, Kind.ELEMENT, index, self._coloured_by.hue(index))
+        return Cell(offset, Kind.ELEMENT, index, self.coloured_by.hue(index))
 
     def hue(self, index: tuple[int, ...]) -> int:
-        """The colour of an element, an index of HUES: that of its tile, or of its row if there are no tiles."""
-        if self.blocks:
-            return self.desc.address.at(index) // self.blocks[0] % len(HUES)
-        row = 0
-        for position, size in zip(index[:-1], self.desc.sizes[:-1], strict=True):
-            row = row * size + position
-        return row % len(HUES)
+        """The colour of an element, an index of HUES: that of its tile or block, or of its run if there are none."""
+        if self.levels:
+            return self._numbers.at(index) % len(HUES)
+        number = 0
+        for axis, (position, size) in enumerate(zip(index, self.desc.sizes, strict=True)):
+            if axis not in self.run:
+                number = number * size + position
+        return number % len(HUES)
+
+    @cached_property
+    def run(self) -> tuple[int, ...]:
+        """Axes along which the colour stays: the fastest one, and those that repeat elements.
+
+        In NHWC of sizes N,C,H,W that is the channel, so a pixel has one colour; in NCHW, a row of a channel.
+        """
+        steps = self.desc.walk[1]
+        distances = {axis: sum(map(abs, step)) for axis, step in enumerate(steps) if self.desc.sizes[axis] > 1}
+        repeated = tuple(axis for axis, distance in distances.items() if not distance)
+        moving = sorted((distance, -axis) for axis, distance in distances.items() if distance)
+        return (-moving[0][1], *repeated) if moving else repeated
 
     def _padding(self, coordinates: tuple[int, ...] | None) -> Kind:
         if not self.desc.is_whole:
@@ -231,16 +230,19 @@ class LayoutMap:
 _TAIL = 3
 """Rows, columns and planes shown at the end if the middle is left out."""
 
-_OUTSIDE = -1
+OUTSIDE = -1
 """Stands for the position before the first and after the last."""
 
-Level = int | None
-"""An outline between two cells: 0 of tiles and around a table, 1 of sub-tiles, ...; None: no outline."""
+FRAME = 64
+"""The edge of a table where no tile or block ends; more than there are levels."""
+
+Edge = int | None
+"""The line between two cells: 0 of tiles or blocks, 1 of sub-tiles, ..., FRAME; None: no line."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Positions to draw. The one at place ``gap`` is the first of those left out, and represents them all."""
+    """Positions to draw. The one at index ``gap`` is the first that is left out, and represents all that are."""
 
     positions: tuple[int, ...]
     gap: int | None = None
@@ -252,13 +254,12 @@ class Shown:
 
     @property
     def edges(self) -> list[tuple[int, int]]:
-        """The positions on both sides of every edge, drawn or not: -1,0 0,1 1,2 8,9 9,-1 for 0 1 ... 9."""
-        first, last = self.positions[0], self.positions[-1]
-        return [(_OUTSIDE, first), *((position - 1, position) for position in self.positions[1:]), (last, _OUTSIDE)]
+        """The positions on both sides of every edge, drawn or not: -1,0 0,1 1,2 2,9 9,-1 for 0 1 ... 9."""
+        return list(pairwise((OUTSIDE, *self.positions, OUTSIDE)))
 
 
 def shown(size: int, room: int) -> Shown:
-    """All of ``size`` positions if there is room, else the first ones, a gap, and the last ones.
+    """All ``size`` positions if there is room, else the first ones, a gap, and the last ones.
 
     Room for 8 of 100: 0 1 2 3 ... 97 98 99.
     """
@@ -271,7 +272,7 @@ def shown(size: int, room: int) -> Shown:
 
 @dataclass(frozen=True)
 class Grid:
-    """The picture of one plane of the array, that is, of its last two axes."""
+    """The picture of one plane of the array."""
 
     map: LayoutMap
     plane: int
@@ -306,27 +307,20 @@ class Grid:
         ]
 
     @cached_property
-    def beside(self) -> list[list[Level]]:
+    def beside(self) -> list[list[Edge]]:
         """For each row, the outlines left of every cell and right of the last."""
         return [
-            [self._level((row, left), (row, right)) for left, right in self.columns.edges]
+            [self.map.edge_between(self.plane, (row, left), (row, right)) for left, right in self.columns.edges]
             for row in self.rows.positions
         ]
 
     @cached_property
-    def above(self) -> list[list[Level]]:
+    def above(self) -> list[list[Edge]]:
         """For each column, the outlines above every cell and below the last."""
         return [
-            [self._level((over, column), (under, column)) for over, under in self.rows.edges]
+            [self.map.edge_between(self.plane, (over, column), (under, column)) for over, under in self.rows.edges]
             for column in self.columns.positions
         ]
-
-    def _level(self, place: tuple[int, int], other: tuple[int, int]) -> Level:
-        if _OUTSIDE in (*place, *other):
-            return 0
-        if not self.map.outlines_grids:
-            return None
-        return self.map.level(*(self.map.at(self.plane, *at).offset for at in (place, other)))
 
 
 @dataclass(frozen=True)
@@ -360,15 +354,16 @@ class MemoryLine:
         return {cell.kind for cells in self.cells for cell in cells}
 
     @property
-    def beside(self) -> list[list[Level]]:
+    def beside(self) -> list[list[Edge]]:
         """For each row, the outlines left of every cell and right of the last; empty for a row that is left out."""
-        span = self.map.span
         edges = [[*(cell.offset for cell in cells), *(cell.offset + 1 for cell in cells[-1:])] for cells in self.cells]
-        return [[0 if at in (span.start, span.stop) else self.map.level(at - 1, at) for at in row] for row in edges]
+        return [list(map(self.map.edge_before, row)) for row in edges]
 
 
 def memory_line(layout: LayoutMap, room: int, most_rows: int) -> MemoryLine:
     """The line of memory in rows of 1 to ``room`` elements: whole tiles if one fits, else sub-tiles, else eights.
+
+    Without tiles, a row is of the longest stride that fits, such as a pixel of NHWC.
 
     Rows are equally long if that costs at most half of the room: 32 elements, room for 25, tiles of 8: two rows of 16.
     """
@@ -376,7 +371,9 @@ def memory_line(layout: LayoutMap, room: int, most_rows: int) -> MemoryLine:
     room = max(room, 1)  # an index of a hundred digits may be wider than the picture
     width = min(room, size)
     if width < size:
-        unit = next((unit for unit in (*layout.blocks, 8) if unit <= room), 1)
+        strides = sorted(map(abs, layout.desc.strides or ()), reverse=True)
+        units = [level.size for level in layout.levels if level.is_contiguous] or [each for each in strides if each > 1]
+        unit = next((unit for unit in (*units, 8) if unit <= room), 1)
         longest = room // unit * unit
         width = next((width for width in range(longest, longest // 2, -unit) if size % width == 0), longest)
     return MemoryLine(layout, width, shown(-(-size // width), most_rows))

@@ -13,15 +13,15 @@ import numpy.typing as npt
 from restride.drawing.explain import counted
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
-from restride.layout.overlap import require_injective, require_like
+from restride.layout.overlap import require_injective, require_like, require_same_memory
 from restride.plan.copy import copy_kernels, copy_problems
 from restride.plan.fill import padding_kernels
 
 MAX_COUNTED = 1 << 18
-"""Most elements whose runs are counted one by one, in 0.1 s and 12 MiB; 0.5 s and 24 MiB if offsets exceed 64 bits."""
+"""Maximum elements whose runs are counted one by one, in 0.1 s and 12 MiB, or 0.5 s and 24 MiB with wide offsets."""
 
 MAX_PLANNED = 16 << 30
-"""Most bytes of a buffer for which dispatches are planned, which takes seconds."""
+"""Maximum bytes of a buffer for which dispatches are planned, which takes seconds."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Move:
 
     Raises:
         DescriptorError: the sizes differ, or ``dst`` overlaps itself.
-        UnsupportedError: the element types differ.
+        UnsupportedError: the memory spaces differ, or an element has other bits than its type.
     """
 
     src: TensorDesc
@@ -50,6 +50,7 @@ class Move:
 
     def __post_init__(self) -> None:
         require_like(self.dst, "the second layout", self.src)
+        require_same_memory(self.dst, "the second layout", self.src)
         require_injective(self.dst, "the second layout")
 
     @property

@@ -15,9 +15,9 @@ from restride.tensor.tensor import METHODS, Tensor
 
 _PICTURE = Most(planes=2, rows=4, columns=6, memory_rows=2)
 _MAX_ELEMENTS = 6
-"""Most elements along an axis that are read for the preview of values, half of them from each end."""
+"""Maximum elements along an axis that are read for the preview of values, half of them from each end."""
 _MAX_PIXELS = 400
-"""Most rows and columns in the preview of an image, of which every n-th pixel is read."""
+"""Maximum rows and columns in the preview of an image, for which every n-th pixel is read."""
 
 
 def html(tensor: Tensor) -> str:

@@ -1,43 +1,54 @@
-"""show: the picture of a layout, or of a reorder from one layout to another, for terminals, notebooks and files."""
+"""show: the picture of a layout, an array's strides or a reorder, for terminals, notebooks and files."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any, SupportsIndex, TextIO
 
 from restride.drawing.figure import draw_figure, write_png, write_svg
+from restride.drawing.levels import levels_of
 from restride.drawing.map import LayoutMap
 from restride.drawing.moves import Move
+from restride.drawing.plane import Plane, plane_of, usual_plane
 from restride.drawing.terminal import draw_text, in_ascii
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc, as_desc
 from restride.layout.argument import axis_order, is_permutation, laid_out
 from restride.layout.views import permute
 from restride.runtime.file_store import write_file
+from restride.tensor.arrays import layout_of
 from restride.tensor.tensor import Tensor
 
 FORMATS = (".svg", ".png")
 """Suffixes that the name of a picture's file may have."""
 
 
-def show(layout: TensorDesc | Tensor | str, to: TensorDesc | Tensor | str | None = None) -> Picture:
+def show(layout: Any, to: Any = None, *, plane: str | Sequence[SupportsIndex] | None = None) -> Picture:
     """Draw where the elements of a layout are in memory, or what a reorder to another layout moves.
 
     A terminal shows text, a notebook an SVG; ``.save("file.svg")`` and ``.save("file.png")`` write files. Each cell
-    of a grid shows the element offset of its index; below is the memory, with the index at each place. Elements have
-    the colour of their tile, or of their row if there are no tiles. No device is needed.
+    of a grid shows the element offset of its index; below is the memory, with the index at each place. A thick outline
+    bounds a tile or block, thinner ones each level inside. Elements have the colour of their tile or block; without
+    these, those along the fastest axis have one colour: a pixel of NHWC, a row of NCHW. No device is needed.
 
     Args:
-        layout: a descriptor, its text, or a tensor.
+        layout: a descriptor, its text, a tensor, or an array of numpy, torch or DLPack, whose strides are shown; the
+            offset of a numpy array is counted from the array that owns the memory.
         to: another layout with the same sizes and element type, as in ``rs.reorder``; also a tag or a name. Elements
             keep the colours of the first picture, which for "HWC->CHW" shows ``layout`` with its axes permuted.
+        plane: the axes of rows and columns, such as (0, 1), or their letters in a tag or in ``restride show
+            --explain``, such as "oi". Default: the blocked axes (o and i of OIhw16i16o), the fastest axes of tiles, or
+            the last two. Grids for the other axes follow one another.
 
     Raises:
-        DescriptorError: the text is no layout, the sizes differ, or ``to`` overlaps itself.
-        UnsupportedError: the element types differ.
+        DescriptorError: the text is no layout, the sizes or element types differ, ``to`` overlaps itself, the axes of
+            ``plane`` are not two of the layout, or an array has an unknown element type.
+        UnsupportedError: the memory spaces differ, an element has other bits than its type, or the strides of an array
+            split elements.
 
     Examples:
         >>> print(rs.show("u8[2,3]{0,1}"))
@@ -55,24 +66,26 @@ def show(layout: TensorDesc | Tensor | str, to: TensorDesc | Tensor | str | None
     """
     src = _desc_of(layout)
     if to is None:
-        return Picture(src, None)
-    if not isinstance(to, str):
-        return Picture(src, Move(src, _desc_of(to)))
+        return Picture(src, None, None if plane is None else plane_of(src, plane))
     if is_permutation(to):
         src = permute(src, axis_order(src, to))
-    return Picture(src, Move(src, laid_out(src, to)))
+    dst = laid_out(src, to) if isinstance(to, str) else _desc_of(to)
+    move = Move(src, dst)
+    return Picture(src, move, usual_plane(dst if levels_of(dst) else src) if plane is None else plane_of(dst, plane))
 
 
-def _desc_of(layout: TensorDesc | Tensor | str) -> TensorDesc:
-    return layout.desc if isinstance(layout, Tensor) else as_desc(layout)
+def _desc_of(layout: Any) -> TensorDesc:
+    if isinstance(layout, Tensor):
+        return layout.desc
+    return as_desc(layout) if isinstance(layout, TensorDesc | str) else layout_of(layout)
 
 
 class Picture:
-    """A drawing of one layout, or of both sides of a move. ``str`` and ``repr`` suit the present stdout."""
+    """A drawing of one layout, or of both sides of a move. ``str`` and ``repr`` give text for the current stdout."""
 
-    def __init__(self, desc: TensorDesc, move: Move | None = None) -> None:
-        first = LayoutMap(desc)
-        self._maps = [first] if move is None else [first, LayoutMap(move.dst, coloured_by=first)]
+    def __init__(self, desc: TensorDesc, move: Move | None = None, plane: Plane | None = None) -> None:
+        first = LayoutMap(desc, plane)
+        self._maps = [first] if move is None else [first, LayoutMap(move.dst, plane, first)]
         self._remarks = [] if move is None else list(move.lines())
         self.layouts = [desc] if move is None else [desc, move.dst]
 

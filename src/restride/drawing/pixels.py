@@ -1,4 +1,4 @@
-"""Arrays that are pictures: their elements as bytes of brightness, and the picture as text or as an HTML page."""
+"""Show arrays as pictures: elements as bytes of brightness, and the picture as text or as an HTML page."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def channels_last(array: Array) -> Array:
 
 
 def extent(array: Array) -> tuple[Any, Any, int]:
-    """The least and the greatest element, NaN if all are NaN, and the number of NaNs."""
+    """The smallest and the largest element, or NaN if all are NaN, and the number of NaNs."""
     values = array if array.dtype.kind in "biuf" else array.astype(np.float32)  # ml_dtypes' types
     is_nan = np.isnan(values) if values.dtype.kind == "f" else np.zeros((), bool)
     count = int(is_nan.sum())
@@ -55,7 +55,7 @@ def extent(array: Array) -> tuple[Any, Any, int]:
 
 
 def ends_shown(array: Array) -> tuple[float, float]:
-    """The values of black and white: u8: 0 and 255; pred, and floats from 0 to 1: 0 and 1; else least and greatest."""
+    """The values of black and white: 0 and 255 for u8; 0 and 1 for pred and floats in that range; else the extremes."""
     if array.dtype == np.uint8:
         return 0.0, 255.0
     values = array.astype(np.float64)

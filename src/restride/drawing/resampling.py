@@ -30,16 +30,16 @@ def draw_resampling(
 ) -> str:
     """An axis and its resampled result as text: the elements of both, to scale, and where each output reads.
 
-    An output is centred where it reads, and is as wide as the distance between its neighbours. Extrapolated outputs are
-    in brackets. In mode "nearest" the last line shows which element each output takes.
+    An output is centred at the coordinate that it reads, and is as wide as the distance between outputs. Extrapolated
+    outputs are in brackets. In mode "nearest" the last line shows which element each output takes.
 
     Args:
         source_size: size of the source axis.
         size: size of the result; give it or ``scale``, or both, as in ``rs.resample``.
         scale: see ``size``.
         mode: as in ``rs.resample``.
-        arguments: those of ``rs.resample`` that say what an output reads, but ``like``; arguments with one value for
-            each axis have one value.
+        arguments: the arguments of ``rs.resample`` that determine which elements an output reads, except ``like``;
+            arguments with a value for each axis have one value.
 
     Raises:
         DescriptorError, UnsupportedError: as ``rs.resample`` does.
@@ -59,7 +59,7 @@ def _lines(rows: Rows) -> Iterable[str]:
     names = [str(index) if index in inside else f"({index})" for index in range(rows.size)]
     values = [str(place) for place in reads]
     elements = [Fraction(index) for index in range(rows.source_size)]
-    # Characters for each element, so many that neighbouring labels do not touch.
+    # Characters for each element: enough that neighbouring labels do not touch.
     widest = max((len(label) for label in [*names, *values]), default=0) + 1
     cell = _CELL * math.ceil(widest / (_CELL * min(slope, Fraction(1)))) if slope else _CELL
     left = min([-_HALF, *(place - (slope or Fraction(1)) / 2 for place in reads)])
@@ -74,7 +74,7 @@ def _lines(rows: Rows) -> Iterable[str]:
 def _labelled(
     cell: int, left: Fraction, labels: Sequence[str], places: Sequence[Fraction], width: Fraction = Fraction(0)
 ) -> str:
-    """A line of text with each label centred at its place, between bars that are ``width`` elements apart.
+    """A line of text with each label centred at its position, between bars that are ``width`` elements apart.
 
     Element j extends from j - 1/2 to j + 1/2. The line begins at ``left`` and has ``cell`` characters for each element.
     """

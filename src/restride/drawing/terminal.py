@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from restride.drawing.explain import MEMORY, marks, memory_text, outlines
-from restride.drawing.map import Cell, Grid, Kind, LayoutMap, Level, index_text, memory_line, painted, shown
+from restride.drawing.explain import MEMORY, axes, marks, memory_text, outlines
+from restride.drawing.map import FRAME, Cell, Edge, Grid, Kind, LayoutMap, index_text, memory_line, painted, shown
 
-THIN, THICK = 1, 2
-"""Weights of a box-drawing line; 0 is no line."""
+THIN, THICK, DASHED = 1, 2, 3
+"""Weights of a box-drawing line; 0 is no line. A dashed line crosses others as a thin one does."""
 
 # The character whose arms up, right, down and left have weights u, r, d and l is at 27 u + 9 r + 3 d + l.
 CROSSINGS = " ╴╸╷┐┑╻┒┓╶─╾┌┬┭┎┰┱╺╼━┍┮┯┏┲┳╵┘┙│┤┥╽┧┪└┴┵├┼┽┟╁╅┕┶┷┝┾┿┢╆╈╹┚┛╿┦┩┃┨┫┖┸┹┞╀╃┠╂╉┗┺┻┡╄╇┣╊╋"
@@ -21,9 +21,9 @@ Paint = Callable[[int, int, str], str]
 
 T = TypeVar("T")
 
-_MAX_PLANES, _MAX_ROWS, _MAX_MEMORY_ROWS = 5, 16, 8
-_MAX_ROWS_OF_SEVERAL = 8
-"""Most rows of each grid if there are several grids."""
+_MAX_PLANES, _MAX_ROWS, _MAX_MEMORY_ROWS = 5, 20, 8
+_MAX_ROWS_OF_ALL = 40
+"""Maximum rows of all grids together."""
 
 
 def draw_text(layout: LayoutMap, width: int, is_coloured: bool) -> str:
@@ -36,7 +36,7 @@ def in_ascii(text: str) -> str:
     return "".join(_ASCII.get(character, character) for character in text)
 
 
-_ASCII = dict.fromkeys(CROSSINGS[1:], "+") | dict(zip("─━│┃·…⋮", "-=|#.~:", strict=True))
+_ASCII = dict.fromkeys(CROSSINGS[1:], "+") | dict(zip("─━╌│┃╎·…⋮", "-=.|#:.~:", strict=True))
 
 
 class _Drawing:
@@ -52,11 +52,13 @@ class _Drawing:
         if not self.map.desc.numel:
             yield "no element: nothing to draw"
             return
+        if text := axes(self.map):
+            yield text
         yield from self._grids()
         yield ""
         yield MEMORY
         yield from self._memory()
-        strokes = [" ─━"[weight] for weight in self._weights(list(range(len(self.map.blocks))))]
+        strokes = [" ─━╌"[weight] for weight in self._weights(list(range(len(self.map.levels))))]
         legend = [f"{stroke} {text}" for stroke, text in zip(strokes, outlines(self.map), strict=True)]
         legend += marks(self.map, self.kinds)
         if legend:
@@ -66,9 +68,9 @@ class _Drawing:
         rows, columns = self.map.grid
         name = len(str(rows - 1))
         longest = max(self.map.longest_offset, len(str(columns - 1)))
-        shown_rows = shown(rows, _MAX_ROWS if self.map.planes == 1 else _MAX_ROWS_OF_SEVERAL)
+        shown_rows = shown(rows, _MAX_ROWS)
         shown_columns = shown(columns, self._room(name, longest))
-        planes = shown(self.map.planes, _MAX_PLANES)
+        planes = shown(self.map.planes, min(_MAX_PLANES, _MAX_ROWS_OF_ALL // len(shown_rows.positions)))
         for plane in planes.names:
             yield ""
             if plane is None:
@@ -109,12 +111,12 @@ class _Drawing:
         return table.lines(partial(self._painted, memory.cells))
 
     def _room(self, name: int, longest: int) -> int:
-        """Columns that fit beside a row's name; each takes its text, two blanks, and a line if there are blocks."""
-        return max((self.width - name - 3) // (longest + 2 + bool(self.map.blocks)), 1)
+        """Columns that fit beside a row's name; each takes its text, two blanks, and a line if there are levels."""
+        return max((self.width - name - 3) // (longest + 2 + bool(self.map.levels)), 1)
 
-    def _weights(self, levels: list[Level]) -> list[int]:
-        outer = THICK if len(self.map.blocks) > 1 else THIN
-        return [0 if level is None else outer if level == 0 else THIN for level in levels]
+    def _weights(self, edges: list[Edge]) -> list[int]:
+        weights = {None: 0, FRAME: THIN, 0: THICK, 1: THIN}
+        return [weights.get(edge, DASHED) for edge in edges]
 
     def _painted(self, rows: Sequence[Sequence[Cell | None]], row: int, column: int, text: str) -> str:
         """The cell's text in the colour of its element; a row may end early."""
@@ -168,4 +170,9 @@ class Ruled:
 
 
 def _crossing(up: int, right: int, down: int, left: int) -> str:
+    if (up, down) == (0, 0) and left == right == DASHED:
+        return "╌"
+    if (left, right) == (0, 0) and up == down == DASHED:
+        return "╎"
+    up, right, down, left = (THIN if weight == DASHED else weight for weight in (up, right, down, left))
     return CROSSINGS[27 * up + 9 * right + 3 * down + left]

@@ -19,12 +19,11 @@ from typing import Any, SupportsIndex, Unpack
 
 import dask.array as da
 import numpy as np
-import numpy.typing as npt
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
 from restride.arguments import as_bytes, as_numpy, integers, list_arguments, require_listed
-from restride.dtypes import DType, DTypeLike
+from restride.dtypes import Array, DType, DTypeLike
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.layout.argument import Layout
 from restride.ops.operation import Window
@@ -65,7 +64,7 @@ def apply(
         chain: the operations.
         chunks: chunks of the result, as dask accepts them; default: those of ``x``, halved until a task fits
             ``memory``.
-        memory: bytes of host and device together for one task, if chunks are chosen by default; as in ``rs.stream``.
+        memory: bytes of host and device together for one task, as in ``rs.stream``; it limits default chunks.
         source_dtype: as in ``rs.stream``.
 
     Raises:
@@ -159,25 +158,25 @@ def pyramid(
     mode: ModeName | int | Enum | None = None,
     **rules: Unpack[ResampleArguments],
 ) -> list[da.Array]:
-    """The levels of a pyramid, lazily: level 0 is ``x``, each other has ``factor`` of the one before along ``axes``.
+    """The levels of a pyramid, lazily: level 0 is ``x``, and sizes shrink by ``factor`` along ``axes`` at each level.
 
     Args:
         x: as in ``apply``.
         levels: the number of levels, including level 0, as in ``rs.ome.pyramid``.
         axes: axes that shrink; sizes are rounded down. Default: y and x, if ``x`` names its axes as in
-            ``rs.ome.pyramid``, else the last two, with a warning as of ``rs.resample`` if they may be columns and
+            ``rs.ome.pyramid``, else the last two; as in ``rs.resample``, a warning says if they may be columns and
             channels.
         factor: above 0 and below 1.
-        from_source: compute each level from ``x`` instead of the level before it. That costs more, and rounds once:
-            with means of integers, a level from the one before it is the mean of rounded means. Levels by mode
-            "nearest" are computed from ``x`` in any case: from one level to the next they would drift.
+        from_source: compute each level from ``x`` instead of the level before it. That costs more, but rounds only
+            once, where a level computed from the one before is a mean of rounded means. Levels by mode "nearest" are
+            computed from ``x`` in any case: from one level to the next they would drift.
         chunks: as in ``apply``, for every level but a dask array ``x`` itself.
         mode: as in ``rs.resample``; default: "area_weighted", or that of ``like``.
         rules: the other arguments of ``rs.Chain.resample``.
 
     Raises:
         DescriptorError: ``levels`` is below 1, ``factor`` is not between 0 and 1, there are no such axes, ``x`` names
-            its axes and none y or x, or a level has no elements.
+            its axes but none is y or x, or a level has no elements.
     """
     require_listed(pyramid, rules)
     opened = open_source(x)
@@ -297,7 +296,7 @@ class _Pool:
 _pool = _Pool()
 
 
-def _compute(work: WindowedChain, part: npt.NDArray[Any], window: Window) -> npt.NDArray[Any]:
+def _compute(work: WindowedChain, part: Array, window: Window) -> Array:
     _require_sendable(work.dtype)
     if not work.stages:
         return np.array(part)  # not the memory of a source
@@ -306,7 +305,7 @@ def _compute(work: WindowedChain, part: npt.NDArray[Any], window: Window) -> npt
 
 
 def _require_sendable(dtype: DType) -> None:
-    """Refuse types that distributed corrupts without an error: it sends f8e5m2 as "<f1", numpy's own text for it.
+    """Refuse types that distributed corrupts silently: it sends f8e5m2 by numpy's text for the type, "<f1".
 
     Raises:
         UnsupportedError: numpy does not know the type by that text, and this is a worker of a cluster.
@@ -325,7 +324,7 @@ def _require_sendable(dtype: DType) -> None:
             ) from None
 
 
-def _read_and_compute(work: WindowedChain, source: Source, ends: tuple[tuple[int, int], ...]) -> npt.NDArray[Any]:
+def _read_and_compute(work: WindowedChain, source: Source, ends: tuple[tuple[int, int], ...]) -> Array:
     window = _window(ends)
     return _compute(work, source.read(work.windows(window)[0]), window)
 
@@ -335,12 +334,12 @@ def _join_and_compute(
     ends: tuple[tuple[int, int], ...],
     needed: tuple[tuple[int, int], ...],
     places: list[tuple[tuple[int, int], ...]],
-    blocks: list[npt.NDArray[Any]],
+    blocks: list[Array],
     stored: np.dtype[Any],
-) -> npt.NDArray[Any]:
+) -> Array:
     """Join blocks of the source and compute a window of the result.
 
-    places: the place of each block in the source. stored: the dask array's element type.
+    places: the position of each block in the source. stored: the dask array's element type.
 
     Raises:
         DescriptorError: a block has other sizes or another element type than the dask array's metadata.
@@ -383,7 +382,10 @@ def _chunks_like(work: WindowedChain, source_chunks: tuple[int, ...] | None, mem
 
 
 class _Reads:
-    """Windows of the result by the places of chunks, and what each reads, computed axis by axis, not chunk by chunk."""
+    """The window of each chunk of the result, and the window of the source that it reads, computed axis by axis.
+
+    place: the number of a chunk along each axis.
+    """
 
     def __init__(self, work: WindowedChain, chunks: tuple[tuple[int, ...], ...]) -> None:
         self._parts: list[list[range]] = []
@@ -396,7 +398,7 @@ class _Reads:
         self._fixed = work.windows(tuple(parts[0] for parts in self._parts))[0]
 
     def window(self, place: tuple[int, ...]) -> Window:
-        """The window of the result at a place."""
+        """The window of the result that is the chunk at a place."""
         return tuple(parts[index] for parts, index in zip(self._parts, place, strict=True))
 
     def source(self, place: tuple[int, ...]) -> Window:

@@ -33,8 +33,8 @@ def resample(
     """``rs.resample`` of a jax array, bit for bit, with a gradient for jax.
 
     The gradient is ``rs.resample_backward``, the exact transpose, which has a gradient too, and so on. It works under
-    ``jit``, ``grad``, ``vjp`` and ``vmap``, whose axis needs no further calls. Forward mode (``jvp``, ``jacfwd``,
-    ``hessian``) does not work, because jax has none for a ``custom_vjp``; ``jacrev`` works.
+    ``jit``, ``grad``, ``vjp`` and ``vmap``, which computes all of its axis in one call. Forward mode (``jvp``,
+    ``jacfwd``, ``hessian``) does not work, because jax has none for a ``custom_vjp``; ``jacrev`` works.
 
     jax calls back to the host (``jax.pure_callback``), and copies arrays of a GPU to it and back. If jax has a single
     thread, on one core, it hangs in every callback with 100 KB or more: start Python with ``NPROC=2`` there.

@@ -1,4 +1,4 @@
-"""LinearMap: a resampling, or its transpose, as a value that another library's autograd passes around.
+"""LinearMap: a resampling, or its transpose, as a value that the autograd of jax or torch passes around.
 
 The transpose of the transpose is the resampling itself, so gradients of gradients need nothing more.
 """
@@ -59,7 +59,7 @@ class LinearMap:
             result[axis] = size
         return tuple(result)
 
-    def __call__(self, x: Any) -> Tensor:
+    def __call__(self, x: object) -> Tensor:
         """The result for a host array, which is read without a copy if the device can do that."""
         tensor = asarray(x, device=self.device, copy=None)
         if self.is_transposed:
@@ -98,7 +98,7 @@ def linear_map(
             f"has no gradient, for sizes {tuple(x_sizes)}"
         )
     src = TensorDesc(_TYPES[x_dtype], x_sizes)
-    named = {
+    named: dict[str, Any] = {
         name: tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
         for name, value in {"scales": scales, "mode": mode, **rules}.items()
         if value is not None

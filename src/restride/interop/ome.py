@@ -48,7 +48,7 @@ _TYPES = ("pred", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "
 """Element types that Zarr supports."""
 
 _PLANE, _CUBE = {"y": 512, "x": 512}, {"z": 64, "y": 64, "x": 64}
-"""Default chunks: for images whose z is kept, and for volumes that shrink along z; 1 along other axes."""
+"""Default chunks for images whose z is kept, and for volumes that shrink along z; other axes have chunks of 1."""
 
 
 @list_arguments(FilterArguments, {})
@@ -75,20 +75,20 @@ def pyramid(
 ) -> dict[str, Streamed]:
     """Write an image of any size, and its label images, as OME-Zarr 0.5: level 0 is ``source``, the others get smaller.
 
-    Every level has the bits of one ``rs.resample`` of the array it is computed from, but that ``like="scikit-image"``
-    does not clip it to the range of that array. If the call is interrupted, the
-    same call continues it. docs/scale.md has the metadata and an example.
+    Every level has the bits of one ``rs.resample`` of the array it is computed from, except that
+    ``like="scikit-image"`` does not clip it to the range of that array. If the call is interrupted, the same call
+    continues it. docs/scale.md has the metadata and an example.
 
     Args:
-        source: as in ``rs.stream``; 2 to 5 axes. A series of a TIFF that tifffile has opened is read without what
-            tifffile decodes to memory: ``tifffile.TiffFile("volume.tif").series[0]``.
+        source: as in ``rs.stream``; 2 to 5 axes. A series of a TIFF that tifffile has opened is read chunk by chunk,
+            without decoding all of it to memory: ``tifffile.TiffFile("volume.tif").series[0]``.
         path: the folder to write. It must be new, or left by an interrupted call with equal arguments; ``memory``,
             ``devices`` and ``progress`` may differ.
         levels: the number of levels in the file, including level 0.
         axes: names of the axes of ``source``: the letters t, c, z, y and x as a text or one by one, in capitals too, s
-            for the samples of a TIFF, which are c, or long names such as "channel"; the file has them in this order.
-            Default: those that the source states (Zarr, OME-Zarr, xarray, a series of a TIFF, HDF5, tensorstore), else
-            by their number "yx", "zyx", "czyx" or "tczyx", with a warning if x has 1 to 4 elements, which may be
+            for the samples of a TIFF, which are c, or long names such as "channel". The file has them in this order.
+            Default: the names that the source states (Zarr, OME-Zarr, xarray, a series of a TIFF, HDF5, tensorstore),
+            else "yx", "zyx", "czyx" or "tczyx" by their number, with a warning if x has 1 to 4 elements, which may be
             channels.
         factor: size of each level relative to the one before, along y and x: above 0 and below 1. Sizes are rounded
             down.
@@ -115,8 +115,8 @@ def pyramid(
         The outcome of each stream, by the path of its array in the group: "0", "1", "labels/NAME/0".
 
     Raises:
-        DescriptorError: an argument breaks a rule, the source is damaged, or names an unknown axis, or one twice, or
-            ``path`` exists and is something else; nothing was written.
+        DescriptorError: an argument breaks a rule, the source is damaged, or names an axis that is unknown or occurs
+            twice, or ``path`` exists and is something else; nothing was written.
         UnsupportedError: ``rs.resample`` raises it, or Zarr does not support the element type, or a TIFF needs
             imagecodecs, which is not installed.
         StreamError: as in ``rs.stream``; the same call continues the work.
@@ -160,7 +160,7 @@ def pyramid(
 
 @dataclass(frozen=True)
 class _Place:
-    """Where elements of level 0 are along an axis: distance of neighbours, position of the first, and their unit."""
+    """Positions of elements of level 0 along an axis: distance of neighbours, position of the first, and their unit."""
 
     step: Fraction
     origin: Fraction
@@ -219,7 +219,7 @@ class _Image:
     def of(
         cls,
         folder: str,
-        source: Any,
+        source: object,
         axes: str,
         levels: int,
         factors: Mapping[str, float],
@@ -265,13 +265,13 @@ class _Image:
         return Chain().resample(**self.asked(level))
 
     def asked(self, level: int) -> dict[str, Any]:
-        """The arguments of ``rs.resample`` that make a level of the one that it is computed from."""
+        """The arguments of ``rs.resample`` that compute a level from the level or array before it."""
         new = self.sizes[level]
         shrunk = [axis for axis in range(len(new)) if self.sizes[0][axis] != self.sizes[-1][axis]]
         return {"sizes": [new[axis] for axis in shrunk], "axes": shrunk, **self.rules}
 
     def work(self, level: int) -> WindowedChain:
-        """The chain of a level for what it is computed from."""
+        """The chain that computes a level, bound to the array that it is computed from."""
         if level == 0:
             return unwrapped(self.source, self.chain(0), None)[1]
         return self.chain(level).of(self.sizes[self.before(level)], self.desc.dtype)
@@ -333,7 +333,7 @@ class _Image:
         return {"version": _VERSION, "multiscales": [multiscale], **of_image}
 
 
-def _labels_of(image: _Image, name: Any, array: Any, factors: Mapping[str, float]) -> _Image:
+def _labels_of(image: _Image, name: object, array: object, factors: Mapping[str, float]) -> _Image:
     """Check a label image of ``image`` and return its pyramid."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w-]*", name, re.ASCII):
         raise DescriptorError(f"labels must have names of letters, digits, '_' and '-', got {name!r}")
@@ -356,7 +356,7 @@ def _require_memory(images: list[_Image], grid: _Grid, memory: int, devices: lis
     """Check that ``memory`` is enough for every level, on the devices that will compute it.
 
     Raises:
-        DescriptorError: it is too little.
+        DescriptorError: ``memory`` is too little.
     """
     for image in images:
         stored = [grid.along(_sorted(image.axes), sizes) for sizes in image.sizes]
@@ -393,7 +393,7 @@ def _write(
     except (KeyboardInterrupt, StreamError, OSError) as error:
         error.add_note("the same command or call continues the work")
         raise
-    for folder in sorted(attributes, reverse=True):  # the image last: only then is the group an image
+    for folder in sorted(attributes, reverse=True):  # the image itself last, because that completes the group
         (group[folder] if folder else group).attrs["ome"] = attributes[folder]
     if is_resumed:
         for part in path.rglob("*.partial"):  # zarr was killed while it wrote them
@@ -483,7 +483,7 @@ def _axes(named: object, desc: TensorDesc, stated: Sequence[Axis]) -> str:
 def _places(
     axes: str, stated: Sequence[Axis], pixel_sizes: Sequence[float] | None, units: Mapping[str, str | None]
 ) -> dict[str, _Place]:
-    """Where elements are, by axis: as passed, else as the source states it of axes that have the name it states.
+    """The positions of elements by axis: as passed, else as the source states them for an axis of that name.
 
     Raises:
         DescriptorError: pixel sizes, or coordinates, are not above 0.
@@ -533,7 +533,7 @@ def _require_unit(argument: str, kind: str, unit: str | None) -> None:
         raise DescriptorError(f"{argument} must be one of {', '.join(UNITS[kind])}, got {unit!r}")
 
 
-def _by_axis(argument: str, axes: str, values: Sequence[Any]) -> dict[str, Any]:
+def _by_axis(argument: str, axes: str, values: Sequence[object]) -> dict[str, Any]:
     if len(values) != len(axes):
         raise DescriptorError(f"{argument} must be one number for each of the axes {axes!r}, got {tuple(values)}")
     return dict(zip(axes, values, strict=True))

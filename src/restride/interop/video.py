@@ -45,22 +45,23 @@ class Video:
     Args:
         path: a file, or anything else that ``av.open`` opens by name. Of several video streams, the one that FFmpeg
             considers best is decoded.
-        ahead: most frames that are decoded before they are needed.
+        ahead: maximum number of frames that are decoded before they are needed.
 
     Attributes:
         colors: arguments of ``rs.Preprocess`` for these frames: ``input``, and for YUV ``matrix`` and ``full_range``.
             Frames of 8-bit 4:2:0 with even sizes stay u8[3/2 rows, columns] of "i420" or "nv12", others become
             u8[rows, columns, 3] of "rgb". The matrix is that of the first frame; if it names none, BT.709 from 1280
-            columns or 577 rows on, as in mpv, else BT.601. The range is full if the frame says so, or if it says
-            nothing and its format implies full range (yuvj, gray).
+            columns or 577 rows on, as in mpv, else BT.601. The range is full if the frame states it, or if it states
+            no range and its format implies full range (yuvj, gray).
 
     Raises:
         DescriptorError: FFmpeg cannot read the file as video, it has no frame, or ``ahead`` is below 1.
         UnsupportedError: YUV with a matrix that neither restride nor swscale supports, such as YCgCo.
         OSError: the file cannot be opened.
-        StreamError: while iterating, after the frames before were returned: the frame of that number is damaged, or its
-            colors differ from the first frame's. Frames that the codec still holds back to reorder them are lost too. A
-            truncated file is such an error if its index lists more frames, as in .mp4, otherwise a shorter video.
+        StreamError: while iterating, after the frames before it were returned: a frame is damaged, or its colors differ
+            from the first frame's; the message has its number. Frames that the codec still holds back to reorder them
+            are lost too. A truncated file raises it if its index lists more frames, as in .mp4; otherwise it is a
+            shorter video.
 
     Example:
         >>> import av, tempfile
@@ -83,7 +84,7 @@ class Video:
         self._ahead = integer("ahead", ahead)
         if self._ahead < 1:
             raise DescriptorError(f"ahead must be 1 or more, got {ahead}")
-        with closing(_decoded(self._path)) as decoded:
+        with closing(_decode(self._path)) as decoded:
             first = next(decoded, None)
         if first is None:
             raise DescriptorError(f"path must be a video with frames, got {self._path!r}, which has none")
@@ -107,7 +108,7 @@ class Video:
 
     def _arrays(self) -> Generator[Any, None, None]:
         """Frames as arrays. Runs in the thread that decodes."""
-        with closing(_decoded(self._path)) as decoded:
+        with closing(_decode(self._path)) as decoded:
             for number, frame in enumerate(decoded):
                 if self.colors["input"] == "rgb":
                     yield _rgb(frame)
@@ -119,8 +120,8 @@ class Video:
                     )
 
 
-def _decoded(path: str) -> Generator[Any, None, None]:
-    """The frames of the best video stream.
+def _decode(path: str) -> Generator[Any, None, None]:
+    """Decode the best video stream and yield its frames.
 
     FFmpeg's frame threads stay off: if one of several decoded frames is damaged, PyAV drops all of them.
 

@@ -11,19 +11,19 @@ import numpy.typing as npt
 import xarray as xr
 
 from restride.arguments import list_arguments, require_listed
-from restride.dtypes import as_dtype
+from restride.dtypes import Array, as_dtype
 from restride.errors import DescriptorError, UnsupportedError, prefixed, warn_caller
 from restride.layout.argument import is_permutation
-from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments
+from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments, split_arguments
 from restride.ops.resample import resample as resample_array
 from restride.stream.axes import coordinate_values
 from restride.tensor.tensor import Tensor
-from restride.weights import Request, resizing
+from restride.weights import resizing
 from restride.weights.centres import centres, line_of_centres
 from restride.weights.like.libraries import ModeName
 
-_Centres = tuple[npt.NDArray[Any], int]
-"""The places that outputs have along the source, as numerators and their common denominator."""
+_Centres = tuple[Array, int]
+"""The positions of outputs along the source, as numerators and their common denominator."""
 
 _Labelled = TypeVar("_Labelled", xr.DataArray, xr.Dataset)
 
@@ -46,15 +46,15 @@ def resample(
     """Resize ``data`` along named dimensions: elements by ``rs.resample``, numeric coordinates by the same rule.
 
     Dimensions, name, attributes and everything along other dimensions are kept; encodings of resampled variables are
-    not. A 1-D coordinate of numbers or times becomes that of the new pixels' centres: the old one, interpolated
-    linearly at the centre of what output o reads, and extrapolated linearly beyond its ends. The centre follows
-    ``coordinates`` (for half_pixel ``(o + 1/2) / f - 1/2``); where an axis shrinks, "area" and "area_weighted" have the
-    mean of the indices that they average, with their weights; "nearest" is at most half an element from the element
-    that it takes, and on it for a whole factor. Floats keep their type. Integers become f64, but with one of 2^53 or
-    more they are rounded and keep their type, if it holds them. Times keep their zone; their unit becomes finer, down
-    to ns, where it has not the new ones exactly. Numbers of pandas' types become numpy's, with NaN for NA. Other
-    coordinates along these dimensions (with several dimensions, of words, of a MultiIndex, of one element that moves)
-    are dropped, and a UserWarning names them.
+    not. A 1-D coordinate of numbers or times is interpolated linearly at the centres of the new pixels, and
+    extrapolated linearly beyond its ends. The centre of output o follows ``coordinates`` (for half_pixel
+    ``(o + 1/2) / f - 1/2``). Where an axis shrinks, the centre of "area" and "area_weighted" is the weighted mean of
+    the indices that they average. The centre of "nearest" is at most half an element from the element that it takes,
+    and exactly there for a whole factor. Floats keep their type. Integers become f64; but if one is 2^53 or more, they
+    are rounded and keep their type, if it holds them. Times keep their zone; their unit becomes finer, down to ns, if
+    it cannot express the new times exactly. Numbers of pandas' types become numpy's, with NaN for NA. Other coordinates
+    along these dimensions are dropped, and a UserWarning names them: coordinates with several dimensions, of words, of
+    a MultiIndex, and of a single element that moves.
 
     Args:
         data: of numpy arrays, which give numpy arrays; of tensors, which give tensors; or of dask arrays, lazily by
@@ -69,8 +69,8 @@ def resample(
     Raises:
         DescriptorError: there is no such dimension, both or neither of sizes and scales are passed, or ``rs.resample``
             raises it; the message names the variable of a Dataset.
-        UnsupportedError: data of other libraries, variables of types that ``like`` reads at different positions, or
-            ``rs.resample`` raises it: elements of 64 bits are not interpolated.
+        UnsupportedError: the data is not numpy's, a tensor or dask's, ``like`` reads the variables' types at different
+            positions, or ``rs.resample`` raises it: elements of 64 bits are not interpolated.
 
     Example:
         >>> import xarray as xr
@@ -140,12 +140,12 @@ def _centres(
     asked: Mapping[Hashable, Any],
     named: dict[str, Any],
 ) -> dict[Hashable, _Centres]:
-    """For each dimension that changes, the places of outputs along it, by the rules for the types of ``resized``.
+    """For each dimension that changes, the positions of outputs along it, by the rules for the types of ``resized``.
 
     Raises:
-        UnsupportedError: types differ in them, as torch's bicubic does, which copies u8 where it keeps a size.
+        UnsupportedError: positions differ between types. Torch's bicubic, for example, copies u8 if a size stays.
     """
-    request = Request(**{argument: tuple(asked.values())}, **{k: v for k, v in named.items() if k in Request._fields})
+    request, _, _ = split_arguments({argument: tuple(asked.values()), **named})
     sizes = [data.sizes[dim] for dim in asked]
     dtypes = {as_dtype(each.dtype).name for each in resized} or {"f32"}
     filters, *others = {resizing(sizes, request, dtype).filters for dtype in dtypes}
@@ -162,7 +162,7 @@ def _centres(
 
 
 def _coords(data: xr.DataArray | xr.Dataset, changed: Mapping[Hashable, _Centres]) -> xr.Coordinates:
-    import pandas as pd  # comes with xarray; at the top it would be missed before xarray is
+    import pandas as pd  # comes with xarray; imported here so that a missing xarray is reported first
 
     resampled, dropped = {}, []
     along = {name: each.variable for name, each in data.coords.items() if set(changed) & set(each.dims)}
@@ -185,14 +185,14 @@ def _coords(data: xr.DataArray | xr.Dataset, changed: Mapping[Hashable, _Centres
 
 
 def _has_spacing(before: int, places: _Centres) -> bool:
-    """False for a single element beside which outputs read: it gives no distance between elements."""
+    """False if there is a single element and an output is beside it: one element has no distance to a neighbour."""
     return before > 1 or not places[0].any()
 
 
-def _interpolated(values: npt.NDArray[Any], places: _Centres) -> npt.NDArray[Any]:
-    """``values`` at ``places``: between two neighbours, or on the line through the last two.
+def _interpolated(values: Array, places: _Centres) -> Array:
+    """``values`` interpolated at ``places`` between two neighbours, or extrapolated along the last two.
 
-    Place 7/3 of 0, 10, 20, 40: first = 2, part = 1, of 3: 20 + (40 - 20) * 1/3.
+    Position 7/3 of 0, 10, 20, 40: first = 2, part = 1, of 3: 20 + (40 - 20) * 1/3.
     """
     numerators, one = places
     first = np.clip(numerators // one, 0, max(len(values) - 2, 0)).astype(np.int64)
@@ -214,7 +214,7 @@ def _interpolated(values: npt.NDArray[Any], places: _Centres) -> npt.NDArray[Any
         whole = (high - low) // one
         rest = ((high - low) - whole * one) * part
         between = low + whole * part + (rest + one // 2) // one
-    exact: npt.NDArray[Any] = np.select([part == 0, part == one], [low, high], between)
+    exact: Array = np.select([part == 0, part == one], [low, high], between)
     if values.dtype.kind == "f":
         return exact.astype(values.dtype)
     if exact.dtype != object:
@@ -225,15 +225,16 @@ def _interpolated(values: npt.NDArray[Any], places: _Centres) -> npt.NDArray[Any
 
 
 def _in_finer_unit(
-    times: npt.NDArray[Any],
+    times: Array,
     first: npt.NDArray[np.int64],
     second: npt.NDArray[np.int64],
-    part: npt.NDArray[Any],
+    part: Array,
     one: int,
-) -> npt.NDArray[Any]:
-    """``times`` in the first unit, from their own to ns, that has the times at ``part`` / ``one`` exactly; or in ns.
+) -> Array:
+    """``times`` in the coarsest unit from their own to ns that expresses the times at ``part`` / ``one`` exactly.
 
-    They stay in a unit whose next one has not all of them in 62 bits. Steps of 1 s at 1/4 become 250 ms.
+    If no unit does, the result is in ns. A unit is not made finer if some time would exceed 62 bits. Steps of 1 s at
+    1/4 become 250 ms.
     """
     while (unit := np.datetime_data(times.dtype)[0]) in _FINER:
         counts = np.where(np.isnat(times), 0, times.astype(np.int64))

@@ -86,13 +86,13 @@ _GPU = Choices("apart", "shared", "8", "many")
 USUAL: dict[str | int, Choices] = {
     # A CPU runs a group as one thread, so a barrier is expensive, and neighbours share a cache line.
     "cpu": Choices(),
-    # Measured on lavapipe: in narrow groups a transpose takes 0.6 to 0.95 of the time in wide ones, with Mesa 22.3 as
-    # long.
+    # Measured on lavapipe: a transpose in narrow groups takes 0.6 to 0.95 of the time in wide ones; with Mesa 22.3 both
+    # take equally long.
     "cpu, Mesa 25": Choices(transpose="narrow"),
     # Neighbouring invocations share a memory transaction, and a result must be cut into enough of them for all units.
     "gpu": _GPU,
-    # Measured on an H200: the copy command moves 0.85 TB/s, but only 0.05 if the size is not a multiple of 16; a kernel
-    # moves 3.5.
+    # Measured on an H200: the copy command moves 0.85 TB/s, or 0.05 TB/s if the size is not a multiple of 16; a kernel
+    # moves 3.5 TB/s.
     NVIDIA: replace(_GPU, runs="kernel"),
     # Mali's shared memory is ordinary memory: Mesa's compiler counts 5 cycles of the load and store unit for a word of
     # a transpose through it, and 0.75 through registers (f32, Mali-G610).

@@ -45,18 +45,20 @@ class Join:
 class Blocking:
     """A layout of a whole buffer.
 
-    Numbers 0, 1, ... are the coordinates, then the results of each step.
+    Every value has a number: first the coordinates from 0 on, then the results of each step.
 
     Attributes:
         bounds: bounds of the coordinates: the sizes of the logical axes, including padding by value, then 1 for each
             axis that a tile of higher rank than the array adds.
         steps: splits and joins, in order.
         order: the numbers that are digits of the offset, slowest first.
+        alignment: the buffer ends at a multiple of so many elements, with padding at its end.
     """
 
     bounds: tuple[int, ...]
     steps: tuple[Split | Join, ...]
     order: tuple[int, ...]
+    alignment: int = 1
 
     @cached_property
     def all_bounds(self) -> tuple[int, ...]:
@@ -70,9 +72,14 @@ class Blocking:
         return tuple(bounds)
 
     @cached_property
+    def tail(self) -> int:
+        """The first element of the padding at the end of the buffer: the product of the bounds of the digits."""
+        return prod(self.all_bounds[number] for number in self.order)
+
+    @property
     def extent(self) -> int:
         """Elements of the buffer, including padding."""
-        return prod(self.all_bounds[number] for number in self.order)
+        return -(-self.tail // self.alignment) * self.alignment
 
     def address(self, coordinates: Iterable[Linear]) -> Linear:
         """The offset of the element at ``coordinates``, one expression for each logical axis (the added ones are 0)."""
@@ -91,7 +98,9 @@ class Blocking:
         return address
 
     def coordinates_of(self, offset: int) -> tuple[int, ...] | None:
-        """The coordinates of the element at ``offset``, each below its bound; None inside a tile's padding."""
+        """The coordinates of the element at ``offset``, each below its bound; None in other padding."""
+        if offset >= self.tail:
+            return None
         numbers: list[int] = [0] * len(self.all_bounds)
         for number in reversed(self.order):
             offset, numbers[number] = divmod(offset, self.all_bounds[number])
@@ -127,7 +136,7 @@ class Blocking:
 
     @cached_property
     def box(self) -> tuple[int, ...] | None:
-        """Bounds of the coordinates including padding inside tiles, if the whole buffer then is a box of coordinates.
+        """Bounds of the coordinates including padding inside tiles, if the buffer up to its tail then is a box of them.
 
         3 rows in tiles of 2 become 4. None where a sub-tile does not divide its tile, or numbers are joined: such
         padding has no coordinates.
@@ -140,7 +149,7 @@ class Blocking:
                 return None
             bounds[step.source] = bounds[first] * step.size
         box = tuple(bounds[: len(self.bounds)])
-        return box if prod(box) == self.extent else None
+        return box if prod(box) == self.tail else None
 
 
 class _Steps:
@@ -165,7 +174,9 @@ class _Steps:
             raise UnsupportedError(f"tiles or blocks make more than {MAX_NUMBERS} numbers of one index")
 
 
-def tiled(bounds: Sequence[int], minor_to_major: Sequence[int], tiles: Sequence[Sequence[int]]) -> Blocking:
+def tiled(
+    bounds: Sequence[int], minor_to_major: Sequence[int], tiles: Sequence[Sequence[int]], alignment: int = 1
+) -> Blocking:
     """XLA's layout: the axes in order, then each tile applied to the fastest dimensions that the tile before it left.
 
     A tile of -1 joins its dimension with the next faster one before the tile is applied. A tile of higher rank than
@@ -193,7 +204,7 @@ def tiled(bounds: Sequence[int], minor_to_major: Sequence[int], tiles: Sequence[
                 outer.append(tile_number)
                 places.append(place)
         dimensions = outer + places
-    return Blocking((*bounds, *[1] * added), tuple(steps.steps), tuple(dimensions))
+    return Blocking((*bounds, *[1] * added), tuple(steps.steps), tuple(dimensions), alignment)
 
 
 def blocked(bounds: Sequence[int], order: Sequence[int], blocks: Sequence[tuple[int, int]]) -> Blocking:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from restride.arguments import integer
 from restride.errors import DescriptorError
@@ -29,7 +29,7 @@ class Pattern(NamedTuple):
     right: Axes
 
     @classmethod
-    def parse(cls, text: Any) -> Pattern:
+    def parse(cls, text: object) -> Pattern:
         """The pattern that ``text`` writes.
 
         Raises:
@@ -54,7 +54,7 @@ class Pattern(NamedTuple):
         return cls(text, left, right)
 
     def split(
-        self, sizes: tuple[int, ...], lengths: Mapping[str, Any]
+        self, sizes: tuple[int, ...], lengths: Mapping[str, object]
     ) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
         """The arguments ``parts`` and ``groups`` of ``views.regrouped`` for a tensor of these sizes.
 
@@ -105,7 +105,7 @@ class Pattern(NamedTuple):
         return [known[name] if name in known else size // rest for name in names]
 
 
-def _length(name: str, value: Any) -> int:
+def _length(name: str, value: object) -> int:
     length = integer(name, value)
     if length < 1:
         raise DescriptorError(f"{name}={length} is the length of an axis, which must be 1 or more")

@@ -65,11 +65,13 @@ class FormatTag:
         order: the logical axes of the outer part, slowest first.
         blocks: (axis, size) of each inner block, from the outermost to the innermost. The innermost block of an axis
             takes the lowest digits of its index. An axis is padded to a multiple of the product of its blocks.
+        letters: the lower-case letter of each logical axis.
     """
 
     text: str
     order: tuple[int, ...]
     blocks: tuple[tuple[int, int], ...]
+    letters: str
 
     @property
     def rank(self) -> int:
@@ -91,7 +93,7 @@ def parse_tag(text: str) -> FormatTag:
     outer = _outer_letters(tag)
     axes = _axes(tag, outer)
     blocks = _blocks(tag, outer, axes)
-    return FormatTag(text, tuple(axes[letter] for letter in outer.lower()), blocks)
+    return FormatTag(text, tuple(axes[letter] for letter in outer.lower()), blocks, "".join(axes))
 
 
 def _outer_letters(tag: str) -> str:

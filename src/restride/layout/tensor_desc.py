@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from typing import Any, NoReturn, SupportsIndex
@@ -19,7 +19,7 @@ from restride.layout.digits import Linear, affine
 from restride.layout.dml import checked_dml
 from restride.layout.equation import STEPS, SearchTooLongError, has_gap, smallest_index
 from restride.layout.tags import format_tag, parse_tag
-from restride.layout.text import DescParts, cut, format_parts, parse_parts, shape_text
+from restride.layout.text import DescParts, Storage, cut, format_parts, parse_parts, shape_text
 
 _PLAIN = DescParts("", ())
 """Stands for a layout written by strides or by an order of axes alone, without tiles, padding, tag or view."""
@@ -34,7 +34,8 @@ class TensorDesc:
     padded to five elements a row, 0,1 one row seen twice. Strides may be negative where the offset keeps every element
     at 0 or above. The unit of strides and ``offset`` is elements.
 
-    ``==`` and ``hash`` compare memory: which index lies where, and the padding that is written. The strides of axes of
+    ``==`` and ``hash`` compare memory: which index lies where, the padding that is written, the bits of an element in
+    memory, and the memory space. The strides of axes of
     size 1 do not count, nor do those of an empty tensor. ``str`` and ``strides`` give back what was written. A
     descriptor equals a text that describes it, but the text has another hash, so a dict of descriptors cannot be
     searched by texts.
@@ -44,6 +45,8 @@ class TensorDesc:
         sizes: up to 8 sizes, each 0 or more.
         strides: one a size; None: packed in row-major order.
         offset: element of the buffer at which index 0,0,... lies.
+        element_size_in_bits: bits that XLA stores an element in; 0: those of the type.
+        memory_space: the number of XLA's memory space that holds the buffer; 0: the default one.
 
     Attributes:
         strides: None where no strides describe the layout: tiles and blocks, and most views of them.
@@ -70,6 +73,8 @@ class TensorDesc:
     sizes: tuple[int, ...]
     strides: tuple[int, ...] | None
     offset: int
+    element_size_in_bits: int
+    memory_space: int
     numel: int
     extent: int
     lowest: int
@@ -80,7 +85,7 @@ class TensorDesc:
     _hash: int  # of the key
     _address: Linear | None  # None: follows from the strides
     _order: tuple[int, ...] | None  # minor_to_major, if the layout was written so
-    _parts: DescParts  # what was written; _PLAIN: the strides, or the order alone
+    _parts: DescParts  # the text's parts; _PLAIN if only strides or an order were written
 
     def __init__(
         self,
@@ -88,6 +93,9 @@ class TensorDesc:
         sizes: Iterable[SupportsIndex],
         strides: Iterable[SupportsIndex] | None = None,
         offset: SupportsIndex = 0,
+        *,
+        element_size_in_bits: SupportsIndex = 0,
+        memory_space: SupportsIndex = 0,
     ) -> None:
         element = as_dtype(dtype)
         sizes = _checked_sizes(element, sizes)
@@ -99,10 +107,13 @@ class TensorDesc:
                 strides, order = packed_strides(sizes, row_major), None if offset else row_major
             else:
                 strides = one_per_axis("strides", strides, len(sizes))
+            storage = (0, 0)
+            if element_size_in_bits != 0 or memory_space != 0:
+                storage = _checked_storage(element_size_in_bits, memory_space)
         except DescriptorError as error:
             error.add_descriptor(shape_text(element.name, sizes))
             raise
-        self._fill(_by_strides(element, sizes, strides, offset, order))
+        self._fill(_by_strides(element, sizes, strides, offset, order, storage=storage))
 
     @classmethod
     def xla(
@@ -113,11 +124,17 @@ class TensorDesc:
         tiles: Iterable[Iterable[SupportsIndex]] = (),
         padded_sizes: Iterable[SupportsIndex] | None = None,
         padding_value: float = 0,
+        tail_padding_alignment_in_elements: SupportsIndex = 1,
+        element_size_in_bits: SupportsIndex = 0,
+        memory_space: SupportsIndex = 0,
     ) -> TensorDesc:
-        """XLA's layout: an order of the axes, padding, tiles.
+        """XLA's layout: an order of the axes, padding, tiles, and how it is stored.
 
         Each tile covers the fastest dimensions that the tile before it left; -1 joins a dimension with the next faster
-        one.
+        one. The last three arguments do not move elements. The buffer is longer where its elements, with all other
+        padding, are no multiple of the alignment; it has ``element_size_in_bits`` for each of them, rounded up to
+        bytes. No operation here reads or writes elements of another size than their type's, or copies from one memory
+        space to another: these are UnsupportedErrors.
 
         Args:
             dtype: element type.
@@ -125,17 +142,23 @@ class TensorDesc:
             minor_to_major: the axes from the fastest to the slowest, -1 the last one; None: row-major.
             tiles: sizes of each tile, slowest dimension first.
             padded_sizes: per axis, the size, not below that in ``sizes``, to which the tensor is padded before tiling.
-            padding_value: what an operation writes into that padding. Padding inside tiles is 0.
+            padding_value: what an operation writes into that padding. Padding inside tiles and at the end is 0.
+            tail_padding_alignment_in_elements: the buffer has a multiple of so many elements: ``L(100)`` in a text.
+            element_size_in_bits: ``E(4)`` in a text; 0: that of the type.
+            memory_space: ``S(1)`` in a text; 0: the default one.
 
         Raises:
             DescriptorError: not a permutation of the axes, a tile without dimensions, with a size below 1 that is not
-                -1, or with -1 last, padding below the size, or what the constructor refuses.
+                -1, or with -1 last, padding below the size, an alignment below 1, another number below 0, or what the
+                constructor refuses.
 
         Examples:
             >>> str(rs.TensorDesc.xla("f32", (3, 5), tiles=[(2, 2)]))
             'f32[3,5]{1,0:T(2,2)}'
+            >>> rs.TensorDesc.parse("f32[3,5]{1,0:L(100)}").nbytes
+            400
 
-        Source: XLA, Shapes and layout; Tiled layout.
+        Source: XLA, Shapes and layout; Tiled layout; LayoutProto in xla_data.proto; ShapeUtil::ArraySize.
         """
         element = as_dtype(dtype)
         sizes = _checked_sizes(element, sizes)
@@ -145,12 +168,17 @@ class TensorDesc:
                 order = permutation("minor_to_major", minor_to_major, len(sizes))
             tiles = _checked_tiles(tiles)
             padded, value = _checked_padding(padded_sizes, padding_value, sizes, element)
+            tail, storage = 1, (0, 0)
+            if tail_padding_alignment_in_elements != 1:
+                tail = _checked_number("tail_padding_alignment_in_elements", tail_padding_alignment_in_elements, 1)
+            if element_size_in_bits != 0 or memory_space != 0:
+                storage = _checked_storage(element_size_in_bits, memory_space)
         except DescriptorError as error:
             error.add_descriptor(shape_text(element.name, sizes))
             raise
-        if not tiles and padded is None:
-            return cls._of(_by_strides(element, sizes, packed_strides(sizes, order), order=order))
-        return cls._of(_by_blocks(element, DescParts(element.name, sizes, order, tiles, padded, value)))
+        if not tiles and padded is None and tail == 1:
+            return cls._of(_by_strides(element, sizes, packed_strides(sizes, order), order=order, storage=storage))
+        return cls._of(_by_blocks(element, DescParts(element.name, sizes, order, tiles, padded, value, tail, *storage)))
 
     @classmethod
     def from_tag(cls, tag: str, sizes: Iterable[SupportsIndex], dtype: DTypeLike = "f32") -> TensorDesc:
@@ -224,7 +252,7 @@ class TensorDesc:
 
         Raises:
             DescriptorError: wrong syntax (the message points at the character), or what the constructors refuse.
-            UnsupportedError: a part of XLA's layouts that has no meaning here, such as a memory space.
+            UnsupportedError: a part of XLA's layouts that has no meaning here, such as split configurations.
 
         Examples:
             >>> rs.TensorDesc.parse("f32[2,3]{0,1}").strides
@@ -310,10 +338,10 @@ class TensorDesc:
         if self._order is not None:
             minor_to_major = (*(axis + extra for axis in self._order), *_row_major(extra))
             padded = None if self.padded_sizes is None else (1,) * extra + self.padded_sizes
-            return TensorDesc.xla(self.dtype, sizes, minor_to_major, self.tiles, padded, self.padding_value)
+            return _from_parts(replace(self.parts, sizes=sizes, minor_to_major=minor_to_major, padded_sizes=padded))
         if self.strides is not None:
             slowest = max((abs(s) * size for s, size in zip(self.strides, self.sizes, strict=True)), default=1)
-            return TensorDesc(self.dtype, sizes, (slowest,) * extra + self.strides, self.offset)
+            return with_strides(self, sizes, (slowest,) * extra + self.strides, self.offset)
         starts, steps = self.walk
         return TensorDesc.view_of(self.inner or self, sizes, starts, ((0,) * len(starts),) * extra + steps)
 
@@ -372,8 +400,8 @@ class TensorDesc:
         if self._parts is not _PLAIN:
             return self._parts
         if self._order is not None:
-            return DescParts(self.dtype.name, self.sizes, minor_to_major=self._order)
-        return DescParts(self.dtype.name, self.sizes, strides=self.strides, offset=self.offset)
+            return DescParts(self.dtype.name, self.sizes, minor_to_major=self._order, **self.storage)
+        return DescParts(self.dtype.name, self.sizes, strides=self.strides, offset=self.offset, **self.storage)
 
     @property
     def spelled(self) -> tuple[object, ...]:
@@ -415,13 +443,28 @@ class TensorDesc:
         return self._parts.padding_value
 
     @property
+    def tail_padding_alignment_in_elements(self) -> int:
+        """The buffer has a multiple of so many elements, as written; 1 for a view."""
+        return self._parts.tail_padding_alignment_in_elements
+
+    @property
+    def storage(self) -> Storage:
+        """``element_size_in_bits`` and ``memory_space``, as keywords of the constructors."""
+        return {"element_size_in_bits": self.element_size_in_bits, "memory_space": self.memory_space}
+
+    @property
+    def has_whole_elements(self) -> bool:
+        """True if an element takes the bits of its type; others, such as s8 in 4 bits, are described and drawn only."""
+        return self.element_size_in_bits in (0, 8 * self.dtype.itemsize)
+
+    @property
     def tag(self) -> str | None:
         """The oneDNN format tag, if the layout was written with one; else None."""
         return self._parts.tag
 
     @property
     def is_whole(self) -> bool:
-        """True for tiles, padded sizes and blocks: the layout of a whole buffer, whose padding operations write.
+        """True for tiles, blocks, and padding of sizes or at the end: a whole buffer, whose padding operations write.
 
         For views and strides, operations write the elements only.
         """
@@ -470,8 +513,11 @@ class TensorDesc:
         """Bytes that the buffer needs, not rounded.
 
         Strides: through the highest element, including the offset; 0 if empty. Tiles, padded sizes and blocks: the
-        whole buffer, including padding; views of them need as much.
+        whole buffer, including padding; views of them need as much. Another ``element_size_in_bits`` counts instead of
+        the type's.
         """
+        if self.element_size_in_bits:
+            return -(-self.extent * self.element_size_in_bits // 8)
         return self.extent * self.dtype.itemsize
 
     @property
@@ -583,13 +629,34 @@ class TensorDesc:
 
         Source: DirectML, DML_BUFFER_TENSOR_DESC.
         """
-        if self.strides is None or self.offset:
-            raise UnsupportedError(f"DirectML has strides and no offset: not {self}")
+        if self.strides is None or self.offset or not self.has_whole_elements:
+            raise UnsupportedError(f"DirectML has strides, no offset, and elements of whole bytes: not {self}")
         try:
             checked_dml(self.dtype, self.sizes, self.strides)
         except DescriptorError as error:
             raise UnsupportedError(f"{error}: not {self}") from None
         return self.sizes, self.strides
+
+
+def with_strides(
+    desc: TensorDesc, sizes: Iterable[SupportsIndex], strides: Iterable[SupportsIndex] | None = None, offset: int = 0
+) -> TensorDesc:
+    """A layout by strides, as of the constructor, with the element type, element size and memory space of ``desc``."""
+    return TensorDesc(desc.dtype, sizes, strides, offset, **desc.storage)
+
+
+def in_memory_space(desc: TensorDesc, number: int) -> TensorDesc:
+    """The same layout in another memory space of XLA.
+
+    Raises:
+        UnsupportedError: it is written as a tag, which has no memory space.
+    """
+    parts = desc.parts
+    whole = parts.inner or parts
+    if whole.tag is not None:
+        raise UnsupportedError(f"the source is in memory space {number}, and a oneDNN tag says none: {desc}")
+    placed = replace(whole, memory_space=number)
+    return _from_parts(placed if parts.inner is None else replace(parts, inner=placed))
 
 
 @lru_cache(maxsize=4096)  # a program uses few texts, each of them at every call
@@ -600,12 +667,13 @@ def _parsed(text: str) -> TensorDesc:
 def _from_parts(parts: DescParts) -> TensorDesc:
     dtype, sizes = as_dtype(parts.dtype), parts.sizes
     if parts.strides is not None:
-        return TensorDesc(dtype, sizes, parts.strides, parts.offset)
+        return TensorDesc(dtype, sizes, parts.strides, parts.offset, **parts.storage)
     if parts.tag is not None:
         return TensorDesc.from_tag(parts.tag, sizes, dtype)
     if parts.inner is not None:
         return TensorDesc.view_of(_from_parts(parts.inner), sizes, parts.starts, parts.steps)
-    return TensorDesc.xla(dtype, sizes, parts.minor_to_major, parts.tiles, parts.padded_sizes, parts.padding_value)
+    padding = (parts.padded_sizes, parts.padding_value, parts.tail_padding_alignment_in_elements)
+    return TensorDesc.xla(dtype, sizes, parts.minor_to_major, parts.tiles, *padding, **parts.storage)
 
 
 # The fields of a TensorDesc, from strides or from tiles and blocks.
@@ -618,8 +686,11 @@ def _by_strides(
     offset: int = 0,
     order: tuple[int, ...] | None = None,
     parts: DescParts = _PLAIN,
+    storage: tuple[int, int] = (0, 0),
 ) -> dict[str, Any]:
     """The fields of a strided layout; ``order`` and ``parts``: how it was written, if not by strides.
+
+    storage: ``element_size_in_bits`` and ``memory_space``.
 
     Raises:
         DescriptorError: an element below the buffer's start.
@@ -644,11 +715,15 @@ def _by_strides(
     key: tuple[object, ...] = (dtype.name, sizes)
     if numel:
         key += (tuple(moves), offset)
+    if storage != (0, 0):
+        key += _storage_key(dtype, *storage)
     return {
         "dtype": dtype,
         "sizes": sizes,
         "strides": strides,
         "offset": offset,
+        "element_size_in_bits": storage[0],
+        "memory_space": storage[1],
         "numel": numel,
         "extent": highest + 1,
         "lowest": lowest,
@@ -679,6 +754,9 @@ def _by_blocks(
     key: tuple[object, ...] = (dtype.name, sizes)
     if numel:
         key += (address,) if strides is None else (strides, offset)
+    stored = parts if inner is None else inner
+    bits, space = stored.element_size_in_bits, stored.memory_space
+    key += _storage_key(dtype, bits, space)
     extent = blocking.extent
     if inner is None and extent > numel:
         # Operations write the padding of a whole buffer, so == compares it, and also its value unless that is 0.
@@ -690,10 +768,12 @@ def _by_blocks(
         "sizes": sizes,
         "strides": strides,
         "offset": offset,
+        "element_size_in_bits": bits,
+        "memory_space": space,
         "numel": numel,
         "extent": extent,
         "lowest": low,
-        "highest": min(high, extent - 1),
+        "highest": min(high, blocking.tail - 1),
         "blocking": blocking,
         "inner": inner,
         "_key": key,
@@ -704,13 +784,19 @@ def _by_blocks(
     }
 
 
+def _storage_key(dtype: DType, bits: int, space: int) -> tuple[object, ...]:
+    """What ``==`` compares of an element's size in bits and of the memory space; () for the defaults."""
+    return ((bits or 8 * dtype.itemsize, space),) if space or bits not in (0, 8 * dtype.itemsize) else ()
+
+
 def _blocking(parts: DescParts) -> Blocking:
     """The blocking of the tiles, padding or blocks in ``parts``."""
     try:
         if parts.tag is not None:
             tag = parse_tag(parts.tag)
             return blocked(parts.sizes, tag.order, tag.blocks)
-        return tiled(parts.padded_sizes or parts.sizes, parts.minor_to_major or (), parts.tiles)
+        bounds, tail = parts.padded_sizes or parts.sizes, parts.tail_padding_alignment_in_elements
+        return tiled(bounds, parts.minor_to_major or (), parts.tiles, tail)
     except UnsupportedError as error:
         error.add_descriptor(cut(format_parts(parts)))
         raise
@@ -764,7 +850,7 @@ def _row_major(rank: int) -> tuple[int, ...]:
     return tuple(range(rank))[::-1]
 
 
-def _checked_sizes(dtype: DType, sizes: Any) -> tuple[int, ...]:
+def _checked_sizes(dtype: DType, sizes: object) -> tuple[int, ...]:
     """Up to 8 sizes, each 0 or more."""
     checked = integers("sizes", sizes)
     if len(checked) > MAX_RANK:
@@ -782,7 +868,7 @@ def _members(argument: str, values: Any) -> tuple[Any, ...]:
         raise DescriptorError(f"{argument} must be a sequence of sequences, got {values!r}") from None
 
 
-def _checked_tiles(tiles: Any) -> tuple[tuple[int, ...], ...]:
+def _checked_tiles(tiles: object) -> tuple[tuple[int, ...], ...]:
     """XLA's tiles: the sizes of each, 1 or more, or -1 for a dimension that is joined with the next faster one."""
     checked = tuple(integers("tile", tile) for tile in _members("tiles", tiles))
     for sizes in checked:
@@ -797,7 +883,7 @@ def _checked_tiles(tiles: Any) -> tuple[tuple[int, ...], ...]:
 
 
 def _checked_padding(
-    padded_sizes: Any, value: Any, sizes: tuple[int, ...], dtype: DType
+    padded_sizes: object, value: object, sizes: tuple[int, ...], dtype: DType
 ) -> tuple[tuple[int, ...] | None, int | float]:
     """The padded sizes, one per axis and none below its size, and the padding value, which requires them."""
     padded = None if padded_sizes is None else one_per_axis("padded_sizes", padded_sizes, len(sizes))
@@ -810,7 +896,19 @@ def _checked_padding(
     return padded, number
 
 
-def padding_number(value: Any, dtype: DType) -> int | float:
+def _checked_storage(bits: object, space: object) -> tuple[int, int]:
+    """``element_size_in_bits`` and ``memory_space``."""
+    return _checked_number("element_size_in_bits", bits, 0), _checked_number("memory_space", space, 0)
+
+
+def _checked_number(argument: str, value: object, least: int) -> int:
+    number = integer(argument, value)
+    if not least <= number < 1 << 63:
+        raise DescriptorError(f"{argument} {number} is outside [{least}, 2^63)")
+    return number
+
+
+def padding_number(value: object, dtype: DType) -> int | float:
     """``value`` as an int for an integer type or ``pred``, as a float for a floating one.
 
     A float need not be exact in ``dtype``, such as 0.1: it is rounded when its bits are taken.

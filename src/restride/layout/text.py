@@ -2,12 +2,14 @@
 
     text       = type array
     array      = "[" numbers "]" [ "{" layout "}" | ":" tag ]       neither: row-major
-    layout     = numbers [ ":" { tiles | padding } ]                minor_to_major, fastest axis first; -1 is the last
-               | "strides=(" numbers ")" [ ",offset=" number ]      element strides; negative and zero ones are legal
+    layout     = numbers [ ":" { tiles | padding | tail | storage } ]   minor_to_major, fastest axis first; -1: the last
+               | "strides=(" numbers ")" [ ",offset=" number ] [ ":" { storage } ]   element strides, also negative or 0
                | "at=(" [ coordinate { "," coordinate } ] "),in=" array    a view
     tiles      = "T" tile { tile }                                  repeated tiles tile the tile before them
     tile       = "(" size { "," size } ")"                          1 or more, or "*" (also -1): combined with the next
     padding    = "pad(" numbers ")=" value                          padded_sizes; value: 0, -1.5, 1e+30, nan, -inf
+    tail       = "L(" size ")"                                      the buffer has a multiple of so many elements
+    storage    = "E(" bits ")" | "S(" number ")"                    bits of an element in memory; the memory space
     coordinate = [ "-" ] term { ( "+" | "-" ) term }                a constant comes first
     term       = digits | [ digits ] letter                         letter a: the index along axis 0 of the view
     tag        = letters and digits                                 read by ``restride.layout.tags``
@@ -19,9 +21,10 @@ array of 3 x 5, ``f32[2,16,4,4]:nChw16c`` as oneDNN's tag says. ``f32[2]{at=(1+2
 1,3 and 3,3 of a tiled array: index i of the view lies at coordinates 1 + 2*i and 3. The viewed layout is written by an
 order or a tag, not by strides (the view would have strides itself), and is no view.
 
-Tiles and padding are written once each and in either order, and blanks between the tokens are skipped; text written
-here has tiles first and no blanks. Source of the order, the tiles and the "*": XLA, "Shapes and layout" and "Tiled
-layout". The other parts that XLA writes after the ":" are named and refused.
+The parts after the ":" are written once each and in any order, and blanks between the tokens are skipped; text written
+here has the order T, pad, L, E, S and no blanks. ``L(1)``, ``E(0)`` and ``S(0)`` are defaults, which are not written.
+The other parts that XLA writes after the ":" are named and refused. Source of the order, the tiles and the "*": XLA,
+"Shapes and layout" and "Tiled layout"; of L, E and S: ``LayoutProto`` in its xla_data.proto, ``Layout::ToString``.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from string import ascii_lowercase
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypedDict, TypeVar
 
 from restride.dtypes import BY_NAME, DTYPES
 from restride.errors import DescriptorError, UnsupportedError
@@ -53,27 +56,39 @@ _NAME = re.compile("[A-Za-z0-9_]+")
 
 _REFUSED = {
     "D": "dimension level types D(..)",
-    "L": "tail padding alignments L(..)",
     "#": "index types #(..)",
     "*": "pointer types *(..)",
-    "E": "element sizes in bits E(..)",
-    "S": "memory spaces S(..)",
     "SC": "split configurations SC(..)",
     "P": "physical shapes P(..)",
     "M": "dynamic shape metadata M(..)",
 }
-"""Parts that XLA writes after the ":" besides tiles, by the letters before the parenthesis (Layout::ToString)."""
+"""Parts of XLA's layouts that have no meaning here, by the letters before the parenthesis (Layout::ToString)."""
+
+_NUMBERED = {
+    "L": ("tail_padding_alignment_in_elements", 1),
+    "E": ("element_size_in_bits", 0),
+    "S": ("memory_space", 0),
+}
+"""Parts with one number, by the letter before the parenthesis: the field, and its least value, which is the default."""
 
 
 Item = TypeVar("Item")
+
+
+class Storage(TypedDict):
+    """How XLA stores a layout, as keywords: bits of an element, 0 for those of its type; number of the memory space."""
+
+    element_size_in_bits: int
+    memory_space: int
 
 
 @dataclass(frozen=True)
 class DescParts:
     """A descriptor as it was written; the fields of one written form are set, the others have their defaults.
 
-    An order: ``minor_to_major``, and with it ``tiles`` (-1 for ``*``) and ``padded_sizes`` with ``padding_value``.
-    Strides: ``strides`` and ``offset``. A tag: ``tag``. A view: ``inner``, the viewed layout, ``starts``, the
+    An order: ``minor_to_major``, and with it ``tiles`` (-1 for ``*``), ``padded_sizes`` with ``padding_value``, and
+    ``tail_padding_alignment_in_elements``. Strides: ``strides`` and ``offset``. Both of these:
+    ``element_size_in_bits`` and ``memory_space``. A tag: ``tag``. A view: ``inner``, the viewed layout, ``starts``, the
     coordinate of index 0,0,... along each axis of ``inner``, and ``steps``: per axis of the view, how far one step
     moves along each axis of ``inner``. None of these: row-major.
 
@@ -86,12 +101,20 @@ class DescParts:
     tiles: tuple[tuple[int, ...], ...] = ()
     padded_sizes: tuple[int, ...] | None = None
     padding_value: int | float = 0
+    tail_padding_alignment_in_elements: int = 1
+    element_size_in_bits: int = 0
+    memory_space: int = 0
     strides: tuple[int, ...] | None = None
     offset: int = 0
     tag: str | None = None
     inner: DescParts | None = None
     starts: tuple[int, ...] = ()
     steps: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def storage(self) -> Storage:
+        """The bits of an element and the memory space."""
+        return {"element_size_in_bits": self.element_size_in_bits, "memory_space": self.memory_space}
 
 
 def parse_parts(text: str) -> DescParts:
@@ -101,7 +124,7 @@ def parse_parts(text: str) -> DescParts:
 
     Raises:
         DescriptorError: the text does not follow the syntax; the message points at the character.
-        UnsupportedError: the text has a part of XLA's layouts that has no meaning here, such as a memory space.
+        UnsupportedError: the text has a part of XLA's layouts that has no meaning here, such as split configurations.
     """
     scanner = Scanner(text)
     at = scanner.here()
@@ -148,34 +171,53 @@ def _parse_strides(scanner: Scanner, parts: DescParts) -> DescParts:
         scanner.expect("offset", "after the strides")
         scanner.expect("=", "after 'offset'")
         offset = scanner.number("an offset")
-    return replace(parts, strides=strides, offset=offset)
+    return _parse_colon(scanner, replace(parts, strides=strides, offset=offset), "E S")
 
 
 def _parse_order(scanner: Scanner, parts: DescParts) -> DescParts:
-    """XLA's layout: the order of the axes, then tiles and padding, up to the closing brace."""
-    parts = replace(
-        parts, minor_to_major=scanner.sequence(lambda: scanner.number("an axis number"), "}:", "an axis number")
-    )
+    """XLA's layout: the order of the axes, then what follows the colon, up to the closing brace."""
+    order = scanner.sequence(lambda: scanner.number("an axis number"), "}:", "an axis number")
+    return _parse_colon(scanner, replace(parts, minor_to_major=order), "T pad L E S")
+
+
+def _parse_colon(scanner: Scanner, parts: DescParts, known: str) -> DescParts:
+    """The parts after a colon, each once and in any order, up to the closing brace; ``known``: how each begins."""
     if not scanner.accept(":"):
         return parts
-    or_the_end = ""
-    while not (or_the_end and scanner.comes("}")):
+    seen: list[str] = []
+    while not (seen and scanner.comes("}")):
+        _refuse_part_of_xla(scanner)
         at = scanner.here()
-        if scanner.accept("T"):
-            if parts.tiles:
-                scanner.fail("tiles are written once, repeated ones as 'T(8,128)(2,1)'", at)
+        letters = next((each for each in known.split() if scanner.accept(each)), "")
+        if not letters:
+            expected = ", ".join(f"{each}(..)" for each in known.split())
+            scanner.fail(f"expected one of {expected}" + " or '}'" * bool(seen), at)
+        if letters in seen:
+            hint = ", repeated tiles as 'T(8,128)(2,1)'" if letters == "T" else ""
+            scanner.fail(f"{letters}(..) is written once{hint}", at)
+        seen.append(letters)
+        if letters == "T":
             parts = replace(parts, tiles=_parse_tiles(scanner))
-        elif scanner.accept("pad"):
-            if parts.padded_sizes is not None:
-                scanner.fail("padding is written once", at)
+        elif letters == "pad":
             padded_sizes = scanner.numbers("()", "a padded size", "the padded sizes")
             scanner.expect("=", "before the padding value")
             parts = replace(parts, padded_sizes=padded_sizes, padding_value=_parse_value(scanner))
         else:
-            _refuse_part_of_xla(scanner)
-            scanner.fail(f"expected tiles 'T(..)' or a padding 'pad(..)=..'{or_the_end}")
-        or_the_end = " or '}'"
+            parts = _parse_number(scanner, parts, letters)
     return parts
+
+
+def _parse_number(scanner: Scanner, parts: DescParts, letter: str) -> DescParts:
+    """Read what follows the letter of a part with one number."""
+    name, least = _NUMBERED[letter]
+    scanner.expect("(", f"after {letter!r}")
+    at = scanner.here()
+    value = scanner.number(f"the number of {letter}(..)")
+    if not least <= value < 1 << 63:
+        scanner.fail(f"{name} is {least} or more, and below 2^63, not {value}", at)
+    scanner.expect(")", f"after the number of {letter}(..)")
+    field: dict[str, Any] = {name: value}
+    return replace(parts, **field)
 
 
 def _parse_tiles(scanner: Scanner) -> tuple[tuple[int, ...], ...]:
@@ -295,7 +337,8 @@ def _array_text(parts: DescParts) -> str:
         return f"{sizes}:{parts.tag}"
     if parts.strides is not None:
         offset = f",offset={parts.offset}" if parts.offset else ""
-        return f"{sizes}{{strides=({_listed(parts.strides)}){offset}}}"
+        storage = _numbered_text(parts)
+        return f"{sizes}{{strides=({_listed(parts.strides)}){offset}{':' if storage else ''}{storage}}}"
     if parts.inner is not None:
         factors = zip(*parts.steps, strict=True) if parts.steps else [()] * len(parts.starts)
         coordinates = map(_coordinate_text, parts.starts, factors)
@@ -307,8 +350,15 @@ def _array_text(parts: DescParts) -> str:
     colon = f"T{tiles}" if tiles else ""
     if parts.padded_sizes is not None:
         colon += f"pad({_listed(parts.padded_sizes)})={_value_text(parts.padding_value)}"
+    colon += _numbered_text(parts)
     layout = _listed(order) + (f":{colon}" if colon else "")
     return f"{sizes}{{{layout}}}" if layout or parts.sizes else sizes
+
+
+def _numbered_text(parts: DescParts) -> str:
+    """``L(100)E(4)S(1)``: the parts with one number, without those that have their defaults."""
+    numbers = {letter: getattr(parts, name) for letter, (name, _) in _NUMBERED.items()}
+    return "".join(f"{letter}({number})" for letter, number in numbers.items() if number != _NUMBERED[letter][1])
 
 
 def shape_text(dtype: str, sizes: Iterable[int]) -> str:
@@ -435,7 +485,7 @@ class Scanner:
         return self.enclosed(brackets, lambda: self.number(meaning), meaning, plural)
 
     def fail(self, rule: str, at: int | None = None) -> NoReturn:
-        """Raise DescriptorError: the rule, where it broke (None: here), what stands there, the whole text."""
+        """Raise a DescriptorError with the rule, the position ``at`` (None: here), the text there, and the text."""
         position = self.here() if at is None else at
         here = f"found {cut(self.text[position:])}" if position < len(self.text) else "the text ends"
         raise DescriptorError(f"{rule} at character {position + 1} of {cut(self.text)}: {here}")

@@ -16,12 +16,13 @@ import numpy as np
 from restride.arguments import MAX_RANK, counts, integer, integers, one_per_axis, permutation
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
 from restride.layout import TensorDesc
+from restride.layout.tensor_desc import with_strides
 
 Step = tuple[int, ...]
 """The distance of one index step: in the buffer, or along each coordinate that is split into digits."""
 
 
-def index(desc: TensorDesc, key: Any) -> TensorDesc:
+def index(desc: TensorDesc, key: object) -> TensorDesc:
     """``desc[key]`` by numpy's basic indexing: integers, slices with any step, ``...`` and ``None`` (a new axis).
 
     A start moves the offset, a step multiplies the stride: ``f32[8]{0}`` by ``[6::-2]`` has size 4, stride -2 and
@@ -88,7 +89,7 @@ def permute(desc: TensorDesc, axes: Iterable[SupportsIndex]) -> TensorDesc:
         order = permutation("axes", axes, desc.rank)
     sizes = tuple(desc.sizes[axis] for axis in order)
     if desc.is_written_by_order and desc.minor_to_major is not None and desc.blocking is None:
-        return TensorDesc.xla(desc.dtype, sizes, [order.index(axis) for axis in desc.minor_to_major])
+        return TensorDesc.xla(desc.dtype, sizes, [order.index(axis) for axis in desc.minor_to_major], **desc.storage)
     starts, steps = desc.walk
     return _view(desc, sizes, starts, [steps[axis] for axis in order])
 
@@ -123,7 +124,7 @@ def reshape(desc: TensorDesc, sizes: SupportsIndex | Iterable[SupportsIndex]) ->
     with ErrorContext(desc):
         wanted = _completed(desc.numel, integers("sizes", sizes if np.iterable(sizes) else (sizes,)))
         if not desc.numel:
-            return TensorDesc(desc.dtype, wanted)
+            return with_strides(desc, wanted)
         starts, old_steps = desc.walk
         old = [(size, step) for size, step in zip(desc.sizes, old_steps, strict=True) if size > 1]
         steps: list[Step] = [(0,) * len(starts)] * len(wanted)
@@ -248,13 +249,13 @@ def _check_window(axis: int, size: int, start: int, span: int, step: int) -> Non
 def _view(desc: TensorDesc, sizes: Sequence[int], starts: Step, steps: Sequence[Step]) -> TensorDesc:
     """A view of ``desc`` in its simplest form: by strides if they describe it, by row-major order if it is packed."""
     if 0 in sizes:
-        return TensorDesc(desc.dtype, sizes)
+        return with_strides(desc, sizes)
     if desc.strides is None:
         view = TensorDesc.view_of(desc.inner or desc, sizes, starts, steps)
-        return view if view.strides is None else TensorDesc(desc.dtype, sizes, view.strides, view.offset)
-    view = TensorDesc(desc.dtype, sizes, [stride for (stride,) in steps], *starts)
+        return view if view.strides is None else with_strides(desc, sizes, view.strides, view.offset)
+    view = with_strides(desc, sizes, [stride for (stride,) in steps], *starts)
     if desc.is_written_by_order and not view.offset and view.is_row_major:
-        return TensorDesc(desc.dtype, sizes)
+        return with_strides(desc, sizes)
     return view
 
 
@@ -282,7 +283,7 @@ def _walk(size: int, axis: int, item: slice) -> tuple[int, int, int]:
     return start, max(0, (stop - start + step - (1 if step > 0 else -1)) // step), step
 
 
-def _position(size: int, axis: int, item: Any) -> int:
+def _position(size: int, axis: int, item: object) -> int:
     """An integer index of an axis, counted from the front."""
     position = integer("index", item)
     if not -size <= position < size:

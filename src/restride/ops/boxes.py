@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import as_numpy, counts, require_word
+from restride.dtypes import Array
 from restride.errors import DescriptorError
 
 Flip: TypeAlias = str | Iterable[str] | None
@@ -26,7 +27,7 @@ FARTHEST = 1 << 30
 """Maximum distance of an edge from the image's origin, in pixels."""
 
 
-def read_boxes(boxes: Any, units: Any) -> npt.NDArray[Any]:
+def read_boxes(boxes: object, units: object) -> Array:
     """Edges y0, x0, y1, x1 of each box: int64 where they are integers of pixels, else f64.
 
     Raises:
@@ -52,13 +53,13 @@ def read_boxes(boxes: Any, units: Any) -> npt.NDArray[Any]:
     return edges
 
 
-def _require(holds: Any, rule: str, boxes: npt.NDArray[Any], remedy: str = "") -> None:
+def _require(holds: Any, rule: str, boxes: Array, remedy: str = "") -> None:
     if not holds.all():
         box = int(holds.argmin())
         raise DescriptorError(f"boxes[{box}] must be {rule}, got {tuple(boxes[box].tolist())}{remedy}")
 
 
-def about_order(edges: npt.NDArray[Any], sides: npt.NDArray[np.int64]) -> str:
+def about_order(edges: Array, sides: npt.NDArray[np.int64]) -> str:
     """Return a warning if boxes in pixels seem to have x before y; else an empty text.
 
     A box outside its image gives only ``fill``, which hardly anybody wants. If all boxes are inside their images with x
@@ -73,7 +74,7 @@ def about_order(edges: npt.NDArray[Any], sides: npt.NDArray[np.int64]) -> str:
     )
 
 
-def read_sizes(sizes: Any) -> tuple[int, int]:
+def read_sizes(sizes: object) -> tuple[int, int]:
     """Height and width of every result.
 
     Raises:

@@ -15,11 +15,10 @@ from enum import Enum
 from typing import Any, NamedTuple, SupportsIndex, TypedDict, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from restride.arguments import list_arguments
 from restride.arithmetic import NO_ARITHMETIC, NumberArguments, Numbers
-from restride.dtypes import DType, DTypeLike, as_dtype
+from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, UnsupportedError, warn_caller
 from restride.kernel import Limits
 from restride.layout import TensorDesc
@@ -30,15 +29,15 @@ from restride.ops.letterbox import Place, places_of
 from restride.ops.one_by_one import OneByOne
 from restride.ops.plan import cached
 from restride.ops.quantize import in_axes_of_result, normalizing_scales, warn_of_unit
-from restride.ops.resample import INTERPOLATED_TYPES
+from restride.ops.resample import INTERPOLATED_TYPES, split_arguments
 from restride.ops.target import Out, Target, element_type, element_with_room, target_of_sums
 from restride.plan.boxes import add_crops, boxes_of, table_bytes
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
-from restride.weights import DEFAULTS, Boxes, Crops, Request, Rules
+from restride.weights import Boxes, Crops, Request, Rules
 from restride.weights.boxes import crops_of, require_few_weights, summed_by_filters, summed_by_library
-from restride.weights.like.libraries import Library, ModeName
+from restride.weights.like.libraries import ModeName
 from restride.weights.request import FilterArguments
 
 CROPPED_TYPES = tuple(name for name in INTERPOLATED_TYPES if name not in ("s32", "u32"))
@@ -66,11 +65,27 @@ class CropArguments(_BoxArguments, FilterArguments, _PixelArguments, NumberArgum
     """The keywords of ``rs.crop_resize``, except ``out``."""
 
 
-_DEFAULTS = {"units": "pixels", "fill": 0, "rounding": Numbers().rounding, "saturate": Numbers().saturate}
-"""Defaults of these; None for all others."""
+class Cut(NamedTuple):
+    """The arguments of ``rs.crop_resize`` that neither ``Request`` nor ``Numbers`` has, under the same names.
+
+    places: y0, x0, y1, x1 of each box of integers in its output, also beyond the output; None: as ``letterbox`` says.
+    """
+
+    boxes: object
+    sizes: Iterable[SupportsIndex]
+    images: Indices = None
+    units: Units = "pixels"
+    letterbox: Place | None = None
+    places: Sequence[Sequence[int]] | None = None
+    flip: Flip = None
+    fill: object = 0
+    mean: object = None
+    std: object = None
+    layout: Layout = None
+    dtype: DTypeLike | None = None
 
 
-@list_arguments(CropArguments, _DEFAULTS)
+@list_arguments(CropArguments, {**Cut._field_defaults, **Numbers._field_defaults})
 def crop_resize(
     x: Any,
     boxes: Any,
@@ -149,27 +164,24 @@ def crop_resize(
 
     Source: ONNX operators, Resize, and TensorFlow, tf.image.crop_and_resize, for boxes of floats.
     """
-    read = np.asarray(boxes) if isinstance(boxes, Tensor) else boxes
-    mean, std = arguments.get("mean"), arguments.get("std")
-    if mean is not None or std is not None:
+    axes = arguments.pop("axes", None)  # as axes of x; those of a Request are those of one image
+    request, numbers, others = split_arguments(arguments)
+    cut = Cut(np.asarray(boxes) if isinstance(boxes, Tensor) else boxes, sizes, **others)
+    if cut.mean is not None or cut.std is not None:
         for image in x if isinstance(x, list | tuple) else [x]:
-            warn_of_unit(image, mean, std)
-    return cropped(x, out, boxes=read, sizes=sizes, **arguments)
+            warn_of_unit(image, cut.mean, cut.std)
+    return cropped(x, out, axes, cut, request, numbers)
 
 
-def cropped(x: Any, out: Tensor | None, *, axes: Indices = None, images: Indices = None, **arguments: Any) -> Tensor:
-    """The result of ``crop_resize``.
-
-    The argument ``places`` may give y0, x0, y1, x1 of each box of integers in its output, also beyond the output.
-    """
-    tensors, source = images_of(x, axes, images is not None, out)
+def cropped(
+    x: object, out: Tensor | None, axes: Indices, cut: Cut, request: Request, numbers: Numbers | None = None
+) -> Tensor:
+    """The result of ``crop_resize``."""
+    tensors, source = images_of(x, axes, cut.images is not None, out)
     device = tensors[0].device
-    arguments["source"] = source
-    arguments["images"] = images
-    arguments["out"] = None if out is None else Out(out.desc, is_shared=False)
-    arguments["limits"] = device.limits
+    place = None if out is None else Out(out.desc, is_shared=False)
     try:
-        plan = cached(_crop_plan, **arguments)
+        plan = cached(_crop_plan, source, place, device.limits, cut, request, numbers)
     except (DescriptorError, UnsupportedError) as error:
         error.add_descriptor(source.desc)
         raise
@@ -196,9 +208,16 @@ def _settled_request(request: Request, boxes: Boxes, src: TensorDesc) -> tuple[R
 
 
 def _target(
-    source: Images, cropped: TensorDesc, out: Out | None, mean: Any, std: Any, layout: Layout, dtype: Any, **others: Any
+    source: Images,
+    cropped: TensorDesc,
+    out: Out | None,
+    mean: object,
+    std: object,
+    layout: Layout,
+    dtype: DTypeLike | None,
+    numbers: Numbers | None,
 ) -> Target:
-    """The target of resized boxes that are ``cropped``. others: fields of ``Numbers``."""
+    """The target of resized boxes that are ``cropped``."""
     src = source.desc
     is_normalized = mean is not None or std is not None
     says_type = dtype is not None or out is not None or "[" in str(layout)
@@ -206,9 +225,9 @@ def _target(
     if says_type or not is_normalized:
         result_dtype = element_type(TensorDesc(src.dtype, cropped.sizes), layout, dtype, out)
     if is_normalized:
-        others = normalized(mean, std, source, result_dtype, layout, others)
+        numbers = normalized(mean, std, source, result_dtype, layout, numbers)
     result = _family(source, cropped.sizes, result_dtype)
-    return target_of_sums(src, cropped, result, layout, out, Numbers(**others), moves=cropped.dtype == src.dtype)
+    return target_of_sums(src, cropped, result, layout, out, numbers, moves=cropped.dtype == src.dtype)
 
 
 def _family(source: Images, sizes: tuple[int, ...], dtype: DType) -> TensorDesc:
@@ -221,31 +240,29 @@ def _family(source: Images, sizes: tuple[int, ...], dtype: DType) -> TensorDesc:
     return TensorDesc.xla(dtype, sizes, [*(axis + 1 for axis in outward), 0])
 
 
-def normalized(
-    mean: Any, std: Any, source: Images, dtype: DType, layout: Layout, others: dict[str, Any]
-) -> dict[str, Any]:
-    """``others``, the arguments of ``reorder``, with the arithmetic of ``mean`` and ``std``.
+def normalized(mean: Any, std: Any, source: Images, dtype: DType, layout: Layout, numbers: Numbers | None) -> Numbers:
+    """``numbers`` with the scales and zero points that ``mean`` and ``std`` mean.
 
     Raises:
         DescriptorError: a result of integers, other scales or zero points beside them, or what ``normalizing_scales``
             refuses.
     """
-    src = source.desc
-    for name in ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point"):
-        if others.get(name) is not None:
+    src, asked = source.desc, numbers or Numbers()
+    for name, value in zip(Numbers._fields[:4], asked, strict=False):
+        if value is not None:
             raise DescriptorError(f"mean and std say scales and zero points, and so does {name}")
     if not dtype.is_float:
         raise DescriptorError(f"mean and std make floats, and dtype is {dtype}")
 
-    def read(argument: str, value: Any) -> npt.NDArray[Any]:
+    def read(argument: str, value: object) -> Array:
         values = per_channel(argument, value, source)
         if values.size == 1 or source.channel is None:
             return values.reshape(())
         return values.reshape([-1, *[1] * (src.rank - 1 - source.channel)])
 
-    arguments = normalizing_scales(0.0 if mean is None else mean, 1.0 if std is None else std, src.dtype, read)
-    scales = in_axes_of_result(arguments, TensorDesc(dtype, source.result_sizes(1, (1, 1))), layout)
-    return {**others, **dict(zip(Numbers._fields[:4], scales, strict=False))}
+    scales = normalizing_scales(0.0 if mean is None else mean, 1.0 if std is None else std, src.dtype, read)
+    scales = in_axes_of_result(scales, TensorDesc(dtype, source.result_sizes(1, (1, 1))), layout)
+    return Numbers(*scales[:4], *asked[4:])
 
 
 # The plan, which depends on layouts and arguments, not on elements.
@@ -282,69 +299,42 @@ class _CropPlan(NamedTuple):
 
 
 def _crop_plan(
-    source: Images,
-    out: Out | None,
-    limits: Limits,
-    *,
-    boxes: Any,
-    sizes: Any,
-    images: Indices,
-    units: Units = "pixels",
-    flip: Any = None,
-    fill: Any = 0,
-    letterbox: Place | None = None,
-    places: list[tuple[int, int, int, int]] | None = None,
-    like: Library | None = None,
-    mean: Any = None,
-    std: Any = None,
-    layout: Layout = None,
-    dtype: DTypeLike | None = None,
-    **others: Any,
+    source: Images, out: Out | None, limits: Limits, cut: Cut, asked: Request, numbers: Numbers | None
 ) -> _CropPlan:
-    """The plan of ``crop_resize``. others: fields of ``Request`` and of ``Numbers``."""
+    """The plan of ``crop_resize``."""
     src = source.desc
-    edges = read_boxes(boxes, units)
-    count, size = len(edges), read_sizes(sizes)
-    of_images = image_indices(images, count, source)
-    of_outputs = places_of(edges, units, size, letterbox) if places is None else np.array(places, np.int64)
+    edges = read_boxes(cut.boxes, cut.units)
+    count, size = len(edges), read_sizes(cut.sizes)
+    of_images = image_indices(cut.images, count, source)
+    places = places_of(edges, cut.units, size, cut.letterbox) if cut.places is None else np.array(cut.places, np.int64)
     warning = ""
-    if units == "pixels" and places is None:
+    if cut.units == "pixels" and cut.places is None:
         sides = np.array([source.extents(desc) for desc in source.descs])
         warning = about_order(edges, sides[of_images if source.is_list else np.zeros(count, np.int64)])
-    cut = Boxes(edges, units, of_outputs, read_flips(flip, count))
-    options = {name: others.pop(name) for name in DEFAULTS if name in others}
-    request, rules = _settled_request(Request(like=like, **options), cut, src)
-    elements = read_fill(fill, source)
+    boxes = Boxes(edges, cut.units, places, read_flips(cut.flip, count))
+    request, rules = _settled_request(asked, boxes, src)
+    elements = read_fill(cut.fill, source)
     result_sizes = source.result_sizes(count, size)
-    element_with_room(src, result_sizes, layout, dtype, out, limits)
+    element_with_room(src, result_sizes, cut.layout, cut.dtype, out, limits)
     require_few_weights(count, size)
     summed = None
     if rules is not None:
         image, axes = result_sizes[1:], source.axes_of_image
-        summed = summed_by_library(cut, rules, image, axes, is_moved=request.mode == "nearest")
+        summed = summed_by_library(boxes, rules, image, axes, is_moved=request.mode == "nearest")
     cropped_dtype = _resized_dtype(src, request, None if summed is None and count else rules)
     cropped = TensorDesc(cropped_dtype, result_sizes)
-    of_target = {
-        "source": source.resized(size),
-        "cropped": cropped,
-        "out": out,
-        "mean": mean,
-        "std": std,
-        "layout": layout,
-        "dtype": dtype,
-        **others,
-    }
-    target = cached(_target, **of_target)
+    target = cached(_target, source.resized(size), cropped, out, cut.mean, cut.std, cut.layout, cut.dtype, numbers)
     if not target.whole.numel:
         return _CropPlan(target.whole, last=_copy_steps(target.site, target, limits), warning=warning)
     if summed is not None and None in summed.sums:
-        chain = OneByOne(source, cut, of_images, elements, like, options)
+        chain = OneByOne(source, boxes, of_images, elements, asked)
         last = _copy_steps(Site(SOURCE, cropped), target, limits)
         return _CropPlan(target.whole, cropped=cropped, last=last, chain=chain, warning=warning)
     runs = list(source.runs(of_images))
     extents = [source.extents(run.desc) for run in runs for _ in range(run.boxes.start, run.boxes.stop)]
     fills = np.full(source.last_other, elements.ravel(), elements.dtype)
-    parts = list(crops_of(cut, summed or summed_by_filters(cut, extents, request), extents, size, source.axes, fills))
+    summed = summed or summed_by_filters(boxes, extents, request)
+    parts = list(crops_of(boxes, summed, extents, size, source.axes, fills))
     return _by_kernels(target, runs, parts, limits)._replace(warning=warning)
 
 

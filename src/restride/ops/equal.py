@@ -18,7 +18,7 @@ from restride.tensor.arrays import asarray
 from restride.tensor.tensor import METHODS, Tensor, empty
 
 
-def equal(x: Tensor, y: Any, negated: bool = False) -> Any:
+def equal(x: Tensor, y: object, negated: bool = False) -> Any:
     """A tensor of type pred: whether elements of ``x`` and ``y`` are equal numbers; sizes broadcast.
 
     Numbers are compared exactly, whatever their types: no element of s64 equals an f64 that it only rounds to. -0.0
@@ -83,7 +83,7 @@ def _strided(x: Tensor) -> Tensor:
     return x if x.desc.strides is not None else x.copy()
 
 
-def _operand(x: Tensor, y: Any) -> Tensor | None:
+def _operand(x: Tensor, y: object) -> Tensor | None:
     """``y`` as a tensor; None: a tensor cannot be compared with it."""
     if isinstance(y, Tensor):
         return y
@@ -95,7 +95,7 @@ def _operand(x: Tensor, y: Any) -> Tensor | None:
 
 
 def _constant(dtype: DType, number: Any) -> Any:
-    """A Python int in a type that holds it exactly, NaN if none does; a float in ``dtype``, or in f64 if need be."""
+    """A Python int in a type that holds it exactly, NaN if none does; a float in ``dtype``, or in f64 if needed."""
     if isinstance(number, float):
         with np.errstate(all="ignore"):
             rounded = np.asarray(number).astype(dtype.dtype)[()] if dtype.is_float else np.float64(number)

@@ -11,11 +11,13 @@ import numpy.typing as npt
 
 from restride.arguments import integers
 from restride.arithmetic import numbers, require_of_type
+from restride.dtypes import Array
 from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.layout import TensorDesc
 from restride.ops.plan import source_beside
 from restride.plan.problem import MAX_CHANNELS
 from restride.tensor.tensor import Tensor
+from restride.weights.request import replaced
 
 Indices: TypeAlias = Iterable[SupportsIndex] | None
 
@@ -72,18 +74,13 @@ class Images(NamedTuple):
 
     def result_sizes(self, boxes: int, sizes: Sequence[int]) -> tuple[int, ...]:
         """Sizes of the result: the boxes, then an image, its rows and columns resized."""
-        image = list(self.desc.sizes)
-        for axis, size in zip(self.axes, sizes, strict=True):
-            image[axis] = size
-        return (boxes, *image[self.first :])
+        return (boxes, *replaced(self.desc.sizes, self.axes, sizes)[self.first :])
 
     def resized(self, sizes: tuple[int, int]) -> Images:
         """The first tensor alone; if packed, with images of ``sizes``, so that images of any sizes share a target."""
         desc = self.desc
         if desc.strides is not None and desc.is_packed:
-            new = list(desc.sizes)
-            new[self.axes[0]], new[self.axes[1]] = sizes
-            desc = TensorDesc.xla(desc.dtype, new, desc.minor_to_major)
+            desc = TensorDesc.xla(desc.dtype, replaced(desc.sizes, self.axes, sizes), desc.minor_to_major)
         return Images((desc,), self.axes, self.first)
 
     def runs(self, images: npt.NDArray[np.int64]) -> Iterator[Run]:
@@ -137,7 +134,7 @@ def images_of(x: Any, axes: Indices, is_batch: bool, out: Tensor | None) -> tupl
     return tensors, source
 
 
-def _tensors(images: Sequence[Any], out: Tensor | None) -> Iterator[Tensor]:
+def _tensors(images: Sequence[object], out: Tensor | None) -> Iterator[Tensor]:
     for place, image in enumerate(images):
         with prefixed(f"x[{place}]"):
             yield source_beside(image, out)
@@ -185,7 +182,7 @@ def image_indices(images: Indices, boxes: int, source: Images) -> npt.NDArray[np
     return index
 
 
-def per_channel(argument: str, value: Any, source: Images) -> npt.NDArray[Any]:
+def per_channel(argument: str, value: object, source: Images) -> Array:
     """``value`` as one number, or one for each channel of an image.
 
     Raises:
@@ -200,7 +197,7 @@ def per_channel(argument: str, value: Any, source: Images) -> npt.NDArray[Any]:
     return array
 
 
-def read_fill(fill: Any, source: Images) -> npt.NDArray[Any]:
+def read_fill(fill: object, source: Images) -> Array:
     """``fill`` as elements of the images' type: one, or one for each channel."""
     dtype = source.desc.dtype
     array = per_channel("fill", fill, source)

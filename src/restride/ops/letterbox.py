@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from restride.arguments import as_numpy, require_word
 from restride.arithmetic import numbers
+from restride.dtypes import Array
 from restride.errors import DescriptorError
 from restride.ops.boxes import Flip, read_boxes, read_flips, read_sizes, refuse_floats
 
@@ -21,6 +22,11 @@ PLACES = ("center", "top_left")
 Place: TypeAlias = Literal["center", "top_left"]
 
 PlacedRounding: TypeAlias = Literal["nearest", "floor", "half_up"]
+
+Order: TypeAlias = Literal["yx", "xy"]
+
+ORDERS: dict[Order, str] = {"yx": "y0, x0, y1, x1", "xy": "x0, y0, x1, y1"}
+"""Coordinates of a box by their order."""
 
 PLACED_ROUNDINGS: dict[PlacedRounding, Callable[[float], int]] = {
     "nearest": round,
@@ -32,7 +38,7 @@ PLACED_ROUNDINGS: dict[PlacedRounding, Callable[[float], int]] = {
 
 @dataclass(frozen=True, eq=False)
 class Letterboxed:
-    """The place of each box in its output; maps points of the outputs back to their images.
+    """The place of each box in its output; maps points and boxes of the outputs to their images, and boxes back.
 
     Points are (y, x), continuous: pixel i covers [i, i + 1), so that the corners of an output of (h, w) are (0, 0) and
     (h, w). If rows [y0, y1) of the image are rows [at, at + h) of the output, ``y`` of the output is
@@ -83,14 +89,23 @@ class Letterboxed:
         array = _read("points", points, 2)
         if array.ndim == 0 or array.shape[-1] != 2:
             raise DescriptorError(f"points must be (..., 2), y and x, got shape {array.shape}")
-        box = self._index(index, array.shape[:-1])
-        boxes, places = self.boxes[box].astype(np.float64), self.places[box].astype(np.float64)
-        part = (array - places[..., :2]) / (places[..., 2:] - places[..., :2])
-        part = np.where(self.flipped[box], 1 - part, part)
-        in_image: npt.NDArray[np.float64] = boxes[..., :2] + part * (boxes[..., 2:] - boxes[..., :2])
-        return in_image
+        return self._mapped(array, self._index(index, array.shape[:-1]), self.places, self.boxes)
 
-    def _index(self, index: Any, points: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    def _mapped(
+        self,
+        points: npt.NDArray[np.float64],
+        index: npt.NDArray[np.int64],
+        before: npt.NDArray[np.int64],
+        after: npt.NDArray[np.int64],
+    ) -> npt.NDArray[np.float64]:
+        """Points in the rectangles ``before`` as points in the rectangles ``after``, flipped inside these."""
+        old, new = before[index].astype(np.float64), after[index].astype(np.float64)
+        part = (points - old[..., :2]) / (old[..., 2:] - old[..., :2])
+        part = np.where(self.flipped[index], 1 - part, part)
+        mapped: npt.NDArray[np.float64] = new[..., :2] + part * (new[..., 2:] - new[..., :2])
+        return mapped
+
+    def _index(self, index: object, points: tuple[int, ...]) -> npt.NDArray[np.int64]:
         array = as_numpy("index", index)
         if array.dtype.kind not in "iuf" or (array != np.floor(array)).any():
             raise DescriptorError(f"index must be whole numbers, got {index!r} of {array.dtype}")
@@ -106,16 +121,71 @@ class Letterboxed:
             raise DescriptorError(f"index must be in [0, {len(self.boxes)}), the boxes, got {index!r}")
         return array.astype(np.int64)
 
-    def to_image(self, boxes: Any, index: Any) -> npt.NDArray[np.float64]:
-        """Boxes (..., 4) of the outputs ``index``, y0, x0, y1, x1, as boxes of their images, in the same order."""
+    def to_image(self, boxes: Any, index: Any, *, order: Order = "yx", clip: bool = False) -> npt.NDArray[np.float64]:
+        """Boxes of the outputs, such as a network finds them, as boxes of their images, f64 of the same shape.
+
+        Args:
+            boxes: (..., 4), the first corner and the opposite one, in pixels.
+            index: the output of each box: an integer, or an array with one for each, as in ``points``.
+            order: of ``boxes`` and of the result: "yx" is y0, x0, y1, x1; "xy" is x0, y0, x1, y1.
+            clip: cut what is outside of the letterboxed box of the image; what is all outside becomes empty.
+
+        Raises:
+            DescriptorError: another shape, an index without a box, or an unknown order.
+        """
+        return self._boxes(boxes, index, order, self.places, self.boxes, clip=clip)
+
+    def to_output(self, boxes: Any, index: Any, *, order: Order = "yx", clip: bool = False) -> npt.NDArray[np.float64]:
+        """Boxes of the images, such as labels, as boxes of the outputs: the inverse of ``to_image``.
+
+        Args:
+            boxes: (..., 4), the first corner and the opposite one, in pixels of the image.
+            index: as in ``to_image``.
+            order: as in ``to_image``.
+            clip: cut what is outside of the part of the output that shows the image; what is all outside becomes empty.
+
+        Raises:
+            DescriptorError: as ``to_image``.
+
+        Examples:
+            >>> placed = rs.Letterboxed.of([(0, 0, 480, 640)], (320, 320))
+            >>> placed.to_output([(120, 160, 240, 400)], 0).tolist()
+            [[100.0, 80.0, 160.0, 200.0]]
+            >>> placed.to_output([(160, 120, 800, 240)], 0, order="xy", clip=True).tolist()
+            [[80.0, 100.0, 320.0, 160.0]]
+        """
+        return self._boxes(boxes, index, order, self.boxes, self.places, clip=clip)
+
+    def _boxes(
+        self,
+        boxes: Any,
+        index: Any,
+        order: Order,
+        before: npt.NDArray[np.int64],
+        after: npt.NDArray[np.int64],
+        *,
+        clip: bool,
+    ) -> npt.NDArray[np.float64]:
+        """Boxes in the rectangles ``before`` as boxes in the rectangles ``after``, both in ``order``."""
+        require_word("order", order, tuple(ORDERS))
         array = _read("boxes", boxes, 4)
         if array.ndim == 0 or array.shape[-1] != 4:
-            raise DescriptorError(f"boxes must be (..., 4), y0, x0, y1, x1, got shape {array.shape}")
-        corners = self.points(array[..., :2], index), self.points(array[..., 2:], index)
-        return np.concatenate([np.minimum(*corners), np.maximum(*corners)], axis=-1)
+            raise DescriptorError(f"boxes must be (..., 4), {ORDERS[order]}, got shape {array.shape}")
+        box = self._index(index, array.shape[:-1])
+        corners = array.reshape(*array.shape[:-1], 2, 2)
+        if order == "xy":
+            corners = corners[..., ::-1]
+        mapped = np.stack([self._mapped(corners[..., end, :], box, before, after) for end in (0, 1)], axis=-2)
+        mapped.sort(axis=-2)
+        if clip:
+            edges = after[box]
+            mapped = mapped.clip(edges[..., None, :2], edges[..., None, 2:])
+        if order == "xy":
+            mapped = mapped[..., ::-1]
+        return mapped.reshape(array.shape)
 
 
-def _read(argument: str, values: Any, length: int) -> npt.NDArray[np.float64]:
+def _read(argument: str, values: object, length: int) -> npt.NDArray[np.float64]:
     """``values`` as f64 of shape (..., length); an empty list as (0, length)."""
     array = numbers(argument, values).astype(np.float64, copy=False)
     return array.reshape(0, length) if array.shape == (0,) else array
@@ -138,9 +208,7 @@ def placed(
     return y, x, y + height, x + width
 
 
-def places_of(
-    edges: npt.NDArray[Any], units: str, sizes: tuple[int, int], letterbox: Place | None
-) -> npt.NDArray[np.int64]:
+def places_of(edges: Array, units: str, sizes: tuple[int, int], letterbox: Place | None) -> npt.NDArray[np.int64]:
     """The place of each box in its output, (boxes, 4): y0, x0, y1, x1; without ``letterbox`` all of the output.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, SupportsIndex
 
-from restride.arguments import integer
+from restride.arguments import check_keywords, integer
 from restride.dtypes import DTypeLike, as_dtype, cast
 from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.kernel import Limits
@@ -19,6 +19,7 @@ from restride.tensor.arrays import host_array
 from restride.tensor.tensor import Tensor
 
 
+@check_keywords
 def lookup(
     x: Any,
     table: Any,
@@ -72,7 +73,7 @@ class LookingUp(NamedTuple):
     table: Table
     layout: Layout
 
-    def perform(self, x: Any, out: Tensor | None) -> Tensor:
+    def perform(self, x: object, out: Tensor | None) -> Tensor:
         """The result for ``x``."""
         return perform(lookup_plan, x, out, *self)
 
@@ -83,7 +84,7 @@ class LookingUp(NamedTuple):
 
 def looking_up(
     desc: TensorDesc,
-    table: Any,
+    table: object,
     axis: SupportsIndex | None = None,
     layout: Layout = None,
     dtype: DTypeLike | None = None,
@@ -92,7 +93,7 @@ def looking_up(
     return LookingUp(read_table(desc, table, axis, dtype), layout)
 
 
-def read_table(src: TensorDesc, table: Any, axis: SupportsIndex | None, dtype: DTypeLike | None) -> Table:
+def read_table(src: TensorDesc, table: object, axis: SupportsIndex | None, dtype: DTypeLike | None) -> Table:
     """The table for a source, checked.
 
     Raises:
@@ -134,14 +135,12 @@ def lookup_plan(src: TensorDesc, out: Out | None, limits: Limits, table: Table, 
 class Lookup(Operation):
     """``lookup``; ``layout`` is None or a permutation "A->B"."""
 
-    planner = staticmethod(lookup_plan)
-
     def __init__(self, src: TensorDesc, table: Table, layout: Layout = None) -> None:
         dst, _ = destination(src, layout, src, None, dtype=table.dtype)
         super().__init__(src, dst, axis_order(src, layout))
         self._table, self._layout = table, layout
 
-    def part(self, window: Window) -> tuple[Any, ...]:
+    def run(self, x: Tensor, window: Window) -> Tensor:
         axis = self._table.axis
         table = self._table if axis is None else self._table.window(self.reads(window)[axis])
-        return table, self._layout
+        return perform(lookup_plan, x, None, table, self._layout)

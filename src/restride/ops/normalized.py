@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
+
+from restride.dtypes import Array
 
 Order: TypeAlias = Literal["transformers", "torchvision"]
 """The libraries whose order of operations ``normalize`` has."""
@@ -14,7 +16,7 @@ Order: TypeAlias = Literal["transformers", "torchvision"]
 ORDERS: tuple[str, ...] = get_args(Order)
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
-Values: TypeAlias = npt.NDArray[Any]
+
 Entries: TypeAlias = npt.NDArray[np.float32]
 
 CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
@@ -33,7 +35,7 @@ def normalized_table(mean: Numbers, std: Numbers, order: str) -> Entries:
     return _ORDERS[order](mean, std)
 
 
-def rescale(values: Values, factor: float) -> Entries:
+def rescale(values: Array, factor: float) -> Entries:
     """``values * factor`` in f64, rounded to f32 once.
 
     Source: transformers, image_transforms.rescale, which the PIL backend calls.
@@ -41,7 +43,7 @@ def rescale(values: Values, factor: float) -> Entries:
     return (values.astype(np.float64) * factor).astype(np.float32)
 
 
-def normalize(values: Values, mean: Values, std: Values) -> Entries:
+def normalize(values: Array, mean: Array, std: Array) -> Entries:
     """``(values - mean) / std`` in f32, each step rounded; all are rounded to f32 first.
 
     Source: transformers, image_transforms.normalize, which the PIL backend calls.
@@ -51,7 +53,7 @@ def normalize(values: Values, mean: Values, std: Values) -> Entries:
     return entries
 
 
-def normalize_fused(values: Values, mean: Values, std: Values, factor: float) -> Entries:
+def normalize_fused(values: Array, mean: Array, std: Array, factor: float) -> Entries:
     """``(values - mean / factor) / (std / factor)`` in f32: mean and std, rounded to f32, times ``1 / factor``.
 
     Source: transformers, image_processing_backends: _fuse_mean_std_and_rescale_factor of the torchvision backend;

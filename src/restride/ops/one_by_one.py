@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from restride.dtypes import Array
 from restride.ops.images import Images
+from restride.ops.plan import perform
 from restride.ops.reorder import reorder
-from restride.ops.resample import resample
+from restride.ops.resample import resample_plan
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
-from restride.weights import Boxes
-from restride.weights.like.libraries import Library
+from restride.weights import Boxes, Request
+from restride.weights.request import replaced
 
 
 def _visible_part(start: int, stop: int, size: int, flipped: bool) -> tuple[slice, slice]:
@@ -29,20 +31,18 @@ def _visible_part(start: int, stop: int, size: int, flipped: bool) -> tuple[slic
 
 
 class OneByOne(NamedTuple):
-    """Boxes, and the arguments of the resampling that each of them goes through."""
+    """Boxes, and the request of the resampling that each of them goes through."""
 
     source: Images
     boxes: Boxes
     images: npt.NDArray[np.int64]
-    fill: npt.NDArray[Any]
-    like: Library | None
-    choice: dict[str, Any]
+    fill: Array
+    request: Request
 
     def run(self, tensors: tuple[Tensor, ...], cropped: Tensor) -> None:
         """Write all boxes, before the arithmetic, to ``cropped``, a packed tensor."""
         sizes, places = cropped.sizes, self.boxes.places
         axes = self.source.axes_of_image
-        choice = {name: value for name, value in self.choice.items() if value is not None}
         with cropped.device.batch():
             if (places[:, :2] > 0).any() or (places[:, 2:] < [sizes[axis + 1] for axis in axes]).any():
                 reorder(self._filled(sizes, cropped.device), out=cropped)
@@ -51,15 +51,10 @@ class OneByOne(NamedTuple):
                 each = zip(place[:2], place[2:], axes, flips, strict=True)
                 parts = [_visible_part(start, stop, sizes[axis + 1], flip) for start, stop, axis, flip in each]
                 out = cropped[(box, *_image_index(axes, [part for part, _ in parts]))]
-                resample(
-                    self._piece(tensors, box, axes),
-                    [place[2] - place[0], place[3] - place[1]],
-                    axes=axes,
-                    like=self.like,
-                    window=[window for _, window in parts],
-                    out=out[_image_index(axes, [slice(None, None, -1 if flip else 1) for flip in flips])],
-                    **choice,
-                )
+                out = out[_image_index(axes, [slice(None, None, -1 if flip else 1) for flip in flips])]
+                sizes_of_box = place[2] - place[0], place[3] - place[1]
+                request = self.request._replace(sizes=sizes_of_box, axes=axes, window=[window for _, window in parts])
+                perform(resample_plan, self._piece(tensors, box, axes), out, request)
 
     def _piece(self, tensors: tuple[Tensor, ...], box: int, axes: tuple[int, int]) -> Tensor:
         """The elements of a box of its image, with ``fill`` where the box leaves the image."""
@@ -70,12 +65,10 @@ class OneByOne(NamedTuple):
         extents = [image.sizes[axis] for axis in axes]
         inside = [(max(low, 0), min(high, extent)) for (low, high), extent in zip(bounds, extents, strict=True)]
         present = image[_image_index(axes, [slice(low, max(low, high)) for low, high in inside])]
-        sizes = list(image.sizes)
-        for axis, (low, high) in zip(axes, bounds, strict=True):
-            sizes[axis] = high - low
-        if present.sizes == tuple(sizes):
+        sizes = replaced(image.sizes, axes, (y1 - y0, x1 - x0))
+        if present.sizes == sizes:
             return present
-        piece = reorder(self._filled(tuple(sizes), image.device))
+        piece = reorder(self._filled(sizes, image.device))
         if present.desc.numel:
             ranges = [slice(a - low, b - low) for (a, b), (low, _) in zip(inside, bounds, strict=True)]
             reorder(present, out=piece[_image_index(axes, ranges)])
@@ -91,7 +84,4 @@ class OneByOne(NamedTuple):
 
 def _image_index(axes: tuple[int, int], slices: list[slice]) -> tuple[slice, ...]:
     """An index of an image that has these slices along rows and columns."""
-    index = [slice(None)] * (axes[1] + 1)
-    for axis, part in zip(axes, slices, strict=True):
-        index[axis] = part
-    return tuple(index)
+    return replaced([slice(None)] * (axes[1] + 1), axes, slices)

@@ -1,4 +1,4 @@
-"""Operation: an operation with its arguments for one source: its result, what a window of it reads, and how to plan it.
+"""Operation: an operation with its arguments for one source: its result, what a window reads, and how to compute it.
 
 Every operation here maps an axis of its result to one axis of its source, or to none, so a window is mapped axis by
 axis. The result of a window is bit for bit that part of the whole result: weights, scales and element types are
@@ -8,15 +8,11 @@ determined for the whole, and then cut.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 from restride.errors import DescriptorError, ErrorContext
-from restride.kernel import Limits
-from restride.layout import TensorDesc, views
-from restride.ops.plan import Plan, ViewPlan, perform
-from restride.ops.target import Out
-from restride.plan.steps import Steps
+from restride.layout import TensorDesc
 from restride.tensor.tensor import Tensor
 
 Window: TypeAlias = tuple[range, ...]
@@ -27,7 +23,6 @@ class Operation(ABC):
     """An operation for one source. A subclass checks its arguments when it is made.
 
     Attributes:
-        planner: makes a plan from a source, a destination or None, a device's limits, and what ``part`` returns.
         src: the source.
         sizes: the sizes of the whole result.
         dtype: the element type of the result.
@@ -37,7 +32,6 @@ class Operation(ABC):
         blends: an element of the result may be a sum of several elements of the source.
     """
 
-    planner: ClassVar[Callable[..., Plan]]
     fixed: Mapping[int, int] = {}
     warning: str = ""
     blends: bool = False
@@ -51,9 +45,12 @@ class Operation(ABC):
         del axis
         return part
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.src} to {TensorDesc(self.dtype, self.sizes)}>"
+
     @abstractmethod
-    def part(self, window: Window) -> tuple[Any, ...]:
-        """The arguments of ``planner`` for a window of the result, whose source is the part that it reads."""
+    def run(self, x: Tensor, window: Window) -> Tensor:
+        """Compute a window of the result from ``x``, the part of the source that it reads."""
 
     def reads(self, window: Window) -> Window:
         """The part of the source that a window of the result reads."""
@@ -65,10 +62,6 @@ class Operation(ABC):
                 parts[source] = self.reads_along(axis, window[axis])
         return tuple(parts)
 
-    def run(self, x: Tensor, window: Window) -> Tensor:
-        """Compute a window of the result from ``x``, the part of the source that it reads."""
-        return perform(type(self).planner, x, None, *self.part(window))
-
     def between(self, lengths: Sequence[int]) -> int:
         """Maximum number of bytes of intermediate results between the passes of the operation.
 
@@ -78,19 +71,8 @@ class Operation(ABC):
         return 0
 
 
-def view_plan(src: TensorDesc, out: Out | None, limits: Limits, keys: tuple[Any, ...]) -> Plan:
-    """The plan of a view: applies one index after the other to ``src``."""
-    del out
-    view = src
-    for key in keys:
-        view = views.index(view, key)
-    return ViewPlan(src, view, Steps(limits))
-
-
 class Indexed(Operation):
     """Basic indexing: integers, slices with any step, ``...`` and None."""
-
-    planner = staticmethod(view_plan)
 
     def __init__(self, src: TensorDesc, key: tuple[Any, ...]) -> None:
         """key: consists of Python integers, and slices whose steps are not 0."""
@@ -129,8 +111,8 @@ class Indexed(Operation):
         ends = start + step * part.start, start + step * (part.stop - 1)
         return range(min(ends), max(ends) + 1)
 
-    def part(self, window: Window) -> tuple[Any, ...]:
+    def run(self, x: Tensor, window: Window) -> Tensor:
         moves = dict(zip(self.axes, self._steps, strict=True))
         walked = tuple(0 if axis in self.fixed else slice(None, None, moves[axis][1]) for axis in range(self.src.rank))
         added = tuple(None if axis is None else slice(None) for axis in self.axes)
-        return ((walked, added, tuple(slice(len(part)) for part in window)),)  # it may exclude an axis that None added
+        return x[walked][added][tuple(slice(len(part)) for part in window)]  # it may exclude an axis that None added

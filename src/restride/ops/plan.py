@@ -12,11 +12,12 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 
 from restride.arithmetic import Arithmetic
-from restride.dtypes import DType, is_torch_dtype
+from restride.dtypes import Array, DType, is_torch_dtype
 from restride.errors import DescriptorError, prefixed, shown, warn_caller
 from restride.kernel import Limits
 from restride.layout import TensorDesc, as_desc
 from restride.layout.argument import is_permutation
+from restride.layout.tensor_desc import in_memory_space
 from restride.lru import LRU
 from restride.ops.target import Out
 from restride.plan.lookup import Table
@@ -123,13 +124,12 @@ Planner: TypeAlias = Callable[Concatenate[TensorDesc, Out | None, Limits, Argume
 
 
 def source_beside(x: Any, out: Tensor | None) -> Tensor:
-    """``x`` as a tensor, on the device of ``out`` if there is one."""
+    """``x`` as a tensor, on the device of ``out`` if there is one, and in its memory space if ``x`` is on the host."""
     if out is None:
         return x if isinstance(x, Tensor) else asarray(x)
     if not isinstance(out, Tensor):
         raise DescriptorError(f"out must be a restride.Tensor, got {type(out).__name__}; rs.empty(desc) makes one")
-    is_tensor = isinstance(x, Tensor)
-    if is_tensor and x.device is not out.device:
+    if isinstance(x, Tensor) and x.device is not out.device:
         raise DescriptorError(
             f"out must lie on the device of x, but out {out.desc} is on {out.device!r} and x {x.desc} on {x.device!r}, "
             f"opened separately; x.numpy() copies"
@@ -138,11 +138,16 @@ def source_beside(x: Any, out: Tensor | None) -> Tensor:
         raise DescriptorError(
             f"out {out.desc} lies in memory that asarray imported from the host with copy=False, which is only read"
         )
-    return x if is_tensor else asarray(x, device=out.device)
+    if isinstance(x, Tensor):
+        return x
+    tensor = asarray(x, device=out.device)
+    if not out.desc.memory_space:
+        return tensor
+    return Tensor(tensor.memory, in_memory_space(tensor.desc, out.desc.memory_space), tensor.device)
 
 
 def perform(
-    planner: Planner[Arguments], x: Any, out: Tensor | None, *arguments: Arguments.args, **named: Arguments.kwargs
+    planner: Planner[Arguments], x: object, out: Tensor | None, *arguments: Arguments.args, **named: Arguments.kwargs
 ) -> Tensor:
     """Plan an operation on ``x``, or find its cached plan, and start it."""
     src = source_beside(x, out)
@@ -176,7 +181,7 @@ def plan_for(
     return plan
 
 
-def _planned(planner: Callable[..., Plan], arguments: tuple[Any, ...], named: dict[str, Any]) -> Plan:
+def _planned(planner: Callable[..., Plan], arguments: tuple[object, ...], named: dict[str, Any]) -> Plan:
     plan = cached(planner, *arguments, **named)
     plan._call = planner, arguments, named  # noqa: SLF001 - for __reduce__; equal for all that share the plan
     return plan
@@ -289,5 +294,5 @@ def key_of(value: Any, levels: int = 6) -> Any:
     return kind, key
 
 
-def _is_small(array: np.generic | np.ndarray[Any, Any]) -> bool:
+def _is_small(array: np.generic | Array) -> bool:
     return array.nbytes <= _MAX_ARRAY_BYTES and not array.dtype.hasobject

@@ -20,8 +20,8 @@ from restride.dtypes import DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.layout import TensorDesc
 from restride.ops.boxes import read_sizes
-from restride.ops.crop_resize import cropped
-from restride.ops.letterbox import PLACED_ROUNDINGS, PLACES, Letterboxed, PlacedRounding, placed
+from restride.ops.crop_resize import Cut, cropped
+from restride.ops.letterbox import PLACED_ROUNDINGS, PLACES, Letterboxed, Place, PlacedRounding, placed
 from restride.ops.normalized import CLIP_MEAN, CLIP_STD, IMAGENET_MEAN, IMAGENET_STD
 from restride.ops.progress import Progress
 from restride.ops.quantize import warn_of_unit
@@ -80,7 +80,6 @@ _SMALLER = "image.astype('uint8') where elements are 0 to 255, else floats of 0 
 _Read = TypeVar("_Read")
 _Result = TypeVar("_Result")
 _Pair = tuple[Tensor, Letterboxed]
-_Place = Literal["center", "top_left"]
 Input = Literal["rgb", "bgr"] | FormatName
 """The kinds of images: pixels in an order of channels, or a YUV format."""
 
@@ -138,7 +137,7 @@ Preset = Literal["imagenet", "clip", "yolo"]
 
 
 class _AnyChanges(Changes, total=False):
-    letterbox: _Place | None
+    letterbox: Place | None
 
 
 class Preprocess(Generic[_Result]):
@@ -187,12 +186,12 @@ class Preprocess(Generic[_Result]):
 
     @overload
     def __init__(
-        self: Preprocess[_Pair], sizes: Iterable[SupportsIndex], *, letterbox: _Place, **options: Unpack[Options]
+        self: Preprocess[_Pair], sizes: Iterable[SupportsIndex], *, letterbox: Place, **options: Unpack[Options]
     ) -> None: ...
 
     @list_arguments(Options, DEFAULTS)
     def __init__(
-        self, sizes: Iterable[SupportsIndex], *, letterbox: _Place | None = None, **named: Unpack[Options]
+        self, sizes: Iterable[SupportsIndex], *, letterbox: Place | None = None, **named: Unpack[Options]
     ) -> None:
         options: Options = {**DEFAULTS, **named}
         self._shorter = None if options["shorter"] is None else integer("shorter", options["shorter"])
@@ -286,7 +285,7 @@ class Preprocess(Generic[_Result]):
             raise DescriptorError(f"images must be an iterable of images, not this {type(images).__name__}")
         return self._streamed(images, together, progress)
 
-    def _streamed(self, images: Iterable[Any], together: int, progress: bool) -> Iterator[_Result]:
+    def _streamed(self, images: Iterable[object], together: int, progress: bool) -> Iterator[_Result]:
         total = len(images) if isinstance(images, Sized) else None
         with Progress(total, sys.stderr if progress else None) as shown:
             yield from streamed(
@@ -317,7 +316,7 @@ class Preprocess(Generic[_Result]):
             warn_of_unit(image, options["mean"], options["std"])
         return tensor[..., ::-1] if options["input"] == "bgr" else tensor
 
-    def _is_parts(self, image: Any) -> bool:
+    def _is_parts(self, image: object) -> bool:
         return self._options["input"] in FORMATS and isinstance(image, tuple)
 
     def _result(self, pixels: list[Tensor] | Tensor, out: Tensor | None = None) -> _Result:
@@ -337,23 +336,18 @@ class Preprocess(Generic[_Result]):
     def _crop(self, pixels: list[Tensor] | Tensor, out: Tensor, boxes: _Boxes, places: _Boxes | None) -> None:
         """Write images of one type to ``out``, with the axes images, rows, columns and channels."""
         is_list, options = isinstance(pixels, list), self._options
-        cropped(
-            pixels,
-            out,
-            boxes=boxes,
-            sizes=self._sizes,
-            places=places,
+        cut = Cut(
+            boxes,
+            self._sizes,
             images=None if is_list else range(len(boxes)),
-            axes=(0, 1) if is_list else (1, 2),
+            places=places,
             fill=options["fill"],
             mean=options["mean"],
             std=options["std"],
-            mode=options["mode"],
-            antialias=options["antialias"],
-            like=options["like"],
         )
+        cropped(pixels, out, (0, 1) if is_list else (1, 2), cut, _request(options))
 
-    def _batch(self, count: int, image: Tensor, out: Any) -> Tensor:
+    def _batch(self, count: int, image: Tensor, out: object) -> Tensor:
         """The tensor for the batch: ``out``, or a new one.
 
         Raises:
@@ -407,7 +401,7 @@ class _Accepted(NamedTuple):
     fill: Any = None
 
 
-def _require_options(sizes: tuple[int, int], shorter: int | None, letterbox: Any, options: Options) -> None:
+def _require_options(sizes: tuple[int, int], shorter: int | None, letterbox: object, options: Options) -> None:
     """Refuse unknown words, and arguments that contradict each other or have no effect.
 
     Raises:
@@ -430,7 +424,7 @@ def _require_options(sizes: tuple[int, int], shorter: int | None, letterbox: Any
         as_device(options["device"])
 
 
-def _of_channels(argument: str, value: Any) -> Any:
+def _of_channels(argument: str, value: object) -> Any:
     """``value`` as a number, or as a tuple of one for each channel."""
     array = as_numpy(argument, value)
     if array.dtype.kind not in "biuf" or array.ndim > 1:
@@ -467,11 +461,15 @@ def _accepted_images(sizes: tuple[int, int], options: Options) -> _Accepted:
     if options["input"] == "bgr":
         counted["input 'bgr'"] = 3
     with ErrorContext(f"a recipe of sizes {sizes}"):
-        request, _ = Request(mode=options["mode"], antialias=options["antialias"], like=options["like"]).settled("u8")
+        request, _ = _request(options).settled("u8")
     is_normalized = options["mean"] is not None or options["std"] is not None
     has_one_unit = is_normalized and not np.any(options["fill"])  # a fill is an element of one type
     together = frozenset(_NORMALIZED) if has_one_unit else frozenset[str]()
     return _Accepted(counted, is_normalized, request.mode != "nearest", together)
+
+
+def _request(options: Options) -> Request:
+    return Request(mode=options["mode"], antialias=options["antialias"], like=options["like"])
 
 
 def _call_text(sizes: tuple[int, int], arguments: dict[str, Any]) -> str:
@@ -586,7 +584,7 @@ def _remedy(desc: TensorDesc, count: int) -> str:
     return f"; image[..., {[0] * count}] makes as many of gray" if desc.sizes[-1] == 1 else ""
 
 
-def _require_colors(input: str, matrix: Any, full_range: Any) -> None:  # noqa: A002 - its name
+def _require_colors(input: str, matrix: object, full_range: object) -> None:  # noqa: A002 - its name
     if input in FORMATS:
         checked(input, matrix, full_range, None)
     elif not (isinstance(matrix, str) and matrix == "bt601" and full_range is False):
@@ -597,7 +595,7 @@ def _require_colors(input: str, matrix: Any, full_range: Any) -> None:  # noqa: 
 
 
 def streamed(
-    images: Iterable[Any],
+    images: Iterable[object],
     read: Callable[[Any], _Read],
     make: Callable[[list[_Read]], _Result],
     *,

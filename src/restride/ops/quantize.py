@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import as_numpy, integer, require_word
+from restride.arguments import as_numpy, check_keywords, integer, require_word
 from restride.arithmetic import Numbers, numbers, require_unit, value_range
-from restride.dtypes import DType, DTypeLike, as_dtype
+from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order, laid_out
@@ -26,17 +26,17 @@ from restride.tensor.tensor import Tensor
 
 
 class Reordering(NamedTuple):
-    """An operation as a reorder: the result that it asks for.
+    """An operation that is done by a reorder: the result that it asks the reorder for.
 
-    names: for the name of an argument in reorder's errors, the operation's own name. remedy: end of an error about the
-    element type.
+    names: the operation's name for an argument, by the name that reorder's errors use. remedy: the end of an error
+    about the element type.
     """
 
     result: Result
     names: dict[str, str]
     remedy: str = ""
 
-    def perform(self, x: Any, out: Tensor | None) -> Tensor:
+    def perform(self, x: object, out: Tensor | None) -> Tensor:
         """The result for ``x``."""
         with self.renamed():
             return perform(reorder_plan, x, out, *self.result)
@@ -66,6 +66,7 @@ QUANTIZED_TYPES = ("u8", "s8", "u16", "s16", "f8e4m3fn", "f8e5m2")
 """Types of a zero point that decide the type of the result, as in ONNX."""
 
 
+@check_keywords
 def quantize(
     x: Any,
     scale: Any,
@@ -117,8 +118,8 @@ def quantize(
 
 def quantizing(
     desc: TensorDesc,
-    scale: Any,
-    zero_point: Any = None,
+    scale: object,
+    zero_point: object = None,
     dtype: DTypeLike | None = None,
     axis: SupportsIndex = 1,
     block_size: SupportsIndex | None = None,
@@ -146,6 +147,7 @@ def quantizing(
     )
 
 
+@check_keywords
 def dequantize(
     x: Any,
     scale: Any,
@@ -186,8 +188,8 @@ def dequantize(
 
 def dequantizing(
     desc: TensorDesc,
-    scale: Any,
-    zero_point: Any = None,
+    scale: object,
+    zero_point: object = None,
     dtype: DTypeLike | None = None,
     axis: SupportsIndex = 1,
     block_size: SupportsIndex | None = None,
@@ -203,6 +205,7 @@ def dequantizing(
     return Reordering(Result(layout, result, numbers), {"src_scale": "scale", "src_zero_point": "zero_point"})
 
 
+@check_keywords
 def normalize(
     x: Any,
     mean: Any,
@@ -230,7 +233,7 @@ def normalize(
             images put them; torchvision's order, C,H,W, has them at -3.
         layout: of the result, as in ``reorder``.
         dtype: element type of the result, a float; default: that of ``out`` or of ``layout``, or f32.
-        like: whose order of operations makes the f32 of u8, bit for bit, through a table of 256 entries for each
+        like: the library whose order of operations gives the f32 of u8, bit for bit, by a table of 256 entries for each
             channel (``lookup``): "transformers", the image processors of its PIL backend, which round after 1 / 255,
             the subtraction and the division; "torchvision", those of its torchvision backend, which scale mean and std
             instead. None: the formula above. Another ``dtype`` is cast from that f32 as numpy casts. f32 has the same
@@ -261,8 +264,8 @@ def normalize(
 
 def normalizing(
     desc: TensorDesc,
-    mean: Any,
-    std: Any,
+    mean: object,
+    std: object,
     *,
     axis: SupportsIndex = -1,
     layout: Layout = None,
@@ -289,7 +292,7 @@ def normalizing(
     return Reordering(Result(layout, result, in_axes_of_result(scales, desc, layout)), names)
 
 
-def _rows(argument: str, value: Any, axis: int, desc: TensorDesc) -> npt.NDArray[np.float64]:
+def _rows(argument: str, value: object, axis: int, desc: TensorDesc) -> npt.NDArray[np.float64]:
     """``value``, one number or one for each index of an axis, with a row for each."""
     array = _on_axis(argument, value, axis, None, desc).astype(np.float64)
     sizes = [desc.sizes[axis] if place == axis else 1 for place in range(desc.rank)]
@@ -301,7 +304,7 @@ def _rows(argument: str, value: Any, axis: int, desc: TensorDesc) -> npt.NDArray
     return array.reshape(-1, 1)
 
 
-def normalizing_scales(mean: Any, std: Any, dtype: DType, read: Callable[[str, Any], npt.NDArray[Any]]) -> Numbers:
+def normalizing_scales(mean: object, std: object, dtype: DType, read: Callable[[str, Any], Array]) -> Numbers:
     """Arguments of ``reorder`` that compute ``(v - mean) / std`` for elements of ``dtype``.
 
     Floats take a subtraction and a division. Integers, which are also divided by their largest value, 255 for u8, take
@@ -337,7 +340,7 @@ _MAX_PER_AXIS = 16
 """About this many elements along each axis are examined, so that it takes less than 0.1 ms for any size."""
 
 
-def warn_of_unit(x: Any, mean: Any, std: Any) -> None:
+def warn_of_unit(x: object, mean: Any, std: Any) -> None:
     """Warn if floats are far above the unit of ``mean`` and ``std``, such as 0 to 255 with a mean for 0 to 1.
 
     Integers need no such look: they are divided by their largest value. Reads a few elements of an array on the host;
@@ -377,7 +380,7 @@ def _require_float(function: str, dtype: DType) -> None:
         raise DescriptorError(f"the result of {function} must be of floats, got {dtype}")
 
 
-def _host_and_desc(x: Any) -> tuple[Any, TensorDesc]:
+def _host_and_desc(x: object) -> tuple[Any, TensorDesc]:
     """``x``, not uploaded yet, and its element type and sizes."""
     if isinstance(x, Tensor):
         return x, x.desc
@@ -385,7 +388,7 @@ def _host_and_desc(x: Any) -> tuple[Any, TensorDesc]:
     return array, TensorDesc(array.dtype, array.shape)
 
 
-def _quantized_type(zero_point: Any) -> DType | None:
+def _quantized_type(zero_point: object) -> DType | None:
     """The element type of ``zero_point``; None for a Python number or a list, which has none."""
     if not hasattr(zero_point, "dtype"):
         return None
@@ -414,8 +417,8 @@ def _scales(
 
 
 def _on_axis(
-    argument: str, value: Any, axis: SupportsIndex, block_size: SupportsIndex | None, desc: TensorDesc
-) -> npt.NDArray[Any]:
+    argument: str, value: object, axis: SupportsIndex, block_size: SupportsIndex | None, desc: TensorDesc
+) -> Array:
     """``value`` for the axes of ``x``: three scales of axis 1 of four axes have sizes 1,3,1,1.
 
     A single number, an array that already broadcasts, and scales of blocks, which have all axes, stay as they are.
@@ -436,7 +439,7 @@ def _on_axis(
     return array.reshape(tuple(-1 if other == place else 1 for other in range(desc.rank)))
 
 
-def _of_result(array: npt.NDArray[Any], desc: TensorDesc, layout: Layout) -> npt.NDArray[Any]:
+def _of_result(array: Array, desc: TensorDesc, layout: Layout) -> Array:
     """``array`` in the axes of the result, which "A->B" permutes."""
     if not array.ndim or array.ndim > desc.rank:
         return array

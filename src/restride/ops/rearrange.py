@@ -60,17 +60,7 @@ def rearrange(
 
     Source: einops, rearrange.
     """
-    return perform(
-        rearrange_plan,
-        x,
-        out,
-        pattern=pattern,
-        lengths=lengths,
-        layout=layout,
-        dtype=dtype,
-        src_scale=src_scale,
-        dst_scale=dst_scale,
-    )
+    return perform(rearrange_plan, x, out, pattern, lengths, layout, dtype, src_scale, dst_scale)
 
 
 def rearrange_plan(
@@ -78,11 +68,11 @@ def rearrange_plan(
     out: Out | None,
     limits: Limits,
     pattern: str,
-    lengths: Mapping[str, Any],
+    lengths: Mapping[str, object],
     layout: Layout,
-    dtype: Any,
-    src_scale: Any,
-    dst_scale: Any,
+    dtype: DTypeLike | None,
+    src_scale: object,
+    dst_scale: object,
 ) -> Plan:
     """The plan of ``rearrange``: the view is copied into the destination, whose axes are split like the view's."""
     if is_permutation(layout):
@@ -106,7 +96,7 @@ def rearrange_plan(
     return Plan(src, dst, steps)
 
 
-def _number(argument: str, value: Any) -> Any:
+def _number(argument: str, value: object) -> Any:
     """``value``, unless it is an array, which would need axes that the pattern splits."""
     if getattr(value, "ndim", 0) or isinstance(value, list | tuple):
         raise DescriptorError(f"{argument} must be a number, got {value!r}; rs.reorder takes arrays")

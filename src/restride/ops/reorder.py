@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from inspect import signature
 from typing import Any, SupportsIndex, Unpack
 
-from restride.arguments import list_arguments, require_listed
+from restride.arguments import check_keywords, list_arguments, require_listed
 from restride.arithmetic import Arithmetic, NumberArguments, Numbers, Rounding
 from restride.dtypes import DTypeLike
 from restride.errors import DescriptorError
@@ -23,6 +23,7 @@ from restride.tensor.device import Device
 from restride.tensor.tensor import METHODS, Tensor
 
 
+@check_keywords
 def strided_slice(
     x: Any,
     offsets: Iterable[SupportsIndex],
@@ -69,6 +70,7 @@ def slice_plan(src: TensorDesc, out: Out | None, limits: Limits) -> Plan:
     return Plan(src, dst, steps)
 
 
+@check_keywords
 def reorder(
     x: Any,
     layout: Layout = None,
@@ -124,6 +126,8 @@ def reorder(
         DescriptorError: the layout or the element type is unknown or does not fit, the destination overlaps itself,
             ``out`` shares memory with ``x`` but is not the same, a scale is 0 or not finite, a zero point is not a
             number of its type, one of them does not broadcast, or there is a sum and no ``out``.
+        UnsupportedError: source and result are in different memory spaces of XLA, or one has elements of other bits
+            than its type.
         OutOfDeviceMemory: the device has no room for the result.
 
     Source: oneDNN specification, Reorder; ONNX operators, Cast.
@@ -134,7 +138,7 @@ def reorder(
     return perform(reorder_plan, x, out, layout, dtype, numbers)
 
 
-def assign(view: Tensor, value: Any) -> None:
+def assign(view: Tensor, value: object) -> None:
     """Write ``value`` to the elements of ``view``, as ``Tensor.__setitem__`` says."""
     if value is None:
         raise DescriptorError(f"value is None, and {view.desc} takes an array, a tensor or a number")
@@ -165,7 +169,7 @@ def reorder_plan(
     out: Out | None,
     limits: Limits,
     layout: Layout = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     numbers: Numbers | Arithmetic | None = None,
 ) -> Plan:
     """The plan of ``reorder``. layout, dtype, numbers: as in ``Result``."""
@@ -180,15 +184,13 @@ def reorder_plan(
 class Reorder(Operation):
     """``reorder`` without a sum; ``layout`` is None or a permutation "A->B"."""
 
-    planner = staticmethod(reorder_plan)
-
     def __init__(self, src: TensorDesc, result: Result) -> None:
         _, dst, self._arithmetic = target_of(src, None, result, in_place=True)
         super().__init__(src, dst, axis_order(src, result.layout))
         self._layout = result.layout
 
-    def part(self, window: Window) -> Result:
-        return Result(self._layout, self.dtype, self._arithmetic.window(self.reads(window)))
+    def run(self, x: Tensor, window: Window) -> Tensor:
+        return perform(reorder_plan, x, None, self._layout, self.dtype, self._arithmetic.window(self.reads(window)))
 
 
 class ReorderArguments(NumberArguments, total=False):
@@ -215,7 +217,7 @@ def plan_reorder(
 
     Args:
         src: layout of the source; may be its text.
-        dst: layout of the result, like that of an ``out``; default: the one that ``reorder`` makes.
+        dst: layout of the result, as if there were an ``out``; default: the layout that ``reorder`` chooses.
         layout: this and the following as in ``reorder``; there is no ``out``.
         dtype: as in ``reorder``.
         numbers: ``src_scale`` and the following by position, as in ``reorder``.

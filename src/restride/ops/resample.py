@@ -57,7 +57,7 @@ from restride.tensor.tensor import Tensor, empty
 from restride.weights import Request, Resizing, resized_axes, resizing
 from restride.weights.like import IMAGES_ONLY
 from restride.weights.like.libraries import ModeName
-from restride.weights.request import RequestArguments, RuleArguments
+from restride.weights.request import RequestArguments, RuleArguments, replaced
 
 INTERPOLATED_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32", "s16", "u16", "u32", "f8e4m3fn", "f8e5m2")
 """Element types that can be interpolated; nearest takes every type."""
@@ -72,7 +72,7 @@ class ResampleArguments(RequestArguments, NumberArguments, total=False):
     dtype: DTypeLike | None
 
 
-class AllArguments(ResampleArguments, total=False):
+class PlanArguments(ResampleArguments, total=False):
     """All keywords of ``rs.resample`` except ``out``, which are those of its plan."""
 
     window: Iterable[slice | None] | None
@@ -91,7 +91,7 @@ DEFAULT_ARGUMENTS = {**Request._field_defaults, **Numbers._field_defaults}
 """Defaults of the arguments of ``rs.resample``; None for all others."""
 
 
-@list_arguments(AllArguments, DEFAULT_ARGUMENTS)
+@list_arguments(PlanArguments, DEFAULT_ARGUMENTS)
 def resample(
     x: Any,
     sizes: Iterable[SupportsIndex] | None = None,
@@ -100,7 +100,7 @@ def resample(
     mode: ModeName | int | Enum | None = None,
     *,
     out: Tensor | None = None,
-    **arguments: Unpack[AllArguments],
+    **arguments: Unpack[PlanArguments],
 ) -> Tensor:
     """Resize ``x`` along ``axes``, to ``sizes`` or by ``scales``. docs/resample.md draws every rule.
 
@@ -140,7 +140,7 @@ def resample(
             and arithmetic are that library's, bit for bit where docs/profiles.md says so. Integers are rounded and
             clamped as the library does, whatever ``rounding`` and ``saturate`` say, and then converted to ``dtype``.
             "scikit-image" clips sums to the range of ``x``, for which the host reads ``x``; a part is not clipped.
-        window: the part of the output to make, a slice for each of ``axes``.
+        window: the part of the output to compute, a slice for each of ``axes``.
         source_sizes: sizes of a whole source, all axes, if ``x`` is only the part of it that ``source_window`` returns.
         layout: of the result, as in ``reorder``; default: "any", the memory order, tiles or blocks of ``x``.
         dtype: element type of the result; default: that of ``out``, of ``layout`` where it says one, or of ``x``.
@@ -170,22 +170,24 @@ def resample(
 
     Source: oneDNN specification, Resampling; ONNX operators, Resize; DirectML, DML_RESAMPLE2_OPERATOR_DESC.
     """
-    if not arguments.keys() <= AllArguments.__annotations__.keys():
+    if not arguments.keys() <= PlanArguments.__annotations__.keys():
         require_listed(resample, arguments)
-    named = {"sizes": sizes, "scales": scales, "axes": axes, "mode": mode, **arguments}
-    return perform(resample_plan, x, out, *split_arguments(named))
+    request, numbers, others = split_arguments(arguments, sizes, scales, axes, mode)
+    return perform(resample_plan, x, out, request, numbers=numbers, **others)
 
 
-def split_arguments(arguments: Mapping[str, Any]) -> tuple[Request, Layout, Any, Numbers | None]:
-    """Split the arguments of ``resample`` by name into the request, and the members of ``Result``."""
-    rules = dict(arguments)
-    layout, dtype = rules.pop("layout", None), rules.pop("dtype", None)
-    names = rules.keys() & _NUMBERS
-    numbers = Numbers(**{name: rules.pop(name) for name in names}) if names else None
-    return Request(**rules), layout, dtype, numbers
+def split_arguments(arguments: Mapping[str, object], *first: Any) -> tuple[Request, Numbers | None, dict[str, Any]]:
+    """Arguments by name as the values that have them, None if there are no numbers, and those that neither has.
+
+    first: the first arguments of the request.
+    """
+    rules, numbers, others = dict[str, Any](), dict[str, Any](), dict[str, Any]()
+    for name, value in arguments.items():
+        (rules if name in _RULES else numbers if name in _NUMBERS else others)[name] = value
+    return Request(*first, **rules), Numbers(**numbers) if numbers else None, others
 
 
-_NUMBERS = frozenset(Numbers._fields)
+_RULES, _NUMBERS = frozenset(Request._fields), frozenset(Numbers._fields)
 
 
 @list_arguments(BackwardArguments, DEFAULT_ARGUMENTS)
@@ -225,9 +227,8 @@ def resample_backward(
 
     Source: oneDNN specification, Resampling, backward propagation.
     """
-    named = {"sizes": input_sizes, "scales": scales, "axes": axes, "mode": mode, **arguments}
-    request, layout, dtype, _ = split_arguments(named)
-    return perform(backward_plan, grad, out, request, layout, dtype)
+    request, _, others = split_arguments(arguments, input_sizes, scales, axes, mode)
+    return perform(backward_plan, grad, out, request, **others)
 
 
 @list_arguments(RequestArguments, DEFAULT_ARGUMENTS)
@@ -279,7 +280,7 @@ def source_window(
     return tuple(slice(part.start, part.stop) for part in ranges)
 
 
-@list_arguments(AllArguments, DEFAULT_ARGUMENTS)
+@list_arguments(PlanArguments, DEFAULT_ARGUMENTS)
 def plan_resample(
     src: TensorDesc | str,
     dst: TensorDesc | str | None = None,
@@ -289,7 +290,7 @@ def plan_resample(
     mode: ModeName | int | Enum | None = None,
     *,
     device: Device | None = None,
-    **arguments: Unpack[AllArguments],
+    **arguments: Unpack[PlanArguments],
 ) -> Plan:
     """The plan of ``rs.resample(x, ...)`` for an ``x`` laid out as ``src``: ``src``, ``dst`` as in ``plan_reorder``.
 
@@ -303,8 +304,8 @@ def plan_resample(
     """
     refuse_out(arguments, src)
     require_listed(plan_resample, arguments)
-    named = {"sizes": sizes, "scales": scales, "axes": axes, "mode": mode, **arguments}
-    return plan_for(resample_plan, src, dst, device, *split_arguments(named))
+    request, numbers, others = split_arguments(arguments, sizes, scales, axes, mode)
+    return plan_for(resample_plan, src, dst, device, request, numbers=numbers, **others)
 
 
 @list_arguments(BackwardArguments, DEFAULT_ARGUMENTS)
@@ -331,9 +332,8 @@ def plan_resample_backward(
     """
     refuse_out(arguments, grad)
     require_listed(plan_resample_backward, arguments)
-    named = {"sizes": input_sizes, "scales": scales, "axes": axes, "mode": mode, **arguments}
-    request, layout, dtype, _ = split_arguments(named)
-    return plan_for(backward_plan, grad, dst, device, request, layout, dtype)
+    request, _, others = split_arguments(arguments, input_sizes, scales, axes, mode)
+    return plan_for(backward_plan, grad, dst, device, request, **others)
 
 
 # Planners: they check the arguments of a call, and plan it.
@@ -344,9 +344,9 @@ def resample_plan(
     out: Out | None,
     limits: Limits,
     request: Request,
-    layout: Layout,
-    dtype: Any,
-    numbers: Numbers | None,
+    layout: Layout = None,
+    dtype: DTypeLike | None = None,
+    numbers: Numbers | None = None,
 ) -> Plan:
     """The plan of ``resample``."""
     with ErrorContext(src):
@@ -388,10 +388,10 @@ def resolve(
 class Resample(Operation):
     """``resample`` without a sum; ``layout`` is None or a permutation "A->B"."""
 
-    def __init__(self, src: TensorDesc, request: Request, layout: Layout, dtype: Any, numbers: Numbers | None) -> None:
-        resized, element, self.warning = resolve(src, request, Result(layout, dtype))
-        default = family(src, resized.sizes, element)
-        target = target_of_sums(src, sums_of(src, resized), default, layout, None, numbers, moves=resized.moves)
+    def __init__(self, src: TensorDesc, request: Request, result: Result) -> None:
+        resized, element, self.warning = resolve(src, request, result)
+        layout, default = result.layout, family(src, resized.sizes, element)
+        target = target_of_sums(src, sums_of(src, resized), default, layout, None, result.numbers, moves=resized.moves)
         self._order = axis_order(default, layout)
         super().__init__(src, target.whole, self._order)
         self.blends = not resized.moves
@@ -400,13 +400,12 @@ class Resample(Operation):
     def reads_along(self, axis: int, part: range) -> range:
         return self._resized.reads_along(self._order[axis], part)
 
-    def part(self, window: Window) -> tuple[Resizing, Result]:
-        whole, parts = self._resized, [range(0)] * len(window)
-        for axis, part in zip(self._order, window, strict=True):
-            parts[axis] = part
+    def run(self, x: Tensor, window: Window) -> Tensor:
+        whole, parts = self._resized, replaced(window, self._order, window)
         sizes = [size if axis in whole.axes else len(parts[axis]) for axis, size in enumerate(whole.source_sizes)]
-        these = tuple(parts[axis] for axis in whole.axes)
-        return whole.of_window(these, tuple(sizes)), Result(self._layout, self.dtype, self._arithmetic.window(parts))
+        resized = whole.of_window(tuple(parts[axis] for axis in whole.axes), tuple(sizes))
+        result = Result(self._layout, self.dtype, self._arithmetic.window(parts))
+        return perform(plan_of, x, None, resized, result)
 
     def between(self, lengths: Sequence[int]) -> int:
         # Also for one axis, if results are narrower than a word: sums in f32, converted afterwards, may be faster.
@@ -415,15 +414,20 @@ class Resample(Operation):
 
 
 def backward_plan(
-    src: TensorDesc, out: Out | None, limits: Limits, request: Request, layout: Layout, dtype: Any
+    src: TensorDesc,
+    out: Out | None,
+    limits: Limits,
+    request: Request,
+    layout: Layout = None,
+    dtype: DTypeLike | None = None,
 ) -> Plan:
     """The plan of ``resample_backward``: ``request.sizes`` are the source's sizes along the axes."""
     with ErrorContext(src):
+        if request.sizes is None:
+            raise DescriptorError("resample_backward needs input_sizes, the sizes of the source along axes")
         input_sizes = counts("input_sizes", request.sizes)
         axes = resized_axes(request.axes, {"input_sizes": input_sizes}, src.rank)
-        sizes = list(src.sizes)
-        for axis, size in zip(axes, input_sizes, strict=True):
-            sizes[axis] = size
+        sizes = replaced(src.sizes, axes, input_sizes)
         element = element_with_room(src, sizes, layout, dtype, out, limits)
         forward = resizing(sizes, request._replace(sizes=[src.sizes[axis] for axis in axes], axes=axes), src.dtype.name)
         _ = forward.library  # report too many rows before a wrong type
@@ -530,9 +534,6 @@ def plan_of(
         return Plan(src, target.whole, steps, reads_result=reads_result, warning=warning)
     steps = steps_to(src, resized, sums, Target(Site(RESULT, sums), sums, NO_ARITHMETIC), limits)
     return ClippedPlan(src, sums, target, steps, reads_result=reads_result, warning=warning)
-
-
-Resample.planner = staticmethod(plan_of)
 
 
 class ClippedPlan(Plan):
@@ -738,9 +739,7 @@ def _is_better_packed(src: TensorDesc, packed: TensorDesc, tables: Tables, limit
 
 def _pass_layout(src: TensorDesc, tables: Tables, dtype: DType) -> TensorDesc:
     """The packed layout of the result of a pass, in the source's order of axes."""
-    sizes = list(src.sizes)
-    for axis, table in tables:
-        sizes[axis] = table.count
+    sizes = replaced(src.sizes, [axis for axis, _ in tables], [table.count for _, table in tables])
     return TensorDesc.xla(dtype, sizes, src.minor_to_major)
 
 

@@ -128,10 +128,8 @@ def resize(
     """
     require_listed(resize, arguments)
     options: ResizeArguments = {**_DEFAULTS, **arguments}  # type: ignore[typeddict-item] # both are of its names
-    axes, like, antialias = options.get("axes"), options.get("like"), options.get("antialias")
-    linear_light, premultiply = options["linear_light"], options["premultiply"]
     if is_pillow(image):
-        if axes is not None:
+        if (axes := options.get("axes")) is not None:
             raise DescriptorError(
                 f"axes {axes!r} are for arrays; an image of Pillow has rows and columns: leave them out"
             )
@@ -142,35 +140,48 @@ def resize(
         return result
     x = asarray(image)
     with ErrorContext(x.desc):
-        both = rows_and_columns(x.sizes, axes)
-        new = _sizes((x.sizes[both[0]], x.sizes[both[1]]), sizes, options)
-    filters: dict[str, Any] = {"axes": both, "mode": mode, "like": like, "antialias": antialias}
+        filters, channels = settle(x.desc, sizes, mode, options)
+    if not options["linear_light"] and not options["premultiply"]:
+        return resample(x, **filters)
+    return _resize_in_light(x, filters, channels, options["linear_light"], options["premultiply"])
+
+
+def settle(desc: TensorDesc, sizes: Any, mode: Any, options: ResizeArguments) -> tuple[dict[str, Any], int | None]:
+    """The arguments of ``resample`` that ``resize`` of ``desc`` comes to, and the axis whose last element is alpha.
+
+    Raises:
+        DescriptorError: what ``resize`` refuses.
+        UnsupportedError: the same.
+    """
+    both = rows_and_columns(desc.sizes, options.get("axes"))
+    new = _sizes((desc.sizes[both[0]], desc.sizes[both[1]]), sizes, options)
+    like, antialias = options.get("like"), options.get("antialias")
+    filters: dict[str, Any] = {"sizes": new, "axes": both, "mode": mode, "like": like, "antialias": antialias}
     if like is None and mode in (None, "linear", "cubic") and antialias in (None, True):
         filters |= {"antialias": True, "exclude_outside": True, "cubic_a": -0.5 if mode == "cubic" else None}
-    if not linear_light and not premultiply:
-        return resample(x, new, **filters)
-    with ErrorContext(x.desc):
-        channels = _channels(x.ndim, both)
-        has_alpha = channels is not None and x.sizes[channels] in (2, 4)
-        _require_effect(x, Request(new, **filters), linear_light, premultiply, has_alpha)
-    return _resize_in_light(x, new, filters, channels if has_alpha else None, linear_light, premultiply)
+    channels = _channels(desc.rank, both)
+    channels = channels if channels is not None and desc.sizes[channels] in (2, 4) else None
+    linear_light, premultiply = options.get("linear_light", False), options.get("premultiply", False)
+    if linear_light or premultiply:
+        _require_effect(desc, Request(**filters), linear_light, premultiply, channels is not None)
+    return filters, channels
 
 
-_KEEP_ASPECT = {"shorter": "not_smaller", "longer": "not_larger", "fit": "not_larger", "cover": "not_smaller"}
+KEEP_ASPECT = {"shorter": "not_smaller", "longer": "not_larger", "fit": "not_larger", "cover": "not_smaller"}
 """The aspect ratio policy of each argument that stands for sizes."""
 
 
-def _sizes(old: tuple[int, int], sizes: Any, options: ResizeArguments) -> Any:
+def _sizes(old: tuple[int, int], sizes: object, options: ResizeArguments) -> Any:
     """The new sizes of rows and columns that the arguments ask for.
 
     Raises:
         DescriptorError: none or several of them are given, or a number is below 1.
     """
-    given = {"sizes": sizes, **{name: options.get(name) for name in _KEEP_ASPECT}}
+    given = {"sizes": sizes, **{name: options.get(name) for name in KEEP_ASPECT}}
     given = {name: value for name, value in given.items() if value is not None}
     if len(given) != 1:
         named = " and ".join(f"{name}={shown(value)}" for name, value in given.items()) or "none"
-        raise DescriptorError(f"resize needs one of sizes, {', '.join(_KEEP_ASPECT)}, got {named}")
+        raise DescriptorError(f"resize needs one of sizes, {', '.join(KEEP_ASPECT)}, got {named}")
     ((name, value),) = given.items()
     if name == "sizes":
         if isinstance(value, SupportsIndex) and not getattr(value, "shape", ()):
@@ -183,7 +194,7 @@ def _sizes(old: tuple[int, int], sizes: Any, options: ResizeArguments) -> Any:
     if len(pair) != 2 or min(pair) < 1:
         rule = "be 1 or more" if name in ("shorter", "longer") else "be rows and columns, both 1 or more"
         raise DescriptorError(f"{name} must {rule}, got {value}")
-    new, _ = keeping_aspect(_KEEP_ASPECT[name], old, pair)
+    new, _ = keeping_aspect(KEEP_ASPECT[name], old, pair)
     return tuple(max(size, 1) for size in new)
 
 
@@ -222,24 +233,23 @@ def _channels(rank: int, both: tuple[int, int]) -> int | None:
     return min(both) - 1 if min(both) else None
 
 
-def _require_effect(x: Tensor, request: Request, linear_light: bool, premultiply: bool, has_alpha: bool) -> None:
+def _require_effect(desc: TensorDesc, request: Request, linear_light: bool, premultiply: bool, has_alpha: bool) -> None:
     """Require that ``linear_light`` or ``premultiply`` can be done and changes something."""
     name = "linear_light" if linear_light else "premultiply"
     if premultiply and not has_alpha:
-        raise DescriptorError(f"premultiply needs alpha, the last of 2 or 4 channels, image has shape {x.sizes}")
-    if request.settled(x.dtype.name)[0].mode == "nearest":
+        raise DescriptorError(f"premultiply needs alpha, the last of 2 or 4 channels, image has shape {desc.sizes}")
+    if request.settled(desc.dtype.name)[0].mode == "nearest":
         raise DescriptorError(
             f"{name} True has no effect in mode {request.mode or 'nearest'!r}, which moves elements as they are"
         )
-    if x.dtype.name not in CODES:
+    if desc.dtype.name not in CODES:
         raise UnsupportedError(
-            f"{name} is for codes, elements of u8 or u16, not {x.dtype}: rs.reorder converts, or resize light itself"
+            f"{name} is for codes, elements of u8 or u16, not {desc.dtype}: rs.reorder converts, or resize light itself"
         )
 
 
 def _resize_in_light(
     x: Tensor,
-    sizes: Iterable[SupportsIndex],
     filters: dict[str, Any],
     channels: int | None,
     is_linear: bool,
@@ -250,7 +260,7 @@ def _resize_in_light(
     x = x if whole.strides is not None else x.copy()
     light = empty(TensorDesc.xla("f32", x.sizes, family(x.desc, x.sizes).minor_to_major), x.device)
     _convert_codes(x, light, channels, is_linear, premultiply)
-    resized = resample(light, sizes, **filters)
+    resized = resample(light, **filters)
     layout = family(whole, resized.sizes)
     has_strides = layout.strides is not None  # a layout of one tile has strides, of several has none
     codes = empty(layout if has_strides else family(resized.desc, resized.sizes, x.dtype), x.device)

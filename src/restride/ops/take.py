@@ -6,7 +6,6 @@ A list of indices is a nearest resampling whose table holds the indices.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -87,12 +86,12 @@ def taken_along(x: Tensor, indices: Indices, axis: int) -> Tensor:
 PAD_MODES = ("constant", "edge", "reflect", "wrap")
 
 
-def padded(x: Tensor, pad_width: Any, mode: str, value: Any) -> Tensor:
+def padded(x: Tensor, pad_width: object, mode: str, value: object) -> Tensor:
     """``x`` with elements added before and after each axis, as ``np.pad`` does, in one dispatch."""
     return perform(pad_plan, x, None, pad_width=pad_width, mode=mode, value=value)
 
 
-def pad_plan(src: TensorDesc, out: Out | None, limits: Limits, pad_width: Any, mode: str, value: Any) -> Plan:
+def pad_plan(src: TensorDesc, out: Out | None, limits: Limits, pad_width: object, mode: str, value: object) -> Plan:
     """The plan of ``padded``."""
     require_word("mode", mode, PAD_MODES)
     with ErrorContext(src):
@@ -115,7 +114,7 @@ def pad_plan(src: TensorDesc, out: Out | None, limits: Limits, pad_width: Any, m
     return Plan(src, dst, steps)
 
 
-def _pairs(pad_width: Any, src: TensorDesc) -> list[list[int]]:
+def _pairs(pad_width: object, src: TensorDesc) -> list[list[int]]:
     """How many elements are added before and after each axis."""
     with ErrorContext(src):
         widths = as_numpy("pad_width", pad_width)

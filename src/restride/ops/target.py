@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from restride.arithmetic import Arithmetic, Numbers, arithmetic
-from restride.dtypes import DType, as_dtype
+from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, OutOfDeviceMemory
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
-from restride.layout.argument import Layout, axis_order, is_permutation, laid_out
-from restride.layout.overlap import may_overlap, require_injective, require_like, written_by
+from restride.layout.argument import Layout, axis_order, is_permutation, laid_out, says_memory_space
+from restride.layout.overlap import (
+    may_overlap,
+    require_injective,
+    require_like,
+    require_same_memory,
+    written_by,
+)
+from restride.layout.tensor_desc import in_memory_space
 from restride.plan.steps import RESULT, SOURCE, Site
 
 
@@ -31,14 +38,8 @@ class Result(NamedTuple):
     """
 
     layout: Layout = None
-    dtype: Any = None
+    dtype: DTypeLike | None = None
     numbers: Numbers | Arithmetic | None = None
-
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> Result:
-        """The result that a call with these arguments asks for."""
-        given = dict(arguments)
-        return cls(given.pop("layout", None), given.pop("dtype", None), Numbers(**given))
 
     @property
     def sum_scale(self) -> Any:
@@ -63,7 +64,8 @@ def destination(
 
     Returns the result as the caller gets it, and the site of its elements with the axes in the order of ``like``; the
     orders differ when the layout is a permutation "A->B". ``default`` is the layout where none is asked for; None:
-    packed, row-major. ``in_place``: ``out`` may be the source itself.
+    packed, row-major. ``in_place``: ``out`` may be the source itself. A layout that says no memory space has that of
+    the source.
     """
     order = axis_order(like, layout)
     permuted = views.permute(like, order) if is_permutation(layout) else like
@@ -71,6 +73,8 @@ def destination(
     if out is None:
         require_like(desc, "layout", permuted, dtype)
         require_injective(desc, "layout")
+        if src.memory_space and not says_memory_space(layout):
+            desc = in_memory_space(desc, src.memory_space)
     else:
         require_like(out.desc, "out", permuted, dtype)
         if layout is not None and not is_permutation(layout) and out.desc != desc:
@@ -81,6 +85,7 @@ def destination(
         is_itself = in_place and desc == src and order == tuple(range(like.rank))
         if out.is_shared and not is_itself and may_overlap(src, written_by(desc)):
             raise DescriptorError(f"out {desc} must lie apart from the source {src} in the buffer they share")
+    require_same_memory(desc, "layout" if out is None else "out", src)
     buffer = SOURCE if out is not None and out.is_shared else RESULT
     if not is_permutation(layout):
         return desc, Site(buffer, desc)
@@ -88,7 +93,7 @@ def destination(
     return desc, Site(buffer, views.permute(desc, inverse))
 
 
-def element_type(src: TensorDesc, layout: Layout, dtype: Any, out: Out | None) -> DType:
+def element_type(src: TensorDesc, layout: Layout, dtype: object, out: Out | None) -> DType:
     """The element type of a result: ``dtype``, or that of ``out``, of a ``layout`` that names one, or of ``src``."""
     if isinstance(dtype, DType):
         return dtype
@@ -124,7 +129,7 @@ def require_room(sizes: Sequence[int], dtype: DType, limits: Limits) -> None:
 
 
 def element_with_room(
-    src: TensorDesc, sizes: Sequence[int], layout: Layout, dtype: Any, out: Out | None, limits: Limits | None
+    src: TensorDesc, sizes: Sequence[int], layout: Layout, dtype: object, out: Out | None, limits: Limits | None
 ) -> DType:
     """The ``element_type`` of a result of these sizes, for which a device of these limits, if any, must have room.
 
@@ -195,7 +200,7 @@ def target_of_sums(
     return Target(site, whole, full)
 
 
-def require_out_of_sum(sum_scale: Any, src: TensorDesc, out: Out | None) -> None:
+def require_out_of_sum(sum_scale: object, src: TensorDesc, out: Out | None) -> None:
     """Refuse ``sum_scale`` without an ``out`` whose elements it can read."""
     if sum_scale is not None and out is None:
         raise DescriptorError(f"sum_scale {sum_scale!r} reads an out, and there is none, for {src}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from restride.arguments import check_keywords
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
 from restride.kernel import Limits
@@ -31,6 +32,7 @@ from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor, empty
 
 
+@check_keywords
 def yuv_to_rgb(
     frame: Any,
     format: FormatName = "nv12",  # noqa: A002 - the field's own word
@@ -112,7 +114,7 @@ def sizes_of_rgb(src: TensorDesc) -> tuple[int, ...]:
     return (*frames, height // 3 * 2, columns, CHANNELS)
 
 
-def _joined(parts: Sequence[Any], form: Format, name: str, out: Tensor | None) -> Tensor:
+def _joined(parts: Sequence[object], form: Format, name: str, out: Tensor | None) -> Tensor:
     """One frame joined from its parts, on the device of ``out`` or of the parts."""
     device = out.device if out is not None else next((each.device for each in parts if isinstance(each, Tensor)), None)
     tensors = [asarray(part, device=device) for part in parts]

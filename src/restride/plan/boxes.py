@@ -322,7 +322,7 @@ def _kernel(problem: Problem, crops: Crops, conversion: Conversion, limits: Limi
     bases = np.zeros(crops.count, np.int64) if crops.images is None else crops.images * image.src
     tables = [box_table(crops.columns, column.src, np.zeros_like(bases)), box_table(crops.rows, row.src, bases)]
     if made.columns > 1:
-        tables[0] = _in_fours(tables[0])
+        tables[0] = _in_quads(tables[0])
     packed = pack_boxes(walk, tables, (crops.columns.taps, crops.rows.taps), (column.src, row.src), crops.fill)
     scaled, parameters = conversion.with_scales(
         push, packed, problem.pair_offsets, pair_spans(problem), crops.sums.shifts
@@ -407,7 +407,7 @@ def _pixels(problem: Problem, columns: int, lane: Axis, channels: int) -> tuple[
     return RUN if problem.axes[columns].src == channels else BYTES, backwards
 
 
-def _in_fours(table: BoxTable) -> BoxTable:
+def _in_quads(table: BoxTable) -> BoxTable:
     """The table of columns, padded to a multiple of four per box: the last column is repeated and marked PAST."""
     past = -table.shape[1] % COLUMNS
     if not past:

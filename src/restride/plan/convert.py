@@ -24,7 +24,7 @@ from restride.plan.dispatches import (
     pair_spans,
     parts,
     strided_kernel,
-    whole_fours,
+    whole_quads,
     work_of,
 )
 from restride.plan.general import digit_dispatches
@@ -68,10 +68,10 @@ correction is at most 6 units, and is itself off by 6 * (2.5 * 2^-23 + 2 * 2^-24
 _POST_OP_BITS = 9
 """First bit of the post-ops in the constant STEPS; each has two bits for its kind."""
 
-PAIRS_ALONG_FOUR = (128, 256)
-"""Flags in the steps of convert_fours: the elements of a quad have different source or destination pairs."""
+PAIRS_ALONG_QUAD = (128, 256)
+"""Flags in the steps of convert_quads: the elements of a quad have different source or destination pairs."""
 
-FOURS_PER_INVOCATION = 4
+QUADS_PER_INVOCATION = 4
 """Quads that an invocation of convert.comp converts."""
 
 _NUMBERS = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point", "sum_scale")
@@ -130,7 +130,7 @@ class Conversion:
         return {**constants, "ROUNDING": constants["ROUNDING"] + _NORMAL_QUOTIENTS * bool(is_ordinary)}
 
     @cached_property
-    def constants_of_fours(self) -> dict[str, int]:
+    def constants_of_quads(self) -> dict[str, int]:
         """As ``constants_of_elements``, for kernels of quads, which may also use the short division of bytes."""
         constants = self.constants_of_elements
         rounding = constants["ROUNDING"]
@@ -221,7 +221,7 @@ def _conversion_kernels(
         yield from _by_digits(region, conversion, limits)
         return
     for walk in cut_walks:
-        for run in whole_fours(walk.problem(dst.dtype.itemsize, src.dtype.itemsize), 0, limits, _fours):
+        for run in whole_quads(walk.problem(dst.dtype.itemsize, src.dtype.itemsize), 0, limits, _quads):
             for part in parts(run, limits, axis_with_too_many_pairs):
                 yield _convert(part, conversion, limits)
 
@@ -239,9 +239,9 @@ def _by_digits(region: Region, conversion: Conversion, limits: Limits) -> Iterat
 
 def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> KernelSpec:
     bound = bind(problem, limits)
-    fours = _fours(problem)
-    axes = problem.axes if fours is None else fours.axes
-    if fours is None:
+    quads = _quads(problem)
+    axes = problem.axes if quads is None else quads.axes
+    if quads is None:
         work = work_of(problem, bound)
         shader, each = "convert_elements", 1
         constants = {
@@ -251,9 +251,9 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> Kernel
         }
         push = {**bound.bases, "pieces": work.pieces, "first_word": work.first}
     else:
-        lane, plane = fours.lane, fours.plane
-        shader, each = "convert_fours" if plane.size == 1 else "convert_planes", FOURS_PER_INVOCATION
-        constants = fours.constants(conversion, limits.choices.neighbours)
+        lane, plane = quads.lane, quads.plane
+        shader, each = "convert_quads" if plane.size == 1 else "convert_planes", QUADS_PER_INVOCATION
+        constants = quads.constants(conversion, limits.choices.neighbours)
         push = {
             **bound.bases,
             "pieces": problem.count // (4 * plane.size),
@@ -269,7 +269,7 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> Kernel
     return strided_kernel(shader, axes, constants, push, bound.windows, limits, each=each, parameters=parameters)
 
 
-class _Fours(NamedTuple):
+class _Quads(NamedTuple):
     """A problem in which an invocation handles quads: four neighbours of the destination, in every plane.
 
     axes: the axes from quad to quad. lane: the axis within a quad. plane: the axis of the planes.
@@ -288,13 +288,13 @@ class _Fours(NamedTuple):
     loads_row: bool
 
     def constants(self, conversion: Conversion, neighbours: bool) -> dict[str, int]:
-        """The specialization constants of ``convert_fours``, or ``convert_planes``."""
-        constants = conversion.constants_of_fours
-        along_four = [bool(step) * bit for step, bit in zip(self.lane.pairs, PAIRS_ALONG_FOUR, strict=True)]
+        """The specialization constants of ``convert_quads``, or ``convert_planes``."""
+        constants = conversion.constants_of_quads
+        along_quad = [bool(step) * bit for step, bit in zip(self.lane.pairs, PAIRS_ALONG_QUAD, strict=True)]
         in_row = neighbours and self.in_row
         return {
             **constants,
-            "STEPS": constants["STEPS"] + sum(along_four),
+            "STEPS": constants["STEPS"] + sum(along_quad),
             "NEIGHBOURS": neighbours,
             **({"WIDE": self.is_run} if self.plane.size == 1 else {"PLANES": self.plane.size}),
             "PAIRS_OF_PLANES": all(axis.pairs == (0, 0) for axis in self.axes),
@@ -304,7 +304,7 @@ class _Fours(NamedTuple):
         }
 
 
-def _fours(problem: Problem) -> _Fours | None:
+def _quads(problem: Problem) -> _Quads | None:
     """The problem by quads of the destination; None unless rows are made of quads, and each quad is whole words.
 
     u8 NHWC [2,4,3] to planes: axes (size 8, src 3, dst 1) and (size 3, src 1, dst 8). A quad of pixels is 12 bytes of
@@ -320,16 +320,16 @@ def _fours(problem: Problem) -> _Fours | None:
     if lane.src in range(2, MAX_CHANNELS + 1) and problem.src_itemsize <= 4:
         plane = next((axis for axis in outer if axis.src == 1 and axis.size == lane.src), plane)
     others = [axis for axis in outer if axis is not plane]
-    starts_on_four = problem.src_offset % 4 == 0 and not any(axis.src % 4 for axis in others)
-    is_run = starts_on_four and lane.src == plane.size
+    starts_on_quad = problem.src_offset % 4 == 0 and not any(axis.src % 4 for axis in others)
+    is_run = starts_on_quad and lane.src == plane.size
     if not is_run:
         plane, others = Axis(1, 0, 0), outer
-    by_four = lane.by(4)
-    in_row = by_four.size % FOURS_PER_INVOCATION == 0 and by_four.pairs == (0, 0)
+    by_quad = lane.by(4)
+    in_row = by_quad.size % QUADS_PER_INVOCATION == 0 and by_quad.pairs == (0, 0)
     starts_on_row = not any(start % 16 for start in (problem.src_offset, *(axis.src for axis in others)))
     is_narrow = problem.src_itemsize <= 2 and problem.src_itemsize * plane.size <= 4
-    return _Fours(
-        axes=(*([by_four] if by_four.size > 1 else []), *others),
+    return _Quads(
+        axes=(*([by_quad] if by_quad.size > 1 else []), *others),
         lane=lane,
         plane=plane,
         is_run=is_run,

@@ -56,7 +56,7 @@ RUN_WIDTHS = (32, 128)
 """Bits of the elements that run_copy modules move."""
 
 _APART, _BACKWARDS, _IN_A_ROW = range(3)
-"""Arrangements of single words that are loaded or stored by fours (``WORDS_LIE`` in shaders/copy/strided_copy.comp)."""
+"""Arrangements of single words that are loaded or stored by quads (``WORDS_LIE`` in shaders/copy/strided_copy.comp)."""
 
 _NEAR = 64
 """Maximum distance in elements between the pieces of an invocation, on at least one side. If they are further apart
@@ -178,7 +178,7 @@ class _Interleaved(NamedTuple):
     """The axes of a copy of interleaved channels: along pixels, across the channels of a pixel, and the others.
 
     On each side a step along ``along`` is the number of channels that a row interleaves. A row of which every second
-    element is copied has pixels of two channels, of which one is copied: ``channel`` is ``_ONE_CHANNEL``.
+    element is copied has pixels of two channels, of which one is copied: ``channel`` has size 1.
 
     chunk: the largest number of pixels per invocation.
     """
@@ -195,9 +195,6 @@ class _Interleaved(NamedTuple):
         target = (problem.dst_offset, *(axis.dst for axis in self.others), *_planes(self.channel.dst))
         loads, stores = (not any(number % chunk for number in (self.along.size, *side)) for side in (source, target))
         return loads, stores
-
-
-_ONE_CHANNEL = Axis(1, 1, 1)
 
 
 def _pixels_of(problem: Problem) -> _Interleaved | None:
@@ -249,7 +246,7 @@ def _rows_of(problem: Problem) -> _Interleaved | None:
     chunk = _CHUNK_BYTES // problem.itemsize
     are_near = along.dst == 1 and 0 < abs(along.src) <= MAX_CHANNELS
     is_long = chunk < along.size < MAX_COUNT - chunk
-    return _Interleaved(along, _ONE_CHANNEL, tuple(others), chunk) if are_near and is_long else None
+    return _Interleaved(along, Axis(1, 1, 1), tuple(others), chunk) if are_near and is_long else None
 
 
 def _short_rows_of(problem: Problem) -> _Interleaved | None:
@@ -282,7 +279,7 @@ def _copy_interleaved(problem: Problem, interleaved: _Interleaved, limits: Limit
     if problem.count // (chunk * channel.size) < limits.choices.fewest_invocations(problem.count):
         chunk = lanes
     whole = interleaved.whole_sides(problem, chunk)
-    if chunk == lanes or channel is _ONE_CHANNEL:
+    if chunk == lanes or channel.size == 1:
         whole = (all(whole),) * 2
     starts = (problem.dst_offset, *(axis.dst for axis in others), *_planes(channel.dst))
     before = lanes - 1 if any(start % lanes for start in starts) else 0
@@ -413,8 +410,8 @@ def walking_kernel(
 
 def _lie_in_a_row(shader: str, pieces: Axis, lane_stride: int) -> bool:
     """True if single words are contiguous, within a quad and from one quad to the next along ``pieces``."""
-    fours_and_words = {"strided_gather_128": (4, 1), "strided_scatter_128": (1, 4)}
-    return lane_stride == 1 and (pieces.src, pieces.dst) == fours_and_words.get(shader)
+    quads_and_words = {"strided_gather_128": (4, 1), "strided_scatter_128": (1, 4)}
+    return lane_stride == 1 and (pieces.src, pieces.dst) == quads_and_words.get(shader)
 
 
 def _pieces_each(pieces: int, choices: Choices) -> int:
@@ -431,7 +428,7 @@ def _pieces_each(pieces: int, choices: Choices) -> int:
 def _together(axes: tuple[Axis, ...], each: int) -> tuple[Axis, ...] | None:
     """The axes, reordered if possible so that the ``each`` pieces of an invocation differ only along the first axis.
 
-    Sizes (6, 6, 8): the last axis divides into fours, which gives (4, 6, 6, 2). An axis with short steps is preferred.
+    Sizes (6, 6, 8): the last axis divides into quads, which gives (4, 6, 6, 2). An axis with short steps is preferred.
     """
     near = [axis for axis in axes if axis.size % each == 0 and _step(axis) <= _NEAR]
     if not near:
@@ -458,8 +455,8 @@ def _transposed(problem: Problem, limits: Limits) -> Transpose | None:
     chosen = transpose_of(problem, limits)
     if chosen is None or chosen.is_aligned or not limits.choices.neighbours:
         return chosen
-    by_fours = _can_gather(problem) and problem.axes[0].size <= _MAX_ROWS
-    return None if by_fours or _scattered_axis(problem) is not None else chosen
+    by_quads = _can_gather(problem) and problem.axes[0].size <= _MAX_ROWS
+    return None if by_quads or _scattered_axis(problem) is not None else chosen
 
 
 def _can_gather(problem: Problem) -> bool:
@@ -484,8 +481,8 @@ def _gathered(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     [::2] of 8 words, axis (size 8, src 2, dst 1), becomes (size 2, src 8, dst 1 of 16 bytes), and the lane stride is 2.
     """
     inner, *outer = axes
-    fours = [Axis(inner.size // 4, inner.src * 4, 1)] if inner.size > 4 else []
-    return (*fours, *(replace(axis, dst=axis.dst // 4) for axis in outer))
+    quads = [Axis(inner.size // 4, inner.src * 4, 1)] if inner.size > 4 else []
+    return (*quads, *(replace(axis, dst=axis.dst // 4) for axis in outer))
 
 
 def _scattered_axis(problem: Problem) -> int | None:
@@ -505,6 +502,6 @@ def _scattered(axes: tuple[Axis, ...], position: int) -> tuple[Axis, ...]:
     8 words into every 3rd, axis (size 8, src 1, dst 3), are (size 2, src 1 of 16 bytes, dst 12), the lane stride 3.
     """
     inner = axes[position]
-    fours = [Axis(inner.size // 4, 1, inner.dst * 4)] if inner.size > 4 else []
+    quads = [Axis(inner.size // 4, 1, inner.dst * 4)] if inner.size > 4 else []
     outer = [replace(axis, src=axis.src // 4) for place, axis in enumerate(axes) if place != position]
-    return tuple(sorted((*fours, *outer), key=lambda axis: axis.dst))
+    return tuple(sorted((*quads, *outer), key=lambda axis: axis.dst))

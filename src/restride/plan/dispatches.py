@@ -249,18 +249,18 @@ def full_groups(problem: Problem, elements: int, limits: Limits) -> Iterator[Pro
         yield problem
 
 
-def whole_fours(
-    problem: Problem, position: int, limits: Limits, fours: Callable[[Problem], object | None]
+def whole_quads(
+    problem: Problem, position: int, limits: Limits, quads: Callable[[Problem], object | None]
 ) -> Iterator[Problem]:
     """Yield the problem, cut after the last whole four of an axis if that pays: 10,002 elements as 10,000 and 2.
 
-    fours: returns None for a problem that cannot be handled by fours.
+    quads: returns None for a problem that cannot be handled by quads.
     """
     size = problem.axes[position].size if position < len(problem.axes) else 0
     rest = size % 4
     if 0 < rest < size and limits.allow(2, problem.count):
         whole = part_of(problem, position, 0, size - rest)
-        if fours(whole) is not None:
+        if quads(whole) is not None:
             yield from (whole, part_of(problem, position, size - rest, rest))
             return
     yield problem

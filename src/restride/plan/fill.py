@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from math import prod
 
 from restride.kernel import KernelSpec, Limits
@@ -48,6 +49,8 @@ def _padding(desc: TensorDesc, blocking: Blocking, limits: Limits) -> Iterator[K
     value = element_bits(desc.padding_value, desc.dtype) if desc.padded_sizes else 0
     place = Place.of_coordinates(blocking)
     valued = [(value, _region(place, box)) for box in complement(blocking.bounds, logical)] if value else []
+    if blocking.tail < blocking.extent:
+        yield from _fill_range(range(blocking.tail, blocking.extent), itemsize, 0, limits)
     if blocking.box is not None and (desc.extent - desc.numel) * _THIN <= desc.extent:
         zeroed = complement(blocking.box, blocking.bounds if value else logical)
         fills = [(bits, walks(region)) for bits, region in (*((0, _region(place, box)) for box in zeroed), *valued)]
@@ -56,10 +59,10 @@ def _padding(desc: TensorDesc, blocking: Blocking, limits: Limits) -> Iterator[K
             for bits, walk in strided:
                 yield from _fill(_problem(walk, itemsize), bits, limits)
             return
-    if blocking.extent == prod(blocking.bounds):  # no zeros inside tiles: all padding has one value
-        yield from _fill_whole(desc, value, limits)
+    if blocking.tail == prod(blocking.bounds):  # no zeros inside tiles: all padding has one value
+        yield from _fill_range(range(blocking.tail), itemsize, value, limits)
         return
-    yield from _fill_whole(desc, 0, limits)
+    yield from _fill_range(range(blocking.tail), itemsize, 0, limits)
     for bits, region in valued:
         yield from general_kernels(region, itemsize, limits, bits)
 
@@ -121,12 +124,13 @@ def _problem(walk: Walk, itemsize: int) -> Problem:
     return walk._replace(axes=axes, src_offset=walk.dst_offset).problem(itemsize)
 
 
-def _fill_whole(desc: TensorDesc, bits: int, limits: Limits) -> Iterator[KernelSpec]:
-    """Dispatches that give every element of the buffer the value ``bits``."""
-    itemsize = desc.dtype.itemsize
-    rest = desc.extent % (16 // itemsize)  # elements after the last 16 bytes
-    for offset, size in ((0, desc.extent - rest), (desc.extent - rest, rest)):
-        if size:
+def _fill_range(elements: range, itemsize: int, bits: int, limits: Limits) -> Iterator[KernelSpec]:
+    """Dispatches that give every element of a range of the buffer the value ``bits``."""
+    width = 16 // itemsize
+    middle = range(-(-elements.start // width) * width, elements.stop // width * width)  # whole units of 16 bytes
+    cuts = [elements.start, *((middle.start, middle.stop) if middle else ()), elements.stop]
+    for offset, stop in pairwise(cuts):
+        if size := stop - offset:
             yield from _fill(Problem((Axis(size, 1, 1),), offset, offset, itemsize), bits, limits)
 
 

@@ -21,7 +21,7 @@ from restride.plan.dispatches import (
     pair_spans,
     parts,
     strided_kernel,
-    whole_fours,
+    whole_quads,
     work_of,
 )
 from restride.plan.problem import MAX_CHANNELS, Axis, Problem, Span, pack_parameters, word
@@ -39,7 +39,7 @@ _MAX_TABLE_BYTES = 1 << 20
 _MAX_KEPT_BYTES = 1 << 16
 """Maximum number of bytes of a table whose plans the cache keeps."""
 
-_FOURS_EACH = 4
+_QUADS_EACH = 4
 """Quads per invocation, if an invocation handles neighbours."""
 
 _MAX_COPIES = 4
@@ -102,7 +102,7 @@ def lookup_kernels(cut_walks: Iterable[Walk], src: DType, table: Table, limits: 
     return tuple(
         _lookup(part, words, limits)
         for walk in cut_walks
-        for run in _whole_fours(walk.problem(table.dtype.itemsize, src.itemsize), limits)
+        for run in _whole_quads(walk.problem(table.dtype.itemsize, src.itemsize), limits)
         for part in parts(run, limits, _axis_with_too_many_rows)
     )
 
@@ -120,32 +120,32 @@ def _axis_with_too_many_rows(problem: Problem, _limits: Limits) -> int | None:
     return longest(problem, lambda axis: (axis.size - 1) * abs(axis.pairs[0]))
 
 
-def _whole_fours(problem: Problem, limits: Limits) -> Iterator[Problem]:
+def _whole_quads(problem: Problem, limits: Limits) -> Iterator[Problem]:
     """The problem, or two: its whole quads of pixels, and the rest."""
     position = int(_is_interleaved(problem))
-    is_whole = _fours(problem) is not None
-    return iter((problem,)) if is_whole else whole_fours(problem, position, limits, _fours)
+    is_whole = _quads(problem) is not None
+    return iter((problem,)) if is_whole else whole_quads(problem, position, limits, _quads)
 
 
 def _lookup(problem: Problem, words: npt.NDArray[np.uint32], limits: Limits) -> KernelSpec:
     bound = bind(problem, limits)
     lowest, highest = _rows_of(problem)
     row = problem.pair_offsets[0] - lowest
-    fours = _fours(problem)
-    if fours is None:
+    quads = _quads(problem)
+    if quads is None:
         work = work_of(problem, bound)
         shader, axes, each = "lookup_elements", problem.axes, 1
         constants = {"BITS": 8 * problem.itemsize, "OWN_WORDS": work.own_words}
         push = {**bound.bases, "pieces": work.pieces, "first_word": work.first, "table_row": row}
     else:
-        shader, axes, each = "lookup_fours", fours.axes, _FOURS_EACH if limits.choices.neighbours else 1
-        constants = {"BITS": 8 * problem.itemsize, "EACH": each, **fours.constants}
-        push = fours.push(bound, row)
+        shader, axes, each = "lookup_quads", quads.axes, _QUADS_EACH if limits.choices.neighbours else 1
+        constants = {"BITS": 8 * problem.itemsize, "EACH": each, **quads.constants}
+        push = quads.push(bound, row)
     parameters = pack_parameters(axes) + words[lowest : highest + 1].tobytes()
     return strided_kernel(shader, axes, constants, push, bound.windows, limits, each=each, parameters=parameters)
 
 
-class _Fours(NamedTuple):
+class _Quads(NamedTuple):
     """A problem in which an invocation handles quads: four pixels, whose elements are contiguous in the source.
 
     axes: from pixel to pixel, the first one within a quad. plane: from element to element of a pixel. copies: an axis
@@ -165,7 +165,7 @@ class _Fours(NamedTuple):
 
     @property
     def constants(self) -> dict[str, int]:
-        """The specialization constants of ``lookup_fours`` that do not depend on the device."""
+        """The specialization constants of ``lookup_quads`` that do not depend on the device."""
         return {
             "PLANES": self.plane.size,
             "INTERLEAVED": self.is_interleaved,
@@ -209,7 +209,7 @@ def _is_interleaved(problem: Problem) -> bool:
     return (plane.src, plane.dst) == (1, 1) and 1 < plane.size <= MAX_CHANNELS and lane.dst == plane.size
 
 
-def _fours(problem: Problem) -> _Fours | None:
+def _quads(problem: Problem) -> _Quads | None:
     """The problem by quads of pixels; None unless quads cover all pixels, and a quad is whole words.
 
     Patches of u8[28,28,3], u8[2,2,3,14,14]{strides=(1176,42,1,84,3)}: the lanes are axis (size 14, src 3, dst 1), the
@@ -235,7 +235,7 @@ def _fours(problem: Problem) -> _Fours | None:
         return None
     first = problem.src_offset - (plane.size - 1 if plane.src < 0 else 0)
     are_words = not any(start % 4 for start in (first, *(axis.src for axis in others)))
-    return _Fours(
+    return _Quads(
         axes=(lane, *others),
         plane=plane,
         copies=copies,

@@ -15,11 +15,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from restride.dtypes import Array
 from restride.kernel import Binding, Limits
 from restride.weights import BoxRows, Rows
 
@@ -355,7 +356,7 @@ def table_words(rows: Rows, stride: int) -> npt.NDArray[np.uint32]:
     return _table(weights, first * factor)
 
 
-def _table(weights: npt.NDArray[Any] | None, *others: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+def _table(weights: Array | None, *others: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
     """Rows of a table: the weights, if any, then the words ``others``, modulo 2^32."""
     taps = 0 if weights is None else weights.shape[-1]
     count = len(others) if weights is None else _row_words(taps + len(others))
@@ -426,7 +427,7 @@ def pack_boxes(
     tables: Sequence[BoxTable],
     taps: Sequence[int],
     strides: Sequence[int],
-    fill: npt.NDArray[Any],
+    fill: Array,
 ) -> bytes:
     """The storage buffer of boxes: header, axes, tables, fill.
 

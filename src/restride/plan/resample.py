@@ -43,7 +43,7 @@ from restride.plan.problem import (
     table_words,
 )
 from restride.plan.tiles import Pairs, Region, walks
-from restride.weights import MAX_TAPS, Resizing, Rows, Shifts, in_fours, with_edges
+from restride.weights import MAX_TAPS, Resizing, Rows, Shifts, in_quads, with_edges
 
 # Invocations: each computes cells or rows, or loads four taps or four neighbours at once, or computes one element. All
 # write the same bits, except for the sign of a NaN. The first that fits a problem is the fastest.
@@ -210,7 +210,7 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
 
     A pixel is one element, or up to four adjacent channels. Outputs are words. Rows of whole quads are faster.
 
-    u8[3,1080,1920] to f32[3,1080,224], 18 taps, in five fours of every row, blocks of eight: axis 0 has 224 elements,
+    u8[3,1080,1920] to f32[3,1080,224], 18 taps, in five quads of every row, blocks of eight: axis 0 has 224 elements,
     axis 1, planes and rows, 405 blocks: 90,720 invocations.
     """
     pixel = _pixel(problem)
@@ -221,12 +221,12 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
     rows = [place for place, other in enumerate(problem.axes) if other.is_plain and place not in pixel.axes]
     if axis.table is None or not rows:
         return None
-    aligned = axis.extent % 4 == 0 and _reads_fours(problem, pixel.axes)
-    table = in_fours(axis.table, axis.extent, aligned)
+    aligned = axis.extent % 4 == 0 and _reads_quads(problem, pixel.axes)
+    table = in_quads(axis.table, axis.extent, aligned)
     if table.taps > axis.extent:
         return None
-    axes_in_fours = (*problem.axes[:position], replace(axis, table=table), *problem.axes[position + 1 :])
-    padded = replace(problem, axes=axes_in_fours)
+    axes_in_quads = (*problem.axes[:position], replace(axis, table=table), *problem.axes[position + 1 :])
+    padded = replace(problem, axes=axes_in_quads)
     if bind(padded, limits).windows[0].nbytes > limits.max_buffer_range:
         return None
     row = max(rows, key=lambda place: problem.axes[place].size)
@@ -283,7 +283,7 @@ def _pixel(problem: Problem) -> _Pixel | None:
 def by_neighbours(problem: Problem) -> Invocations | None:
     """Each computes four neighbours, in whole words, along an axis that is innermost on both sides and has no table.
 
-    f32[3,1080,224] to u8[3,224,224]: axis 0 is 56 fours; with 224 rows and 3 planes, 37,632 invocations.
+    f32[3,1080,224] to u8[3,224,224]: axis 0 is 56 quads; with 224 rows and 3 planes, 37,632 invocations.
     """
     tabled = [position for position, axis in enumerate(problem.axes) if axis.table is not None]
     first, others = problem.axes[0], problem.axes[1:]
@@ -295,7 +295,7 @@ def by_neighbours(problem: Problem) -> Invocations | None:
     whole_words = first.size % 4 == 0 and _is_aligned(problem, others, 4)
     if not whole_words and problem.itemsize < 4:
         return None
-    aligned = whole_words and _reads_fours(problem, (0,))
+    aligned = whole_words and _reads_quads(problem, (0,))
     pieces = -(-first.size // 4)
     constants = {"TAP_AXIS": tabled[0], "ALIGNED": aligned}
     return Invocations("resample_across", problem, problem.count // first.size * pieces, constants, pieces, 1)
@@ -396,7 +396,7 @@ def _taps(axis: Axis) -> int:
     return 1 if axis.table is None else axis.table.taps
 
 
-def _reads_fours(problem: Problem, inner: tuple[int, ...]) -> bool:
+def _reads_quads(problem: Problem, inner: tuple[int, ...]) -> bool:
     """True when every step of the axes, except the inner ones, moves the source by a multiple of four elements."""
     others = (axis.src for place, axis in enumerate(problem.axes) if place not in inner)
     return not any(stride % 4 for stride in (problem.src_offset, *others))
@@ -531,7 +531,7 @@ ELEMENT_COST = 8
 """Cost of writing an element between two passes and reading it again, in taps."""
 
 PRODUCT_COST = 4
-"""Cost of a tap in a sum along several axes, relative to one along a single axis, where taps are loaded by fours."""
+"""Cost of a tap in a sum along several axes, relative to one along a single axis, where taps are loaded by quads."""
 
 FEW_TAPS = 16
 """If all axes together have at most this many taps, they are summed in one dispatch, whatever the sizes."""

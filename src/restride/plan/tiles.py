@@ -105,7 +105,7 @@ class SharedPlace:
     groups: tuple[int, ...]
 
     def address(self, index: Sequence[Linear]) -> Linear:
-        """The place of an index, whose numbers may be expressions in other axes."""
+        """The position of an index, whose numbers may be expressions in other axes."""
         value = Linear(0)
         for number, stride, group in zip(index, self.strides, self.groups, strict=True):
             if stride:
@@ -113,7 +113,7 @@ class SharedPlace:
         return value
 
     def cuts(self, axis: int) -> Cuts:
-        """The weights of the digits of an axis: 1, and the size of a group."""
+        """The weights of the digits of an axis: 1, and the size of a group if the axis moves in groups."""
         return Cuts((1, self.groups[axis]) if self.strides[axis] and self.groups[axis] > 1 else (1,), 0)
 
 

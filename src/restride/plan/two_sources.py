@@ -110,16 +110,16 @@ def light_kernels(
 
     def kernel(part: _Part) -> KernelSpec:
         problem, push = part.problem, part.push
-        fours = None if alpha is not None else _by_fours(problem)
-        if fours is not None:
+        quads = None if alpha is not None else _by_quads(problem)
+        if quads is not None:
             push = {**push, "pieces": problem.count // 4}
-        axes = fours or problem.axes
+        axes = quads or problem.axes
         constants = {
             "BITS": 8 * problem.itemsize,
             "OWN_WORDS": part.owns_words,
             "TIMES_ALPHA": alpha is not None,
             "SRC_BITS": 8 * problem.src_itemsize,
-            "FOURS": fours is not None,
+            "QUADS": quads is not None,
         }
         parameters = pack_parameters(axes) + table
         return strided_kernel("light_elements", axes, constants, push, part.windows, limits, parameters=parameters)
@@ -127,7 +127,7 @@ def light_kernels(
     return tuple(map(kernel, _parts(src, src if alpha is None else alpha, dst, limits)))
 
 
-def _by_fours(problem: Problem) -> tuple[Axis, ...] | None:
+def _by_quads(problem: Problem) -> tuple[Axis, ...] | None:
     """The axes in quads of neighbours, if all quads begin at multiples of four on both sides; else None."""
     if not problem.axes:
         return None

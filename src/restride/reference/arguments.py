@@ -15,7 +15,7 @@ from restride.errors import DescriptorError, UnsupportedError
 Array = np.ndarray[Any, Any]
 
 MAX_ELEMENTS = 1 << 27
-"""Most elements of an array that is computed: 1 GiB in f64, of which a few are alive at a time."""
+"""Maximum number of elements of an array that is computed: 1 GiB in f64, and a few such arrays exist at a time."""
 
 
 class RuleArguments(TypedDict, total=False):
@@ -63,7 +63,7 @@ class BoxArguments(ResampleArguments, total=False):
     fill: Any
 
 
-def as_array(x: Any) -> Array:
+def as_array(x: object) -> Array:
     """``x`` as a numpy array of a known element type and of rank 0 to 8, without a mask; an array is not copied."""
     array = as_numpy("array", x)
     as_dtype(array.dtype)
@@ -83,7 +83,7 @@ def require_few_elements(sizes: Sequence[int], array: Array) -> None:
     """Refuse to compute an array of these sizes, from ``array``, before anything is computed for it.
 
     Raises:
-        UnsupportedError: it has more than ``MAX_ELEMENTS``.
+        UnsupportedError: it would have more than ``MAX_ELEMENTS``.
     """
     if math.prod(sizes) > MAX_ELEMENTS:
         raise UnsupportedError(
@@ -92,7 +92,7 @@ def require_few_elements(sizes: Sequence[int], array: Array) -> None:
         )
 
 
-def as_axes(axes: Iterable[Any] | None, count: int, array: Array, counted: str = "sizes") -> tuple[int, ...]:
+def as_axes(axes: Iterable[object] | None, count: int, array: Array, counted: str = "sizes") -> tuple[int, ...]:
     """``axes`` as indices in ``[0, rank)``; None: the last ``count`` axes.
 
     Negative axes count from the end, as in numpy. An axis may be named once.

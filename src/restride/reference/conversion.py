@@ -187,7 +187,7 @@ def _to_float(number: Exact, form: FloatFormat, saturate: bool) -> Array:
 def _scaled(magnitude: Array, exponent: Array, rounding: str) -> Array:
     """The low 64 bits of ``magnitude * 2^exponent`` rounded to an integer.
 
-    11 * 2^-2 = 2.75, binary 10.11: 10 is the whole part, then 1 is the half, and 1 is left below it.
+    11 * 2^-2 = 2.75 is binary 10.11: the whole part is 10, the next bit, the half, is 1, and the bit below is 1 too.
     """
     right = np.clip(-exponent, 1, 64)
     shrunk = np.where(exponent < -64, np.uint64(0), magnitude)  # below 2^64 * 2^-65 = 1/2: 0 in every rounding
@@ -206,8 +206,8 @@ def _scaled(magnitude: Array, exponent: Array, rounding: str) -> Array:
 def _bit_length(magnitude: Array) -> Array:
     """The number of bits up to the highest set one: 0 for 0, 3 for 5, 64 for 2^64 - 1.
 
-    A float64 has it in its exponent, but 2^64 - 1 would be rounded up to 2^64. So the bit below each set bit is cleared
-    first, 0b101010..., and no carry can run through.
+    The exponent of a float64 gives this number, but 2^64 - 1 would be rounded up to 2^64. So the bit below each set bit
+    is cleared first, which leaves at most 0b101010..., where no carry can run through.
     """
     _, length = np.frexp((magnitude & ~(magnitude >> np.uint64(1))).astype(np.float64))
     return np.asarray(length, np.int64)

@@ -41,7 +41,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a resampling. Of ``rules``, the values given per axis are here instead.
+    """One axis of a resampling, with those values of the rules that callers pass for each axis.
 
     scale: output elements for each source element, ``size / source_size`` unless the caller chose it. roi: the first
     and last edge of tf_crop_and_resize. offsets: DirectML's input and output offset, which replace the rule.

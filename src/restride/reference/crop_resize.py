@@ -35,18 +35,18 @@ def crop_resize(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Unpack[Bo
         >>> rs.reference.crop_resize(photo, [(0, 1, 2, 4)], (2, 3), axes=(0, 1), fill=9).tolist()
         [[[1, 2, 9], [4, 5, 9]]]
     """
-    return _cropped(lambda *values, **others: (resample(*values, **others),) * 2, x, boxes, sizes, arguments)[0]
+    return _crop(lambda *values, **others: (resample(*values, **others),) * 2, x, boxes, sizes, arguments)[0]
 
 
 def crop_resize_limits(
     x: Any, boxes: Any, sizes: Sequence[int], **arguments: Unpack[BoxArguments]
 ) -> tuple[Array, Array]:
     """The lowest and the highest correct result of each element, as for ``resample_limits``."""
-    return _cropped(resample_limits, x, boxes, sizes, arguments)
+    return _crop(resample_limits, x, boxes, sizes, arguments)
 
 
-def _cropped(
-    resampled: Resampled, x: Any, boxes: Any, sizes: Sequence[int], arguments: Mapping[str, Any]
+def _crop(
+    resampled: Resampled, x: object, boxes: object, sizes: Sequence[int], arguments: Mapping[str, Any]
 ) -> tuple[Array, Array]:
     if "axes" not in arguments:
         raise TypeError("crop_resize() missing 1 required keyword-only argument: 'axes'")
@@ -74,12 +74,12 @@ def _cropped(
             np.broadcast_to(convert(fill, image.dtype), channels),
             others | _steps_of_box(others, number, image.ndim),
         )
-        pair = crop.cut(resampled, box) if is_cut else crop.sampled(resampled, box, units)
-        ends.append([crop.placed(end) for end in pair])
+        pair = crop.cut(resampled, box) if is_cut else crop.sample(resampled, box, units)
+        ends.append([crop.place_part(end) for end in pair])
     return np.stack([low for low, _ in ends]), np.stack([high for _, high in ends])
 
 
-def _steps_of_box(arguments: Mapping[str, Any], number: int, rank: int) -> dict[str, Any]:
+def _steps_of_box(arguments: Mapping[str, object], number: int, rank: int) -> dict[str, Any]:
     """The scales and zero points of box ``number``; arrays may have one entry for each box."""
     steps = {}
     for name in NEUTRAL:
@@ -91,7 +91,7 @@ def _steps_of_box(arguments: Mapping[str, Any], number: int, rank: int) -> dict[
 
 
 def _place(box: Sequence[int], sizes: Sequence[int], letterbox: str | None) -> list[tuple[int, int]]:
-    """The (start, stop) of rows and of columns that a box takes in the result.
+    """The (start, stop) of the rows and of the columns of the result that a box fills.
 
     The factor is an f64, the smaller one of ``H / h`` and ``W / w`` for a box of height h and width w in H x W.
     """
@@ -111,8 +111,8 @@ def _place(box: Sequence[int], sizes: Sequence[int], letterbox: str | None) -> l
 class _Crop:
     """One box of an image with rows and columns along ``axes``; the result has ``sizes`` there.
 
-    place: the rows and columns of the result that the box takes; ``fill``, one element for each channel, surrounds it
-    and the image. backwards: axes to flip. arguments: those of ``resample``, for the whole result.
+    place: the rows and columns of the result that the box fills; ``fill``, one element for each channel, surrounds it
+    and the image. backwards: axes to flip. arguments: keywords of ``resample``, for the whole result.
     """
 
     image: Array
@@ -138,7 +138,7 @@ class _Crop:
         new = [stop - start for start, stop in self.place]
         return resampled(np.moveaxis(piece, (0, 1), self.axes), new, axes=self.axes, **self._arguments_in_place())
 
-    def sampled(self, resampled: Resampled, box: Sequence[float], units: str) -> tuple[Array, Array]:
+    def sample(self, resampled: Resampled, box: Sequence[float], units: str) -> tuple[Array, Array]:
         """Resample with an extrapolation value: one for all channels, or channel by channel."""
         edges = [Fraction(repr(float(edge))) for edge in box]
         if units == "pixels":
@@ -158,8 +158,8 @@ class _Crop:
             low, high = (np.where(chosen, new, old) for new, old in zip(one(value), (low, high), strict=True))
         return low, high
 
-    def placed(self, part: Array) -> Array:
-        """The whole result: ``part``, flipped, in its place, surrounded by ``fill`` after the arithmetic."""
+    def place_part(self, part: Array) -> Array:
+        """Flip ``part`` and put it into the result, surrounded by ``fill`` after the arithmetic."""
         part = np.flip(part, self.backwards)
         sizes = list(part.shape)
         for axis, size in zip(self.axes, self.sizes, strict=True):

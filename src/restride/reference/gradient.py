@@ -70,8 +70,8 @@ def resample_backward_limits(
 
     Its arguments are those of ``resample_backward``. The bound is that of ``resample``, derived in
     ``restride.reference.resample``, with the taps of a transposed row: the outputs that read an element. The exact sum
-    already has f32 weights. The bound's unit for each axis's rounding of them stays: a device that computes a weight in
-    f64, near a tie, may round it to the other f32.
+    already has f32 weights. The bound nevertheless keeps one unit per axis for rounding weights: a device that computes
+    a weight in f64, near a tie, may round it to the other f32.
     """
     array, weighted, target = _problem(grad, input_sizes, scales, axes, mode, **others)
     values = array.astype(np.float64)
@@ -83,14 +83,14 @@ def resample_backward_limits(
 
 
 def _problem(
-    grad: Any,
-    input_sizes: Any,
-    scales: Any = None,
+    grad: object,
+    input_sizes: object,
+    scales: object = None,
     axes: Any = None,
-    mode: Any = None,
+    mode: object = None,
     **others: Unpack[RuleArguments],
 ) -> tuple[Array, WeightedAxes, DType]:
-    """Check the arguments; return the result's gradient, the transposed rows of each axis, and the element type."""
+    """Check the arguments; return ``grad`` as an array, the transposed rows of each axis, and the element type."""
     if unknown := sorted(set(others) - set(RuleArguments.__annotations__)):
         raise TypeError(f"resample_backward has no argument {unknown[0]!r}")
     rules = dict(others)

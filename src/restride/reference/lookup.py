@@ -16,7 +16,7 @@ def lookup(x: Any, table: Any, *, axis: SupportsIndex | None = None) -> Array:
     Args:
         x: array of u8 or s8. The entry of -128 is the first one.
         table: [256], or [sizes[axis], 256].
-        axis: that of the rows of the table; None: there is one row.
+        axis: the axis whose index selects the row of the table; None: there is one row.
 
     Returns:
         A new array of the sizes of ``x`` and the element type of ``table``.

@@ -23,7 +23,9 @@ from restride.reference.conversion import round_once
 # oneDNN's format tags: ``nChw16c`` has the order 0,1,2,3 and one block, 16 of axis 1.
 
 _WORDS = {"abcdefghijkl": "a", "x": "x", "ncdhw": "nc", "goidhw": "oi", "tnc": "tn", "ldnc": "ldnc", "ldigo": "ldo"}
-"""Letters of each kind of tensor in logical order, and those that all its tags have: ``ohwi`` has axes o, i, h, w."""
+"""For each kind of tensor, its letters in logical order and the letters that all its tags have.
+
+``ohwi`` has the axes o, i, h, w."""
 
 _MISSPELT = {
     "OhwI24o": "Ohwi24o",
@@ -33,7 +35,7 @@ _MISSPELT = {
     "gIOhw2i8o16i2o": "gOIhw2i8o16i2o",
     "gIOdhw2i8o16i2o": "gOIdhw2i8o16i2o",
 }
-"""Names in dnnl_types.h that are other names' values: misspelt -> meant."""
+"""Tags whose name in dnnl_types.h does not match their order: the name, and the tag that it means."""
 
 
 def read_tag(tag: str) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
@@ -87,7 +89,7 @@ def memory_line(desc: TensorDesc) -> Array:
     Element (2,3), number 13, is at 17, which is ``linear_index((1,1,0,1), (2,3,2,2))``.
 
     Raises:
-        DescriptorError: ``desc`` is a view or has strides, so the bytes between its elements are not its own.
+        DescriptorError: ``desc`` is a view or has strides, so bytes between its elements do not belong to it.
 
     Source: XLA, "Tiled layout" (pad-reshape-transpose) and "Shapes and layout"; oneDNN, "Understanding memory formats".
     """
@@ -102,7 +104,9 @@ def memory_line(desc: TensorDesc) -> Array:
     line = numbers.transpose(order[::-1])
     for tile in desc.tiles:
         line = _tiled(line, tile)
-    return line.reshape(-1)
+    line = line.reshape(-1)
+    missing = -line.size % desc.tail_padding_alignment_in_elements
+    return np.append(line, np.full(missing, ZERO, line.dtype)) if missing else line
 
 
 def element_positions(desc: TensorDesc) -> Array:
@@ -115,7 +119,7 @@ def element_positions(desc: TensorDesc) -> Array:
         DescriptorError: strides lead before the buffer or past 2^62 bytes.
     """
     if desc.inner is not None:
-        return _looked_up(desc, element_positions(desc.inner))
+        return _look_up(desc, element_positions(desc.inner))
     if not is_whole(desc):
         return _strided(desc)
     line = memory_line(desc)
@@ -186,7 +190,7 @@ def _blocked(array: Array, tag: str) -> Array:
     return split.transpose([parts.index(part) for part in digits])
 
 
-def _looked_up(view: TensorDesc, positions: Array) -> Array:
+def _look_up(view: TensorDesc, positions: Array) -> Array:
     """The entries of ``positions``, those of the inner layout, at the view's coordinates.
 
     ``at=(2,4-2a)``: ``starts`` 2,4 and ``steps`` ((0,-2),), so index 1 is coordinate (2,2).
@@ -247,7 +251,7 @@ def to_buffer(array: Any, desc: TensorDesc | str, buffer: Array | None = None) -
     Args:
         array: array of ``desc.sizes`` and ``desc.dtype``.
         desc: the layout, or its text. A whole layout is written with its padding, ``padding_value`` and zeros; of a
-            view or strided layout only the elements are. If several share a place (zero strides), one of them is kept.
+            view or strided layout only the elements are. If several share a position (zero strides), one is kept.
         buffer: 1-D uint8 to write into, at least ``desc.nbytes``; other bytes are kept. Default: zeros, just large
             enough.
 

@@ -53,9 +53,9 @@ def reorder(
             ``out[n, h, w, c] = x[n, c, h, w]``; a permutation may use any letters.
         dtype: element type of the result; default: that of the descriptor, else of ``out``, else of ``x``.
         src_scale: a number or an array that broadcasts against the sizes of ``x``; rounded to f32.
-        src_zero_point: the same.
+        src_zero_point: an array as ``src_scale``, or a number.
         dst_scale: a number or an array that broadcasts against the sizes of the result; rounded to f32.
-        dst_zero_point: the same.
+        dst_zero_point: an array as ``dst_scale``, or a number.
         sum_scale: factor of the old elements of the destination.
         group_sizes: one integer for each axis of ``x``: index i along it uses entry ``i // group`` of an array of
             ``ceil(size / group)`` entries. Arrays for the result use the groups of the axes they come from.
@@ -105,11 +105,11 @@ def reorder(
         flushes=flush,
         post_ops=tuple(map(tuple, post_ops or ())),
     )
-    values = array.transpose(order) if steps.are_none else computed(array, old, steps, rounding)
+    values = array.transpose(order) if steps.are_none else compute(array, old, steps, rounding)
     return convert(values, target, rounding, saturate)
 
 
-def _result_type(array: Array, layout_type: DType | None, dtype: Any, old: Any) -> DType:
+def _result_type(array: Array, layout_type: DType | None, dtype: object, old: Any) -> DType:
     """The element type that dtype, the layout and out agree on; that of ``array`` if none of them names one."""
     named = {
         "dtype": None if dtype is None else as_dtype(dtype),
@@ -202,7 +202,7 @@ class Steps:
 
 
 def entries(
-    argument: str, value: Any, sizes: Sequence[int], group_sizes: Sequence[int], neutral: float
+    argument: str, value: object, sizes: Sequence[int], group_sizes: Sequence[int], neutral: float
 ) -> Array | None:
     """A scale or zero point as one f32 for each element of ``sizes``; None if it is absent or ``neutral`` everywhere.
 
@@ -228,7 +228,7 @@ def entries(
     return None if (values == neutral).all() else values
 
 
-def computed(array: Array, old: Array | None, steps: Steps, rounding: str) -> Array:
+def compute(array: Array, old: Array | None, steps: Steps, rounding: str) -> Array:
     """``(src_scale * (array - src_zero_point) + sum_scale * old) / dst_scale + dst_zero_point`` in f32.
 
     ``array`` and ``old`` are elements of any type, rounded to f32 once. Each step is one correctly rounded operation of
@@ -237,7 +237,7 @@ def computed(array: Array, old: Array | None, steps: Steps, rounding: str) -> Ar
     """
 
     def f32(values: Array) -> Array:
-        return _flushed(values) if steps.flushes else values
+        return _flush(values) if steps.flushes else values
 
     with np.errstate(all="ignore"):
         v = f32(convert(array, np.float32))
@@ -253,7 +253,7 @@ def computed(array: Array, old: Array | None, steps: Steps, rounding: str) -> Ar
         if steps.dst_scale is not None:
             v = f32(v / f32(steps.dst_scale))
         if steps.rounds_first:
-            v = _rounded(v, rounding)
+            v = _round(v, rounding)
         if steps.dst_zero_point is not None:
             v = f32(v + f32(steps.dst_zero_point))
     return v
@@ -270,12 +270,12 @@ def _post_op(v: Array, name: str, numbers: list[np.float32]) -> Array:
     return np.where(np.signbit(v) & ~np.isnan(v), below, v)
 
 
-def _flushed(values: Array) -> Array:
+def _flush(values: Array) -> Array:
     return np.where(np.abs(values) < _MIN_NORMAL, np.copysign(np.float32(0), values), values)
 
 
-def _rounded(values: Array, rounding: str) -> Array:
-    """Each f32 rounded to an integer, still f32: 2.5 is 2, 2, 3 with nearest_even, truncate, half_away."""
+def _round(values: Array, rounding: str) -> Array:
+    """Round each f32 to an integer, still as f32: 2.5 is 2, 2, 3 with nearest_even, truncate, half_away."""
     if rounding == "nearest_even":
         return np.rint(values)
     toward_zero = np.trunc(values)

@@ -22,7 +22,7 @@ POLICIES = ("stretch", "not_larger", "not_smaller")
 
 
 MAX_WEIGHTS = 1 << 22
-"""Most elements along an axis for which weights are computed: four million take minutes and 2 GB."""
+"""Maximum number of elements along an axis for which weights are computed: four million take minutes and 2 GB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Request:
         """True if coordinates are those of aligned corners."""
         return self.rules.coordinates == "align_corners"
 
-    def resized(self, along: Sequence[Any], rest: Any) -> list[Any]:
+    def resized(self, along: Sequence[object], rest: object) -> list[Any]:
         """One value for each axis of the array: ``along[k]`` for ``axes[k]``, ``rest`` for all others."""
         of_axis = dict(zip(self.axes, along, strict=True))
         return [of_axis.get(axis, rest) for axis in range(self.array.ndim)]
@@ -154,7 +154,7 @@ def require_few(request: Request, parts: Sequence[range]) -> None:
         require_few_elements(sizes, array)
 
 
-def numbers(argument: str, values: Any, array: Array) -> tuple[Fraction, ...]:
+def numbers(argument: str, values: object, array: Array) -> tuple[Fraction, ...]:
     """``values`` as exact numbers; a float stands for the decimal number that prints it: 0.1 is 1/10."""
     exact = []
     for position, value in enumerate(_as_tuple(argument, values, array)):
@@ -232,7 +232,7 @@ def _require_sizes(axes: Sequence[int], sizes: Sequence[int], array: Array) -> N
 def _aspect_sizes(
     policy: str, old: Sequence[int], sizes: Sequence[int], array: Array
 ) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
-    """One scale for all axes, the least or greatest of ``sizes / old``, and the sizes it gives, halves rounded up."""
+    """One scale for all axes, the smallest or largest of ``sizes / old``, and the sizes it gives, halves rounded up."""
     if 0 in old:
         raise DescriptorError(f"keep_aspect_ratio_policy {policy!r} needs elements along its axes of {describe(array)}")
     ratios = [Fraction(size, before) for size, before in zip(sizes, old, strict=True)]
@@ -240,7 +240,7 @@ def _aspect_sizes(
     return tuple(math.floor(scale * before + HALF) for before in old), (scale,) * len(old)
 
 
-def _per_axis(argument: str, values: Any, count: int, default: Fraction, array: Array) -> tuple[Fraction, ...]:
+def _per_axis(argument: str, values: object, count: int, default: Fraction, array: Array) -> tuple[Fraction, ...]:
     if values is None:
         return (default,) * count
     exact = numbers(argument, values, array)
@@ -249,7 +249,7 @@ def _per_axis(argument: str, values: Any, count: int, default: Fraction, array: 
     return exact
 
 
-def _parts(window: Any, sizes: Sequence[int], array: Array) -> tuple[range, ...]:
+def _parts(window: object, sizes: Sequence[int], array: Array) -> tuple[range, ...]:
     """The range of indices of each axis that ``window`` selects; None: all."""
     if window is None:
         return tuple(range(size) for size in sizes)

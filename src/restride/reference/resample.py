@@ -1,7 +1,7 @@
 """The references for ``resample``, with the interval that contains every correct result, and for ``strided_slice``.
 
-Exact coordinates (restride.reference.coordinates), weights as exact as f64 allows (restride.reference.weights), and
-sums in f64, nested with the last axis first.
+Coordinates are exact (restride.reference.coordinates), weights as exact as f64 allows (restride.reference.weights), and
+sums are computed in f64, nested with the last axis first.
 """
 
 from __future__ import annotations
@@ -90,10 +90,10 @@ def sum_bound(elements: Array, values: Array, weighted: WeightedAxes) -> Array:
 def sum_limits(elements: Array, weighted: WeightedAxes, exact: Array, bound: Array) -> tuple[Array, Array, Array]:
     """The lowest and highest correct sum in f64, and where partial sums may overflow so that every f32 is correct.
 
-    They are ``exact - bound`` and ``exact + bound`` unless a partial sum may exceed the largest f32. A partial sum is
-    at most the sum of the positive products, and at least that of the negative ones, each off by at most the roundings
-    of ``sum_bound``. If only the positive ones exceed the largest f32, a partial sum may too, and infinity is correct
-    as well; if only the negative ones do, -infinity. If both do, or one does and the exact sum is the opposite
+    The limits are ``exact - bound`` and ``exact + bound`` unless a partial sum may exceed the largest f32. A partial
+    sum is at most the sum of the positive products and at least the sum of the negative ones, each off by at most the
+    roundings of ``sum_bound``. If only the sum of positive products exceeds the largest f32, infinity is correct too;
+    if only the sum of negative products does, -infinity is. If both do, or one does and the exact sum is the opposite
     infinity, both infinities are correct, and so is NaN, their sum. The next axis keeps an overflow.
 
     [2e38, 2e38, -2e38, -2e38] with weights of 1: exactly 0; summed from the left 4e38, an infinity, less 4e38; in pairs
@@ -229,11 +229,11 @@ def weighted_axes(request: Request, own: Answer | None) -> WeightedAxes:
 
 
 def problem_of(
-    x: Any,
-    sizes: Any = None,
-    scales: Any = None,
-    axes: Any = None,
-    mode: Any = None,
+    x: object,
+    sizes: object = None,
+    scales: object = None,
+    axes: object = None,
+    mode: object = None,
     **others: Unpack[ResampleArguments],
 ) -> Problem:
     """Check the arguments of ``resample``."""
@@ -326,7 +326,7 @@ def resample(
     if problem.moves:
         return _nearest_result(problem)
     with np.errstate(invalid="ignore", over="ignore"):
-        return _converted(problem, _with_arithmetic(problem, _sums(problem)))
+        return _converted(problem, _apply_arithmetic(problem, _sums(problem)))
 
 
 def resample_bound(
@@ -388,7 +388,7 @@ def resample_limits(
         exact = _sums(problem)
         weighted = [] if problem.integers is not None else problem.weighted
         low, high, unbounded = sum_limits(problem.array, weighted, exact, _bound(problem))
-        limits = _limits(problem, *_sorted(_with_arithmetic(problem, low), _with_arithmetic(problem, high)))
+        limits = _limits(problem, *_sorted(_apply_arithmetic(problem, low), _apply_arithmetic(problem, high)))
         return unlimited_where(unbounded, limits, problem.target)
 
 
@@ -428,7 +428,7 @@ def _bound(problem: Problem) -> Array:
     return np.where(problem.extrapolated, 0.0, bound)
 
 
-def _with_arithmetic(problem: Problem, sums: Array) -> Array:
+def _apply_arithmetic(problem: Problem, sums: Array) -> Array:
     """The f64 sums if there is no arithmetic; else f32: the rounded sums after the steps of ``reorder``."""
     sums = clipped_like(problem.request, sums)
     if (rounding := rounding_like(problem.request)) is not None:

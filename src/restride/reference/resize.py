@@ -1,4 +1,4 @@
-"""The reference for ``resize`` in linear light and with premultiplied alpha, by the formulas of sRGB in f64."""
+"""The reference for ``resize``, in linear light and with premultiplied alpha by the formulas of sRGB in f64."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def resize(
     mode: Any = None,
     **resampling: Unpack[ResampleArguments],
 ) -> Array:
-    """Resample the codes of ``x``, u8 or u16, optionally in linear light and weighted by alpha.
+    """Resample ``x``, or its codes, u8 or u16, in linear light, weighted by alpha, or both.
 
-    The result is ``sum(w * a * L(c / most)) / sum(w * a)``, with L the light of a code, as the nearest code.
+    The result of codes is ``sum(w * a * L(c / most)) / sum(w * a)``, with L the light of a code, as the nearest code.
 
     Args:
         x: the array.
@@ -45,6 +45,8 @@ def resize(
         >>> rs.reference.resize(np.uint8([[0, 255]]), (1, 1), linear_light=True)
         array([[188]], dtype=uint8)
     """
+    if not linear_light and not premultiply:
+        return resample(x, sizes, axes=axes, mode=mode, **resampling)
     array = as_array(x)
     values = resample(_light(array, channels, linear_light, premultiply), sizes, axes=axes, mode=mode, **resampling)
     return _codes(array, values, values, channels, linear_light, premultiply, 0.0)
@@ -64,8 +66,10 @@ def resize_limits(
     """The lowest and the highest correct result of ``resize`` by a device whose light is f32.
 
     The sums are within ``resample_limits``. A threshold between two codes is rounded to f32 once, and its product with
-    alpha once more, which moves the place where codes change by 2 * 2^-24 of the sum.
+    alpha once more, which moves the value at which codes change by 2 * 2^-24 of the sum.
     """
+    if not linear_light and not premultiply:
+        return resample_limits(x, sizes, axes=axes, mode=mode, **resampling)
     array = as_array(x)
     light = _light(array, channels, linear_light, premultiply)
     low, high = resample_limits(light, sizes, axes=axes, mode=mode, **resampling)
@@ -98,7 +102,7 @@ def _codes(
     premultiply: bool,
     moved: float,
 ) -> Array:
-    """The nearest codes of sums, colours times ``1 + moved`` and divided by the alphas of ``opposite``."""
+    """The nearest codes of sums; colours are multiplied by ``1 + moved`` and divided by the alphas of ``opposite``."""
     most = np.iinfo(array.dtype).max
     colors = values.astype(np.float64) * (1 + moved)
     if channels is not None:

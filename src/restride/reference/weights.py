@@ -52,7 +52,7 @@ def weights(axis: Axis, o: int, s: Fraction) -> dict[int, float]:
 
 
 def _shares(start: Fraction, stop: Fraction) -> dict[int, float]:
-    """The parts of ``start`` to ``stop`` that lie in each element; element j extends from j to j + 1."""
+    """The length of ``start`` to ``stop`` inside each element; element j extends from j to j + 1."""
     parts = {j: min(stop, Fraction(j + 1)) - max(start, Fraction(j)) for j in range(math.floor(start), math.ceil(stop))}
     return {j: float(part / (stop - start)) for j, part in parts.items()}
 
@@ -124,7 +124,7 @@ class Rows:
         return Rows(self.index[here], self.weight[here], self.columns, self.extrapolated[here])
 
     def times(self, values: Array, axis: int, *, absolute: bool = False) -> Array:
-        """The weighted sums of ``values`` (f64) along ``axis``, or those of ``|weight * value|``.
+        """The weighted sums of ``values`` (f64) along ``axis``, or, if ``absolute``, the sums of ``|weight * value|``.
 
         A tap of weight 0 contributes nothing, even if it is infinite: -0.0 is added, which changes no sum, not even its
         sign.
@@ -171,7 +171,7 @@ def weight_rows(axis: Axis, start: int, stop: int) -> Rows:
 WeightedAxes = Sequence[tuple[int, Rows]]
 """Axes of an array, each with its rows of weights."""
 
-# What libraries make of rows: weights in steps, and sums of integers with them.
+# The arithmetic of libraries: weights as integers, and sums of integers with them.
 
 Answer = Array | list[tuple[int, Rows]]
 """The whole result if a library computes it in integers, else the rows of weights whose sums it approximates."""
@@ -189,7 +189,7 @@ def integer_sums(values: Array, axis: int, rows: Rows) -> Array:
 
 
 def in_steps(rows: Rows, whole: Callable[[float], int]) -> Rows:
-    """The same rows with weights turned into integers by ``whole``."""
+    """The rows with weights that ``whole`` converts to integers."""
     weight = np.array([[whole(value) for value in row] for row in rows.weight.tolist()], np.float64)
     return Rows(rows.index, weight.reshape(rows.weight.shape), rows.columns, rows.extrapolated)
 
@@ -200,6 +200,6 @@ def half_away(value: float) -> int:
 
 
 def shifted(sums: Array, places: int) -> Array:
-    """Bytes: the sums divided by ``2^places``, to the nearest, halves up, clamped to 0 to 255."""
+    """The sums divided by ``2^places`` as bytes: rounded to nearest, halves up, and clamped to 0 to 255."""
     clamped: Array = np.clip((sums + (1 << places >> 1)) >> places, 0, 255)
     return clamped

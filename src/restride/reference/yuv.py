@@ -35,7 +35,7 @@ def yuv_to_rgb(
         A new u8 array [..., rows, columns, 3].
 
     Raises:
-        DescriptorError: the array has not the type or sizes of a frame.
+        DescriptorError: the array does not have the type or sizes of a frame.
 
     Source: ITU-R BT.601-7, BT.709-6: Y = r R + g G + b B, U = (B - Y) / (2 - 2 b), V = (R - Y) / (2 - 2 r).
 

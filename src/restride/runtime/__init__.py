@@ -98,7 +98,7 @@ def open_runtime(
 
 
 def is_kp_tensor(value: object) -> bool:
-    """Whether ``value`` is a ``kp.Tensor``, without importing kp."""
+    """True if ``value`` is a ``kp.Tensor``; does not import kp."""
     return type(value).__module__ == "kp" and type(value).__name__ == "Tensor"
 
 

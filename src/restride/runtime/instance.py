@@ -57,7 +57,7 @@ class MemoryType:
 
 @dataclass(frozen=True)
 class PhysicalDevice:
-    """A device and what the Vulkan runtime needs to know about it. Sizes are bytes.
+    """A device with the facts that the Vulkan runtime needs. Sizes are bytes.
 
     family: number of the queue family for compute; -1 if there is none.
     timestamp_bits, timestamp_period: valid bits of its timestamps, 0 if it has none, and nanoseconds a tick.
@@ -194,7 +194,7 @@ def list_devices() -> list[DeviceInfo]:
 
 
 def physical_devices() -> list[PhysicalDevice]:
-    """Every physical device, in the driver's order, with what the Vulkan runtime needs to know about it."""
+    """Every physical device, in the driver's order, with the facts that the Vulkan runtime needs."""
     vk, owner = instance().vk, instance().handle
     try:
         handles = _enumerate_all(vk.vkEnumeratePhysicalDevices, "VkPhysicalDevice", owner)

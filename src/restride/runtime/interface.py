@@ -190,8 +190,8 @@ class Runtime(Protocol):
             DeviceTimeout: pending work outlasted the time limit.
         """
 
-    def write(self, memory: Memory, offset: int, data: memoryview) -> None:
-        """Wait for pending work that uses ``memory``, then copy ``data`` to byte ``offset``.
+    def write(self, memory: Memory, offset: int, *data: memoryview) -> None:
+        """Wait for pending work that uses ``memory``, then copy ``data``, one after the other, from byte ``offset`` on.
 
         Raises:
             DescriptorError: the bytes leave the memory, or it was imported.
@@ -378,3 +378,11 @@ def copy_bytes(target: memoryview, source: memoryview) -> None:
         target[:] = source
     else:
         np.copyto(np.frombuffer(target, np.uint8), np.frombuffer(source, np.uint8))
+
+
+def copy_parts(target: memoryview, parts: Sequence[memoryview]) -> None:
+    """Copy ``parts``, one after the other, into ``target``, which has the size of all of them."""
+    start = 0
+    for part in parts:
+        copy_bytes(target[start : start + len(part)], part)
+        start += len(part)

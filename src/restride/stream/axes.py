@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from restride.dtypes import Array
 from restride.errors import DescriptorError, warn_caller
 from restride.stream.files import library_of
 from restride.stream.lazy import LazyArray
@@ -93,7 +93,7 @@ class Axis:
         return known.get(text) or known.get(text.lower().removesuffix("s").replace("metre", "meter"))
 
 
-def stated_axes(source: Any) -> tuple[Axis, ...]:
+def stated_axes(source: object) -> tuple[Axis, ...]:
     """The axes that ``source`` names, in its order; none if it names none.
 
     The axes of a ``LazyArray`` have the names of its source, and pixel sizes where elements are the source's own.
@@ -208,7 +208,7 @@ def _of_zarr(array: Any) -> tuple[Axis, ...]:
     return axes
 
 
-def _named(names: Any, rank: int, where: str) -> tuple[Axis, ...]:
+def _named(names: object, rank: int, where: str) -> tuple[Axis, ...]:
     """Axes of these names; dim_0, dim_1, ... are xarray's for axes without one.
 
     Raises:
@@ -334,7 +334,7 @@ def _along(axis: Axis, coord: Any) -> Axis:
     return replace(placed, step=float(step) if is_even else float("nan"))
 
 
-def coordinate_values(coord: Any) -> npt.NDArray[Any] | None:
+def coordinate_values(coord: Any) -> Array | None:
     """The numbers or times of a variable of xarray, as numpy's: NaN for pandas' NA, UTC for a time zone.
 
     None if it is not 1-D, or of something else. numpy converts pandas' types to Python objects.
@@ -343,7 +343,7 @@ def coordinate_values(coord: Any) -> npt.NDArray[Any] | None:
 
     if coord.ndim != 1:
         return None
-    values: npt.NDArray[Any]
+    values: Array
     if isinstance(coord.dtype, np.dtype):
         values = coord.to_numpy()
     elif isinstance(coord.dtype, pd.DatetimeTZDtype):
@@ -357,7 +357,7 @@ def coordinate_values(coord: Any) -> npt.NDArray[Any] | None:
     return values if values.dtype.kind in "iufmM" else None
 
 
-def _of_h5py(dataset: Any) -> tuple[Axis, ...]:
+def _of_h5py(dataset: object) -> tuple[Axis, ...]:
     return tuple(Axis(dim.label) for dim in getattr(dataset, "dims", ()))
 
 

@@ -364,7 +364,7 @@ def _paired(stage: Operation, before: Sequence[int], after: Sequence[int]) -> li
     return [(size, 1 if axis is None else before[axis]) for size, axis in zip(after, stage.axes, strict=True)]
 
 
-def _index(member: Any) -> Any:
+def _index(member: object) -> Any:
     """Check a member of an index, and convert integers to Python's.
 
     Raises:
@@ -386,7 +386,7 @@ def _index(member: Any) -> Any:
         ) from None
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: object) -> Any:
     """A copy of an argument that nobody else can change: any library's arrays as numpy's, sequences as tuples."""
     if isinstance(value, str | type | Enum | np.generic | np.dtype):
         return value
@@ -401,7 +401,7 @@ def _frozen(value: Any) -> Any:
     return value
 
 
-def _spelled(value: Any) -> str:
+def _spelled(value: object) -> str:
     """A text that differs for different values: arrays are represented by a hash of their bytes.
 
     Raises:
@@ -421,10 +421,20 @@ def _spelled(value: Any) -> str:
     raise DescriptorError(f"a chain takes numbers, texts, arrays and sequences of these, got {shown(value)}")
 
 
+def _reorder(src: TensorDesc, arguments: Mapping[str, object]) -> Operation:
+    _, numbers, others = split_arguments(arguments)
+    return Reorder(src, Result(numbers=numbers, **others))
+
+
+def _resample(src: TensorDesc, arguments: Mapping[str, object]) -> Operation:
+    request, numbers, others = split_arguments(arguments)
+    return Resample(src, request, Result(numbers=numbers, **others))
+
+
 _OPERATIONS: dict[str, Callable[[TensorDesc, Mapping[str, Any]], Operation]] = {
     "slice": lambda src, arguments: Indexed(src, **arguments),
-    "reorder": lambda src, arguments: Reorder(src, Result.of(arguments)),
-    "resample": lambda src, arguments: Resample(src, *split_arguments(arguments)),
+    "reorder": _reorder,
+    "resample": _resample,
     "quantize": lambda src, arguments: quantization.quantizing(src, **arguments).operation(src),
     "dequantize": lambda src, arguments: quantization.dequantizing(src, **arguments).operation(src),
     "lookup": lambda src, arguments: looking_up(src, **arguments).operation(src),

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from restride.arguments import as_numpy, counts, require_unmasked
-from restride.dtypes import DType, DTypeLike, as_dtype
+from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, prefixed
 from restride.layout import TensorDesc
 from restride.ops.operation import Window
@@ -53,7 +52,7 @@ class Source:
         """The type and sizes of the elements that ``read`` gives, row-major."""
         return TensorDesc(self.dtype, self.sizes)
 
-    def read(self, window: Window) -> npt.NDArray[Any]:
+    def read(self, window: Window) -> Array:
         """The elements of the window, in new memory or in that of the array.
 
         Raises:
@@ -133,7 +132,7 @@ class Destination:
         whole = zip(chunks, self.chunks or (1,) * len(chunks), self.array.shape, strict=True)
         return _is_for_threads(self.array) and all(new % own == 0 or new >= size for new, own, size in whole)
 
-    def write(self, window: Window, result: npt.NDArray[Any]) -> None:
+    def write(self, window: Window, result: Array) -> None:
         """Write ``result`` to the window."""
         if result.size:
             elements = result.view(self._stored) if result.dtype != self._stored else result
@@ -189,7 +188,7 @@ def stored_copies(source: Any, destination: Any, chunks: tuple[int, ...]) -> Cal
     return copy
 
 
-def require_apart(source: Any, destination: Any) -> None:
+def require_apart(source: object, destination: object) -> None:
     """Check that the two share no elements: one array, one of zarr or h5py opened twice, numpy's memory or mappings.
 
     Raises:
@@ -215,7 +214,7 @@ def _zarr_place(array: Any) -> Any:
     return (root / array.path).resolve() if isinstance(root, Path) else (array.store, array.path)
 
 
-def _mapped_bytes(array: npt.NDArray[Any]) -> tuple[np.memmap[Any, Any], range] | None:
+def _mapped_bytes(array: Array) -> tuple[np.memmap[Any, Any], range] | None:
     """The mapping that contains the array, and the range of bytes of the file that it maps; None without one."""
     base: Any = array
     while isinstance(base, np.ndarray):
@@ -236,7 +235,7 @@ def _is_same_file(first: np.memmap[Any, Any], second: np.memmap[Any, Any]) -> bo
         return False
 
 
-def _lacks(argument: str, name: str, array: Any) -> DescriptorError:
+def _lacks(argument: str, name: str, array: object) -> DescriptorError:
     text = f"{argument} must have {name}, and {type(array).__name__} has none"
     if isinstance(array, str | os.PathLike):
         mode = "r" if argument == "source" else "r+"
@@ -290,15 +289,15 @@ _FOR_THREADS = {"numpy", "zarr", "tensorstore"}
 """Libraries whose arrays several threads may read, and write if no two of them write to the same chunk."""
 
 
-def _is_zarr(array: Any) -> bool:
+def _is_zarr(array: object) -> bool:
     return library_of(array) == "zarr" and hasattr(array, "metadata")
 
 
-def _is_for_threads(array: Any) -> bool:
+def _is_for_threads(array: object) -> bool:
     return library_of(array) in _FOR_THREADS
 
 
-def _is_read_only(array: Any) -> bool:
+def _is_read_only(array: object) -> bool:
     """True if the array reports it: numpy's flags, zarr's ``read_only``, tensorstore's ``writable``, h5py's file."""
     if isinstance(array, np.ndarray):
         return not array.flags.writeable
@@ -317,7 +316,7 @@ def _filled(array: Any) -> Any:
     return None if fill is None or fill != fill else array.with_config({"write_empty_chunks": True})  # noqa: PLR0124
 
 
-def _is_mapped(array: Any) -> bool:
+def _is_mapped(array: object) -> bool:
     """True for a shared mapping of a file: its pages can be dropped, and are read again when needed."""
     return isinstance(array, np.memmap) and array.mode != "c" and isinstance(getattr(array, "_mmap", None), mmap.mmap)
 

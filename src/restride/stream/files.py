@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from restride.dtypes import Array
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class MappedFile:
     offset: int
     order: str
 
-    def __getitem__(self, key: Any) -> npt.NDArray[Any]:
+    def __getitem__(self, key: Any) -> Array:
         """A copy of the elements at ``key``."""
         mapped = np.memmap(self.filename, self.dtype, "r", self.offset, self.shape, "F" if self.order == "F" else "C")
         return np.array(mapped[key])
@@ -38,12 +39,12 @@ class H5Dataset:
     shape: tuple[int, ...]
     chunks: tuple[int, ...] | None
 
-    def __getitem__(self, key: Any) -> npt.NDArray[Any]:
+    def __getitem__(self, key: object) -> Array:
         """The elements at ``key``."""
         import h5py
 
         with h5py.File(self.filename, "r") as file:
-            elements: npt.NDArray[Any] = file[self.name][key]
+            elements: Array = file[self.name][key]
         return elements
 
 
@@ -69,7 +70,7 @@ class Palette:
         """The array's chunks; None if it has none."""
         return getattr(self.array, "chunks", None)
 
-    def __getitem__(self, key: Any) -> npt.NDArray[Any]:
+    def __getitem__(self, key: object) -> Array:
         """The numbers at ``key``."""
         return np.array(self.array[key])
 
@@ -93,7 +94,7 @@ def by_name(source: Any) -> Any:
     return source
 
 
-def library_of(array: Any) -> str:
+def library_of(array: object) -> str:
     """The package that defines the array's class."""
     return type(array).__module__.partition(".")[0]
 
@@ -111,7 +112,7 @@ def arrays_in(group: Any) -> list[str]:
     return sorted(names)
 
 
-def version(source: Any) -> tuple[int, int] | None:
+def version(source: object) -> tuple[int, int] | None:
     """Size in bytes and modification time in ns of the file of ``source``; None if it has none, or the file is gone."""
     if isinstance(source, Palette):
         return version(source.array)

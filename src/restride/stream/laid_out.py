@@ -72,7 +72,7 @@ class LaidOut:
         """Element type of the layout, as a numpy type."""
         return self.desc.dtype.dtype
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         raise TypeError("a LaidOut is only written; rs.from_buffer(raw, desc) reads it")
 
     def __setitem__(self, key: tuple[slice, ...], elements: Any) -> None:

@@ -93,7 +93,7 @@ class LazyArray:
         return f"<restride.LazyArray {self._work}>"
 
 
-def open_source(source: Any) -> Any:
+def open_source(source: object) -> Any:
     """``source``, or for a TIFF the array in it: upright, which takes a ``LazyArray`` if it is stored otherwise.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 from restride.arguments import integer
 from restride.dtypes import DType
 from restride.errors import DescriptorError
-from restride.weights import Request
+from restride.ops.resample import split_arguments
 from restride.weights.request import fraction, scaled_sizes
 
 
@@ -46,18 +46,18 @@ def level_factor(argument: str, value: float, *, may_keep: bool = False) -> floa
     return value
 
 
-def level_rules(rules: Mapping[str, Any]) -> dict[str, Any]:
+def level_rules(rules: Mapping[str, object]) -> dict[str, Any]:
     """Arguments of ``rs.resample`` for a level: mode "area_weighted", unless ``rules`` have a mode or a library."""
     chosen = {name: value for name, value in rules.items() if value is not None}
     return chosen if chosen.keys() & {"mode", "like"} else {"mode": "area_weighted", **chosen}
 
 
-def drifts(rules: Mapping[str, Any], dtype: DType) -> bool:
+def drifts(rules: Mapping[str, object], dtype: DType) -> bool:
     """True if levels by these rules must be computed from level 0, as those of mode "nearest" must.
 
     An element taken by "nearest" is up to half an element away from the exact position, in units of its own level. From
     level to level the errors add up: element 0 of level 4 would be element 15, instead of 7 or 8.
     """
-    request = Request(**{name: value for name, value in rules.items() if name in Request._fields})
+    request, _, _ = split_arguments(rules)
     mode: str = request.settled(dtype.name)[0].mode
     return mode == "nearest"

@@ -20,10 +20,9 @@ from time import monotonic
 from typing import Any, SupportsIndex
 
 import numpy as np
-import numpy.typing as npt
 
-from restride.arguments import BYTES, as_bytes, integers
-from restride.dtypes import DTypeLike
+from restride.arguments import BYTES, as_bytes, check_keywords, integers
+from restride.dtypes import Array, DTypeLike
 from restride.errors import DescriptorError, StreamError
 from restride.ops.operation import Window
 from restride.ops.progress import Progress
@@ -75,6 +74,7 @@ class Streamed:
         )
 
 
+@check_keywords
 def stream(
     source: Any,
     destination: Any,
@@ -372,7 +372,7 @@ class _Run:
             self._failure = self._failure or error
             self._budget.close()
 
-    def _result(self, job: _Job) -> npt.NDArray[Any]:
+    def _result(self, job: _Job) -> Array:
         group = job.group
         if len(job.pieces) == 1:
             return self._compute(group, group.window)
@@ -381,7 +381,7 @@ class _Run:
             result[_inside(piece, group.window)] = self._compute(group, piece)
         return result
 
-    def _compute(self, group: Group, window: Window) -> npt.NDArray[Any]:
+    def _compute(self, group: Group, window: Window) -> Array:
         needed = self._work.windows(window)[0]
         with self._reading, _chunk_errors(f"reading {spelled(needed)} of the source", group, window):
             part = self._source.read(needed)
@@ -396,7 +396,7 @@ class _Run:
         finally:
             self._devices.put(device)
 
-    def _write(self, group: Group, result: npt.NDArray[Any] | None) -> None:
+    def _write(self, group: Group, result: Array | None) -> None:
         """The chunks of the result that are not written yet; None: as the source has them stored."""
         for place in group.places():
             number, window = group.grid.number(place), group.alone(place).window

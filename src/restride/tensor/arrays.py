@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import as_numpy, require_unmasked
-from restride.dtypes import DType
-from restride.errors import DescriptorError, UnsupportedError
+from restride.dtypes import Array, DType
+from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.layout import TensorDesc, as_desc
-from restride.layout.overlap import require_injective, require_like
+from restride.layout.overlap import require_injective, require_like, require_same_memory
 from restride.plan.copy import byte_copy_kernels
 from restride.plan.problem import Axis
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
@@ -106,7 +106,11 @@ def asarray(
             raise DescriptorError(
                 f"{array!r} lies on another device than {device!r}; pass tensor.numpy() to copy it there"
             )
-        return array if desc is None else _laid_out(array, as_desc(desc), copy)
+        if desc is None:
+            return array
+        desc = as_desc(desc)
+        require_same_memory(desc, "desc", array.desc)
+        return _laid_out(array, desc, copy)
     if is_kp_tensor(array):
         return _from_kp(array, desc, device_over_manager() if device is None else as_device(device))
     if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__") and device_type(array) == CUDA:
@@ -145,7 +149,7 @@ def _laid_out(tensor: Tensor, desc: TensorDesc, copy: bool | None) -> Tensor:
     return laid_out
 
 
-def _from_cuda(producer: Any, desc: TensorDesc | str | None, device: Device | None, copy: bool | None) -> Tensor:
+def _from_cuda(producer: object, desc: TensorDesc | str | None, device: Device | None, copy: bool | None) -> Tensor:
     """A tensor with the elements of a CUDA tensor that is in a restride tensor's memory: shared, or a copy.
 
     CUDA's own memory is refused: memory of cudaMalloc cannot be exported, and exportable memory of cuMemCreate, as in
@@ -182,7 +186,7 @@ def _from_kp(kp_tensor: Any, desc: TensorDesc | str | None, device: Device) -> T
     return Tensor(memory, as_desc(desc), device)
 
 
-def _packed(array: npt.NDArray[Any]) -> TensorDesc:
+def _packed(array: Array) -> TensorDesc:
     if array.dtype == object:
         kinds = ", ".join(sorted({type(each).__name__ for each in array.reshape(-1)[:_MAX_NAMED].tolist()}))
         raise DescriptorError(
@@ -195,7 +199,7 @@ def _packed(array: npt.NDArray[Any]) -> TensorDesc:
         raise DescriptorError(f"array of shape {array.shape} cannot become a tensor: {error}") from error
 
 
-def _own_layout(array: npt.NDArray[Any], packed: TensorDesc) -> TensorDesc | None:
+def _own_layout(array: Array, packed: TensorDesc) -> TensorDesc | None:
     """The layout of an array, from its lowest byte on; None: its strides split elements."""
     if not packed.numel:
         return packed
@@ -203,7 +207,45 @@ def _own_layout(array: npt.NDArray[Any], packed: TensorDesc) -> TensorDesc | Non
     return _strided(packed, host.offset, host.strides)
 
 
-def _imported(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tensor:
+def layout_of(array: Any) -> TensorDesc:
+    """The layout of an array's elements in its own memory, by its strides; nothing is read or copied.
+
+    The offset of a numpy array is counted from the array that owns the memory, if whole elements lie before it; else,
+    and for DLPack tensors, it is the least. That of a torch tensor, on any device, is ``storage_offset()``.
+
+    Raises:
+        DescriptorError: it is no array, its element type is unknown, or it has more than 8 axes.
+        UnsupportedError: its strides split elements, or it has none, as a sparse tensor.
+    """
+    if hasattr(array, "stride") and hasattr(array, "storage_offset"):
+        if str(array.layout) != "torch.strided":
+            raise UnsupportedError(f"a tensor of layout {array.layout} has no strides, for shape {tuple(array.shape)}")
+        desc = TensorDesc(array.dtype, array.shape, array.stride(), array.storage_offset())
+        packed = TensorDesc(array.dtype, array.shape)
+        return packed if desc == packed else desc
+    if not hasattr(array, "__array_interface__") and not hasattr(array, "__dlpack__"):
+        raise DescriptorError(
+            f"layout must be a TensorDesc or its text, such as 'f32[2,3]', or an array, got {shown(array)}"
+        )
+    host = host_array(array)
+    packed = _packed(host)
+    if not packed.numel:
+        return packed
+    span, owner = _host_span(host), host
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    before = span.data.ctypes.data - owner.ctypes.data
+    is_whole = before >= 0 and before % host.itemsize == 0
+    strided = _strided(packed, span.offset + before * is_whole, span.strides)
+    if strided is None:
+        raise UnsupportedError(
+            f"elements of {packed} must lie at multiples of their {packed.dtype.itemsize} bytes; these have strides of "
+            f"{host.strides} bytes"
+        )
+    return strided
+
+
+def _imported(array: Array, packed: TensorDesc, device: Device) -> Tensor:
     """A tensor over the memory of an array.
 
     Bindings must be aligned, so the device's memory may begin a little before the array: f32 at address 0x1008, aligned
@@ -234,7 +276,7 @@ def _strided(packed: TensorDesc, offset: int, strides: tuple[int, ...]) -> Tenso
     return packed if desc == packed else desc
 
 
-def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tensor:
+def _upload(array: Array, packed: TensorDesc, device: Device) -> Tensor:
     if not packed.numel:
         return empty(packed, device)
     dtype = packed.dtype
@@ -263,7 +305,7 @@ def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tens
     return laid_out
 
 
-def host_array(value: Any, dtype: DType | None = None) -> npt.NDArray[Any]:
+def host_array(value: object, dtype: DType | None = None) -> Array:
     """``value`` as a plain numpy array, over its own memory if it has any; the array of a DLPack tensor too.
 
     dtype: the type that the elements will have, as in ``restride.arguments.as_numpy``.
@@ -288,7 +330,7 @@ def host_array(value: Any, dtype: DType | None = None) -> npt.NDArray[Any]:
     return as_numpy("array", value, None if dtype is None else dtype.dtype)
 
 
-def _require_own_memory(value: Any) -> None:
+def _require_own_memory(value: object) -> None:
     """Refuse a value that ``host_array`` copies, such as a list.
 
     Raises:
@@ -327,7 +369,7 @@ class _HostBytes:
     strides: tuple[int, ...]
 
 
-def _host_span(array: npt.NDArray[Any]) -> _HostBytes:
+def _host_span(array: Array) -> _HostBytes:
     """The memory that holds ``array``, of any strides and at least one element; nothing is copied.
 
     Example: ``np.arange(6, dtype=np.uint16)[::-2]`` lies in bytes 2 to 12 of its base: data of 10 bytes, offset 8,
@@ -349,7 +391,7 @@ class _Walk:
     stride: int
 
 
-def _host_bytes(array: npt.NDArray[Any]) -> _HostBytes:
+def _host_bytes(array: Array) -> _HostBytes:
     """The bytes to upload for ``array``, of any strides, with at least one element: its span, or fewer, packed.
 
     Example: rows 0 and 3 of u8[4,100], columns 10 to 19: two runs of 10 bytes, so strides of 10 and 1.
@@ -383,7 +425,7 @@ def _host_bytes(array: npt.NDArray[Any]) -> _HostBytes:
     return _HostBytes(np.ascontiguousarray(runs).reshape(-1), offset, signed)
 
 
-def _lowest_element(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+def _lowest_element(array: Array) -> npt.NDArray[np.uint8]:
     """The bytes of the element at the lowest address. The ``...`` keeps an array without axes an array."""
     lowest = (slice(-1, None) if stride < 0 else slice(0, 1) for stride in array.strides)
     return array[*lowest, ...].reshape(1).view(np.uint8)

@@ -5,11 +5,10 @@ An array here is of addresses of a CUDA device: its sizes and strides are read, 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from restride.dtypes import Array
 from restride.runtime import Memory
 from restride.runtime.cuda_driver import LEGACY_STREAM, CudaMemory
 from restride.runtime.live_objects import LiveObjects
@@ -33,7 +32,7 @@ def cuda_bytes(device: Device, memory: Memory) -> npt.NDArray[np.uint8]:
     return np.asarray(mapped)
 
 
-def memory_under(array: npt.NDArray[Any]) -> tuple[Device, Memory, int] | None:
+def memory_under(array: Array) -> tuple[Device, Memory, int] | None:
     """The memory that holds the array, and its byte offset; waits for the work of CUDA's default stream.
 
     None: it is memory of CUDA's own.

@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from restride.arguments import MAX_RANK
+from restride.dtypes import Array
 from restride.errors import DescriptorError
 
 _MAJOR_VERSION = 1
@@ -143,7 +144,7 @@ def device_type(producer: Any) -> int:
         raise DescriptorError(f"{type(producer).__name__} has no memory to hand out: {error}") from error
 
 
-def array_from_dlpack(producer: Any, stream: int | None = None) -> np.ndarray[Any, Any]:
+def array_from_dlpack(producer: Any, stream: int | None = None) -> Array:
     """A read-only numpy array over the memory of ``producer``, an object with ``__dlpack__`` and ``__dlpack_device__``.
 
     Nothing is copied. Strides are the producer's, zero and negative ones included; bfloat16 and the 8-bit floats are
@@ -175,7 +176,7 @@ def array_from_dlpack(producer: Any, stream: int | None = None) -> np.ndarray[An
     return _array_of(_capsule_of(producer, {} if stream is None else {"stream": stream}), devices)
 
 
-def capsule_over(array: np.ndarray[Any, Any], device: tuple[int, int] = (CPU, 0), **options: Any) -> Any:
+def capsule_over(array: Array, device: tuple[int, int] = (CPU, 0), **options: Any) -> Any:
     """A DLPack capsule over the memory of ``array``; nothing is copied. ``options`` are those of ``__dlpack__``.
 
     device: DLPack type and number of the device that the array's addresses belong to.
@@ -208,7 +209,7 @@ def _capsule_of(producer: Any, options: dict[str, int]) -> Any:
         raise DescriptorError(f"{type(producer).__name__} refuses to hand out its memory: {error}") from error
 
 
-def _array_of(capsule: Any, devices: tuple[int, ...] = _HOST_DEVICES) -> np.ndarray[Any, Any]:
+def _array_of(capsule: object, devices: tuple[int, ...] = _HOST_DEVICES) -> Array:
     """Take the tensor out of ``capsule``; from here on restride must call its deleter, even for a refused one."""
     for name, used_name, structure in _NAMES:
         if _capsule_is(capsule, name):
@@ -224,9 +225,7 @@ def _array_of(capsule: Any, devices: tuple[int, ...] = _HOST_DEVICES) -> np.ndar
     raise DescriptorError(f"__dlpack__ returned {capsule!r}, not an unused capsule named dltensor(_versioned)")
 
 
-def _viewed(
-    managed: _DLManagedTensor | _DLManagedTensorVersioned, owner: _Owner, devices: tuple[int, ...]
-) -> np.ndarray[Any, Any]:
+def _viewed(managed: _DLManagedTensor | _DLManagedTensorVersioned, owner: _Owner, devices: tuple[int, ...]) -> Array:
     """The tensor as an array whose base is ``owner``. Strides count elements; null means packed, last axis fastest."""
     if isinstance(managed, _DLManagedTensorVersioned) and managed.major > _MAJOR_VERSION:
         raise DescriptorError(f"DLPack version {managed.major}.{managed.minor} is newer than {_MAJOR_VERSION}.x")

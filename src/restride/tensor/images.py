@@ -10,35 +10,32 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from restride.arguments import pixels_of, require_word, with_alpha
-from restride.dtypes import as_dtype
+from restride.arguments import check_keywords, pixels_of, require_word, with_alpha
+from restride.dtypes import Array, as_dtype
 from restride.errors import DescriptorError, UnsupportedError, needed_package, warn_caller
 from restride.runtime.file_store import write_file
 from restride.tensor.arrays import host_array
 from restride.tensor.image_files import read_jpeg, read_png, require_held
 from restride.tensor.tensor import Tensor
 
-Array = npt.NDArray[Any]
-
 ImageMode: TypeAlias = Literal["rgb", "srgb"]
 """How ``imread`` converts the channels of a file."""
 
 IMAGE_FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
-"""Formats of image files, by the suffix of the name."""
+"""Formats of image files that are written, and read after a check of all their parts, by the suffix of the name."""
 
-IMAGES = ("PNG", "JPEG")
-"""Formats that are written; and read after a check of all their parts."""
+READ_FORMATS = IMAGE_FORMATS | {".webp": "WEBP", ".bmp": "BMP", ".tif": "TIFF", ".tiff": "TIFF", ".gif": "GIF"}
+"""Formats of image files that are read, Pillow's names by the suffix of the name."""
 
-READ_FORMATS = (*IMAGES, "WEBP", "BMP", "TIFF", "GIF")
-"""Formats that are read, by Pillow's names."""
+_READ = tuple(dict.fromkeys(READ_FORMATS.values()))
 
 _JPEG_QUALITY = 95
 _MAX_JPEG_SIDE = 65_500
 """In pixels; libjpeg's own limit."""
 
 
+@check_keywords
 def imread(
     file: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes], mode: ImageMode | None = None
 ) -> Array:
@@ -127,12 +124,12 @@ def _read(file: BinaryIO, name: str, mode: ImageMode | None) -> Array:
             raise
         why = str(error).replace(f" {file!r}", "") or type(error).__name__
         if isinstance(error, pillow().UnidentifiedImageError):
-            why += f"; {', '.join(READ_FORMATS)} are read, and rs.asarray takes what PIL.Image.open has read"
+            why += f"; {', '.join(_READ)} are read, and rs.asarray takes what PIL.Image.open has read"
         raise DescriptorError(f"cannot read {name}: {why}") from error
 
 
 def _decoded(file: BinaryIO, mode: ImageMode | None) -> Array:
-    with pillow().open(file, formats=READ_FORMATS) as opened:
+    with pillow().open(file, formats=_READ) as opened:
         if opened.format in ("JPEG", "MPO"):
             opened.decodermaxblock = read_jpeg(file) or opened.decodermaxblock
         elif opened.format != "PNG":
@@ -159,7 +156,7 @@ def _decoded(file: BinaryIO, mode: ImageMode | None) -> Array:
         del opened.info["transparency"]
         high = _upright(opened)
     # Pillow keeps the first byte of each sample; its unpacker for the other byte order keeps the second.
-    with pillow().open(file, formats=READ_FORMATS) as again:
+    with pillow().open(file, formats=_READ) as again:
         del again.info["transparency"]
         low = _upright(again, "RGB;16L")
     return with_alpha(high, high.astype(np.uint16) << 8 | low, key)
@@ -238,6 +235,7 @@ def to_rgb(image: Any) -> Array:
     return np.repeat(pixels[..., :1], 3, axis=-1) if pixels.shape[-1] < 3 else pixels[..., :3]
 
 
+@check_keywords
 def imwrite(path: str | os.PathLike[str], image: Any) -> None:
     """Write pixels to a PNG or JPEG file; an existing file stays whole until the new one is complete.
 

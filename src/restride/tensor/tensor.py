@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import integer
-from restride.dtypes import DType, DTypeLike, as_dtype
+from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
 from restride.layout import TensorDesc, as_desc, views
+from restride.layout.overlap import require_whole_elements
+from restride.layout.tensor_desc import with_strides
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.runtime import ExternalMemory, Memory, export_kp_tensor
 from restride.runtime.cuda_driver import ordinal
@@ -58,6 +60,8 @@ class Tensor:
             raise DescriptorError(
                 f"a buffer of {memory.nbytes} bytes is too small for {desc}, which needs {desc.nbytes}"
             )
+        if desc.element_size_in_bits:
+            require_whole_elements(desc)
         self._memory = memory
         self._desc = desc
         self._device = device
@@ -185,7 +189,7 @@ class Tensor:
 
     def copy(self) -> Tensor:
         """A copy of the elements in a new row-major tensor."""
-        tensor = empty(TensorDesc(self.dtype, self.sizes), self.device)
+        tensor = empty(with_strides(self.desc, self.sizes), self.device)
         copy_elements(self, tensor)
         return tensor
 
@@ -318,7 +322,7 @@ class Tensor:
             self.device.runtime.read(self.memory, desc.offset * desc.dtype.itemsize, data.data)
         return data.view(desc.dtype.dtype).reshape(desc.sizes)
 
-    def _mapped(self) -> npt.NDArray[Any]:
+    def _mapped(self) -> Array:
         desc = self.desc
         if desc.strides is None:
             raise UnsupportedError(f"copy=False needs strides, and {desc} has none: rs.reorder it to a strided layout")
@@ -525,7 +529,7 @@ class Tensor:
         return Tensor(self.memory, desc, self.device)
 
 
-def _elements(data: npt.NDArray[np.uint8], desc: TensorDesc) -> npt.NDArray[Any]:
+def _elements(data: npt.NDArray[np.uint8], desc: TensorDesc) -> Array:
     """A strided array over the bytes of a buffer; reads no bytes."""
     itemsize = desc.dtype.itemsize
     strides = [stride * itemsize for stride in desc.strides or ()]
@@ -651,7 +655,7 @@ def as_device(device: Device | None) -> Device:
     return device
 
 
-def _device_remedy(value: Any) -> str:
+def _device_remedy(value: object) -> str:
     """Advice for a value that is no device, such as an element type, which torch's ``to`` accepts."""
     try:
         as_dtype(value)
@@ -660,7 +664,7 @@ def _device_remedy(value: Any) -> str:
     return f"x.astype({value!r}) converts"
 
 
-def require_tensor(value: Any, argument: str = "x") -> Tensor:
+def require_tensor(value: object, argument: str = "x") -> Tensor:
     """Return ``value`` if it is a tensor.
 
     Raises:
@@ -671,7 +675,7 @@ def require_tensor(value: Any, argument: str = "x") -> Tensor:
     return value
 
 
-def require_tensors(values: Iterable[Any], argument: str) -> list[Tensor]:
+def require_tensors(values: Iterable[object], argument: str) -> list[Tensor]:
     """Return ``values`` as a list if all are tensors; an error names the index of the one that is not.
 
     Raises:

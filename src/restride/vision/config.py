@@ -1,4 +1,4 @@
-"""Configurations: the files that models bring, read, and the family of the class that they name."""
+"""Read the configuration files of models, and find the family of the class that they name."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from restride.vision.families import FAMILIES, REFUSED
 from restride.vision.family import Family
 
 FILES = ("processor_config.json", "preprocessor_config.json")
-"""Files of a folder that may have the configuration, the first of them as its member ``image_processor``."""
+"""Files of a folder that may have the configuration; the first one has it as its member ``image_processor``."""
 
 _TYPES = ("image_processor_type", "feature_extractor_type", "video_processor_type")
 """Keys that may name the class."""
 
 _ENDINGS = ("Pil", "Fast", "FeatureExtractor", "ImageProcessor", "Processor")
-"""What follows the name of a family in the name of a class."""
+"""Endings of a class's name after the name of its family."""
 
 
 def read_config(config: Mapping[str, Any] | str | os.PathLike[str]) -> Mapping[str, Any]:
     """The configuration of the image processor, from a dictionary, a file or a folder with one of ``FILES``.
 
     Raises:
-        DescriptorError: neither, no such file, or a file that is not a configuration.
+        DescriptorError: ``config`` is none of these, there is no such file, or it is not a configuration.
     """
     if isinstance(config, Mapping):
         return _image_part(config)
@@ -54,7 +54,7 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     """The dictionary in a JSON file.
 
     Raises:
-        DescriptorError: there is no such file, or it has something else.
+        DescriptorError: there is no such file, or it has no dictionary.
     """
     try:
         read = json.loads(path.read_text(encoding="utf-8"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +17,6 @@ from restride.ops.lookup import lookup
 from restride.ops.plan import Plan
 from restride.ops.reorder import reorder
 from restride.ops.resample import plan_resample
-from restride.tensor.arrays import from_buffer
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
 from restride.vision import work
@@ -28,14 +26,19 @@ from restride.vision.recipe import Array, Pixels
 from restride.vision.work import Run
 
 _ALIGNMENT = 16
-"""Images of equal sizes begin at multiples of so many bytes, so that kernels can load whole vectors."""
+"""Images of equal sizes begin at multiples of this many bytes, so that kernels can load whole vectors."""
 
 Element = Literal["u8", "s32"]
 """Element types of pictures on the device."""
 
 _MAX_WORDS = 1 << 20
-"""Most elements of a picture that stays words: 4 MiB, which caches hold. llvmpipe looks up 12 bytes apart at 0.4 of the
-speed beyond."""
+"""Maximum elements of a picture that stays in words: 4 MiB, which caches hold. In larger pictures llvmpipe looks up
+elements that are 12 bytes apart at 0.4 of the speed."""
+
+Colour = tuple[int, ...]
+"""The fill of a pad: one element, or one for each channel."""
+
+_ZERO: Colour = (0,)
 
 Window = tuple[slice, slice]
 """Rows and columns of a picture."""
@@ -51,15 +54,15 @@ def execute(
     device: Device,
     dtype: DType | None,
 ) -> dict[str, Any]:
-    """The results by their keys: those that are pixels as tensors of the device, and the others as they are.
+    """Compute the results, by their keys: pixels as tensors on the device; other results stay as they are.
 
     Args:
-        results: of a family.
-        sources: the image that each of ``elements`` is.
-        elements: [rows, columns, channels] of u8, on the host or on the device.
-        options: of the family.
+        results: the results of a family's ``build``.
+        sources: the source that each of ``elements`` belongs to.
+        elements: images as [rows, columns, channels] of u8, on the host or on the device.
+        options: the family's options.
         device: where to compute.
-        dtype: element type of the pixels; None: what the table has, f32 or u8.
+        dtype: element type of the pixels; None: that of the table, f32 or u8.
     """
     execution = _Execution(results, sources, elements, device)
     with device.batch():
@@ -70,7 +73,7 @@ def execute(
 
 
 class _Execution:
-    """Pictures of one call as tensors [images, rows, columns, channels] of all images of equal sizes."""
+    """The pictures of one call, as tensors [images, rows, columns, channels] of all images of equal sizes."""
 
     def __init__(
         self,
@@ -87,32 +90,38 @@ class _Execution:
         places = {image: place for images in members.values() for place, image in enumerate(images)}
         self._places = [places[image] for image in range(len(sources))]
         self._uses = work.Uses.of(results)
-        self._tensors: dict[Picture, Tensor] = {}
-        self._fills: dict[tuple[int, ...], Tensor] = {}
+        self._tensors: dict[Picture | Colour, Tensor] = {}
         self._upload(elements)
+        for picture, (first, *_) in members.items():
+            resident = elements[first]
+            if isinstance(resident, Tensor):
+                self._tensors[picture] = resident[None]
 
     def _upload(self, elements: Sequence[Array | Tensor]) -> None:
         """Copy all images of the host, and the colours beside them, into one buffer of the device."""
-        uploaded = [picture for picture in self._uses.pictures if work.is_uploaded(picture)]
-        fills = sorted({picture.fill for picture in self._uses.pictures if isinstance(picture, Padded)} | {(0,)})
-        sizes = [*map(self._sizes, uploaded), *((len(fill),) for fill in fills)]
-        ends = list(accumulate(-(-math.prod(each) // _ALIGNMENT) * _ALIGNMENT for each in sizes))
-        spans = [slice(start, start + math.prod(each)) for start, each in zip([0, *ends], sizes, strict=False)]
-        memory = np.empty(ends[-1], np.uint8)
-        for picture, span in zip(uploaded, spans, strict=False):
-            block = memory[span].reshape(self._sizes(picture))
-            for place, image in enumerate(self._members[work.source_of(picture)]):
-                _copy(picture, elements[image], block[place])
-        for fill, span in zip(fills, spans[len(uploaded) :], strict=True):
-            memory[span] = fill
-        buffer = from_buffer(memory, TensorDesc("u8", memory.shape), self._device)
-        tensors = [buffer[span].reshape(each) for span, each in zip(spans, sizes, strict=True)]
-        self._tensors |= zip(uploaded, tensors, strict=False)
-        self._fills |= zip(fills, tensors[len(uploaded) :], strict=True)
-        for source, members in self._members.items():
-            resident = elements[members[0]]
-            if isinstance(resident, Tensor):
-                self._tensors[source] = resident[None]
+        blocks: dict[Picture | Colour, tuple[tuple[int, ...], list[Array]]] = {}
+        for picture in self._uses.pictures:
+            if work.is_uploaded(picture):
+                images = self._members[work.source_of(picture)]
+                blocks[picture] = self._sizes(picture), [_on_host(picture, elements[image]) for image in images]
+            elif isinstance(picture, Padded):
+                blocks[picture.fill] = (len(picture.fill),), [np.array(picture.fill, np.uint8)]
+        if self._uses.zeros:
+            blocks[_ZERO] = (1,), [np.zeros(1, np.uint8)]
+        parts: list[Array] = []
+        starts, end = [], 0
+        for sizes, arrays in blocks.values():
+            starts.append(end)
+            nbytes = math.prod(sizes)
+            gap = -nbytes % _ALIGNMENT
+            parts += [*arrays, np.zeros(gap, np.uint8)]
+            end += nbytes + gap
+        if not parts:
+            return
+        memory = self._device.allocate(TensorDesc("u8", (end,)))
+        self._device.runtime.write(memory, 0, *(part.data for part in parts))
+        for (key, (sizes, _)), start in zip(blocks.items(), starts, strict=True):
+            self._tensors[key] = Tensor(memory, TensorDesc("u8", sizes, offset=start), self._device)
 
     def _sizes(self, picture: Picture) -> tuple[int, int, int, int]:
         images = len(self._members[work.source_of(picture)])
@@ -145,7 +154,7 @@ class _Execution:
             plan = min(plans, key=lambda each: each.dispatches)
             canvases = [canvases[plans.index(plan)]]
         canvas = empty(canvases[0], self._device)
-        reorder(self._fills[picture.fill].broadcast_to(canvas.sizes), out=canvas)
+        reorder(self._tensors[picture.fill].broadcast_to(canvas.sizes), out=canvas)
         if plan is None:
             reorder(self.tensor(inner), out=canvas[window])
         else:
@@ -161,11 +170,11 @@ class _Execution:
         return _as_bytes(min(plans, key=lambda plan: plan.dispatches)(before))
 
     def _elements(self, picture: Picture) -> tuple[Element, ...]:
-        """The element types that a computed picture may have, the better ones first.
+        """The element types that a computed picture may have, the preferred one first.
 
-        The last pass of a resize may make words, and another dispatch bytes of them, such as where rows are no whole
-        words. So a picture that is only looked up may stay words, and the low byte of each is read; but not a large
-        one, for which four times the memory takes longer than that dispatch.
+        If rows are not whole words, for example, the last pass of a resize writes words, and another dispatch converts
+        them to bytes. So a picture that is only looked up may stay words, of which the lookup reads the low byte. A
+        large picture may not, because four times the memory takes longer than that dispatch.
         """
         is_large = picture.height * picture.width * picture.channels > _MAX_WORDS
         return ("u8",) if is_large or picture in self._uses.resized_again else ("u8", "s32")
@@ -205,7 +214,7 @@ class _Execution:
         memory = result.memory or range(len(result.sizes))
         whole = empty(TensorDesc(element, [result.sizes[axis] for axis in memory]), self._device)
         if result.zeros:
-            reorder(self._fills[(0,)].broadcast_to(whole.sizes), out=whole)
+            reorder(self._tensors[_ZERO].broadcast_to(whole.sizes), out=whole)
         out = whole.permute([list(memory).index(axis) for axis in range(len(result.sizes))])
         for run in work.runs(result, self._places):
             picture = run.put.picture
@@ -213,7 +222,7 @@ class _Execution:
         return whole.reshape(result.shape)
 
     def _write(self, run: Run, out: Tensor, table: Array) -> None:
-        source = self.tensor(run.put.picture)[run.place : run.place + run.images]
+        source = self.tensor(run.put.picture)[run.selected]
         view, axis = _arranged(source, run)
         part = _part(out, run).reshape(view.sizes)
         if table.dtype == np.uint8:
@@ -228,7 +237,7 @@ def _part_of(picture: Cropped | Padded, height: int, width: int) -> Window:
 
 
 def _as_bytes(x: Tensor) -> Tensor:
-    """Words that hold bytes, as bytes: every fourth one, the low one of a word."""
+    """The low bytes of words that hold bytes: every fourth byte."""
     if x.dtype == "u8":
         return x
     strides = [4 * stride for stride in x.desc.strides or ()]
@@ -236,13 +245,15 @@ def _as_bytes(x: Tensor) -> Tensor:
     return Tensor(x.memory, desc, x.device)
 
 
-def _copy(picture: Picture, image: Array | Tensor, block: Array) -> None:
-    """Copy one image of the host into its part of the upload, with the colour around it."""
-    if isinstance(picture, Padded):
-        block[:] = np.array(picture.fill, np.uint8)
-        inner = picture.of
-        block = block[picture.top : picture.top + inner.height, picture.left : picture.left + inner.width]
-    block[:] = image
+def _on_host(picture: Picture, image: Array | Tensor) -> Array:
+    """One image of the host, row-major, with the colour around it."""
+    if not isinstance(picture, Padded):
+        return np.ascontiguousarray(image)
+    inner = picture.of
+    canvas = np.empty((picture.height, picture.width, picture.channels), np.uint8)
+    canvas[:] = np.array(picture.fill, np.uint8)
+    canvas[_part_of(picture, inner.height, inner.width)] = image
+    return canvas
 
 
 def _arranged(source: Tensor, run: Run) -> tuple[Tensor, int]:

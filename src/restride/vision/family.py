@@ -24,7 +24,7 @@ def unchanged(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def common(image: Picture, options: Options) -> Shot:
-    """The common order: resized to ``size``, then the middle is cut out."""
+    """The common order: the image is resized to ``size``, then its middle is cut out."""
     return by_rule(resized)(image, options)
 
 
@@ -38,19 +38,19 @@ def by_rule(rule: SizeRule) -> Geometry:
 
 
 def resize(image: Picture, options: Options, rule: SizeRule = resized) -> Picture:
-    """The picture in the size that a rule makes of ``size``, where ``do_resize`` asks for it."""
+    """Resize a picture to the size that a rule computes from ``size``, if ``do_resize`` is true."""
     if not options.do_resize:
         return image
     return image.resize(*rule(image.height, image.width, options.needed_size()), options.needed_mode())
 
 
 def cropped(image: Picture, options: Options) -> Picture:
-    """The middle of a picture, where the options ask for it."""
+    """The middle of a picture, if ``do_center_crop`` is true."""
     return image.center_crop(*options.needed_crop()) if options.do_center_crop else image
 
 
 def planes(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """``pixel_values`` [tiles, channels, height, width], padded behind where ``do_pad`` asks for it."""
+    """``pixel_values`` [tiles, channels, height, width], padded at the end if ``do_pad`` is true."""
     if not options.do_pad:
         return {"pixel_values": stacked(shots, plain)}
     size = None if options.pad_size is None else options.pad_size.sides("pad_size")
@@ -76,17 +76,18 @@ class Family:
     """An image processor of transformers.
 
     Attributes:
-        names: of the class, without "ImageProcessor" and what may follow it; the first is shown.
-        defaults: values of keys that a configuration may leave out, and the keys of the family's own.
-        geometry: from an image to the pictures that are written.
-        build: from the pictures of all images, and how many images each sample has, to the results by their keys.
+        names: names of the class up to "ImageProcessor"; the first one is shown.
+        defaults: values of keys that a configuration may leave out, and of the family's own keys.
+        geometry: a function from an image to the pictures that are written.
+        build: a function from the pictures of all images, and the number of images of each sample, to the results by
+            their keys.
         size_words: the size that images are resized to, for people.
-        words: what ``geometry`` does beside the common order, for people.
+        words: a description for people of the steps of ``geometry`` that the common order lacks.
         ignored: keys that change no pixel.
-        checks: of the family's own keys whose default does not say what they take; see ``read_options``.
-        prepare: changes a configuration before it is read, for keys that stand for others.
+        checks: checks of the family's own keys, if the default's type is not enough; see ``read_options``.
+        prepare: a function that changes a configuration before it is read, for keys that replace others.
         list_is_sample: a list of images is one sample of several images; else each image is a sample.
-        together: the geometry of images of a sample that has several; None: the same.
+        together: the geometry of images whose sample has several images; None: ``geometry``.
     """
 
     names: tuple[str, ...]

@@ -14,7 +14,7 @@ RowsColumns = tuple[int, int]
 
 @lru_cache(maxsize=64)
 def grids_of(fewest: int, most: int) -> tuple[RowsColumns, ...]:
-    """All grids of ``fewest`` to ``most`` tiles, those of few tiles first; of as many, those of few columns.
+    """All grids of ``fewest`` to ``most`` tiles, sorted by the number of tiles, then of columns.
 
     Source: transformers, get_all_supported_aspect_ratios of GOT-OCR2.
 
@@ -31,7 +31,7 @@ def grids_of(fewest: int, most: int) -> tuple[RowsColumns, ...]:
 
 
 def closest_ratio(height: int, width: int, tile: HeightWidth, fewest: int, most: int) -> RowsColumns:
-    """The grid whose ratio is closest to the image's; of equals that of more tiles, if the image half fills them.
+    """The grid whose ratio is closest to the image's; on a tie the one with more tiles, if the image half fills them.
 
     Source: transformers, get_optimal_tiled_canvas of GOT-OCR2 (InternVL).
 
@@ -48,12 +48,12 @@ def closest_ratio(height: int, width: int, tile: HeightWidth, fewest: int, most:
 
 
 def covering(height: int, width: int, side: int, most: int, threshold: float = 0.9) -> RowsColumns:
-    """The grid of the fewest tiles that keep more than ``threshold`` of the area at most at its own scale.
+    """The grid with the fewest tiles that keeps more than ``threshold`` of the image's area.
 
-    A part of the image that is longer than ``side`` is scaled down to it. Where no grid keeps so much, the one that
-    keeps most.
+    A part of the image that is longer than ``side`` is scaled down to it, which loses area; no part is enlarged. If no
+    grid keeps so much, it is the grid that keeps most.
 
-    The area is counted with the image cut into ``columns`` rows and ``rows`` columns, as the source does.
+    The area is computed as if the image were cut into ``columns`` rows and ``rows`` columns, as in the source.
 
     Source: transformers, get_min_tile_covering_grid of Ovis2.
     """
@@ -69,7 +69,7 @@ def covering(height: int, width: int, side: int, most: int, threshold: float = 0
 
 
 def _parts(height: int, width: int, rows: int, columns: int) -> list[HeightWidth]:
-    """Heights and widths of the parts; the last ones have what is left."""
+    """Heights and widths of the parts; the last part of a row or column has the rest."""
     tall, wide = height // rows, width // columns
     heights = [*[tall] * (rows - 1), height - tall * (rows - 1)]
     widths = [*[wide] * (columns - 1), width - wide * (columns - 1)]
@@ -82,7 +82,7 @@ def _kept_area(height: int, width: int, side: int) -> float:
 
 
 def best_canvas(height: int, width: int, canvases: Sequence[HeightWidth]) -> HeightWidth:
-    """The canvas that keeps most pixels of the image fitted into it; of equals the smallest, of these the first.
+    """The canvas that keeps most pixels of an image fitted into it; on a tie the smallest, then the first.
 
     Source: transformers, image_processing_utils.select_best_resolution.
 
@@ -90,7 +90,7 @@ def best_canvas(height: int, width: int, canvases: Sequence[HeightWidth]) -> Hei
     (672, 672)
 
     Raises:
-        DescriptorError: none keeps a pixel.
+        DescriptorError: no canvas keeps a pixel.
     """
     best, most, least = None, 0, math.inf
     for tall, wide in canvases:
@@ -105,7 +105,7 @@ def best_canvas(height: int, width: int, canvases: Sequence[HeightWidth]) -> Hei
 
 
 def fitted(height: int, width: int, canvas: HeightWidth) -> HeightWidth:
-    """The image fitted into a canvas: one side is the canvas's, the other one is rounded up.
+    """The size of an image fitted into a canvas: one side equals the canvas's, the other one is rounded up.
 
     Source: transformers, image_processing_utils.get_patch_output_size.
 
@@ -134,9 +134,9 @@ def arrangements(most: int) -> tuple[RowsColumns, ...]:
 
 
 def enlarging(height: int, width: int, side: int, most: int) -> RowsColumns:
-    """The grid of tiles whose canvas enlarges the image least; where none does, the one that shrinks it least.
+    """The grid of tiles whose canvas enlarges the image least; if none enlarges it, the one that shrinks it least.
 
-    Of equals the smallest canvas, of these the first.
+    On a tie it is the smallest canvas, then the first.
 
     Source: transformers, get_optimal_tiled_canvas of Mllama.
     """
@@ -149,9 +149,9 @@ def enlarging(height: int, width: int, side: int, most: int) -> RowsColumns:
 
 
 def sliced(height: int, width: int, side: int, most: int) -> RowsColumns | None:
-    """The grid whose ratio is closest to the image's by logarithm, of about as many tiles of ``side`` as it fills.
+    """The grid with the ratio closest to the image's, by logarithm, and about as many tiles as the image fills.
 
-    None: it fills no more than one.
+    None: the image fills no more than one tile of ``side``.
 
     Source: transformers, MiniCPMV4_6ImageProcessorPil.get_sliced_grid.
     """

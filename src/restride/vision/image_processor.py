@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -60,14 +61,14 @@ def processor(config: Mapping[str, Any] | str | os.PathLike[str]) -> Processor:
 
 @dataclass(frozen=True)
 class ImagePlan:
-    """What a processor makes of one image, without pixels.
+    """The results of a processor for one image: their sizes and costs, without pixels.
 
     Attributes:
         resized: height and width of every resized picture, in order.
-        results: the sizes of each result by its key; None of one that is a list.
-        tiles: how many tiles or patches are written, 1 of an image that stays whole.
-        dispatches: kernels that are started; one more where a resize is resized again or has more than 2^20 elements,
-            or where a part of a result has rows that a kernel for whole fours does not write alone.
+        results: the sizes of each result by its key; None for a result that is a list.
+        tiles: the number of tiles or patches that are written; 1 for an image that stays whole.
+        dispatches: kernels that are started. A resize that is resized again or has more than 2^20 elements may take one
+            more, on GPUs also one with few elements, and so may a part of a result whose rows are not whole quads.
     """
 
     resized: tuple[tuple[int, int], ...]
@@ -79,8 +80,9 @@ class ImagePlan:
 class Processor:
     """An image processor: ``processor(images)`` is a dictionary with the keys, sizes and types of transformers' own.
 
-    Made by ``rs.vision.processor``. It keeps nothing of the images it was given. All images of a call are uploaded at
-    once, computed in one submission, images of equal sizes together, and downloaded at once.
+    ``rs.vision.processor`` creates it. It keeps no images. All images of a call are uploaded at once, computed in one
+    submission, images of equal sizes together, and downloaded at once. On a device with memory of
+    its own there is one submission more for each 4 MiB of an upload or a download.
     """
 
     def __init__(self, family: Family, options: Options, config: Mapping[str, Any]) -> None:
@@ -89,7 +91,7 @@ class Processor:
         self._config = config
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the configuration: workers of a data loader make the processor again."""
+        """Pickle the configuration, from which workers of a data loader create the processor anew."""
         return processor, (dict(self._config),)
 
     def __call__(
@@ -103,19 +105,21 @@ class Processor:
 
         Args:
             images: each an image of Pillow, an array or tensor of rows, columns and channels or channels first, u8 or
-                floats of 0 to 1, or a path. Files are turned as EXIF says and lose alpha, as by transformers; Pillow's
-                images and arrays are taken as they are. Alpha of these is laid over white where ``do_convert_rgb`` is
-                true. A ``restride.Tensor`` of u8 is read where it is.
-            return_tensors: "np" for arrays, "restride" for tensors on the device, "pt" for tensors of torch. Grids,
-                masks and sizes are made on the host: with "restride" they are arrays.
-            dtype: element type of pixels, f32, f16 or bf16, rounded from f32 once; default: as transformers, f32 or,
-                where neither rescaled nor normalized, u8; of Llama 4 bf16, from which other types are made.
-            device: where to compute; default: that of the images on a device, or ``rs.default_device()``.
+                floats of 0 to 1, or a path. Files are rotated as EXIF says and lose alpha, as in transformers. Pillow's
+                images and arrays are not rotated; if ``do_convert_rgb`` is true, their alpha is blended over white. A
+                ``restride.Tensor`` of u8 is read without a copy.
+            return_tensors: "np" for arrays, "restride" for tensors on the device, "pt" for tensors of torch, which
+                share the memory of a device that is a CPU, and are copies otherwise. Grids, masks and sizes are
+                computed on the host: with "restride" they are arrays.
+            dtype: element type of pixels, f32, f16 or bf16, rounded from f32 once; default: as in transformers, f32 or,
+                if pixels are neither rescaled nor normalized, u8. For Llama 4 it is bf16, and other types are rounded
+                from bf16.
+            device: where to compute; default: the device of the images, or ``rs.default_device()``.
 
         Raises:
-            DescriptorError: no image, one that the configuration does not take, or images whose results differ in size
-                and are to be stacked.
-            UnsupportedError: an image with alpha that is to keep it, or another type where the family needs u8.
+            DescriptorError: there is no image, the configuration does not allow one, or results that are to be stacked
+                differ in size.
+            UnsupportedError: an image would keep its alpha, or has another type where the family needs u8.
         """
         require_word("return_tensors", return_tensors, _KINDS)
         element = None if dtype is None else _pixel_type(dtype)
@@ -131,10 +135,10 @@ class Processor:
         return {key: _as_kind(value, return_tensors) for key, value in computed.items()}
 
     def plan(self, size: Sequence[int]) -> ImagePlan:
-        """What becomes of one RGB image of ``size``, height and width: sizes, tiles and dispatches, without a device.
+        """The plan for one RGB image of ``size``, height and width: sizes, tiles and dispatches, without a device.
 
         Raises:
-            DescriptorError: not two positive integers, or an image that the processor refuses.
+            DescriptorError: ``size`` is not two positive integers, or the processor refuses such an image.
         """
         sides = counts("size", size)
         if len(sides) != 2 or 0 in sides:
@@ -187,13 +191,13 @@ def _words(family: Family, options: Options) -> list[str]:
 
 
 def _require_resized(picture: Picture) -> None:
-    """Refuse floats that keep their fractions, which no byte holds."""
+    """Refuse floats that keep their fractions, which bytes cannot hold."""
     if picture.floats and isinstance(picture, Source):
         raise UnsupportedError("images of floats must be resized; this configuration does not, and needs u8")
 
 
 def _require_known_type(result: PixelResult, picture: Picture, options: Options) -> None:
-    """Refuse an image whose element type would be that of the result: transformers keeps it, and tables are of u8."""
+    """Refuse an image whose element type the result would keep, as in transformers: tables give results of u8."""
     dtype = np.dtype(kept_dtype(picture))
     if dtype == np.uint8 or options.do_rescale:
         return
@@ -212,10 +216,10 @@ def _pixel_type(dtype: DTypeLike) -> DType:
 
 
 def _device_of(images: Sequence[Pixels], device: Device | None) -> Device:
-    """The device of the images that are on one, or the one that is asked for.
+    """The device that the caller names, else that of the images that are on a device.
 
     Raises:
-        DescriptorError: they are on different ones.
+        DescriptorError: images are on different devices.
     """
     found = {id(image.elements.device): image.elements.device for image in images if isinstance(image.elements, Tensor)}
     if device is not None:
@@ -236,14 +240,25 @@ def _sizes_of(result: Any) -> tuple[int, ...] | None:
 
 
 def _as_kind(value: Any, kind: Kind) -> Any:
-    """A result as the caller asks for it."""
+    """A result as the kind of array that the caller asks for."""
     if kind == "restride" or isinstance(value, list):
         return value
-    array = value.numpy() if isinstance(value, Tensor) else value
-    if kind == "np":
-        return array
+    if kind == "pt":
+        return _as_torch(value)
+    return value.numpy() if isinstance(value, Tensor) else value
+
+
+def _as_torch(value: Any) -> Any:
+    """A result as a tensor of torch, over the memory of a device that is a CPU."""
     import torch
 
-    if array.dtype.name == "bfloat16":
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
+    if isinstance(value, Tensor):
+        if value.device.info.kind == "cpu":
+            with suppress(BufferError, TypeError):  # kompute cannot map its memory; an old torch has no copy=
+                return torch.from_dlpack(value, copy=False)
+        value = value.numpy()
+    if value.dtype == np.float64:  # Fuyu's scale factors, of which transformers' lists become f32
+        value = value.astype(np.float32)
+    if value.dtype.name == "bfloat16":
+        return torch.from_numpy(value.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(value)

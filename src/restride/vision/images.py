@@ -1,6 +1,6 @@
-"""Images as callers give them: Pillow's, arrays, tensors and paths, read as rows, columns and channels of u8.
+"""Read the images that callers pass, Pillow's, arrays, tensors and paths, as rows, columns and channels of u8.
 
-Here the modes of Pillow and alpha are decided, on the host and by Pillow itself where the image is Pillow's.
+This module converts Pillow's modes and alpha, on the host, and with Pillow itself for Pillow's images.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Pixels(NamedTuple):
 
 
 class Images(NamedTuple):
-    """The images of a call one by one. samples: how many each sample has; None: they were no list of lists."""
+    """The images of a call, one by one. samples: the number of images of each sample; None: there are no samples."""
 
     pixels: list[Pixels]
     samples: list[int] | None
@@ -47,7 +47,7 @@ def read_images(images: Any, options: Options) -> Images:
     """The images of a call: an image, a batch along the first axis, a list of them or a list of lists.
 
     Raises:
-        DescriptorError: there is none, or one is no image; the message says which.
+        DescriptorError: there is no image, or something is not an image; the message says which.
     """
     samples, single = _apart(images)
     if not single:
@@ -60,7 +60,7 @@ def read_images(images: Any, options: Options) -> Images:
 
 
 def _apart(images: Any) -> tuple[list[int] | None, list[Any]]:
-    """How many images each sample has, or None of images that are not in samples; and the images themselves.
+    """The number of images of each sample, or None if images are not in samples; and the images themselves.
 
     Samples are lists in a list, or arrays of 4 axes in a list.
     """
@@ -93,13 +93,13 @@ def read_image(image: Any, options: Options) -> Pixels:
     Source: transformers, PilBackend.process_image.
 
     Raises:
-        DescriptorError: no image, another number of axes, an axis of channels that is not found, or elements outside
-            0 to 255.
+        DescriptorError: it is no image, has another number of axes or no axis of channels, or has elements outside 0 to
+            255.
     """
     if isinstance(image, str | os.PathLike):
         image = opened(image)
     if is_pillow(image):
-        array = rgb(image) if options.do_convert_rgb else np.array(image)
+        array = rgb(image) if options.do_convert_rgb else np.asarray(image)
         return _as_bytes(array[:, :, None] if array.ndim == 2 else array)
     if isinstance(image, Tensor):
         return _resident(image, options)
@@ -118,14 +118,14 @@ def read_image(image: Any, options: Options) -> Pixels:
 
 
 def channel_axis(sizes: Sequence[int], data_format: str | None = None) -> int:
-    """The axis of the channels: the first one if it has 1, 3 or 4 elements, else the last one if it has.
+    """The axis of the channels: the first one if it has 1, 3 or 4 elements, else the last one if that has.
 
-    An image of 3 rows is so taken for one of 3 channels: ``input_data_format`` in the configuration says otherwise.
+    By this rule, 3 rows are taken for 3 channels, unless ``input_data_format`` in the configuration says otherwise.
 
     Source: transformers, image_utils.infer_channel_dimension_format.
 
     Raises:
-        DescriptorError: there are not 3 axes, or neither has so many.
+        DescriptorError: there are not 3 axes, or neither has as many elements.
     """
     if len(sizes) != 3:
         raise DescriptorError(f"an image must have 3 axes, got sizes {tuple(sizes)}")
@@ -138,7 +138,7 @@ def channel_axis(sizes: Sequence[int], data_format: str | None = None) -> int:
 
 
 def opened(path: str | os.PathLike[str]) -> Any:
-    """The image of a file as RGB, turned as EXIF says the camera was held; alpha is dropped.
+    """The image of a file as RGB, rotated as EXIF says; alpha is dropped.
 
     Source: transformers, image_utils.load_image.
 
@@ -158,21 +158,21 @@ def opened(path: str | os.PathLike[str]) -> Any:
 
 
 def rgb(image: Any) -> Array:
-    """A Pillow image as RGB. With alpha or a transparent colour it is laid over white, in Pillow's integers.
+    """A Pillow image as RGB. Alpha or a transparent colour is blended over white, in Pillow's integer arithmetic.
 
     Source: transformers, image_transforms.convert_to_rgb.
     """
     if "A" not in image.getbands() and image.info.get("transparency") is None:
-        return np.array(image.convert("RGB"))
+        return np.asarray(image if image.mode == "RGB" else image.convert("RGB"))  # which copies an RGB image too
     image = image.convert("RGBA")
     white = pillow().new("RGBA", image.size, (255, 255, 255, 255))
-    return np.array(pillow().alpha_composite(white, image).convert("RGB"))
+    return np.asarray(pillow().alpha_composite(white, image).convert("RGB"))
 
 
 def _rgb_of_array(array: Array) -> Array:
-    """An array of rows, columns and channels as RGB: one channel repeated, four laid over white in f64.
+    """An array of rows, columns and channels as RGB: one channel is repeated, four are blended over white in f64.
 
-    Source: transformers, image_transforms.convert_to_rgb; it is another rule than Pillow's.
+    Source: transformers, image_transforms.convert_to_rgb, whose rule differs from Pillow's.
     """
     channels = array.shape[2]
     if channels == 1:
@@ -219,8 +219,8 @@ def _resident(image: Tensor, options: Options) -> Pixels:
     """An image that is on the device already, as a view of it.
 
     Raises:
-        DescriptorError: wrong axes.
-        UnsupportedError: elements other than u8, or alpha, which is laid over white on the host only.
+        DescriptorError: the axes are wrong.
+        UnsupportedError: elements are not u8, or there is alpha, which is blended over white on the host only.
     """
     axis = channel_axis(image.sizes, options.input_data_format)
     view = image if axis == 2 else image.permute(1, 2, 0)

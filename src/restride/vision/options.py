@@ -14,7 +14,7 @@ FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 """Pillow's filters by their number, which a configuration has as ``resample``."""
 
 _LATER_FILTERS = (6, 7)
-"""MKS2013 and MKS2021 of Pillow 13, which are not done here."""
+"""MKS2013 and MKS2021 of Pillow 13, which restride does not have."""
 
 HALF_MEAN = HALF_STD = (0.5, 0.5, 0.5)
 
@@ -59,7 +59,7 @@ COMMON: dict[str, Any] = {
     "pad_size": None,
     "input_data_format": None,
 }
-"""Keys that every family has, and what they are where neither the family nor the configuration says so."""
+"""Keys that every family has, and their values if neither the family nor the configuration has any."""
 
 _SIZE_KEYS = (
     {"height", "width"},
@@ -72,15 +72,15 @@ _SIZE_KEYS = (
 
 Mean = float | tuple[float, ...] | None
 Check = Callable[[str, Any], Any]
-"""From a key and its value to the value that a family reads; a ``DescriptorError`` names the key."""
+"""A function from a key and its value to the value that a family reads; its ``DescriptorError`` names the key."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """The keys that all families share, and those that a family has of its own, by ``options["key"]``, all checked.
+    """The checked options: keys that all families share, and a family's own keys by ``options["key"]``.
 
-    A null of the configuration is None, also where the family's default is something else: so are the files of SigLIP
-    understood, whose ``do_convert_rgb`` is null.
+    A null in the configuration is None even if the family has a default. SigLIP's files, whose ``do_convert_rgb`` is
+    null, are read like that.
     """
 
     do_convert_rgb: bool
@@ -139,14 +139,14 @@ def read_options(
     """The options of a family with these ``defaults`` for a configuration.
 
     Args:
-        defaults: of the family, for common keys and for its own ones.
+        defaults: the family's values of common keys and of its own ones.
         config: the configuration.
         ignored: keys of the family that change no pixel.
-        checks: of the family's own keys; where there is none, the type of the default says what a value must be.
+        checks: checks of the family's own keys; without one, a value must have the type of the default.
 
     Raises:
         DescriptorError: a key is unknown and not null, or a value is of a wrong kind.
-        UnsupportedError: a filter that is not done here.
+        UnsupportedError: restride does not have the filter.
     """
     known = {**COMMON, **defaults}
     for key in config:
@@ -179,7 +179,7 @@ def read_options(
 
 
 def _require_complete(options: Options) -> None:
-    """Refuse an arithmetic that lacks its numbers."""
+    """Refuse options that ask for a step whose numbers are missing."""
     if options.input_data_format not in (None, "channels_first", "channels_last"):
         raise DescriptorError(
             f"input_data_format must be channels_first, channels_last or null, got {options.input_data_format!r}"
@@ -189,7 +189,7 @@ def _require_complete(options: Options) -> None:
 
 
 def _check_of(default: Any) -> Check:
-    """What a key takes whose default is this: a boolean, a count or a positive number."""
+    """The check of a key with this default: for a boolean, a count or a positive number."""
     if isinstance(default, bool):
         return as_flag
     return as_count if isinstance(default, int) else as_positive
@@ -282,11 +282,11 @@ def as_pairs(key: str, value: Any) -> list[tuple[int, int]]:
 
 
 def as_mode(key: str, value: Any) -> str | None:
-    """The filter of a number of Pillow's; null is None.
+    """The filter with this number in Pillow; null is None.
 
     Raises:
-        DescriptorError: no such number.
-        UnsupportedError: a filter that is not done here.
+        DescriptorError: there is no such number.
+        UnsupportedError: restride does not have the filter.
     """
     if value is None:
         return None

@@ -1,7 +1,7 @@
-"""Picture: an image that does not exist yet: its sizes, and how it comes from another one by resize, crop and pad.
+"""Picture: an image before it is computed: its sizes, and the resize, crop or pad that computes it from another one.
 
-A family of image processors is written with these values alone, so that it can be planned without pixels and without a
-device. Equal pictures are computed once, for all images of equal sizes together.
+A family of image processors uses only these values, so that it can be planned without pixels and without a device.
+Equal pictures are computed once, for all images of equal sizes together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from restride.errors import DescriptorError, UnsupportedError
 class Picture:
     """Rows, columns and channels of u8.
 
-    floats: the elements were floats of 0 to 1, which the caller's image had, times 255.
+    floats: the caller's image had floats of 0 to 1; the elements are these times 255.
     """
 
     height: int
@@ -26,11 +26,11 @@ class Picture:
     floats: bool
 
     def resize(self, height: int, width: int, mode: str) -> Picture:
-        """Pillow's resize by the filter ``mode``. A picture of these sizes already stays as it is.
+        """Pillow's resize by the filter ``mode``; a picture that has these sizes already is returned unchanged.
 
         Raises:
             DescriptorError: a side would be below 1.
-            UnsupportedError: an alpha channel, by which Pillow weights colours; or floats that were resized already.
+            UnsupportedError: there is an alpha channel, by which Pillow weights colours, or floats were resized before.
         """
         if height < 1 or width < 1:
             raise DescriptorError(
@@ -62,7 +62,7 @@ class Picture:
         return Cropped(height, width, self.channels, self.floats, self, top, left)
 
     def pad(self, height: int, width: int, top: int, left: int, fill: tuple[int, ...] = (0,)) -> Picture:
-        """The picture at ``top``, ``left`` of a larger one that is ``fill`` elsewhere: one value, or one a channel.
+        """The picture at ``top``, ``left`` of a larger one that is ``fill`` elsewhere: one value, or one per channel.
 
         Raises:
             DescriptorError: it is not larger.
@@ -77,11 +77,11 @@ class Picture:
         return Padded(height, width, self.channels, self.floats, self, top, left, fill)
 
     def pad_center(self, height: int, width: int, fill: tuple[int, ...] = (0,)) -> Picture:
-        """The picture on the middle of a larger one; an odd row or column goes behind it."""
+        """The picture in the middle of a larger one; an odd row or column is added after it."""
         return self.pad(height, width, (height - self.height) // 2, (width - self.width) // 2, fill)
 
     def center_crop(self, height: int, width: int) -> Picture:
-        """The middle part. A side that is shorter is first padded with zeros; the odd one goes before the picture.
+        """The middle part. A side that is too short is first padded with zeros; an odd one is added before the picture.
 
         Of 7 columns, 4 begin at column 1: ``(7 - 4) // 2``. 4 columns in 7 begin at column 2: ``ceil((7 - 4) / 2)``.
 
@@ -98,7 +98,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Source(Picture):
-    """An image of the caller's. Images of equal sizes are one source, unless ``place`` tells them apart.
+    """The caller's image. Images of equal sizes are one source, unless ``place`` tells them apart.
 
     dtype: the element type that it had, as numpy names it.
     """
@@ -135,7 +135,7 @@ class Padded(Picture):
 
 
 def kept_dtype(picture: Picture) -> str:
-    """The element type that the caller's image had, where no resize has made it u8."""
+    """The element type that the caller's image had, if no resize has converted it to u8."""
     while isinstance(picture, Cropped | Padded):
         picture = picture.of
     return picture.dtype if isinstance(picture, Source) else "uint8"
@@ -151,7 +151,7 @@ def tiles_of_canvas(canvas: Picture, height: int, width: int) -> list[Picture]:
 
 
 def cut(canvas: Picture, height: int, width: int, finish: Callable[[Picture], Picture]) -> tuple[Piece, ...]:
-    """The tiles of a canvas, each of them finished. Equal tiles that ``finish`` leaves as they are stay one piece."""
+    """The tiles of a canvas, after ``finish``. Equal tiles that ``finish`` does not change stay one piece."""
     tiles = tiles_of_canvas(canvas, height, width)
     finished = [finish(tile) for tile in tiles]
     if finished == tiles and canvas.height % height == canvas.width % width == 0:
@@ -168,7 +168,7 @@ class Piece(NamedTuple):
 
     @property
     def tiles(self) -> int:
-        """How many tiles there are."""
+        """The number of tiles."""
         return self.rows * self.columns
 
     @property

@@ -1,4 +1,4 @@
-"""Recipe: which pictures are written where in the results, and which results the host makes itself.
+"""Recipe: the pictures that are written to each place of the results, and the results that the host computes.
 
 A result has its first axis cut into places, one for each tile or patch; a picture fills some of them, one after the
 other. The patterns are those of ``rs.rearrange``.
@@ -33,7 +33,7 @@ PATCHES = "(gh p) (gw q) c t -> gh gw c t p q"
 MERGED_PIXELS = "(gh m p) (gw n q) c t -> gh gw m n p q c t"
 """As ``MERGED_PATCHES``, but each patch has its channels and frames last."""
 
-FRAME = "(gh m p) (gw n q) c -> gh gw m n c 1 p q"
+FRAME = "(gh m p) (gw n q) c -> gh gw m n c p q"
 """As ``MERGED_PATCHES``, of one frame."""
 
 PIXEL_PATCHES = "(gh p) (gw q) c -> gh gw p q c"
@@ -60,7 +60,7 @@ class Put:
     """A picture of image ``image`` that fills ``count`` places from ``start``.
 
     corner: the first elements of the axes after the first; () where it fills these axes.
-    extent: how many elements of these it fills.
+    extent: the number of elements of these axes that it fills.
     """
 
     picture: Picture
@@ -76,9 +76,9 @@ class Put:
 class Pixels:
     """A result on the device.
 
-    sizes: the axis of places, and those of each of them. shape: the same elements, as the caller sees them.
-    puts: what is written; they do not overlap. zeros: there are elements that no put writes, and they are 0.
-    table: what the bytes become. memory: the axes of ``sizes`` in the order of memory; (): as they are.
+    sizes: the number of places, then the sizes of a place. shape: the result's sizes as the caller sees them.
+    puts: the pictures that are written; they do not overlap. zeros: some elements are not written by a put, and are 0.
+    table: the value of each byte. memory: the axes of ``sizes`` in the order of memory; (): in their own order.
     """
 
     sizes: tuple[int, ...]
@@ -94,7 +94,7 @@ Result = Pixels | Array | list[Any]
 
 @dataclass(frozen=True)
 class Shot:
-    """What becomes of one image: its pieces in the order of the result, and facts that the result states of it."""
+    """The pieces of one image in the order of the result, and facts about it that the results include."""
 
     pieces: tuple[Piece, ...]
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -122,7 +122,7 @@ def tiled(piece: Piece) -> Order:
 
 
 def tiles_of(shots: Sequence[Shot], starts: Sequence[int]) -> tuple[Put, ...]:
-    """The puts of all tiles, those of image i from place ``starts[i]`` on."""
+    """The puts of all tiles; the tiles of image i begin at place ``starts[i]``."""
     puts = []
     for image, (shot, start) in enumerate(zip(shots, starts, strict=True)):
         place = start
@@ -133,9 +133,9 @@ def tiles_of(shots: Sequence[Shot], starts: Sequence[int]) -> tuple[Put, ...]:
 
 
 def ragged(shots: Sequence[Shot], table: Table, samples: Sequence[int], most: int = 0) -> Pixels:
-    """Tiles of each sample, zeros behind those that have fewer: [samples, most tiles, channels, height, width].
+    """The tiles of each sample, followed by zeros: [samples, most tiles, channels, height, width].
 
-    samples: how many images each sample has. most: places of each sample; 0: as many as the longest one needs.
+    samples: the number of images of each sample. most: places of each sample; 0: as many as the largest sample needs.
     """
     tile = require_equal_tiles(shots)
     counts = [shot.tiles for shot in shots]
@@ -158,7 +158,7 @@ def ragged(shots: Sequence[Shot], table: Table, samples: Sequence[int], most: in
 
 
 def starts_of(counts: Sequence[int]) -> list[int]:
-    """The first place of each image where they follow each other: counts 2, 3 start at 0, 2."""
+    """The first place of each image if images follow one another: counts 2, 3 start at 0, 2."""
     return [sum(counts[:place]) for place in range(len(counts))]
 
 

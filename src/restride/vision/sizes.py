@@ -13,7 +13,7 @@ from restride.errors import DescriptorError
 HeightWidth = tuple[int, int]
 
 MAX_RATIO = 200
-"""The longest image that the families of Qwen take: its longer side, in units of the shorter one."""
+"""Maximum ratio of an image's longer to its shorter side, for the families of Qwen."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Size:
 
 
 def resized(height: int, width: int, size: Size) -> HeightWidth:
-    """The size that ``size`` asks for, by which of its members are given.
+    """The size of the resized image, by the members that ``size`` has.
 
     Source: transformers, PilBackend.resize.
 
@@ -114,9 +114,9 @@ def between_edges(height: int, width: int, shortest: int, longest: int) -> Heigh
 
 
 def between_edges_in_multiples(height: int, width: int, shortest: int, longest: int, factor: int = 16) -> HeightWidth:
-    """As ``between_edges``, and then both sides are cut to multiples of ``factor``.
+    """As ``between_edges``, but both sides are then cut to multiples of ``factor``.
 
-    Where the image is higher than wide, its height is computed also if the width stays.
+    If the image is higher than wide, its height is computed even if the width does not change.
 
     Source: transformers, get_size_with_aspect_ratio_yolos.
 
@@ -151,10 +151,10 @@ def inside(height: int, width: int, max_height: int, max_width: int) -> HeightWi
 
 
 def multiples(height: int, width: int, factor: int, fewest: int, most: int, frames: int = 1) -> HeightWidth:
-    """Both sides become multiples of ``factor``, with ``fewest`` to ``most`` pixels, all ``frames`` together.
+    """Both sides become multiples of ``factor``; all ``frames`` together have ``fewest`` to ``most`` pixels.
 
-    Each side is rounded to a multiple, half to even. Above ``most`` pixels both are scaled down and cut to multiples,
-    of at least ``factor``; below ``fewest`` they are scaled up to the next ones.
+    Each side is rounded to a multiple, half to even. Above ``most`` pixels both sides are scaled down and cut to
+    multiples of at least ``factor``; below ``fewest`` they are scaled up and raised to multiples.
 
     Source: transformers, smart_resize of Qwen2-VL; with ``frames`` of GLM-4V.
 
@@ -203,7 +203,7 @@ def at_least_by_cut(height: int, width: int, factor: int) -> HeightWidth:
 
 
 def at_least_by_rounding(height: int, width: int, factor: int) -> HeightWidth:
-    """A side below ``factor`` becomes that, and the other one follows, rounded half to even; rows first.
+    """A side below ``factor`` becomes ``factor``, and the other one follows, rounded half to even; rows come first.
 
     Source: transformers, smart_resize of PaddleOCR-VL.
 
@@ -258,7 +258,7 @@ def raised_by_ratio(height: int, width: int, factor: int) -> HeightWidth:
 
 
 def longest_within(height: int, width: int, shortest: int, longest: int) -> HeightWidth:
-    """The longer side becomes ``longest`` if it is above, the other one follows, cut; both are at least ``shortest``.
+    """A longer side above ``longest`` becomes that, and the other one follows, cut; both are at least ``shortest``.
 
     Source: transformers, get_resize_output_image_size of Idefics2.
 
@@ -354,9 +354,9 @@ def patch_budget(height: int, width: int, patch: int, most: int, pool: int) -> H
 
 
 def nearest_multiples(height: int, width: int, size: HeightWidth, factor: int, *, keeps_ratio: bool) -> HeightWidth:
-    """``size``, or with ``keeps_ratio`` the image scaled by that of both scales that is nearer to 1; to multiples.
+    """``size`` in multiples of ``factor``; with ``keeps_ratio`` both sides get the scale that is nearer to 1.
 
-    Rounded half to even to a multiple of ``factor``, or up, if that is below 0.
+    Sides are rounded to multiples, half to even, or up if the multiple would be below 0.
 
     Source: transformers, get_resize_output_image_size of DPT (Depth Anything).
 
@@ -370,7 +370,7 @@ def nearest_multiples(height: int, width: int, size: HeightWidth, factor: int, *
 
 
 def halved_between(height: int, width: int, factor: int, fewest: int, most: int) -> HeightWidth:
-    """Half of each side, scaled so that a square of ``fewest`` to ``most`` pixels would fit, to multiples.
+    """Half of each side in multiples of ``factor``, scaled so that a square of ``fewest`` to ``most`` pixels would fit.
 
     Source: transformers, smart_resize of GLM-Image.
 
@@ -397,7 +397,7 @@ def halved_between(height: int, width: int, factor: int, fewest: int, most: int)
 
 
 def raised_within(height: int, width: int, factor: int, fewest: int, most: int, frames: int) -> HeightWidth:
-    """Both sides raised to multiples of ``factor``, with ``fewest`` to ``most`` pixels, all ``frames`` together.
+    """Both sides are raised to multiples of ``factor``; all ``frames`` together have ``fewest`` to ``most`` pixels.
 
     Below ``fewest`` the image is scaled up first; above ``most`` its height is the greatest that fits, by bisection.
 

@@ -1,6 +1,6 @@
-"""Values of pixels: what each of the 256 elements of u8 becomes, in each channel, in transformers' order of operations.
+"""Tables of pixel values: the result for each of the 256 elements of u8, by channel, as transformers computes it.
 
-A byte has 256 values, so that a table has the exact result of any arithmetic on pixels, made here on the host.
+A byte has 256 values, so a table that the host computes has the exact result of any arithmetic on pixels.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Array = npt.NDArray[Any]
 
 
 def plain(options: Options, channels: int, floats: bool) -> Array:
-    """A table [channels, 256], or [256] where channels are alike: rescaled, then normalized, as the options say.
+    """A table [channels, 256], or [256] if channels do not differ, rescaled and then normalized, as the options say.
 
-    It is u8 where the pixels stay as they are, else f32. floats: the elements stand for floats of 0 to 1, times 255.
+    It is u8 if the pixels do not change, else f32. floats: the elements are floats of 0 to 1, times 255.
 
     Source: transformers, PilBackend._preprocess.
     """
@@ -33,12 +33,12 @@ def plain(options: Options, channels: int, floats: bool) -> Array:
 
 
 def always_floats(options: Options, channels: int, floats: bool) -> Array:
-    """The plain values as f32, also where the pixels stay as they are."""
+    """The values of ``plain`` as f32, even if the pixels do not change."""
     return plain(options, channels, floats).astype(np.float32)
 
 
 def bytes_of(floats: bool) -> Array:
-    """The elements 0 to 255; of floats as f32 of 0 to 1, as transformers has them after the resize."""
+    """The elements 0 to 255; for floats, f32 of 0 to 1, as transformers computes them after the resize."""
     values = np.arange(256, dtype=np.uint8)
     return rescale(values, 1 / 255) if floats else values
 
@@ -47,7 +47,7 @@ def normalized(values: Array, mean: Mean, std: Mean, channels: int) -> Array:
     """``(values - mean) / std`` in f32, for each channel.
 
     Raises:
-        DescriptorError: not one mean or std for each channel.
+        DescriptorError: there is not one mean or std for each channel.
     """
     means, stds = (
         of_channels(name, value, channels, np.float32) for name, value in (("image_mean", mean), ("image_std", std))
@@ -59,7 +59,7 @@ def of_channels(key: str, value: Mean, channels: int, dtype: npt.DTypeLike) -> A
     """One number for each channel, as a column, or one number for all.
 
     Raises:
-        DescriptorError: not one for each channel.
+        DescriptorError: there is not one number for each channel.
     """
     if isinstance(value, tuple) and len(value) != channels:
         raise DescriptorError(f"{key} must have {channels} values for an image of {channels} channels, got {value}")

@@ -1,4 +1,4 @@
-"""Work: which pictures are uploaded, which are computed and which are written together, without a device."""
+"""Work: decide, without a device, which pictures are uploaded, computed, and written together."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from restride.vision.picture import Cropped, Padded, Picture, Resized, Source
 from restride.vision.recipe import Order, Pixels, Put
 
 MAX_AXES = 8
-"""Axes of one dispatch."""
+"""Maximum number of axes of one dispatch."""
 
 
 def parent(picture: Picture) -> Picture | None:
-    """The picture that this one comes from; None: it is an image of the caller's."""
+    """The picture that this one is computed from; None for the caller's image."""
     return picture.of if isinstance(picture, Resized | Cropped | Padded) else None
 
 
@@ -32,7 +32,7 @@ def is_uploaded(picture: Picture) -> bool:
 
 
 def needed(results: Mapping[str, Any]) -> list[Picture]:
-    """Every picture that the results need, each after the one that it comes from."""
+    """Every picture that the results need, each after the picture that it is computed from."""
     found: dict[Picture, None] = {}
 
     def add(picture: Picture) -> None:
@@ -49,13 +49,13 @@ def needed(results: Mapping[str, Any]) -> list[Picture]:
 
 @dataclass(frozen=True)
 class Run:
-    """Puts that one dispatch writes: of ``images`` neighbours among images of equal sizes, ``spacing`` places apart.
+    """Puts that one dispatch writes: of ``images`` images, one picture of each, ``spacing`` places apart.
 
-    place: of the first one among those images. is_tall: they are one picture, below each other.
+    selected: the images among those of equal sizes. is_tall: their pictures are one picture, below each other.
     """
 
     put: Put
-    place: int
+    selected: slice
     images: int
     spacing: int
     is_tall: bool
@@ -78,17 +78,22 @@ def runs(result: Pixels, places: Sequence[int]) -> Iterator[Run]:
 
 
 def _end_of_run(puts: Sequence[Put], begin: int, places: Sequence[int]) -> int:
-    """Where the puts end that follow each other in both the images and the result, at one distance."""
+    """Where the puts end that follow each other at one distance among the images, and at one in the result."""
     end = begin + 1
     while end < len(puts):
-        before, put = puts[end - 1], puts[end]
-        spacing = put.start - before.start
-        if places[put.image] != places[before.image] + 1 or spacing != puts[begin + 1].start - puts[begin].start:
+        step, spacing = _distance(puts[end - 1 : end + 1], places)
+        if step < 1 or spacing < puts[end].count or (step, spacing) != _distance(puts[begin : begin + 2], places):
             break
-        if spacing < put.count or not _fits(put.order, spacing == put.count):
+        if not _fits(puts[end].order, step == 1 and spacing == puts[end].count):
             break
         end += 1
     return end
+
+
+def _distance(puts: Sequence[Put], places: Sequence[int]) -> tuple[int, int]:
+    """How far two puts are apart: among the images of equal sizes, and in the result."""
+    first, second = puts
+    return places[second.image] - places[first.image], second.start - first.start
 
 
 def _fits(order: Order, is_dense: bool) -> bool:
@@ -103,23 +108,27 @@ def grows_down(order: Order) -> bool:
 
 def _run(puts: Sequence[Put], places: Sequence[int]) -> Run:
     first = puts[0]
-    spacing = puts[1].start - first.start if len(puts) > 1 else first.count
+    step, spacing = _distance(puts[:2], places) if len(puts) > 1 else (1, first.count)
+    place = places[first.image]
+    selected = slice(place, place + step * len(puts), step)
     is_tall = len(puts) > 1 and len(first.order.axes) >= MAX_AXES
-    return Run(first, places[first.image], len(puts), spacing, is_tall)
+    return Run(first, selected, len(puts), spacing, is_tall)
 
 
 @dataclass(frozen=True)
 class Uses:
-    """What the pictures of a recipe are needed for.
+    """The uses of the pictures of a recipe.
 
-    pictures: all that are needed, each after the one that it comes from.
-    alone: resized pictures that one crop or pad needs and nothing else, which are so computed where they are needed.
+    pictures: all needed pictures, each after the picture that it is computed from.
+    alone: resized pictures that only one crop or pad needs, which computes them itself.
     resized_again: pictures that a further resize reads.
+    zeros: some results have elements that no picture fills, which are 0.
     """
 
     pictures: tuple[Picture, ...]
     alone: frozenset[Picture]
     resized_again: frozenset[Picture]
+    zeros: bool
 
     @classmethod
     def of(cls, results: Mapping[str, Any]) -> Uses:
@@ -141,7 +150,8 @@ class Uses:
             for picture, (user, *others) in users.items()
             if isinstance(picture, Resized) and isinstance(user, Cropped | Padded) and not others and changes(picture)
         }
-        return cls(tuple(pictures), frozenset(alone), frozenset(again))
+        zeros = any(result.zeros for result in results.values() if isinstance(result, Pixels))
+        return cls(tuple(pictures), frozenset(alone), frozenset(again), zeros)
 
 
 def puts_of(results: Mapping[str, Any]) -> Iterator[Put]:
@@ -152,15 +162,15 @@ def puts_of(results: Mapping[str, Any]) -> Iterator[Put]:
 
 
 def changes(picture: Resized) -> int:
-    """How many sides change."""
+    """The number of sides that change."""
     return (picture.height != picture.of.height) + (picture.width != picture.of.width)
 
 
 def dispatches(results: Mapping[str, Any], places: Sequence[int]) -> int:
-    """How many dispatches make the results.
+    """The number of dispatches that the results need.
 
-    A resize takes one for each side that changes, nearest one for both; a resize whose result is resized again may take
-    one more. A pad takes one for its colour, and one for a copy where its picture is needed elsewhere too.
+    A resize takes one for each side that changes, but mode nearest takes one for both; a resize whose result is resized
+    again may take one more. A pad takes one for its colour, and one for a copy if its picture is needed elsewhere too.
     """
     uses = Uses.of(results)
     count = 0

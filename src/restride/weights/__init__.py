@@ -18,7 +18,7 @@ from restride.weights.request import (
     word_elsewhere,
     word_of_mode,
 )
-from restride.weights.rows import MAX_TAPS, LibraryRows, Rows, Shifts, in_fours, indexed_rows, library_rows, with_edges
+from restride.weights.rows import MAX_TAPS, LibraryRows, Rows, Shifts, in_quads, indexed_rows, library_rows, with_edges
 
 __all__ = [
     "AREA_MODES",
@@ -42,7 +42,7 @@ __all__ = [
     "Sums",
     "box_rows",
     "filter_of",
-    "in_fours",
+    "in_quads",
     "indexed_rows",
     "keeping_aspect",
     "library_rows",

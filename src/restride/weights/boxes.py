@@ -17,14 +17,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from restride.dtypes import Array
 from restride.errors import UnsupportedError
 from restride.weights.filters import Filter, are_alike, filter_of, rows_of_all
-from restride.weights.request import Request, Rules, resizing, rows_of_sizes
+from restride.weights.request import Request, Rules, replaced, resizing, rows_of_sizes
 from restride.weights.rows import LibraryRows, Rows, Shifts
 
 MAX_TAPS_OF_BOX = 2048
@@ -69,7 +70,7 @@ class BoxRows(NamedTuple):
     inside: npt.NDArray[np.int64]
     end: npt.NDArray[np.int64]
     is_fill: npt.NDArray[np.bool_]
-    weights: npt.NDArray[Any] | None
+    weights: Array | None
     extent: npt.NDArray[np.int64]
     is_held: npt.NDArray[np.bool_] | None = None
 
@@ -111,7 +112,7 @@ def _clipped(
     first: npt.NDArray[np.int64],
     taps: npt.NDArray[np.int64] | int,
     is_fill: npt.NDArray[np.bool_],
-    weights: npt.NDArray[Any] | None,
+    weights: Array | None,
     extent: npt.NDArray[np.int64],
     is_held: npt.NDArray[np.bool_] | None = None,
 ) -> BoxRows:
@@ -195,7 +196,7 @@ class Boxes(NamedTuple):
     in the outputs, in pixels. flipped: (boxes, 2), whether rows and columns go backwards.
     """
 
-    edges: npt.NDArray[Any]
+    edges: Array
     units: str
     places: npt.NDArray[np.int64]
     flipped: npt.NDArray[np.bool_]
@@ -252,7 +253,7 @@ class Crops:
     columns: BoxRows
     axes: tuple[int, int]
     images: npt.NDArray[np.int64] | None
-    fill: npt.NDArray[Any]
+    fill: Array
     few_taps: int
     sums: Sums
 
@@ -338,9 +339,7 @@ def summed_by_library(
             f"more than {_MAX_OF_LIBRARY} of one call: give some of the boxes at a time"
         )
     for old, new in known:
-        piece = list(image)
-        piece[axes[0]], piece[axes[1]] = old
-        known[old, new] = rules.rows(rules.request(tuple(piece), axes, old, new, (None, None)))
+        known[old, new] = rules.rows(rules.request(replaced(image, axes, old), axes, old, new, (None, None)))
     sums = {pair: None if rows is None else _summing_of(rows, rules) for pair, rows in known.items()}
     has_rows = any(rows is not None for rows in known.values())
     if not pairs or (not has_rows and (is_moved or not rules.keeps_type)):
@@ -379,7 +378,7 @@ def crops_of(
     extents: Sequence[tuple[int, int]],
     sizes: tuple[int, int],
     axes: tuple[int, int],
-    fill: npt.NDArray[Any],
+    fill: Array,
 ) -> Iterator[tuple[slice, Crops]]:
     """Yield runs of neighbouring boxes that are summed in the same way, and their crops without the ``images``.
 

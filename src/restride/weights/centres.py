@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from restride.dtypes import Array
 from restride.weights.coordinates import Ends, Line, line
 from restride.weights.filters import AREA_MODES, Filter
 
@@ -25,7 +24,7 @@ _MAX_IN_64_BITS = 1 << 20
 """Maximum number of elements of an axis for which products of three sizes fit 64 bits."""
 
 
-def centres(filter_: Filter) -> tuple[npt.NDArray[Any], int]:
+def centres(filter_: Filter) -> tuple[Array, int]:
     """The centre of every output, as numerators and their common denominator."""
     before, size = filter_.source_size, filter_.size
     if filter_.mode not in AREA_MODES or size >= before:

@@ -13,10 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from restride.dtypes import Array
 
 HALF = Fraction(1, 2)
 
@@ -44,10 +46,10 @@ class Line(NamedTuple):
         """The source position at which an output index reads."""
         return Fraction(self.step * index + self.start, self.denominator)
 
-    def numerators(self, index: npt.NDArray[np.int64], size: int) -> npt.NDArray[Any]:
+    def numerators(self, index: npt.NDArray[np.int64], size: int) -> Array:
         """``step * o + start`` of output indices up to ``size``; Python integers where 64 bits might wrap."""
         largest = (size + 1) * abs(self.step) + abs(self.start)
-        wide: npt.NDArray[Any] = index.astype(object) if largest >= 1 << 62 else index.astype(np.int64)
+        wide: Array = index.astype(object) if largest >= 1 << 62 else index.astype(np.int64)
         return wide * self.step + self.start
 
 

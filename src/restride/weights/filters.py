@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
+from restride.dtypes import Array
 from restride.weights.coordinates import Line
 from restride.weights.rows import Rows, Taps, are_few
 
@@ -167,7 +168,7 @@ def rows_of_all(filters: Sequence[Filter], index: npt.NDArray[np.int64], least: 
     return _rows_at(filters[0], axis, positions, max(least, int(axis.taps.max())), True)
 
 
-def _rows_at(choice: Filter, axis: _Axis, positions: npt.NDArray[Any], taps: int, weighs: bool) -> Taps:
+def _rows_at(choice: Filter, axis: _Axis, positions: Array, taps: int, weighs: bool) -> Taps:
     """Rows of ``taps`` taps that read at ``positions / axis.one``. choice: a filter with all that the axes share."""
     one, shrink, reach = axis.one, choice.shrink, choice.reach
     if choice.mode == "nearest":
@@ -197,12 +198,12 @@ def _rows_at(choice: Filter, axis: _Axis, positions: npt.NDArray[Any], taps: int
     return Taps(first, _folded(axis, lowest, first, weights, taps))
 
 
-def _on_axis(lowest: npt.NDArray[Any], axis: _Axis) -> npt.NDArray[np.int64]:
+def _on_axis(lowest: Array, axis: _Axis) -> npt.NDArray[np.int64]:
     first = np.minimum(np.maximum(lowest, 0), axis.source_size - axis.taps)
     return np.asarray(first, np.int64)
 
 
-def _linear_rows(axis: _Axis, positions: npt.NDArray[Any]) -> Taps:
+def _linear_rows(axis: _Axis, positions: Array) -> Taps:
     """Linear rows of axes with two elements or more; rows beyond an edge read the edge's element alone.
 
     Axes of one element may be among many axes: their rows read it with a weight of 1.
@@ -266,12 +267,12 @@ def _folded(
         last = last if isinstance(last, int) else np.broadcast_to(last, lowest.shape)[at_edge][:, np.newaxis]
         tap = np.minimum(np.maximum(low[:, np.newaxis] + np.arange(reach), 0), last)
         places = tap - begin[:, np.newaxis] + np.arange(len(low))[:, np.newaxis] * taps
-        sums: npt.NDArray[Any] = np.bincount(places.ravel(), weights[at_edge].ravel(), len(low) * taps)
+        sums: Array = np.bincount(places.ravel(), weights[at_edge].ravel(), len(low) * taps)
         folded[at_edge] = sums.reshape(-1, taps)
     return folded.astype(np.float32)
 
 
-def nearest(rule: str, numerators: npt.NDArray[Any], denominator: _Numbers) -> npt.NDArray[Any]:
+def nearest(rule: str, numerators: Array, denominator: _Numbers) -> Array:
     """The element that ``rule`` picks for each position ``numerators / denominator``."""
     if rule == "floor":
         return np.asarray(numerators // denominator)
@@ -283,13 +284,13 @@ def nearest(rule: str, numerators: npt.NDArray[Any], denominator: _Numbers) -> n
     return np.asarray((2 * numerators + denominator) // (2 * denominator))
 
 
-def triangle(distance: npt.NDArray[Any], one: _Numbers) -> npt.NDArray[np.float64]:
+def triangle(distance: Array, one: _Numbers) -> npt.NDArray[np.float64]:
     """1 at distance 0, 0 from distance 1 on."""
     weights: npt.NDArray[np.float64] = (np.maximum(one - distance, 0) / one).astype(np.float64, copy=False)
     return weights
 
 
-def keys(distance: npt.NDArray[Any], one: _Numbers, a: float) -> npt.NDArray[np.float64]:
+def keys(distance: Array, one: _Numbers, a: float) -> npt.NDArray[np.float64]:
     """The cubic of Keys (1981), factored at its zeros 1 and 2 so that differences from them are exact."""
     x = (distance / one).astype(np.float64)
     x_1, x_2 = (((distance - n * one) / one).astype(np.float64) for n in (1, 2))

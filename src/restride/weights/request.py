@@ -15,7 +15,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from numbers import Integral
-from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, TypedDict, get_args
+from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, TypedDict, TypeVar, get_args
 
 import numpy as np
 
@@ -45,6 +45,8 @@ DEFAULTS: dict[str, Any] = {
 }
 """Our defaults for the arguments for which libraries have their own."""
 
+
+_Value = TypeVar("_Value")
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
 
@@ -85,24 +87,24 @@ class Request(NamedTuple):
     None for an argument in ``DEFAULTS``: the default, that of the library ``like`` if there is one.
     """
 
-    sizes: Any = None
-    scales: Any = None
-    axes: Any = None
+    sizes: Iterable[SupportsIndex] | None = None
+    scales: Iterable[Any] | None = None
+    axes: Iterable[SupportsIndex] | None = None
     mode: Any = None
     coordinates: Any = None
     nearest: Any = None
     cubic_a: Any = None
     antialias: Any = None
     exclude_outside: Any = None
-    extrapolation_value: Any = 0.0
-    roi: Any = None
+    extrapolation_value: float = 0.0
+    roi: Iterable[Any] | None = None
     keep_aspect_ratio_policy: Any = "stretch"
-    input_offsets: Any = None
-    output_offsets: Any = None
-    recompute_scale_factor: Any = None
+    input_offsets: Iterable[Any] | None = None
+    output_offsets: Iterable[Any] | None = None
+    recompute_scale_factor: bool | None = None
     like: Any = None
-    window: Any = None
-    source_sizes: Any = None
+    window: Iterable[slice | None] | None = None
+    source_sizes: Iterable[SupportsIndex] | None = None
 
     def settled(self, dtype: str) -> tuple[Request, Rules | None]:
         """The checked request in our words, with all defaults and without ``like``; and the rules of ``like``, or None.
@@ -219,12 +221,12 @@ class Resizing:
     @property
     def old(self) -> tuple[int, ...]:
         """Sizes of ``axes`` before."""
-        return tuple(self.source_sizes[axis] for axis in self.axes)
+        return tuple([self.source_sizes[axis] for axis in self.axes])
 
     @property
     def new(self) -> tuple[int, ...]:
         """Sizes of ``axes`` in the whole result."""
-        return tuple(each.size for each in self.filters)
+        return tuple([each.size for each in self.filters])
 
     def of_window(self, window: tuple[range, ...], source_sizes: tuple[int, ...] | None = None) -> Resizing:
         """The rows for another window, without clipping; the source may have other sizes along other axes."""
@@ -268,10 +270,7 @@ class Resizing:
     @property
     def part_read(self) -> tuple[range, ...]:
         """The part of the source that is read, along all of its axes."""
-        ranges = [range(size) for size in self.source_sizes]
-        for axis, part in zip(self.axes, self.read, strict=True):
-            ranges[axis] = part
-        return tuple(ranges)
+        return replaced(map(range, self.source_sizes), self.axes, self.read)
 
     def transposed(self) -> Resizing:
         """The resampling of the gradient, from all sizes of the result to those of the source."""
@@ -280,10 +279,8 @@ class Resizing:
 
     def _with_sizes(self, parts: Sequence[range]) -> tuple[int, ...]:
         """``source_sizes``, replaced along ``axes`` by the lengths of ``parts``."""
-        changed = list(self.source_sizes)
-        for axis, part in zip(self.axes, parts, strict=True):
-            changed[axis] = part.stop - part.start  # not len(), which has a limit
-        return tuple(changed)
+        lengths = [part.stop - part.start for part in parts]  # not len(), which has a limit
+        return replaced(self.source_sizes, self.axes, lengths)
 
 
 def _inside(rows: Rows, part: range) -> range:
@@ -414,6 +411,14 @@ def rows_of_sizes(choice: Request, before: int, size: int) -> Rows:
     return filter_rows(_filter(choice, before, size, coordinates, factor))
 
 
+def replaced(values: Iterable[_Value], axes: Iterable[int], new: Iterable[_Value]) -> tuple[_Value, ...]:
+    """``values``, one for each axis, with the ``new`` ones of some axes."""
+    changed = list(values)
+    for axis, value in zip(axes, new, strict=True):
+        changed[axis] = value
+    return tuple(changed)
+
+
 def resized_axes(
     axes: Iterable[SupportsIndex] | None, named: Mapping[str, tuple[Any, ...]], rank: int
 ) -> tuple[int, ...]:
@@ -478,7 +483,7 @@ def _lines(
     )
 
 
-def _per_axis(argument: str, values: Any, default: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+def _per_axis(argument: str, values: object, default: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
     if values is None:
         return default
     numbers_of_axes = fractions(argument, values)
@@ -487,7 +492,7 @@ def _per_axis(argument: str, values: Any, default: tuple[Fraction, ...]) -> tupl
     return numbers_of_axes
 
 
-def read_window(window: Any, sizes: tuple[int, ...]) -> tuple[range, ...]:
+def read_window(window: object, sizes: tuple[int, ...]) -> tuple[range, ...]:
     """The part of each axis that ``window`` asks for: slices without a step; None: all of it."""
     if window is None:
         return tuple(range(size) for size in sizes)
@@ -501,7 +506,7 @@ def read_window(window: Any, sizes: tuple[int, ...]) -> tuple[range, ...]:
     )
 
 
-def _part(argument: str, part: Any, size: int) -> range:
+def _part(argument: str, part: object, size: int) -> range:
     if part is None:
         return range(size)
     if not isinstance(part, slice) or part.step not in (None, 1):
@@ -527,10 +532,10 @@ _ELSEWHERE = {
     "coordinates": {"half_pixel_centers": "half_pixel"},
     "like": OTHER_NAMES,
 }
-"""Words of other libraries, and what they are called here."""
+"""Words of other libraries, and restride's words for them."""
 
 
-def word_elsewhere(argument: str, value: Any) -> str:
+def word_elsewhere(argument: str, value: object) -> str:
     """The end of a message about an unknown word for an argument; empty if there is nothing to suggest.
 
     It says what another library's word is called here ("bilinear" is 'linear', "half-pixel" is 'half_pixel'), or else
@@ -595,7 +600,7 @@ _OUR_WORDS = {"linear": ("bilinear",), "cubic": ("bicubic",)}
 """Our words for modes, and what libraries without these words call them."""
 
 
-def _profile(like: Any) -> Profile:
+def _profile(like: object) -> Profile:
     profile = LIBRARIES.get(like) if isinstance(like, str) else None
     if profile is None:
         hint = word_elsewhere("like", like)
@@ -628,7 +633,7 @@ def _in_our_words(like: str, profile: Profile, arguments: dict[str, Any]) -> tup
     return word, fixed | others
 
 
-def word_of_mode(like: str, mode: Any) -> str:
+def word_of_mode(like: str, mode: object) -> str:
     """The library's own word for a mode that is given in any spelling.
 
     Raises:
@@ -637,7 +642,7 @@ def word_of_mode(like: str, mode: Any) -> str:
     return _mode(like, LIBRARIES[like], mode)[0]
 
 
-def _mode(like: str, profile: Profile, mode: Any) -> tuple[str, Mode]:
+def _mode(like: str, profile: Profile, mode: object) -> tuple[str, Mode]:
     """The library's word for a mode, in any spelling or as its constant, and what it means.
 
     A member of an Enum that is no text is found by its name: Pillow's BICUBIC is 3, and so is OpenCV's INTER_AREA.
@@ -675,7 +680,7 @@ def members(argument: str, values: Any) -> tuple[Any, ...]:
         raise DescriptorError(f"{argument} must be a sequence of numbers, got {values!r}") from None
 
 
-def _require_several(argument: str, values: Any, kind: type = numbers.Real) -> None:
+def _require_several(argument: str, values: object, kind: type = numbers.Real) -> None:
     """Refuse a bare number of ``kind``, which does not say how many axes it is for."""
     if isinstance(values, kind) and not isinstance(values, bool | np.bool_):
         those = "integers" if kind is numbers.Integral else "numbers"
@@ -684,7 +689,7 @@ def _require_several(argument: str, values: Any, kind: type = numbers.Real) -> N
         )
 
 
-def fractions(argument: str, values: Any) -> tuple[Fraction, ...]:
+def fractions(argument: str, values: object) -> tuple[Fraction, ...]:
     """``values`` as exact fractions; integers, fractions and floats, numpy's too.
 
     Raises:
@@ -694,7 +699,7 @@ def fractions(argument: str, values: Any) -> tuple[Fraction, ...]:
     return tuple(fraction(f"{argument}[{place}]", value) for place, value in each)
 
 
-def scale_factors(scales: tuple[Any, ...]) -> tuple[Fraction, ...]:
+def scale_factors(scales: tuple[object, ...]) -> tuple[Fraction, ...]:
     """Scales as fractions, each above 0.
 
     Raises:
@@ -729,7 +734,7 @@ def _rational(value: numbers.Rational) -> Fraction:
     return Fraction(int(value.numerator), int(value.denominator))
 
 
-def fraction(argument: str, value: Any) -> Fraction:
+def fraction(argument: str, value: object) -> Fraction:
     """One number as an exact fraction.
 
     Raises:
@@ -739,7 +744,7 @@ def fraction(argument: str, value: Any) -> Fraction:
     return _rational(value) if isinstance(value, numbers.Rational) else Fraction(repr(number))
 
 
-def finite(argument: str, value: Any) -> float:
+def finite(argument: str, value: object) -> float:
     """One finite number.
 
     Raises:
@@ -751,7 +756,7 @@ def finite(argument: str, value: Any) -> float:
     return number
 
 
-def real(argument: str, value: Any) -> float:
+def real(argument: str, value: object) -> float:
     """One number, which may be an infinity or NaN.
 
     Raises:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from restride.dtypes import Array
 from restride.errors import UnsupportedError
 from restride.lru import LRU
 
@@ -40,7 +41,7 @@ take 1.6 GB, but a dispatch needs tables of 1 MB.
 """
 
 _MAX_CACHED_BYTES = 1 << 24
-"""Maximum bytes of cached rows: 700,000 rows of four taps, or 6,000 axes of a few hundred outputs, 0.6 KB more each.
+"""Maximum bytes of cached rows: 700,000 rows of four taps, or 6,000 axes of a few hundred outputs and 0.6 KB besides.
 
 The rows of 640 -> 224 take 13 us from the cache; computing them takes 20 us, or 124 us if they are antialiased.
 """
@@ -75,7 +76,7 @@ class Taps(NamedTuple):
     """
 
     first: Index
-    weights: npt.NDArray[Any] | None = None
+    weights: Array | None = None
     shifts: Shifts | None = None
 
     @property
@@ -95,7 +96,7 @@ A rule for ``picked_rows`` also takes, after these, the output indices, and whet
 class Rows:
     """The rows of output indices ``start`` to ``start + count`` of an axis: all of them, unless a part was taken.
 
-    A hashable value: ``compute(*arguments, index, weighs)`` makes the arrays when they are asked for.
+    A hashable value: ``compute(*arguments, index, weighs)`` computes the arrays on demand.
 
     source_size, size: of the whole axis. moves: every row takes one element as it is. shifts: how sums of integers are
         rounded; None: weights are floats.
@@ -138,7 +139,7 @@ class Rows:
         """The lowest source index of each row, counted from ``origin``."""
         return self.at(self._these, weighs=False).first - self.origin
 
-    def first_and_weights(self) -> tuple[Index, npt.NDArray[Any]]:
+    def first_and_weights(self) -> tuple[Index, Array]:
         """``first()``, and the weights of each row, (count, taps), not to be written; 1 where elements are moved."""
         first, weights, _ = self.at(self._these)
         return first - self.origin, np.ones((len(first), 1), np.float32) if weights is None else weights
@@ -266,7 +267,7 @@ def are_few(size: int, taps: int) -> bool:
     return size * taps <= _MAX_AT_ONCE
 
 
-def library_rows(rule: Rule, source_size: int, size: int, *others: Any, is_identity: bool = False) -> Rows:
+def library_rows(rule: Rule, source_size: int, size: int, *others: object, is_identity: bool = False) -> Rows:
     """The rows ``rule(source_size, size, *others)`` of an axis; ``is_identity``: the library copies the axis as it is.
 
     Raises:
@@ -294,7 +295,7 @@ def _with_edges(source_size: int, _size: int, index: Index, _weighs: bool) -> Ta
     return Taps(np.clip(index - 1, 0, source_size - 1))
 
 
-def picked_rows(rule: Rule, source_size: int, size: int, *others: Any) -> Rows:
+def picked_rows(rule: Rule, source_size: int, size: int, *others: object) -> Rows:
     """Rows that move the elements that ``rule(source_size, size, *others, index, weighs)`` picks for any outputs."""
     arguments = source_size, size, *others
     return Rows(rule, arguments, source_size, size, 1, moves=True, at_once=are_few(size, 1))
@@ -310,7 +311,7 @@ def _indexed(_source_size: int, _size: int, indices: bytes, index: Index, _weigh
 
 
 def _compute_library(
-    rule: Rule, source_size: int, size: int, others: tuple[Any, ...], is_identity: bool, _index: Index, _weighs: bool
+    rule: Rule, source_size: int, size: int, others: tuple[object, ...], is_identity: bool, _index: Index, _weighs: bool
 ) -> Taps:
     """All rows, whichever are asked for."""
     taps = rule(source_size, size, *others)
@@ -364,7 +365,7 @@ def _part_of_row(whole: Rows, many: int, index: Index, weighs: bool) -> Taps:
     return Taps(first, weights)
 
 
-def _row(whole: Rows, row: int) -> npt.NDArray[Any]:
+def _row(whole: Rows, row: int) -> Array:
     """The weights of one row, from the cache, because successive dispatches need successive parts of a long row."""
     key = _row, whole, row
     taps = _cache.get(key)
@@ -382,7 +383,7 @@ _cache: LRU[Taps] = LRU(_MAX_CACHED_BYTES)
 """Rows of whole axes, keyed by rule and arguments; the rows of the last two axes stay whatever their size."""
 
 
-def _cached_rows(compute: Callable[..., Taps], arguments: tuple[Any, ...], size: int) -> Taps:
+def _cached_rows(compute: Callable[..., Taps], arguments: tuple[object, ...], size: int) -> Taps:
     """All rows of an axis with ``size`` outputs, from the cache."""
     key = compute, arguments
     taps = _cache.get(key)
@@ -392,7 +393,7 @@ def _cached_rows(compute: Callable[..., Taps], arguments: tuple[Any, ...], size:
     return taps
 
 
-def in_fours(rows: Rows, extent: int, aligned: bool) -> Rows:
+def in_quads(rows: Rows, extent: int, aligned: bool) -> Rows:
     """The rows with taps padded to a multiple of four; ``aligned``: each row begins at a multiple of four.
 
     ``extent``, the number of source indices, is a multiple of four then. Taps 6, 7, 8 of 12 become 4 to 7 and 8 to 11,
@@ -405,7 +406,7 @@ def in_fours(rows: Rows, extent: int, aligned: bool) -> Rows:
     taps = -(-int(needed.max()) // 4) * 4
     return replace(
         rows,
-        compute=_fours,
+        compute=_quads,
         arguments=(rows, taps, extent, aligned),
         taps=taps,
         origin=0,
@@ -414,7 +415,7 @@ def in_fours(rows: Rows, extent: int, aligned: bool) -> Rows:
     )
 
 
-def _fours(rows: Rows, taps: int, extent: int, aligned: bool, index: Index, weighs: bool) -> Taps:
+def _quads(rows: Rows, taps: int, extent: int, aligned: bool, index: Index, weighs: bool) -> Taps:
     first, weights, _ = rows.at(index, weighs=weighs)
     first = first - rows.origin
     early = first % 4 if aligned else np.zeros_like(first)
@@ -445,7 +446,7 @@ class LibraryRows(NamedTuple):
     rounding: str | None = None
 
 
-def on_axis(first: Index, weights: npt.NDArray[Any], source_size: int, shifts: Shifts | None = None) -> Taps:
+def on_axis(first: Index, weights: Array, source_size: int, shifts: Shifts | None = None) -> Taps:
     """The rows, shifted so that all taps are on the axis; taps that were beyond it must have weight 0.
 
     Taps 2, 3, 4 of an axis of 4 elements with weights w, w, 0 become taps 1, 2, 3 with weights 0, w, w.
@@ -469,7 +470,7 @@ def normalized(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.divide(weights, total[:, np.newaxis], out=weights, where=total[:, np.newaxis] != 0.0)
 
 
-def folded_at_edges(index: Index, weights: npt.NDArray[Any], source_size: int) -> tuple[Index, npt.NDArray[Any]]:
+def folded_at_edges(index: Index, weights: Array, source_size: int) -> tuple[Index, Array]:
     """First indices and weights of rows that read the neighbours ``index``; neighbours beyond an edge read the edge.
 
     Indices -1, 0, 1, 2 with weights a, b, c, d are taps 0, 1, 2, 3 with weights a + b, c, d, 0.
@@ -486,7 +487,7 @@ def folded_at_edges(index: Index, weights: npt.NDArray[Any], source_size: int) -
     return first, folded
 
 
-def at_edges(index: Index, weights: npt.NDArray[Any], source_size: int, shifts: Shifts | None = None) -> Taps:
+def at_edges(index: Index, weights: Array, source_size: int, shifts: Shifts | None = None) -> Taps:
     """``folded_at_edges`` as ``Taps``."""
     return Taps(*folded_at_edges(index, weights, source_size), shifts)
 

@@ -65,15 +65,15 @@ float8_e4m3fn, float8_e5m2 = DTYPES["f8e4m3fn"], DTYPES["f8e5m2"]
 
 def equal(x1: Any, x2: Any, /) -> Tensor:
     """``x1 == x2`` element by element, compared as exact numbers, in one dispatch; one of them may be a number."""
-    return _compared(x1, x2, negated=False)
+    return _compare(x1, x2, negated=False)
 
 
 def not_equal(x1: Any, x2: Any, /) -> Tensor:
     """``x1 != x2`` element by element; see ``equal``."""
-    return _compared(x1, x2, negated=True)
+    return _compare(x1, x2, negated=True)
 
 
-def _compared(x1: Any, x2: Any, *, negated: Any) -> Tensor:
+def _compare(x1: Any, x2: Any, *, negated: Any) -> Tensor:
     first, second = (x1, x2) if isinstance(x1, Tensor) else (x2, x1)
     result = _equal(first if isinstance(first, Tensor) else asarray(first), second, negated)
     if not isinstance(result, Tensor):
@@ -85,7 +85,7 @@ class Info:
     """The result of ``__array_namespace_info__``: devices, types and missing capabilities."""
 
     def capabilities(self) -> dict[str, Any]:
-        """No indexing by booleans, no sizes that depend on elements, at most 8 axes."""
+        """The capabilities: boolean indices and data-dependent sizes are not supported; a tensor has at most 8 axes."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": MAX_RANK}
 
     def default_device(self) -> Device:
@@ -93,7 +93,7 @@ class Info:
         return default_device()
 
     def devices(self) -> list[Device]:
-        """The default device alone; ``rs.Device`` opens others."""
+        """A list of the default device alone; ``rs.Device`` opens others."""
         return [default_device()]
 
     def default_dtypes(self, *, device: Device | None = None) -> dict[str, DType]:  # noqa: ARG002 - the same on each
@@ -106,7 +106,7 @@ class Info:
         device: Device | None = None,  # noqa: ARG002 - the same on each
         kind: Any = None,
     ) -> dict[str, DType]:
-        """The types of the array API by their names there; kind: only types of this kind, or of these kinds."""
+        """The types by their names in the array API; kind: only types of this kind, or of these kinds."""
         kinds = ("bool", "numeric") if kind is None else (kind if isinstance(kind, tuple) else (kind,))
         chosen = [element for each in kinds for element in of_kind(each)]
         return {element.dtype.name: element for element in chosen if element.dtype.name not in _NARROW}

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
 import numpy as np
-import numpy.typing as npt
 
 from restride.arguments import counts, integer
-from restride.dtypes import DTYPES, DType, as_dtype, as_number, cast
+from restride.dtypes import DTYPES, Array, DType, as_dtype, as_number, cast
 from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.layout import TensorDesc
 from restride.tensor import arrays
@@ -43,7 +42,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Device | None = None, cop
             return result.astype(element)
         return result.copy() if copy and result is obj else result
     if element is not None and not hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray):
-        obj = _converted(obj, element)
+        obj = _convert(obj, element)
     if copy is False:
         try:
             result = arrays.asarray(obj, device=device, copy=False)
@@ -215,7 +214,7 @@ def _type_of_integer(value: int) -> DType:
         raise DescriptorError(f"fill_value {shown(value)} fits neither s64 nor u64: name a dtype") from None
 
 
-def _whole_numbers(numbers: range) -> npt.NDArray[Any]:
+def _whole_numbers(numbers: range) -> Array:
     """The numbers as s64, or as u64 where they reach 2^63; computed in their low 64 bits, whatever ``step`` is.
 
     Raises:
@@ -231,14 +230,14 @@ def _whole_numbers(numbers: range) -> npt.NDArray[Any]:
     return (multiples + np.uint64(numbers.start % (1 << 64))).view(kind)
 
 
-def _converted(obj: Any, element: DType) -> npt.NDArray[Any]:
+def _convert(obj: Any, element: DType) -> Array:
     """A number, or nested sequences of numbers, as an array of the type; integers keep their low bits.
 
     Raises:
-        DescriptorError: something is no number, or no integer of 64 bits, infinite or NaN where the type has integers.
+        DescriptorError: a value is no number or, for a type of integers, has more than 64 bits, is infinite or NaN.
     """
     array = arrays.host_array(obj, element)
-    if not array.dtype.hasobject:  # as integers of more than 64 bits are
+    if not array.dtype.hasobject:  # numpy keeps integers of more than 64 bits as objects
         as_dtype(array.dtype)
     if element.is_float or element == BOOL or array.dtype.kind in "biu":
         return cast("obj", array, element)

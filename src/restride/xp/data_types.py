@@ -48,7 +48,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     """The type that tensors, types and Python numbers promote to, by numpy's rules; a number takes the others' type.
 
     Raises:
-        DescriptorError: nothing to promote, or no type holds them all.
+        DescriptorError: there is nothing to promote, or no type holds all of them.
     """
     numbers = [each for each in arrays_and_dtypes if isinstance(each, int | float)]
     elements = [_element_type(each) for each in arrays_and_dtypes if not isinstance(each, int | float)]

@@ -1,4 +1,4 @@
-"""Manipulation and indexing functions of the array API: views where strides allow, otherwise one dispatch per piece."""
+"""Manipulation and indexing functions of the array API: views where strides allow, otherwise one dispatch a part."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
 
 
 def roll(x: Tensor, /, shift: Axes, *, axis: Axes | None = None) -> Tensor:
-    """Shift elements along axes, cyclically; copied as two pieces along each shifted axis. axis None: as if flat."""
+    """Shift elements along axes, cyclically; each shifted axis is copied in two parts. axis None: as if flat."""
     shifts = integers("shift", shift, or_one=True)
     if axis is None:
         if len(shifts) != 1:
@@ -143,7 +143,7 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: SupportsIndex | None = None) -> 
     repeats: one number, or one for each element. axis None: as if flat.
 
     Raises:
-        DescriptorError: ``repeats`` are not integers of 0 or more, or more or fewer than the elements of the axis.
+        DescriptorError: ``repeats`` are not integers of 0 or more, or not as many as the axis has elements.
         OutOfDeviceMemory: the device has no room for the result.
     """
     if axis is None:
@@ -168,7 +168,7 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: SupportsIndex | None = None) -> 
 def tile(x: Tensor, repetitions: Iterable[SupportsIndex], /) -> Tensor:
     """Repeat ``x`` as a whole along each axis, as ``np.tile``, in one dispatch.
 
-    If the sizes and repetitions other than 1 are more than 8, a few dispatches.
+    If sizes and repetitions other than 1 are more than 8 together, it takes a few dispatches.
     """
     times = counts("repetitions", repetitions)
     missing = max(len(times) - require_tensor(x).ndim, 0)
@@ -181,7 +181,7 @@ def pad(x: Tensor, pad_width: Any, mode: str = "constant", *, constant_values: A
 
     Args:
         x: a tensor.
-        pad_width: a number, (before, behind), or one such pair for each axis.
+        pad_width: a number, (before, after), or one such pair for each axis.
         mode: "constant", "edge", "reflect" (does not repeat the first and last element) or "wrap".
         constant_values: the value of mode "constant": one number.
     """
@@ -204,9 +204,9 @@ def take(x: Tensor, indices: Any, /, *, axis: SupportsIndex | None = None) -> Te
 
 
 def take_along_axis(x: Tensor, indices: Any, /, *, axis: SupportsIndex = -1) -> Tensor:
-    """Elements of an axis at indices that differ from place to place, in one dispatch; see ``np.take_along_axis``.
+    """Elements of an axis at indices that may differ for each element, in one dispatch; see ``np.take_along_axis``.
 
-    indices: as many axes as ``x``; but for ``axis``, their sizes broadcast. Those in a tensor are read back first.
+    indices: has as many axes as ``x``, and except along ``axis`` their sizes broadcast. A tensor is read back first.
 
     Raises:
         DescriptorError: an index is outside the axis, or the sizes do not broadcast.

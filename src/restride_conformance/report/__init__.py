@@ -206,7 +206,8 @@ def facts(report: Report) -> dict[str, str]:
         "mode": report.mode,
         "platform": report.platform,
     }
-    return {**known, **report.versions, **known}  # known again: a version must not replace a fact of its name
+    # Twice ``known``: its facts come first, and a version of the same name must not replace one.
+    return {**known, **report.versions, **known}
 
 
 def speed_text(speed: Speed) -> str:

@@ -71,7 +71,7 @@ def draw_wrong(right: Array) -> bytes:
     for axis, size in enumerate(wrong.shape):
         wrong = np.logical_or.reduceat(wrong, range(0, size, step), axis=axis)
     factor = max(1, SMALL // max(wrong.shape))
-    cells = np.where(wrong[..., None], np.uint8(WRONG), np.uint8(RIGHT))
+    cells = np.where(wrong[..., None], np.array(WRONG, np.uint8), np.array(RIGHT, np.uint8))
     pixels = cells.repeat(factor, axis=0).repeat(factor, axis=1)
     if factor >= _LINED:
         pixels[::factor] = pixels[:, ::factor] = LINE

@@ -25,16 +25,16 @@ from restride_conformance.sweep import catalogue
 from restride_measure.selftest.part import Job, NotRun, Part, Problem
 
 CASE_SECONDS = 10.0
-"""Longest time of a case on the device."""
+"""Maximum seconds that a case may take on the device."""
 
 SMALL_CASES = 24
 """Cases of a catalogue in a small selftest."""
 
 _SHOWN = 20
-"""Most failed cases that a file lists."""
+"""Maximum number of failed cases that a file lists."""
 
 MESSAGE = 2000
-"""Most characters of a message."""
+"""Maximum number of characters of a message."""
 
 
 def installed(job: Job) -> Part:
@@ -140,7 +140,7 @@ LARGE, SMALL_LARGE = (81920, 65520), (512, 510)
 """Rows and columns of the large tensor of u8: 5.4 * 10^9 elements, more than 2^32."""
 
 _PIECES, _SHIFT = 16, 7919
-"""The large tensor consists of so many pieces of one random array of the host, each so many elements further on."""
+"""The large tensor consists of this many parts of one random array of the host, each this many elements further on."""
 
 _WINDOW = 5
 """Rows and columns of the windows that are compared."""
@@ -227,7 +227,7 @@ def _places(rows: int, columns: int) -> list[tuple[int, int]]:
 
 
 def cuda(job: Job) -> Part:
-    """Hand a tensor to torch and back over the same memory of CUDA, and check order and elements both ways."""
+    """Pass a tensor to torch and back in the same CUDA memory, and check elements and order of work both ways."""
     if find_spec("torch") is None:
         raise NotRun("torch is not installed")
     import torch
@@ -264,7 +264,7 @@ def cuda(job: Job) -> Part:
 
 
 def _after_torch(torch: Any, t: Any, x: rs.Tensor, number: int) -> bool:
-    """True if restride sees a value that torch writes at the end of long work of a stream of its own."""
+    """True if restride sees a value that torch writes at the end of long work on a separate stream."""
     a = torch.ones(2048, 2048, device="cuda")
     torch.cuda.synchronize()
     with torch.cuda.stream(torch.cuda.Stream()):
@@ -277,7 +277,7 @@ def _after_torch(torch: Any, t: Any, x: rs.Tensor, number: int) -> bool:
 
 
 def _after_restride(torch: Any, x: rs.Tensor, number: int) -> bool:
-    """True if torch sees a value that restride writes at the end of long work that is not yet handed over."""
+    """True if torch sees a value that restride writes at the end of long work that is not yet submitted."""
     ones = rs.asarray(np.ones(x.sizes, np.float32), device=x.device)
     with x.device.batch():
         for _ in range(50):

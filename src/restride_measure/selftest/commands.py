@@ -52,7 +52,7 @@ COMMAND = (sys.executable, "-m", "restride_measure.selftest.worker")
 """Starts the process of a part, whose name follows; tests replace it."""
 
 _MIN = 2.0
-"""A part that would get fewer seconds does not run."""
+"""Minimum seconds for a part; a part that would get fewer does not run."""
 
 _WORST_FIRST = (Exit.INTERNAL, Exit.DEVICE_FAILED, Exit.CHECK_FAILED, Exit.NO_DEVICE)
 
@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
 class _Selftest:
     """A selftest in progress, which writes its results so far to both files.
 
-    job: what every part is run with, except for its seconds.
+    job: the fields of every part's ``Job``, except for its seconds.
     codes: exit codes of the problems found so far.
     """
 
@@ -195,7 +195,7 @@ class _Selftest:
 
 
 def run_part(name: str, job: dict[str, Any], step: Callable[[str], None]) -> tuple[dict[str, Any], str]:
-    """Run a part in another process; returns its answer, and how the process ended if not well after that.
+    """Run a part in another process; returns its answer, and how the process ended if it failed after answering.
 
     Raises:
         WorkerDied: it crashed, or was killed because it had not answered ``GRACE`` after its time.

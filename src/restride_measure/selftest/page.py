@@ -77,14 +77,14 @@ def _table(name: str, caption: str, rows: Iterable[Sequence[str]]) -> str:
 
 
 def _notes(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what makes the times mean little."""
+    """Yield the conditions that make the times mean little."""
     if record["small"]:
         yield NOTHING
     yield from record["warnings"]
 
 
 def _part(record: Mapping[str, Any], name: str) -> str:
-    """A part as HTML, or why there is none."""
+    """A part as HTML, or the reason why it did not run."""
     found = record[name]
     if found is None:
         why = record["not_run"].get(name)
@@ -187,4 +187,4 @@ _PARTS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "kernels": _kernels,
     "installed": _installed,
 }
-"""How each part is shown."""
+"""The function that writes each part as HTML."""

@@ -1,4 +1,4 @@
-"""A part of a selftest: what it is run with, what it finds, and why it may not run."""
+"""A part of a selftest: its job, its result with the problems found, and the exception of one that cannot run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NotRun(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """What a part is run with, in its own process.
+    """The arguments of a part, which runs in its own process.
 
     selector: index or part of the name of a device; None: the best one.
     seconds: the time that the part may use, from the creation of the job; it ends itself when that is over.

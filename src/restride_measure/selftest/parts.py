@@ -31,13 +31,13 @@ PARTS = (
     Row("cuda", "memory shared with CUDA", 40, checks.cuda),
     Row("ci", "cases drawn from ci", 60, checks.ci),
 )
-"""The parts. Those that measure come early, while a GPU is cool, and one that uses whatever time is left is last."""
+"""The parts. Parts that measure come early, while a GPU is cool; the last one uses whatever time is left."""
 
 NAMES = tuple(row.name for row in PARTS)
 """The keys of the parts in a record."""
 
 TOTAL = 300.0
-"""Most seconds of all parts together: later parts get what is left."""
+"""Maximum seconds of all parts together: later parts get what is left."""
 
 GRACE = 12.0
 """Seconds past its time after which a part is killed: a case that began in time may take ``checks.CASE_SECONDS``."""

@@ -44,7 +44,7 @@ MEASURED = (
 """Names of the benchmark's workloads to measure."""
 
 ROUNDS, FEW_ROUNDS = 9, 5
-"""Rounds of a measurement, and of one that moves hundreds of megabytes."""
+"""Rounds of a measurement, and rounds if it moves hundreds of megabytes."""
 
 SMALL_EDGE = 64
 """For small selftests: rows and columns of the source that kernels are measured on."""
@@ -187,9 +187,9 @@ TRANSFERS, SMALL_TRANSFERS = (1 << 20, 16 << 20, 256 << 20), (1 << 16,)
 
 
 def transfers(job: Job) -> Part:
-    """The speed from a numpy array to the device and back: into memory that is there, and by ``rs.asarray``.
+    """The speed from a numpy array to the device and back: into existing memory, and by ``rs.asarray``.
 
-    Where the device works in memory of the host, also of reading an array in place.
+    If the device works in memory of the host, also the speed of reading an array in place.
     """
     device, rounds = job.device, _rounds(job, FEW_ROUNDS)
     arrays, wrong, unimported = [], [], ""
@@ -257,7 +257,7 @@ IN_A_ROW = 32
 
 
 def calls(job: Job) -> Part:
-    """What a call costs on the host: until it returns, of many until all are done, and of one with its wait."""
+    """Seconds of a call on the host: until it returns, until many calls are done, and with a wait after each."""
     device, rounds = job.device, 3 if job.is_small else 50
     small, out = rs.empty("f32[1,3,8,8]", device), rs.empty("f32[1,8,8,3]", device)
     image, half = rs.empty("f32[1,3,224,224]", device), rs.empty("f32[1,3,112,112]", device)
@@ -280,7 +280,7 @@ def calls(job: Job) -> Part:
 
 
 def _per_call(device: Device, call: Callable[[], object], count: int, rounds: int) -> tuple[float, float]:
-    """Seconds a call until ``count`` calls have returned, and until they are done; medians after two warm rounds."""
+    """Seconds per call until ``count`` calls have returned, and until they are done; medians after two warm rounds."""
     starts, ends = [], []
     for _ in range(2 + rounds):
         device.wait()

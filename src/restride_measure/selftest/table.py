@@ -18,10 +18,10 @@ from restride_measure.selftest.speeds import copy_speed, median_share, share_of_
 FORMAT, VERSION = "restride-selftest", 2
 
 MAX = 1 << 20
-"""Most bytes of a file; a selftest has about 20 KiB."""
+"""Maximum size of a file in bytes; a selftest has about 20 KiB."""
 
 _MAX = 100
-"""Most characters of a cell."""
+"""Maximum number of characters of a cell."""
 
 SHARES = {
     "transpose": "transpose f32 4096x4096",
@@ -123,7 +123,7 @@ def _faster(kernels: Mapping[str, Any]) -> str:
 
 
 class _Column(NamedTuple):
-    """A column that shows a part: nothing where that did not run, or shows times and the selftest was small."""
+    """A column that shows a part; empty if the part did not run, or if it shows times and the selftest was small."""
 
     heading: str
     part: str

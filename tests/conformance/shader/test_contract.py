@@ -20,7 +20,7 @@ from restride.kernel.modules import interface_of, load_module, manifest
 from restride.plan import boxes as plan_of_boxes
 from restride.plan import resample
 from restride.plan import resample as invocations
-from restride.plan.convert import ELEMENT_TYPES, FOURS_PER_INVOCATION, PAIRS_ALONG_FOUR, Conversion
+from restride.plan.convert import ELEMENT_TYPES, PAIRS_ALONG_QUAD, QUADS_PER_INVOCATION, Conversion
 from restride.plan.copy import _SHARED_WORDS, PIECES_EACH, copy_kernels
 from restride.plan.dispatches import GROUP_SIZE
 from restride.plan.problem import (
@@ -207,7 +207,7 @@ def test_steps_have_the_same_numbers():
     assert constants(dst=replace(one, has_scale=False)) == (0, in_glsl["DST_ZERO_POINT"])
     assert constants(src=two)[1] - constants(src=one)[1] == in_glsl["SRC_PAIRS"]
     assert constants(dst=two)[1] - constants(dst=one)[1] == in_glsl["DST_PAIRS"]
-    assert (in_glsl["SRC_PAIRS_ALONG_FOUR"], in_glsl["DST_PAIRS_ALONG_FOUR"]) == PAIRS_ALONG_FOUR
+    assert (in_glsl["SRC_PAIRS_ALONG_QUAD"], in_glsl["DST_PAIRS_ALONG_QUAD"]) == PAIRS_ALONG_QUAD
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_steps_have_the_same_numbers():
         "resample/resample_cells.comp",
         "resample/resample_moves.comp",
         "resample/resample_rows.comp",
-        "resample/resample_fours.comp",
+        "resample/resample_quads.comp",
         "convert/convert.comp",
     ],
 )
@@ -232,7 +232,7 @@ def test_work_groups_along_one_line(file):
 
 def test_work_of_an_invocation():
     assert number(r"const uint EACH = (\d+);", "copy/strided_copy.comp") == PIECES_EACH
-    assert number(r"FOURS_PER_INVOCATION = (\d+);", "convert/convert.comp") == FOURS_PER_INVOCATION
+    assert number(r"QUADS_PER_INVOCATION = (\d+);", "convert/convert.comp") == QUADS_PER_INVOCATION
     assert number(r"local_size_x = (\d+)\)", "copy/transpose.comp") == GROUP_BLOCKS
 
 
@@ -254,12 +254,12 @@ def test_memory_that_a_group_of_short_rows_shares():
 
 def test_work_of_an_invocation_that_resamples():
     most_rows = max(map(int, CANDIDATES["rows"]))
-    assert number(r"const uint MAX_ROWS = (\d+);", "resample/resample_fours.comp") == most_rows
+    assert number(r"const uint MAX_ROWS = (\d+);", "resample/resample_quads.comp") == most_rows
     assert number(r"const uint MAX_ROWS = (\d+);", "crop/crop_resize.comp") == plan_of_boxes.ROWS
     assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MAX_TAPS_OF_ROWS
     assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MAX_TAPS_OF_ROWS
     assert number(r"const uint MAX_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MAX_IN_RUN
-    assert number(r"const uint MAX_CHANNELS = (\d+);", "resample/resample_fours.comp") == MAX_CHANNELS
+    assert number(r"const uint MAX_CHANNELS = (\d+);", "resample/resample_quads.comp") == MAX_CHANNELS
     assert number(r"const uint SRC_WIDTH = 3;  // at most (\d+)", "copy/interleaved_copy.comp") == MAX_CHANNELS
     assert number(r"const uint GRADIENT = (\d+)u;", "include/taps.glsl") == resample._GRADIENT
     assert number(r"const uint LONG = (\d+)u;", "include/taps.glsl") == resample.LONG
@@ -341,12 +341,12 @@ def test_rows_of_boxes():
 
 
 def test_columns_of_boxes_of_pixels():
-    """Whole fours for each box: those after the last column are marked, as the kernel reads them."""
+    """Whole quads for each box: those after the last column are marked, as the kernel reads them."""
     text = (SHADERS / "crop/crop_pixels.comp").read_text(encoding="utf-8")
     assert f"const uint PAST = 0x{plan_of_boxes.PAST:X}u;" in text
     assert f"const uint COLUMNS = {plan_of_boxes.COLUMNS};" in text
     table = np.arange(2 * 5 * 4, dtype=np.uint32).reshape(2, 5, 4)
-    padded = plan_of_boxes._in_fours(table)
+    padded = plan_of_boxes._in_quads(table)
     assert padded.shape == (2, 8, 4)
     np.testing.assert_array_equal(padded[:, :5], table)
     assert (padded[:, 5:, :3] == table[:, -1:, :3]).all()

@@ -259,7 +259,7 @@ class Recorder:
     def __init__(self):
         self.calls = []
 
-    def write(self, memory, _offset, _data):
+    def write(self, memory, _offset, *_data):
         self.calls.append(f"write {memory}")
 
     def read(self, memory, _offset, _out):

@@ -119,20 +119,6 @@ def test_counters(runtime):
     runtime.wait()
 
 
-def test_bad_spans(runtime):
-    memory = runtime.allocate(10)
-    with pytest.raises(DescriptorError, match=r"bytes \[8, 11\) leave a memory of 10 bytes"):
-        runtime.write(memory, 8, memoryview(b"abc"))
-    with pytest.raises(DescriptorError, match=r"bytes \[-1, 2\) leave a memory of 10 bytes"):
-        runtime.read(memory, -1, memoryview(bytearray(3)))
-    with pytest.raises(DescriptorError, match="read-only"):
-        runtime.read(memory, 0, memoryview(b"abc"))
-    with pytest.raises(DescriptorError, match="contiguous"):
-        runtime.write(memory, 0, memoryview(b"abcdef")[::2])
-    with pytest.raises(DescriptorError, match="0 bytes or more, nbytes is -1"):
-        runtime.allocate(-1)
-
-
 def test_memories_of_others_and_freed_ones(make):
     runtime, other = make(), make()
     mine, foreign = runtime.allocate(16), other.allocate(16)
@@ -150,18 +136,6 @@ def test_memories_that_kp_cannot_make_are_refused_with_the_numbers(make):
         with pytest.raises(UnsupportedError, match=rf"{nbytes:,} bytes is larger than kompute's [\d,]+"):
             runtime.allocate(nbytes)
     assert runtime.counters() == before
-
-
-def test_budget(make):
-    runtime = make(memory_limit=10_000, in_place=True)
-    a, b = runtime.allocate(4000), runtime.allocate(4001)
-    with pytest.raises(OutOfDeviceMemory, match=r"no room for 2,000 bytes: 8,016 of 10,000 bytes .* in 2 of at most"):
-        runtime.allocate(2000)
-    runtime.write(a, 0, memoryview(b"still works"))
-    b.free()
-    # What is kept for reuse makes room.
-    c = runtime.allocate(6000)
-    assert (c.nbytes, runtime.counters().bytes_allocated) == (6000, 10_000)
 
 
 def test_default_budget_is_below_the_heap(make, device):

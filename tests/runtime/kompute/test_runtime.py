@@ -17,29 +17,12 @@ def test_round_trip_at_odd_offsets_and_lengths(runtime):
     runtime.write(memory, 0, memoryview(expected))
     for offset, length in [(0, 1), (1, 1), (3, 7), (16, 16), (17, 500), (1002, 1), (1003, 0), (0, 0), (995, 8)]:
         piece = rng.integers(0, 256, length, np.uint8)
-        runtime.write(memory, offset, memoryview(piece))
+        runtime.write(memory, offset, memoryview(piece[: length // 3]), memoryview(piece[length // 3 :]))
         expected[offset : offset + length] = piece
         back = bytearray(length + 2)
         runtime.read(memory, offset, memoryview(back)[1 : 1 + length])
         assert bytes(back) == b"\0" + piece.tobytes() + b"\0"
     assert np.array_equal(download(runtime, memory, np.uint8), expected)
-
-
-def test_a_read_is_a_copy(runtime):
-    memory = upload(runtime, [1, 2, 3, 4])
-    first = download(runtime, memory)
-    runtime.write(memory, 0, memoryview(bytes(16)))
-    runtime.close()
-    assert first.tolist() == [1, 2, 3, 4]
-
-
-def test_typed_and_multidimensional_views_are_bytes(runtime):
-    source = np.arange(12, dtype=np.float32).reshape(3, 4)
-    memory = runtime.allocate(48)
-    runtime.write(memory, 0, memoryview(source))
-    out = np.empty((4, 3), np.int32)
-    runtime.read(memory, 0, memoryview(out))
-    assert out.tobytes() == source.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -56,14 +39,6 @@ def test_constants_and_push_constants_arrive_as_words(runtime, mul, add, k):
     assert result[:90].tolist() == expected[:90].tolist()
     assert result[90:].tolist() == [9] * 10
     assert np.array_equal(download(runtime, source), a)
-
-
-def test_parameters_follow_the_bindings(runtime):
-    a = np.arange(64, dtype=np.uint32)
-    source, target = upload(runtime, a), runtime.allocate(256)
-    for words in ([10, 20, 30], [5], [10, 20, 30], list(range(2000))):
-        runtime.submit([table(256, words)], [source, target])
-        assert np.array_equal(download(runtime, target), a + np.resize(np.array(words, np.uint32), 64))
 
 
 def test_new_parameters_need_no_new_pipeline(runtime):
@@ -114,14 +89,6 @@ def test_dependent_kernels_of_one_submit_run_in_order(runtime):
     assert (result[n // 2 :] == value * 7 % (1 << 32)).all()
 
 
-def test_independent_kernels(runtime):
-    pairs = [(upload(runtime, np.full(256, i)), runtime.allocate(1024)) for i in range(20)]
-    for i, pair in enumerate(pairs):
-        runtime.submit([affine(1024, 256, mul=2, k=i)], pair)
-    for i, (_, target) in enumerate(pairs):
-        assert (download(runtime, target) == 3 * i).all()
-
-
 def test_the_host_writes_between_kernels(runtime):
     a, b = upload(runtime, np.arange(64)), upload(runtime, np.zeros(64))
     runtime.submit([affine(256, 64, mul=2)], [a, b])
@@ -133,9 +100,3 @@ def test_the_host_writes_between_kernels(runtime):
     expected[0] += 256
     assert download(runtime, b).tolist() == expected.tolist()
     assert download(runtime, a).tolist() == [*(expected[:32] + 5), *(expected[32:] + 1)]
-
-
-def test_in_place_kernel(runtime):
-    a = upload(runtime, np.arange(64))
-    runtime.submit([affine(256, 64, mul=3)], [a, a])
-    assert download(runtime, a).tolist() == list(range(0, 192, 3))

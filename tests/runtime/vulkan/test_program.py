@@ -46,31 +46,6 @@ def test_no_file_is_no_warning(tmp_path: Path) -> None:
         assert read_cache(tmp_path / "none.bin") == b""
 
 
-def test_a_file_of_another_user_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "device.bin"
-    write_cache(path, b"pipelines")
-    monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1, raising=False)
-    with pytest.warns(RuntimeWarning, match="belongs to another user"):
-        assert read_cache(path) == b""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes in folders")
-def test_a_pipe_and_a_huge_file_stop_no_device(folder: Path) -> None:
-    run_once()
-    (file,) = folder.iterdir()
-    file.unlink()
-    os.mkfifo(file)
-    with pytest.warns(RuntimeWarning, match="is left alone: it is no plain file"):
-        run_once()
-    assert stat.S_ISFIFO(file.stat().st_mode)
-    file.unlink()
-    with file.open("wb") as sparse:
-        sparse.truncate(20 << 30)
-    with pytest.warns(RuntimeWarning, match="is damaged and left out"):
-        run_once()
-    assert read_cache(file) != b""
-
-
 def run_once() -> None:
     with rs.Device(runtime="vulkan") as device:
         rs.reorder(rs.asarray(np.ones((3, 5), np.float32), device=device), "AB->BA").numpy()

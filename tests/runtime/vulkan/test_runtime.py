@@ -33,6 +33,24 @@ def test_bytes_round_trip_at_any_offset(runtime, nbytes):
         assert np.array_equal(out, truth[start:])
 
 
+@pytest.mark.parametrize("counts", [(), (0,), (5, 0, 11), (1, PIECE_BYTES - 1, 3), (9 << 20, 1 << 22, 7)])
+def test_parts_are_written_one_after_the_other(runtime, counts):
+    rng = np.random.default_rng(sum(counts))
+    parts = [rng.integers(0, 256, count, np.uint8) for count in counts]
+    memory = upload(runtime, np.full(sum(counts) + 5, 7, np.uint8))
+    before = runtime.counters()
+    runtime.write(memory, 3, *map(memoryview, parts))
+    after = runtime.counters()
+    assert after.uploaded - before.uploaded == sum(counts)
+    pieces = -(-sum(counts) // PIECE_BYTES) if runtime._staging else 0
+    assert after.submissions - before.submissions == pieces, "parts share staging buffers"
+    out = np.empty(memory.nbytes, np.uint8)
+    runtime.read(memory, 0, memoryview(out))
+    assert np.array_equal(out, np.concatenate([[7, 7, 7], *parts, [7, 7]]))
+    with pytest.raises(DescriptorError, match="leave a memory"):
+        runtime.write(memory, 0, *map(memoryview, parts), memoryview(bytes(6)))
+
+
 def test_any_contiguous_memoryview_is_bytes(runtime):
     values = np.arange(24, dtype=np.float64).reshape(2, 3, 4)
     memory = runtime.allocate(values.nbytes)

@@ -1,1 +1,1 @@
-"""What a GPU would make of restride's kernels, on a machine without one: compiled, and with their memory traffic."""
+"""Audit restride's kernels for a GPU on a machine without one: compile them, and count their memory traffic."""

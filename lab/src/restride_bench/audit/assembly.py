@@ -1,6 +1,6 @@
-"""Read the code that Mesa's compilers made of a kernel: its loads and stores in order, its trips to memory, its loops.
+"""Read the code that Mesa's compilers write for a kernel: loads and stores in order, trips to memory, loops.
 
-The code is text, in another language for each maker. Of Imagination's GPUs there is none.
+The code is text, in a language of its own for each maker. For Imagination's GPUs there is none.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 from typing import TypeAlias
 
 Access: TypeAlias = tuple[str, int]
-"""The kind of a load or store, and the bytes that it moves for an invocation: ``("load", 16)``. Before the kind stands
+"""The kind of a load or store, and the bytes that it moves for an invocation: ``("load", 16)``. The kind begins with
 "shared " for memory that a work group shares, "uniform " for one load for a whole subgroup, "scratch " for spilled
 values and arrays of an invocation."""
 
@@ -72,7 +72,7 @@ def _arm(code: str) -> Iterator[Access]:
 
 
 def _apple(code: str) -> Iterator[Access]:
-    """``device_load i32, ..., xyzw``. The text also has the code of the kernel's start, which makes uniform values."""
+    """``device_load i32, ..., xyzw``. The text includes the code before the kernel, which computes uniform values."""
     blocks = [each for each in code.split("block0 {")[1:] if "uniform_store" not in each]
     code = blocks[-1].split("\n\n   0: ")[0] if blocks else ""
     for unit, way, parts in re.findall(r"\b(device|local|stack)_(load|store) .*?, (xy?z?w?)\b", code):
@@ -84,7 +84,7 @@ _READERS: dict[str, Callable[[str], Iterable[Access]]] = {
 }  # fmt: skip
 
 READ = frozenset(_READERS)
-"""The makers whose code is read."""
+"""The makers whose code these functions read."""
 
 
 def accesses(maker: str, code: str) -> list[Access]:
@@ -99,13 +99,13 @@ def counted(found: Iterable[Access]) -> dict[str, int]:
 
 
 def trips(found: Iterable[Access]) -> int:
-    """How often a store, or shared memory, follows a load: a subgroup waits for memory at least as often."""
+    """How often a store, or an access to shared memory, follows a load: a subgroup waits at least so often."""
     kinds = [kind for kind, _ in found if not kind.startswith(("uniform", "scratch"))]
     return sum(now == "load" != after for now, after in pairwise(kinds))
 
 
 def divisions(code: str) -> int:
-    """Integer divisions by numbers that are not constant, in AMD's code: each takes such a reciprocal."""
+    """Count integer divisions by numbers that are not constant in AMD's code, where each computes a reciprocal."""
     return len(re.findall(r"\bv_rcp_iflag_f32\b", code))
 
 

@@ -221,7 +221,7 @@ def _run_vendors(arguments: argparse.Namespace) -> int:
 
 
 def _families(words: str) -> list[str]:
-    """The named families, which are not only those of ``FAMILIES``."""
+    """The families that the user names, which need not be in ``FAMILIES``."""
     names = [word.strip().casefold() for word in words.split(",")]
     if "" in names or _ALL in names:
         raise UsageError(f"--family {words[:40]!r} is neither {_ALL} nor names such as {','.join(FAMILIES)}")
@@ -284,7 +284,7 @@ def _compile(rows: Sequence[Row], families: Iterable[str], *, skips_unknown: boo
 
 
 def _trace(rows: Sequence[Row], devices: Sequence[Device], subgroup: int) -> None:
-    """Fill in the traffic of the rows; rows that fit no device here stay without it, and are named on stderr."""
+    """Fill in the traffic of the rows; rows that do not fit the device here have none, and stderr names them."""
     tell("counting their memory traffic ...")
     try:
         tracer = Tracer()

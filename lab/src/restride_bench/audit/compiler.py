@@ -1,12 +1,12 @@
-"""Compile kernels with Mesa's compilers for GPUs that are not here, and read what they say.
+"""Compile kernels with Mesa's compilers for GPUs that are not in this machine, and read the statistics.
 
 A driver opens a device that does not exist under a shim, which poses as the kernel's driver of a GPU. RADV up to Mesa
 25 needs no shim if ``RADV_FORCE_FAMILY`` names the family. Such a device dispatches nothing, but it compiles pipelines,
 and ``VK_KHR_pipeline_executable_properties`` describes the result. A driver reads its variables once, and may end its
 process; so ``icd.py`` runs as a program, in a new process for each GPU and after each crash.
 
-Mesa 26, with its shims and the C library that it needs, is what ``tools/mesa26.sh`` unpacks. Drivers for Arm's and
-Imagination's GPUs are in packages of arm64 only, and run in an emulator, qemu-aarch64.
+``tools/mesa26.sh`` unpacks Mesa 26 with its shims and the C library that it needs. Drivers for Arm's and Imagination's
+GPUs are in packages of arm64 only, and run in an emulator, qemu-aarch64.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a maker's compiler says of a kernel; ``Maker`` says what each count means for it.
+    """The statistics of a kernel from a maker's compiler; ``Maker`` explains each count.
 
     memory: instructions by their kind and width, such as ``{"load 16": 4}``. trips: loads followed by a store.
     seconds: to compile it.
@@ -194,7 +194,7 @@ def _of_family(family: str, keys: Sequence[Key]) -> tuple[dict[str, str], list[d
 def compile_figures(
     name: str, keys: Sequence[Key], stopped: threading.Event | None = None
 ) -> tuple[dict[str, str], list[Figures | str]]:
-    """The device as the driver names it, and the figures of each kernel for a GPU of ``GPUS``, or why there are none.
+    """The device as the driver names it, and for each kernel the figures on a GPU of ``GPUS``, or the error's text.
 
     stopped: set by another thread to end early.
 
@@ -219,14 +219,14 @@ def compile_figures(
 
 @dataclass(frozen=True)
 class Mesa:
-    """Mesa's drivers on this machine. folder: where they lie. is_unpacked: with the C library that they need."""
+    """Mesa's drivers on this machine, in ``folder``. is_unpacked: the C library that they need is there too."""
 
     folder: Path
     is_unpacked: bool
 
     @classmethod
     def unpacked(cls, suffix: str) -> Mesa:
-        """What ``tools/mesa26.sh`` unpacked; it may be missing."""
+        """The Mesa that ``tools/mesa26.sh`` unpacked; it may be missing."""
         root = Path(os.environ.get(FOLDER) or Path(__file__).parents[4] / ".cache/mesa26").absolute()
         root = root.with_name(root.name + suffix)
         return cls(next((each.parent for each in root.glob("usr/lib/*/libvulkan_lvp.so")), root), is_unpacked=True)
@@ -246,7 +246,7 @@ class Mesa:
         return cls(folder, is_unpacked=False)
 
     def has(self, driver: str, shim: str) -> bool:
-        """Whether both files are there."""
+        """True if both files exist."""
         return self.driver(driver).exists() and self.shim(shim).exists()
 
     def driver(self, name: str) -> Path:
@@ -260,7 +260,8 @@ class Mesa:
     def command(self, shim: str) -> tuple[list[str], dict[str, str]]:
         """A Python under this Mesa's C library with the shim in that process alone, and variables for it.
 
-        This machine's own interpreter runs with a newer C library, too. For another machine it is the unpacked one.
+        For this machine's architecture that is its own interpreter, which also runs with a newer C library; for another
+        architecture it is the unpacked one.
         """
         preload = self.shim(shim)
         if not self.is_unpacked:
@@ -320,7 +321,7 @@ def _run(
 
 
 def _lines(command: Sequence[str], environment: Mapping[str, str], request: str) -> Iterator[dict[str, Any]]:
-    """Yield what the other process prints, and ``{"ended": why}`` last if it failed or was silent for too long."""
+    """Yield the lines that the other process prints, and ``{"ended": why}`` last if it failed or took too long."""
     with tempfile.TemporaryFile("w+") as asked, tempfile.TemporaryFile("w+", errors="replace") as errors:
         asked.write(request)
         asked.seek(0)

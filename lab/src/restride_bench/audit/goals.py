@@ -23,16 +23,16 @@ EFFICIENCY = {
     "types and scales": 0.9,
     "resampling": 0.75,
 }
-"""Lowest efficiency of loads and of stores, by group of workloads (``Traffic.efficiency``, 1 at best)."""
+"""Minimum efficiency of loads and of stores, by group of workloads (``Traffic.efficiency``, 1 at best)."""
 
 SHARE = {"permutations": 0.9, "tiles and blocks": 0.85, "types and scales": 0.85}
-"""Lowest speed that the model predicts, as a share of the device's copy, by group of workloads."""
+"""Minimum speed that the model predicts, as a share of the device's copy, by group of workloads."""
 
 SHARES_OF_GROUPS = {TTC57: (0.8, 0.55)}
-"""The lowest shares for the median and the worst workload of a group, on every device of the predictions."""
+"""Minimum shares for the median and for the worst workload of a group, on every device of the predictions."""
 
 WAVES = 8
-"""Fewest subgroups that a SIMD unit should keep in flight."""
+"""Minimum number of subgroups that a SIMD unit should keep in flight."""
 
 LARGE, INVOCATIONS, ELEMENTS = 100_000, 80_000, 4
 """A dispatch of ``LARGE`` elements or more should have ``INVOCATIONS``, or one per ``ELEMENTS`` elements if fewer."""

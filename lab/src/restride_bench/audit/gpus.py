@@ -64,8 +64,8 @@ MAKERS = {
         "Scratch size", others={"PVR_I_WANT_A_BROKEN_VULKAN_DRIVER": "1"},
     ),
 }  # fmt: skip
-"""The makers. NVIDIA's to Imagination's drivers in Mesa (NVK, ANV, turnip, honeykrisp, panvk, pvr) are not all the
-makers' own. Apple's has no internal representations, but prints the code."""
+"""The makers. Of their drivers in Mesa (RADV, NVK, ANV, turnip, honeykrisp, panvk, pvr) some are not the makers' own.
+Apple's driver has no internal representations, but prints the code."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ GPUS = {
 """The GPUs by the names that the command takes. The drivers know more."""
 
 STORED = ("navi21", "ampere", "dg2", "adreno-660", "m1", "mali-g610", "bxs-4-64")
-"""The GPU of each maker whose figures a table of the whole contract has."""
+"""One GPU of each maker, whose figures the table of all the contract's kernels stores."""
 
 FAMILIES = {name: gpu.card for name, gpu in GPUS.items() if gpu.maker == "AMD"}
-"""Families of AMD GPUs, each with a card of it."""
+"""AMD GPU families that the audit compiles for, with one card each."""

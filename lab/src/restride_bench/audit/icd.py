@@ -1,12 +1,12 @@
-"""Compile kernels with one Vulkan driver, in a process of its own, and print what its compiler says of each.
+"""Compile kernels with one Vulkan driver, in a separate process, and print its compiler's statistics of each.
 
     python icd.py DRIVER.so [REPRESENTATION] <kernels.json
 
 It needs the standard library only and no Vulkan loader, so that it also runs under another C library or in an emulator,
 with a Python that has no packages. Each kernel of the list is ``{"code": SPIR-V in base64, "constants": [...],
-"buffers": number}``. Each line of the output is JSON: first ``{"device": ...}``, then ``{"begin": number}`` before each
-kernel, so that a driver that ends the process is found out, and its statistics or ``{"error": ...}`` after it. The text
-of the code is the internal representation of that name, else the last one, else what the driver prints.
+"buffers": number}``. Each line of the output is JSON: first ``{"device": ...}``, then for each kernel
+``{"begin": number}``, which shows where a driver ends the process, and its statistics or ``{"error": ...}``. The text
+of the code is the internal representation of that name, else the last one, else the text that the driver prints.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Driver:
             raise VulkanError(f"the driver has no {name}")
         values = [each if isinstance(each, int) else ctypes.addressof(each) for each in arguments]
         code = ctypes.CFUNCTYPE(ctypes.c_int32, *[U64] * len(values))(function)(*values)
-        # A function without a result leaves anything in the register.
+        # A function without a result leaves an arbitrary value in the register.
         if name.startswith(("vkCreate", "vkEnumerate")) and code < 0:
             raise VulkanError(f"{name} returns {code}")
 
@@ -183,7 +183,7 @@ class Driver:
 
 
 def _answers(path: str, kernels: Sequence[dict[str, Any]], wanted: str) -> Iterator[dict[str, Any]]:
-    """Yield the lines. Drivers print to standard output, too, which is a file meanwhile: Apple's prints its code."""
+    """Yield the lines. Standard output is a file meanwhile, because drivers print to it: Apple's prints its code."""
     driver = Driver(path)
     yield {"device": driver.device}
     for number, kernel in enumerate(kernels):
@@ -207,7 +207,7 @@ def _answers(path: str, kernels: Sequence[dict[str, Any]], wanted: str) -> Itera
 
 
 def main(path: str, representation: str = "") -> None:
-    """Compile what standard input has, and print a line for each step."""
+    """Compile the kernels that standard input lists, and print a line for each step."""
     output = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     try:

@@ -5,8 +5,8 @@ more storage buffer: the number of the access in the code, the invocation, and t
 example, ``x = src[i]`` of a buffer of vec4, access 3 of the code, by invocation 130 with i = 5: the words 3, 130, 80.
 
 Only a sample is recorded: all accesses of every n-th work group, and every group's accesses to a sample of the lines
-of 128 bytes. Other accesses write a dummy record that nobody reads, so that no control flow is added. The records of
-an invocation are in the order of its accesses.
+of 128 bytes. To add no control flow, other accesses write a dummy record, which is not read. The records of an
+invocation are in the order of its accesses.
 
 Source: SPIR-V specification 1.6, sections 2.3 (physical layout), 2.4 (logical layout) and 3 (numbers of instructions).
 """
@@ -26,7 +26,7 @@ from restride_conformance.shader.spirv import instructions
 
 RECORD_WORDS = 3
 HEADER_WORDS = 4
-"""The first word counts the words of all records; after the header comes the dummy record that nobody reads."""
+"""Words of the header. The first one counts the words of all records; after the header comes the dummy record."""
 
 _ENTRY_POINT, _EXECUTION_MODE, _LOCAL_SIZE = 15, 16, 17
 _TYPE_BOOL, _TYPE_INT, _TYPE_FLOAT, _TYPE_VECTOR, _TYPE_ARRAY, _TYPE_RUNTIME_ARRAY = 20, 21, 22, 23, 28, 29

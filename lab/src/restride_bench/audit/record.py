@@ -19,7 +19,7 @@ from restride_measure.workloads import is_named
 FORMAT, VERSION = "restride-audit", 2
 
 MAX = 16 << 20
-"""Most bytes of a JSON file; an audit of all workloads and families has half a MiB, a benchmark less."""
+"""Maximum size of a JSON file in bytes; an audit of all workloads and families has half a MiB, a benchmark less."""
 
 WORSE = 1.02
 """A figure that is worse than in a stored audit by more than this factor counts as worse."""
@@ -92,7 +92,7 @@ def read_record(path: Path) -> dict[str, Any]:
     """Read an audit that ``lines_of`` wrote.
 
     Raises:
-        UsageError: it is none, or damaged.
+        UsageError: the file is no audit, or damaged.
     """
     content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != VERSION:
@@ -126,7 +126,7 @@ def require_alike(before: Mapping[str, Any], settings: Mapping[str, Any], source
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[str], bool]:
     """One line per difference between two records, and whether a figure got worse by more than ``WORSE``.
 
-    Of two compilers, only the traffic is compared, and the first line says so.
+    If the compilers differ, only the traffic is compared, and the first line says so.
     """
     compilers = [content["settings"].get("compiler") for content in (before, after)]
     is_other = None not in compilers and compilers[0] != compilers[1]
@@ -154,8 +154,8 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[s
 def _figures(content: Mapping[str, Any], *, with_code: bool = True) -> dict[str, dict[str, float]]:
     """The figures to compare, by the name of the row: group, workload, kernel, and a number if there are several.
 
-    with_code: those of the compiled code too, and the model's predictions, which are among the figures of the first
-    row of a workload.
+    with_code: include figures of the compiled code, and the model's predictions, which belong to the first row of a
+    workload.
     """
     figures: dict[str, dict[str, float]] = {}
     same: Counter[str] = Counter()

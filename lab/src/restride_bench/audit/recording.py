@@ -1,4 +1,4 @@
-"""A runtime that dispatches nothing and records what would be submitted to a device with given limits."""
+"""A runtime that dispatches nothing, and records the kernels and copies submitted to a device with given limits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from restride_measure.workloads import Page, Workload
 GPU = Limits(
     max_buffer_range=(1 << 32) - 4, offset_alignment=16, choices=Choices.usual("discrete"), max_memory=16 << 30
 )
-"""Limits of a discrete GPU: what AMD's and NVIDIA's devices have in common."""
+"""Limits of a discrete GPU that AMD's and NVIDIA's devices have in common."""
 
 
 class Dispatch(NamedTuple):
@@ -84,7 +84,7 @@ class Recording:
         """Refused: nothing was computed."""
         raise UnsupportedError(f"a recording has no bytes, and none of {memory.nbytes} to show")
 
-    def write(self, memory: Memory, offset: int, data: memoryview) -> None:
+    def write(self, memory: Memory, offset: int, *data: memoryview) -> None:
         """Ignore the bytes."""
 
     def read(self, memory: Memory, offset: int, out: memoryview) -> None:
@@ -128,8 +128,8 @@ class Recording:
         """Nothing to free."""
 
 
-def recorded(workload: Workload, limits: Limits = GPU) -> list[Dispatch | Run]:
-    """What one call of a workload submits on a device with these limits; nothing for a page, which reads bytes."""
+def record_workload(workload: Workload, limits: Limits = GPU) -> list[Dispatch | Run]:
+    """Record what a call of a workload submits on a device with these limits; nothing for a page, which reads bytes."""
     if isinstance(workload.task, Page):
         return []
     runtime = Recording(limits)
@@ -139,8 +139,8 @@ def recorded(workload: Workload, limits: Limits = GPU) -> list[Dispatch | Run]:
     return runtime.submitted
 
 
-def recorded_case(case: Case, limits: Limits = GPU) -> list[Dispatch | Run]:
-    """What a conformance case submits on a device with these limits."""
+def record_case(case: Case, limits: Limits = GPU) -> list[Dispatch | Run]:
+    """Record what a conformance case submits on a device with these limits."""
     runtime = Recording(limits)
     device = rs.Device.over(runtime)
     source = rs.Tensor(runtime.allocate(case.src.nbytes), case.src, device)

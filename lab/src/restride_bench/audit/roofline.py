@@ -26,7 +26,7 @@ _WAIT = 320
 """Clocks that RADV's compiler assumes for a load from memory."""
 
 _AS_COMPILED = {"navi21": (32, 32), "polaris10": (16, 8)}
-"""By family: lanes of a vector unit in the compiler's count of clocks, and the most subgroups in flight it reports."""
+"""By family: lanes of a vector unit in the compiler's count of clocks, and the maximum of subgroups in flight."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Device:
 
     @property
     def invocations(self) -> int:
-        """Most invocations in flight."""
+        """Maximum number of invocations in flight."""
         return self.units * self.simds * self.waves * self.subgroup
 
     @property
@@ -75,7 +75,7 @@ def known_devices() -> dict[str, Device]:
 
 @dataclass(frozen=True)
 class Work:
-    """What the model needs to know about a dispatch.
+    """The model's input for a dispatch.
 
     invocations: in all work groups. compiled: for the device's family. traffic: by "load", "store" and "tables".
     moved: bytes between memory and the device's last cache.
@@ -100,7 +100,7 @@ class Prediction(NamedTuple):
     limit: str
 
 
-def predicted(device: Device, works: Iterable[Work], useful: int, copied: int = 0) -> Prediction:
+def predict(device: Device, works: Iterable[Work], useful: int, copied: int = 0) -> Prediction:
     """Predict a workload whose dispatches run one after the other.
 
     Args:

@@ -11,7 +11,7 @@ from restride.drawing.explain import columns
 from restride.kernel import Run
 from restride_bench.audit.compiler import Compiled
 from restride_bench.audit.gpus import FAMILIES
-from restride_bench.audit.recording import Dispatch, recorded, recorded_case
+from restride_bench.audit.recording import Dispatch, record_case, record_workload
 from restride_bench.audit.roofline import Device, Prediction, Work
 from restride_bench.audit.traffic import Traffic
 from restride_conformance import Case
@@ -36,7 +36,7 @@ class Subject:
 
 
 Model: TypeAlias = Mapping[Subject, Mapping[str, Prediction]]
-"""What the model predicts for each subject, by the name of the device."""
+"""The model's predictions for each subject, by the name of the device."""
 
 
 @dataclass
@@ -70,13 +70,14 @@ class Row:
 def workload_rows(workload: Workload) -> list[Row]:
     """The rows of a workload."""
     return _rows(
-        Subject(workload.name, workload.group, workload.nbytes, workload.result_dtype.itemsize), recorded(workload)
+        Subject(workload.name, workload.group, workload.nbytes, workload.result_dtype.itemsize),
+        record_workload(workload),
     )
 
 
 def case_rows(case: Case) -> list[Row]:
     """The rows of a conformance case."""
-    return _rows(Subject(str(case), "cases", useful_bytes(case), case.dst.dtype.itemsize), recorded_case(case))
+    return _rows(Subject(str(case), "cases", useful_bytes(case), case.dst.dtype.itemsize), record_case(case))
 
 
 def _rows(subject: Subject, submitted: Sequence[Dispatch | Run]) -> list[Row]:

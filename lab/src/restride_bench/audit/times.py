@@ -1,4 +1,4 @@
-"""The times of workloads: those that the model predicts, and beside them those that ``restride bench`` measured."""
+"""The times of workloads as the model predicts them, beside the times that ``restride bench`` measured."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 from restride.cli.process import UsageError
 from restride.drawing.explain import columns
 from restride_bench.audit.record import read_json, require_alike
-from restride_bench.audit.roofline import Device, predicted
+from restride_bench.audit.roofline import Device, predict
 from restride_bench.audit.table import Model, Row, Subject
 from restride_bench.report import FORMAT
 from restride_conformance.report import printable
 from restride_measure.own import COPY, OURS
 
 _MAX = 80
-"""Most characters of a device's name."""
+"""Maximum number of characters of a device's name."""
 
 
 def predictions(rows: Sequence[Row], devices: Sequence[Device]) -> Model:
@@ -28,7 +28,7 @@ def predictions(rows: Sequence[Row], devices: Sequence[Device]) -> Model:
         of_subjects.setdefault(row.subject, []).append(row)
     return {
         subject: {
-            device.name: predicted(
+            device.name: predict(
                 device,
                 [row.work(device) for row in dispatches for _ in range(row.count)],
                 subject.useful,
@@ -63,7 +63,7 @@ def read_benchmark(path: Path, devices: Collection[str], *, is_small: bool) -> B
         is_small: the sizes that are audited.
 
     Raises:
-        UsageError: it is no benchmark, damaged, of other sizes, or lacks the measure kernel.
+        UsageError: the file is no benchmark, is damaged, has other sizes, or lacks the measure kernel.
     """
     content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -84,7 +84,7 @@ def _words(name: str) -> set[str]:
 
 
 def _times(result: Mapping[str, Any]) -> tuple[tuple[str, str], tuple[float, float]] | None:
-    """The workload, and its seconds and share of copy; None if it was not measured, or the device had no part in it."""
+    """The workload with its seconds and share of copy; None if it was not measured or did not use the device."""
     medians = [_seconds(result["measures"].get("kernel", {}).get(column)) for column in (OURS, COPY)]
     if not all(medians):
         return None

@@ -1,7 +1,7 @@
 """Memory traffic: the 32-byte sectors that the subgroups of a kernel touch, compared with the bytes that it needs.
 
 A kernel is dispatched on any device at hand and records a sample of its accesses (``restride_bench.audit.instrument``):
-all those of some work groups, and those of all groups to some lines of memory. The bytes that an invocation touches
+all accesses of some work groups, and all groups' accesses to some lines of memory. The bytes that an invocation touches
 depend only on the kernel's arithmetic and are the same on every device. How they become transactions is computed here:
 the lanes of a subgroup load together, and memory moves sectors of 32 bytes. Worked example: 32 lanes that load every
 second f32 touch 256 bytes, which are 8 sectors, and need 128 of these bytes.
@@ -35,19 +35,19 @@ from restride_bench.audit.instrument import HEADER_WORDS, RECORD_WORDS, Access, 
 from restride_bench.audit.recording import Dispatch
 
 SECTOR, LINE = 32, 128
-"""The fewest bytes that memory moves, and the bytes of a cache line, on today's GPUs."""
+"""Bytes of a sector, the smallest unit that memory moves, and of a cache line, on today's GPUs."""
 
 CACHE_BYTES = 16 << 10
 """Bytes of the cache of a work group: RDNA 2 and GCN have 16 KiB per compute unit."""
 
 MAX_GROUPS = 24
-"""Most work groups traced in a dispatch, from the first on at equal distances."""
+"""Maximum number of work groups traced in a dispatch, from the first on at equal distances."""
 
 MAX_LINES = 1 << 13
 """About how many lines of source and destination are traced: a share of 1, 1/2, 1/4, ... of all lines."""
 
 TIMEOUT = 600.0
-"""Seconds that a dispatch may take: recording accesses, 200 MiB take seconds on a CPU, a minute if it is busy."""
+"""Maximum seconds of a dispatch. Recording the accesses to 200 MiB takes seconds on a CPU, a minute on a busy one."""
 
 CAPACITY = 24 << 20
 """Words of the buffer of records: 8.4 million accesses."""
@@ -55,7 +55,7 @@ CAPACITY = 24 << 20
 
 @dataclass(frozen=True)
 class Traffic:
-    """What the work groups of a dispatch move between memory and one of its buffers, estimated for all groups together.
+    """The traffic between memory and one buffer of a dispatch, estimated for all work groups together.
 
     needed: bytes of the elements that are loaded or stored, each counted once per group.
     fewest: sectors that hold these bytes. sectors: sectors moved, counted again if the group's cache had dropped them.
@@ -122,7 +122,7 @@ class Shared:
 
 
 class Trace(NamedTuple):
-    """What a dispatch touches.
+    """The memory that a dispatch touches.
 
     traffic: of all buffers together, by "load" for those that the kernel reads, "store" for those it writes, and
         "tables" for its parameters.
@@ -150,7 +150,7 @@ class Tracer:
         """Open the default device.
 
         Raises:
-            DeviceNotFound: there is none.
+            DeviceNotFound: there is no device.
         """
         self._modules: dict[str, bytes] = {}
         self._runtime = VulkanRuntime(
@@ -163,10 +163,10 @@ class Tracer:
         self._device.close()
 
     def trace(self, dispatch: Dispatch, subgroup: int = 32) -> Trace:
-        """What a dispatch touches, with subgroups of ``subgroup`` lanes.
+        """Trace the memory that a dispatch touches, with subgroups of ``subgroup`` lanes.
 
         Raises:
-            OutOfDeviceMemory, UnsupportedError: the buffers do not fit the device, or the records their buffer.
+            OutOfDeviceMemory, UnsupportedError: the buffers do not fit the device, or there are too many records.
         """
         kernel = dispatch.kernel
         groups = math.prod(kernel.groups)
@@ -303,7 +303,7 @@ def _union_bytes(first: npt.NDArray[np.int64], width: npt.NDArray[np.int64]) -> 
 def _touched(
     instruction: npt.NDArray[np.int64], first: npt.NDArray[np.int64], width: npt.NDArray[np.int64], unit: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Each instruction with each unit of memory that it touches, and how many bytes it accesses there, in order.
+    """For each instruction, the units of memory that it touches and the bytes that it accesses in each, in order.
 
     Returns (instruction, unit, bytes). No access spans two sectors: it has at most 16 bytes and is aligned to its size.
     """

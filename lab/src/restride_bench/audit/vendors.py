@@ -1,4 +1,4 @@
-"""Kernels as Mesa's compilers for GPUs of seven makers see them: a table, its JSON, and what got worse since."""
+"""Statistics of kernels from Mesa's compilers for GPUs of seven makers: a table, its JSON, and comparisons."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from restride_bench.audit.assembly import READ
 from restride_bench.audit.compiler import Figures, Key, compile_figures
 from restride_bench.audit.gpus import GPUS
 from restride_bench.audit.record import WORSE, read_json
-from restride_bench.audit.recording import GPU, Dispatch, Recording, recorded, recorded_case
+from restride_bench.audit.recording import GPU, Dispatch, Recording, record_case, record_workload
 from restride_conformance import catalogue
 from restride_measure.workloads import catalogue as workloads
 
@@ -51,10 +51,10 @@ EXCEPTIONS = (
         "several pixels of bytes with their weights need some registers more than the 64 of a Mali",
     ),
 )
-"""Why some kernels that GPUs are given may spill or use scratch memory: five reasons at most, the rest is a fault."""
+"""The reasons, five at most, why some kernels of GPUs may spill or use scratch memory; otherwise that is a fault."""
 
 _EACH = 4
-"""Most kernels of a module that the conformance cases add to those of the workloads."""
+"""Maximum number of kernels of a module that the conformance cases add to the workloads' kernels."""
 
 _COLUMNS = ("instructions", "registers", "in_flight", "spills", "scratch", "cycles", "trips", "ms", "memory")
 _FEWER_IS_BETTER = {"instructions": True, "registers": True, "in_flight": False, "cycles": True, "trips": True}
@@ -64,7 +64,7 @@ _WHOLE = 16
 
 @dataclass
 class Kernel:
-    """A kernel, and what the compilers say of it.
+    """A kernel, with the compilers' statistics.
 
     subject: the first workload or case that dispatches it. for_gpus: False if only the choices of CPUs lead to it.
     compiled: by GPU; a text says why there are no figures.
@@ -77,12 +77,12 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """The module with its constants: what distinguishes it from others."""
+        """The module with its constants, which tell it from other kernels."""
         return f"{self.key.shader}({','.join(map(str, self.key.constants))};{self.key.buffers})"
 
 
 def kernels_of(named: Sequence[tuple[str, KernelSpec]]) -> list[Kernel]:
-    """The distinct kernels among dispatches with the names of what dispatches them."""
+    """The distinct kernels among dispatches, each with the name of the first workload or case that dispatches it."""
     found: dict[Key, Kernel] = {}
     for subject, spec in named:
         key = Key.of(spec)
@@ -91,15 +91,17 @@ def kernels_of(named: Sequence[tuple[str, KernelSpec]]) -> list[Kernel]:
 
 
 def contract_kernels() -> list[Kernel]:
-    """Kernels of every module of the contract: those of the workloads, and some of each module that the cases need."""
-    found = {each.key: each for each in kernels_of([(w.name, k) for w in workloads() for k in _specs(recorded(w))])}
+    """Kernels of every module of the contract: all kernels of the workloads, and some that only the cases dispatch."""
+    found = {
+        each.key: each for each in kernels_of([(w.name, k) for w in workloads() for k in _specs(record_workload(w))])
+    }
     of_modules: dict[str, dict[Key, Kernel]] = defaultdict(dict)
     usual = [replace(GPU, choices=Choices.usual("discrete", vendor_id=vendor)) for vendor in (0, NVIDIA, ARM)]
-    # A GPU may promise nothing about offsets in its memory, and a CPU's choices are any user's to make.
+    # The limits include a GPU that promises nothing about offsets in memory, and choices of CPUs, which users may make.
     for limits in (*usual, replace(GPU, offset_alignment=0), replace(GPU, choices=Choices.usual("cpu"))):
         for case in (*catalogue("smoke"), *catalogue("perf")):
             try:
-                specs = _specs(recorded_case(case, limits))
+                specs = _specs(record_case(case, limits))
             except RestrideError:
                 continue  # a case of errors
             for spec in specs:
@@ -121,7 +123,7 @@ def _specs(submitted: Sequence[Any]) -> list[KernelSpec]:
 
 
 def chosen_gpus(words: str) -> list[str]:
-    """The GPUs that are named, by their own names or their makers'.
+    """The GPUs that the user names, by GPU or by maker.
 
     Raises:
         UsageError: a name is unknown.
@@ -137,7 +139,7 @@ def chosen_gpus(words: str) -> list[str]:
 
 
 def compile_all(kernels: Sequence[Kernel], gpus: Sequence[str], *, skips_missing: bool) -> dict[str, dict[str, str]]:
-    """Fill in what the compilers say, and return each GPU's device and driver as the driver names them.
+    """Fill in the compilers' statistics, and return each GPU's device and driver as the driver names them.
 
     Raises:
         DeviceNotFound: a driver or shim is missing, unless ``skips_missing``: then the GPU is left out, and named.
@@ -172,7 +174,7 @@ def compile_all(kernels: Sequence[Kernel], gpus: Sequence[str], *, skips_missing
 
 
 def is_excused(kernel: Kernel, gpu: str) -> bool:
-    """Whether a kernel may spill or use scratch memory: by an exception, or as only a CPU's choices lead to it."""
+    """True if a kernel may spill or use scratch memory: by an exception, or because only choices of CPUs lead to it."""
     maker = GPUS[gpu].maker if gpu in GPUS else ""
     excuses = (each for each in EXCEPTIONS if kernel.key.shader in each.modules and maker in each.makers)
     return not kernel.for_gpus or any(excuses)
@@ -196,7 +198,7 @@ def text(kernels: Sequence[Kernel]) -> str:
 
 
 def summaries(kernels: Sequence[Kernel], devices: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, Any]]:
-    """Of each GPU the device, and how many kernels were compiled, how many of these spill, and 128-bit accesses."""
+    """For each GPU its device, and the numbers of compiled kernels, of kernels that spill, and of 128-bit accesses."""
     found: dict[str, dict[str, Any]] = {}
     for name, device in devices.items():
         figures = [kernel.compiled[name] for kernel in kernels]
@@ -232,7 +234,7 @@ def _record(figures: Figures) -> list[Any]:
 def record(
     kernels: Sequence[Kernel], devices: Mapping[str, Mapping[str, str]], kept: Collection[str]
 ) -> dict[str, Any]:
-    """The table as JSON values: summaries of all GPUs, and the figures of those in ``kept``."""
+    """The table as JSON values: summaries of all GPUs, and the figures of the GPUs in ``kept``."""
     settings = {"restride": rs.__version__, "date": datetime.now(UTC).date().isoformat(), "columns": list(_COLUMNS)}
     rows = [
         {
@@ -259,10 +261,10 @@ def record(
 
 
 def read_record(path: Path) -> tuple[list[Kernel], dict[str, dict[str, Any]], str]:
-    """Read the kernels, the summaries of the GPUs and the date of a table that ``record`` made.
+    """Read the kernels, the summaries of the GPUs and the date of a table that ``record`` wrote.
 
     Raises:
-        UsageError: it is none, or damaged.
+        UsageError: the file is no such table, or damaged.
     """
     content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != VERSION:
@@ -315,8 +317,8 @@ def changes(
 ) -> tuple[list[str], bool]:
     """A line per difference of two tables, and whether something got worse.
 
-    Of two versions of a driver only 128-bit accesses are compared: one is lost if there are fewer, and more of narrower
-    ones. before, after: the kernels. old, new: the devices.
+    If the versions of a driver differ, only 128-bit accesses are compared: one is lost if there are fewer of them and
+    more narrower ones. before, after: the kernels. old, new: the devices.
     """
     lines = [
         f"{gpu}: {old[gpu]['version']!r:.60}, now {new[gpu]['version']!r:.60}: only 128-bit accesses are compared"
@@ -341,7 +343,7 @@ def changes(
 
 
 def _differences(was: Figures, now: Figures, *, with_counts: bool) -> Iterator[tuple[str, bool]]:
-    """Yield what changed, and whether that is worse by more than the factor ``WORSE``."""
+    """Yield each difference, and whether it is worse by more than the factor ``WORSE``."""
     for kind in ("load", "store"):
         wide, narrow = (
             [sum(each.memory.get(f"{kind} {nbytes}", 0) for nbytes in widths) for each in (was, now)]

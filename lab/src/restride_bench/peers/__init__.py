@@ -8,6 +8,7 @@ from restride.tensor.device import Device
 from restride_bench.peers.arrays import Numpy
 from restride_bench.peers.computeml import ComputeML
 from restride_bench.peers.einops import Einops
+from restride_bench.peers.image_processors import Transformers
 from restride_bench.peers.ncnn import Ncnn
 from restride_bench.peers.onnx_runtime import OnnxRuntime
 from restride_bench.peers.opencv import OpenCV
@@ -28,6 +29,7 @@ PEERS: dict[str, Callable[[Device], Peer]] = {
     "einops-torch": lambda _: Einops("torch"),
     "opencv": lambda _: OpenCV(),
     "pillow": lambda _: Pillow(),
+    "transformers": lambda _: Transformers(),
     "onnxruntime": lambda _: OnnxRuntime(),
     "wgpu": Wgpu,
     "computeml": ComputeML,
@@ -37,7 +39,7 @@ PEERS: dict[str, Callable[[Device], Peer]] = {
 
 
 def open_peers(names: Sequence[str], device: Device) -> tuple[list[Peer], dict[str, str]]:
-    """Open the named peers: those that are available, and by name why the others are not."""
+    """Open the named peers; returns the available ones, and by name the reasons why others are not."""
     present: list[Peer] = []
     absent: dict[str, str] = {}
     for name in names:

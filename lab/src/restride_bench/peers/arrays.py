@@ -1,4 +1,4 @@
-"""numpy: views copied into memory that is there, and arithmetic in place."""
+"""numpy: copies views into existing memory, and does arithmetic in place."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Numpy:
 
 
 def _filler(task: Task, x: Array) -> Callable[[Array], object] | None:  # noqa: PLR0911 - one for each kind of task
-    """A function that fills a given array; None: numpy has no short way."""
+    """A function that fills a given array; None if numpy has no short way."""
     match task:
         case Move(axes):
             view = x[task.index()].transpose(axes)

@@ -1,4 +1,4 @@
-"""einops, on arrays of numpy and on tensors of PyTorch's CPU: patterns, each result packed."""
+"""einops on numpy arrays and on PyTorch tensors of the CPU: patterns, whose results are packed."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from restride_measure.workloads import Array, Resize, Workload
 
 _MODES = {"nearest": 1, "linear": 2}
 _PLANE = 4
-"""Planes must have a multiple of this many elements: others are wrong on Vulkan from the second on (1.0.20261020)."""
+"""Planes must have a multiple of this many elements: otherwise all but the first are wrong on Vulkan (1.0.20261020)."""
 
 
 class Ncnn:

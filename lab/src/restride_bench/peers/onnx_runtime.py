@@ -1,4 +1,4 @@
-"""ONNX Runtime on the CPU: a model of a few nodes for each workload, its output bound to memory that is there."""
+"""ONNX Runtime on the CPU: a model of a few nodes for each workload, which writes to existing memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TYPES = {
     "f32": ("float", 1),
     "f64": ("double", 11),
 }
-"""By name of an element type: as the text of a model has it, and its number in TensorProto."""
+"""For each element type, its name in the text of a model and its number in TensorProto."""
 
 _HEAD = '<ir_version: 8, opset_import: ["" : 18]>'
 _ENDLESS = 1 << 40
@@ -60,7 +60,7 @@ class OnnxRuntime:
 
 
 def _model(workload: Workload) -> str | None:
-    """A workload as the text of a model from ``x`` to ``y``; None: a few nodes cannot do it."""
+    """A workload as the text of a model from ``x`` to ``y``; None if a few nodes cannot do it."""
     desc, result = workload.desc, workload.result_dtype.name
     if desc.dtype.name not in _TYPES or result not in _TYPES or not desc.rank:
         return None
@@ -78,7 +78,7 @@ def _model(workload: Workload) -> str | None:
 def _graph(  # noqa: PLR0911 - one for each kind of task
     workload: Workload, type_number: int
 ) -> tuple[list[str], str] | None:
-    """Its constants and its nodes."""
+    """The constants and the nodes of a model."""
     rank, sizes = workload.desc.rank, workload.result_sizes
     match workload.task:
         case Move(axes, ()) as task if task.is_a_view:

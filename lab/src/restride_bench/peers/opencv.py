@@ -33,7 +33,7 @@ class OpenCV:
         if isinstance(task, Resize) and task.mode == "linear" and not task.pixels:
             return self._planes(task, workload, source)
         fill = self._filler(task, source, workload.result_sizes)
-        # multiply works in f64, where a product that f32 makes a half is none; bytes that are resized are bytes again.
+        # multiply computes in f64, where a product that is a half in f32 may not be one; resized bytes are rounded too.
         slack = {Convert: 1.0, Boxes: 1 / min(STD)}.get(type(task), 0.0)
         return None if fill is None else filling(fill, workload, slack)
 
@@ -46,15 +46,15 @@ class OpenCV:
     def _filler(  # noqa: PLR0911 - one for each function
         self, task: Task, x: Array, sizes: tuple[int, ...]
     ) -> Callable[[Array], object] | None:
-        """A function that fills a given array; None: OpenCV has none, or one with another rule.
+        """A function that fills a given array; None if OpenCV has no function with the same rule.
 
-        INTER_AREA is another filter than antialias, and cubic's ends follow another rule.
+        INTER_AREA is a different filter from antialias, and cubic has another rule at the ends.
         """
         cv = self._cv
         rank = x.ndim
         match task:
             case Resize((height, width), "nearest") if not (height % x.shape[-2] or width % x.shape[-1]):
-                # Planes one below the other, where twice is twice for each.
+                # Planes one below another: enlarging all of them as one image enlarges each.
                 size = width, math.prod(sizes[:-1])
                 return lambda out: cv.resize(_rows(x), size, _rows(out), interpolation=cv.INTER_NEAREST)
             case Resize((height, width), "linear", False, True):
@@ -83,7 +83,7 @@ class OpenCV:
             planes[...] = ((resized - mean) * factor).transpose(2, 0, 1)
 
     def _planes(self, task: Resize, workload: Workload, x: Array) -> Offer | None:
-        """A photograph of planes: as the pixels that it wants, or plane by plane where the array comes from numpy."""
+        """The offer for a photograph in planes: as pixels, which OpenCV wants, or plane by plane if numpy passes it."""
         resize, options = self._cv.resize, {"interpolation": self._cv.INTER_LINEAR}
         if task.antialias or len(task.sizes) != 2 or x.ndim != 4 or x.shape[0] != 1 or x.shape[1] > _MAX_CHANNELS:
             return None
@@ -103,5 +103,5 @@ class OpenCV:
 
 
 def _rows(x: Array) -> Array:
-    """A matrix of all rows of the last axis."""
+    """The array as a matrix whose rows are those along its last axis."""
     return x.reshape(-1, x.shape[-1])

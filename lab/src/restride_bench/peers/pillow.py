@@ -43,7 +43,7 @@ class Pillow:
         return Offer(resident=resident, result=lambda: shaped(np.asarray(last[0])), numpy=through)
 
     def _pixels(self, task: Resize, x: Array) -> Array | None:
-        """One photograph as pixels; None: it is none."""
+        """The array as pixels; None if it is not one photograph."""
         if task.pixels:
             return x if x.ndim == 3 and x.shape[2] == 3 else None
         if x.ndim != 4 or x.shape[:2] != (1, 3):

@@ -1,4 +1,4 @@
-"""PyTorch, on its CPU, CUDA or torchvulkan's device: views copied into a tensor that is there, and ``interpolate``."""
+"""PyTorch on its CPU, CUDA or torchvulkan's device: copies views into an existing tensor, or calls ``interpolate``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Torch:
     def __init__(self, kind: Literal["cpu", "cuda", "vulkan"]) -> None:
         self._torch = torch = installed("torch", "torch")
         self._backend: Any = None
-        """What waits for a device that computes while Python goes on: ``torch.cuda``, or the package torchvulkan."""
+        """The module that waits for an asynchronous device: ``torch.cuda``, or the package torchvulkan."""
         if kind == "cuda":
             self._backend = torch.cuda
         elif kind == "vulkan":
@@ -61,7 +61,7 @@ class Torch:
         if isinstance(task, NewShapes):
             return self._new_shapes(task, host)
         function = self._function(task)
-        # CUDA interpolates no integers.
+        # CUDA does not interpolate integers.
         weighs = isinstance(task, Resize) and task.mode != "nearest"
         if function is None or (self._is_cuda and weighs and dtype in _INTEGERS):
             return None
@@ -71,7 +71,7 @@ class Torch:
         last = [out]
 
         def start() -> None:
-            # interpolate takes no destination.
+            # interpolate has no argument for a destination.
             last[0] = out.copy_(function(x)) if is_copy else function(x)
 
         def through() -> Array:
@@ -113,7 +113,7 @@ class Torch:
                 return None
 
     def _normalizer(self) -> Function:
-        """Planes less MEAN over STD, in place."""
+        """A function that subtracts MEAN from planes and divides by STD, in place."""
         mean = self._torch.tensor(MEAN, device=self._device).view(3, 1, 1)
         factor = (1 / self._torch.tensor(STD, device=self._device)).view(3, 1, 1)
         return lambda planes: planes.sub_(mean).mul_(factor)
@@ -140,7 +140,7 @@ class Torch:
         return lambda t: (t * task.scale).round_().clamp_(limits.min, limits.max).to(dtype)
 
     def _offer(self, start: Callable[[], object], result: Callable[[], Array], through: Callable[[], Array]) -> Offer:
-        """The offer of work that ``start`` begins; it waits where the device is not the CPU; CUDA has a clock."""
+        """The offer of work that ``start`` begins; it waits if the device is not the CPU, and CUDA has a clock."""
         backend = self._backend
         if backend is None:
             return Offer(start, result, through)
@@ -182,7 +182,7 @@ class Torch:
 
 
 def _moved(task: Move, t: Any) -> Any:
-    """A view; for negative steps, which torch lacks, a flipped copy."""
+    """A view, or a flipped copy for negative steps, which torch lacks."""
     if task.steps:
         # [::-2] of 1080 begins at 1079: [1::2], flipped. Of 1079 it begins at 1078: [0::2].
         sizes = tuple(t.shape)

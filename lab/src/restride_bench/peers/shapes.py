@@ -1,7 +1,7 @@
 """Kernels written by hand for one shape: every size and stride is a constant, and several group shapes are tried.
 
-What moves elements is a list of strided problems, most often one; a program of its own would have a kernel with these
-numbers for each. ``candidates`` gives all that are worth trying, as lists of dispatches.
+A workload that moves elements is a list of strided problems, most often one, each with a kernel of its own whose
+constants are the numbers of the problem. ``candidates`` gives all that are worth trying, as lists of dispatches.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Dispatches: TypeAlias = tuple[KernelSpec, ...]
 
 
 class Step(NamedTuple):
-    """A dispatch, and which memories it reads and writes: 0 the source, 1 the result, 2 and on those between."""
+    """A dispatch, and the memories it reads and writes: 0 is the source, 1 the result, 2 and on hold middle results."""
 
     kernel: KernelSpec
     source: int = 0
@@ -28,7 +28,7 @@ class Step(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """Steps that do a workload together. middles: bytes of the memories from number 2 on."""
+    """Steps that together do a workload. middles: bytes of the memories from number 2 on."""
 
     steps: tuple[Step, ...]
     middles: tuple[int, ...] = ()
@@ -45,16 +45,16 @@ MAX_GROUPS = 65535
 
 _MAX_ELEMENTS = 1 << 32
 _SHAPES = ((256, 1), (64, 4), (16, 4), (4, 16), (2, 32))
-"""Work groups that are tried, along axes 0 and 1."""
+"""Sizes of work groups to try, along axes 0 and 1."""
 
 BUFFER_MULTIPLE = 16
 """Buffers have a multiple of this many bytes."""
 
 _SIDES = {8: 8, 16: 4, 32: 4, 64: 2}
-"""Elements along a side of a block, by their bits (``SIDE`` in lab/shaders/block.comp)."""
+"""Elements along a side of a block, by bits of an element (``SIDE`` in lab/shaders/block.comp)."""
 
 LINE = (64, 128, 256)
-"""Work groups along one axis."""
+"""Sizes of work groups to try along one axis."""
 
 
 def whole(nbytes: int) -> int:
@@ -63,7 +63,7 @@ def whole(nbytes: int) -> int:
 
 
 def candidates(src: TensorDesc, dst: TensorDesc, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:
-    """Dispatches that bring every element of ``src`` to the same index of ``dst``, of the same type."""
+    """Dispatches that copy every element of ``src`` to the same index of ``dst``, which has the same type."""
     parts = walks(Region.of(src, dst))
     if parts is None:
         return
@@ -84,7 +84,7 @@ def candidates(src: TensorDesc, dst: TensorDesc, bindings: tuple[Binding, Bindin
 
 
 def _rounded(problem: Problem) -> Problem:
-    """One run of bytes with what is behind it up to a multiple of 16: buffers are as long."""
+    """One run of bytes, extended to a multiple of 16 bytes, as buffers are that long."""
     match problem.axes:
         case (Axis(size, 1, 1),) if problem.src_offset == problem.dst_offset == 0:
             each = BUFFER_MULTIPLE // problem.itemsize
@@ -94,7 +94,7 @@ def _rounded(problem: Problem) -> Problem:
 
 
 def _strided(problem: Problem, shape: tuple[int, int], bindings: tuple[Binding, Binding]) -> KernelSpec | None:
-    """One unit of 16, 8 or 4 bytes at a time."""
+    """A kernel that copies one unit of 16, 8 or 4 bytes at a time."""
     for words in (4, 2, 1):
         units = _in_units(problem, 4 * words)
         if units is not None:
@@ -105,7 +105,7 @@ def _strided(problem: Problem, shape: tuple[int, int], bindings: tuple[Binding, 
 
 
 def _in_units(problem: Problem, nbytes: int) -> Problem | None:
-    """The problem by units of so many bytes, each a run of elements on both sides; None: there are none."""
+    """The problem in units of ``nbytes`` bytes, each a run of elements on both sides; None if it has no such units."""
     each = nbytes // problem.itemsize
     if nbytes < problem.itemsize or not problem.axes:
         return None
@@ -121,7 +121,7 @@ def _in_units(problem: Problem, nbytes: int) -> Problem | None:
 
 
 def _steps(problem: Problem, shape: tuple[int, int], bindings: tuple[Binding, Binding]) -> KernelSpec | None:
-    """Rows by 16 bytes of the destination, whose elements lie -2, -1 or 2 apart in the source."""
+    """A kernel for rows whose elements are -2, -1 or 2 apart in the source, 16 bytes of the destination at a time."""
     each = BUFFER_MULTIPLE // problem.itemsize
     if problem.itemsize not in (1, 4) or not problem.axes:
         return None
@@ -143,7 +143,7 @@ def _steps(problem: Problem, shape: tuple[int, int], bindings: tuple[Binding, Bi
 
 
 def _pixels(problem: Problem, size: int, bindings: tuple[Binding, Binding]) -> KernelSpec | None:
-    """Three planes to pixels of three channels, or back, 16 bytes of a plane at a time."""
+    """A kernel for three planes to pixels of three channels, or back, 16 bytes of a plane at a time."""
     count = problem.count // 3
     to_pixels, to_planes = (Axis(3, count, 1), Axis(count, 1, 3)), (Axis(count, 3, 1), Axis(3, 1, count))
     each = BUFFER_MULTIPLE // problem.itemsize
@@ -155,7 +155,7 @@ def _pixels(problem: Problem, size: int, bindings: tuple[Binding, Binding]) -> K
 
 
 def _blocks(problem: Problem, shape: tuple[int, int], bindings: tuple[Binding, Binding]) -> KernelSpec | None:
-    """Blocks that are turned, where the innermost axes of both sides differ."""
+    """A kernel that transposes blocks, if the innermost axes of both sides differ."""
     side = _SIDES[8 * problem.itemsize]
     along_dst = next((axis for axis in problem.axes if axis.dst == 1), None)
     along_src = next((axis for axis in problem.axes if axis.src == 1), None)
@@ -198,7 +198,7 @@ def _kernel(
 
 
 def _words(problem: Problem, size: int, bindings: tuple[Binding, Binding]) -> KernelSpec | None:
-    """Words of a result without gaps whose elements are narrower, each of two or four elements wherever they lie."""
+    """A kernel that gathers two or four narrow elements for each word of a result without gaps."""
     count = problem.count
     stride = 1
     for axis in problem.axes:
@@ -213,7 +213,7 @@ def _words(problem: Problem, size: int, bindings: tuple[Binding, Binding]) -> Ke
 
 
 def _padded(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """The axes, and axes of one element up to ``_MAX_AXES``."""
+    """The axes, followed by axes of one element up to ``_MAX_AXES``."""
     return (*axes, *(Axis(1, 0, 0),) * (_MAX_AXES - len(axes)))
 
 

@@ -38,6 +38,7 @@ from restride_measure.workloads import (
     NewShapes,
     Normalize,
     Page,
+    Pixels,
     Rearrange,
     Relayout,
     Resize,
@@ -49,7 +50,7 @@ _ROWS = 8
 
 
 class ByHand:
-    """The kernels and the device they run on. Of those that fit a workload, the fastest of a few calls is offered."""
+    """The kernels and the device they run on. The offer is the kernel with the fastest call that fits the workload."""
 
     name = "by-hand"
     version = "lab/shaders"
@@ -94,13 +95,13 @@ class ByHand:
         return TensorDesc(workload.result_dtype, workload.result_sizes)
 
     def _candidates(self, workload: Workload, dst: TensorDesc, bindings: tuple[Binding, Binding]) -> list[Candidate]:
-        """The kernels that somebody would write for a workload; none if nobody did."""
+        """The hand-written kernels that fit a workload."""
         task, src = workload.task, workload.desc
         direct: list[Dispatches] = []
         if isinstance(task, Resize):
             direct += _resize(task, src, bindings)
         if isinstance(task, Convert | Normalize):
-            direct += _by_fours(workload, task, bindings)
+            direct += _by_quads(workload, task, bindings)
         if isinstance(task, Move | Relayout):
             direct += candidates(viewed(task, rs.empty(src, self._device)).desc, dst, bindings)
         if isinstance(task, Rearrange):
@@ -127,7 +128,7 @@ _CASTS = frozenset(
 )
 
 _TRIALS = 3
-"""Calls of each candidate, behind the one that compiles it."""
+"""Calls of each candidate, after the one that compiles it."""
 
 
 def _submit(device: Device, candidate: Candidate, memories: Sequence[Memory]) -> None:
@@ -137,7 +138,7 @@ def _submit(device: Device, candidate: Candidate, memories: Sequence[Memory]) ->
 
 
 def _fastest(device: Device, candidates: Sequence[Candidate], memories: Sequence[Memory]) -> Candidate:
-    """The candidate with the shortest call, each in turn."""
+    """Call the candidates in turn and return the one with the shortest call."""
     seconds = dict.fromkeys(range(len(candidates)), math.inf)
     for trial in range(_TRIALS + 1):
         for number, candidate in enumerate(candidates):
@@ -149,14 +150,14 @@ def _fastest(device: Device, candidates: Sequence[Candidate], memories: Sequence
     return candidates[min(seconds, key=lambda number: seconds[number])]
 
 
-def _by_fours(workload: Workload, task: Convert | Normalize, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:
-    """Four elements or pixels in a row, in three sizes of groups, where somebody would write a kernel for the types."""
+def _by_quads(workload: Workload, task: Convert | Normalize, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:
+    """Kernels for four elements or pixels in a row, with three sizes of groups, if there is one for the types."""
     src = workload.desc
-    fours, rest = divmod(src.numel, 4)
+    quads, rest = divmod(src.numel, 4)
     more: tuple[int, ...] = ()
     match task:
         case Normalize(divides) if src.sizes[0] == 1 and src.numel % 12 == 0:
-            name, fours, more = "bare_normalize_u8_f32", src.numel // 12, (int(divides),)
+            name, quads, more = "bare_normalize_u8_f32", src.numel // 12, (int(divides),)
         case Convert("u8", 255.0) if src.dtype.name == "f32":
             name = "bare_cast_f32_u8"
         case Convert(dtype, None, per_channel):
@@ -169,7 +170,7 @@ def _by_fours(workload: Workload, task: Convert | Normalize, bindings: tuple[Bin
     if rest:
         return
     for size in LINE:
-        yield (KernelSpec(name, (size, fours, *more), (), b"", (-(-fours // size), 1, 1), bindings),)
+        yield (KernelSpec(name, (size, quads, *more), (), b"", (-(-quads // size), 1, 1), bindings),)
 
 
 def _resize(task: Resize, src: TensorDesc, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:
@@ -187,16 +188,16 @@ def _resize(task: Resize, src: TensorDesc, bindings: tuple[Binding, Binding]) ->
 
 
 _MAX_BYTES = 1 << 18
-"""Most useful bytes of a workload; in larger ones the cost of a call is small, and the kernels are restride's own."""
+"""Maximum of useful bytes of a workload; in larger ones the cost of a call is small, and the kernels are the same."""
 
 _MAX_WAIT = 10**10
-"""Nanoseconds: ten seconds, for what takes milliseconds."""
+"""Maximum wait in nanoseconds: ten seconds, for work that takes milliseconds."""
 
 _Submitted: TypeAlias = list[tuple[Sequence[KernelSpec], Sequence[Memory]]]
 
 
 class Raw:
-    """What a call costs a program that has everything ready: pipelines, sets, barriers, all in one command buffer."""
+    """The cost of a call if everything is prepared: pipelines, sets and barriers, all in one command buffer."""
 
     name = "raw"
     version = "prerecorded, submitted and waited for"
@@ -208,8 +209,8 @@ class Raw:
         self._runtime = device.runtime
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """None also for what the device copies, which has a column already."""
-        if workload.nbytes > _MAX_BYTES or isinstance(workload.task, NewShapes | NewImages | NewPhotos | Page):
+        """The offer; None also for workloads that are the device's own copy, which has a column already."""
+        if workload.nbytes > _MAX_BYTES or isinstance(workload.task, NewShapes | NewImages | NewPhotos | Page | Pixels):
             return None
         noting = _Noting(self._runtime)
         ours = own.offer(workload, source, Device.over(cast(Runtime, noting)))
@@ -223,7 +224,7 @@ class Raw:
 
 
 class _Noting:
-    """Records what is submitted and passes it on."""
+    """Records all submissions and passes them on."""
 
     def __init__(self, runtime: VulkanRuntime) -> None:
         self._runtime = runtime
@@ -243,10 +244,10 @@ class _Noting:
 
 
 class _Prerecorded:
-    """One command buffer with all of it, barriers included: a call submits it and waits.
+    """One command buffer with the whole workload, barriers included: a call submits it and waits.
 
-    The runtime knows nothing of these submissions: whoever calls has waited for its own before. What they use is the
-    runtime's, so they are recorded again when it gave something up.
+    The runtime does not know of these submissions, so callers wait for the runtime's own work first. The command buffer
+    uses memory and pipelines of the runtime, and is recorded again when the runtime has freed some of them.
     """
 
     def __init__(self, runtime: VulkanRuntime, submitted: _Submitted) -> None:
@@ -259,7 +260,7 @@ class _Prerecorded:
         """Submit and wait.
 
         Raises:
-            DeviceTimeout: it took ten seconds.
+            DeviceTimeout: the work took more than ten seconds.
         """
         device, slot = self._session.device, self._slot
         if self._forgotten != self._session.preparations.forgotten:

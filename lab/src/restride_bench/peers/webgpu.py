@@ -1,6 +1,6 @@
-"""wgpu-py: WebGPU through wgpu-native, which goes to the same Vulkan driver with bounds checks of its own.
+"""wgpu-py: WebGPU through wgpu-native, which uses the same Vulkan driver and adds bounds checks.
 
-It runs the kernels that somebody would write in WGSL, for the few workloads where one is short.
+It runs kernels written by hand in WGSL, for the few workloads that need only a short one.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Wgpu:
 
         def resident() -> None:
             start()
-            # The only wait that it has is a small read.
+            # The only way to wait is a small read.
             device.queue.read_buffer(dst, 0, 4)
 
         def result() -> Array:
@@ -91,7 +91,7 @@ Kernel: TypeAlias = tuple[str, tuple[int, int, int]]
 def _kernel(  # noqa: PLR0911 - one for each kernel
     task: Task, x: Array, sizes: tuple[int, ...]
 ) -> Kernel | None:
-    """The kernel of a task; None: nobody wrote one."""
+    """The hand-written kernel of a task; None if there is none."""
     if x.dtype != "float32":
         return None
     match task:
@@ -110,14 +110,14 @@ def _kernel(  # noqa: PLR0911 - one for each kernel
 
 
 def _copy(x: Array) -> Kernel:
-    fours = x.size // 4
-    columns = min(-(-fours // 256), MAX_GROUPS)
-    body = f"let i = g.y * {256 * columns}u + g.x; if (i < {fours}u) {{ dst[i] = src[i]; }}"
-    return _shader("vec4<f32>", "256", body), (columns, -(-fours // (256 * columns)), 1)
+    quads = x.size // 4
+    columns = min(-(-quads // 256), MAX_GROUPS)
+    body = f"let i = g.y * {256 * columns}u + g.x; if (i < {quads}u) {{ dst[i] = src[i]; }}"
+    return _shader("vec4<f32>", "256", body), (columns, -(-quads // (256 * columns)), 1)
 
 
 def _transpose(x: Array) -> Kernel | None:
-    """A block of four by four for each invocation, through its registers."""
+    """A kernel whose invocations each transpose a block of four by four in registers."""
     if any(size % 4 for size in x.shape):
         return None
     rows, columns = (size // 4 for size in x.shape)
@@ -154,7 +154,7 @@ def _bilinear(x: Array, sizes: tuple[int, ...]) -> Kernel:
 
 
 def _coordinate(axis: str, size: int, result: int) -> str:
-    """Two neighbours along an axis and the weight of the second, half-pixel centres."""
+    """WGSL for two neighbours along an axis and the weight of the second, with half-pixel centres."""
     return (
         f"let f{axis} = max((f32(g.{axis}) + 0.5) * {size / result:.9g}f - 0.5, 0.0); let {axis}0 = u32(f{axis}); "
         f"let {axis}1 = min({axis}0 + 1u, {size - 1}u); let w{axis} = f{axis} - f32({axis}0);"

@@ -1,6 +1,6 @@
-"""Resizes written by hand: tables of weights, and dispatches that weigh one axis after the other, or two at once.
+"""Resizes written by hand: tables of weights, and dispatches that resize one axis after another, or two at once.
 
-The weights are restride's own, so that the bits are the same; a program would have them as constants too.
+The weights are restride's own, so that the bits are the same; a hand-written program would have them as constants too.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from restride_bench.peers.shapes import LINE, MAX_GROUPS, Candidate, Step, whole
 from restride_measure.workloads import STD, Boxes, Gradient, Resize
 
 _BLOCK = 8
-"""Rows of an invocation of lab/shaders/direct.comp."""
+"""Rows that an invocation of lab/shaders/direct.comp computes."""
 
 _LINES = 4
-"""Rows of an invocation of lab/shaders/weighed.comp that weighs along them."""
+"""Rows that an invocation of lab/shaders/weighed.comp computes with ALONG."""
 
 _MAX_CHANNELS = 4
 _MAX_TAPS = 4
-"""Along each axis of lab/shaders/direct.comp."""
+"""Maximum number of taps along each axis of lab/shaders/direct.comp."""
 
 
 class Shape(NamedTuple):
@@ -43,7 +43,7 @@ class Shape(NamedTuple):
 
 
 def resizes(task: Resize | Gradient, src: TensorDesc, result: TensorDesc) -> Iterator[Candidate]:
-    """Candidates for a resize: both axes at once where rows have few taps, and one axis after the other."""
+    """Candidates for a resize: both axes at once if rows have few taps, and one axis after another."""
     is_nearest = isinstance(task, Resize) and task.mode == "nearest"
     if is_nearest or src.dtype != result.dtype or src.dtype.name not in ("u8", "f32"):
         return
@@ -121,7 +121,7 @@ def _at_once(shapes: Sequence[Shape], src: TensorDesc, is_whole: bool, size: int
 
 
 def _one_by_one(shapes: Sequence[Shape], src: TensorDesc, is_whole: bool, size: int) -> Candidate | None:
-    """Sums of 32 bits lie between the passes, in memories 2 and 3 in turn."""
+    """A pass for each axis; memories 2 and 3 in turn hold sums of 32 bits between the passes."""
     steps: list[Step] = []
     middles: list[int] = []
     nbytes = src.nbytes
@@ -131,21 +131,21 @@ def _one_by_one(shapes: Sequence[Shape], src: TensorDesc, is_whole: bool, size: 
         narrow = src.dtype.itemsize == 1
         if narrow and (is_along != is_first or is_last == is_along):
             return None
-        fours = shape.size % 4 == 0 if is_along else shape.inner % 4 == 0
-        table = _table(shape.rows, 4, is_aligned=fours) if is_along else _table(shape.rows, 1)
+        quads = shape.size % 4 == 0 if is_along else shape.inner % 4 == 0
+        table = _table(shape.rows, 4, is_aligned=quads) if is_along else _table(shape.rows, 1)
         taps = table.shape[1] - 1
         if is_along:
-            fours = fours and taps <= shape.size
+            quads = quads and taps <= shape.size
             groups = -(-shape.rows.size // size), -(-shape.outer // _LINES), 1
         else:
-            groups = -(-shape.inner // ((4 if fours else 1) * size)), shape.rows.size, shape.outer
-        if max(groups) > MAX_GROUPS or (narrow and is_last and not fours) or (is_along and shape.rows.repeats_edges):
+            groups = -(-shape.inner // ((4 if quads else 1) * size)), shape.rows.size, shape.outer
+        if max(groups) > MAX_GROUPS or (narrow and is_last and not quads) or (is_along and shape.rows.repeats_edges):
             return None
         of_type = "u8" if narrow and (is_first or is_last) else "f32"
         name = f"bare_{'along' if is_along else 'across'}_{of_type}" + "_whole" * is_whole
         dst_nbytes = shape.outer * shape.rows.size * shape.inner * (src.dtype.itemsize if is_last else 4)
         sizes = shape.outer, shape.size, shape.rows.size, shape.inner, taps
-        constants = (size, *sizes, int(fours), int(shape.rows.repeats_edges), _word(shape.rows))
+        constants = (size, *sizes, int(quads), int(shape.rows.repeats_edges), _word(shape.rows))
         kernel = _kernel(name, constants, _packed(table), groups, (nbytes, dst_nbytes))
         steps.append(Step(kernel, 0 if is_first else 1 + number, 1 if is_last else 2 + number))
         middles += [] if is_last else [dst_nbytes]
@@ -165,9 +165,9 @@ def _word(rows: Rows) -> int:
 
 
 def _table(rows: Rows, each: int, *, is_aligned: bool = False) -> npt.NDArray[np.uint32]:
-    """One row for each output: the first element that it reads, a multiple of ``each`` where aligned, and its weights.
+    """One row for each output: the first element that it reads, a multiple of ``each`` if aligned, and its weights.
 
-    Weights are padded with zeros to a multiple of ``each``, and stay inside the axis where it is long enough.
+    Weights are padded with zeros to a multiple of ``each``, and do not exceed the axis if it is long enough.
     """
     first, weights = rows.first_and_weights()
     size = rows.source_size + 2 * rows.repeats_edges

@@ -64,7 +64,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Goal:
-    """A limit: ``way`` takes at most ``most`` times as much as ``against``, or ``most`` bytes if that is empty."""
+    """A limit: ``way`` takes at most ``most`` times as much as ``against``, or ``most`` bytes if ``against`` is ""."""
 
     way: str
     most: float
@@ -104,13 +104,13 @@ PYRAMID_PEERS = (
 )
 
 WAYS_OF_PEERS = tuple(way.way for way in PYRAMID_PEERS)
-"""What ``--peers`` calls them."""
+"""The names of these ways in ``--peers``."""
 
 _WORKERS = 1 / 0.9
 """Time limit for two workers with one core each: at least 0.9 times as fast as one worker with two cores."""
 
 GROWS, FLAT = 1.15, 1.1
-"""Largest growth of the time per line, and of the memory, as factors of those of the smallest size."""
+"""Maximum growth of the time per line, and of the memory, as multiples of the values at the smallest size."""
 
 _BOUND, _BESIDE = 256, 200e6
 """Memory limit of a growing stream in MiB; and bytes that Python, libraries and the driver may take in addition."""

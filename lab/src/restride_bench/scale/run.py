@@ -33,11 +33,11 @@ _ROOM = 2.5
 """Free disk space that a part needs, as a multiple of its source: the source, a copy of it and smaller levels."""
 
 _MAX = 300
-"""Most characters of another library's message."""
+"""Maximum number of characters of another library's message."""
 
 
 class Took(NamedTuple):
-    """The cost of a process. seconds: of its work. before, peak: bytes of memory at first and at most; 0: unknown."""
+    """The cost of a process. seconds: of its work. before, peak: bytes of memory at first and at most; 0 is unknown."""
 
     seconds: float
     before: int

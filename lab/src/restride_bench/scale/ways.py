@@ -26,10 +26,10 @@ SMALLER = 3
 """Levels of a pyramid besides the copy of its source."""
 
 _WARM = 256
-"""Most elements along y and x of the part with which kernels are compiled before the clock starts."""
+"""Maximum size along y and x of the part with which kernels are compiled before the clock starts."""
 
 _CHECKED = 64
-"""Most elements along y and x of the last level to compare with the mean of the source."""
+"""Maximum size along y and x of the part of the last level that is compared with the mean of the source."""
 
 
 @dataclass(frozen=True)
@@ -313,8 +313,8 @@ def resident(key: str) -> int:
 def main(text: str) -> None:
     """Do the job described by the JSON ``text``, and print its cost as JSON, in the last line.
 
-    seconds: of the work. before, peak: bytes of memory at the start and at most. wrong: see ``wrong``. Or only absent:
-    the reason why the way is not available here.
+    seconds: of the work. before, peak: bytes of memory at the start and at most. wrong: see ``wrong``. If the way is
+    not available here, the JSON has only ``absent``, the reason.
     """
     job = Job(**json.loads(text))
     try:

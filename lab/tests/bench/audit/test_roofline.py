@@ -1,4 +1,4 @@
-"""The model of GPUs: what each of its formulas says of kernels that are simple enough to be worked out by hand."""
+"""The model of GPUs: the result of each formula for kernels that are simple enough to compute by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from restride_bench.audit.compiler import Compiled
 from restride_bench.audit.gpus import FAMILIES
-from restride_bench.audit.roofline import LAUNCH, Device, Work, known_devices, limits_of, predicted
+from restride_bench.audit.roofline import LAUNCH, Device, Work, known_devices, limits_of, predict
 from restride_bench.audit.traffic import LINE, SECTOR, Shared, Traffic
 
 DEVICE = Device(
@@ -18,7 +18,7 @@ DEVICE = Device(
 )  # fmt: skip
 
 NBYTES = 1 << 26
-"""Of each side of a copy."""
+"""Bytes of each side of a copy."""
 
 
 def compiled(
@@ -28,7 +28,7 @@ def compiled(
 
 
 def traffic(nbytes: int, requests_a_sector: int = 1, *, partial: bool = False) -> Traffic:
-    """Whole lines, each of whose sectors is asked for so many times, in one piece or alone."""
+    """Traffic of whole lines, whose sectors are each requested ``requests_a_sector`` times, whole or in parts."""
     sectors = nbytes // SECTOR
     requests = sectors * requests_a_sector
     lines = requests if requests_a_sector > 1 else nbytes // LINE
@@ -39,17 +39,17 @@ COPY = Work(1 << 22, compiled(), {"load": traffic(NBYTES), "store": traffic(NBYT
 
 
 def test_a_copy_is_as_fast_as_the_devices_own():
-    seconds, share, limit = predicted(DEVICE, [COPY], 2 * NBYTES)
+    seconds, share, limit = predict(DEVICE, [COPY], 2 * NBYTES)
     assert seconds == pytest.approx(LAUNCH + 2 * NBYTES / 100e9)
     assert share == 1
     assert limit == "memory"
 
 
 def test_dispatches_and_copies_add_up():
-    once, _, _ = predicted(DEVICE, [COPY], NBYTES)
-    assert predicted(DEVICE, [COPY] * 3, NBYTES).seconds == pytest.approx(3 * once)
-    assert predicted(DEVICE, [COPY], NBYTES, copied=2 * NBYTES).seconds == pytest.approx(2 * once)
-    assert predicted(DEVICE, [replace(COPY, moved=0, traffic={}, invocations=64)] * 9, 64).limit == "launch"
+    once, _, _ = predict(DEVICE, [COPY], NBYTES)
+    assert predict(DEVICE, [COPY] * 3, NBYTES).seconds == pytest.approx(3 * once)
+    assert predict(DEVICE, [COPY], NBYTES, copied=2 * NBYTES).seconds == pytest.approx(2 * once)
+    assert predict(DEVICE, [replace(COPY, moved=0, traffic={}, invocations=64)] * 9, 64).limit == "launch"
 
 
 def test_parts_of_sectors_cost_the_shared_cache_whole_slices_and_stores_twice():
@@ -75,7 +75,7 @@ def test_arithmetic_takes_the_compilers_clocks_on_the_devices_lanes():
 
 
 def test_loops_run_as_often_as_the_trace_says():
-    """The compiler takes 10 instructions outside and 5 in a loop for 10 + 8 * 5; 5 more in a loop in it are 32 * 5."""
+    """The compiler counts 10 instructions outside a loop and 5 in it as 10 + 8 * 5; 5 in an inner loop are 32 * 5."""
     busy = replace(COPY, compiled=compiled(inverse_throughput=50, depths=(10, 5)), turns=4.0)
     clocks = limits_of(DEVICE, busy)["arithmetic"] / ((1 << 22) / 64 / (10 * 2 * 1e9))
     assert clocks == pytest.approx(10 + 4 * 5)

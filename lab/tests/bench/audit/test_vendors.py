@@ -1,4 +1,4 @@
-"""The kernels as Mesa's compilers for GPUs of seven makers see them: what is read, compared, stored, and refused."""
+"""Statistics of kernels from Mesa's compilers for GPUs of seven makers: reading, comparing, storing and refusing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ needs_mesa = pytest.mark.skipif(
     compiler.FOLDER not in os.environ and not MESA.has("nouveau", "nouveau"),
     reason="Mesa 26 is not here: bash tools/mesa26.sh",
 )
-"""Where tools/mesa26.sh runs the tests, they fail without it."""
+"""Skips without Mesa 26, except that tests which tools/mesa26.sh runs fail without it."""
 
 
 def kernel(figures: Figures | str, shader: str = "strided_copy_128", *, for_gpus: bool = True) -> Kernel:
@@ -187,7 +187,7 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
         ),
     ],
 )
-def test_what_cannot_be_compiled_is_said(arguments, code, words, capsys, monkeypatch):
+def test_kernels_that_cannot_be_compiled_are_named(arguments, code, words, capsys, monkeypatch):
     monkeypatch.setenv(compiler.FOLDER, "/nowhere")
     assert main(["audit", "--small", "--case", CASE, *arguments]) == code
     assert re.search(words, capsys.readouterr().err)

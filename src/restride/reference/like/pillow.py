@@ -47,7 +47,7 @@ def nearest(old: int, new: int) -> list[int]:
 
 
 def nearest_16(old: int, new: int) -> list[int]:
-    """The same for mode I;16, whose middles are found by multiplication."""
+    """The rows for mode I;16, whose middles are found by multiplication."""
     return [min(int(old / new * (o + 0.5)), old - 1) for o in range(new)]
 
 

@@ -200,12 +200,16 @@ class KomputeRuntime:
         """See ``Runtime.mapped_bytes``: refused, for a view of kp's memory dangles once the tensor is destroyed."""
         raise UnsupportedError(f"KomputeRuntime hands out copies only, also of this memory of {memory.nbytes} bytes")
 
-    def write(self, memory: Memory, offset: int, data: memoryview) -> None:
-        """Copy ``data`` to byte ``offset``."""
-        source = as_bytes(data)
+    def write(self, memory: Memory, offset: int, *data: memoryview) -> None:
+        """Copy ``data``, one after the other, from byte ``offset`` on."""
+        parts = [as_bytes(each) for each in data]
+        nbytes = sum(map(len, parts))
         with self._opened():
-            self._span(memory, offset, len(source)).put(offset, source)
-            self._uploaded += len(source)
+            span = self._span(memory, offset, nbytes)
+            for part in parts:
+                span.put(offset, part)
+                offset += len(part)
+            self._uploaded += nbytes
 
     def read(self, memory: Memory, offset: int, out: memoryview) -> None:
         """Fill ``out`` from byte ``offset``."""

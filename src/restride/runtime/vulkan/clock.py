@@ -40,7 +40,7 @@ class Clock:
         pool, first = self._started = self._next_pair()
         vk = self._device.vk
         vk.vkCmdResetQueryPool(command, pool, first, 2)
-        # At the bottom of the pipe, where earlier work is finished, so that work in flight counts once.
+        # The stage is the bottom of the pipe, where earlier work is finished, so that work in flight counts only once.
         vk.vkCmdWriteTimestamp(command, self._stage, pool, first)
 
     def stop(self, command: Handle) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
+from itertools import count, cycle
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from restride.runtime.interface import (
     Memory,
     as_bytes,
     copy_bytes,
+    copy_parts,
     require_copy,
     require_inside,
     require_writable,
@@ -154,19 +156,20 @@ class VulkanRuntime:
         self._session.wait_for(hold.block.written)
         return bytes_over(hold, memory.nbytes)
 
-    def write(self, memory: Memory, offset: int, data: memoryview) -> None:
+    def write(self, memory: Memory, offset: int, *data: memoryview) -> None:
         """See ``Runtime.write``."""
         hold = self._hold(memory)  # referenced to the end: another thread may free the memory
         block = hold.block
-        data = as_bytes(data)
+        parts = [as_bytes(each) for each in data]
+        nbytes = sum(map(len, parts))
         require_writable(memory)
-        require_inside(memory, offset, len(data))
-        with self._session.pinned(block, uploads=len(data)):
+        require_inside(memory, offset, nbytes)
+        with self._session.pinned(block, uploads=nbytes):
             self._session.wait_for(block.used)
             if self._staging is not None:
-                self._staging.write(block, offset, data)
+                self._staging.write(block, offset, parts)
             else:
-                copy_bytes(block.view(offset, len(data)), data)
+                copy_parts(block.view(offset, nbytes), parts)
 
     def read(self, memory: Memory, offset: int, out: memoryview) -> None:
         """See ``Runtime.read``."""
@@ -687,19 +690,20 @@ class Staging:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def write(self, block: Block, offset: int, data: memoryview) -> None:
-        """Copy ``data`` to the device; on return the last pieces may be pending, ordered before later submissions."""
-        with self._buffers(len(data)) as buffers:
-            for stage, start, piece in _pieces(buffers, data):
+    def write(self, block: Block, offset: int, parts: Sequence[memoryview]) -> None:
+        """Copy ``parts`` to the device; on return the last pieces may be pending, ordered before later submissions."""
+        with self._buffers(sum(map(len, parts))) as buffers:
+            for stage, start, piece in _pieces(buffers, parts):
+                nbytes = sum(map(len, piece))
                 self._session.wait_for(stage.used)
-                copy_bytes(stage.view(0, len(piece)), piece)
-                self._session.copy(stage, 0, block, offset + start, len(piece))
+                copy_parts(stage.view(0, nbytes), piece)
+                self._session.copy(stage, 0, block, offset + start, nbytes)
 
     def read(self, block: Block, offset: int, out: memoryview) -> None:
         """Fill ``out`` from the device: while one piece arrives, the host copies the one before it."""
         with self._buffers(len(out)) as buffers:
             arriving: tuple[Block, int, memoryview] | None = None
-            for stage, start, piece in _pieces(buffers, out):
+            for stage, start, (piece,) in _pieces(buffers, [out]):
                 if arriving is not None and arriving[0] is stage:
                     self._receive(*arriving)
                     arriving = None
@@ -740,11 +744,25 @@ class Staging:
             self._session.free_staging(blocks)
 
 
-def _pieces(buffers: Sequence[Block], data: memoryview) -> Iterator[tuple[Block, int, memoryview]]:
-    """For each piece of ``data``: its staging buffer, its offset in ``data``, and the piece."""
+def _pieces(buffers: Sequence[Block], parts: Sequence[memoryview]) -> Iterator[tuple[Block, int, list[memoryview]]]:
+    """For each piece of ``parts``, in order: its staging buffer, its offset there, and the views that it has."""
     nbytes = buffers[0].nbytes
-    for number, start in enumerate(range(0, len(data), nbytes)):
-        yield buffers[number % len(buffers)], start, data[start : start + nbytes]
+    return zip(cycle(buffers), count(0, nbytes), _cut(parts, nbytes))
+
+
+def _cut(parts: Sequence[memoryview], nbytes: int) -> Iterator[list[memoryview]]:
+    """The bytes of ``parts`` in pieces of ``nbytes``, of which the last one may have fewer."""
+    piece: list[memoryview] = []
+    room = nbytes
+    for part in parts:
+        while len(part) >= room:
+            yield [*piece, part[:room]]
+            part, piece, room = part[room:], [], nbytes  # noqa: PLW2901 - what is left of it
+        if part:
+            piece.append(part)
+            room -= len(part)
+    if piece:
+        yield piece
 
 
 class Hold:

@@ -27,4 +27,4 @@ REFUSED = {
     "LightGlue": "it computes in gray floats",
     "EfficientLoFTR": "it computes in gray floats",
 }
-"""Classes that are not done, and why."""
+"""Classes that restride does not support, and the reasons."""

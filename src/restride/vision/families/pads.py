@@ -1,4 +1,4 @@
-"""Families of dynamic sizes: images keep their ratio, and zeros, masks or positions say where they end."""
+"""Families of dynamic sizes: images keep their ratio, and zeros, masks or positions show where they end."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def siglip2(image: Picture, options: Options) -> Shot:
 
 
 def rows_of_patches(shots: Sequence[Shot], patch: int, most: int) -> tuple[Pixels, list[HeightWidth]]:
-    """Patches of each image, channels last, zeros behind: [images, most, patch * patch * channels]; and the grids.
+    """The patches of each image, channels last, followed by zeros: [images, most, patch * patch * channels]; the grids.
 
     Raises:
-        DescriptorError: an image is not made of patches, or has more.
+        DescriptorError: an image does not consist of whole patches, or has more than ``most``.
     """
     grids, puts = [], []
     for image, shot in enumerate(shots):
@@ -92,7 +92,7 @@ def rows_of_patches(shots: Sequence[Shot], patch: int, most: int) -> tuple[Pixel
 
 
 def siglip2_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """Patches, a mask of s32 of those that are there, and the grids."""
+    """The patches, a mask of s32 with 1 for each patch, and the grids."""
     most = options["max_num_patches"]
     pixels, grids = rows_of_patches(shots, options["patch_size"], most)
     there = np.arange(most) < np.array([[rows * columns] for rows, columns in grids])
@@ -120,7 +120,7 @@ def _most_patches(options: Options) -> int:
 
 
 def gemma4_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """Patches; column and row of each, -1 behind; and how many tokens are left of each image."""
+    """The patches; column and row of each, followed by -1; and the number of pooled tokens of each image."""
     most, pool = _most_patches(options), options["pooling_kernel_size"]
     pixels, grids = rows_of_patches(shots, options["patch_size"], most)
     positions = np.full((len(shots), most, 2), -1, np.int64)
@@ -235,7 +235,9 @@ def _pad_size(options: Options) -> HeightWidth | None:
 
 
 def old_detr(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``max_size`` beside an integer ``size``, by default 1333, and ``pad_and_return_pixel_mask`` for ``do_pad``.
+    """Reads old files: ``max_size``, by default 1333, adds a longest edge to an integer ``size``.
+
+    ``pad_and_return_pixel_mask`` is the old name of ``do_pad``.
 
     Source: transformers, DetrImageProcessorPil.
     """
@@ -252,7 +254,7 @@ def old_detr(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def old_maskformer(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``max_size`` beside an integer ``size`` or none.
+    """Reads old files: ``max_size`` adds a longest edge to an integer ``size``, or to no ``size``.
 
     Source: transformers, MaskFormerImageProcessorPil.
     """
@@ -284,13 +286,13 @@ def sam(image: Picture, options: Options) -> Shot:
 
 
 def sam_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
-    """Images at the top left of zeros, the sizes that they had and those that they have."""
+    """Images at the top left of zeros, their original sizes and their resized sizes."""
     before, after = (integers([shot.facts["sizes"][step] for shot in shots]) for step in (0, 1))
     return {**planes(shots, options, samples), "original_sizes": before, "reshaped_input_sizes": after}
 
 
 def dpt(image: Picture, options: Options) -> Shot:
-    """``size``, or the image scaled by that of both scales nearer to 1; to multiples of ``ensure_multiple_of``.
+    """The image in a size of multiples of ``ensure_multiple_of``, by the rule of ``nearest_multiples``.
 
     Source: transformers, DPTImageProcessorPil.
     """
@@ -307,7 +309,7 @@ def dpt(image: Picture, options: Options) -> Shot:
 
 
 def dpt_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """The images, with ``do_pad`` on the middle of zeros up to multiples of ``size_divisor``."""
+    """The images; with ``do_pad`` in the middle of zeros, up to multiples of ``size_divisor``."""
     pixels = stacked(shots, plain)
     if not options.do_pad or options["size_divisor"] is None:
         return {"pixel_values": pixels}
@@ -329,9 +331,9 @@ def without_conversion(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def donut(image: Picture, options: Options) -> Shot:
-    """The shorter side, then a thumbnail that fits the size, then on the middle of zeros.
+    """The image is resized by its shorter side, then shrunk to fit the size, then put in the middle of zeros.
 
-    The thumbnail of a ``resample`` of 0, nearest, is bicubic, as that of null is.
+    If ``resample`` is 0, which is nearest, or null, it is shrunk by the bicubic filter.
 
     Source: transformers, DonutImageProcessorPil.
     """
@@ -362,7 +364,7 @@ def _thumbnail(image: Picture, tall: int, wide: int, mode: str) -> Picture:
 
 
 def size_as_width_height(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A ``size`` of two integers is width and height in old Donut files.
+    """Reads old Donut files, in which a ``size`` of two integers is width and height.
 
     Source: transformers, DonutImageProcessorPil.
     """
@@ -402,7 +404,7 @@ def fuyu(image: Picture, options: Options) -> Shot:
 
 
 def fuyu_results(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> dict[str, Result]:
-    """Images of each sample; of its first image the size that it had, the one that it has, and the scale between."""
+    """The images of each sample, and of its first image the original size, the resized size and the scale."""
     if len(set(samples)) > 1:
         raise DescriptorError(f"samples of one call must have as many images, got {list(samples)}")
     require_equal_tiles(shots)
@@ -420,7 +422,7 @@ def fuyu_results(shots: Sequence[Shot], _options: Options, samples: Sequence[int
 
 
 def gemma3(image: Picture, options: Options) -> Shot:
-    """The whole image, and with ``do_pan_and_scan`` two or more parts along its longer side, all stretched.
+    """The whole image, and with ``do_pan_and_scan`` two or more parts along its longer side, all resized to ``size``.
 
     Source: transformers, Gemma3ImageProcessorPil.
     """
@@ -444,10 +446,10 @@ def _parts(image: Picture, options: Options) -> list[Picture]:
 
 
 def require_pan_and_scan(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The configuration, whose ``do_pan_and_scan`` has its numbers.
+    """The configuration, if ``do_pan_and_scan`` has all its numbers.
 
     Raises:
-        DescriptorError: one of them is null.
+        DescriptorError: one of the numbers is null.
     """
     for key in _PAN_AND_SCAN:
         if config.get("do_pan_and_scan") and config.get(key) is None:
@@ -456,7 +458,7 @@ def require_pan_and_scan(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def gemma3_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """All pictures, and how many parts each image has."""
+    """All pictures, and the number of parts of each image."""
     return {"pixel_values": stacked(shots, plain), "num_crops": integers([shot.tiles - 1 for shot in shots])}
 
 

@@ -1,4 +1,4 @@
-"""Families of the common order: resized, the middle cut out, each byte through one table, one plane a channel."""
+"""Families of the common order: resize, cut out the middle, map bytes by a table, write a plane for each channel."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def square(side: int) -> dict[str, int]:
 
 
 def shorter(edge: int, crop: int | None = None) -> dict[str, Any]:
-    """Keys of a family whose shorter side becomes ``edge``, with a middle of ``crop``, by default ``edge``."""
+    """Keys of a family that resizes the shorter side to ``edge`` and cuts out a square of ``crop``, or of ``edge``."""
     return {
         "size": {"shortest_edge": edge},
         "default_to_square": False,
@@ -63,12 +63,14 @@ def levit_size(height: int, width: int, size: Size) -> HeightWidth:
 
 
 def uncropped(image: Picture, options: Options) -> Shot:
-    """Resized only, whatever ``do_center_crop`` says."""
+    """The image is only resized, even if ``do_center_crop`` is true."""
     return one(resize(image, options))
 
 
 def convnext(image: Picture, options: Options) -> Shot:
-    """Below 384 the shorter side becomes ``int(edge / crop_pct)`` and the middle is cut out; else a stretched square.
+    """The image becomes a square of ``shortest_edge``.
+
+    Below 384 the shorter side becomes ``int(edge / crop_pct)`` and the middle is cut out; otherwise it is stretched.
 
     Source: transformers, ConvNextImageProcessorPil.resize.
     """
@@ -101,7 +103,7 @@ def poolformer(image: Picture, options: Options) -> Shot:
 
 
 def textnet(image: Picture, options: Options) -> Shot:
-    """As by ``shorter_side``, then each side is raised to a multiple of ``size_divisor``.
+    """The size is that of ``shorter_side``, with each side raised to a multiple of ``size_divisor``.
 
     Source: transformers, TextNetImageProcessorPil.resize.
     """
@@ -128,7 +130,7 @@ def glpn(image: Picture, options: Options) -> Shot:
 
 
 def perceiver(image: Picture, options: Options) -> Shot:
-    """A square of the middle is cut out first, by size / crop_size of the shorter side; then it is resized.
+    """The middle is cut out, ``size / crop_size`` times the shorter side, and then resized.
 
     Source: transformers, PerceiverImageProcessorPil.
     """
@@ -140,7 +142,7 @@ def perceiver(image: Picture, options: Options) -> Shot:
 
 
 def llava(image: Picture, options: Options) -> Shot:
-    """With ``do_pad`` the image is first laid on the middle of a square of the mean colour, ``int(255 * mean)``.
+    """With ``do_pad`` the image is first put in the middle of a square of the mean colour, ``int(255 * mean)``.
 
     Source: transformers, LlavaImageProcessorPil.
     """
@@ -148,12 +150,12 @@ def llava(image: Picture, options: Options) -> Shot:
 
 
 def on_square(image: Picture, options: Options) -> Picture:
-    """The image on the middle of a square of the mean colour; an odd row or column goes behind it.
+    """The image in the middle of a square of the mean colour; an odd row or column is added after it.
 
     Source: transformers, LlavaImageProcessorPil.pad_to_square.
 
     Raises:
-        DescriptorError: not one mean for each channel, or one that is no colour.
+        DescriptorError: there is not one mean for each channel, or a mean is no colour.
     """
     mean = options.image_mean
     if isinstance(mean, float | int) or (mean and len(mean) != image.channels):
@@ -166,7 +168,9 @@ def on_square(image: Picture, options: Options) -> Picture:
 
 
 def janus(image: Picture, options: Options) -> Shot:
-    """The longer side becomes ``size``, both rounded half to even; then on the middle of a square of the mean colour.
+    """The longer side becomes ``size``, and the image is put in the middle of a square of the mean colour.
+
+    Both sides are rounded half to even.
 
     Source: transformers, JanusImageProcessorPil.
     """
@@ -198,7 +202,7 @@ def frames(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> 
 
 
 def rescaled_only(options: Options, _channels: int, floats: bool) -> Array:
-    """The bytes rescaled, whatever ``do_normalize`` says.
+    """The bytes are only rescaled, even if ``do_normalize`` is true.
 
     Source: transformers, GLPNImageProcessorPil._preprocess.
     """
@@ -207,7 +211,7 @@ def rescaled_only(options: Options, _channels: int, floats: bool) -> Array:
 
 
 def efficientnet(options: Options, channels: int, floats: bool) -> Array:
-    """1 is subtracted after the rescaling with ``rescale_offset``; ``include_top`` divides by std once more.
+    """With ``rescale_offset``, 1 is subtracted after rescaling; ``include_top`` divides by std once more.
 
     Source: transformers, EfficientNetImageProcessorPil._preprocess.
     """
@@ -241,7 +245,7 @@ def flava_codebook(options: Options, channels: int, floats: bool) -> Array:
 
 
 def flava(image: Picture, options: Options) -> Shot:
-    """The image, and with ``return_codebook_pixels`` the smaller one of the codebook.
+    """The image, and with ``return_codebook_pixels`` a smaller one for the codebook.
 
     Source: transformers, FlavaImageProcessorPil._preprocess.
     """
@@ -268,7 +272,7 @@ def flava_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[i
 
 
 def square_if_asked(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``use_square_size`` of old CLIP files: the size is a square of 224, whatever ``size`` says.
+    """With ``use_square_size``, in old CLIP files, the size is a square of 224, whatever ``size`` is.
 
     Source: transformers, CLIPImageProcessorPil.
     """

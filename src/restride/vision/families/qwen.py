@@ -46,7 +46,7 @@ def _block(options: Options) -> int:
 
 
 def qwen_size(height: int, width: int, options: Options) -> HeightWidth:
-    """Multiples of a block, within the budget of pixels that ``size`` is.
+    """The sides are multiples of a block, within the budget of pixels that ``size`` gives.
 
     Source: transformers, Qwen2VLImageProcessorPil.
     """
@@ -54,7 +54,7 @@ def qwen_size(height: int, width: int, options: Options) -> HeightWidth:
 
 
 def glm_size(height: int, width: int, options: Options) -> HeightWidth:
-    """As Qwen's, after a side below the block was scaled up to it; the budget counts all frames of a patch.
+    """As ``qwen_size``, after a side smaller than a block is scaled up to it; the budget counts all frames of a patch.
 
     Source: transformers, Glm4vImageProcessorPil.
     """
@@ -64,7 +64,7 @@ def glm_size(height: int, width: int, options: Options) -> HeightWidth:
 
 
 def paddle_size(height: int, width: int, options: Options) -> HeightWidth:
-    """As Qwen's, after a side below the block became it.
+    """As ``qwen_size``, after a side smaller than a block is set to it.
 
     Source: transformers, PaddleOCRVLImageProcessorPil.
     """
@@ -73,7 +73,7 @@ def paddle_size(height: int, width: int, options: Options) -> HeightWidth:
 
 
 def glm_image_size(height: int, width: int, options: Options) -> HeightWidth:
-    """Half of each side, between the squares of ``size``.
+    """Half of each side, by the rule of ``halved_between`` with the edges of ``size``.
 
     Source: transformers, GlmImageImageProcessorPil.
     """
@@ -104,7 +104,7 @@ def glm5(image: Picture, options: Options) -> Shot:
 
 
 def hunyuan(image: Picture, options: Options) -> Shot:
-    """As Qwen's, always bicubic.
+    """As ``qwen_size``, always with the bicubic filter.
 
     Source: transformers, HunYuanVLImageProcessorPil.resize.
     """
@@ -158,7 +158,7 @@ def patches(pattern: str = MERGED_PATCHES, *, are_planes: bool = False) -> Build
 def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
     """``pixel_values_videos``, patches of ``temporal_patch_size`` frames each, and ``video_grid_thw``.
 
-    A sample is a video, its images are the frames. Where the last patch lacks frames, the last one is repeated.
+    A sample is a video, its images are the frames. If the last patch lacks frames, the last frame is repeated.
 
     Source: transformers, Qwen2VLVideoProcessor.
     """
@@ -193,10 +193,10 @@ def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[
 
 
 def whole_videos(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The keys of a video file, none of which may ask for fewer frames: the caller chooses them.
+    """The configuration of a video processor; no key may ask for fewer frames, because the caller chooses them.
 
     Raises:
-        UnsupportedError: one does.
+        UnsupportedError: a key asks for fewer frames.
     """
     changed = dict(budget_in_pixels(_VIDEO_BUDGET)(config))
     for key in ("do_sample_frames", "cap_pixels_per_frame", "fps", "num_frames"):
@@ -209,7 +209,7 @@ def _grid(picture: Picture, side: int, merge: int) -> tuple[int, int]:
     """Rows and columns of patches.
 
     Raises:
-        DescriptorError: the picture is not made of blocks.
+        DescriptorError: the picture does not consist of whole blocks.
     """
     block = side * merge
     if picture.height % block or picture.width % block:
@@ -229,9 +229,9 @@ def with_merge_sizes(shots: Sequence[Shot], options: Options, samples: Sequence[
 
 
 def budget_in_pixels(default: Mapping[str, int]) -> Prepare:
-    """``min_pixels`` and ``max_pixels`` of a file stand for the edges of ``size``, if they are not null.
+    """``min_pixels`` and ``max_pixels`` of a file replace the edges of ``size``, if they are not null.
 
-    A ``size`` of null is the ``default``.
+    If ``size`` is null, it is ``default``.
 
     Source: transformers, Qwen2VLImageProcessorPil.
     """

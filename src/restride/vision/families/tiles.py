@@ -53,7 +53,7 @@ _SLICES = "(rows gh p) (columns gw q) c -> rows columns gh gw c p q"
 
 
 def finished(options: Options) -> Callable[[Picture], Picture]:
-    """What becomes of a tile: it is resized and cut once more, which mostly changes nothing."""
+    """A function that resizes and cuts a tile once more, which mostly changes nothing."""
 
     def finish(tile: Picture) -> Picture:
         return cropped(resize(tile, options), options)
@@ -67,7 +67,7 @@ def _counts(options: Options) -> tuple[int, int]:
 
 
 def got(image: Picture, options: Options) -> Shot:
-    """With ``crop_to_patches`` the tiles of the closest grid, and the whole image behind if there are several.
+    """With ``crop_to_patches`` the tiles of the closest grid, followed by the whole image if there are several tiles.
 
     Source: transformers, GotOcr2ImageProcessorPil; the class of InternVL and Aya.
     """
@@ -83,12 +83,12 @@ def got(image: Picture, options: Options) -> Shot:
 
 
 def got_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """Tiles of all images, and how many each has."""
+    """The tiles of all images, and the number of tiles of each."""
     return {"pixel_values": stacked(shots, plain), "num_patches": integers([shot.tiles for shot in shots])}
 
 
 def ovis(image: Picture, options: Options) -> Shot:
-    """As ``got``, but the whole image goes first, and the grid is by default the one that covers enough.
+    """As ``got``, but the whole image comes first, and the grid is by default that of ``covering``.
 
     Source: transformers, Ovis2ImageProcessorPil.
     """
@@ -107,18 +107,18 @@ def ovis(image: Picture, options: Options) -> Shot:
 
 
 def ovis_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """Tiles of all images, and the grid of each."""
+    """The tiles of all images, and the grid of each image."""
     return {"pixel_values": stacked(shots, plain), "grids": integers([shot.facts["grid"] for shot in shots])}
 
 
 def on_canvas(image: Picture, canvas: HeightWidth, options: Options) -> Picture:
-    """The image fitted into a canvas, on its middle, beside zeros."""
+    """The image fitted into a canvas, in its middle, surrounded by zeros."""
     sides = fitted(image.height, image.width, canvas)
     return image.resize(*sides, options.needed_mode()).pad_center(*canvas)
 
 
 def llava_next(image: Picture, options: Options) -> Shot:
-    """The whole image first, then the tiles of the best canvas, row by row.
+    """The whole image, then the tiles of the best canvas, row by row.
 
     Source: transformers, LlavaNextImageProcessorPil.
     """
@@ -133,7 +133,7 @@ def llava_next(image: Picture, options: Options) -> Shot:
 
 
 def one_on_square(image: Picture, options: Options) -> Shot:
-    """One of several images of a sample: on a square of the mean colour, not cut into tiles.
+    """The geometry of an image whose sample has several: a square of the mean colour, which is not cut into tiles.
 
     Source: transformers, LlavaOnevisionImageProcessorPil.
     """
@@ -142,7 +142,7 @@ def one_on_square(image: Picture, options: Options) -> Shot:
 
 
 def llava_next_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """Tiles of each image, zeros behind the images that have fewer, and the sizes that the images had."""
+    """The tiles of each image, followed by zeros for images with fewer tiles, and the images' original sizes."""
     if not options.do_pad and len({shot.tiles for shot in shots}) > 1:
         raise DescriptorError("images of one call must have as many tiles where do_pad is false")
     sizes = integers([shot.facts["size"] for shot in shots])
@@ -150,7 +150,7 @@ def llava_next_results(shots: Sequence[Shot], options: Options, _samples: Sequen
 
 
 def onevision_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
-    """As of LLaVA-NeXT, and how many images each sample has."""
+    """The results of LLaVA-NeXT, and the number of images of each sample."""
     results = llava_next_results(shots, options, samples)
     return {**results, "batch_num_images": integers([count for count in samples if count])}
 
@@ -159,7 +159,7 @@ def as_longest_edge(key: str, value: Any) -> int:
     """The longest edge of a size.
 
     Raises:
-        DescriptorError: it has none.
+        DescriptorError: the size has none.
     """
     size = as_size(key, value)
     if size is None or size.longest_edge is None:
@@ -168,7 +168,7 @@ def as_longest_edge(key: str, value: Any) -> int:
 
 
 def idefics3(image: Picture, options: Options) -> Shot:
-    """Resized to the longest edge, then to multiples of a tile; its tiles, and the whole image behind.
+    """The image is resized to the longest edge, then to multiples of a tile. Its tiles come before the whole image.
 
     Source: transformers, Idefics3ImageProcessorPil.
     """
@@ -190,7 +190,7 @@ def idefics3(image: Picture, options: Options) -> Shot:
 
 
 def idefics3_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
-    """Tiles of each sample, zeros behind those that have fewer; a mask of the tiles; rows and columns if asked for."""
+    """The tiles of each sample, followed by zeros; a mask of the tiles; and rows and columns if an option asks."""
     pixels = samples_of_tiles(shots, options, samples)
     results: dict[str, Result] = {"pixel_values": pixels}
     if options.do_pad:
@@ -204,10 +204,10 @@ def idefics3_results(shots: Sequence[Shot], options: Options, samples: Sequence[
 
 
 def samples_of_tiles(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> Pixels:
-    """``ragged``, f32 where there are zeros; without ``do_pad`` samples must have as many tiles.
+    """The result of ``ragged``, f32 if there are zeros; without ``do_pad`` all samples must have equally many tiles.
 
     Raises:
-        DescriptorError: they have not.
+        DescriptorError: samples have different numbers of tiles.
     """
     pixels = ragged(shots, plain, samples)
     if not options.do_pad and pixels.zeros:
@@ -216,7 +216,7 @@ def samples_of_tiles(shots: Sequence[Shot], options: Options, samples: Sequence[
 
 
 def mask_of_tiles(shots: Sequence[Shot], samples: Sequence[int], pixels: Pixels) -> Any:
-    """1 for every pixel of a tile, 0 for those that are missing: [samples, tiles, height, width]."""
+    """1 for every pixel of a tile, 0 for missing tiles: [samples, tiles, height, width]."""
     count, most, _, tall, wide = pixels.shape
     mask = np.zeros((count, most, tall, wide), np.int64)
     ends = starts_of([*samples, 0])
@@ -226,7 +226,7 @@ def mask_of_tiles(shots: Sequence[Shot], samples: Sequence[int], pixels: Pixels)
 
 
 def mllama(image: Picture, options: Options) -> Shot:
-    """Tiles of the canvas that enlarges the image least, which it fills from the top left.
+    """The tiles of the canvas that enlarges the image least; the image fills the canvas from the top left.
 
     Source: transformers, MllamaImageProcessorPil.
     """
@@ -246,7 +246,7 @@ def mllama(image: Picture, options: Options) -> Shot:
 
 
 def mllama_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
-    """Tiles [samples, most images, most tiles, ...], ids and masks of the grids, and how many tiles each image has."""
+    """Tiles [samples, most images, most tiles, ...], ids and masks of the grids, and the tile count of each image."""
     tiles, images = options["max_image_tiles"], max(samples)
     flat = ragged(shots, always_floats, [1] * len(shots), tiles)
     places = [sample * images + place for sample, count in enumerate(samples) for place in range(count)]
@@ -275,7 +275,7 @@ def mllama_results(shots: Sequence[Shot], options: Options, samples: Sequence[in
 
 
 def minicpm(image: Picture, options: Options) -> Shot:
-    """The whole image first, then its slices, in blocks of 4 x 4 or 2 x 2 patches.
+    """The whole image, then its slices, in blocks of 4 x 4 or 2 x 2 patches.
 
     Source: transformers, MiniCPMV4_6ImageProcessorPil.
     """
@@ -310,7 +310,7 @@ def _minicpm_size(height: float, width: float, options: Options, *, enlarges: bo
 
 
 def _multiple(length: float, divisor: int) -> int:
-    """The nearest multiple, at least one."""
+    """The nearest multiple of ``divisor``, but at least ``divisor``."""
     return max(round(length / divisor) * divisor, divisor)
 
 
@@ -343,7 +343,7 @@ def as_colour(key: str, value: Any) -> tuple[int, ...]:
     """Elements of u8, one for each channel.
 
     Raises:
-        DescriptorError: they are no list of 0 to 255.
+        DescriptorError: ``value`` is no list of numbers from 0 to 255.
     """
     if not isinstance(value, list | tuple):
         raise DescriptorError(f"{key} must be a list of numbers, one a channel, got {shown(value)}")
@@ -351,7 +351,7 @@ def as_colour(key: str, value: Any) -> tuple[int, ...]:
 
 
 def deepseek(image: Picture, options: Options) -> Shot:
-    """The whole image on a square of the background colour; and tiles where a side is longer than one.
+    """The whole image on a square of the background colour, and tiles if a side is longer than a tile.
 
     Source: transformers, DeepseekOcr2ImageProcessorPil.
     """
@@ -372,7 +372,7 @@ def deepseek(image: Picture, options: Options) -> Shot:
 
 
 def deepseek_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """The whole images, how many tiles each has, and the tiles of all, if there are any."""
+    """The whole images, the number of tiles of each, and the tiles of all images, if there are any."""
     local = [Shot(shot.pieces[1:]) for shot in shots]
     results: dict[str, Result] = {
         "pixel_values": stacked([Shot(shot.pieces[:1]) for shot in shots], plain),
@@ -411,7 +411,7 @@ def idefics2(image: Picture, options: Options) -> Shot:
 
 
 def idefics2_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
-    """Pictures of each sample at the top left of zeros of the greatest height and width, and a mask of them."""
+    """The pictures of each sample at the top left of zeros, in the greatest height and width, and a mask of them."""
     ends = starts_of([*samples, 0])
     groups = [
         [(image, piece.picture) for image in range(first, first + count) for piece in shots[image].pieces]
@@ -444,9 +444,9 @@ def idefics2_results(shots: Sequence[Shot], options: Options, samples: Sequence[
 
 
 def aria(image: Picture, options: Options) -> Shot:
-    """The longer side becomes ``max_image_size``, the other one at least ``min_image_size``; zeros beside.
+    """The longer side becomes ``max_image_size``, the other one at least ``min_image_size``; zeros fill the rest.
 
-    With ``split_image`` each tile of the best canvas is treated so.
+    With ``split_image`` this is done with each tile of the best canvas.
 
     Source: transformers, AriaImageProcessorPil.
     """
@@ -469,7 +469,7 @@ def _aria_size(image: Picture, side: int, least: int) -> HeightWidth:
 
 
 def aria_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """Tiles of all images, a mask of bool, and the greatest number of tiles that an image has."""
+    """The tiles of all images, a mask of bool, and the largest number of tiles of an image."""
     pixels = stacked(shots, plain)
     mask = np.zeros((pixels.sizes[0], *pixels.sizes[2:]), np.bool_)
     for place, (tall, wide) in enumerate(size for shot in shots for size in shot.facts["sizes"]):

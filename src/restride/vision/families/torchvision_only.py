@@ -1,7 +1,6 @@
-"""Families that transformers has with torchvision only: its geometry, keys and arithmetic, but Pillow's resize.
+"""Families that transformers has only with torchvision: torchvision's geometry, keys and arithmetic, Pillow's resize.
 
-torchvision's own resize has other bytes than Pillow's, so these results differ from transformers' in the pixels that a
-resize made.
+torchvision's own resize gives other bytes than Pillow's, so resized pixels differ from those of transformers.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ from restride.vision.values import Array, bytes_of, normalized, of_channels
 
 
 def fused(options: Options, channels: int, floats: bool) -> Array:
-    """``(v - mean / factor) / (std / factor)`` in f32; only rescaled: ``v * factor`` in f32.
+    """``(v - mean / factor) / (std / factor)`` in f32; without normalizing, ``v * factor`` in f32.
 
     Source: transformers, TorchvisionBackend.rescale_and_normalize.
 
     Raises:
-        DescriptorError: a factor of 0.
+        DescriptorError: the factor is 0.
     """
     values = bytes_of(floats)
     if options.do_rescale and options.do_normalize:
@@ -56,7 +55,7 @@ def fused(options: Options, channels: int, floats: bool) -> Array:
 
 
 def in_bfloat16(options: Options, channels: int, floats: bool) -> Array:
-    """Rescaled, the mean subtracted, divided by std, each step rounded to bf16.
+    """The bytes are rescaled, the mean is subtracted, and std divides; each step is rounded to bf16.
 
     Source: transformers, Llama4ImageProcessor.rescale_and_normalize.
     """
@@ -76,7 +75,7 @@ def _normal(options: Options, channels: int, dtype: npt.DTypeLike) -> tuple[Arra
 
 
 def kimi_size(height: int, width: int, patch: int, most: int, side: int) -> HeightWidth:
-    """The image is shrunk to at most ``most`` patches, and to ``side`` patches a side; both sides are cut.
+    """The image is shrunk to at most ``most`` patches, and ``side`` patches along a side; both sides are cut.
 
     Source: transformers, navit_resize of Kimi-K2.5.
 
@@ -90,7 +89,7 @@ def kimi_size(height: int, width: int, patch: int, most: int, side: int) -> Heig
 
 
 def kimi(image: Picture, options: Options) -> Shot:
-    """Shrunk, and padded with zeros to multiples of a block.
+    """The image is shrunk, and padded with zeros to multiples of a block.
 
     Source: transformers, Kimi_K25ImageProcessor.
     """
@@ -107,7 +106,7 @@ def kimi(image: Picture, options: Options) -> Shot:
 
 
 def kimi_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """Patches of all images as planes, and the grid of each."""
+    """The patches of all images as planes, and the grid of each image."""
     side = options["patch_size"]
     pictures = [shot.picture for shot in shots]
     for picture in pictures:
@@ -129,7 +128,7 @@ def kimi_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int
 
 
 def sam2(image: Picture, options: Options) -> Shot:
-    """The common order, and the size that the image had.
+    """The common order, with the image's original size.
 
     Source: transformers, Sam2ImageProcessor.
     """
@@ -137,16 +136,16 @@ def sam2(image: Picture, options: Options) -> Shot:
 
 
 def sam2_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """The images, and the sizes that they had."""
+    """The images, and their original sizes."""
     size = None if options.pad_size is None else options.pad_size.sides("pad_size")
     pixels = padded(shots, fused, size) if options.do_pad else stacked(shots, fused)
     return {"pixel_values": pixels, "original_sizes": integers([shot.facts["size"] for shot in shots])}
 
 
 def llama4_canvas(height: int, width: int, side: int, most: int, *, is_largest: bool) -> HeightWidth:
-    """The canvas of at most ``most`` tiles that enlarges the image least, by scales in f32; of equals the smallest.
+    """The canvas of at most ``most`` tiles that enlarges the image least, by scales in f32; on a tie the smallest.
 
-    Where none enlarges it, the one that shrinks it least. is_largest: the one that enlarges it most.
+    If none enlarges it, it is the canvas that shrinks it least. is_largest: the canvas that enlarges it most.
 
     Source: transformers, find_supported_resolutions and get_best_fit of Llama 4.
 
@@ -170,7 +169,7 @@ def llama4_canvas(height: int, width: int, side: int, most: int, *, is_largest: 
 
 
 def llama4(image: Picture, options: Options) -> Shot:
-    """Tiles of the canvas, which the image fills from the top left, and the whole image behind if there are several.
+    """The tiles of the canvas, which the image fills from the top left; if there are several, then the whole image.
 
     Source: transformers, Llama4ImageProcessor.
     """
@@ -193,7 +192,7 @@ def llama4(image: Picture, options: Options) -> Shot:
 
 
 def llama4_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """Tiles of all images in bf16, and the grid of each."""
+    """The tiles of all images in bf16, and the grid of each image."""
     return {
         "pixel_values": stacked(shots, in_bfloat16),
         "aspect_ratios": integers([shot.facts["grid"] for shot in shots]),

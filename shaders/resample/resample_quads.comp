@@ -2,8 +2,9 @@
 //
 // ALONG: the four elements are taps of one output pixel, in ROWS rows, which share the weights. A pixel is one element, or CHANNELS
 //   elements side by side: four pixels of three channels are three loads.
-// Otherwise they are neighbours along axis 0, which share their weights. The last four of a row may overlap the four before it.
-// ALIGNED: loads and stores are whole fours. Otherwise fours are assembled from words, which takes about twice as long.
+// Otherwise the four elements are neighbours along axis 0, which share their weights. The last quad of a row may overlap the quad
+//   before it.
+// ALIGNED: loads and stores are whole quads. Otherwise quads are assembled from words, which takes about twice as long.
 // FIXED: sums of integers, see taps.glsl.
 // The results have the same bits as those of resample.comp, except for the sign of NaN, which a compiler may choose.
 #version 450
@@ -48,13 +49,13 @@ uint src_along(uint k, uint coordinate) {
 }
 
 // The numbers of four elements side by side.
-FOUR_NUMBERS four_at(uint offset) {
+FOUR_NUMBERS quad_at(uint offset) {
     uvec4 bits = ALIGNED ? load_quad(offset, SRC_WIDTH) : load_quad_anywhere(offset, SRC_WIDTH);
-    FOUR_NUMBERS four;
+    FOUR_NUMBERS quad;
     [[unroll]] for (uint n = 0u; n < 4u; ++n) {
-        four[n] = number_of(uvec2(bits[n], 0u));
+        quad[n] = number_of(uvec2(bits[n], 0u));
     }
-    return four;
+    return quad;
 }
 
 uint old_word(uint word) { return dst[word]; }
@@ -68,8 +69,8 @@ uint offsets[MAX_ROWS];
 Sum sums[MAX_ROWS][MAX_CHANNELS];
 uint weight_count;
 
-void add_four(uint four) {
-    FOUR_NUMBERS weights = weights_of(parameters[table_row + four]);
+void add_quad(uint quad) {
+    FOUR_NUMBERS weights = weights_of(parameters[table_row + quad]);
     [[unroll]] for (uint tap = 0u; tap < 4u; ++tap) {
         weight_count += counted(0u, weights[tap]);
     }
@@ -77,7 +78,7 @@ void add_four(uint four) {
         FOUR_NUMBERS run[MAX_CHANNELS];
         [[unroll]] for (uint part = 0u; part < MAX_CHANNELS; ++part) {
             if (part < CHANNELS) {
-                run[part] = four_at(offsets[n] + 4u * (four * CHANNELS + part));
+                run[part] = quad_at(offsets[n] + 4u * (quad * CHANNELS + part));
             }
         }
         [[unroll]] for (uint channel = 0u; channel < MAX_CHANNELS; ++channel) {
@@ -107,9 +108,9 @@ void main() {
         sums[n] = Sum[MAX_CHANNELS](NO_SUM, NO_SUM, NO_SUM, NO_SUM);
     }
     weight_count = 0u;
-    uint fours = SLOT(TAP_AXIS) >> 4;
-    [[dont_unroll]] for (uint four = 0u; four < fours; ++four) {
-        add_four(four);
+    uint quads = SLOT(TAP_AXIS) >> 4;
+    [[dont_unroll]] for (uint quad = 0u; quad < quads; ++quad) {
+        add_quad(quad);
     }
     [[unroll]] for (uint n = 0u; n < ROWS; ++n) {
         [[unroll]] for (uint channel = 0u; channel < MAX_CHANNELS; ++channel) {
@@ -142,7 +143,7 @@ void main() {
     uint taps = SLOT(TAP_AXIS) >> 2;
     [[dont_unroll]] for (uint tap = 0u; tap < taps; ++tap) {
         NUMBER weight = weight_of(words[4u * table_row + tap]);
-        FOUR_NUMBERS values = four_at(walk.src + tap * SRC(TAP_AXIS));
+        FOUR_NUMBERS values = quad_at(walk.src + tap * SRC(TAP_AXIS));
         FOUR_NUMBERS addends;
         [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
             addends[lane] = weighted(0u, weight, values[lane]);
@@ -151,16 +152,16 @@ void main() {
         weight_count += counted(0u, weight);
     }
     FOUR_NUMBERS totals = result(sums, 0u, weight_count);
-    uvec4 four;
+    uvec4 quad;
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-        four[lane] = converted_sum(totals[lane], walk.dst + lane, walk.pairs + lane * PAIRS(0)).x;
+        quad[lane] = converted_sum(totals[lane], walk.dst + lane, walk.pairs + lane * PAIRS(0)).x;
     }
     if (ALIGNED || DST_WIDTH < 32u) {
-        store_quad(walk.dst, four, DST_WIDTH);
+        store_quad(walk.dst, quad, DST_WIDTH);
     } else {
         [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
             if (lane >= computed_before) {
-                dst[walk.dst + lane] = four[lane];
+                dst[walk.dst + lane] = quad[lane];
             }
         }
     }

@@ -1,0 +1,77 @@
+"""The files of folders and patterns, as inputs of a command, and the file that the result of each is written to."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from restride.cli.files import READ, WRITTEN, format_of, require_file, require_places, require_writable
+from restride.cli.process import UsageError, tell
+
+
+def outputs_of(inputs: Sequence[Path], output: Path) -> dict[Path, Path]:
+    """The input files, each with the file that its result is written to; nothing is written yet.
+
+    One file that exists is written to ``output``, unless that is a folder. All other inputs are written to the folder
+    ``output``, which is made with the first result, under their own names; those of formats that are not written become
+    .png. Of a folder the files with the endings of ``READ`` are taken, not those of its subfolders; of a pattern those
+    that match, where ``**`` also stands for subfolders. As in a shell, names that begin with a point are not taken.
+
+    Raises:
+        UsageError: an input has no such file, two would be written to one output, an output among several is an input,
+            or an output cannot be written.
+    """
+    sources = list(dict.fromkeys(source for each in inputs for source in files_of(each, READ)))
+    if sources == list(inputs) and len(sources) == 1 and not output.is_dir():
+        if not output.suffix:
+            raise UsageError(f"{output} is no folder here, and the name of a file must end in {', '.join(WRITTEN)}")
+        require_writable(output)
+        return {sources[0]: output}
+    if not output.is_dir() and (output.exists() or output.suffix.lower() in WRITTEN):
+        raise UsageError(f"{output} is the name of one file: several files, such as those of a folder, need a folder")
+    targets: dict[Path, Path] = {}
+    for source in sources:
+        require_file(source)
+        target = output / _name_of_output(source)
+        if target in targets:
+            raise UsageError(f"{targets[target]} and {source} would both be written to {target}")
+        targets[target] = source
+    read = set(map(os.path.realpath, sources))
+    for target in targets:
+        if os.path.realpath(target) in read:
+            raise UsageError(f"{target} is an input, and its result would replace it: name another folder")
+    if output.is_dir():
+        for target in targets:
+            require_writable(target)
+    else:
+        require_places(output)
+    return {source: target for target, source in targets.items()}
+
+
+def files_of(path: Path, endings: Collection[str]) -> list[Path]:
+    """A file itself, which may not exist, the files in a folder, or those that match a pattern, with these endings.
+
+    Raises:
+        UsageError: a folder or a pattern has no such file.
+    """
+    pattern = os.fspath(Path(glob.escape(os.fspath(path)), "*") if path.is_dir() else path)
+    if not glob.has_magic(pattern) or path.is_file():
+        return [path]
+    names = glob.glob(pattern, recursive=True)  # noqa: PTH207 - of a Path it takes names that begin with a point
+    found = sorted(map(Path, names))
+    taken = [each for each in found if each.suffix.lower() in endings and each.is_file()]
+    known = ", ".join(endings)
+    if not taken:
+        raise UsageError(f"{path}: there is no file whose name ends in {known}")
+    if len(taken) < len(found):
+        others = len(found) - len(taken)
+        tell(f"{path}: {others} of {len(found)} are left out, folders or names that do not end in {known}")
+    return taken
+
+
+def _name_of_output(source: Path) -> str:
+    """The name of ``source``, with .png in the place of an ending that only files to read have."""
+    format_of(source)
+    return source.name if source.suffix.lower() in WRITTEN else f"{source.stem}.png"

@@ -1,0 +1,176 @@
+"""Processors of transformers whose images are computed by ``restride.vision``, in place and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from restride.arguments import require_word
+from restride.errors import DescriptorError, UnsupportedError, shown, warn_caller
+from restride.tensor.device import Device
+
+if TYPE_CHECKING:
+    from restride.vision import Processor
+
+__all__ = ["accelerate", "restore"]
+
+TESTED = ("5.24.0",)
+"""Versions of transformers whose results were compared with those of ``restride.vision``."""
+
+_BACK = "are not done by rs.vision: rs.compat.transformers.restore(processor) brings them back"
+
+_P = TypeVar("_P")
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def accelerate(processor: _P, *, bits: Literal["pil"] | None = None, device: Device | None = None) -> _P:
+    """Let ``restride.vision`` compute the images of a processor of transformers, until ``restore``.
+
+    The object stays, with its attributes, its methods and the name of its class; only ``preprocess``, which a call
+    calls, is another. Attributes that are changed later and keywords of one call, such as ``do_resize=False``, mean
+    what they did. Results are a ``BatchFeature`` with the same keys, sizes, types and bits; without
+    ``return_tensors`` arrays, also where transformers has lists of them. Text, audio and videos are untouched.
+
+    Args:
+        processor: an image processor of transformers, or a processor that has one as ``image_processor``.
+        bits: "pil" accepts a processor of the torchvision backend, whose results are then those of the PIL backend:
+            other bits, and of classes without a PIL backend as docs/vision.md says.
+        device: where to compute; default: ``rs.default_device()``. A pickled processor forgets it.
+
+    Returns:
+        ``processor``, changed in place. With ``return_tensors="pt"`` pixels are tensors over the memory of a device
+        that is a CPU, and copies of that of others; ``return_tensors="restride"`` leaves them on the device.
+
+    Raises:
+        DescriptorError: no such processor, or a configuration that ``rs.vision.processor`` refuses.
+        UnsupportedError: a class that ``rs.vision`` does not know, a class derived from one of transformers, or a
+            processor of the torchvision backend without ``bits``. A call raises it for annotations and segmentation
+            maps, and for ``device="cuda"``.
+
+    Warns:
+        UserWarning: a version of transformers that was not compared: 5.24.0 was.
+
+    Example:
+        >>> from transformers import CLIPImageProcessorPil  # doctest: +SKIP
+        >>> clip = rs.compat.transformers.accelerate(CLIPImageProcessorPil())  # doctest: +SKIP
+        >>> clip(np.zeros((480, 640, 3), np.uint8), return_tensors="pt")["pixel_values"].shape  # doctest: +SKIP
+        torch.Size([1, 3, 224, 224])
+    """
+    require_word("bits", bits, (None, "pil"))
+    images = _image_part(processor)
+    kind = _class_of(images)
+    name = kind.__name__
+    if not kind.__module__.startswith("transformers."):
+        raise UnsupportedError(f"{name} of {kind.__module__} is no class of transformers, which rs.vision follows")
+    if images.backend != "pil" and bits is None:
+        raise UnsupportedError(
+            f"{name} has transformers' {images.backend} backend, which resizes to other bits than Pillow: pass "
+            f'bits="pil" to have Pillow\'s, or load it with backend="pil"'
+        )
+    _require_tested()
+    _processor_of(images, {})
+    members = {member: getattr(kind, member) for member in ("__module__", "__qualname__", "__doc__")}
+    members["preprocess"] = _preprocess_of(kind, device)
+    images.__class__ = type(name, (_Accelerated, kind), members)
+    return processor
+
+
+def restore(processor: _P) -> _P:
+    """Undo ``accelerate``: transformers computes the images of ``processor`` again. Does nothing to others.
+
+    Raises:
+        DescriptorError: it is no processor of images.
+    """
+    images = _image_part(processor)
+    images.__class__ = _class_of(images)
+    return processor
+
+
+class _Accelerated:
+    """Base of the classes that ``accelerate`` makes, whose second base is the class of transformers."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the class of transformers, which can be imported, and accelerate the copy."""
+        return _copy, (_class_of(self), self.__dict__)
+
+
+def _class_of(images: Any) -> Any:
+    """The class of transformers that an image processor has, or had before ``accelerate``."""
+    return type(images).__bases__[1] if isinstance(images, _Accelerated) else type(images)
+
+
+def _copy(kind: Any, attributes: dict[str, Any]) -> Any:
+    """The accelerated image processor with these attributes, again."""
+    images = kind.__new__(kind)
+    images.__dict__.update(attributes)
+    return accelerate(images, bits="pil")
+
+
+def _image_part(processor: Any) -> Any:
+    """The image processor of a processor, which may be one itself.
+
+    Raises:
+        DescriptorError: it is none.
+    """
+    images = getattr(processor, "image_processor", processor)
+    if not hasattr(images, "preprocess") or not hasattr(images, "backend"):
+        raise DescriptorError(
+            f"processor must be an image processor of transformers {TESTED[0]}, or have one as image_processor, got "
+            f"{shown(processor)}"
+        )
+    return images
+
+
+def _require_tested() -> None:
+    import transformers
+
+    if transformers.__version__ not in TESTED:
+        warn_caller(
+            f"transformers {transformers.__version__} was not compared with rs.vision, {', '.join(TESTED)} was: "
+            "compare some results before you rely on their bits"
+        )
+
+
+def _preprocess_of(kind: Any, device: Device | None) -> Callable[..., Any]:
+    """``preprocess`` of the accelerated class of ``kind``, with the signature that frameworks read."""
+    from transformers.image_processing_utils import BatchFeature
+
+    @wraps(kind.preprocess)
+    def preprocess(self: Any, images: Any, *others: Any, return_tensors: Any = None, **keywords: Any) -> Any:
+        default = "np" if self.backend == "pil" else "pt"
+        asked: Any = getattr(return_tensors, "value", return_tensors) or default  # a TensorType, or its word
+        if any(each is not None for each in others):
+            raise UnsupportedError(f"annotations and segmentation maps {_BACK}")
+        if str(keywords.get("device") or "cpu") != "cpu":
+            raise UnsupportedError(f"device={keywords['device']!r}: results are tensors on the CPU; move them")
+        compute = _processor_of(self, keywords)
+        return BatchFeature(compute(self.fetch_images(images), asked, device=device))
+
+    return preprocess
+
+
+def _processor_of(images: Any, keywords: dict[str, Any]) -> Processor:
+    """The processor of rs.vision for the attributes of an image processor now, and the keywords of a call."""
+    unknown = [key for key in keywords if key not in images.valid_kwargs.__annotations__ and keywords[key] is not None]
+    if unknown:
+        raise UnsupportedError(f"keywords such as {unknown[0]}= {_BACK}")
+    attributes = {key: getattr(images, key, None) for key in images.valid_kwargs.__annotations__}  # to_dict drops some
+    given = {key: value for key, value in attributes.items() if value is not None}
+    return _processor_for(json.dumps({**images.to_dict(), **given, **keywords}, default=_plain))
+
+
+@lru_cache(maxsize=32)
+def _processor_for(config: str) -> Processor:
+    from restride.vision import processor  # on use, as rs.vision is
+
+    return processor(json.loads(config))
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON has not: a size of transformers, or as text another, which is refused."""
+    return dict(value) if hasattr(value, "__iter__") else repr(value)

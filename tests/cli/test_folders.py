@@ -1,0 +1,108 @@
+"""Files of folders and patterns, and the outputs that are refused before anything is written."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from restride.cli.folders import outputs_of
+from restride.cli.process import UsageError
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    """A folder with files, a subfolder and another folder, in which nothing may be written."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("in/a.npy", "in/b.npy", "in/.c.npy", "in/notes.txt", "in/sub/a.npy", "in/sub/d.npy", "out/b.npy"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path.with_suffix(".npy"), np.zeros(1))
+        path.with_suffix(".npy").rename(path)
+    before = sorted(tmp_path.rglob("*"))
+    yield
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def written(inputs, output):
+    """The inputs and outputs as words."""
+    outputs = outputs_of([Path(word) for word in inputs.split()], Path(output))
+    return [f"{source} {target}" for source, target in outputs.items()]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "output", "expected"),
+    [
+        ("in/a.npy", "b.npy", ["in/a.npy b.npy"]),
+        ("in/a.npy", "in/a.npy", ["in/a.npy in/a.npy"]),
+        ("in/a.npy", "out", ["in/a.npy out/a.npy"]),
+        ("in/a.npy in/b.npy", "new", ["in/a.npy new/a.npy", "in/b.npy new/b.npy"]),
+        ("in/a.npy in/a.npy", "new", ["in/a.npy new/a.npy"]),
+        ("in", "out", ["in/a.npy out/a.npy", "in/b.npy out/b.npy"]),
+        ("in/", "out/", ["in/a.npy out/a.npy", "in/b.npy out/b.npy"]),
+        ("in in/sub/d.npy", "out", ["in/a.npy out/a.npy", "in/b.npy out/b.npy", "in/sub/d.npy out/d.npy"]),
+        ("in/[b-z].npy", "out", ["in/b.npy out/b.npy"]),
+        ("in/**/d.npy", "out", ["in/sub/d.npy out/d.npy"]),
+        ("*/b.npy", "new", None),
+        ("none.npy", "b.npy", ["none.npy b.npy"]),  # reading it says that it is not there
+    ],
+)
+def test_inputs_and_outputs(inputs, output, expected):
+    if expected is None:
+        with pytest.raises(UsageError, match=re.escape("in/b.npy and out/b.npy would both be written to new/b.npy")):
+            written(inputs, output)
+    else:
+        assert written(inputs, output) == expected
+
+
+def test_a_name_of_brackets_is_a_file_before_it_is_a_pattern(tmp_path):
+    np.save("[ab].npy", np.zeros(1))
+    try:
+        assert written("[ab].npy", "out") == ["[ab].npy out/[ab].npy"]
+    finally:
+        (tmp_path / "[ab].npy").unlink()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "output", "message"),
+    [
+        ("in/**/*.npy", "new", "in/a.npy and in/sub/a.npy would both be written to new/a.npy"),
+        ("in", "in", "in/a.npy is an input, and its result would replace it: name another folder"),
+        ("in/a.npy out/b.npy", "in", "in/a.npy is an input"),
+        ("in", "in/../in", "is an input, and its result would replace it"),
+        ("in", "new.npy", "new.npy is the name of one file: several files, such as those of a folder, need a folder"),
+        ("in/a.npy in/b.npy", "out/b.npy", "out/b.npy is the name of one file"),
+        ("in", "in/notes.txt", "in/notes.txt is the name of one file"),
+        ("in", "none/new", "cannot write none/new: no such folder"),
+        (
+            "in/*.tif",
+            "new",
+            "in/*.tif: there is no file whose name ends in .npy, .png, .jpg, .jpeg, .webp, .bmp, .tif,",
+        ),
+        ("in/*.txt", "new", "in/*.txt: there is no file whose name ends in"),
+        ("in/a.npy none.npy", "new", "cannot read none.npy: no such file"),
+        ("in/a.npy in/notes.txt", "new", "in/notes.txt: the name must end in .npy, .png,"),
+        ("in/a.npy", "new", "new is no folder here, and the name of a file must end in .npy, .png, .jpg, .jpeg, .bin"),
+        ("in/a.npy", "new.gif", "new.gif: the name must end in .npy, .png, .jpg, .jpeg, .bin"),
+    ],
+)
+def test_what_is_refused_before_anything_is_written(inputs, output, message):
+    with pytest.raises(UsageError) as caught:
+        written(inputs, output)
+    assert message in str(caught.value)
+
+
+def test_two_formats_that_become_one_name_are_refused(tmp_path):
+    for name in ("x.webp", "x.gif"):
+        (tmp_path / name).touch()
+    try:
+        with pytest.raises(UsageError, match=r"x\.webp and x\.gif would both be written to new/x\.png"):
+            written("x.webp x.gif", "new")
+    finally:
+        for name in ("x.webp", "x.gif"):
+            (tmp_path / name).unlink()
+
+
+def test_what_a_folder_has_beside_is_told(capsys):
+    written("in", "out")
+    assert "restride: in: 2 of 4 are left out, folders or names that do not end in .npy" in capsys.readouterr().err

@@ -1,0 +1,238 @@
+"""``restride resize``: the defaults of ``rs.resize``, its own check, files of every kind, folders, and bad files."""
+
+import numpy as np
+import pytest
+from support.judges import judge
+
+import restride as rs
+from restride.cli import main, operate
+from restride.cli.files import write_array
+
+PIXELS = np.random.default_rng(3).integers(0, 256, (20, 30, 4), np.uint8)
+
+
+@pytest.fixture
+def resize(tmp_path, monkeypatch, capsys):
+    """``restride resize`` in ``tmp_path``: exit code, stdout and stderr, without the line of how long it took."""
+    pytest.importorskip("PIL.Image")
+    monkeypatch.chdir(tmp_path)
+    for name, channels in (("photo.png", 3), ("drawing.png", 4), ("photo.jpg", 3)):
+        write_array(tmp_path / name, np.ascontiguousarray(PIXELS[..., :channels]))
+
+    def run(*arguments):
+        code = main(["resize", *map(str, arguments)])
+        printed = capsys.readouterr()
+        return code, printed.out, [line for line in printed.err.splitlines() if " ms on " not in line]
+
+    return run
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """A folder of photographs of several formats and kinds, one of them damaged, and other things."""
+    image_module = pytest.importorskip("PIL.Image")
+    folder = tmp_path / "photos"
+    (folder / "more").mkdir(parents=True)
+    image = image_module.fromarray(PIXELS[..., :3])
+    exif = image_module.Exif()
+    exif[0x0112] = 6  # orientation: turn by 90 degrees clockwise
+    image.save(folder / "a.jpg", exif=exif)
+    image.convert("P").save(folder / "b.gif")
+    image.save(folder / "c.WEBP", lossless=True)
+    write_array(folder / "e.png", PIXELS[..., 0].astype(np.uint16) * 257)
+    (folder / "d.jpg").write_bytes((folder / "a.jpg").read_bytes()[:300])
+    (folder / "notes.txt").touch()
+    (folder / ".hidden.jpg").touch()
+    image.save(folder / "more" / "a.jpg")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        (("--sizes", 8, 9), {"sizes": (8, 9)}),
+        (("--sizes", 40, 50, "--mode", "cubic"), {"sizes": (40, 50), "mode": "cubic"}),
+        (("--shorter", 7), {"shorter": 7}),
+        (("--longer", 7), {"longer": 7}),
+        (("--fit", 7, 7), {"fit": (7, 7)}),
+        (("--cover", 7, 7), {"cover": (7, 7)}),
+        (("--sizes", 8, 9, "--no-antialias"), {"sizes": (8, 9), "antialias": False}),
+        (("--sizes", 8, 9, "--mode", "nearest"), {"sizes": (8, 9), "mode": "nearest"}),
+        (
+            ("--sizes", 8, 9, "--like", "pillow", "--mode", "LANCZOS"),
+            {"sizes": (8, 9), "like": "pillow", "mode": "lanczos"},
+        ),
+        (
+            ("--sizes", 8, 9, "--like", "torch", "--mode", "bilinear", "--antialias"),
+            {"sizes": (8, 9), "like": "torch", "mode": "bilinear", "antialias": True},
+        ),
+        (("--sizes", 8, 9, "--linear-light"), {"sizes": (8, 9), "linear_light": True}),
+        (("--sizes", 9, 8, "--axes", 1, 0), {"sizes": (9, 8), "axes": (1, 0)}),
+    ],
+)
+@pytest.mark.usefixtures("vulkan_device")
+def test_options_reach_the_function_and_its_reference(options, arguments, tmp_path, resize):
+    code, out, err = resize("photo.png", "small.png", *options, "--check")
+    assert (code, err) == (0, [])
+    assert "OK" in out
+    expected = rs.resize(PIXELS[..., :3], **arguments).numpy()
+    assert np.array_equal(rs.imread(tmp_path / "small.png"), expected)
+
+
+@pytest.mark.parametrize("options", [("--premultiply",), ("--premultiply", "--linear-light", "--mode", "cubic")])
+@pytest.mark.usefixtures("vulkan_device")
+def test_alpha_weights_colours_on_request(options, tmp_path, resize):
+    code, out, _ = resize("drawing.png", "small.png", "--shorter", 8, *options, "--check")
+    assert code == 0
+    assert "OK" in out
+    arguments = {"linear_light": "--linear-light" in options, "mode": "cubic" if "cubic" in options else None}
+    expected = rs.resize(PIXELS, shorter=8, premultiply=True, **arguments).numpy()
+    assert np.array_equal(rs.imread(tmp_path / "small.png"), expected)
+
+
+@pytest.mark.parametrize("sizes", [(20, 30), (20, 30, 3), (3, 20, 30), (2, 20, 30, 3)])
+@pytest.mark.usefixtures("vulkan_device")
+def test_the_axes_of_a_npy_file_are_those_that_the_function_finds(sizes, tmp_path, resize):
+    array = np.random.default_rng(1).normal(size=sizes).astype(np.float32)
+    np.save("x.npy", array)
+    assert resize("x.npy", "y.npy", "--sizes", 8, 9, "--check")[0] == 0
+    assert np.array_equal(np.load(tmp_path / "y.npy"), rs.resize(array, (8, 9)).numpy())
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_small_photograph_is_pillows_within_one(tmp_path, resize):
+    image_module = judge("PIL.Image")
+    assert resize("photo.png", "small.png", "--sizes", 8, 9)[0] == 0
+    with image_module.open("photo.png") as image:
+        expected = np.asarray(image.resize((9, 8), image_module.Resampling.BILINEAR), int)
+    assert np.abs(rs.imread(tmp_path / "small.png") - expected).max() <= 1
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_each_file_of_a_folder_is_written_to_another(photos, tmp_path, resize):
+    (photos / "d.jpg").unlink()
+    code, out, err = resize("--shorter", 10, "photos", "small", "--check")
+    assert (code, out) == (0, "small: 4 of 4 files, checked\n")
+    assert len(err) == 1
+    assert err[0].startswith("restride: photos: 2 of 6 are left out, folders or names that do not end in .npy, .png")
+    shapes = {path.name: rs.imread(path).shape for path in (tmp_path / "small").iterdir()}
+    assert shapes == {"a.jpg": (15, 10, 3), "b.png": (10, 15, 3), "c.png": (10, 15, 3), "e.png": (10, 15)}
+    for source, written in (("b.gif", "b.png"), ("c.WEBP", "c.png"), ("e.png", "e.png")):
+        expected = rs.resize(rs.imread(photos / source), shorter=10, axes=(0, 1)).numpy()
+        assert np.array_equal(rs.imread(tmp_path / "small" / written), expected)
+
+
+@pytest.mark.usefixtures("vulkan_device", "photos")
+def test_a_damaged_file_ends_the_command_or_is_skipped_and_named(tmp_path, resize):
+    code, out, err = resize("photos/*.jpg", "small", "--shorter", 10)
+    assert (code, out) == (2, "")
+    assert len(err) == 1
+    assert err[0].startswith("restride: cannot read photos/d.jpg: ")
+    assert err[0].endswith("; 1 of 2 files are written")
+
+    code, out, err = resize("photos", "small", "--skip-bad", "--shorter", 10)
+    assert (code, out) == (2, "small: 4 of 5 files\n")
+    assert err[-1].startswith("restride: skipped: cannot read photos/d.jpg: ")
+    assert sorted(path.name for path in (tmp_path / "small").iterdir()) == ["a.jpg", "b.png", "c.png", "e.png"]
+
+    code, out, err = resize("photos/d.jpg", "photos/d.jpg", "photos/e.png", "other", "--skip-bad", "--shorter", 10)
+    assert (code, out) == (2, "other: 1 of 2 files\n")
+    assert len(err) == 1
+
+
+@pytest.mark.usefixtures("vulkan_device", "photos")
+def test_an_error_about_one_of_several_files_names_it(tmp_path, resize):
+    code, out, err = resize("drawing.png", "photo.png", "small", "--shorter", 10, "--premultiply", "--skip-bad")
+    assert (code, out) == (2, "")
+    assert err[0].startswith("restride: photo.png: premultiply needs alpha")
+    assert err[0].endswith("; 1 of 2 files are written")
+    assert resize("photos", "none")[2][-1].endswith(
+        ": one of these is required: --sizes, --shorter, --longer, --fit, --cover (see `restride resize --help`)"
+    )
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.usefixtures("vulkan_device", "photos")
+def test_a_wrong_result_of_one_of_several_files_is_not_written(tmp_path, resize, monkeypatch):
+    honest = rs.Tensor.numpy
+    monkeypatch.setattr(rs.Tensor, "numpy", lambda tensor: 255 - honest(tensor))
+    code, out, err = resize("photo.png", "drawing.png", "small", "--shorter", 10, "--check")
+    assert code == 1
+    assert out.startswith("photo.png: check: largest difference ")
+    assert out.endswith("small: 0 of 2 files, checked\n")
+    assert err == ["restride: small/photo.png is not written"]
+    assert not (tmp_path / "small").exists()
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_one_warning_stands_for_all_files_and_one_device_does_them(tmp_path, resize, monkeypatch):
+    opened = []
+    honest = operate.open_device
+    monkeypatch.setattr(operate, "open_device", lambda options: opened.append(1) or honest(options))
+    code, _, err = resize("drawing.png", "photo.png", ".", "--shorter", 8, "--like", "pillow")
+    assert (code, err, opened) == (
+        2,
+        ["restride: drawing.png is an input, and its result would replace it: name another folder"],
+        [],
+    )
+    write_array(tmp_path / "second.png", PIXELS)
+    code, _, err = resize("drawing.png", "second.png", "small", "--shorter", 8, "--like", "pillow")
+    assert (code, len(err), len(opened)) == (0, 1, 1)
+    assert err[0].startswith("restride: drawing.png: warning: drawing.png has alpha")
+
+
+@pytest.mark.usefixtures("vulkan_device", "photos")
+def test_progress_is_told_while_files_are_written(resize, monkeypatch):
+    monkeypatch.setattr("restride.ops.progress._LINE_EVERY", 0.0)
+    _, _, err = resize("photos", "small", "--shorter", 8, "--skip-bad")
+    assert [line.split("  ")[:2] for line in err if " left" in line and "/" in line.split()[0]] == [
+        ["1/5", "a.jpg"], ["2/5", "b.gif"], ["3/5", "c.WEBP"], ["4/5", "d.jpg skipped"], ["5/5", "e.png"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "command", ["resample --sizes 8 9 --antialias", "crop --sizes 8 9", "reorder --layout HWC->WHC"]
+)
+@pytest.mark.usefixtures("vulkan_device")
+def test_other_commands_take_folders_too(command, tmp_path, resize):
+    name, *options = command.split()
+    (tmp_path / "pictures").mkdir()
+    for each in ("a.png", "b.png"):
+        write_array(tmp_path / "pictures" / each, PIXELS)
+    assert main([name, *options, "pictures/", "made/"]) == 0
+    assert main([name, "pictures/a.png", "one.png", *options]) == 0
+    for each in ("a.png", "b.png"):
+        assert np.array_equal(rs.imread(tmp_path / "made" / each), rs.imread(tmp_path / "one.png"))
+    assert resize("made", "again", "--fit", 4, 4)[1].splitlines()[-1] == "again: 2 of 2 files"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "one of these is required: --sizes, --shorter, --longer, --fit, --cover (see `restride resize --help`)"),
+        (
+            ("--shorter", 3, "--longer", 4),
+            "needs one of sizes, shorter, longer, fit, cover, got shorter=3 and longer=4",
+        ),
+        (("--sizes", 256), "argument --sizes: expected 2 arguments"),
+        (("--sizes", -1, 4), "size -1 of sizes (-1, 4) must be 0 or more"),
+        (
+            ("--sizes", 0, 4),
+            "has sizes [height, width] or [height, width, channels] with 1 to 4 channels, not [0, 4, 3]",
+        ),
+        (("--shorter", 0), "shorter must be 1 or more, got 0"),
+        (("--fit", 0, 4), "fit must be rows and columns, both 1 or more, got [0, 4]"),
+        (("--shorter", 8, "--premultiply"), "premultiply needs alpha, the last of 2 or 4 channels"),
+        (("--shorter", 8, "--linear-light", "--mode", "nearest"), "linear_light True has no effect in mode 'nearest'"),
+        (("--shorter", 8, "--mode", "bicubic"), "it is 'cubic' here"),
+        (("--shorter", 8, "--axes", 0, 0), "axes (0, 0) name an axis twice"),
+        (("--shorter", 8, "--layout", "HWC->CHW"), "unrecognized arguments: --layout HWC->CHW"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_before_a_device_opens(options, message, tmp_path, resize, monkeypatch):
+    monkeypatch.setattr(operate, "open_device", lambda _: pytest.fail("a device is opened"))
+    code, out, err = resize("photo.png", "small.png", *options)
+    assert (code, out) == (2, "")
+    assert len(err) == 1
+    assert message in err[0]
+    assert not (tmp_path / "small.png").exists()

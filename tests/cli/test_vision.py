@@ -1,0 +1,177 @@
+"""``restride vision``: the results of rs.vision in files, plans without a device, and what is refused."""
+
+import json
+import shlex
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+from support.judges import judge
+
+import restride as rs
+from restride.cli import main, vision
+
+CONFIGS = {
+    "clip": {"image_processor_type": "CLIPImageProcessor", "size": 32, "crop_size": 32},
+    "qwen": {"image_processor_type": "Qwen2VLImageProcessor", "max_pixels": 20_000},
+    "idefics": {
+        "image_processor_type": "Idefics3ImageProcessor",
+        "size": {"longest_edge": 96},
+        "max_image_size": {"longest_edge": 48},
+        "return_row_col_info": True,
+    },
+    "mllama": {"image_processor_type": "MllamaImageProcessor", "size": {"height": 28, "width": 28}},
+    "llama4": {"image_processor_type": "Llama4ImageProcessor"},
+}
+SIZES = {"a.png": (40, 50), "b.jpg": (40, 50), "c.PNG": (70, 30)}
+
+
+@pytest.fixture
+def restride(tmp_path, monkeypatch, capsys):
+    """A command in ``tmp_path``: exit code, lines of stdout, and stderr without the line of how long it took."""
+    pytest.importorskip("PIL.Image")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "notes.txt").touch()
+    for name, (height, width) in SIZES.items():
+        image = np.random.default_rng(height).integers(0, 256, (height, width, 3), np.uint8)
+        rs.imwrite(tmp_path / "photos" / name, image)
+    for name, config in CONFIGS.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(config))
+
+    def run(words, *others):
+        code = main(["vision", *shlex.split(words), *others])
+        printed = capsys.readouterr()
+        err = [line for line in printed.err.splitlines() if " ms on " not in line]
+        return code, printed.out.splitlines(), err
+
+    return run
+
+
+def expected(name, **arguments):
+    return rs.vision.processor(CONFIGS[name])([f"photos/{file}" for file in SIZES], **arguments)
+
+
+@pytest.mark.usefixtures("vulkan_device")
+@pytest.mark.parametrize("inputs", ["photos", "'photos/*'", "photos/a.png 'photos/[bc].*'"])
+@pytest.mark.parametrize("name", ["clip", "qwen", "idefics"])
+def test_results_are_in_the_file_by_their_names(name, inputs, restride):
+    code, out, err = restride(f"{name}.json {inputs} -o results.npz")
+    assert (code, err) == (0, [])
+    results = expected(name)
+    assert out[0] == repr(rs.vision.processor(CONFIGS[name]))
+    assert out[1] == f"results.npz: {len(results)} results from 3 files"
+    assert len(out) == 2 + len(results)
+    with np.load("results.npz") as file:
+        assert set(file) == set(results)
+        for key, value in results.items():
+            right = np.asarray(value)
+            assert (file[key].dtype, file[key].tobytes()) == (right.dtype, right.tobytes())
+            assert f"  {key}: {rs.TensorDesc(right.dtype, right.shape)}" in out
+
+
+@pytest.mark.usefixtures("vulkan_device")
+@pytest.mark.parametrize("name", ["clip", "idefics", "mllama"])
+def test_safetensors_have_the_same(name, restride):
+    judge("safetensors")
+    from safetensors.numpy import load_file
+
+    assert restride(f"{name}.json photos -o results.safetensors")[0] == 0
+    read = load_file("results.safetensors")
+    results = expected(name)
+    assert set(read) == set(results)
+    for key, value in results.items():
+        right = np.asarray(value)
+        assert (read[key].dtype, read[key].shape, read[key].tobytes()) == (right.dtype, right.shape, right.tobytes())
+
+
+@pytest.mark.usefixtures("vulkan_device")
+@pytest.mark.parametrize(("name", "option"), [("clip", "--to bf16"), ("llama4", "")])
+def test_bf16_is_written(name, option, restride):
+    right = expected(name, dtype="bf16")["pixel_values"]
+    assert restride(f"{name}.json photos -o results.npz {option}")[0] == 0
+    with np.load("results.npz") as file:
+        assert np.array_equal(file["pixel_values"].view(ml_dtypes.bfloat16), right)
+    torch, _ = judge("torch"), judge("safetensors")
+    from safetensors.torch import load_file
+
+    assert restride(f"{name}.json photos -o results.safetensors {option}")[0] == 0
+    read = load_file("results.safetensors")["pixel_values"]
+    assert (read.dtype, read.view(torch.int16).numpy().tobytes()) == (torch.bfloat16, right.tobytes())
+
+
+def test_a_plan_needs_no_device(monkeypatch, restride):
+    monkeypatch.setattr(vision, "open_device", None)
+    code, out, err = restride("idefics.json photos --plan")
+    assert (code, err) == (0, [])
+    assert out == [
+        repr(rs.vision.processor(CONFIGS["idefics"])),
+        "photos/a.png and 1 more, 40 x 50:",
+        "  resized to 76 x 96, 96 x 96, 48 x 48",
+        "  tiles or patches: 5, dispatches: 7",
+        "  pixel_values: [1, 5, 3, 48, 48]",
+        "  pixel_attention_mask: [1, 5, 48, 48]",
+        "  rows: a list",
+        "  cols: a list",
+        "photos/c.PNG, 70 x 30:",
+        "  resized to 96 x 42, 96 x 48, 48 x 48",
+        "  tiles or patches: 3, dispatches: 6",
+        "  pixel_values: [1, 3, 3, 48, 48]",
+        "  pixel_attention_mask: [1, 3, 48, 48]",
+        "  rows: a list",
+        "  cols: a list",
+    ]
+
+
+def test_without_safetensors_its_extra_is_named(monkeypatch, restride):
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    _, _, err = restride("clip.json photos -o results.safetensors")
+    assert err == [
+        "restride: a .safetensors file (.npz needs nothing) needs safetensors: pip install 'restride[safetensors]'"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("clip.json photos", "one of these is required: -o, --plan (see `restride vision --help`)"),
+        ("clip.json photos -o results.npy", "results.npy: results are written by their names, so the name must end in"),
+        ("clip.json photos -o none/results.npz", "cannot write none/results.npz: "),
+        ("clip.json none.jpg -o results.npz", "cannot read none.jpg: no such file"),
+        ("clip.json '*.jpg' -o results.npz", "*.jpg: there is no file whose name ends in .png, .jpg, .jpeg, .webp"),
+        ("clip.json notes.txt -o results.npz", "cannot read the image 'notes.txt'"),
+        ("clip.json notes.txt --plan", "cannot read the image"),
+        ("none.json photos -o results.npz", "cannot read the configuration none.json"),
+        ("photos photos -o results.npz", "the folder photos has no preprocessor_config.json"),
+        ("clip.json photos -o results.npz --to s8", "dtype of pixels must be one of f32, f16, bf16, got s8"),
+        ("clip.json", "the following arguments are required: IN"),
+    ],
+)
+def test_what_is_refused(words, message, tmp_path, restride):
+    code, out, err = restride(words)
+    assert (code, len(err)) == (2, 1), (code, err)
+    assert message in err[0]
+    assert out == [] or "--plan" in words
+    assert not list(tmp_path.glob("results*"))
+
+
+def examples():
+    """The command lines that the help shows."""
+    return [line.strip().partition("   ")[0] for line in vision._VISION.splitlines() if line.startswith("  restride ")]
+
+
+@pytest.mark.usefixtures("vulkan_device")
+@pytest.mark.parametrize("line", examples())
+def test_the_examples_of_the_help_run(line, tmp_path, restride):
+    if ".safetensors" in line:
+        judge("safetensors")
+    (tmp_path / "model").mkdir()
+    for folder in (tmp_path, tmp_path / "model"):
+        (folder / "preprocessor_config.json").write_text(json.dumps(CONFIGS["clip"]))
+    words = shlex.split(line)[2:]
+    if "*.jpg" in words:
+        words[words.index("*.jpg")] = "photos/*.jpg"
+    code, _, err = restride("", *words)
+    assert (code, err) == (0, [])
+    assert "--plan" in words or (tmp_path / words[words.index("-o") + 1]).exists()
