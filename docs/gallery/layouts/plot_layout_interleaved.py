@@ -5,8 +5,6 @@ DirectML's strides of NHWC, for sizes N, C, H, W: the three channels of a pixel 
 memory.
 """
 
-from gallery import save
-
 import restride as rs
 
-save(rs.show(rs.TensorDesc.from_dml((1, 3, 2, 4), (24, 1, 12, 3))).svg())
+rs.show(rs.TensorDesc.from_dml((1, 3, 2, 4), (24, 1, 12, 3))).save("layout_interleaved.svg")
