@@ -464,7 +464,7 @@ class TensorDesc:
 
     @property
     def is_whole(self) -> bool:
-        """True for tiles, blocks, and padding of sizes or at the end: a whole buffer, whose padding operations write.
+        """True for tiles, blocks, and padding of sizes or at the end, a whole buffer whose padding operations write.
 
         For views and strides, operations write the elements only.
         """

@@ -133,7 +133,9 @@ function cell(cases, wanted) {
   link.setAttribute("aria-label", `${Object.values(wanted).join(", ")}: ${[ran, ...kinds].filter(Boolean).join(", ")}`);
   if (ran && kinds.length) said.append(" ", make("small", {}, ...words(kinds.join(",\n"), "\n")));
   else said.append(...kinds);
-  return make("td", { className: !bad && passed ? "PASSED" : worst }, link);
+  const td = make("td", { className: !bad && passed ? "PASSED" : worst }, link);
+  td.dataset.op = wanted.op;
+  return td;
 }
 
 // The list.

@@ -489,12 +489,6 @@ def test_the_same_in_hlsl_is_right_too(tmp_path):
     assert Counter(outcome.verdict for outcome in outcomes) == {Verdict.PASSED: 60}
 
 
-def test_every_module_is_in_the_guide():
-    text = (ROOT / "docs/own_shader.md").read_text("utf-8")
-    table = re.sub(r"`(\w+)_32` `_64` `_128`|`(\w+)_32` `_128`", r"`\1\2_32` `\1\2_64` `\1\2_128`", text)
-    assert [name for name in interfaces() if f"| `{name}`" not in table.replace("` `", "` | `")] == []
-
-
 OVERRUN = ("copy(index);", "{ copy(index); if (index + 1 == pieces) dst[dst_base + pieces] = 7; }")
 MISTAKES = {
     "a bound one short": ("index < pieces", "index + 1 < pieces"),
