@@ -47,8 +47,7 @@ check)
     done
     # shellcheck disable=SC2046 # one_of prints an option and its value
     {
-        cases "${copies[@]}"
-        cases "${conversions[@]}" $(one_of 3)
+        cases ci
         cases "${folder/%ci/full}/conversion.txt" $(one_of 2)
         cases "${copies[@]}" --runtime kompute $(one_of 8)
         cases "${conversions[@]}" --runtime kompute $(one_of 24)
