@@ -238,12 +238,11 @@ def _part_of(picture: Cropped | Padded, height: int, width: int) -> Window:
 
 
 def _as_bytes(x: Tensor) -> Tensor:
-    """The low bytes of words that hold bytes: every fourth byte."""
+    """The low bytes of a new tensor of words that hold bytes: every fourth byte of its memory."""
     if x.dtype == "u8":
         return x
     strides = [4 * stride for stride in x.desc.strides or ()]
-    desc = TensorDesc("u8", x.sizes, strides, 4 * x.desc.offset)
-    return Tensor(x.memory, desc, x.device)
+    return Tensor(x.memory, TensorDesc("u8", x.sizes, strides), x.device)
 
 
 def _on_host(picture: Picture, image: Array | Tensor) -> Array:
