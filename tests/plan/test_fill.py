@@ -183,6 +183,8 @@ def test_every_place_between_elements_is_written(limits, seed):
         "u32[1]{0:T(2,3)pad(2)=9}",
         "u8[2,20,3,3]:nChw16c",
         "u8[63,130]:AB8b8a",
+        "u8[3,5]{1,0:L(100)}",
+        "f32[3,5]{1,0:T(2,4)L(50)pad(4,6)=1.5}",
     ],
 )
 def test_padding_of_known_layouts(text):
