@@ -62,6 +62,14 @@ def test_large_sizes_and_strides_do_not_wrap():
     assert desc.numel == 3 * huge
 
 
+def test_large_packed_strides_do_not_wrap():
+    desc = TensorDesc("u8", (3, 1 << 62, 1 << 62))
+    assert desc.strides == (1 << 124, 1 << 62, 1)
+    assert desc.is_packed
+    assert desc.nbytes == 3 << 124
+    assert desc.index_of((1 << 125) + 17) == (2, 0, 17)
+
+
 def test_large_negative_strides_need_a_large_offset():
     huge, stride = 1 << 62, 1 << 40
     desc = TensorDesc("u8", (huge, 2), (-stride, 5), (huge - 1) * stride)
