@@ -5,6 +5,7 @@ import pytest
 from support import kompute_kernels
 from support.kompute_kernels import affine, download, table, upload
 
+from restride.errors import DescriptorError
 from restride.kernel import Binding, KernelSpec
 
 modules, device, make, runtime = kompute_kernels.FIXTURES
@@ -23,6 +24,14 @@ def test_round_trip_at_odd_offsets_and_lengths(runtime):
         runtime.read(memory, offset, memoryview(back)[1 : 1 + length])
         assert bytes(back) == b"\0" + piece.tobytes() + b"\0"
     assert np.array_equal(download(runtime, memory, np.uint8), expected)
+
+
+def test_bytes_beyond_a_memory_are_refused(runtime):
+    memory = runtime.allocate(100)
+    with pytest.raises(DescriptorError, match=r"bytes \[97, 101\) leave a memory of 100 bytes"):
+        runtime.write(memory, 97, memoryview(bytes(4)))
+    with pytest.raises(DescriptorError, match=r"bytes \[-1, 3\) leave"):
+        runtime.read(memory, -1, memoryview(bytearray(4)))
 
 
 @pytest.mark.parametrize(
