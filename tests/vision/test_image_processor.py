@@ -172,6 +172,15 @@ def test_images_on_the_device_are_read_where_they_are(images):
         processor(rs.asarray(images[0].astype(np.float32)))
 
 
+def test_images_of_two_devices_are_refused(images, vulkan_device):
+    processor = rs.vision.processor(CLIP)
+    with rs.Device() as other:
+        x, y = rs.asarray(images[0], device=vulkan_device), rs.asarray(images[0], device=other)
+        for call in (lambda: processor([x, y]), lambda: processor([x, images[0]], device=other)):
+            with pytest.raises(rs.DescriptorError, match="images and device must be on one device, got "):
+                call()
+
+
 def test_images_of_one_tensor_are_computed_together():
     batch = np.stack([pixels(56, 84, seed=place) for place in range(6)])
     x, planes = rs.asarray(batch), rs.asarray(np.ascontiguousarray(batch.transpose(0, 3, 1, 2)))
@@ -183,6 +192,9 @@ def test_images_of_one_tensor_are_computed_together():
             assert count == runs * of_one, order
             expected = processor(batch[order])["pixel_values"]
             assert (results["pixel_values"] == expected).all(), order
+        others = rs.asarray(batch[::-1].copy())
+        separate = processor([x[0], others[1]])["pixel_values"]  # where they would follow each other in one memory
+        assert (separate == processor(batch[[0, 4]])["pixel_values"]).all()
         mixed = processor([x[0], x[1], *planes, batch[0], x[2]])["pixel_values"]
         assert (mixed == processor(batch[[0, 1, *range(6), 0, 2]])["pixel_values"]).all()
 
