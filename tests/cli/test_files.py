@@ -164,6 +164,17 @@ def test_jpeg_is_close_and_turned_as_the_camera_was_held(tmp_path):
     exif[0x0112] = 6  # orientation: turn by 90 degrees clockwise
     Image.fromarray(pixels).save(tmp_path / "turned.jpg", exif=exif)
     assert read_array(tmp_path / "turned.jpg").array.shape == (32, 16, 3)
+    exif[0x0112] = 9  # which EXIF does not have
+    Image.fromarray(pixels).save(tmp_path / "unknown.jpg", exif=exif)
+    assert read_array(tmp_path / "unknown.jpg").array.shape == (16, 32, 3)  # without a warning
+
+
+@pytest.mark.filterwarnings("default::PIL.Image.DecompressionBombWarning")
+def test_a_warning_about_a_file_is_a_line_with_its_name(tmp_path, monkeypatch, capsys):
+    write_array(tmp_path / "x.png", np.zeros((20, 30), np.uint8))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 400)
+    assert read_array(tmp_path / "x.png").array.shape == (20, 30)
+    assert capsys.readouterr().err.startswith(f"restride: warning: {tmp_path}/x.png: Image size (600 pixels) exceeds")
 
 
 @pytest.mark.parametrize("mode", ["1", "P", "CMYK", "LA", "RGBA"])

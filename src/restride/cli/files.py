@@ -381,10 +381,14 @@ def _element_type(stored: np.dtype[Any], dtype: str | None, path: Path) -> DType
 
 
 def _read_image(path: Path) -> Array:
-    try:
-        return imread(path)
-    except (DescriptorError, UnsupportedError) as error:
-        raise UsageError(str(error)) from error
+    with warnings.catch_warnings(record=True) as caught:
+        try:
+            return imread(path)
+        except (DescriptorError, UnsupportedError) as error:
+            raise UsageError(str(error)) from error
+        finally:
+            for warning in caught:
+                tell(f"warning: {path}: {warning.message}")
 
 
 # Arrays of any size, of which only the parts that are asked for are read.
