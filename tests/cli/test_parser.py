@@ -69,6 +69,7 @@ def test_help_fits_its_terminal_and_says_the_exit_codes(name, columns, help_of):
 def test_every_argument_is_explained(name):
     for action in PARSERS[name]._actions:
         assert action.help or isinstance(action, argparse._SubParsersAction), action
+        assert "<" not in str(action.help), action
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
