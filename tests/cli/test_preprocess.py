@@ -120,6 +120,7 @@ def test_a_bin_of_planes_is_cropped_in_its_layout(tmp_path, restride):
         ("--box 1,2,3,4 --box 1.0,2,3,4", (4, 4), "a --box of integers is a slice, and one with a point is none"),
         ("--box 1,2,3,4 --boxes boxes.npy", (4, 4), "argument --boxes: not allowed with argument --box"),
         ("--boxes x.npy", (4, 4), "boxes must be an array of (boxes, 4) numbers"),
+        ("--boxes 0.1,0,10,10", (4, 4), "argument --boxes: '0.1,0,10,10' is no .npy file: give a box by --box"),
         ("--boxes none.npy", (4, 4), "cannot read none.npy: no such file"),
         ("--axes 1 1", (4, 4), "axes (1, 1) must be two of an image, rows before columns"),
     ],

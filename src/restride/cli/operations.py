@@ -291,6 +291,12 @@ def box(text: str) -> tuple[int | float, ...]:
     return tuple(map(number, parts))
 
 
+def _file_of_boxes(text: str) -> Path:
+    if text.count(",") == 3 and not text.endswith(".npy"):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no .npy file: give a box by --box")
+    return Path(text)
+
+
 def _describe_frames(options: argparse.Namespace) -> str | None:
     """The descriptor of a .bin file of whole frames: with sizes 2,2, 6 bytes are one frame and 12 bytes two."""
     path: Path = options.input
@@ -446,6 +452,6 @@ def add_commands(commands: Commands) -> None:
     boxes.add_argument(
         "--box", dest="boxes", type=box, action="append", metavar="Y0,X0,Y1,X1", help="a box; repeat it for more"
     )
-    boxes.add_argument("--boxes", dest="file", type=Path, metavar="FILE", help="a .npy file of (boxes, 4) numbers")
+    boxes.add_argument("--boxes", dest="file", type=_file_of_boxes, metavar="FILE", help="a .npy file of (boxes, 4) numbers")
     text = "rows and columns of a frame in a .bin file"
     added["yuv"].add_argument("--sizes", type=int, nargs=2, metavar="N", help=text)
