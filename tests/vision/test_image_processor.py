@@ -280,7 +280,8 @@ def test_results_as_tensors_of_torch(images):
 
 def test_a_processor_says_its_steps_in_words():
     assert repr(rs.vision.processor(CLIP)) == (
-        "<restride.vision CLIPImageProcessor: RGB, alpha over white; resized to shorter side 40 by Pillow's bicubic; "
+        "<restride.vision CLIPImageProcessor: RGB, alpha over white (of files dropped); "
+        "resized to shorter side 40 by Pillow's bicubic; "
         "centre 32 x 32; times 0.00392157; minus (0.48145466, 0.4578275, 0.40821073), divided by "
         "(0.26862954, 0.26130258, 0.27577711)>"
     )

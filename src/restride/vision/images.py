@@ -154,7 +154,7 @@ def opened(path: str | os.PathLike[str]) -> Any:
         with pillow().open(path) as image:
             return ImageOps.exif_transpose(image).convert("RGB")
     except OSError as error:
-        raise DescriptorError(f"cannot read the image {shown(path)}: {error}") from error
+        raise DescriptorError(f"cannot read the image {shown(os.fspath(path))}: {error}") from error
 
 
 def rgb(image: Any) -> Array:
