@@ -205,12 +205,12 @@ def test_truncated_image_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "array", "message"),
     [
-        ("x.png", np.zeros((4, 4, 3), np.float32), "u8 elements, or u16 of 1 or 2 channels, not f32"),
-        ("x.png", np.zeros((3, 4, 5), np.uint8), r"channels, not \[3, 4, 5\]"),
-        ("x.png", np.zeros((0, 4), np.uint8), r"not \[0, 4\]"),
+        ("x.png", np.zeros((4, 4, 3), np.float32), r"not f32 of sizes \[4, 4, 3\]: give x\.npy as the output$"),
+        ("x.png", np.zeros((3, 4, 5), np.uint8), r"not \[3, 4, 5\]: give x\.npy as the output, or name the axes of rows and columns$"),
+        ("x.png", np.zeros((0, 4), np.uint8), r"not \[0, 4\]: it is empty, as of a window outside the image$"),
         ("x.png", np.zeros(4, np.uint8), r"not \[4\]"),
-        ("x.jpg", np.zeros((4, 4, 4), np.uint8), "1 or 3 channels"),
-        ("x.jpg", np.zeros((4, 4), np.uint16), r"u8 elements, not u16 of sizes \[4, 4\]"),
+        ("x.jpg", np.zeros((4, 4, 4), np.uint8), r"1 or 3 channels, not \[4, 4, 4\]: give x\.png as the output$"),
+        ("x.jpg", np.zeros((4, 4), np.uint16), r"u8 elements, not u16 of sizes \[4, 4\]: give x\.png as the output$"),
         (
             "x.png",
             np.zeros((4, 4, 3), np.uint16),
