@@ -128,7 +128,7 @@ def test_a_damaged_file_ends_the_command_or_is_skipped_and_named(tmp_path, resiz
     assert (code, out) == (2, "")
     assert len(err) == 1
     assert err[0].startswith("restride: cannot read photos/d.jpg: ")
-    assert err[0].endswith("; 1 of 2 files are written")
+    assert err[0].endswith("; --skip-bad goes on without it; 1 of 2 files are written")
 
     code, out, err = resize("photos", "small", "--skip-bad", "--shorter", 10)
     assert (code, out) == (2, "small: 4 of 5 files\n")

@@ -141,6 +141,8 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
                         output = _computed(operation, file.tensor(device()), target)
                 except RestrideError as error:
                     if not options.skip_bad or exit_for(error) != Exit.USAGE:
+                        if written and exit_for(error) == Exit.USAGE:
+                            error.add_note("--skip-bad goes on without it")
                         raise
                     skipped.append(line_for(error))
                     progress.step(f"{source.name} skipped")
