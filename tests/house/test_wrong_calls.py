@@ -166,7 +166,13 @@ rs.resize(photo, (24, 32, 3))
 rs.resize(planes, (24, 32), premultiply=True)
     DescriptorError: premultiply needs alpha, the last of 2 or 4 c ... has shape (3, 48, 64), for u8[3,48,64]{2,1,0}
 rs.resize(np.zeros((10, 48, 64), np.uint8), (24, 32))
-    DescriptorError: resize takes images of H W, H W C, C H W, N H ... , such as axes=(1, 2), for u8[10,48,64]{2,1,0}
+    DescriptorError: resize takes images of H W, H W C, C H W, N H ... nnels, and axes=(1, 2) if it does not, for u8[10,48,64]{2,1,0}
+rs.resize(np.zeros((1, 1, 3), np.uint8), shorter=256)
+    DescriptorError: resize takes images ... : axes=(0, 1) if the last has the channels, and axes=(1, 2) if it does not
+rs.resize(np.zeros((3, 100, 3), np.uint8), shorter=256)
+    DescriptorError: resize takes images ... : axes=(0, 1) if the last has the channels, and axes=(1, 2) if it does not
+rs.resize(np.zeros((2, 50, 60, 5), np.uint8), shorter=256)
+    DescriptorError: resize takes images ... : axes=(1, 2) if the last has the channels, and axes=(2, 3) if it does not
 rs.crop_resize(photo, [(0, 0, 9, 9)], size=(4, 4), axes=(0, 1))
     TypeError: crop_resize() got an unexpected keyword argument 'size'; it is sizes here
 rs.crop_resize(photo, boxes=[(0, 0, 9, 9)], crop_size=(4, 4))

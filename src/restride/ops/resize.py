@@ -222,7 +222,8 @@ def rows_and_columns(sizes: tuple[int, ...], axes: Iterable[SupportsIndex] | Non
     raise DescriptorError(
         "resize takes images of H W, H W C, C H W, N H W C or N C H W, and knows them by C, 1 to "
         f"{MAX_CHANNELS} at one of its places and more at the other; shape {sizes} is not clear: say which axes are "
-        f"rows and columns, such as axes={(rank - 2, rank - 1)}"
+        f"rows and columns: axes={(rank - 3, rank - 2)} if the last has the channels, and axes={(rank - 2, rank - 1)} "
+        f"if it does not"
     )
 
 
