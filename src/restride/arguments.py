@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, wraps
 from inspect import Parameter, signature
 from itertools import islice
-from typing import Any, SupportsIndex, TypeVar
+from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -157,6 +157,12 @@ def require_word(argument: str, value: object, known: Sequence[str | bool | None
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+Elsewhere: TypeAlias = Mapping[str, Collection[str]]
+"""Names that a function does not take, by the end of the message that says where they belong."""
+
+_NOWHERE: Elsewhere = {}
+_OF_ARRAYS: Elsewhere = {"rs.asarray(array, device=...) puts an array on a device": ("device",)}
+
 
 def list_arguments(kind: object, defaults: Mapping[str, object]) -> Callable[[_Function], _Function]:
     """Decorate a function that takes ``**arguments: Unpack[kind]``: ``help`` and ``inspect.signature`` list them too.
@@ -185,20 +191,22 @@ def list_arguments(kind: object, defaults: Mapping[str, object]) -> Callable[[_F
     return decorate
 
 
-def check_keywords(function: _Function) -> _Function:
+def check_keywords(function: _Function, elsewhere: Elsewhere = _NOWHERE) -> _Function:
     """Decorate a function: a keyword that its signature does not list is refused as by ``require_listed``."""
     listed = _listed(function)
 
     @wraps(function)
     def checked(*values: Any, **arguments: Any) -> Any:
         if not listed.issuperset(arguments):
-            raise unexpected(function, arguments, listed)
+            raise unexpected(function, arguments, listed, elsewhere)
         return function(*values, **arguments)
 
     return checked  # type: ignore[return-value] # it has the same signature
 
 
-def require_listed(function: Callable[..., Any], arguments: Mapping[str, object]) -> None:
+def require_listed(
+    function: Callable[..., Any], arguments: Mapping[str, object], elsewhere: Elsewhere = _NOWHERE
+) -> None:
     """Refuse names that the signature of ``function`` does not list, as Python refuses unexpected keyword arguments.
 
     Raises:
@@ -206,7 +214,7 @@ def require_listed(function: Callable[..., Any], arguments: Mapping[str, object]
     """
     listed = _listed(function)
     if not listed.issuperset(arguments):
-        raise unexpected(function, arguments, listed)
+        raise unexpected(function, arguments, listed, elsewhere)
 
 
 @cache
@@ -216,11 +224,18 @@ def _listed(function: Callable[..., Any]) -> frozenset[str]:
     return frozenset([name for name, each in parameters.items() if each.kind is not Parameter.VAR_POSITIONAL])
 
 
-def unexpected(function: Callable[..., Any], arguments: Mapping[str, object], listed: Collection[str]) -> TypeError:
+def unexpected(
+    function: Callable[..., Any],
+    arguments: Mapping[str, object],
+    listed: Collection[str],
+    elsewhere: Elsewhere = _NOWHERE,
+) -> TypeError:
     """The error about the first of ``arguments`` that is not ``listed``."""
     unknown = next(name for name in arguments if name not in listed)
-    name = function.__qualname__.removesuffix(".__init__")
-    return TypeError(f"{name}() got an unexpected keyword argument {unknown!r}{argument_here(unknown, listed)}")
+    name = function.__qualname__.removesuffix(".__init__").removesuffix(".__call__")
+    places = [f"; {place}" for place, names in {**elsewhere, **_OF_ARRAYS}.items() if unknown in names]
+    hint = places[0] if places else argument_here(unknown, listed)
+    return TypeError(f"{name}() got an unexpected keyword argument {unknown!r}{hint}")
 
 
 # Images of Pillow.

@@ -151,6 +151,12 @@ rs.resize(photo, fit=(24, 0))
     DescriptorError: fit must be rows and columns, both 1 or more, got (24, 0), for u8[48,64,3]{2,1,0}
 rs.resize(photo, cover=(24, 32, 3))
     DescriptorError: cover must be rows and columns, both 1 or more, got (24, 32, 3), for u8[48,64,3]{2,1,0}
+rs.resize(photo, (24, 32), dtype="f32")
+    TypeError: resize() got an unexpected keyword argument 'dtype'; rs.resample has it
+rs.resize(photo, (24, 32), cubic_a=-0.5)
+    TypeError: resize() got an unexpected keyword argument 'cubic_a'; rs.resample has it
+rs.resize(photo, (24, 32), device=other)
+    TypeError: resize() got an unexpected keyword argument 'device'; rs.asarray(array, device=...) puts an array
 rs.resize(photo, longest_edge=24)
     TypeError: resize() got an unexpected keyword argument 'longest_edge'; it is longer here
 rs.resize(photo, shortest_edge=24)
@@ -166,7 +172,13 @@ rs.resize(photo, (24, 32, 3))
 rs.resize(planes, (24, 32), premultiply=True)
     DescriptorError: premultiply needs alpha, the last of 2 or 4 c ... has shape (3, 48, 64), for u8[3,48,64]{2,1,0}
 rs.resize(np.zeros((10, 48, 64), np.uint8), (24, 32))
-    DescriptorError: resize takes images of H W, H W C, C H W, N H ... , such as axes=(1, 2), for u8[10,48,64]{2,1,0}
+    DescriptorError: resize takes images of H W, H W C, C H W, N ... axes=(1, 2) if it does not, for u8[10,48,64]{2,1,0}
+rs.resize(np.zeros((1, 1, 3), np.uint8), shorter=256)
+    DescriptorError: resize takes images ... : axes=(0, 1) if the last has the channels, and axes=(1, 2) if it does not
+rs.resize(np.zeros((3, 100, 3), np.uint8), shorter=256)
+    DescriptorError: resize takes images ... : axes=(0, 1) if the last has the channels, and axes=(1, 2) if it does not
+rs.resize(np.zeros((2, 50, 60, 5), np.uint8), shorter=256)
+    DescriptorError: resize takes images ... : axes=(1, 2) if the last has the channels, and axes=(2, 3) if it does not
 rs.crop_resize(photo, [(0, 0, 9, 9)], size=(4, 4), axes=(0, 1))
     TypeError: crop_resize() got an unexpected keyword argument 'size'; it is sizes here
 rs.crop_resize(photo, boxes=[(0, 0, 9, 9)], crop_size=(4, 4))
@@ -239,6 +251,8 @@ rs.Chain().resample(scale=0.5)
     TypeError: resample() got an unexpected keyword argument 'scale'; it is scales here
 rs.Chain().resample(size=(24, 32))
     TypeError: resample() got an unexpected keyword argument 'size'; it is sizes here
+rs.Chain()(photo)
+    TypeError: a chain is not called: rs.LazyArray(x, chain)[:] ... rs.stream(x, destination, chain) writes it in chunks
 rs.Chain().resize((24, 32))
     AttributeError: a chain has no resize: it takes resample, reor ... ndices, as rs.Chain().resample((2, 3))[..., 0]
 rs.Chain().reorder(permute=(1, 0))
@@ -471,6 +485,12 @@ rs.Letterboxed.of([(0, 0, 4, 4)], 24)
     DescriptorError: sizes must be a height and a width, such as (24, 24), got 24
 rs.Letterboxed.of([(0, 0, 4, 4)], (24, 24)).to_output([(0, 0, 2, 2)], 0, order="xyxy")
     DescriptorError: order must be one of 'yx', 'xy', not 'xyxy'. Did you mean 'yx'?
+rs.vision.processor({"image_processor_type": "CLIPImageProcessor"}, size=336)
+    TypeError: processor() got an unexpected keyword argument 'size'; a configuration has it as a key: rs.vision
+rs.vision.processor({"image_processor_type": "CLIPImageProcessor"}, device=other)
+    TypeError: processor() got an unexpected keyword argument 'device'; the processor takes it: rs.vision.processor(
+rs.vision.processor({"image_processor_type": "CLIPImageProcessor"})(photo, size=100)
+    TypeError: Processor() got an unexpected keyword argument 'size'; a configuration has it as a key: rs.vision
 rs.compat.transformers.accelerate({})
     DescriptorError: processor must be an image processor of transformers 5.24.0, or have one as image_processor, got {}
 rs.Chain().resample((2, 2)).of((4, 4), "fp32")

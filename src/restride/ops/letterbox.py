@@ -13,7 +13,7 @@ import numpy.typing as npt
 from restride.arguments import as_numpy, require_word
 from restride.arithmetic import numbers
 from restride.dtypes import Array
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, warn_caller
 from restride.ops.boxes import Flip, read_boxes, read_flips, read_sizes, refuse_floats
 
 PLACES = ("center", "top_left")
@@ -125,7 +125,8 @@ class Letterboxed:
         """Boxes of the outputs, such as a network finds them, as boxes of their images, f64 of the same shape.
 
         Args:
-            boxes: (..., 4), the first corner and the opposite one, in pixels.
+            boxes: (..., 4), the first corner and the opposite one, in pixels. Corners in the other order are exchanged,
+                with a warning.
             index: the output of each box: an integer, or an array with one for each, as in ``points``.
             order: of ``boxes`` and of the result: "yx" is y0, x0, y1, x1; "xy" is x0, y0, x1, y1.
             clip: cut what is outside of the letterboxed box of the image; what is all outside becomes empty.
@@ -139,7 +140,7 @@ class Letterboxed:
         """Boxes of the images, such as labels, as boxes of the outputs: the inverse of ``to_image``.
 
         Args:
-            boxes: (..., 4), the first corner and the opposite one, in pixels of the image.
+            boxes: (..., 4), as in ``to_image``, in pixels of the image.
             index: as in ``to_image``.
             order: as in ``to_image``.
             clip: cut what is outside of the part of the output that shows the image; what is all outside becomes empty.
@@ -173,6 +174,11 @@ class Letterboxed:
             raise DescriptorError(f"boxes must be (..., 4), {ORDERS[order]}, got shape {array.shape}")
         box = self._index(index, array.shape[:-1])
         corners = array.reshape(*array.shape[:-1], 2, 2)
+        if (corners[..., 0, :] > corners[..., 1, :]).any():
+            warn_caller(
+                f"a box has its second corner before its first, and they are exchanged: boxes are {ORDERS[order]}, "
+                f"corners in pixels, not a centre, height and width"
+            )
         if order == "xy":
             corners = corners[..., ::-1]
         mapped = np.stack([self._mapped(corners[..., end, :], box, before, after) for end in (0, 1)], axis=-2)
