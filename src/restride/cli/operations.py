@@ -452,6 +452,8 @@ def add_commands(commands: Commands) -> None:
     boxes.add_argument(
         "--box", dest="boxes", type=box, action="append", metavar="Y0,X0,Y1,X1", help="a box; repeat it for more"
     )
-    boxes.add_argument("--boxes", dest="file", type=_file_of_boxes, metavar="FILE", help="a .npy file of (boxes, 4) numbers")
+    boxes.add_argument(
+        "--boxes", dest="file", type=_file_of_boxes, metavar="FILE", help="a .npy file of (boxes, 4) numbers"
+    )
     text = "rows and columns of a frame in a .bin file"
     added["yuv"].add_argument("--sizes", type=int, nargs=2, metavar="N", help=text)
