@@ -206,11 +206,7 @@ def test_truncated_image_is_refused(tmp_path):
     ("name", "array", "message"),
     [
         ("x.png", np.zeros((4, 4, 3), np.float32), r"not f32 of sizes \[4, 4, 3\]: give x\.npy as the output$"),
-        (
-            "x.png",
-            np.zeros((3, 4, 5), np.uint8),
-            r"not \[3, 4, 5\]: give x\.npy as the output, or name the axes of rows and columns$",
-        ),
+        ("x.png", np.zeros((3, 4, 5), np.uint8), r"give x\.npy as the output, or name the axes of rows and columns$"),
         ("x.png", np.zeros((0, 4), np.uint8), r"not \[0, 4\]: it is empty, as of a window outside the image$"),
         ("x.png", np.zeros(4, np.uint8), r"not \[4\]"),
         ("x.jpg", np.zeros((4, 4, 4), np.uint8), r"1 or 3 channels, not \[4, 4, 4\]: give x\.png as the output$"),

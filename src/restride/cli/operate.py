@@ -19,7 +19,7 @@ from restride.cli.files import Array, FileArray, FileBuffer, FileContent
 from restride.cli.folders import outputs_of
 from restride.cli.options import SCALES, Rows, add_options, given, scales_along
 from restride.cli.parser import Commands, Parser, add_command, add_device_options, open_device, runtime_name
-from restride.cli.process import Exit, exit_for, line_for, tell
+from restride.cli.process import Exit, counted, exit_for, line_for, tell
 from restride.dtypes import DType
 from restride.errors import RestrideError, prefixed
 from restride.layout import TensorDesc
@@ -173,7 +173,7 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
         raise
     for line in skipped:
         tell(f"skipped: {line}")
-    print(f"{options.output}: {written} of {len(outputs)} files" + (", checked" if options.check else ""))
+    print(f"{options.output}: {written} of {counted(len(outputs), 'file')}" + (", checked" if options.check else ""))
     return code or (Exit.USAGE if skipped else Exit.OK)
 
 

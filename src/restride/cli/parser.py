@@ -186,7 +186,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise ``UsageError`` with the message and the help command to read."""
-        raise UsageError(f"{message} (see `{self.prog} --help`)")
+        is_joined = re.search(r"expected [2-9] arguments|invalid int value: '\d+[x,]", message)
+        hint = "; numbers are separated by spaces, such as 480 640" if is_joined else ""
+        raise UsageError(f"{message}{hint} (see `{self.prog} --help`)")
 
     def parse_known_args(  # type: ignore[override] # argparse's overloads for other types of namespaces
         self, args: Iterable[str] | None = None, namespace: argparse.Namespace | None = None

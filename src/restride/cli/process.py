@@ -64,6 +64,11 @@ def in_options(text: str) -> str:
     return bare.sub(lambda argument: f"--{argument[1].replace('_', '-')}", text)
 
 
+def counted(number: int, what: str) -> str:
+    """``"1 file"``, ``"2 files"``."""
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
 INTERRUPTED = "interrupted"
 """The reason in a report for a run that the user ended."""
 
