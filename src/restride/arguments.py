@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, wraps
 from inspect import Parameter, signature
 from itertools import islice
-from typing import Any, SupportsIndex, TypeVar
+from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -157,6 +157,12 @@ def require_word(argument: str, value: object, known: Sequence[str | bool | None
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+Elsewhere: TypeAlias = Mapping[str, Collection[str]]
+"""Names that a function does not take, by the end of the message that says where they belong."""
+
+_NOWHERE: Elsewhere = {}
+_OF_ARRAYS: Elsewhere = {"rs.asarray(array, device=...) puts an array on a device": ("device",)}
+
 
 def list_arguments(kind: object, defaults: Mapping[str, object]) -> Callable[[_Function], _Function]:
     """Decorate a function that takes ``**arguments: Unpack[kind]``: ``help`` and ``inspect.signature`` list them too.
@@ -185,20 +191,22 @@ def list_arguments(kind: object, defaults: Mapping[str, object]) -> Callable[[_F
     return decorate
 
 
-def check_keywords(function: _Function) -> _Function:
+def check_keywords(function: _Function, elsewhere: Elsewhere = _NOWHERE) -> _Function:
     """Decorate a function: a keyword that its signature does not list is refused as by ``require_listed``."""
     listed = _listed(function)
 
     @wraps(function)
     def checked(*values: Any, **arguments: Any) -> Any:
         if not listed.issuperset(arguments):
-            raise unexpected(function, arguments, listed)
+            raise unexpected(function, arguments, listed, elsewhere)
         return function(*values, **arguments)
 
     return checked  # type: ignore[return-value] # it has the same signature
 
 
-def require_listed(function: Callable[..., Any], arguments: Mapping[str, object]) -> None:
+def require_listed(
+    function: Callable[..., Any], arguments: Mapping[str, object], elsewhere: Elsewhere = _NOWHERE
+) -> None:
     """Refuse names that the signature of ``function`` does not list, as Python refuses unexpected keyword arguments.
 
     Raises:
@@ -206,7 +214,7 @@ def require_listed(function: Callable[..., Any], arguments: Mapping[str, object]
     """
     listed = _listed(function)
     if not listed.issuperset(arguments):
-        raise unexpected(function, arguments, listed)
+        raise unexpected(function, arguments, listed, elsewhere)
 
 
 @cache
@@ -216,11 +224,18 @@ def _listed(function: Callable[..., Any]) -> frozenset[str]:
     return frozenset([name for name, each in parameters.items() if each.kind is not Parameter.VAR_POSITIONAL])
 
 
-def unexpected(function: Callable[..., Any], arguments: Mapping[str, object], listed: Collection[str]) -> TypeError:
+def unexpected(
+    function: Callable[..., Any],
+    arguments: Mapping[str, object],
+    listed: Collection[str],
+    elsewhere: Elsewhere = _NOWHERE,
+) -> TypeError:
     """The error about the first of ``arguments`` that is not ``listed``."""
     unknown = next(name for name in arguments if name not in listed)
-    name = function.__qualname__.removesuffix(".__init__")
-    return TypeError(f"{name}() got an unexpected keyword argument {unknown!r}{argument_here(unknown, listed)}")
+    name = function.__qualname__.removesuffix(".__init__").removesuffix(".__call__")
+    places = [f"; {place}" for place, names in {**elsewhere, **_OF_ARRAYS}.items() if unknown in names]
+    hint = places[0] if places else argument_here(unknown, listed)
+    return TypeError(f"{name}() got an unexpected keyword argument {unknown!r}{hint}")
 
 
 # Images of Pillow.
@@ -281,10 +296,10 @@ def _decoded(image: Any) -> npt.NDArray[Any]:
 def _orientation(image: Any) -> int:
     """How a decoded image is to be turned, by EXIF; 1: not at all, or it does not say so in a way that can be read."""
     try:
-        turn: int = image.getexif().get(_ORIENTATION, 1)
+        turn = image.getexif().get(_ORIENTATION)
     except Exception:  # noqa: BLE001 - as above; what is damaged here is not the pixels
         return 1
-    return turn
+    return turn if turn in range(2, 9) else 1
 
 
 def with_alpha(pixels: npt.NDArray[Any], samples: npt.NDArray[Any], key: object) -> npt.NDArray[Any]:
@@ -318,8 +333,12 @@ def as_numpy(argument: str, value: object, dtype: np.dtype[Any] | None = None) -
     try:
         array = np.asanyarray(value)
     except (TypeError, ValueError) as error:
+        shapes = {getattr(member, "shape", None) for member in value} if isinstance(value, list | tuple) else {None}
+        why = str(error)
+        if None not in shapes:
+            why = "its arrays have several shapes: pass them one by one, or to rs.Preprocess, which makes them a batch"
         raise DescriptorError(
-            f"{argument} of type {type(value).__name__} is not one that numpy takes: {error}"
+            f"{argument} of type {type(value).__name__} is not one that numpy takes: {why}"
         ) from error
     require_unmasked(argument, array)  # the result of an __array__ may be masked too
     array = np.asarray(array)

@@ -25,6 +25,7 @@ transformers = judge("transformers")
 pytestmark = [
     pytest.mark.usefixtures("vulkan_device"),
     pytest.mark.filterwarnings("ignore:Passing `min_pixels`:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:an image of Pillow has 16 bits"),
 ]
 
 ROUNDS = 4

@@ -529,3 +529,29 @@ def test_boxes_with_x_before_y_are_warned_of(device):
     ):
         rs.crop_resize(image, boxes, (4, 4), axes=(0, 1))  # a warning would be an error
     rs.crop_resize(image, np.float32([(0.5, 0.1, 0.9, 0.2)]), (4, 4), axes=(0, 1), units="normalized")
+
+
+def test_normalized_boxes_as_pixels_are_warned_of(device):
+    image = rs.asarray(np.zeros((30, 80, 3), np.uint8), device=device)
+    with pytest.warns(UserWarning, match="units='normalized'"):
+        rs.crop_resize(image, [(0.5, 0.1, 0.9, 0.2), (0, 0, 1, 1)], (4, 4), axes=(0, 1))
+    for few, boxes in (
+        (image, [(0, 0, 1, 1)]),
+        (image, [(0.5, 0.1, 0.9, 1.5)]),
+        (image[:2, :2], [(0.0, 0.0, 1.0, 1.0)]),
+    ):
+        rs.crop_resize(few, boxes, (4, 4), axes=(0, 1))  # a warning would be an error
+
+
+def test_an_index_may_be_left_out_where_there_is_one_output():
+    placed = rs.Letterboxed.of([(0, 0, 480, 640)], (320, 320))
+    assert np.array_equal(placed.to_output([(120, 160, 240, 400)]), placed.to_output([(120, 160, 240, 400)], 0))
+    assert np.array_equal(placed.points([(100, 80)]), placed.points([(100, 80)], [0]))
+
+
+def test_boxes_with_exchanged_corners_are_warned_of():
+    placed = rs.Letterboxed.of([(0, 0, 480, 640)], (320, 320))
+    for order in ("yx", "xy"):
+        right = placed.to_output([(100, 50, 300, 200)], 0, order=order)
+        with pytest.warns(UserWarning, match="second corner before its first"):
+            assert np.array_equal(placed.to_output([(300, 200, 100, 50)], 0, order=order), right)

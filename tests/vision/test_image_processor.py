@@ -292,7 +292,8 @@ def test_results_as_tensors_of_torch(images):
 
 def test_a_processor_says_its_steps_in_words():
     assert repr(rs.vision.processor(CLIP)) == (
-        "<restride.vision CLIPImageProcessor: RGB, alpha over white; resized to shorter side 40 by Pillow's bicubic; "
+        "<restride.vision CLIPImageProcessor: RGB, alpha over white (of files dropped); "
+        "resized to shorter side 40 by Pillow's bicubic; "
         "centre 32 x 32; times 0.00392157; minus (0.48145466, 0.4578275, 0.40821073), divided by "
         "(0.26862954, 0.26130258, 0.27577711)>"
     )
@@ -484,7 +485,7 @@ def test_a_folder_without_a_configuration_is_refused(tmp_path):
         ([np.zeros((4, 4), np.uint8)], "images[0]: an image must have 3 axes, got sizes (4, 4)"),
         ([np.zeros((5, 5, 7), np.uint8)], "images[0]: an image must have 1, 3 or 4 channels on its first or last axis"),
         (["a", 3], "images[0]: cannot read the image 'a': "),
-        ([np.zeros((4, 4, 3), np.uint8), __file__], "images[1]: cannot read the image "),
+        ([np.zeros((4, 4, 3), np.uint8), __file__], f"images[1]: cannot read {__file__}: "),
         (np.full((5, 5, 3), np.nan), "images[0]: elements of an image must be 0 to 255, got nan to nan of float64"),
         (np.full((5, 5, 3), np.inf), "images[0]: elements of an image must be 0 to 255, got inf to inf of float64"),
         (np.zeros((5, 5, 3), "bfloat16"), "integers or floats, got bfloat16: convert it to u8 or f32"),
@@ -494,6 +495,7 @@ def test_a_folder_without_a_configuration_is_refused(tmp_path):
         ),
         (3, "images[0]: an image must be of Pillow, an array, a tensor or a path, got 3 (int)"),
         (np.full((5, 5, 3), 256), "images[0]: elements of an image must be 0 to 255, got 256 to 256 of int64"),
+        (np.full((5, 5, 3), 256, np.uint16), "got 256 to 256 of uint16: (image >> 8).astype(np.uint8) makes 8 bits"),
         (
             np.full((5, 5, 3), 1.5),
             "images[0]: floats of an image must be 0 to 1, or whole and 0 to 255, got 1.5 to 1.5",
@@ -506,6 +508,18 @@ def test_bad_images_are_refused_by_place(images, message):
     with pytest.raises(rs.DescriptorError) as error:
         rs.vision.processor(CLIP)(images)
     assert message in str(error.value)
+
+
+def test_16_bits_that_pillow_makes_white_are_warned_of(tmp_path):
+    image = pytest.importorskip("PIL.Image").fromarray(np.full((40, 40), 60000, np.uint16))
+    path = tmp_path / "deep.png"
+    image.save(path)
+    clip = rs.vision.processor(CLIP)
+    white = clip(np.full((40, 40, 3), 255, np.uint8))["pixel_values"]
+    for deep, name in ((path, f"the image '{path}'"), (image, "an image of Pillow")):
+        with pytest.warns(UserWarning, match=re.escape(name)[:40]):
+            assert np.array_equal(clip(deep)["pixel_values"], white)
+    rs.vision.processor(CLIP)(image.point(lambda code: code * 0 + 255))  # a warning would be an error
 
 
 def test_images_that_cannot_be_stacked_are_refused(images):
@@ -638,6 +652,7 @@ def test_grids_of_every_ratio_fit_their_limits():
         assert sliced is None or 1 < sliced[0] * sliced[1] <= 9
 
 
+@pytest.mark.filterwarnings("ignore:an image of Pillow has 16 bits")
 def test_random_images_keep_their_place_in_a_batch():
     draw = random.Random(1)
     processor = rs.vision.processor(CLIP)

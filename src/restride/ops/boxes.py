@@ -59,12 +59,19 @@ def _require(holds: Any, rule: str, boxes: Array, remedy: str = "") -> None:
         raise DescriptorError(f"boxes[{box}] must be {rule}, got {tuple(boxes[box].tolist())}{remedy}")
 
 
-def about_order(edges: Array, sides: npt.NDArray[np.int64]) -> str:
-    """Return a warning if boxes in pixels seem to have x before y; else an empty text.
+def about_pixels(edges: Array, sides: npt.NDArray[np.int64]) -> str:
+    """Return a warning if boxes in pixels seem to be normalized, or to have x before y; else an empty text.
+
+    Floats that are all of 0 to 1 read hardly more than the first pixel of a larger image.
 
     A box outside its image gives only ``fill``, which hardly anybody wants. If all boxes are inside their images with x
     and y swapped, the order is the likely cause. sides: rows and columns of the image of each box.
     """
+    if edges.dtype.kind == "f" and len(edges) and ((edges >= 0) & (edges <= 1)).all() and (sides > 2).any():
+        return (
+            "all boxes are floats of 0 to 1, which as pixels lie between the centres of the first two: "
+            "units='normalized' takes them as parts of the image"
+        )
     low, high = np.minimum(edges[:, :2], edges[:, 2:]), np.maximum(edges[:, :2], edges[:, 2:])  # floats may be inverted
     if not (low >= sides).any() or (low < 0).any() or (high[:, ::-1] > sides).any():
         return ""

@@ -23,7 +23,7 @@ from restride.errors import DescriptorError, UnsupportedError, warn_caller
 from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, family
-from restride.ops.boxes import Flip, Units, about_order, read_boxes, read_flips, read_sizes, refuse_floats
+from restride.ops.boxes import Flip, Units, about_pixels, read_boxes, read_flips, read_sizes, refuse_floats
 from restride.ops.images import Images, Indices, Run, image_indices, images_of, per_channel, read_fill
 from restride.ops.letterbox import Place, places_of
 from restride.ops.one_by_one import OneByOne
@@ -116,7 +116,7 @@ def crop_resize(
         images: index of the image of each box, along axis 0 of a batch or in a list; default: ``x`` is one image, or
             box i is of image i of a list.
         units: "pixels", or "normalized": 0 is the first centre, 1 the last. Without it normalized boxes are taken as
-            pixels, all within the first one, without an error.
+            pixels, between the first two centres; where all boxes are such floats, a warning says so.
         axes: rows and columns, as axes of ``x``, or of each image of a list; default: the last two.
         mode: this and the following as in ``resample``, for each box.
         coordinates: as in ``resample``, for boxes of integers only.
@@ -310,7 +310,7 @@ def _crop_plan(
     warning = ""
     if cut.units == "pixels" and cut.places is None:
         sides = np.array([source.extents(desc) for desc in source.descs])
-        warning = about_order(edges, sides[of_images if source.is_list else np.zeros(count, np.int64)])
+        warning = about_pixels(edges, sides[of_images if source.is_list else np.zeros(count, np.int64)])
     boxes = Boxes(edges, cut.units, places, read_flips(cut.flip, count))
     request, rules = _settled_request(asked, boxes, src)
     elements = read_fill(cut.fill, source)

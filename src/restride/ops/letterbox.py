@@ -13,7 +13,7 @@ import numpy.typing as npt
 from restride.arguments import as_numpy, require_word
 from restride.arithmetic import numbers
 from restride.dtypes import Array
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, warn_caller
 from restride.ops.boxes import Flip, read_boxes, read_flips, read_sizes, refuse_floats
 
 PLACES = ("center", "top_left")
@@ -80,11 +80,11 @@ class Letterboxed:
         require_word("letterbox", letterbox, PLACES)
         return cls(edges, places_of(edges, "pixels", read_sizes(sizes), letterbox), read_flips(flip, len(edges)))
 
-    def points(self, points: Any, index: Any) -> npt.NDArray[np.float64]:
+    def points(self, points: Any, index: Any = None) -> npt.NDArray[np.float64]:
         """Points (..., 2) of the outputs ``index`` as points of their images.
 
-        index: the box: an integer, or an array with one for each point, which broadcasts along axes of size 1: for
-            points (images, points, 2) one for each image is ``np.arange(images)[:, None]``.
+        index: the box, needed unless there is one: an integer, or an array with one for each point, which broadcasts
+            along axes of size 1: for points (images, points, 2) one for each image is ``np.arange(images)[:, None]``.
         """
         array = _read("points", points, 2)
         if array.ndim == 0 or array.shape[-1] != 2:
@@ -106,6 +106,12 @@ class Letterboxed:
         return mapped
 
     def _index(self, index: object, points: tuple[int, ...]) -> npt.NDArray[np.int64]:
+        if index is None:
+            if len(self.boxes) != 1:
+                raise DescriptorError(
+                    f"index must say the output of each, 0 for the first of {len(self.boxes)}, got none"
+                )
+            index = 0
         array = as_numpy("index", index)
         if array.dtype.kind not in "iuf" or (array != np.floor(array)).any():
             raise DescriptorError(f"index must be whole numbers, got {index!r} of {array.dtype}")
@@ -121,12 +127,16 @@ class Letterboxed:
             raise DescriptorError(f"index must be in [0, {len(self.boxes)}), the boxes, got {index!r}")
         return array.astype(np.int64)
 
-    def to_image(self, boxes: Any, index: Any, *, order: Order = "yx", clip: bool = False) -> npt.NDArray[np.float64]:
+    def to_image(
+        self, boxes: Any, index: Any = None, *, order: Order = "yx", clip: bool = False
+    ) -> npt.NDArray[np.float64]:
         """Boxes of the outputs, such as a network finds them, as boxes of their images, f64 of the same shape.
 
         Args:
-            boxes: (..., 4), the first corner and the opposite one, in pixels.
-            index: the output of each box: an integer, or an array with one for each, as in ``points``.
+            boxes: (..., 4), the first corner and the opposite one, in pixels. Corners in the other order are exchanged,
+                with a warning.
+            index: the output of each box, needed unless there is one: an integer, or an array with one for each, as in
+                ``points``.
             order: of ``boxes`` and of the result: "yx" is y0, x0, y1, x1; "xy" is x0, y0, x1, y1.
             clip: cut what is outside of the letterboxed box of the image; what is all outside becomes empty.
 
@@ -135,11 +145,13 @@ class Letterboxed:
         """
         return self._boxes(boxes, index, order, self.places, self.boxes, clip=clip)
 
-    def to_output(self, boxes: Any, index: Any, *, order: Order = "yx", clip: bool = False) -> npt.NDArray[np.float64]:
+    def to_output(
+        self, boxes: Any, index: Any = None, *, order: Order = "yx", clip: bool = False
+    ) -> npt.NDArray[np.float64]:
         """Boxes of the images, such as labels, as boxes of the outputs: the inverse of ``to_image``.
 
         Args:
-            boxes: (..., 4), the first corner and the opposite one, in pixels of the image.
+            boxes: (..., 4), as in ``to_image``, in pixels of the image.
             index: as in ``to_image``.
             order: as in ``to_image``.
             clip: cut what is outside of the part of the output that shows the image; what is all outside becomes empty.
@@ -173,6 +185,11 @@ class Letterboxed:
             raise DescriptorError(f"boxes must be (..., 4), {ORDERS[order]}, got shape {array.shape}")
         box = self._index(index, array.shape[:-1])
         corners = array.reshape(*array.shape[:-1], 2, 2)
+        if (corners[..., 0, :] > corners[..., 1, :]).any():
+            warn_caller(
+                f"a box has its second corner before its first, and they are exchanged: boxes are {ORDERS[order]}, "
+                f"corners in pixels, not a centre, height and width"
+            )
         if order == "xy":
             corners = corners[..., ::-1]
         mapped = np.stack([self._mapped(corners[..., end, :], box, before, after) for end in (0, 1)], axis=-2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from inspect import signature
 from typing import Any, Protocol, SupportsIndex, TypedDict, Unpack, overload
 
 from restride.arguments import counts, integer, integers, is_pillow, list_arguments, require_listed
@@ -126,7 +127,7 @@ def resize(
 
     Source: IEC 61966-2-1 (sRGB); Porter and Duff, Compositing Digital Images, 1984 (colours times alpha).
     """
-    require_listed(resize, arguments)
+    require_listed(resize, arguments, {"rs.resample has it": signature(resample).parameters})
     options: ResizeArguments = {**_DEFAULTS, **arguments}  # type: ignore[typeddict-item] # both are of its names
     if is_pillow(image):
         if (axes := options.get("axes")) is not None:
@@ -222,7 +223,8 @@ def rows_and_columns(sizes: tuple[int, ...], axes: Iterable[SupportsIndex] | Non
     raise DescriptorError(
         "resize takes images of H W, H W C, C H W, N H W C or N C H W, and knows them by C, 1 to "
         f"{MAX_CHANNELS} at one of its places and more at the other; shape {sizes} is not clear: say which axes are "
-        f"rows and columns, such as axes={(rank - 2, rank - 1)}"
+        f"rows and columns: axes={(rank - 3, rank - 2)} if the last has the channels, and axes={(rank - 2, rank - 1)} "
+        f"if it does not"
     )
 
 

@@ -196,6 +196,12 @@ class Chain:
             obj=self,
         )
 
+    def __call__(self, *_: object) -> NoReturn:
+        raise TypeError(
+            "a chain is not called: rs.LazyArray(x, chain)[:] computes it, or a part of it, and rs.stream(x, "
+            "destination, chain) writes it in chunks"
+        )
+
     def __iter__(self) -> NoReturn:
         raise TypeError("a chain is not iterated; its operations are in chain.operations")
 

@@ -7,13 +7,14 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from restride.arguments import counts, require_word
+from restride.arguments import check_keywords, counts, require_word
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, as_device
 from restride.vision import work
@@ -21,7 +22,7 @@ from restride.vision.config import family_of, read_config
 from restride.vision.execution import execute
 from restride.vision.family import Family
 from restride.vision.images import Pixels, read_images
-from restride.vision.options import Options, read_options
+from restride.vision.options import COMMON, Options, read_options
 from restride.vision.picture import Picture, Resized, Source, kept_dtype
 from restride.vision.recipe import Pixels as PixelResult
 
@@ -31,6 +32,14 @@ _KINDS = ("np", "restride", "pt")
 _PIXEL_TYPES = ("f32", "f16", "bf16")
 
 
+_ELSEWHERE = {"a configuration has it as a key: rs.vision.processor({**config, ...})": COMMON}
+"""Where keywords belong that transformers also takes at a call."""
+
+
+@partial(
+    check_keywords,
+    elsewhere={**_ELSEWHERE, "the processor takes it: rs.vision.processor(config)(images, ...)": ("device", "dtype")},
+)
 def processor(config: Mapping[str, Any] | str | os.PathLike[str]) -> Processor:
     """The image processor of a configuration, with the results of transformers' PIL backend, bit for bit.
 
@@ -52,6 +61,11 @@ def processor(config: Mapping[str, Any] | str | os.PathLike[str]) -> Processor:
 
     Source: transformers 5.24, image_processing_pil_*.py; Pillow 13, Image.resize.
     """
+    if hasattr(config, "to_dict"):
+        raise DescriptorError(
+            f"config must be a dictionary, a file or a folder, got {shown(config)}: its .to_dict() is one, and "
+            f"rs.compat.transformers.accelerate takes it as it is"
+        )
     read = copy.deepcopy(dict(read_config(config)))
     family = family_of(read)
     with ErrorContext(family.class_name):
@@ -94,6 +108,7 @@ class Processor:
         """Pickle the configuration, from which workers of a data loader create the processor anew."""
         return processor, (dict(self._config),)
 
+    @partial(check_keywords, elsewhere=_ELSEWHERE)
     def __call__(
         self,
         images: Any,
@@ -176,7 +191,7 @@ class Processor:
 
 
 def _words(family: Family, options: Options) -> list[str]:
-    words = ["RGB, alpha over white" if options.do_convert_rgb else "channels as they are"]
+    words = ["RGB, alpha over white (of files dropped)" if options.do_convert_rgb else "channels as they are"]
     if options.do_resize:
         words.append(f"resized to {family.size_words(options)} by Pillow's {options.mode}")
     if options.do_center_crop and options.crop_size is not None:
