@@ -64,6 +64,7 @@ def both(processor, *arguments, **keywords):
         "Qwen2VL",
         "Glm4v",
         "PaddleOCRVL",
+        "Janus",
         "GotOcr2",
         "LlavaNext",
         "LlavaOnevision",
@@ -156,6 +157,7 @@ def test_a_processor_that_counts_patches_in_its_text(keywords):
         ("GotOcr2", {"crop_to_patches": True, "max_patches": 3}),
         ("Pixtral", {"patch_size": {"height": 8, "width": 8}}),
         ("Beit", {"segmentation_maps": None}),
+        ("Janus", {"image_mean": [0.1, 0.2, 0.3], "do_pad": False}),
     ],
 )
 def test_keywords_of_one_call_mean_what_they_do_in_transformers(name, keywords):
@@ -313,6 +315,11 @@ def test_bits_of_torchvision_are_not_changed_unasked():
             lambda: accelerate(judged("Beit", {}))(IMAGES[0], np.zeros((90, 130))),
             rs.UnsupportedError,
             "annotations and segmentation maps are not done",
+        ),
+        (
+            lambda: accelerate(judged("Janus", {}))(IMAGES[0], image_mean=[0.1, 0.2, 0.3]),
+            rs.UnsupportedError,
+            r"JanusImageProcessorPil of transformers pads with \(122, 116, 104\), the colour of its first image_mean, ",
         ),
         (lambda: accelerate(judged("CLIP", {}))(IMAGES[0], do_resiz=False), rs.UnsupportedError, "do_resiz="),
         (lambda: accelerate(judged("CLIP", {}))(IMAGES[0], device="cuda:1"), rs.UnsupportedError, "device='cuda:1'"),

@@ -165,7 +165,25 @@ def _processor_of(images: Any, keywords: dict[str, Any]) -> Processor:
     if unknown:
         raise UnsupportedError(f"keywords such as {unknown[0]}= {_BACK}")
     config = {"image_processor_type": _class_of(images).__name__, **attributes, **keywords}
+    if config.get("do_pad"):
+        _require_first_colour(images, config)
     return _processor_for(json.dumps(config, default=_plain))
+
+
+def _require_first_colour(images: Any, config: Mapping[str, Any]) -> None:
+    """Refuse another mean of Janus and DeepseekVL, whose PIL backend keeps the colour of the first mean for its pads.
+
+    Raises:
+        UnsupportedError: ``background_color``, which is no keyword of theirs, is not that of the mean.
+    """
+    if "background_color" in config or images.backend != "pil" or not hasattr(images, "background_color"):
+        return
+    kind, mean, colour = _class_of(images), config["image_mean"], images.background_color
+    if kind(image_mean=mean).background_color != colour:
+        raise UnsupportedError(
+            f"{kind.__name__} of transformers pads with {colour}, the colour of its first image_mean, also after that "
+            f"became {mean}: create another processor with this mean"
+        )
 
 
 @lru_cache(maxsize=32)
