@@ -333,8 +333,12 @@ def as_numpy(argument: str, value: object, dtype: np.dtype[Any] | None = None) -
     try:
         array = np.asanyarray(value)
     except (TypeError, ValueError) as error:
+        shapes = {getattr(member, "shape", None) for member in value} if isinstance(value, list | tuple) else {None}
+        why = str(error)
+        if None not in shapes:
+            why = "its arrays have several shapes: pass them one by one, or to rs.Preprocess, which makes them a batch"
         raise DescriptorError(
-            f"{argument} of type {type(value).__name__} is not one that numpy takes: {error}"
+            f"{argument} of type {type(value).__name__} is not one that numpy takes: {why}"
         ) from error
     require_unmasked(argument, array)  # the result of an __array__ may be masked too
     array = np.asarray(array)

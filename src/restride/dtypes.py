@@ -178,7 +178,8 @@ def _suggestion(value: object) -> str:
 def _short_name(text: str, element: DType) -> str:
     """Why numpy's "i8" is refused: it counts 8 bytes, while our "s8" counts bits."""
     in_bits = [name for name in DTYPES if name.startswith(text.replace("i", "s")) and DTYPES[name].itemsize == 1]
-    choices = " or ".join(map(repr, [element.name, *in_bits]))
+    narrow = [element.name.replace("64", "32")] if text in ("float", "int", "uint") else []  # which many libraries mean
+    choices = " or ".join(map(repr, [element.name, *narrow, *in_bits]))
     name = element.dtype.name
     meaning = f"counts bytes in numpy, where it is {name}" if text[-1].isdigit() else f"is {name} in numpy"
     return f"element type {text!r} {meaning}: say {choices}"

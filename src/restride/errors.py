@@ -172,7 +172,10 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     by_lower = {each.lower(): each for each in known}
-    nearest = get_close_matches(str(word)[:100].lower(), by_lower, 1)
+    asked = str(word)[:100].lower()
+    nearest = get_close_matches(asked, by_lower, 1) or [
+        each for each in by_lower if len(asked) > 2 and each.startswith(asked)
+    ]
     return f"{_QUESTION}{by_lower[nearest[0]]!r}?" if nearest else ""
 
 

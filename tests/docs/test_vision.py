@@ -102,8 +102,8 @@ if __name__ == "__main__":
     paths, start = sys.argv[2:], sys.argv[1]
     workers = [batch["pixel_values"] for batch in computed_by_workers(paths, start)]
     ahead = [batch.numpy() for batch in batches(paths, start)]
-    alone = clip([rs.imread(path) for path in paths])["pixel_values"]
-    assert [len(batch) for batch in ahead] == [4, 4, 1]
+    alone = clip([photograph(path) for path in paths])["pixel_values"]
+    assert [len(batch) for batch in ahead] == [4, 4, 2]
     assert np.array_equal(np.concatenate(ahead), alone)
     assert np.array_equal(torch.cat(workers), alone)
 """
@@ -112,8 +112,10 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("start", ["spawn", "fork"])
 def test_loaders_give_batches_of_the_device(start, tmp_path, paths):
     judge("torch")
+    paths.append(tmp_path / "deep.png")
+    rs.imwrite(paths[-1], IMAGES[1][..., 0].astype(np.uint16) << 8)
     script = tmp_path / "script.py"
-    script.write_text(PROCESSORS + RECIPES["torch's DataLoader"] + LOADER)
+    script.write_text(PROCESSORS + RECIPES["Photographs of any kind"] + RECIPES["torch's DataLoader"] + LOADER)
     ended = captured([sys.executable, str(script), start, *map(str, paths)], timeout=240)
     assert ended.returncode == 0, ended.stderr
 

@@ -89,6 +89,8 @@ rs.resample(photo, (24, 32), axes=(0, 1), coordinates="half-pixel")
     DescriptorError: coordinates 'half-pixel' is not one of 'half_ ... t is 'half_pixel' here, for u8[48,64,3]{2,1,0}
 rs.resample(photo, (24, 32), axes=(0, 1), coordinates="align_corner")
     DescriptorError: coordinates 'align_corner' is not one of 'hal ... 48,64,3]{2,1,0}. Did you mean 'align_corners'?
+rs.resample(photo, (24, 32), axes=(0, 1), coordinates="half")
+    DescriptorError: coordinates 'half' is not one of 'half_pixel' ... 48,64,3]{2,1,0}. Did you mean 'half_pixel'?
 rs.resample(photo, (24, 32), axes=(0, 1), coordinates="half_pixel_centers")
     DescriptorError: coordinates 'half_pixel_centers' is not one o ... t is 'half_pixel' here, for u8[48,64,3]{2,1,0}
 rs.resample(photo, (24, 32), axes=(0, 1), nearest="flor", mode="nearest")
@@ -110,7 +112,7 @@ rs.resample(photo, (24, 32), axes=(0, 1), dtype="i8")
 rs.resample(photo, (24, 32), axes=(0, 1), dtype="half")
     DescriptorError: dtype: element type 'half' is float16 in numpy: say 'f16', for u8[48,64,3]{2,1,0}
 rs.resample(photo, (24, 32), axes=(0, 1), dtype="float")
-    DescriptorError: dtype: element type 'float' is float64 in numpy: say 'f64', for u8[48,64,3]{2,1,0}
+    DescriptorError: dtype: element type 'float' is float64 in numpy: say 'f64' or 'f32', for u8[48,64,3]{2,1,0}
 rs.resample(photo, (24, 32), axes=(0, 1), dtype="float23")
     DescriptorError: dtype: unknown element type 'float23'; ... , for u8[48,64,3]{2,1,0}. Did you mean 'float32'?
 rs.resample(photo, (24, 32), axes=(0, 1), dtype="e4m3")
@@ -127,6 +129,8 @@ rs.resample(photo, (24, 32), axes=(0, 1), out=np.zeros((24, 32, 3), np.uint8))
     DescriptorError: out must be a restride.Tensor, got ndarray; rs.empty(desc) makes one
 rs.resize("photo.jpg", (24, 32))
     DescriptorError: array is the text photo.jpg, not an array: rs ... .open(path)) has its pixels as they are stored
+rs.resize([photo, photo[:20]], (10, 10))
+    DescriptorError: array of type list ... its arrays have several shapes: pass them one by one, or to rs.Preprocess
 rs.resize(photo, 256)
     DescriptorError: sizes must be rows and columns, got 256: shor ... es=(256, 256) a square, for u8[48,64,3]{2,1,0}
 rs.resize(photo, np.int64(256))
@@ -390,11 +394,19 @@ rs.quantize(x, 0)
 rs.rearrange(x, "h w -> w h")
     DescriptorError: pattern 'h w -> w h' has 2 axes, not the 3 of (48, 64, 3), for u8[48,64,3]{2,1,0}
 rs.TensorDesc("float", (2, 3))
-    DescriptorError: element type 'float' is float64 in numpy: say 'f64'
+    DescriptorError: element type 'float' is float64 in numpy: say 'f64' or 'f32'
+rs.TensorDesc("int", (2, 3))
+    DescriptorError: element type 'int' is int64 in numpy: say 's64' or 's32'
 rs.TensorDesc.parse("f32[2,3")
     DescriptorError: expected ',' or ']' after a size at character 8 of 'f32[2,3': the text ends
+rs.TensorDesc.parse("bf16[8,256]:T(8,128)(2,1)")
+    DescriptorError: XLA's tiles and other parts stand in braces after an order, as in '{1,0:T(8,128)(2,1)}', at
+rs.TensorDesc.parse("bf16[8,256]{T(8,128)(2,1)}")
+    DescriptorError: an order of axes comes before ':' and other parts, as in '{1,0:T(8,128)(2,1)}', at character 13
 rs.stream(photo, np.zeros_like(photo), rs.Chain(), memory="lots")
     DescriptorError: memory must be bytes such as 1000000, '512MiB' or '2 GB', got 'lots'
+rs.stream(photo, np.zeros_like(photo), rs.Chain(), memory=1)
+    DescriptorError: memory of 1 bytes is too little for the chunk ... more: give memory= ... or more
 rs.stream(photo, np.zeros_like(photo), rs.Chain(), memry="1GB")
     TypeError: stream() got an unexpected keyword argument 'memry'. Did you mean 'memory'?
 rs.stream(photo, rs.Chain())
@@ -437,6 +449,8 @@ rs.quantize(photo, 0.5, dtype="int7")
     DescriptorError: unknown element type 'int7'; ... , for u8[48,64,3]{2,1,0}. Did you mean 'int8'?
 rs.quantize(photo, 0.5, dtype="f32")
     DescriptorError: the result of quantize must be of integers or 8-bit floats, got f32, for u8[48,64,3]{2,1,0}
+rs.quantize(photo.astype(np.float32), 0)
+    DescriptorError: scale must be finite and not 0 as f32, got 0, for f32[48,64,3]{2,1,0}
 rs.dequantize(photo, -np.inf)
     DescriptorError: scale must be finite and not 0 as f32, got -inf, for u8[48,64,3]{2,1,0}
 rs.rearrange(photo, "h w c -> c h v")
@@ -476,9 +490,15 @@ rs.asarray([[1, 2], [3]])
 rs.asarray(np.array(["a"]))
     DescriptorError: array of shape (1,) cannot become a tensor: unknown element type 'str32';
 rs.imwrite("x.jpg", np.zeros((4, 4, 4), np.uint8))
-    DescriptorError: a JPEG image has sizes [height, width] or [he ... channels] with 1 or 3 channels, not [4, 4, 4]
+    DescriptorError: a JPEG image has sizes [height, width] or [he ... channels, not [4, 4, 4]: rs.to_rgb(image) leaves
 rs.imwrite("x.png", np.zeros((4, 4, 3), np.float32))
-    DescriptorError: a PNG image holds u8 elements, or u16 of 1 or 2 channels, not f32 of sizes [4, 4, 3]
+    DescriptorError: a PNG image holds u8 elements ... [4, 4, 3]: rs.reorder(image, dtype='u8', dst_scale=1 / 255)
+rs.imwrite("x.png", np.zeros((4, 4, 3), np.uint16))
+    DescriptorError: a PNG image holds u8 elements, or u16 of 1 or ... [4, 4, 3]: (image >> 8).astype(np.uint8) makes
+rs.imwrite("x.png", planes)
+    DescriptorError: a PNG image has sizes [height, width] or [he ... [3, 48, 64]: np.moveaxis(image, 0, -1) puts
+rs.Letterboxed.of([(0, 0, 4, 4), (1, 1, 3, 3)], (24, 24)).to_output([(0, 0, 2, 2)])
+    DescriptorError: index must say the output of each, 0 for the first of 2, got none
 rs.Letterboxed.of([(0, 0, 4, 4)], 24)
     DescriptorError: sizes must be a height and a width, such as (24, 24), got 24
 rs.Letterboxed.of([(0, 0, 4, 4)], (24, 24)).to_output([(0, 0, 2, 2)], 0, order="xyxy")

@@ -14,7 +14,10 @@ from support.vision_judge import judged, modules
 import restride as rs
 from restride.vision.families import FAMILIES
 
-pytestmark = pytest.mark.usefixtures("vulkan_device")
+pytestmark = [
+    pytest.mark.usefixtures("vulkan_device"),
+    pytest.mark.filterwarnings("ignore:.* has 16 bits, and Pillow's conversion"),
+]
 
 ROUNDS = 12
 

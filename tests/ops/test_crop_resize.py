@@ -543,6 +543,12 @@ def test_normalized_boxes_as_pixels_are_warned_of(device):
         rs.crop_resize(few, boxes, (4, 4), axes=(0, 1))  # a warning would be an error
 
 
+def test_an_index_may_be_left_out_where_there_is_one_output():
+    placed = rs.Letterboxed.of([(0, 0, 480, 640)], (320, 320))
+    assert np.array_equal(placed.to_output([(120, 160, 240, 400)]), placed.to_output([(120, 160, 240, 400)], 0))
+    assert np.array_equal(placed.points([(100, 80)]), placed.points([(100, 80)], [0]))
+
+
 def test_boxes_with_exchanged_corners_are_warned_of():
     placed = rs.Letterboxed.of([(0, 0, 480, 640)], (320, 320))
     for order in ("yx", "xy"):

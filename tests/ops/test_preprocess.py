@@ -438,16 +438,6 @@ PILLOW = "an image of Pillow must have mode 'RGB' and no alpha, not "
             "got 255: in the unit of elements it is mean / 255 and std / 255, for u8[",
         ),
         (
-            "yolo",
-            np.float32,
-            "the preset's fill 114 is of u8, and this image is f32[9,9,3]{2,1,0}: give fill=114",
-        ),
-        (
-            "yolo",
-            np.uint16,
-            "and this image is u16[9,9,3]{2,1,0}: give fill=114 / 255 for floats of 0 to 1, and fill=",
-        ),
-        (
             "clip",
             np.int64,
             "not of s64: s64[9,9,3]{2,1,0}; image.astype('uint8') where elements are 0 to 255, else",
@@ -490,11 +480,28 @@ def test_images_that_a_recipe_is_not_for(recipe, image, message):
 
 @pytest.mark.parametrize(
     ("changes", "dtype", "fill"),
-    [({"fill": 114 / 255}, np.float32, 114 / 255), ({"fill": 114 * 257}, np.uint16, 114 / 255)],
+    [
+        ({"fill": 114 / 255}, np.float32, 114 / 255),
+        ({"fill": 114 * 257}, np.uint16, 114 / 255),
+        ({}, np.float32, 114 / 255),
+        ({}, np.uint16, 114 / 255),
+        ({"mean": None, "std": None}, np.float32, 114 / 255),
+        ({"mean": None, "std": None}, np.uint16, 114 * 257),
+    ],
 )
 def test_a_preset_takes_other_types_with_their_fill(changes, dtype, fill):
     made, _ = rs.Preprocess.preset("yolo", sizes=(16, 16), **changes)(np.zeros((8, 16, 3), dtype))
     assert np.abs(made.numpy()[0, :, 0] - fill).max() < 2**-20
+
+
+def test_a_preset_fills_images_of_8_and_16_bits_alike():
+    x = RNG.integers(0, 256, (8, 16, 3), np.uint8)
+    recipe = rs.Preprocess.preset("yolo", sizes=(16, 16))
+    both, _ = recipe([x, x.astype(np.uint16) * 257])
+    assert np.abs(both.numpy()[1] - recipe(x)[0].numpy()).max() < 2**-8
+    assert np.abs(both.numpy()[:, :, 0] - 114 / 255).max() < 2**-20
+    with pytest.raises(rs.DescriptorError, match="the preset's fill 114 is of u8, u16 and floats of 0 to 1"):
+        rs.Preprocess.preset("yolo", mean=None, std=None)(x.astype(np.int16))
 
 
 def test_64_bits_are_copied_by_nearest():

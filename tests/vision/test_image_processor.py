@@ -483,6 +483,7 @@ def test_a_folder_without_a_configuration_is_refused(tmp_path):
         ),
         (3, "images[0]: an image must be of Pillow, an array, a tensor or a path, got 3 (int)"),
         (np.full((5, 5, 3), 256), "images[0]: elements of an image must be 0 to 255, got 256 to 256 of int64"),
+        (np.full((5, 5, 3), 256, np.uint16), "got 256 to 256 of uint16: (image >> 8).astype(np.uint8) makes 8 bits"),
         (
             np.full((5, 5, 3), 1.5),
             "images[0]: floats of an image must be 0 to 1, or whole and 0 to 255, got 1.5 to 1.5",
@@ -495,6 +496,18 @@ def test_bad_images_are_refused_by_place(images, message):
     with pytest.raises(rs.DescriptorError) as error:
         rs.vision.processor(CLIP)(images)
     assert message in str(error.value)
+
+
+def test_16_bits_that_pillow_makes_white_are_warned_of(tmp_path):
+    image = pytest.importorskip("PIL.Image").fromarray(np.full((40, 40), 60000, np.uint16))
+    path = tmp_path / "deep.png"
+    image.save(path)
+    clip = rs.vision.processor(CLIP)
+    white = clip(np.full((40, 40, 3), 255, np.uint8))["pixel_values"]
+    for deep, name in ((path, f"the image '{path}'"), (image, "an image of Pillow")):
+        with pytest.warns(UserWarning, match=re.escape(name)[:40]):
+            assert np.array_equal(clip(deep)["pixel_values"], white)
+    rs.vision.processor(CLIP)(image.point(lambda code: code * 0 + 255))  # a warning would be an error
 
 
 def test_images_that_cannot_be_stacked_are_refused(images):
@@ -627,6 +640,7 @@ def test_grids_of_every_ratio_fit_their_limits():
         assert sliced is None or 1 < sliced[0] * sliced[1] <= 9
 
 
+@pytest.mark.filterwarnings("ignore:an image of Pillow has 16 bits")
 def test_random_images_keep_their_place_in_a_batch():
     draw = random.Random(1)
     processor = rs.vision.processor(CLIP)

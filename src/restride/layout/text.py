@@ -87,8 +87,8 @@ class DescParts:
     """A descriptor as it was written; the fields of one written form are set, the others have their defaults.
 
     An order: ``minor_to_major``, and with it ``tiles`` (-1 for ``*``), ``padded_sizes`` with ``padding_value``, and
-    ``tail_padding_alignment_in_elements``. Strides: ``strides`` and ``offset``. Both of these:
-    ``element_size_in_bits`` and ``memory_space``. A tag: ``tag``. A view: ``inner``, the viewed layout, ``starts``, the
+    ``tail_padding_alignment_in_elements``. Strides: ``strides`` and ``offset``. Orders and
+    strides: ``element_size_in_bits`` and ``memory_space``. A tag: ``tag``. A view: ``inner``, the viewed layout, ``starts``, the
     coordinate of index 0,0,... along each axis of ``inner``, and ``steps``: per axis of the view, how far one step
     moves along each axis of ``inner``. None of these: row-major.
 
@@ -143,7 +143,10 @@ def _parse_array(scanner: Scanner, dtype: str, *, is_inner: bool = False) -> Des
     """Sizes and layout: what follows the element type, and what follows the ``in=`` of a view."""
     parts = DescParts(dtype, scanner.numbers("[]", "a size", "the sizes"))
     if scanner.accept(":"):
-        return replace(parts, tag=scanner.name("a format tag such as 'nChw16c'"))
+        parts = replace(parts, tag=scanner.name("a format tag such as 'nChw16c'"))
+        if scanner.comes("("):
+            scanner.fail("XLA's tiles and other parts stand in braces after an order, as in '{1,0:T(8,128)(2,1)}',")
+        return parts
     if not scanner.accept("{"):
         return parts
     at = scanner.here()
@@ -176,6 +179,8 @@ def _parse_strides(scanner: Scanner, parts: DescParts) -> DescParts:
 
 def _parse_order(scanner: Scanner, parts: DescParts) -> DescParts:
     """XLA's layout: the order of the axes, then what follows the colon, up to the closing brace."""
+    if scanner.comes("TpLES"):
+        scanner.fail("an order of axes comes before ':' and other parts, as in '{1,0:T(8,128)(2,1)}',")
     order = scanner.sequence(lambda: scanner.number("an axis number"), "}:", "an axis number")
     return _parse_colon(scanner, replace(parts, minor_to_major=order), "T pad L E S")
 

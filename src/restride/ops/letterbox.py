@@ -80,11 +80,11 @@ class Letterboxed:
         require_word("letterbox", letterbox, PLACES)
         return cls(edges, places_of(edges, "pixels", read_sizes(sizes), letterbox), read_flips(flip, len(edges)))
 
-    def points(self, points: Any, index: Any) -> npt.NDArray[np.float64]:
+    def points(self, points: Any, index: Any = None) -> npt.NDArray[np.float64]:
         """Points (..., 2) of the outputs ``index`` as points of their images.
 
-        index: the box: an integer, or an array with one for each point, which broadcasts along axes of size 1: for
-            points (images, points, 2) one for each image is ``np.arange(images)[:, None]``.
+        index: the box, needed unless there is one: an integer, or an array with one for each point, which broadcasts
+            along axes of size 1: for points (images, points, 2) one for each image is ``np.arange(images)[:, None]``.
         """
         array = _read("points", points, 2)
         if array.ndim == 0 or array.shape[-1] != 2:
@@ -106,6 +106,12 @@ class Letterboxed:
         return mapped
 
     def _index(self, index: object, points: tuple[int, ...]) -> npt.NDArray[np.int64]:
+        if index is None:
+            if len(self.boxes) != 1:
+                raise DescriptorError(
+                    f"index must say the output of each, 0 for the first of {len(self.boxes)}, got none"
+                )
+            index = 0
         array = as_numpy("index", index)
         if array.dtype.kind not in "iuf" or (array != np.floor(array)).any():
             raise DescriptorError(f"index must be whole numbers, got {index!r} of {array.dtype}")
@@ -121,13 +127,16 @@ class Letterboxed:
             raise DescriptorError(f"index must be in [0, {len(self.boxes)}), the boxes, got {index!r}")
         return array.astype(np.int64)
 
-    def to_image(self, boxes: Any, index: Any, *, order: Order = "yx", clip: bool = False) -> npt.NDArray[np.float64]:
+    def to_image(
+        self, boxes: Any, index: Any = None, *, order: Order = "yx", clip: bool = False
+    ) -> npt.NDArray[np.float64]:
         """Boxes of the outputs, such as a network finds them, as boxes of their images, f64 of the same shape.
 
         Args:
             boxes: (..., 4), the first corner and the opposite one, in pixels. Corners in the other order are exchanged,
                 with a warning.
-            index: the output of each box: an integer, or an array with one for each, as in ``points``.
+            index: the output of each box, needed unless there is one: an integer, or an array with one for each, as in
+                ``points``.
             order: of ``boxes`` and of the result: "yx" is y0, x0, y1, x1; "xy" is x0, y0, x1, y1.
             clip: cut what is outside of the letterboxed box of the image; what is all outside becomes empty.
 
@@ -136,7 +145,9 @@ class Letterboxed:
         """
         return self._boxes(boxes, index, order, self.places, self.boxes, clip=clip)
 
-    def to_output(self, boxes: Any, index: Any, *, order: Order = "yx", clip: bool = False) -> npt.NDArray[np.float64]:
+    def to_output(
+        self, boxes: Any, index: Any = None, *, order: Order = "yx", clip: bool = False
+    ) -> npt.NDArray[np.float64]:
         """Boxes of the images, such as labels, as boxes of the outputs: the inverse of ``to_image``.
 
         Args:

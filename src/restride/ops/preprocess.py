@@ -73,6 +73,9 @@ PIXELS = ("rgb", "bgr")
 _NORMALIZED = ("u8", "u16")
 """Integer types of pixels, for which a mean and std in units of [0, 1] make sense."""
 
+_UNITS = {"u8": 1, "u16": 257}
+"""The element of each of these types that is as bright as 1 of u8."""
+
 _CHANNELS_LAST = "np.moveaxis(image, -3, -1), of torch image.moveaxis(-3, -1)"
 _SMALLER = "image.astype('uint8') where elements are 0 to 255, else floats of 0 to 1: image.astype('float32') / largest"
 """Remedies for an image, as error messages word them."""
@@ -221,15 +224,19 @@ class Preprocess(Generic[_Result]):
 
     @classmethod
     def preset(cls, name: Preset, **changes: Unpack[_AnyChanges]) -> Preprocess[Any]:
-        """The recipe "imagenet", "clip" or "yolo", with some of its arguments changed. A preset's own fill is for u8.
+        """The recipe "imagenet", "clip" or "yolo", with some of its arguments changed.
+
+        A preset's own fill is in the unit of u8: u16 images have it times 257, and floats, of 0 to 1, divided by 255.
 
         Raises:
             DescriptorError: an unknown name.
         """
         require_word("preset", name, tuple(PRESETS))
         recipe = cls(**{**PRESETS[name], **changes})
-        if "fill" not in changes:
-            recipe._takes = recipe._takes._replace(fill=PRESETS[name].get("fill"))
+        if "fill" in PRESETS[name] and "fill" not in changes:
+            takes = recipe._takes
+            together = frozenset(_NORMALIZED) if takes.is_normalized else takes.together
+            recipe._takes = takes._replace(fill=PRESETS[name]["fill"], together=together)
         return recipe
 
     def __call__(self, images: Any, out: Tensor | None = None) -> _Result:
@@ -237,8 +244,8 @@ class Preprocess(Generic[_Result]):
 
         Args:
             images: each [rows, columns, channels], a frame, or a tuple of a frame's parts as in ``yuv_to_rgb``; arrays
-                or Tensors of one type; with a mean or std and no fill, u8 and u16 go together. For an iterator
-                see ``stream``.
+                or Tensors of one type; with a mean or std and no fill but a preset's, u8 and u16 go together. For an
+                iterator see ``stream``.
             out: where to write, packed and of the sizes, type and layout of the result.
 
         Returns:
@@ -335,13 +342,14 @@ class Preprocess(Generic[_Result]):
 
     def _crop(self, pixels: list[Tensor] | Tensor, out: Tensor, boxes: _Boxes, places: _Boxes | None) -> None:
         """Write images of one type to ``out``, with the axes images, rows, columns and channels."""
-        is_list, options = isinstance(pixels, list), self._options
+        is_list, options, own = isinstance(pixels, list), self._options, self._takes.fill
+        dtype = pixels[0].dtype
         cut = Cut(
             boxes,
             self._sizes,
             images=None if is_list else range(len(boxes)),
             places=places,
-            fill=options["fill"],
+            fill=options["fill"] if own is None else own / 255 if dtype.is_float else own * _UNITS[dtype.name],
             mean=options["mean"],
             std=options["std"],
         )
@@ -391,7 +399,7 @@ class _Accepted(NamedTuple):
     """Which images a recipe accepts.
 
     counted: for each argument, how many channels it has numbers for; 1 fits any image. together: the types that images
-        of one list may have, where one list has several. fill: a preset's own, for u8.
+        of one list may have, where one list has several. fill: a preset's own, in the unit of u8.
     """
 
     counted: dict[str, int]
@@ -540,10 +548,9 @@ def _require_type(desc: TensorDesc, takes: _Accepted) -> None:
     if takes.is_interpolated and dtype.itemsize == 8:
         remedy = "image.astype('float32')" if dtype.is_float else _SMALLER
         raise DescriptorError(f"images of {dtype} are resized by mode 'nearest' alone: {desc}; {remedy}")
-    if takes.fill is not None and dtype != "u8":
+    if takes.fill is not None and not dtype.is_float and dtype.name not in _UNITS:
         raise DescriptorError(
-            f"the preset's fill {takes.fill} is of u8, and this image is {desc}: give fill={takes.fill} / 255 for "
-            f"floats of 0 to 1, and fill={takes.fill} * 257 for u16"
+            f"the preset's fill {takes.fill} is of u8, u16 and floats of 0 to 1, and this image is {desc}: give fill="
         )
 
 

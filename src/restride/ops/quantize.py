@@ -48,7 +48,7 @@ class Reordering(NamedTuple):
 
     @contextmanager
     def renamed(self) -> Iterator[None]:
-        """A block whose errors have the operation's names of arguments instead of reorder's."""
+        """A block whose errors have the operation's names of arguments, and no descriptor of reorder's."""
         try:
             yield
         except DescriptorError as error:
@@ -57,9 +57,8 @@ class Reordering(NamedTuple):
                 raise
             is_fraction = "a side of floats" in rule  # no integer type would help
             end = self.remedy if f"an integer of {self.result.dtype}" in rule and not is_fraction else ""
-            renamed = DescriptorError(f"{self.names[inner]} {rule}{end}")
-            renamed.desc = error.desc
-            raise renamed from error
+            rule = rule.replace(f", for {error.desc}", "")  # the result's, which the caller may not have named
+            raise DescriptorError(f"{self.names[inner]} {rule}{end}") from error
 
 
 QUANTIZED_TYPES = ("u8", "s8", "u16", "s16", "f8e4m3fn", "f8e5m2")

@@ -361,10 +361,11 @@ def pieces(work: WindowedChain, window: Window, most: int, room: float = math.in
             continue
         if math.prod(sizes) <= 1:
             device = f", with {room} on the device," if taken > room else ""
+            remedy = "" if device else f": give memory={whole + taken} or more"
             ends = [f"{along.start}:{along.stop}" for along in window]
             raise DescriptorError(
                 f"memory of {most} bytes{device} is too little for the chunk {ends}: it has {whole} bytes, and one "
-                f"element of it takes {taken} more"
+                f"element of it takes {taken} more{remedy}"
             )
         axis = max(range(len(sizes)), key=lambda axis: sizes[axis])
         middle = (part[axis].start + part[axis].stop) // 2

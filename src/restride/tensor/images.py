@@ -283,13 +283,29 @@ def imwrite(path: str | os.PathLike[str], image: Any) -> None:
     if kind is None:
         raise DescriptorError(f"the name of an image must end in {', '.join(IMAGE_FORMATS)}, got {os.fspath(path)!r}")
     array = image.numpy() if isinstance(image, Tensor) else host_array(image)
-    require_holds(kind, array.dtype, array.shape)
+    try:
+        require_holds(kind, array.dtype, array.shape)
+    except DescriptorError as error:
+        raise DescriptorError(f"{error}{_remedy(array)}") from None
     if array.dtype == np.uint16 and array.shape[2:] == (2,):
         write_file(path, _greywith_alpha(array))
         return
     pixels = image_of(array)
     options = {"quality": _JPEG_QUALITY} if kind == "JPEG" else {}
     write_file(path, lambda file: pixels.save(file, kind, **options))
+
+
+def _remedy(array: Array) -> str:
+    """The end of an error message: how an array that a format cannot hold becomes an image; may be empty."""
+    if as_dtype(array.dtype).is_float:
+        return ": rs.reorder(image, dtype='u8', dst_scale=1 / 255) makes u8 of floats of 0 to 1"
+    if array.dtype == np.uint16:
+        return ": (image >> 8).astype(np.uint8) makes 8 bits of 16"
+    if array.dtype != np.uint8 or array.ndim != 3 or not array.size:
+        return ""
+    if array.shape[2] in (2, 4):
+        return ": rs.to_rgb(image) leaves alpha out, and a name in .png keeps it"
+    return ": np.moveaxis(image, 0, -1) puts channels that stand first last" if array.shape[0] <= 4 else ""
 
 
 def _greywith_alpha(array: Array) -> bytes:

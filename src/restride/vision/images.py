@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import is_pillow, require_unmasked
-from restride.errors import DescriptorError, UnsupportedError, prefixed, shown
+from restride.errors import DescriptorError, UnsupportedError, prefixed, shown, warn_caller
 from restride.tensor.images import decode_image, pillow
 from restride.tensor.tensor import Tensor
 from restride.vision.options import Options
@@ -149,15 +149,15 @@ def opened(path: str | os.PathLike[str]) -> Any:
     if isinstance(path, str) and path.startswith(("http://", "https://", "data:")):
         raise UnsupportedError(f"images are not fetched, got {shown(path)}: pass a path or an opened image")
     try:
-        return decode_image(path, _upright_rgb)
+        return _converted(decode_image(path, _upright), f"the image {shown(os.fspath(path))}")
     except OSError as error:
         raise DescriptorError(f"cannot read the image {shown(os.fspath(path))}: {error}") from error
 
 
-def _upright_rgb(image: Any, *_: object) -> Any:
+def _upright(image: Any, *_: object) -> Any:
     from PIL import ImageOps
 
-    return ImageOps.exif_transpose(image).convert("RGB")
+    return ImageOps.exif_transpose(image)
 
 
 def rgb(image: Any) -> Array:
@@ -166,10 +166,20 @@ def rgb(image: Any) -> Array:
     Source: transformers, image_transforms.convert_to_rgb.
     """
     if "A" not in image.getbands() and image.info.get("transparency") is None:
-        return np.asarray(image if image.mode == "RGB" else image.convert("RGB"))  # which copies an RGB image too
+        return np.asarray(image if image.mode == "RGB" else _converted(image, "an image of Pillow"))
     image = image.convert("RGBA")
     white = pillow().new("RGBA", image.size, (255, 255, 255, 255))
     return np.asarray(pillow().alpha_composite(white, image).convert("RGB"))
+
+
+def _converted(image: Any, name: str) -> Any:
+    """A Pillow image as Pillow converts it to RGB; a warning says so where that makes white of 16 bits."""
+    if image.mode.startswith("I") and np.asarray(image).max() > 255:
+        warn_caller(
+            f"{name} has 16 bits, and Pillow's conversion to RGB, which transformers calls, makes elements above 255 "
+            f"white: x = rs.imread(path, mode='rgb') keeps them, and (x >> 8).astype(np.uint8) makes 8 bits of them"
+        )
+    return image.convert("RGB")
 
 
 def _rgb_of_array(array: Array) -> Array:
@@ -209,7 +219,8 @@ def _as_bytes(array: Array) -> Pixels:
         raise DescriptorError(f"an image must have integers or floats, got {array.dtype}: convert it to u8 or f32")
     low, high = array.min(), array.max()
     if not (low >= 0 and high <= 255):
-        raise DescriptorError(f"elements of an image must be 0 to 255, got {low} to {high} of {array.dtype}")
+        remedy = ": (image >> 8).astype(np.uint8) makes 8 bits of 16" if array.dtype == np.uint16 else ""
+        raise DescriptorError(f"elements of an image must be 0 to 255, got {low} to {high} of {array.dtype}{remedy}")
     if array.dtype.kind != "f" or np.allclose(array, array.astype(int)):
         return Pixels(array.astype(np.uint8), floats=False, dtype=array.dtype.name)
     if high > 1:
