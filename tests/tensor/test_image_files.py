@@ -516,7 +516,7 @@ def other_profile():
 
 @pytest.mark.parametrize("kind", ["PNG", "TIFF", "WEBP"])
 @pytest.mark.parametrize("mode", ["RGB", "RGBA", "P"])
-def test_colours_of_a_profile_become_srgb_where_asked(kind, mode):
+def test_colours_of_a_profile_become_srgb_where_asked(kind, mode, tmp_path):
     srgb, other = other_profile()
     options = {"lossless": True} if kind == "WEBP" else {}
     plain = rs.imread(saved(mode, kind, **options), mode="rgb")
@@ -526,6 +526,9 @@ def test_colours_of_a_profile_become_srgb_where_asked(kind, mode):
     assert np.array_equal(rs.imread(content)[..., :3], plain)
     with pytest.warns(UserWarning, match=r"other colours than sRGB.*mode='srgb'\) converts them"):
         assert np.array_equal(rs.imread(content, mode="rgb"), plain)
+    (tmp_path / "other.img").write_bytes(content)
+    with pytest.warns(UserWarning, match=r"other\.img has an ICC profile of other colours than sRGB"):
+        rs.imread(tmp_path / "other.img", mode="rgb")
     converted = rs.imread(content, mode="srgb").astype(int)
     assert np.abs(converted - plain[..., ::-1]).max() <= 1
 

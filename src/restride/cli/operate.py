@@ -19,7 +19,7 @@ from restride.cli.files import Array, FileArray, FileBuffer, FileContent
 from restride.cli.folders import outputs_of
 from restride.cli.options import SCALES, Rows, add_options, given, scales_along
 from restride.cli.parser import Commands, Parser, add_command, add_device_options, open_device, runtime_name
-from restride.cli.process import Exit, counted, exit_for, line_for, tell
+from restride.cli.process import Exit, UsageError, counted, exit_for, line_for, tell
 from restride.dtypes import DType
 from restride.errors import RestrideError, prefixed
 from restride.layout import TensorDesc
@@ -52,6 +52,7 @@ class FileCommand(NamedTuple):
     operation: makes the operation that the options ask for.
     inputs: how many inputs it takes, in the words of ``add_argument``.
     describe: makes the descriptor of a .bin file of the options.
+    one_of: the arguments of which at least one must be given, and their options in words; None: none must.
     """
 
     name: str
@@ -61,6 +62,7 @@ class FileCommand(NamedTuple):
     operation: Callable[[argparse.Namespace, FileContent], FileOperation]
     inputs: int | str = argparse.ONE_OR_MORE
     describe: Callable[[argparse.Namespace], str | None] = attrgetter("desc")
+    one_of: Mapping[str, str] | None = None
 
     def add(self, commands: Commands) -> Parser:
         """Add the command; ``run`` executes it."""
@@ -83,11 +85,15 @@ class FileCommand(NamedTuple):
         add_options(parser, self.function, self.groups)
         add_device_options(parser)
         parser.set_defaults(run=run, operation=self.operation, function=self.function, describe=self.describe)
+        parser.set_defaults(one_of=self.one_of)
         return parser
 
 
 def run(options: argparse.Namespace) -> int:
     """Do with each input file what the command does: read it, compute, check if requested, and write the result."""
+    if options.one_of is not None and given(options).keys().isdisjoint(options.one_of):
+        ways = ", ".join(dict.fromkeys(options.one_of.values()))
+        raise UsageError(f"one of these is required: {ways} (see `restride {options.command} --help`)")
     outputs = outputs_of(options.inputs, options.output)
     if options.output in outputs.values():
         return _run_one(_of_file(options, *outputs.popitem()))

@@ -161,17 +161,10 @@ def _slice(options: argparse.Namespace, file: FileContent) -> FileOperation:
 
 
 def _reorder(options: argparse.Namespace, file: FileContent) -> FileOperation:
-    if given(options).keys().isdisjoint({"layout", "dtype", *SCALES}):
-        raise UsageError(
-            "one of these is required: --layout, --to, a scale or a zero point (see `restride reorder --help`)"
-        )
     return call(options, file, file.desc, {})
 
 
 def _resize(options: argparse.Namespace, file: FileContent) -> FileOperation:
-    if given(options).keys().isdisjoint({"sizes", *KEEP_ASPECT}):
-        ways = ", --".join(["sizes", *KEEP_ASPECT])
-        raise UsageError(f"one of these is required: --{ways} (see `restride resize --help`)")
     desc = file.desc
     options.mode = require_mode(options)
     if options.axes is None and file.is_image:
@@ -186,8 +179,6 @@ def _resize(options: argparse.Namespace, file: FileContent) -> FileOperation:
 
 
 def _resample(options: argparse.Namespace, file: FileContent) -> FileOperation:
-    if options.sizes is None and options.scales is None:
-        raise UsageError("one of these is required: --sizes, --scales (see `restride resample --help`)")
     desc, mode = file.desc, require_mode(options)
     if options.axes is None and file.is_image:
         for name in ("sizes", "scales"):
@@ -346,6 +337,7 @@ COMMANDS = (
             }
         },
         _resize,
+        one_of={name: f"--{name}" for name in ("sizes", *KEEP_ASPECT)},
     ),
     FileCommand(
         "slice",
@@ -371,6 +363,7 @@ COMMANDS = (
             "elements": ELEMENTS,
         },
         _reorder,
+        one_of={"layout": "--layout", "dtype": "--to"} | dict.fromkeys(SCALES, "a scale or a zero point"),
     ),
     FileCommand(
         "resample",
@@ -399,6 +392,7 @@ COMMANDS = (
             "elements": ELEMENTS,
         },
         _resample,
+        one_of={"sizes": "--sizes", "scales": "--scales"},
     ),
     FileCommand(
         "crop",

@@ -156,8 +156,8 @@ def _decoded(mode: ImageMode | None, opened: Any, file: BinaryIO, png: Png | Non
         if mode == "srgb":
             return _in_srgb(opened)
         warn_caller(
-            "an image has an ICC profile of other colours than sRGB, and is read with these: "
-            "rs.imread(file, mode='srgb') converts them"
+            f"{getattr(file, 'name', 'an image')} has an ICC profile of other colours than sRGB, and is read with "
+            "these: rs.imread(file, mode='srgb') converts them"
         )
     if png is None:
         return _upright(opened)
