@@ -296,10 +296,10 @@ def _decoded(image: Any) -> npt.NDArray[Any]:
 def _orientation(image: Any) -> int:
     """How a decoded image is to be turned, by EXIF; 1: not at all, or it does not say so in a way that can be read."""
     try:
-        turn: int = image.getexif().get(_ORIENTATION, 1)
+        turn = image.getexif().get(_ORIENTATION)
     except Exception:  # noqa: BLE001 - as above; what is damaged here is not the pixels
         return 1
-    return turn
+    return turn if turn in range(2, 9) else 1
 
 
 def with_alpha(pixels: npt.NDArray[Any], samples: npt.NDArray[Any], key: object) -> npt.NDArray[Any]:

@@ -164,6 +164,17 @@ def test_jpeg_is_close_and_turned_as_the_camera_was_held(tmp_path):
     exif[0x0112] = 6  # orientation: turn by 90 degrees clockwise
     Image.fromarray(pixels).save(tmp_path / "turned.jpg", exif=exif)
     assert read_array(tmp_path / "turned.jpg").array.shape == (32, 16, 3)
+    exif[0x0112] = 9  # which EXIF does not have
+    Image.fromarray(pixels).save(tmp_path / "unknown.jpg", exif=exif)
+    assert read_array(tmp_path / "unknown.jpg").array.shape == (16, 32, 3)  # without a warning
+
+
+@pytest.mark.filterwarnings("default::PIL.Image.DecompressionBombWarning")
+def test_a_warning_about_a_file_is_a_line_with_its_name(tmp_path, monkeypatch, capsys):
+    write_array(tmp_path / "x.png", np.zeros((20, 30), np.uint8))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 400)
+    assert read_array(tmp_path / "x.png").array.shape == (20, 30)
+    assert capsys.readouterr().err.startswith(f"restride: warning: {tmp_path}/x.png: Image size (600 pixels) exceeds")
 
 
 @pytest.mark.parametrize("mode", ["1", "P", "CMYK", "LA", "RGBA"])
@@ -194,12 +205,12 @@ def test_truncated_image_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "array", "message"),
     [
-        ("x.png", np.zeros((4, 4, 3), np.float32), "u8 elements, or u16 of 1 or 2 channels, not f32"),
-        ("x.png", np.zeros((3, 4, 5), np.uint8), r"channels, not \[3, 4, 5\]"),
-        ("x.png", np.zeros((0, 4), np.uint8), r"not \[0, 4\]"),
+        ("x.png", np.zeros((4, 4, 3), np.float32), r"not f32 of sizes \[4, 4, 3\]: give x\.npy as the output$"),
+        ("x.png", np.zeros((3, 4, 5), np.uint8), r"give x\.npy as the output, or name the axes of rows and columns$"),
+        ("x.png", np.zeros((0, 4), np.uint8), r"not \[0, 4\]: it is empty, as of a window outside the image$"),
         ("x.png", np.zeros(4, np.uint8), r"not \[4\]"),
-        ("x.jpg", np.zeros((4, 4, 4), np.uint8), "1 or 3 channels"),
-        ("x.jpg", np.zeros((4, 4), np.uint16), r"u8 elements, not u16 of sizes \[4, 4\]"),
+        ("x.jpg", np.zeros((4, 4, 4), np.uint8), r"1 or 3 channels, not \[4, 4, 4\]: give x\.png as the output$"),
+        ("x.jpg", np.zeros((4, 4), np.uint16), r"u8 elements, not u16 of sizes \[4, 4\]: give x\.png as the output$"),
         (
             "x.png",
             np.zeros((4, 4, 3), np.uint16),

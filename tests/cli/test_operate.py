@@ -20,6 +20,7 @@ from restride.cli.devices import cpu_model
 from restride.cli.doctor import Attempt
 from restride.cli.parser import LABORATORY, parse, parse_index
 from restride.cli.process import UsageError, ending
+from restride.errors import warn_caller
 from restride.runtime import RUNTIMES, DeviceInfo
 from restride.runtime.kompute.device import INSTALL_KP
 
@@ -252,6 +253,12 @@ def test_a_time_limit_is_a_number_of_seconds_up_to_a_day(command, seconds, capsy
     code, line = refused(capsys, command, f"--timeout={seconds}")
     assert code == 2
     assert f"{seconds!r} is no time limit: seconds, more than 0 and at most 86400" in line
+
+
+def test_a_warning_is_one_line(capsys, monkeypatch):
+    monkeypatch.setattr("restride.cli._run", lambda _: warn_caller("give axes=(0, 1)") or 0)
+    assert main([]) == 0
+    assert capsys.readouterr().err == "restride: warning: give --axes 0 1\n"
 
 
 def test_our_own_mistakes_exit_3_with_a_traceback(capsys, monkeypatch):

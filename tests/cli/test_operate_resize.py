@@ -128,7 +128,7 @@ def test_a_damaged_file_ends_the_command_or_is_skipped_and_named(tmp_path, resiz
     assert (code, out) == (2, "")
     assert len(err) == 1
     assert err[0].startswith("restride: cannot read photos/d.jpg: ")
-    assert err[0].endswith("; 1 of 2 files are written")
+    assert err[0].endswith("; --skip-bad goes on without it; 1 of 2 files are written")
 
     code, out, err = resize("photos", "small", "--skip-bad", "--shorter", 10)
     assert (code, out) == (2, "small: 4 of 5 files\n")
@@ -141,11 +141,19 @@ def test_a_damaged_file_ends_the_command_or_is_skipped_and_named(tmp_path, resiz
 
 
 @pytest.mark.usefixtures("vulkan_device", "photos")
-def test_an_error_about_one_of_several_files_names_it(tmp_path, resize):
-    code, out, err = resize("drawing.png", "photo.png", "small", "--shorter", 10, "--premultiply", "--skip-bad")
+def test_an_error_about_one_of_several_files_names_it_or_is_skipped(tmp_path, resize):
+    options = ("--shorter", 10, "--premultiply")
+    code, out, err = resize("drawing.png", "photo.png", "small", *options)
     assert (code, out) == (2, "")
     assert err[0].startswith("restride: photo.png: premultiply needs alpha")
     assert err[0].endswith("; 1 of 2 files are written")
+    pytest.importorskip("PIL.Image").fromarray(np.zeros((30, 40), np.float32)).save(tmp_path / "photos" / "f.tif")
+    code, out, err = resize("photos/*.tif", "drawing.png", "photo.png", "large", *options[:2], "--skip-bad")
+    assert (code, out, len(err)) == (2, "large: 2 of 3 files\n", 1)
+    assert err[0].startswith("restride: skipped: photos/f.tif: a PNG image holds u8 elements")
+    code, out, err = resize("drawing.png", "photo.png", "large", *options, "--skip-bad")
+    assert (code, out, len(err)) == (2, "large: 1 of 2 files\n", 1)
+    assert err[0].startswith("restride: skipped: photo.png: premultiply needs alpha")
     assert resize("photos", "none")[2][-1].endswith(
         ": one of these is required: --sizes, --shorter, --longer, --fit, --cover (see `restride resize --help`)"
     )

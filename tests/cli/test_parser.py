@@ -69,6 +69,7 @@ def test_help_fits_its_terminal_and_says_the_exit_codes(name, columns, help_of):
 def test_every_argument_is_explained(name):
     for action in PARSERS[name]._actions:
         assert action.help or isinstance(action, argparse._SubParsersAction), action
+        assert "<" not in str(action.help), action
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
@@ -211,6 +212,12 @@ def test_an_index_may_follow_the_values_of_an_option():
         ("test --validate snyc", "Did you mean 'sync'?"),
         ("test smoke --list --op resampel", "Did you mean 'resample'?"),
         ("resize a.npy b.npy --shortest 4", "--shortest 4. Did you mean '--shorter'? (see `restride resize"),
+        (
+            "resize a.npy b.npy --sizes 224x224",
+            "expected 2 arguments; numbers are separated by spaces, such as 480 640 (",
+        ),
+        ("resample a.npy b.npy --axes 0,1", "invalid int value: '0,1'; numbers are separated by spaces"),
+        ("test smoke --shader a.comp --as strided_cpy", "Did you mean 'strided_copy'?"),
         ("resample a.npy b.npy --zzz", "unrecognized arguments: --zzz (see `restride resample --help`)"),
     ],
 )

@@ -120,6 +120,7 @@ def test_a_bin_of_planes_is_cropped_in_its_layout(tmp_path, restride):
         ("--box 1,2,3,4 --box 1.0,2,3,4", (4, 4), "a --box of integers is a slice, and one with a point is none"),
         ("--box 1,2,3,4 --boxes boxes.npy", (4, 4), "argument --boxes: not allowed with argument --box"),
         ("--boxes x.npy", (4, 4), "boxes must be an array of (boxes, 4) numbers"),
+        ("--boxes 0.1,0,10,10", (4, 4), "argument --boxes: '0.1,0,10,10' is no .npy file: give a box by --box"),
         ("--boxes none.npy", (4, 4), "cannot read none.npy: no such file"),
         ("--axes 1 1", (4, 4), "axes (1, 1) must be two of an image, rows before columns"),
     ],
@@ -189,6 +190,10 @@ def test_photographs_become_a_batch(tmp_path, restride):
     assert out == "batch.npy: f32[5,3,224,224]{3,2,1,0} from 4 files\n"
     right = rs.Preprocess.preset("imagenet")(given).numpy()
     assert np.array_equal(np.load(tmp_path / "batch.npy"), right)
+    code, out, err = restride("preprocess *.png -o batch.npy --preset imagenet")  # alpha.png, gray.png, photo.png
+    assert (code, err) == (0, [])
+    assert np.array_equal(np.load(tmp_path / "batch.npy"), right[[2, 1, 0]])
+    assert restride("preprocess gray.png -o batch.npy --preset imagenet")[1].endswith(" from 1 file\n")
 
     code, out, err = restride(f"preprocess {paths} -o batch.npy --preset yolo --sizes 32 48 --fill 7 --to u8 --mean 0")
     assert (code, len(err)) == (2, 1)
@@ -245,6 +250,7 @@ def test_frames_become_a_batch(tmp_path, restride):
         ("photo.png -o y.npy --sizes 4 4 --input nv12", "photo.png is read as RGB: --input nv12 goes with .npy files"),
         ("frames.bin -o y.npy --sizes 4 4 --input i420", "frames.bin holds bytes alone: `restride slice frames.bin"),
         ("photo.png none.png -o y.npy --preset clip", "cannot read none.png: no such file"),
+        ("*.tif -o y.npy --preset clip", "*.tif: there is no file whose name ends in .npy, .png, .jpg, .jpeg, .webp"),
         ("photo.png flat.npy photo.png -o y.npy --preset clip", "flat.npy: an image must have rows, columns and chann"),
         ("photo.png broken.png -o y.npy --preset clip", "cannot read broken.png: "),
         ("photo.png rgba.npy -o y.npy --sizes 4 4", "rgba.npy: it becomes f32[1,4,4,4]"),

@@ -58,6 +58,7 @@ def test_the_command_writes_a_file(capsys, tmp_path, suffix):
             ["f32[2,3]:ab", "--plane", "ax"],
             "plane must name two axes, for rows and columns, got 'ax'",
         ),
+        (["f32[2,3]", "--at", "9,9"], "index 9 is outside [0, 2) of axis 0"),
         ([], "the following arguments are required: LAYOUT"),
     ],
 )

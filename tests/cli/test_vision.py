@@ -61,7 +61,7 @@ def test_results_are_in_the_file_by_their_names(name, inputs, restride):
     assert (code, err) == (0, [])
     results = expected(name)
     assert out[0] == repr(rs.vision.processor(CONFIGS[name]))
-    assert out[1] == f"results.npz: {len(results)} results from 3 files"
+    assert out[1] == f"results.npz: {len(results)} result{'s' * (len(results) > 1)} from 3 files"
     assert len(out) == 2 + len(results)
     with np.load("results.npz") as file:
         assert set(file) == set(results)
@@ -107,14 +107,14 @@ def test_a_plan_needs_no_device(monkeypatch, restride):
     assert (code, err) == (0, [])
     assert out == [
         repr(rs.vision.processor(CONFIGS["idefics"])),
-        "photos/a.png and 1 more, 40 x 50:",
+        "photos/a.png and 1 more, 40 rows x 50 columns:",
         "  resized to 76 x 96, 96 x 96, 48 x 48",
         "  tiles or patches: 5, dispatches: 7",
         "  pixel_values: [1, 5, 3, 48, 48]",
         "  pixel_attention_mask: [1, 5, 48, 48]",
         "  rows: a list",
         "  cols: a list",
-        "photos/c.PNG, 70 x 30:",
+        "photos/c.PNG, 70 rows x 30 columns:",
         "  resized to 96 x 42, 96 x 48, 48 x 48",
         "  tiles or patches: 3, dispatches: 6",
         "  pixel_values: [1, 3, 3, 48, 48]",
@@ -140,8 +140,10 @@ def test_without_safetensors_its_extra_is_named(monkeypatch, restride):
         ("clip.json photos -o none/results.npz", "cannot write none/results.npz: "),
         ("clip.json none.jpg -o results.npz", "cannot read none.jpg: no such file"),
         ("clip.json '*.jpg' -o results.npz", "*.jpg: there is no file whose name ends in .png, .jpg, .jpeg, .webp"),
-        ("clip.json notes.txt -o results.npz", "cannot read the image 'notes.txt'"),
-        ("clip.json notes.txt --plan", "cannot read the image"),
+        ("clip.json notes.txt -o results.npz", "cannot read notes.txt: cannot identify image file; PNG, JPEG"),
+        ("clip.json notes.txt --plan", "cannot read notes.txt: cannot identify image file; PNG, JPEG"),
+        ("notes.txt photos --plan", "the configuration notes.txt is no JSON: "),
+        ("photos/a.png photos --plan", "the configuration photos/a.png is no JSON: "),
         ("none.json photos -o results.npz", "cannot read the configuration none.json"),
         ("photos photos -o results.npz", "the folder photos has no preprocessor_config.json"),
         ("clip.json photos -o results.npz --to s8", "dtype of pixels must be one of f32, f16, bf16, got s8"),

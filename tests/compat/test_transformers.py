@@ -172,6 +172,36 @@ def test_attributes_that_are_changed_later_count():
     require_same(*both(processor, IMAGES, return_tensors="pt"))
 
 
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("CLIP", {"image_mean": np.array([0.1, 0.2, 0.3]), "image_std": np.float32([0.3, 0.2, 0.1])}),
+        ("CLIP", {"image_mean": torch.tensor([0.1, 0.2, 0.3])}),
+        ("CLIP", {"rescale_factor": np.float32(1 / 255)}),
+        ("CLIP", {"size": {"shortest_edge": np.int64(60)}, "resample": np.int64(2)}),
+        ("CLIP", {"size": (60, 50), "do_center_crop": np.bool_(False)}),
+        ("CLIP", {"do_normalize": None}),
+        ("CLIP", {"note": "x", "kind": object()}),  # transformers reads neither
+        ("Qwen2VL", {"patch_size": np.int32(16)}),
+    ],
+)
+def test_attributes_are_what_transformers_takes(name, attributes):
+    processor = judged(name, {"do_convert_rgb": True})
+    for key, value in attributes.items():
+        setattr(processor, key, value)
+    require_same(*both(processor, IMAGES, return_tensors="np"))
+
+
+def test_a_class_derived_from_an_accelerated_one():
+    processor = accelerate(judged("CLIP", {}))
+    own = type("Own", (type(processor),), {"__module__": __name__})()
+    require_same(own(IMAGES, return_tensors="np"), processor(IMAGES, return_tensors="np"))
+    assert type(copy.deepcopy(own)).__bases__ == type(processor).__bases__
+    with pytest.raises(rs.UnsupportedError, match=r"Own of .*test_transformers is no class of transformers"):
+        accelerate(own)
+    assert type(restore(own)) is type(judged("CLIP", {}))
+
+
 def test_without_return_tensors_results_are_arrays():
     results, expected = both(judged("CLIP", {}), IMAGES)
     assert isinstance(expected["pixel_values"], list)
@@ -267,7 +297,7 @@ def test_bits_of_torchvision_are_not_changed_unasked():
         ),
         (lambda: restore(3), rs.DescriptorError, "processor must be an image processor of transformers"),
         (lambda: accelerate(judged("CLIP", {}), bits="fast"), rs.DescriptorError, "bits must be one of None, 'pil'"),
-        (lambda: accelerate(judged("Owlv2", {})), rs.UnsupportedError, "'Owlv2ImageProcessor' is not done: it blurs"),
+        (lambda: accelerate(judged("Owlv2", {})), rs.UnsupportedError, "'Owlv2ImageProcessorPil' is not done"),
         (lambda: accelerate(judged("ViT", {"resample": 7})), rs.UnsupportedError, "resample 7, MKS2013 or MKS2021"),
         (
             lambda: accelerate(type("Own", (type(judged("CLIP", {})),), {})()),

@@ -153,8 +153,8 @@ def test_mistakes_are_named_with_their_line(text: str, message: str) -> None:
 
 
 def test_what_this_version_does_not_read_keeps_its_error_and_its_line() -> None:
-    with pytest.raises(UnsupportedError, match=r"mine:2: memory spaces S"):
-        read_cases("\nreorder f32[2]{0:S(2)} -> f32[2]", "mine")
+    with pytest.raises(UnsupportedError, match=r"mine:2: split configurations SC"):
+        read_cases("\nreorder f32[2]{0:SC(0:1)} -> f32[2]", "mine")
 
 
 @pytest.mark.parametrize(

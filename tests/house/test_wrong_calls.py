@@ -477,8 +477,6 @@ rs.show("f32[2,16,4,4]:nChw16c", plane="hx")
     DescriptorError: plane must name two axes, for rows and columns, got 'hx'; axes are 0 or 'n', 1 or 'c', 2 or 'h'
 rs.show(photo[..., 0] * 1j)
     DescriptorError: array of shape (48, 64) cannot become a tensor: unknown element type 'complex128'
-rs.reorder(x, "u8[48,64,3]{2,1,0:S(1)}")
-    UnsupportedError: layout u8[48,64,3]{2,1,0:S(1)} is in memory space 1 and the source u8[48,64,3]{2,1,0} in 0
 rs.empty("s8[8]{0:E(4)}")
     UnsupportedError: elements of 4 bits are described and drawn, but not read or written: s8[8]{0:E(4)} needs E(8)
 rs.empty("f32[8]{0:S(1)SC(0:4)}")

@@ -601,7 +601,7 @@ def test_the_command_refuses_in_a_line(tmp_path: Path, capsys):
         (npy, out, "--axes", "abc"): "axes must be y, x and others of 'tczyx'",
         (npy, out, "--levels", "9"): "levels must be at most",
         (npy, out, "--labels", "a.npy"): "--labels 'a.npy' must be NAME=FILE",
-        (npy, out, "--mode", "lanczos"): "it goes with like='pillow'",
+        (npy, out, "--mode", "lanczos"): "it goes with --like pillow, and as 'lanczos4' with --like opencv",
     }
     for words, message in refused.items():
         assert main(["pyramid", *words]) == 2, words

@@ -493,6 +493,16 @@ def test_hostile_files_of_other_formats_are_refused(name):
         rs.imread(content)
 
 
+@pytest.mark.parametrize("name", [*HOSTILE, "EPS"])
+def test_hostile_files_are_refused_by_image_processors(name, tmp_path):
+    """Of an EPS, Pillow would start Ghostscript, whatever the name of the file says."""
+    content, message = HOSTILE.get(name, (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "cannot identify"))
+    (tmp_path / "photo.jpg").write_bytes(content)
+    clip = rs.vision.processor({"image_processor_type": "CLIPImageProcessor"})
+    with pytest.raises(rs.DescriptorError, match=message):
+        clip(str(tmp_path / "photo.jpg"))
+
+
 # Colours.
 
 

@@ -281,7 +281,8 @@ def test_results_as_tensors_of_torch(images):
 
 def test_a_processor_says_its_steps_in_words():
     assert repr(rs.vision.processor(CLIP)) == (
-        "<restride.vision CLIPImageProcessor: RGB, alpha over white; resized to shorter side 40 by Pillow's bicubic; "
+        "<restride.vision CLIPImageProcessor: RGB, alpha over white (of files dropped); "
+        "resized to shorter side 40 by Pillow's bicubic; "
         "centre 32 x 32; times 0.00392157; minus (0.48145466, 0.4578275, 0.40821073), divided by "
         "(0.26862954, 0.26130258, 0.27577711)>"
     )
@@ -474,7 +475,7 @@ def test_a_folder_without_a_configuration_is_refused(tmp_path):
         ([np.zeros((4, 4), np.uint8)], "images[0]: an image must have 3 axes, got sizes (4, 4)"),
         ([np.zeros((5, 5, 7), np.uint8)], "images[0]: an image must have 1, 3 or 4 channels on its first or last axis"),
         (["a", 3], "images[0]: cannot read the image 'a': "),
-        ([np.zeros((4, 4, 3), np.uint8), __file__], "images[1]: cannot read the image "),
+        ([np.zeros((4, 4, 3), np.uint8), __file__], f"images[1]: cannot read {__file__}: "),
         (np.full((5, 5, 3), np.nan), "images[0]: elements of an image must be 0 to 255, got nan to nan of float64"),
         (np.full((5, 5, 3), np.inf), "images[0]: elements of an image must be 0 to 255, got inf to inf of float64"),
         (np.zeros((5, 5, 3), "bfloat16"), "integers or floats, got bfloat16: convert it to u8 or f32"),

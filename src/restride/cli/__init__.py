@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -48,7 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     failure: KeyboardInterrupt | Exception | None = None
     code: int = Exit.OK
     try:
-        with process.as_interrupts():
+        with process.as_interrupts(), warnings.catch_warnings(action="always", category=UserWarning):
+            warnings.showwarning = lambda message, *_: process.tell(process.in_options(f"warning: {message}"))
             code = _run(argv)
     except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the outermost frame: each becomes an exit code
         failure = error

@@ -9,7 +9,7 @@ import re
 import stat
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from io import BytesIO
@@ -192,9 +192,18 @@ def require_room(path: Path, dtype: np.dtype[Any], sizes: Sequence[int]) -> None
     try:
         require_holds(format_of(path, WRITTEN), dtype, tuple(sizes))
     except DescriptorError as error:
-        raise UsageError(
-            f"{error}: give {path.stem}.npy as the output, or name the axes of rows and columns"
-        ) from error
+        raise UsageError(f"{error}: {_way_out(path, dtype, tuple(sizes))}") from error
+
+
+def _way_out(path: Path, dtype: np.dtype[Any], sizes: tuple[int, ...]) -> str:
+    """What to do where the format of ``path``, an image, cannot hold elements of ``dtype`` in ``sizes``."""
+    if 0 in sizes:
+        return "it is empty, as of a window outside the image"
+    with suppress(DescriptorError):
+        require_holds("PNG", dtype, sizes)
+        return f"give {path.stem}.png as the output"
+    is_of_other_axes = dtype == np.uint8 and len(sizes) == 3
+    return f"give {path.stem}.npy as the output" + ", or name the axes of rows and columns" * is_of_other_axes
 
 
 @contextmanager
@@ -381,10 +390,14 @@ def _element_type(stored: np.dtype[Any], dtype: str | None, path: Path) -> DType
 
 
 def _read_image(path: Path) -> Array:
-    try:
-        return imread(path)
-    except (DescriptorError, UnsupportedError) as error:
-        raise UsageError(str(error)) from error
+    with warnings.catch_warnings(record=True) as caught:
+        try:
+            return imread(path)
+        except (DescriptorError, UnsupportedError) as error:
+            raise UsageError(str(error)) from error
+        finally:
+            for warning in caught:
+                tell(f"warning: {path}: {warning.message}")
 
 
 # Arrays of any size, of which only the parts that are asked for are read.

@@ -19,7 +19,7 @@ from restride.cli.files import Array, FileArray, FileBuffer, FileContent
 from restride.cli.folders import outputs_of
 from restride.cli.options import SCALES, Rows, add_options, given, scales_along
 from restride.cli.parser import Commands, Parser, add_command, add_device_options, open_device, runtime_name
-from restride.cli.process import Exit, UsageError, line_for, tell
+from restride.cli.process import Exit, counted, exit_for, line_for, tell
 from restride.dtypes import DType
 from restride.errors import RestrideError, prefixed
 from restride.layout import TensorDesc
@@ -68,7 +68,7 @@ class FileCommand(NamedTuple):
         text = "file to read; or a folder, or a pattern such as 'photos/*.jpg', and OUT is a folder too"
         parser.add_argument("inputs", metavar="IN", type=Path, nargs=self.inputs, help=text)
         parser.add_argument("output", metavar="OUT", type=Path, help="file to write, in one step once all went well")
-        text = "skip files that cannot be read; they are named at the end, and the exit code is 2"
+        text = "skip files that cannot be read, computed or written; they are named at the end, and the exit code is 2"
         parser.add_argument("--skip-bad", action="store_true", help=text)
         parser.add_argument(
             "--check", action="store_true", help="compare with the numpy reference before OUT is written"
@@ -136,16 +136,17 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
                 of_file = _of_file(options, source, target)
                 try:
                     file = files.read_file(source, options.stored, options.describe(of_file))
-                except UsageError as error:
-                    if not options.skip_bad:
+                    with prefixed(str(source)):
+                        operation = _operation(of_file, file)
+                        output = _computed(operation, file.tensor(device()), target)
+                except RestrideError as error:
+                    if not options.skip_bad or exit_for(error) != Exit.USAGE:
+                        if written and exit_for(error) == Exit.USAGE:
+                            error.add_note("--skip-bad goes on without it")
                         raise
                     skipped.append(line_for(error))
                     progress.step(f"{source.name} skipped")
                     continue
-                opened = device()
-                with prefixed(str(source)):
-                    operation = _operation(of_file, file)
-                    output = _computed(operation, file.tensor(opened), target)
                 for note in operation.notes:
                     kind = note.replace(str(source), "")
                     if kind not in warned:
@@ -172,7 +173,7 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
         raise
     for line in skipped:
         tell(f"skipped: {line}")
-    print(f"{options.output}: {written} of {len(outputs)} files" + (", checked" if options.check else ""))
+    print(f"{options.output}: {written} of {counted(len(outputs), 'file')}" + (", checked" if options.check else ""))
     return code or (Exit.USAGE if skipped else Exit.OK)
 
 

@@ -291,6 +291,12 @@ def box(text: str) -> tuple[int | float, ...]:
     return tuple(map(number, parts))
 
 
+def _file_of_boxes(text: str) -> Path:
+    if text.count(",") == 3 and not text.endswith(".npy"):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no .npy file: give a box by --box")
+    return Path(text)
+
+
 def _describe_frames(options: argparse.Namespace) -> str | None:
     """The descriptor of a .bin file of whole frames: with sizes 2,2, 6 bytes are one frame and 12 bytes two."""
     path: Path = options.input
@@ -329,8 +335,8 @@ COMMANDS = (
                 "sizes": {"help": "rows and columns of OUT", "nargs": 2},
                 "shorter": "how long the shorter side becomes",
                 "longer": "how long the longer side becomes",
-                "fit": {"help": "rows and columns that OUT is as large as fits into", "nargs": 2},
-                "cover": {"help": "rows and columns that OUT covers and is as small as can be", "nargs": 2},
+                "fit": {"help": "OUT is the largest that fits into these rows and columns", "nargs": 2},
+                "cover": {"help": "OUT is the smallest that covers these rows and columns", "nargs": 2},
                 "axes": {"help": "axes of rows and columns, where the sizes of a .npy file do not tell", "nargs": 2},
                 "mode": RULES["mode"],
                 "like": RULES["like"],
@@ -446,6 +452,8 @@ def add_commands(commands: Commands) -> None:
     boxes.add_argument(
         "--box", dest="boxes", type=box, action="append", metavar="Y0,X0,Y1,X1", help="a box; repeat it for more"
     )
-    boxes.add_argument("--boxes", dest="file", type=Path, metavar="FILE", help="a .npy file of (boxes, 4) numbers")
+    boxes.add_argument(
+        "--boxes", dest="file", type=_file_of_boxes, metavar="FILE", help="a .npy file of (boxes, 4) numbers"
+    )
     text = "rows and columns of a frame in a .bin file"
     added["yuv"].add_argument("--sizes", type=int, nargs=2, metavar="N", help=text)

@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum
-from inspect import signature
+from inspect import Parameter, signature
 from types import UnionType
 from typing import Any, Literal, SupportsIndex, Union, Unpack, get_args, get_origin, get_type_hints
 
@@ -121,6 +121,7 @@ def add_options(
         group = parser.add_argument_group(heading) if heading else parser
         for name, row in rows.items():
             default = parameters[name].default if name in parameters else None
+            default = None if default is Parameter.empty else default
             own: dict[str, Any] = {"help": row} if isinstance(row, str) else dict(row)
             settings = _settings(own.pop("kind", hints.get(name)), default) | own
             settings["help"] += _end_of_help(name, settings, default)

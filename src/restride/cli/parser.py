@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import sys
@@ -10,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import entry_points
 from itertools import groupby
-from pathlib import Path
 from textwrap import wrap
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -186,7 +186,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise ``UsageError`` with the message and the help command to read."""
-        raise UsageError(f"{message} (see `{self.prog} --help`)")
+        is_joined = re.search(r"expected [2-9] arguments|invalid int value: '\d+[x,]", message)
+        hint = "; numbers are separated by spaces, such as 480 640" if is_joined else ""
+        raise UsageError(f"{message}{hint} (see `{self.prog} --help`)")
 
     def parse_known_args(  # type: ignore[override] # argparse's overloads for other types of namespaces
         self, args: Iterable[str] | None = None, namespace: argparse.Namespace | None = None
@@ -227,7 +229,8 @@ class Parser(argparse.ArgumentParser):
 
     def _ends_values(self, action: argparse.Action, word: str) -> bool:
         """True for an index, a folder, a pattern, or a name with an ending, that is no value of an option."""
-        if not re.match(r"\[|.*(\.[A-Za-z]|\*|[/\\]$)", word) and not Path(word).is_dir():
+        is_folder = os.path.isdir(word)  # noqa: PTH112 - Path.is_dir raises for a long word
+        if not is_folder and not re.match(r"\[|.*(\.[A-Za-z]|\*|[/\\]$)", word):
             return False
         try:
             self._check_value(action, self._get_value(action, word))

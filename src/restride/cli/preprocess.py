@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 
 from restride.cli.files import Array, is_image, is_raw, read_array, require_file, require_writable, write_array
+from restride.cli.folders import files_of
 from restride.cli.operate import print_time
 from restride.cli.options import NORMALIZATION, RULES, Rows, add_options, given
 from restride.cli.parser import Commands, add_command, add_device_options, open_device
-from restride.cli.process import Exit, UsageError
+from restride.cli.process import Exit, UsageError, counted
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc
 from restride.ops.preprocess import LAYOUTS, PIXELS, PRESETS, Preprocess
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.device import Device
-from restride.tensor.images import to_rgb
+from restride.tensor.images import READ_FORMATS, to_rgb
 
 _PREPROCESS = """\
 Makes one batch for a network from image files, in the order given: resized, normalized, converted and laid out by the
@@ -29,14 +30,17 @@ each argument, and says which pipelines the presets are.
 
 Image files are read as RGB and turned as their EXIF says; gray is repeated three times, alpha is dropped. A .npy file
 is read as it is: [rows, columns, channels], a batch of such images, or frames of --input nv12 of sizes [3/2
-rows, columns]. With --letterbox, the place of each image in its result is printed. Files may stand before or after
-options.
+rows, columns]. With --letterbox, the place of each image in its result is printed. IN may also be a folder,
+without its subfolders, or a pattern in quotes, where ** stands for subfolders; their files are sorted by name. Files
+may stand before or after options.
 
 examples:
   restride preprocess --preset imagenet *.jpg -o batch.npy
   restride preprocess --preset yolo --to f16 *.jpg -o batch.npy
   restride preprocess *.jpg -o batch.npy --sizes 224 224 --antialias --mean 0.5 --std 0.5"""
 
+_READ = (".npy", *READ_FORMATS)
+"""Endings of the files that are taken of a folder."""
 
 _RECIPE: Rows = {
     "sizes": {"help": "height and width of every result", "nargs": 2},
@@ -56,7 +60,7 @@ _RECIPE: Rows = {
 def add_commands(commands: Commands) -> None:
     """Add ``preprocess``."""
     parser = add_command(commands, "preprocess", _PREPROCESS)
-    parser.add_argument("inputs", metavar="IN", type=Path, nargs="+", help="files of images")
+    parser.add_argument("inputs", metavar="IN", type=Path, nargs="+", help="images, folders or patterns")
     text = "the .npy file to write, in one step once all went well"
     parser.add_argument("-o", "--output", metavar="OUT", type=Path, required=True, help=text)
     parser.add_argument("--preset", choices=PRESETS, metavar="NAME", help=f"recipe of a model: {', '.join(PRESETS)}")
@@ -70,17 +74,18 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output.suffix.lower() != ".npy":
         raise UsageError(f"{arguments.output}: a batch is written to a .npy file, so the name must end in .npy")
     require_writable(arguments.output)
-    for path in arguments.inputs:
+    paths = [path for each in arguments.inputs for path in files_of(each, _READ)]
+    for path in paths:
         _require_input(path, arguments.input)
     with open_device(arguments) as device:
         recipe = _recipe(arguments, device)
         start = time.perf_counter()
-        batch, lines = _batch(recipe, arguments.inputs)
+        batch, lines = _batch(recipe, paths)
         print_time(start, device, "files read, kernels prepared and results read back")
     write_array(arguments.output, batch)
     for line in lines:
         print(line)
-    print(f"{arguments.output}: {TensorDesc(batch.dtype, batch.shape)} from {len(arguments.inputs)} files")
+    print(f"{arguments.output}: {TensorDesc(batch.dtype, batch.shape)} from {counted(len(paths), 'file')}")
     return Exit.OK
 
 

@@ -59,9 +59,14 @@ def line_for(error: BaseException) -> str:
 def in_options(text: str) -> str:
     """A message with arguments rewritten as options: ``axes=(0, 1)`` as ``--axes 0 1``, ``unit=`` as ``--unit``."""
     text = re.sub(r"\baxes=\(([\d, ]+)\)", lambda axes: f"--axes {' '.join(re.findall('[0-9]+', axes[1]))}", text)
-    text = re.sub(r"\b(axes|mode)='(\w+)'", r"--\1 \2", text)
+    text = re.sub(r"\b(axes|mode|like)='([\w-]+)'", r"--\1 \2", text)
     bare = re.compile(r"\b(axes|pixel_size|unit|time_unit)s?=(?=[ ,;:]|$)")
     return bare.sub(lambda argument: f"--{argument[1].replace('_', '-')}", text)
+
+
+def counted(number: int, what: str) -> str:
+    """``"1 file"``, ``"2 files"``."""
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 INTERRUPTED = "interrupted"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +13,7 @@ from restride.cli.files import import_extra, named_errors, open_array
 from restride.cli.operate import print_time
 from restride.cli.options import RULES, Rows, add_options, given, require_mode
 from restride.cli.parser import Commands, add_command, add_device_options, open_device
-from restride.cli.process import Exit, UsageError, in_options, tell
+from restride.cli.process import Exit, UsageError
 from restride.ops.resample import resample
 from restride.weights import MODES
 
@@ -81,8 +80,6 @@ def run(arguments: argparse.Namespace) -> int:
     ome = import_extra("restride.interop.ome", "OME-Zarr")
     named = given(arguments) | {"mode": require_mode(arguments)}
     with ExitStack() as stack:
-        stack.enter_context(warnings.catch_warnings(action="always", category=UserWarning))
-        warnings.showwarning = lambda message, *_: tell(in_options(str(message)))
         source = open_array(arguments.input, stack)
         labels = {}
         for text in named.pop("labels", ()):

@@ -60,13 +60,14 @@ def run(arguments: argparse.Namespace) -> int:
             )
     picture = show(arguments.layout, arguments.to, plane=arguments.plane)
     index = None if arguments.at is None else _index(arguments.at)
+    explained = arguments.explain or index is not None
+    derivations = [explain(desc, index) for desc in picture.layouts] if explained else []
     if arguments.output is not None:
         write_output(arguments.output, picture.file(arguments.output))
     else:
         print(picture)
-    if arguments.explain or index is not None:
-        for desc in picture.layouts:
-            print(f"\n{explain(desc, index)}")
+    for derivation in derivations:
+        print(f"\n{derivation}")
     return Exit.OK
 
 

@@ -14,7 +14,7 @@ from restride.cli.folders import files_of
 from restride.cli.operate import print_time
 from restride.cli.options import Rows, add_options, given
 from restride.cli.parser import Commands, add_command, add_device_options, open_device
-from restride.cli.process import Exit, UsageError
+from restride.cli.process import Exit, UsageError, counted
 from restride.dtypes import DType
 from restride.errors import ErrorContext, needed_package
 from restride.layout import TensorDesc
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     arrays = {key: _as_array(key, value) for key, value in results.items()}
     write_whole(output, _content(output, arrays))
     print(process)
-    print(f"{output}: {len(arrays)} results from {len(paths)} files")
+    print(f"{output}: {counted(len(arrays), 'result')} from {counted(len(paths), 'file')}")
     for key, array in arrays.items():
         print(f"  {key}: {TensorDesc(array.dtype, array.shape)}")
     return Exit.OK
@@ -100,10 +100,10 @@ def _print_plans(process: Processor, paths: list[Path]) -> None:
         width, height = opened(path).size
         sizes.setdefault((height, width), []).append(path)
     for (height, width), members in sizes.items():
-        with ErrorContext(f"{members[0]} of {height} x {width}"):
+        with ErrorContext(f"{members[0]} of {height} rows x {width} columns"):
             plan = process.plan((height, width))
         others = f" and {len(members) - 1} more" if len(members) > 1 else ""
-        print(f"{members[0]}{others}, {height} x {width}:")
+        print(f"{members[0]}{others}, {height} rows x {width} columns:")
         print(f"  resized to {', '.join(f'{tall} x {wide}' for tall, wide in plan.resized) or 'no other size'}")
         print(f"  tiles or patches: {plan.tiles}, dispatches: {plan.dispatches}")
         for key, result in plan.results.items():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from restride.arguments import require_word
 from restride.errors import DescriptorError, UnsupportedError, shown, warn_caller
@@ -35,12 +35,13 @@ def accelerate(processor: _P, *, bits: Literal["pil"] | None = None, device: Dev
     calls, is another. Attributes that are changed later and keywords of one call, such as ``do_resize=False``, mean
     what they did. Results are a ``BatchFeature`` with the same keys, sizes, types and bits; without
     ``return_tensors`` arrays, also where transformers has lists of them. Text, audio and videos are untouched.
+    Images named by a path or a URL are loaded by the processor's own ``fetch_images``.
 
     Args:
         processor: an image processor of transformers, or a processor that has one as ``image_processor``.
         bits: "pil" accepts a processor of the torchvision backend, whose results are then those of the PIL backend:
             other bits, and of classes without a PIL backend as docs/vision.md says.
-        device: where to compute; default: ``rs.default_device()``. A pickled processor forgets it.
+        device: where to compute; default: ``rs.default_device()``. Copies that ``copy`` or ``pickle`` makes forget it.
 
     Returns:
         ``processor``, changed in place. With ``return_tensors="pt"`` pixels are tensors over the memory of a device
@@ -63,10 +64,9 @@ def accelerate(processor: _P, *, bits: Literal["pil"] | None = None, device: Dev
     """
     require_word("bits", bits, (None, "pil"))
     images = _image_part(processor)
-    kind = _class_of(images)
-    name = kind.__name__
-    if not kind.__module__.startswith("transformers."):
-        raise UnsupportedError(f"{name} of {kind.__module__} is no class of transformers, which rs.vision follows")
+    name, module = type(images).__name__, type(images).__module__
+    if not module.startswith("transformers."):
+        raise UnsupportedError(f"{name} of {module} is no class of transformers, which rs.vision follows")
     if images.backend != "pil" and bits is None:
         raise UnsupportedError(
             f"{name} has transformers' {images.backend} backend, which resizes to other bits than Pillow: pass "
@@ -74,8 +74,9 @@ def accelerate(processor: _P, *, bits: Literal["pil"] | None = None, device: Dev
         )
     _require_tested()
     _processor_of(images, {})
+    kind = _class_of(images)
     members = {member: getattr(kind, member) for member in ("__module__", "__qualname__", "__doc__")}
-    members["preprocess"] = _preprocess_of(kind, device)
+    members |= {"kind": kind, "preprocess": _preprocess_of(kind, device)}
     images.__class__ = type(name, (_Accelerated, kind), members)
     return processor
 
@@ -92,7 +93,10 @@ def restore(processor: _P) -> _P:
 
 
 class _Accelerated:
-    """Base of the classes that ``accelerate`` makes, whose second base is the class of transformers."""
+    """First base of the classes that ``accelerate`` makes; the second one is the class of transformers."""
+
+    kind: ClassVar[Any]
+    """The class of transformers."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the class of transformers, which can be imported, and accelerate the copy."""
@@ -101,7 +105,7 @@ class _Accelerated:
 
 def _class_of(images: Any) -> Any:
     """The class of transformers that an image processor has, or had before ``accelerate``."""
-    return type(images).__bases__[1] if isinstance(images, _Accelerated) else type(images)
+    return type(images).kind if isinstance(images, _Accelerated) else type(images)
 
 
 def _copy(kind: Any, attributes: dict[str, Any]) -> Any:
@@ -156,12 +160,12 @@ def _preprocess_of(kind: Any, device: Device | None) -> Callable[..., Any]:
 
 def _processor_of(images: Any, keywords: dict[str, Any]) -> Processor:
     """The processor of rs.vision for the attributes of an image processor now, and the keywords of a call."""
-    unknown = [key for key in keywords if key not in images.valid_kwargs.__annotations__ and keywords[key] is not None]
+    attributes = {key: getattr(images, key, None) for key in images.valid_kwargs.__annotations__}
+    unknown = [key for key, value in keywords.items() if key not in attributes and value is not None]
     if unknown:
         raise UnsupportedError(f"keywords such as {unknown[0]}= {_BACK}")
-    attributes = {key: getattr(images, key, None) for key in images.valid_kwargs.__annotations__}  # to_dict drops some
-    given = {key: value for key, value in attributes.items() if value is not None}
-    return _processor_for(json.dumps({**images.to_dict(), **given, **keywords}, default=_plain))
+    config = {"image_processor_type": _class_of(images).__name__, **attributes, **keywords}
+    return _processor_for(json.dumps(config, default=_plain))
 
 
 @lru_cache(maxsize=32)
@@ -172,5 +176,9 @@ def _processor_for(config: str) -> Processor:
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON has not: a size of transformers, or as text another, which is refused."""
-    return dict(value) if hasattr(value, "__iter__") else repr(value)
+    """A value that JSON lacks: numbers of numpy or torch, a size, or another one as text, which is refused."""
+    from transformers.image_utils import SizeDict
+
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return dict(value) if isinstance(value, Mapping | SizeDict) else repr(value)

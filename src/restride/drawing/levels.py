@@ -76,7 +76,7 @@ def _dimensions(tile: Sequence[int]) -> int:
 
 
 def _of_tag(tag: str, blocking: Blocking) -> Iterator[Level]:
-    """All blocks of a tag, and those at its end that name each axis once.
+    """Yields all blocks of a tag, then the innermost ones in which no axis repeats.
 
     OIhw8i16o2i: 8i16o2i, which is 16x16, and 16o2i.
     """

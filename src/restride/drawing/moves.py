@@ -13,7 +13,7 @@ import numpy.typing as npt
 from restride.drawing.explain import counted
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
-from restride.layout.overlap import require_injective, require_like, require_same_memory
+from restride.layout.overlap import require_injective, require_like, require_whole_elements
 from restride.plan.copy import copy_kernels, copy_problems
 from restride.plan.fill import padding_kernels
 
@@ -42,7 +42,7 @@ class Move:
 
     Raises:
         DescriptorError: the sizes differ, or ``dst`` overlaps itself.
-        UnsupportedError: the memory spaces differ, or an element has other bits than its type.
+        UnsupportedError: an element has other bits than its type.
     """
 
     src: TensorDesc
@@ -50,7 +50,7 @@ class Move:
 
     def __post_init__(self) -> None:
         require_like(self.dst, "the second layout", self.src)
-        require_same_memory(self.dst, "the second layout", self.src)
+        require_whole_elements(self.src, self.dst)
         require_injective(self.dst, "the second layout")
 
     @property

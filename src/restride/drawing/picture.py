@@ -47,8 +47,7 @@ def show(layout: Any, to: Any = None, *, plane: str | Sequence[SupportsIndex] | 
     Raises:
         DescriptorError: the text is no layout, the sizes or element types differ, ``to`` overlaps itself, the axes of
             ``plane`` are not two of the layout, or an array has an unknown element type.
-        UnsupportedError: the memory spaces differ, an element has other bits than its type, or the strides of an array
-            split elements.
+        UnsupportedError: an element has other bits than its type, or the strides of an array split elements.
 
     Examples:
         >>> print(rs.show("u8[2,3]{0,1}"))

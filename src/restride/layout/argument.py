@@ -93,11 +93,6 @@ def _axes_of(desc: TensorDesc) -> list[int] | None:
     return axes if sorted(axes) == list(range(whole.rank)) and desc.rank == whole.rank else None
 
 
-def says_memory_space(layout: Layout) -> bool:
-    """True for a descriptor, its text or the text's braces: without ``S(n)`` they say the default memory space."""
-    return isinstance(layout, TensorDesc) or (isinstance(layout, str) and ("[" in layout or "{" in layout))
-
-
 def is_permutation(layout: Layout) -> TypeGuard[str]:
     """True for "A->B", which permutes the logical axes; an ``out`` that is passed keeps its own memory layout."""
     return isinstance(layout, str) and "->" in layout

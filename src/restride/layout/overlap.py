@@ -62,33 +62,18 @@ def require_like(desc: TensorDesc, argument: str, like: TensorDesc, dtype: DType
         raise DescriptorError(f"{argument} {desc} must have the element type {dtype} that is asked for, from {like}")
 
 
-def require_same_memory(desc: TensorDesc, argument: str, src: TensorDesc) -> None:
-    """Check that elements of ``src`` can be copied to ``desc``: XLA's memory spaces are the same, elements are whole.
-
-    Raises:
-        UnsupportedError: an element has other bits than its type, or the memory spaces differ.
-    """
-    if src.element_size_in_bits or desc.element_size_in_bits:
-        require_whole_elements(src)
-        require_whole_elements(desc)
-    if desc.memory_space != src.memory_space:
-        raise UnsupportedError(
-            f"{argument} {desc} is in memory space {desc.memory_space} and the source {src} in {src.memory_space}: "
-            "nothing is copied from one memory space to another; rs.asarray(array, desc) puts host arrays into any"
-        )
-
-
-def require_whole_elements(desc: TensorDesc) -> None:
-    """Check that an element of ``desc`` has the bits of its type.
+def require_whole_elements(*descs: TensorDesc) -> None:
+    """Check that an element has the bits of its type.
 
     Raises:
         UnsupportedError: it has others, by XLA's ``E(n)``.
     """
-    if not desc.has_whole_elements:
-        raise UnsupportedError(
-            f"elements of {desc.element_size_in_bits} bits are described and drawn, but not read or written: {desc} "
-            f"needs E({8 * desc.dtype.itemsize}), or none"
-        )
+    for desc in descs:
+        if not desc.has_whole_elements:
+            raise UnsupportedError(
+                f"elements of {desc.element_size_in_bits} bits are described and drawn, but not read or written: "
+                f"{desc} needs E({8 * desc.dtype.itemsize}), or none"
+            )
 
 
 def written_by(desc: TensorDesc) -> TensorDesc:

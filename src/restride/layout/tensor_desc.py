@@ -35,10 +35,9 @@ class TensorDesc:
     at 0 or above. The unit of strides and ``offset`` is elements.
 
     ``==`` and ``hash`` compare memory: which index lies where, the padding that is written, the bits of an element in
-    memory, and the memory space. The strides of axes of
-    size 1 do not count, nor do those of an empty tensor. ``str`` and ``strides`` give back what was written. A
-    descriptor equals a text that describes it, but the text has another hash, so a dict of descriptors cannot be
-    searched by texts.
+    memory, and the memory space. The strides of axes of size 1 do not count, nor do those of an empty tensor. ``str``
+    and ``strides`` give back what was written. A descriptor equals a text that describes it, but the text has another
+    hash, so a dict of descriptors cannot be searched by texts.
 
     Args:
         dtype: element type, in any spelling ``as_dtype`` knows.
@@ -46,7 +45,7 @@ class TensorDesc:
         strides: one a size; None: packed in row-major order.
         offset: element of the buffer at which index 0,0,... lies.
         element_size_in_bits: bits that XLA stores an element in; 0: those of the type.
-        memory_space: the number of XLA's memory space that holds the buffer; 0: the default one.
+        memory_space: a number of XLA's, kept and printed; every buffer is in the device's memory. 0: the default one.
 
     Attributes:
         strides: None where no strides describe the layout: tiles and blocks, and most views of them.
@@ -133,8 +132,8 @@ class TensorDesc:
         Each tile covers the fastest dimensions that the tile before it left; -1 joins a dimension with the next faster
         one. The last three arguments do not move elements. The buffer is longer where its elements, with all other
         padding, are no multiple of the alignment; it has ``element_size_in_bits`` for each of them, rounded up to
-        bytes. No operation here reads or writes elements of another size than their type's, or copies from one memory
-        space to another: these are UnsupportedErrors.
+        bytes. Elements of another size than their type's are not read or written (UnsupportedError). The memory space
+        is kept and printed only: every buffer is in the device's memory.
 
         Args:
             dtype: element type.
@@ -643,20 +642,6 @@ def with_strides(
 ) -> TensorDesc:
     """A layout by strides, as of the constructor, with the element type, element size and memory space of ``desc``."""
     return TensorDesc(desc.dtype, sizes, strides, offset, **desc.storage)
-
-
-def in_memory_space(desc: TensorDesc, number: int) -> TensorDesc:
-    """The same layout in another memory space of XLA.
-
-    Raises:
-        UnsupportedError: it is written as a tag, which has no memory space.
-    """
-    parts = desc.parts
-    whole = parts.inner or parts
-    if whole.tag is not None:
-        raise UnsupportedError(f"the source is in memory space {number}, and a oneDNN tag says none: {desc}")
-    placed = replace(whole, memory_space=number)
-    return _from_parts(placed if parts.inner is None else replace(parts, inner=placed))
 
 
 @lru_cache(maxsize=4096)  # a program uses few texts, each of them at every call

@@ -87,8 +87,8 @@ class DescParts:
     """A descriptor as it was written; the fields of one written form are set, the others have their defaults.
 
     An order: ``minor_to_major``, and with it ``tiles`` (-1 for ``*``), ``padded_sizes`` with ``padding_value``, and
-    ``tail_padding_alignment_in_elements``. Strides: ``strides`` and ``offset``. Both of these:
-    ``element_size_in_bits`` and ``memory_space``. A tag: ``tag``. A view: ``inner``, the viewed layout, ``starts``, the
+    ``tail_padding_alignment_in_elements``. Strides: ``strides`` and ``offset``. Orders and
+    strides: ``element_size_in_bits`` and ``memory_space``. A tag: ``tag``. A view: ``inner``, the viewed layout, ``starts``, the
     coordinate of index 0,0,... along each axis of ``inner``, and ``steps``: per axis of the view, how far one step
     moves along each axis of ``inner``. None of these: row-major.
 

@@ -17,7 +17,6 @@ from restride.errors import DescriptorError, prefixed, shown, warn_caller
 from restride.kernel import Limits
 from restride.layout import TensorDesc, as_desc
 from restride.layout.argument import is_permutation
-from restride.layout.tensor_desc import in_memory_space
 from restride.lru import LRU
 from restride.ops.target import Out
 from restride.plan.lookup import Table
@@ -124,7 +123,7 @@ Planner: TypeAlias = Callable[Concatenate[TensorDesc, Out | None, Limits, Argume
 
 
 def source_beside(x: Any, out: Tensor | None) -> Tensor:
-    """``x`` as a tensor, on the device of ``out`` if there is one, and in its memory space if ``x`` is on the host."""
+    """``x`` as a tensor, on the device of ``out`` if there is one."""
     if out is None:
         return x if isinstance(x, Tensor) else asarray(x)
     if not isinstance(out, Tensor):
@@ -138,12 +137,7 @@ def source_beside(x: Any, out: Tensor | None) -> Tensor:
         raise DescriptorError(
             f"out {out.desc} lies in memory that asarray imported from the host with copy=False, which is only read"
         )
-    if isinstance(x, Tensor):
-        return x
-    tensor = asarray(x, device=out.device)
-    if not out.desc.memory_space:
-        return tensor
-    return Tensor(tensor.memory, in_memory_space(tensor.desc, out.desc.memory_space), tensor.device)
+    return x if isinstance(x, Tensor) else asarray(x, device=out.device)
 
 
 def perform(

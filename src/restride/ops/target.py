@@ -12,15 +12,14 @@ from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, OutOfDeviceMemory
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
-from restride.layout.argument import Layout, axis_order, is_permutation, laid_out, says_memory_space
+from restride.layout.argument import Layout, axis_order, is_permutation, laid_out
 from restride.layout.overlap import (
     may_overlap,
     require_injective,
     require_like,
-    require_same_memory,
+    require_whole_elements,
     written_by,
 )
-from restride.layout.tensor_desc import in_memory_space
 from restride.plan.steps import RESULT, SOURCE, Site
 
 
@@ -64,8 +63,7 @@ def destination(
 
     Returns the result as the caller gets it, and the site of its elements with the axes in the order of ``like``; the
     orders differ when the layout is a permutation "A->B". ``default`` is the layout where none is asked for; None:
-    packed, row-major. ``in_place``: ``out`` may be the source itself. A layout that says no memory space has that of
-    the source.
+    packed, row-major. ``in_place``: ``out`` may be the source itself.
     """
     order = axis_order(like, layout)
     permuted = views.permute(like, order) if is_permutation(layout) else like
@@ -73,8 +71,6 @@ def destination(
     if out is None:
         require_like(desc, "layout", permuted, dtype)
         require_injective(desc, "layout")
-        if src.memory_space and not says_memory_space(layout):
-            desc = in_memory_space(desc, src.memory_space)
     else:
         require_like(out.desc, "out", permuted, dtype)
         if layout is not None and not is_permutation(layout) and out.desc != desc:
@@ -85,7 +81,7 @@ def destination(
         is_itself = in_place and desc == src and order == tuple(range(like.rank))
         if out.is_shared and not is_itself and may_overlap(src, written_by(desc)):
             raise DescriptorError(f"out {desc} must lie apart from the source {src} in the buffer they share")
-    require_same_memory(desc, "layout" if out is None else "out", src)
+    require_whole_elements(src, desc)
     buffer = SOURCE if out is not None and out.is_shared else RESULT
     if not is_permutation(layout):
         return desc, Site(buffer, desc)

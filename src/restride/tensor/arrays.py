@@ -19,7 +19,7 @@ from restride.arguments import as_numpy, require_unmasked
 from restride.dtypes import Array, DType
 from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.layout import TensorDesc, as_desc
-from restride.layout.overlap import require_injective, require_like, require_same_memory
+from restride.layout.overlap import require_injective, require_like, require_whole_elements
 from restride.plan.copy import byte_copy_kernels
 from restride.plan.problem import Axis
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
@@ -109,7 +109,7 @@ def asarray(
         if desc is None:
             return array
         desc = as_desc(desc)
-        require_same_memory(desc, "desc", array.desc)
+        require_whole_elements(array.desc, desc)
         return _laid_out(array, desc, copy)
     if is_kp_tensor(array):
         return _from_kp(array, desc, device_over_manager() if device is None else as_device(device))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import stat
 import zlib
+from collections.abc import Callable
+from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Literal, TypeAlias, get_args
+from typing import IO, Any, BinaryIO, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
@@ -16,7 +18,7 @@ from restride.dtypes import Array, as_dtype
 from restride.errors import DescriptorError, UnsupportedError, needed_package, warn_caller
 from restride.runtime.file_store import write_file
 from restride.tensor.arrays import host_array
-from restride.tensor.image_files import read_jpeg, read_png, require_held
+from restride.tensor.image_files import Png, read_jpeg, read_png, require_held
 from restride.tensor.tensor import Tensor
 
 ImageMode: TypeAlias = Literal["rgb", "srgb"]
@@ -29,6 +31,11 @@ READ_FORMATS = IMAGE_FORMATS | {".webp": "WEBP", ".bmp": "BMP", ".tif": "TIFF", 
 """Formats of image files that are read, Pillow's names by the suffix of the name."""
 
 _READ = tuple(dict.fromkeys(READ_FORMATS.values()))
+
+_T = TypeVar("_T")
+
+Decode: TypeAlias = Callable[[Any, BinaryIO, Png | None], _T]
+"""Decodes an image that Pillow has opened, from its file; of a PNG with what its chunks say."""
 
 _JPEG_QUALITY = 95
 _MAX_JPEG_SIDE = 65_500
@@ -73,18 +80,22 @@ def imread(
         [[7, 7, 7], [7, 7, 7]]
     """
     require_word("mode", mode, (None, *get_args(ImageMode)))
-    pixels = _pixels(file, mode)
+    pixels = decode_image(file, partial(_decoded, mode))
     return pixels if mode is None else to_rgb(pixels)
 
 
-def _pixels(file: Any, mode: ImageMode | None) -> Array:
-    """The channels that a file has, in the colours of ``mode``."""
+def decode_image(file: Any, decode: Decode[_T]) -> _T:
+    """What ``decode`` returns for an image that is opened and checked, not decoded, its file, and the facts of a PNG.
+
+    Raises:
+        OSError, DescriptorError, ImportError: as of ``imread``.
+    """
     pillow()
     if isinstance(file, bytes | bytearray | memoryview):
         content = bytes(file)
-        return _read(BytesIO(content), f"{len(content)} bytes", mode)
+        return _read(BytesIO(content), f"{len(content)} bytes", decode)
     if hasattr(file, "read"):
-        return _read(BytesIO(_content(file)), str(getattr(file, "name", type(file).__name__)), mode)
+        return _read(BytesIO(_content(file)), str(getattr(file, "name", type(file).__name__)), decode)
     try:
         path = Path(file)
         kind = path.stat().st_mode
@@ -95,7 +106,7 @@ def _pixels(file: Any, mode: ImageMode | None) -> Array:
     if not stat.S_ISREG(kind):  # opening a pipe would wait for a writer
         raise DescriptorError(f"cannot read {path}: not a file")
     with path.open("rb") as opened:
-        return _read(opened, os.fspath(path), mode)
+        return _read(opened, os.fspath(path), decode)
 
 
 def _content(file: Any) -> bytes:
@@ -114,10 +125,11 @@ def _content(file: Any) -> bytes:
     return content
 
 
-def _read(file: BinaryIO, name: str, mode: ImageMode | None) -> Array:
-    """``imread`` of a file that can seek; errors call it ``name``."""
+def _read(file: BinaryIO, name: str, decode: Decode[_T]) -> _T:
+    """``decode_image`` of a file that can seek; errors call it ``name``."""
     try:
-        return _decoded(file, mode)
+        with pillow().open(file, formats=_READ) as opened:
+            return decode(opened, file, _checked(opened, file))
     # Pillow raises ten types for different faults: SyntaxError, EOFError, struct.error, ...
     except Exception as error:
         if isinstance(error, MemoryError | UserWarning) or (isinstance(error, OSError) and error.errno is not None):
@@ -128,33 +140,39 @@ def _read(file: BinaryIO, name: str, mode: ImageMode | None) -> Array:
         raise DescriptorError(f"cannot read {name}: {why}") from error
 
 
-def _decoded(file: BinaryIO, mode: ImageMode | None) -> Array:
-    with pillow().open(file, formats=_READ) as opened:
-        if opened.format in ("JPEG", "MPO"):
-            opened.decodermaxblock = read_jpeg(file) or opened.decodermaxblock
-        elif opened.format != "PNG":
-            require_held(opened, file.seek(0, 2))
-        if mode is not None and _has_other_colors(opened):
-            if mode == "srgb":
-                return _in_srgb(opened)
-            warn_caller(
-                "an image has an ICC profile of other colours than sRGB, and is read with these: "
-                "rs.imread(file, mode='srgb') converts them"
-            )
-        if opened.format != "PNG":
-            return _upright(opened)
-        bits, color, key = read_png(file)
-        if (bits, color) == (16, 4):
-            # Pillow would keep only the high bytes; its unpacker for RGBA keeps the four bytes of each pixel.
-            return _upright(opened, "RGBA").view(">u2").astype(np.uint16)
-        if key is None:
-            return _upright(opened)
-        if (bits, color) != (16, 2):
-            # Samples of fewer bits are spread over all codes: 3 of 2 bits becomes 255.
-            opened.info["transparency"] = np.multiply(key, 255 // ((1 << bits) - 1) if bits < 8 else 1)
-            return _upright(opened)
-        del opened.info["transparency"]
-        high = _upright(opened)
+def _checked(opened: Any, file: BinaryIO) -> Png | None:
+    """Check that a file holds the pixels that its header claims, before they are decoded; return what a PNG says."""
+    if opened.format == "PNG":
+        return read_png(file)
+    if opened.format in ("JPEG", "MPO"):
+        opened.decodermaxblock = read_jpeg(file) or opened.decodermaxblock
+    else:
+        require_held(opened, file.seek(0, 2))
+    return None
+
+
+def _decoded(mode: ImageMode | None, opened: Any, file: BinaryIO, png: Png | None) -> Array:
+    if mode is not None and _has_other_colors(opened):
+        if mode == "srgb":
+            return _in_srgb(opened)
+        warn_caller(
+            "an image has an ICC profile of other colours than sRGB, and is read with these: "
+            "rs.imread(file, mode='srgb') converts them"
+        )
+    if png is None:
+        return _upright(opened)
+    bits, color, key = png
+    if (bits, color) == (16, 4):
+        # Pillow would keep only the high bytes; its unpacker for RGBA keeps the four bytes of each pixel.
+        return _upright(opened, "RGBA").view(">u2").astype(np.uint16)
+    if key is None:
+        return _upright(opened)
+    if (bits, color) != (16, 2):
+        # Samples of fewer bits are spread over all codes: 3 of 2 bits becomes 255.
+        opened.info["transparency"] = np.multiply(key, 255 // ((1 << bits) - 1) if bits < 8 else 1)
+        return _upright(opened)
+    del opened.info["transparency"]
+    high = _upright(opened)
     # Pillow keeps the first byte of each sample; its unpacker for the other byte order keeps the second.
     with pillow().open(file, formats=_READ) as again:
         del again.info["transparency"]

@@ -58,7 +58,9 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     """
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except ValueError as error:
+        raise DescriptorError(f"the configuration {path} is no JSON: {error}") from error
+    except OSError as error:
         remedy = "" if path.exists() else "; nothing is fetched: pass a file or a folder of this machine"
         raise DescriptorError(f"cannot read the configuration {path}: {error}{remedy}") from error
     if not isinstance(read, dict):

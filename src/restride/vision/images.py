@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from restride.arguments import is_pillow, require_unmasked
 from restride.errors import DescriptorError, UnsupportedError, prefixed, shown, warn_caller
-from restride.tensor.images import pillow
+from restride.tensor.images import decode_image, pillow
 from restride.tensor.tensor import Tensor
 from restride.vision.options import Options
 
@@ -148,13 +148,16 @@ def opened(path: str | os.PathLike[str]) -> Any:
     """
     if isinstance(path, str) and path.startswith(("http://", "https://", "data:")):
         raise UnsupportedError(f"images are not fetched, got {shown(path)}: pass a path or an opened image")
+    try:
+        return _converted(decode_image(path, _upright), f"the image {shown(os.fspath(path))}")
+    except OSError as error:
+        raise DescriptorError(f"cannot read the image {shown(os.fspath(path))}: {error}") from error
+
+
+def _upright(image: Any, *_: object) -> Any:
     from PIL import ImageOps
 
-    try:
-        with pillow().open(path) as image:
-            return _converted(ImageOps.exif_transpose(image), f"the image {shown(os.fspath(path))}")
-    except OSError as error:
-        raise DescriptorError(f"cannot read the image {shown(path)}: {error}") from error
+    return ImageOps.exif_transpose(image)
 
 
 def rgb(image: Any) -> Array:

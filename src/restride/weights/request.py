@@ -279,7 +279,7 @@ class Resizing:
 
     def _with_sizes(self, parts: Sequence[range]) -> tuple[int, ...]:
         """``source_sizes``, replaced along ``axes`` by the lengths of ``parts``."""
-        lengths = [part.stop - part.start for part in parts]  # not len(), which has a limit
+        lengths = [part.stop - part.start for part in parts]  # len() of a range fails beyond sys.maxsize
         return replaced(self.source_sizes, self.axes, lengths)
 
 

@@ -61,7 +61,8 @@ function counted(cases) {
 
 function drawHead() {
   const facts = Object.fromEntries(report.facts);
-  byId("device").textContent = `${facts.device}, ${facts.driver}`;
+  const shader = facts["shader under test"];
+  byId("device").textContent = [facts.device, facts.driver, shader && `shader ${shader}`].filter(Boolean).join(", ");
   byId("headline").textContent = report.headline;
   byId("headline").className = report.tone;
   byId("counts").append(make("a", { href: "#all" }, "all ", make("b", {}, count(report.cases.length))));
@@ -131,8 +132,9 @@ function cell(cases, wanted) {
   const said = make("span", { className: "said" }, number);
   const link = make("a", { href: fragment(wanted), title: all }, sign || make("span", { className: "sign only" }, "–"), said);
   link.setAttribute("aria-label", `${Object.values(wanted).join(", ")}: ${[ran, ...kinds].filter(Boolean).join(", ")}`);
-  if (ran && kinds.length) said.append(" ", make("small", {}, ...words(kinds.join(",\n"), "\n")));
-  else said.append(...kinds);
+  const others = kinds.filter((kind) => kind !== `${count(bad)} failed`);  // which the sign and its number show
+  if (ran && others.length) said.append(" ", make("small", {}, ...words(others.join(",\n"), "\n")));
+  else said.append(...others);
   const td = make("td", { className: !bad && passed ? "PASSED" : worst }, link);
   td.dataset.op = wanted.op;
   return td;

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import groupby
 
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, did_you_mean
 from restride.kernel.modules import Interface, interface_of, manifest
 from restride_conformance.shader.spirv import Declared, EntryPoint, Variable, read_interface
 
@@ -52,7 +52,9 @@ def module_named(name: str) -> str:
     for module in interfaces():  # narrow modules come before wide ones
         if re.sub(r"_\d+", "", module) == name:
             return module
-    raise DescriptorError(f"no module is called {name!r}; contract {CONTRACT} has {', '.join(interfaces())}")
+    known = ", ".join(interfaces())
+    hint = did_you_mean(name, [*interfaces(), *(re.sub(r"_\d+", "", module) for module in interfaces())])
+    raise DescriptorError(f"no module is called {name!r}; contract {CONTRACT} has {known}{hint}")
 
 
 _OF_THE_SHADER = ("Input", "Output", "Private", "Workgroup")

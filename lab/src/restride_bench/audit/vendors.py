@@ -317,8 +317,8 @@ def changes(
 ) -> tuple[list[str], bool]:
     """A line per difference of two tables, and whether something got worse.
 
-    If the versions of a driver differ, only 128-bit accesses are compared: one is lost if there are fewer of them and
-    more narrower ones. before, after: the kernels. old, new: the devices.
+    If the versions of a driver differ, only 128-bit accesses are compared: a kernel loses one if it has
+    fewer of them and more narrow ones. before, after: the kernels. old, new: the devices.
     """
     lines = [
         f"{gpu}: {old[gpu]['version']!r:.60}, now {new[gpu]['version']!r:.60}: only 128-bit accesses are compared"

@@ -151,7 +151,7 @@ def _fastest(device: Device, candidates: Sequence[Candidate], memories: Sequence
 
 
 def _by_quads(workload: Workload, task: Convert | Normalize, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:
-    """Kernels for four elements or pixels in a row, with three sizes of groups, if there is one for the types."""
+    """Kernels that compute four elements or pixels of a row, in three sizes of groups; none if the types have none."""
     src = workload.desc
     quads, rest = divmod(src.numel, 4)
     more: tuple[int, ...] = ()
@@ -209,7 +209,7 @@ class Raw:
         self._runtime = device.runtime
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """The offer; None also for workloads that are the device's own copy, which has a column already."""
+        """The offer; None if it cannot be recorded, or if it is a plain copy, which has its own column."""
         if workload.nbytes > _MAX_BYTES or isinstance(workload.task, NewShapes | NewImages | NewPhotos | Page | Pixels):
             return None
         noting = _Noting(self._runtime)

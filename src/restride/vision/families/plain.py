@@ -211,7 +211,7 @@ def rescaled_only(options: Options, _channels: int, floats: bool) -> Array:
 
 
 def efficientnet(options: Options, channels: int, floats: bool) -> Array:
-    """With ``rescale_offset``, 1 is subtracted after rescaling; ``include_top`` divides by std once more.
+    """Table of EfficientNet: ``rescale_offset`` subtracts 1 after rescaling, ``include_top`` divides by std again.
 
     Source: transformers, EfficientNetImageProcessorPil._preprocess.
     """
