@@ -6,6 +6,7 @@ import random
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -401,6 +402,7 @@ def test_keys_without_effect_are_accepted():
         ({"size": 3}, "image_processor_type must name a class, such as CLIPImageProcessor, got None"),
         ({"image_processor": 3}, "image_processor of a configuration must be a dictionary, got 3"),
         (3, "config must be a dictionary, a file or a folder, got 3"),
+        (SimpleNamespace(to_dict=dict), "its .to_dict() is one, and rs.compat.transformers.accelerate takes it"),
         ("no such file.json", "cannot read the configuration no such file.json"),
         (
             "openai/clip-vit-base-patch32",

@@ -88,9 +88,9 @@ class DescParts:
 
     An order: ``minor_to_major``, and with it ``tiles`` (-1 for ``*``), ``padded_sizes`` with ``padding_value``, and
     ``tail_padding_alignment_in_elements``. Strides: ``strides`` and ``offset``. Orders and
-    strides: ``element_size_in_bits`` and ``memory_space``. A tag: ``tag``. A view: ``inner``, the viewed layout, ``starts``, the
-    coordinate of index 0,0,... along each axis of ``inner``, and ``steps``: per axis of the view, how far one step
-    moves along each axis of ``inner``. None of these: row-major.
+    strides: ``element_size_in_bits`` and ``memory_space``. A tag: ``tag``. A view: ``inner``, the viewed layout,
+    ``starts``, the coordinate of index 0,0,... along each axis of ``inner``, and ``steps``: per axis of the view, how
+    far one step moves along each axis of ``inner``. None of these: row-major.
 
     ``f32[2]{at=(1+2a,3),in=[4,4]{1,0}}`` has starts (1, 3) and steps ((2, 0),).
     """
