@@ -67,7 +67,7 @@ uint row[MAX_WORDS];
 #define RUN_WORDS (PLANES * SRC_WIDTH / 8u)
 #define WORD_OF_SRC(offset) (SRC_WIDTH == 64u ? 2u * (offset) : (offset) / (32u / min(SRC_WIDTH, 32u)))
 
-// Loads `total` words, `count` of them, 1, 2 or 4, at once.
+// Loads `total` words, `count` words at a time: 1, 2 or 4.
 void load_vectors(uint word, uint count, uint total, out uint loaded[MAX_WORDS]) {
     [[unroll]] for (uint n = 0u; n < MAX_WORDS; ++n) {
         if (n < total && n % count == 0u) {
@@ -154,7 +154,7 @@ const uint LONG_STEPS = ~(SRC_ZERO_POINT | SRC_SCALE | DST_ZERO_POINT | SRC_PAIR
 const uint SHORT_STEPS = (ROUNDING & SHORT_QUOTIENTS) != 0u ? DST_SCALE : 0u;
 const uint LONG = (STEPS & LONG_STEPS & ~SHORT_STEPS) | (ROUNDING & ROUNDS_FIRST) | (DST_TYPE ^ F32);
 
-vec2 src_pairs[MAX_PLANES];  // of this plane and the planes after it
+vec2 src_pairs[MAX_PLANES];  // pairs of this plane and the planes after it
 vec2 dst_pairs[MAX_PLANES];
 
 // Writes four elements of a plane, and shifts the run and the pairs to the next plane.

@@ -20,7 +20,7 @@ layout(std430, binding = 2) readonly buffer Other { uint other[]; };
 
 layout(constant_id = 2) const uint SRC_TYPE = 0;  // as numbered in types.glsl
 layout(constant_id = 3) const uint OTHER_TYPE = 0;
-layout(constant_id = 4) const bool NEGATED = false;  // 1 where the numbers are not equal
+layout(constant_id = 4) const bool NEGATED = false;  // true: writes 1 where the numbers are not equal
 
 uint src_word(uint n) { return src[n]; }
 uint other_word(uint n) { return other[n]; }
@@ -30,7 +30,8 @@ DEFINE_LOAD(load_other, other_word)
 
 bool is_zero(uvec2 magnitude) { return (magnitude.x | magnitude.y) == 0u; }
 
-// True if two floats of the same width are equal. Words are bits, the lower one in x; `infinity` is the upper word of infinity.
+// True if two floats of the same width are equal.
+// a, b: their bits, the lower word in x. infinity: the upper word of the bits of infinity.
 bool equal_floats(uvec2 a, uvec2 b, uint infinity) {
     uvec2 magnitude = uvec2(a.x, a.y & 0x7FFFFFFFu);
     bool is_nan = is_less(uvec2(0u, infinity), magnitude);

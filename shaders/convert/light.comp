@@ -26,7 +26,7 @@ layout(std430, binding = 2) readonly buffer Alpha { uint alphas[]; };
 #include "quads.glsl"
 
 layout(constant_id = 2) const bool TIMES_ALPHA = false;
-layout(constant_id = 3) const uint SRC_BITS = 8;  // of source and alpha; 32: both are f32, mapped back to integers
+layout(constant_id = 3) const uint SRC_BITS = 8;  // bits of source and alpha; 32: both are f32, mapped back to integers
 layout(constant_id = 4) const bool QUADS = false;
 
 uint src_word(uint n) { return src[n]; }

@@ -20,7 +20,7 @@ layout(local_size_x = 128) in;
 
 #include "quads.glsl"
 
-layout(constant_id = 0) const uint BITS = 32;  // of an entry: 8, 16 or 32
+layout(constant_id = 0) const uint BITS = 32;  // bits of an entry: 8, 16 or 32
 layout(constant_id = 1) const uint EACH = 1;   // quads of an invocation, which are neighbours
 layout(constant_id = 2) const uint PLANES = 1;
 layout(constant_id = 3) const bool INTERLEAVED = false;

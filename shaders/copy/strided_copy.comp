@@ -178,7 +178,7 @@ void main() {
             src_offset = walk.src;
             dst_offset = walk.dst;
 #if defined(GATHER) || defined(SCATTER)
-            if (ARRANGEMENT == IN_A_ROW) {  // n is 0: moves the pieces of all n
+            if (ARRANGEMENT == IN_A_ROW) {  // reached with n 0 only: moves all pieces at once
                 if (is_there[0]) {
                     move_row(src_offset, dst_offset);
                 }

@@ -29,8 +29,8 @@ layout(push_constant) uniform Dispatch {
     uint b_size;
     uint a_src;       // source stride of axis a
     uint b_dst;       // destination stride of axis b, whose source stride is 1
-    uint a_jump;      // by how much more than a_src the source moves from one run of axis a to the next; 0: it is one run
-    uint b_jump;      // the same for the destination, along axis b
+    uint a_jump;      // added to the source offset at each new run of axis a, besides a_src; 0: there is one run
+    uint b_jump;      // added to the destination offset at each new run of axis b, besides b_dst; 0: one run
     uint across;
     uint along;
     uint deep;
@@ -51,8 +51,8 @@ const uint LANES = WIDTH < 32 ? 32 / WIDTH : 1;     // elements in a word, if it
 const uint ELEMENT_WORDS = WIDTH < 32 ? 1 : WIDTH / 32;
 
 #if defined(ALIGNED) && WIDTH == 8
-// 2 on GPUs: the 64 words of a block of 4 are all the registers of a Mali-G610, which spills 13 and takes 1.65 of the cycles for
-// a byte. llvmpipe takes 1.5 of the time with 2.
+// 2 on GPUs: with 4, the 64 words of a block take all registers of a Mali-G610, which spills 13 and takes 1.65 times
+// the cycles for a byte. llvmpipe takes 1.5 times as long with 2.
 layout(constant_id = 3) const uint A_WORDS = 4;
 #elif defined(ALIGNED) || WIDTH >= 32
 const uint A_WORDS = 4;
@@ -114,8 +114,8 @@ uint word_at(uint b, uint n) {
     return rows[n / ELEMENT_WORDS * LANES + b % LANES][b / LANES * ELEMENT_WORDS + n % ELEMENT_WORDS];
 }
 
-// The same word for a store, with 16 bits through a select (selected.glsl). Elements of 32 bits and more need none, because they
-// are stored as they were loaded; for bytes, a large matrix takes a fifth longer with the select.
+// word_at(b, n) for a store, with 16 bits through a select (selected.glsl). Elements of 32 bits and more need no
+// select, because they are stored as they were loaded; for bytes, a large matrix takes a fifth longer with it.
 uint stored_word(uint b, uint n, uint row) { return WIDTH == 16 ? selected(word_at(b, n), row) : word_at(b, n); }
 
 #ifdef ALIGNED

@@ -18,7 +18,7 @@ layout(constant_id = 9) const bool ALIGNED = false;  // all quads of the destina
 
 const uint COLUMNS = 4;
 const uint PAST = 0xFFFFFFFFu;
-const uint FIRST = 1u, SECOND = 2u, BOTH = 3u, IS_PAST = 4u;  // which of two taps are inside the image
+const uint FIRST = 1u, SECOND = 2u, BOTH = 3u, IS_PAST = 4u;  // bits that say which of two taps are inside the image
 
 uint fill_bytes;
 float fill_of[MAX_CHANNELS];
@@ -98,7 +98,7 @@ struct Sums {
 
 Sums line_at(uint offset, bool has_row) {
     Sums line;
-    low_word = 0xFFFFFFFFu;  // none yet; SwiftShader gets a special case for the first column wrong
+    low_word = 0xFFFFFFFFu;  // no word is loaded yet; SwiftShader miscompiles a special case for the first column
     middle_word = 0xFFFFFFFFu;
     [[unroll]] for (uint x = 0u; x < COLUMNS; ++x) {
         uvec2 pixels = pixels_at(offset + offset_x[x], last_byte_x[x]);

@@ -23,9 +23,9 @@ layout(constant_id = 9) const uint PIXELS = 0;  // how pixels are stored in the 
 layout(constant_id = 12) const bool BACKWARDS = false;  // the first channel is the last byte of a pixel
 
 const uint ANYWHERE = 0;  // the channels of a pixel are `lane_stride` apart
-const uint BYTES = 1;  // they are adjacent bytes
-const uint RUN = 2;  // and so are the pixels of neighbouring columns
-const uint WORD = 3;  // they are bytes of one word, from the lowest on
+const uint BYTES = 1;  // the channels of a pixel are adjacent bytes
+const uint RUN = 2;  // as BYTES, and the pixels of neighbouring columns are adjacent too
+const uint WORD = 3;  // the channels of a pixel are bytes of one word, from the lowest on
 
 // Linear weights are never negative, and integers never -0.0 or infinite.
 #define ALL_ADD (TAPS == 2u && is_integer(SRC_TYPE))

@@ -368,7 +368,7 @@ def last_failed_file() -> Path | None:
 def _write_last_failed(outcomes: Iterable[Outcome]) -> None:
     """Add cases that did not pass to the file and remove those that did; ignores errors such as a read-only home.
 
-    Runs that end at the same time do so one after the other.
+    Runs that end at the same time change the file one after the other.
     """
     path = last_failed_file()
     if path is None:

@@ -886,7 +886,7 @@ def _other_values(case: Case) -> Array:
 def _numbers(array: Array) -> list[Any]:
     """The elements as Python numbers, which hold and compare every value exactly."""
     is_narrow_float = array.dtype.kind not in "biu" and array.dtype.itemsize < np.dtype(np.float64).itemsize
-    with np.errstate(invalid="ignore"):  # a signalling NaN
+    with np.errstate(invalid="ignore"):  # converting a signalling NaN warns
         numbers: list[Any] = (array.astype(np.float64) if is_narrow_float else array).reshape(-1).tolist()
     return numbers
 

@@ -39,12 +39,12 @@ a work group handles, so that one invocation or work group too many is noticed.
 _ATTEMPTS = 16
 _ANOTHER = "another seed may prove more"
 _OLD_SEED = 0x01D  # added to the seed to fill the destination before the run
-_MAX_RETRIED_ELEMENTS = 64  # in elements: a larger case is not mistrusted by chance, even with pred
+_MAX_RETRIED_ELEMENTS = 64  # with more elements, chance alone cannot make a case prove nothing, even with pred
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Setting(Answer):
-    """Both buffers before the run, besides the answer.
+    """Both buffers before the run, and the answer.
 
     src, dst: descriptors whose offset includes the guard bytes before the case's buffer.
     source, destination: raw bytes with guards.

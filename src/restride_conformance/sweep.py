@@ -1,6 +1,6 @@
 """Read case files, which hold one case per line and loops over them, and the catalogues that come with the package.
 
-    # Behind a # that begins a line, or follows a blank, is a comment.
+    # A # at the start of a line, or after a blank, begins a comment.
     let WIDE = f32 s32 u32
     for T in $WIDE u8
     for N,M in 4,2 65,33

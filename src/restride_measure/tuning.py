@@ -172,9 +172,9 @@ def tune(
     measured: Callable[[str], None] = lambda _: None,
     known: Callable[[Tuning], None] = lambda _: None,
 ) -> Tuning:
-    """Measure every candidate with the usual candidates for the other choices; restores the runtime's own choices.
+    """Measure every candidate of each choice, the other choices being the usual; restores the runtime's own choices.
 
-    measured: called after each work, with its choice and name.
+    measured: called after each measured operation, with its choice and name.
     known: called after each choice, with the tuning so far.
 
     Raises:
@@ -264,7 +264,7 @@ def run(arguments: argparse.Namespace) -> int:
         with Progress(sum(map(len, work_for(info).values())), sys.stderr) as progress:
             try:
                 tune(device, edge=edge, rounds=rounds, measured=progress.step, known=tunings.append)
-            except BaseException as error:  # noqa: BLE001 - raised once what is known is kept
+            except BaseException as error:  # noqa: BLE001 - raised below, after the known choices are kept
                 broken_off = error
     if tunings:
         _keep(arguments, info, tunings[-1], rounds)

@@ -634,7 +634,8 @@ def _calls(scale: Scale) -> Iterator[Workload]:
         task = Methods(converts, by_xp=True, count=100)
         yield row(f"100 {name} 1x3x8x8 by xp", small, task, Goal(direct.name, seconds=100 * 10e-6), rival=direct)
     yield row("page of u8 1080x1920x3", photo, Page(), Goal(seconds=50e-3))
-    # The one size is odd too, as almost all new ones: their rows begin anywhere, which takes longer in itself.
+    # The rival's single size is odd, as almost all new sizes are: rows of an odd size are not aligned, and that alone
+    # takes longer.
     same = Rival(one_size, f"f32[{scale('1023,767', '63,47')}]", Move((1, 0)))
     yield row("transpose, new sizes at every call", matrix, NewShapes(), new, rival=same)
     odd = f"u8[{scale('1079,1919', '23,31')},3]"

@@ -63,11 +63,11 @@ def within(elements: Array, lowest: Array, highest: Array) -> Array:
     If both limits have the same bits, the element must have these bits; but if both are NaN, any NaN is right. If only
     ``highest`` is NaN, NaN and every value from ``lowest`` up are right; if only ``lowest`` is NaN, only NaN is right.
     """
-    with np.errstate(invalid="ignore"):  # a signalling NaN
+    with np.errstate(invalid="ignore"):  # converting a signalling NaN warns
         values, low, high = (array.astype(np.float64) for array in (elements, lowest, highest))
     not_a_number = np.isnan(values) & (np.isnan(low) | np.isnan(high))
     inside = (low <= values) & ((values <= high) | np.isnan(high)) | not_a_number
-    one = (bits_of(lowest) == bits_of(highest)) & ~np.isnan(low)  # the sign of a zero, all bits of 64-bit integers
+    one = (bits_of(lowest) == bits_of(highest)) & ~np.isnan(low)  # bits: <= ignores a zero's sign, and f64 rounds s64
     return np.where(one, bits_of(elements) == bits_of(lowest), inside)
 
 

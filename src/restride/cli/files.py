@@ -196,7 +196,7 @@ def require_room(path: Path, dtype: np.dtype[Any], sizes: Sequence[int]) -> None
 
 
 def _way_out(path: Path, dtype: np.dtype[Any], sizes: tuple[int, ...]) -> str:
-    """What to do where the format of ``path``, an image, cannot hold elements of ``dtype`` in ``sizes``."""
+    """Advice for the user if the image format of ``path`` cannot hold elements of ``dtype`` in ``sizes``."""
     if 0 in sizes:
         return "it is empty, as of a window outside the image"
     with suppress(DescriptorError):

@@ -14,10 +14,12 @@ from restride.cli.process import UsageError, tell
 def outputs_of(inputs: Sequence[Path], output: Path) -> dict[Path, Path]:
     """The input files, each with the file that its result is written to; nothing is written yet.
 
-    One file that exists is written to ``output``, unless that is a folder. All other inputs are written to the folder
-    ``output``, which is made with the first result, under their own names; those of formats that are not written become
-    .png. Of a folder the files with the endings of ``READ`` are taken, not those of its subfolders; of a pattern those
-    that match, where ``**`` also stands for subfolders. As in a shell, names that begin with a point are not taken.
+    The result of a single existing file goes to ``output``, unless ``output`` is a folder. All other results go to the
+    folder ``output``, which is made with the first result, under the names of the inputs; a name whose format cannot be
+    written gets the ending .png.
+
+    A folder stands for its files with the endings of ``READ``, without subfolders. A pattern stands for the files that
+    match, and ``**`` also matches subfolders. As in a shell, names that begin with a dot are left out.
 
     Raises:
         UsageError: an input has no such file, two would be written to one output, an output among several is an input,
@@ -59,7 +61,7 @@ def files_of(path: Path, endings: Collection[str]) -> list[Path]:
     pattern = os.fspath(Path(glob.escape(os.fspath(path)), "*") if path.is_dir() else path)
     if not glob.has_magic(pattern) or path.is_file():
         return [path]
-    names = glob.glob(pattern, recursive=True)  # noqa: PTH207 - of a Path it takes names that begin with a point
+    names = glob.glob(pattern, recursive=True)  # noqa: PTH207 - Path.glob also finds names that begin with a dot
     found = sorted(map(Path, names))
     taken = [each for each in found if each.suffix.lower() in endings and each.is_file()]
     known = ", ".join(endings)

@@ -47,12 +47,12 @@ class FileOperation(NamedTuple):
 class FileCommand(NamedTuple):
     """A command from IN to OUT.
 
-    function: of ``restride``; ``restride.reference`` has one of the same name.
-    groups: the options of its arguments, as ``add_options`` takes them.
+    function: a function of ``restride``; ``restride.reference`` has one of the same name.
+    groups: the options for its arguments, as ``add_options`` takes them.
     operation: makes the operation that the options ask for.
     inputs: how many inputs it takes, in the words of ``add_argument``.
-    describe: makes the descriptor of a .bin file of the options.
-    one_of: the arguments of which at least one must be given, and their options in words; None: none must.
+    describe: makes the descriptor of a .bin file from the options.
+    one_of: the arguments of which at least one must be given, and their options in words; None: all are optional.
     """
 
     name: str

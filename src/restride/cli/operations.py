@@ -229,7 +229,7 @@ def _crop(options: argparse.Namespace, file: FileContent) -> FileOperation:
     is_normal = (mean, std) != (None, None)
 
     def of_reference(arguments: dict[str, Any]) -> dict[str, Any]:
-        """With scales and zero points in the place of a mean and a standard deviation."""
+        """The reference's arguments: scales and zero points instead of a mean and a standard deviation."""
         others = {name: value for name, value in arguments.items() if name not in ("mean", "std")}
         others["axes"] = images.axes
         if not is_normal:
@@ -432,7 +432,7 @@ COMMANDS = (
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the commands of the table, with the options that are no argument of a function."""
+    """Add the commands of the table, and the options that are not arguments of a function."""
     added = {command.name: command.add(commands) for command in COMMANDS}
     added["resize"].add_argument(
         "--no-antialias",

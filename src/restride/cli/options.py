@@ -114,7 +114,7 @@ def add_options(
     Args:
         parser: of a command.
         function: None where its package may not be installed; then the rows say the types.
-        groups: the options by the heading of their group; "" has none.
+        groups: the options by the heading of their group; those under "" have no heading.
     """
     parameters, hints = ({}, {}) if function is None else (signature(function).parameters, _hints(function))
     for heading, rows in groups.items():
@@ -163,7 +163,7 @@ def _settings(hint: Any, default: Any) -> dict[str, Any]:
 
 
 def _end_of_help(name: str, settings: Mapping[str, Any], default: Any) -> str:
-    """The words and the default of an option, where its help does not say the default itself."""
+    """The end of an option's help: its words, and its default if the help does not say it."""
     words = f": {', '.join(settings['choices'])}" if "choices" in settings else ""
     if "(default" in settings["help"] or isinstance(default, bool):
         return words

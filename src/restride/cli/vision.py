@@ -135,7 +135,7 @@ def _as_array(key: str, value: Any) -> Array:
 
 
 def _content(path: Path, arrays: dict[str, Any]) -> Content:
-    """What a file of these arrays holds. A .npz file has bf16 as raw elements of 2 bytes, as numpy writes it."""
+    """The content of a file with these arrays. A .npz file has bf16 as raw elements of 2 bytes, as numpy writes it."""
     if path.suffix.lower() == ".safetensors":
         content: bytes = _safetensors().save(arrays)
         return content

@@ -124,7 +124,7 @@ def _in_memory_format(x: Any, order: Any) -> Any:
 
 
 def _memory_format(x: Any, mode: str) -> Any:
-    """The memory format that torch gives the result: that of the strides of ``x``, whichever part of a tensor it is.
+    """The memory format that torch gives the result: it follows from the strides of ``x``, even if ``x`` is a view.
 
     But "area" with three axes gives a contiguous result in torch.
     """

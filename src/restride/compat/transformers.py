@@ -31,21 +31,21 @@ def __dir__() -> list[str]:
 def accelerate(processor: _P, *, bits: Literal["pil"] | None = None, device: Device | None = None) -> _P:
     """Let ``restride.vision`` compute the images of a processor of transformers, until ``restore``.
 
-    The object stays, with its attributes, its methods and the name of its class; only ``preprocess``, which a call
-    calls, is another. Attributes that are changed later and keywords of one call, such as ``do_resize=False``, mean
-    what they did. Results are a ``BatchFeature`` with the same keys, sizes, types and bits; without
-    ``return_tensors`` arrays, also where transformers has lists of them. Text, audio and videos are untouched.
+    The object stays, with its attributes, its methods and the name of its class; only ``preprocess``, which a call of
+    the processor calls, is replaced. Attributes that are changed later and keywords of one call, such as
+    ``do_resize=False``, keep their meaning. Results are a ``BatchFeature`` with the same keys, sizes, types and bits;
+    without ``return_tensors`` arrays, also where transformers has lists of them. Text, audio and videos are untouched.
     Images named by a path or a URL are loaded by the processor's own ``fetch_images``.
 
     Args:
         processor: an image processor of transformers, or a processor that has one as ``image_processor``.
-        bits: "pil" accepts a processor of the torchvision backend, whose results are then those of the PIL backend:
-            other bits, and of classes without a PIL backend as docs/vision.md says.
+        bits: "pil" accepts a processor of the torchvision backend, whose results are then those of the PIL backend,
+            with other bits; for classes without a PIL backend, docs/vision.md says what the results are.
         device: where to compute; default: ``rs.default_device()``. Copies that ``copy`` or ``pickle`` makes forget it.
 
     Returns:
-        ``processor``, changed in place. With ``return_tensors="pt"`` pixels are tensors over the memory of a device
-        that is a CPU, and copies of that of others; ``return_tensors="restride"`` leaves them on the device.
+        ``processor``, changed in place. With ``return_tensors="pt"`` pixels are tensors over the device's memory if the
+        device is a CPU, else copies; ``return_tensors="restride"`` leaves them on the device.
 
     Raises:
         DescriptorError: no such processor, or a configuration that ``rs.vision.processor`` refuses.
@@ -171,10 +171,10 @@ def _processor_of(images: Any, keywords: dict[str, Any]) -> Processor:
 
 
 def _require_first_colour(images: Any, config: Mapping[str, Any]) -> None:
-    """Refuse another mean of Janus and DeepseekVL, whose PIL backend keeps the colour of the first mean for its pads.
+    """Refuse a changed mean in Janus and DeepseekVL, whose PIL backend keeps padding with the colour of the first mean.
 
     Raises:
-        UnsupportedError: ``background_color``, which is no keyword of theirs, is not that of the mean.
+        UnsupportedError: ``background_color``, which is not a keyword of these classes, is not the colour of the mean.
     """
     if "background_color" in config or images.backend != "pil" or not hasattr(images, "background_color"):
         return

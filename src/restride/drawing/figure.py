@@ -85,7 +85,10 @@ _WIDTH = 960
 
 @dataclass(frozen=True)
 class Most:
-    """The maximum part of a large layout that a picture shows; ``cells``: of all grids, unless one has more."""
+    """The maximum part of a large layout that a picture shows.
+
+    cells: maximum number in all grids together, unless a single grid has more.
+    """
 
     planes: int = 6
     rows: int = 20
@@ -195,7 +198,7 @@ class _Page:
     def _memory(self, layout: LayoutMap) -> set[Kind]:
         """Draw the line of memory, one strip for each row; return the kinds of elements shown."""
         self.text(MEMORY, 12, GREY)
-        self.words.pop()  # the description has no line of memory, and so no title of it
+        self.words.pop()  # the description leaves memory out, so its title too
         cell_width = _room_for(len(index_text(tuple(size - 1 for size in layout.desc.sizes))))
         left = _MARGIN + _name_width(layout)
         columns = min(int((_WIDTH - left) // cell_width), self.most.columns)
@@ -251,7 +254,7 @@ class Tiles:
     above: Sequence[Sequence[Edge]]
 
     def shapes(self, label: Callable[[float, float, Cell], Label]) -> Iterator[Shape]:
-        """Cells, sub-tiles, tiles, texts, each over those before; ``label`` gives the text for a centre and a cell."""
+        """Cells, then sub-tiles, tiles and texts on top; ``label`` gives the text for a centre and a cell."""
         present = [
             (self.x + column * self.cell_width, self.y + row * ROW_HEIGHT, cell)
             for row, cells in enumerate(self.cells)
@@ -354,7 +357,7 @@ def write_png(figure: Figure) -> bytes:
         if isinstance(shape, Label):
             font = fonts.setdefault(shape.size, ImageFont.load_default(shape.size * _SCALE))
             bold = _SCALE / 4 if shape.is_bold else 0
-            text = shape.text.replace("⋮", "…")  # Pillow's font lacks the former
+            text = shape.text.replace("⋮", "…")  # Pillow's font lacks the vertical ellipsis
             draw.text((x, y), text, shape.colour, font, _ANCHORS[shape.anchor], stroke_width=bold)
         elif isinstance(shape, Line):
             draw.line((x, y, shape.to_x * _SCALE, shape.to_y * _SCALE), shape.colour, round(shape.width * _SCALE))

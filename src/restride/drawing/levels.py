@@ -33,7 +33,7 @@ class Level:
     order: Blocking
 
     def number(self, coordinates: Sequence[Linear]) -> Linear:
-        """Which of them holds the element at ``coordinates`` of the whole layout."""
+        """The number of the tile or block that holds the element at ``coordinates`` of the whole layout."""
         return self.order.address(coordinates)
 
 

@@ -152,7 +152,7 @@ class LayoutMap:
 
     @cached_property
     def _outlines_grids(self) -> bool:
-        """False if each cell would get an outline of its own, as where the blocks are along other axes."""
+        """False if every cell would be outlined, for example because the blocks are along axes that are not drawn."""
         rows, columns = self.grid
         neighbours = [(0, 1)] * (columns > 1) + [(1, 0)] * (rows > 1)
         first = self.index(0, 0, 0)
@@ -161,7 +161,7 @@ class LayoutMap:
     def edge_between(self, plane: int, place: tuple[int, int], other: tuple[int, int]) -> Edge:
         """The line between two neighbours (row, column) of a grid, of which one may be OUTSIDE."""
         if OUTSIDE in (*place, *other):
-            # The box of a whole layout consists of whole tiles; a view, or an odd tile, may end anywhere.
+            # If a layout has a box, the box is whole tiles; otherwise, as in a view, a grid may end inside a tile.
             is_end = bool(self.levels) and self._blocking is not None and self._blocking.box is not None
             return 0 if is_end and self._outlines_grids else FRAME
         if not self._outlines_grids:
@@ -175,7 +175,7 @@ class LayoutMap:
         return FRAME if edge is None and offset in (self.span.start, self.span.stop) else edge
 
     def edge_along(self, offset: int) -> Edge:
-        """The line above and below an element in the line of memory: that of the tiles or blocks that it is in."""
+        """The outline of an element in the row of memory, above and below: the outline of its tile or block."""
         is_tail = self._blocking is not None and offset >= self._blocking.tail
         together = (place for place, level in enumerate(self.levels) if level.is_contiguous and not is_tail)
         return next(together, FRAME)

@@ -256,7 +256,7 @@ class _Pool:
             if self._default is not None:
                 self._devices.remove(self._default)
                 self._default = None
-                with suppress(queue.Empty):  # if a task has it, the task does not put it back
+                with suppress(queue.Empty):  # empty if a task uses it, which then does not put it back
                     self._free.get_nowait()
             self._devices.append(device)
         self._free.put(device)
@@ -299,7 +299,7 @@ _pool = _Pool()
 def _compute(work: WindowedChain, part: Array, window: Window) -> Array:
     _require_sendable(work.dtype)
     if not work.stages:
-        return np.array(part)  # not the memory of a source
+        return np.array(part)  # a copy, because the part may be memory of the source
     with _pool.one() as device:
         return work.run(part, window, device).numpy()
 
@@ -316,7 +316,7 @@ def _require_sendable(dtype: DType) -> None:
         distributed = sys.modules.get("distributed")
         if distributed is None:
             return
-        with suppress(ValueError):  # not on a worker, but on threads or processes of dask
+        with suppress(ValueError):  # raised in dask's own threads or processes, without a worker
             worker = distributed.get_worker().address
             raise UnsupportedError(
                 f"distributed cannot send elements of type {dtype} from worker {worker}: make them f16, or "

@@ -1,7 +1,7 @@
 """OME-Zarr 0.5: an image and its labels as pyramids of levels in one Zarr group, each level by ``rs.stream``.
 
 Until everything is written, the group's folder ``.restride`` holds a description of the work and a journal for each
-array, and the group has no image metadata, so that nobody opens half an image.
+array, and the group has no image metadata, so that no reader opens an incomplete image.
 
 Source: OME-NGFF specification 0.5: axes, multiscales, labels, image-label.
 """

@@ -124,7 +124,7 @@ class _Crop:
     arguments: dict[str, Any]
 
     def cut(self, resampled: Resampled, box: Sequence[int]) -> tuple[Array, Array]:
-        """Resample a slice of the image that ``fill`` extends without end."""
+        """Resample a slice of the image, which ``fill`` continues without end."""
         sizes, indices = list(self.image.shape), []
         for axis, low, high in zip(self.axes, box[:2], box[2:], strict=True):
             sizes[axis] = high - low

@@ -123,7 +123,7 @@ def sum_limits(elements: Array, weighted: WeightedAxes, exact: Array, bound: Arr
 def unlimited_where(unbounded: Array, limits: tuple[Array, Array], target: DType) -> tuple[Array, Array]:
     """The limits; where ``unbounded``, limits that admit every element of ``target``, NaN included."""
     if target.is_float:
-        least = convert(np.float64(-np.inf), target, saturate=target == "f8e4m3fn")  # which has no infinity
+        least = convert(np.float64(-np.inf), target, saturate=target == "f8e4m3fn")  # f8e4m3fn has no infinity
         most = np.array(np.nan, target.dtype)
     else:
         bits = np.iinfo(np.uint8 if target == "pred" else target.dtype)
@@ -460,13 +460,14 @@ def _sorted(one: Array, other: Array) -> tuple[Array, Array]:
 
 def _limits(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
     """The lowest and highest result for a number from ``low`` to ``high``."""
-    if problem.target == "pred":  # 0 if the number can be zero, 1 if it can be anything else
+    if problem.target == "pred":  # lowest 0 if it can be zero, highest 1 if it can be nonzero
         return ~((low <= 0) & (high >= 0)), (low != 0) | (high != 0)
     lowest, highest = _sorted(_converted(problem, low), _converted(problem, high))
     if problem.target.is_float or problem.steps.get("saturate", True):
         return lowest, highest
     bounds = np.iinfo(problem.target.dtype)
-    # Numbers between two places where they wrap have the same quotient; the last rounding moves an end by less than 1.
+    # Numbers that wrap equally often have the same quotient. The ends are moved by 1, because the last rounding moves
+    # them by less than that.
     ends = low.astype(np.float64) - 1, high.astype(np.float64) + 1
     quotient, other = (np.floor((end - bounds.min) / 2.0**bounds.bits) for end in ends)
     wraps = (quotient != other) & ~np.isnan(quotient)

@@ -99,7 +99,7 @@ class _Execution:
                 self._tensors[picture] = Tensor(first.memory, desc, device) if len(images) > 1 else first[None]
 
     def _upload(self, elements: Sequence[Array | Tensor]) -> None:
-        """Copy all images of the host, and the colours beside them, into one buffer of the device."""
+        """Copy all images on the host, and the colours of paddings, into one buffer of the device."""
         blocks: dict[Picture | Colour, tuple[tuple[int, ...], list[Array]]] = {}
         for picture in self._uses.pictures:
             if work.is_uploaded(picture):
@@ -163,7 +163,7 @@ class _Execution:
         return _as_bytes(canvas)
 
     def _resized(self, picture: Resized, needed: Picture, window: Window = (slice(None), slice(None))) -> Tensor:
-        """A part of a resized picture, for the picture that needs it, or for itself."""
+        """A window of a resized picture, in an element type that ``needed``, the picture that reads it, may have."""
         before = self.tensor(picture.of)
         if not work.changes(picture):
             return before[:, *window]
@@ -246,7 +246,7 @@ def _as_bytes(x: Tensor) -> Tensor:
 
 
 def _on_host(picture: Picture, image: Array | Tensor) -> Array:
-    """One image of the host, row-major, with the colour around it."""
+    """One image on the host, row-major, inside the colour of its padding if it is padded."""
     if not isinstance(picture, Padded):
         return np.ascontiguousarray(image)
     inner = picture.of

@@ -51,7 +51,7 @@ def processor(config: Mapping[str, Any] | str | os.PathLike[str]) -> Processor:
     Raises:
         DescriptorError: there is no such file, it names no class, has a key that the class does not know, or a value
             that it does not take.
-        UnsupportedError: the class is not known, or its bits cannot be had.
+        UnsupportedError: the class is not known, or its bits cannot be reproduced.
 
     Example:
         >>> clip = rs.vision.processor({"image_processor_type": "CLIPImageProcessor"})
@@ -81,8 +81,9 @@ class ImagePlan:
         resized: height and width of every resized picture, in order.
         results: the sizes of each result by its key; None for a result that is a list.
         tiles: the number of tiles or patches that are written; 1 for an image that stays whole.
-        dispatches: kernels that are started. A resize that is resized again or has more than 2^20 elements may take one
-            more, on GPUs also one with few elements, and so may a part of a result whose rows are not whole quads.
+        dispatches: kernels that are started. One more may be needed for each resize that is resized again, has more
+            than 2^20 elements or, on GPUs, has few elements, and for each part of a result whose rows are not whole
+            quads.
     """
 
     resized: tuple[tuple[int, int], ...]
@@ -245,7 +246,7 @@ def _device_of(images: Sequence[Pixels], device: Device | None) -> Device:
 
 
 def _sources(images: Sequence[Pixels]) -> list[Source]:
-    """The source of each image: one for those of the host, and one for those that follow each other in one memory."""
+    """The source of each image: images on the host share one, and so do images that are adjacent in one memory."""
     sources: list[Source] = []
     own = 0
     for place, image in enumerate(images):
@@ -289,7 +290,7 @@ def _as_torch(value: Any) -> Any:
             with suppress(BufferError, TypeError):  # kompute cannot map its memory; an old torch has no copy=
                 return torch.from_dlpack(value, copy=False)
         value = value.numpy()
-    if value.dtype == np.float64:  # Fuyu's scale factors, of which transformers' lists become f32
+    if value.dtype == np.float64:  # Fuyu's scale factors: transformers has lists, which become f32
         value = value.astype(np.float32)
     if value.dtype.name == "bfloat16":
         return torch.from_numpy(value.view(np.int16)).view(torch.bfloat16)

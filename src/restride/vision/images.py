@@ -75,7 +75,7 @@ def _apart(images: Any) -> tuple[list[int] | None, list[Any]]:
 
 
 def _images_of(sample: Any) -> list[Any]:
-    """The images of a list, of an array of 4 axes, of a list with such arrays, or the one image."""
+    """The images of a sample: a list, an array of 4 axes, a list with such arrays, or a single image."""
     if isinstance(sample, list | tuple):
         return [image for member in sample for image in (member if _is_batch(member) else [member])]
     return list(sample) if _is_batch(sample) else [sample]
@@ -106,7 +106,7 @@ def read_image(image: Any, options: Options) -> Pixels:
     if isinstance(image, list | tuple):
         raise DescriptorError("a list beside images is no image: pass a list of images, or a list of lists alone")
     require_unmasked("image", image)
-    if hasattr(image, "detach"):  # of torch
+    if hasattr(image, "detach"):  # a tensor of torch
         image = image.detach().cpu()
         image = (image.float() if str(image.dtype) == "torch.bfloat16" else image).numpy()
     if not isinstance(image, np.ndarray):

@@ -100,7 +100,7 @@ class Picture:
 class Source(Picture):
     """The caller's image. Images of equal sizes are one source, unless ``place`` tells them apart.
 
-    dtype: the element type that it had, as numpy names it.
+    dtype: the element type of the caller's image, as numpy names it.
     """
 
     place: int = 0
@@ -126,7 +126,7 @@ class Cropped(Picture):
 
 @dataclass(frozen=True)
 class Padded(Picture):
-    """``of`` at ``top``, ``left``, beside ``fill``, of one element or one for each channel."""
+    """``of`` at row ``top``, column ``left``; the rest is ``fill``, one element or one for each channel."""
 
     of: Picture
     top: int

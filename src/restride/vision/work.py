@@ -49,9 +49,10 @@ def needed(results: Mapping[str, Any]) -> list[Picture]:
 
 @dataclass(frozen=True)
 class Run:
-    """Puts that one dispatch writes: of ``images`` images, one picture of each, ``spacing`` places apart.
+    """Puts that one dispatch writes: one picture of each of ``images`` images, ``spacing`` places apart.
 
-    selected: the images among those of equal sizes. is_tall: their pictures are one picture, below each other.
+    selected: the range of the run among the images of equal sizes.
+    is_tall: the pictures are below each other, and are written as one picture.
     """
 
     put: Put
@@ -64,7 +65,7 @@ class Run:
 def runs(result: Pixels, places: Sequence[int]) -> Iterator[Run]:
     """The puts of a result, joined where one dispatch can write several.
 
-    places: of each image of the call among those of equal sizes.
+    places: the number of each image of the call among the images of equal sizes.
     """
     groups: dict[tuple[Any, ...], list[Put]] = {}
     for put in result.puts:
@@ -78,7 +79,7 @@ def runs(result: Pixels, places: Sequence[int]) -> Iterator[Run]:
 
 
 def _end_of_run(puts: Sequence[Put], begin: int, places: Sequence[int]) -> int:
-    """Where the puts end that follow each other at one distance among the images, and at one in the result."""
+    """The end of the puts from ``begin`` on that are equally spaced, both among the images and in the result."""
     end = begin + 1
     while end < len(puts):
         step, spacing = _distance(puts[end - 1 : end + 1], places)
@@ -91,7 +92,7 @@ def _end_of_run(puts: Sequence[Put], begin: int, places: Sequence[int]) -> int:
 
 
 def _distance(puts: Sequence[Put], places: Sequence[int]) -> tuple[int, int]:
-    """How far two puts are apart: among the images of equal sizes, and in the result."""
+    """The distance of two puts among the images of equal sizes, and in the result."""
     first, second = puts
     return places[second.image] - places[first.image], second.start - first.start
 

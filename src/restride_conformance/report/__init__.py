@@ -206,7 +206,7 @@ def facts(report: Report) -> dict[str, str]:
         "mode": report.mode,
         "platform": report.platform,
     }
-    # Twice ``known``: its facts come first, and a version of the same name must not replace one.
+    # ``known`` comes first, for the order, and once more, so that no version of the same name replaces its facts.
     return {**known, **report.versions, **known}
 
 

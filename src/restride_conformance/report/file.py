@@ -95,7 +95,7 @@ def _require_schema(record: dict[str, Any]) -> None:
             shown = ascii(text[max(0, error.start - 20) : error.start + 20])
             raise DescriptorError(f"{name[:80]!a} must have no half of a surrogate pair, is {shown}") from error
     for wrong in jsonschema.Draft202012Validator(report_schema()).iter_errors(record):
-        message = wrong.message  # it begins with the value and ends with the rule
+        message = wrong.message  # it begins with the wrong value and ends with the broken rule
         shown = message if len(message) <= 400 else f"{message[:200]} ... {message[-200:]}"
         raise DescriptorError(f"{wrong.json_path.removeprefix('$.')[:120]}: {shown}")
 

@@ -13,10 +13,10 @@ from restride_conformance.report import Report, facts
 
 
 def merge(parts: Sequence[tuple[str, Report]]) -> Report:
-    """The report of all parts, each after its name: their cases in the order of the parts.
+    """One report of all parts, with their cases in the order of the parts.
 
-    It begins when the first began, and takes as long as all of them one after the other. If one ended early, or if a
-    shard is missing, the whole ended early.
+    parts: the name and the report of each. The merged report begins when the first part began, and its time is the sum
+    of the parts' times. It ended early if a part ended early or a shard is missing.
 
     Raises:
         UsageError: the parts differ in device, driver, versions or options, or a case is in two of them.

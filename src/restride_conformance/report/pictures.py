@@ -1,6 +1,6 @@
-"""Draw failed cases as PNG files: which elements are wrong, and of an image-like resample the images too.
+"""Draw failed cases as PNG files: which elements are wrong, and for an image-like resample the images too.
 
-Of an image-like resample these are the expected image, the actual one, and where they differ:
+The images of such a resample are the expected image, the actual one, and where they differ:
 
     [height, width]                           grey
     [3, height, width], [height, width, 3]    colour; 1 channel is drawn grey, of 4 channels the first three

@@ -15,9 +15,9 @@ Judged = tuple[int, Outcome]
 
 
 def run_all(runners: Sequence[Runner], cases: Sequence[Case], mode: Mode) -> Generator[Judged, None, None]:
-    """Yield every case's place and outcome, in the order in which they end; one runner keeps the order of the cases.
+    """Yield the position and outcome of each case, in the order in which they end; one runner keeps the cases' order.
 
-    Each runner takes the next case as soon as it is free, so that slow cases do not end up in one part. A caller that
+    Each runner takes the next case as soon as it is free, so that no runner gets most of the slow cases. A caller that
     stops early waits for the running cases, unless the runners are abandoned, as after an exception here.
 
     Raises:
@@ -50,7 +50,7 @@ def run_all(runners: Sequence[Runner], cases: Sequence[Case], mode: Mode) -> Gen
         for _ in cases:
             result = ended.get()
             if isinstance(result, BaseException):
-                raise result  # noqa: TRY301 - it ends the others as an interrupt does
+                raise result  # noqa: TRY301 - abandons all runners, as an interrupt does
             yield result
     except GeneratorExit:
         raise

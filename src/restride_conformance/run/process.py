@@ -85,7 +85,7 @@ class JsonProcess:
                 stream.close()
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send a line; a process that is dead is found by ``answer``."""
+        """Send a line; if the process is dead, ``answer`` will notice."""
         with suppress(OSError):
             self._commands.write(json.dumps(message).encode() + b"\n")
             self._commands.flush()

@@ -138,7 +138,7 @@ class _Selftest:
 
     def run(self) -> None:
         """Run every part that can run."""
-        self._record["warnings"] = warnings()  # later, the load is that of the parts themselves
+        self._record["warnings"] = warnings()  # first, because the parts themselves are a load
         for warning in self._record["warnings"]:
             tell(f"warning: {warning}")
         for number, row in enumerate(PARTS, 1):

@@ -46,7 +46,7 @@ def read(path: Path) -> dict[str, Any]:
     try:
         record: dict[str, Any] = json.loads(content)
         if (record["format"], record["version"]) != (FORMAT, VERSION):
-            raise ValueError(f"its format is not {FORMAT} {VERSION}")  # noqa: TRY301 - said below
+            raise ValueError(f"its format is not {FORMAT} {VERSION}")  # noqa: TRY301 - reported below
         table([record])
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         why = f"{type(error).__name__}: {str(error)[:200]}"

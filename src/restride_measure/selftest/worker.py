@@ -61,7 +61,7 @@ def _result(name: str, job: Job) -> dict[str, Any]:
         if code is None:
             lines = traceback.format_exc().splitlines()[-_TRACEBACK_LINES:]
             code, message = Exit.INTERNAL, "\n".join([f"a mistake in restride: {lines[-1]}", *lines])
-        elif code is Exit.USAGE:  # what the part asks of the device is no choice of the user
+        elif code is Exit.USAGE:  # the part made the request, not the user
             code = Exit.CHECK_FAILED
         return {"problems": [[int(code), message]]}
     problems = [[int(each.exit_code), each.message] for each in part.problems]

@@ -105,7 +105,7 @@ def trips(found: Iterable[Access]) -> int:
 
 
 def divisions(code: str) -> int:
-    """Count integer divisions by numbers that are not constant in AMD's code, where each computes a reciprocal."""
+    """Count integer divisions by variable divisors: AMD's code computes a reciprocal for each of them."""
     return len(re.findall(r"\bv_rcp_iflag_f32\b", code))
 
 

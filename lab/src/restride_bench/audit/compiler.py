@@ -77,7 +77,7 @@ class Compiled:
     latency, inverse_throughput: cycles from the first instruction of a subgroup to its last, and cycles of the busiest
         unit, as the compiler estimates them.
     memory: instructions by their kind and width, such as ``{"load 16": 4}``.
-    divisions: integer divisions by numbers that are not constant.
+    divisions: integer divisions by variable divisors.
     depths: number of vector instructions in no loop, in one loop, in two nested loops, ...
     """
 
@@ -199,8 +199,8 @@ def compile_figures(
     stopped: set by another thread to end early.
 
     Raises:
-        NoCompiler: no Mesa here has the driver and the shim, or they do not know the GPU. For AMD's the installed RADV
-            will do, and ``DeviceNotFound`` says that there is none.
+        NoCompiler: no Mesa here has the driver and the shim, or they do not know the GPU. For AMD's GPUs the installed
+            RADV is enough, and ``DeviceNotFound`` says that there is none.
     """
     gpu = GPUS[name]
     maker = MAKERS[gpu.maker]

@@ -103,7 +103,7 @@ def contract_kernels() -> list[Kernel]:
             try:
                 specs = _specs(record_case(case, limits))
             except RestrideError:
-                continue  # a case of errors
+                continue  # the case tests an error
             for spec in specs:
                 kernel = Kernel(Key.of(spec), str(case), for_gpus=limits.choices.elements == "apart")
                 of_modules[spec.shader].setdefault(kernel.key, kernel)
@@ -160,7 +160,7 @@ def compile_all(kernels: Sequence[Kernel], gpus: Sequence[str], *, skips_missing
             for name, answer in zip(gpus, pool.map(compiled, gpus), strict=True):
                 if isinstance(answer, DeviceNotFound):
                     if not skips_missing:
-                        raise answer  # noqa: TRY301 - it ends the others as an interrupt does
+                        raise answer  # noqa: TRY301 - cancels the other GPUs, as Ctrl-C does
                     tell(f"{name} is left out: {answer}")
                     continue
                 devices[name], figures = answer
@@ -281,10 +281,10 @@ def read_record(path: Path) -> tuple[list[Kernel], dict[str, dict[str, Any]], st
             compiled = {
                 gpu: each if isinstance(each, str) else _figures(each)
                 for gpu, each in row["compiled"].items()
-                if devices[gpu]  # a KeyError if it is not listed
+                if devices[gpu]  # raises KeyError if the GPU is not listed
             }
             kernels.append(Kernel(key, str(row["subject"]), bool(row["for_gpus"]), compiled))
-        json.dumps(content, ensure_ascii=False).encode()  # no text is half a character
+        json.dumps(content, ensure_ascii=False).encode()  # raises for half of a surrogate pair
         return kernels, devices, str(content["settings"]["date"])
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise UsageError(f"the table {path} is damaged: {type(error).__name__}: {str(error)[:200]}") from error

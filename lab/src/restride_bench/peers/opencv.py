@@ -33,7 +33,8 @@ class OpenCV:
         if isinstance(task, Resize) and task.mode == "linear" and not task.pixels:
             return self._planes(task, workload, source)
         fill = self._filler(task, source, workload.result_sizes)
-        # multiply computes in f64, where a product that is a half in f32 may not be one; resized bytes are rounded too.
+        # multiply computes in f64: a product that is a tie in f32 may be beside the tie, and then rounds differently.
+        # Resized bytes are rounded too.
         slack = {Convert: 1.0, Boxes: 1 / min(STD)}.get(type(task), 0.0)
         return None if fill is None else filling(fill, workload, slack)
 

@@ -28,7 +28,7 @@ class Step(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """Steps that together do a workload. middles: bytes of the memories from number 2 on."""
+    """Steps that together do a workload. middles: bytes of each intermediate memory, number 2 and following."""
 
     steps: tuple[Step, ...]
     middles: tuple[int, ...] = ()

@@ -251,7 +251,7 @@ class _Prerecorded:
     """
 
     def __init__(self, runtime: VulkanRuntime, submitted: _Submitted) -> None:
-        self._session = runtime._session  # noqa: SLF001 - what lies below the runtime is what is measured
+        self._session = runtime._session  # noqa: SLF001 - measures the layer below the runtime
         self._submitted = submitted
         self._slot = self._session.queue.new_slot()
         self._record()

@@ -184,5 +184,5 @@ def _table(rows: Rows, each: int, *, is_aligned: bool = False) -> npt.NDArray[np
 
 
 def _packed(table: npt.NDArray[np.uint32]) -> bytes:
-    """All first elements, then all weights."""
+    """The bytes of a table: all first elements, then all weights."""
     return table[:, 0].tobytes() + table[:, 1:].tobytes()

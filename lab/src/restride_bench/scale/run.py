@@ -37,7 +37,10 @@ _MAX = 300
 
 
 class Took(NamedTuple):
-    """The cost of a process. seconds: of its work. before, peak: bytes of memory at first and at most; 0 is unknown."""
+    """The cost of a process.
+
+    seconds: time of its work. before: bytes of memory before the work. peak: maximum bytes of memory. 0: unknown.
+    """
 
     seconds: float
     before: int

@@ -217,7 +217,7 @@ def maskformer(image: Picture, options: Options) -> Shot:
 
 
 def detr_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """With ``do_pad`` a mask, and the images at the top left of zeros; else the images."""
+    """The pixels: with ``do_pad`` the images at the top left of zeros, and a mask; otherwise the images alone."""
     if not options.do_pad:
         return {"pixel_values": stacked(shots, plain)}
     pixels = padded(shots, plain, _pad_size(options))
