@@ -23,13 +23,14 @@ NVIDIA, ARM = 0x10DE, 0x13B5
 class Choices:
     """Choices between kernels with the same results; which one is faster depends on the device.
 
-    elements: the elements of one invocation are neighbours, or a work group's size apart, so that neighbouring
-        invocations have neighbouring elements. If apart, an invocation computes at most four elements, or one pixel, of
-        a resized row.
-    transpose: through the registers of each invocation, in groups that are wide or narrow along the rows they write, or
-        through memory that a group shares.
+    elements: which elements one invocation computes. "neighbours": adjacent ones. "apart": elements that are one work
+        group's size apart, so that adjacent invocations have adjacent elements; an invocation then computes at most
+        four elements, or one pixel, of a resized row.
+    transpose: "registers" and "narrow": through the registers of each invocation, in groups that are wide or narrow
+        along the rows they write. "shared": through memory that a group shares.
     rows: the largest number of rows of a resized image per invocation.
-    invocations: their number in a dispatch: few, as the other choices need, or many: see ``fewest_invocations``.
+    invocations: "few": a dispatch has as many as the other choices lead to. "many": it has at least
+        ``fewest_invocations``.
     runs: how bytes that are contiguous on both sides are copied: by Vulkan's copy command, or by a kernel.
     """
 
@@ -67,7 +68,7 @@ class Choices:
         return self.elements == "neighbours"
 
     def fewest_invocations(self, elements: int) -> int:
-        """Minimum number of invocations that a dispatch of ``elements`` should have, if its kernel can do less in each.
+        """Minimum number of invocations for a dispatch of ``elements``, if the kernel can do less in each.
 
         A GPU hides the latency of memory by work in flight. 80 compute units that keep 32 subgroups of 32 each have
         80,000 invocations at once; 224 x 224 x 3 elements are too few for that, and get one for every four: 37,632.
@@ -112,12 +113,12 @@ class Limits:
     offset_alignment: a binding's offset must be a multiple of this power of two. 0: a binding always covers the whole
         memory (Kompute).
     max_group_count: work groups per axis of a dispatch, x, y and z.
-    choices: which of several kernels, where the better one differs from device to device.
+    choices: which of several kernels to use, where the faster one differs from device to device.
     max_memory: bytes of the largest memory, by its heap or its largest allocation. Plans do not depend on it, so
         limits that differ only in it are equal.
 
-    The properties are choices as well, which change no result; ``SteeredLimits`` overrides them. They are not fields,
-    because reports list the fields as facts of the device.
+    The properties are choices too, and change no result; ``SteeredLimits`` overrides them. They are not fields, because
+    reports list the fields as facts of the device.
     """
 
     max_buffer_range: int = 128 << 20
@@ -142,7 +143,7 @@ class Limits:
 
     @property
     def copies_runs(self) -> bool:
-        """True if a run of bytes goes through the copy command. Kompute's copies whole memories only."""
+        """True if a run of bytes is copied by the copy command. Kompute's command copies whole memories only."""
         return self.offset_alignment > 0 and self.choices.runs == "command"
 
     @property

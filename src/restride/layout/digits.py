@@ -165,7 +165,7 @@ def digit(of: Linear, modulus: int, divisor: int) -> Linear:
 
 
 def _digit_of_two_values(of: Linear, modulus: int, divisor: int) -> Linear | None:
-    """A digit of one axis with two indices is a line through its two values: ``(2 + a) mod 3`` is ``2 - 2*a``."""
+    """Write a digit of one axis of size 2 as the line through its two values: ``(2 + a) mod 3`` is ``2 - 2*a``."""
     if len(of.indices) != 1:
         return None
     (index,) = of.indices
@@ -201,7 +201,10 @@ def _coarser(of: Linear, modulus: int, divisor: int) -> tuple[Linear, int, int] 
 
 
 def _unnested(of: Linear, modulus: int, divisor: int) -> tuple[Linear, int, int] | None:
-    """If d1*m2 divides m1, or without m2: (((x mod m1) div d1) mod m2) div d2 is (x mod d1*m2) div d1*d2."""
+    """Merge a digit of a digit: (((x mod m1) div d1) mod m2) div d2 is (x mod d1*m2) div d1*d2 if d1*m2 divides m1.
+
+    With m2 = 0, which stands for no mod, it is (x mod m1) div d1*d2.
+    """
     inner = of.terms[0][1] if of.is_atom else None
     if not isinstance(inner, Digit):
         return None
@@ -281,7 +284,7 @@ def _divided(of: Linear, divisor: int) -> tuple[Linear, Linear]:
 
 
 def _reduced(of: Linear, modulus: int) -> tuple[Linear, int]:
-    """A number equal to ``of`` modulo ``modulus``, never negative, and the modulus; 0 if the number is below it."""
+    """A number >= 0 that equals ``of`` modulo ``modulus``; and the modulus, or 0 if the number is always below it."""
     rest = Linear(0, tuple((c, atom) for c, atom in of.terms if c % modulus))
     const = of.const % modulus
     lift = max(0, -(-(-rest.span[0] - const) // modulus))

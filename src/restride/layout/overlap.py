@@ -63,10 +63,10 @@ def require_like(desc: TensorDesc, argument: str, like: TensorDesc, dtype: DType
 
 
 def require_whole_elements(*descs: TensorDesc) -> None:
-    """Check that an element has the bits of its type.
+    """Check that an element has as many bits as its type.
 
     Raises:
-        UnsupportedError: it has others, by XLA's ``E(n)``.
+        UnsupportedError: it has another number of bits, by XLA's ``E(n)``.
     """
     for desc in descs:
         if not desc.has_whole_elements:

@@ -140,7 +140,7 @@ def _missing(word: str, letters: str) -> list[str]:
 
 
 def _blocks(tag: str, outer: str, axes: dict[str, int]) -> tuple[tuple[int, int], ...]:
-    """(axis, size) of each block, read from what follows the outer letters."""
+    """(axis, size) of each block, read from the text after the outer letters."""
     blocks: list[tuple[int, int]] = []
     at, volume = len(outer), 1
     while at < len(tag):

@@ -183,8 +183,8 @@ class TensorDesc:
     def from_tag(cls, tag: str, sizes: Iterable[SupportsIndex], dtype: DTypeLike = "f32") -> TensorDesc:
         """A layout by oneDNN's format tag: ``nhwc``, ``nChw16c``, ``OIhw4i16o4i``, ``acdb``, ``aBcd8b``.
 
-        Sizes are in logical order. Capital letters are axes under blocks, which follow from the outermost to the
-        innermost. An axis that its blocks do not divide is padded, and operations write zeros there.
+        Sizes are in logical order. A capital letter is an axis that is split into blocks; the blocks follow, from the
+        outermost to the innermost. An axis that its blocks do not divide is padded, and operations write zeros there.
 
         Raises:
             DescriptorError: no such tag (the message points at the character), or another number of sizes.
@@ -404,7 +404,7 @@ class TensorDesc:
 
     @property
     def spelled(self) -> tuple[object, ...]:
-        """The descriptor and how it was written, in which equal descriptors may differ: a key for caches."""
+        """The descriptor and how it was written, a key for caches: equal descriptors may be written differently."""
         return (self, self._order, self.strides, self.offset) if self._parts is _PLAIN else (self, self._parts)
 
     @property
@@ -453,7 +453,7 @@ class TensorDesc:
 
     @property
     def has_whole_elements(self) -> bool:
-        """True if an element takes the bits of its type; others, such as s8 in 4 bits, are described and drawn only."""
+        """True if an element has the size of its type. Operations refuse others, such as s8 stored in 4 bits."""
         return self.element_size_in_bits in (0, 8 * self.dtype.itemsize)
 
     @property
@@ -521,7 +521,7 @@ class TensorDesc:
 
     @property
     def is_broadcast(self) -> bool:
-        """True if steps along an axis of size greater than 1 do not move."""
+        """True if steps along some axis of size greater than 1 do not move, so that its indices share elements."""
         moves = zip(self.sizes, self.walk[1], strict=True)
         return bool(self.numel) and any(size > 1 and not any(step) for size, step in moves)
 

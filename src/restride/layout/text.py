@@ -372,7 +372,7 @@ def shape_text(dtype: str, sizes: Iterable[int]) -> str:
 
 
 def _value_text(value: float) -> str:
-    """Shortest text that reads back as ``value``: ``3`` for 3.0, but ``-0.0``, which no int is."""
+    """Shortest text that reads back as ``value``: ``3`` for 3.0, but ``-0.0`` for -0.0, which is not an int."""
     text = repr(value)
     return text if text == "-0.0" else text.removesuffix(".0")
 

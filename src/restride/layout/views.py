@@ -153,9 +153,9 @@ def regrouped(
 ) -> tuple[TensorDesc, tuple[int, ...]]:
     """Axes split and joined in another order: the view before they are joined, and the sizes after.
 
-    Parts that one step leads through are joined in the view already, so the view has the final sizes where no copy is
+    Parts that a single stride can walk are joined in the view already, so the view has the final sizes where no copy is
     needed. Parts of size 1 are left out. ``u8[4,6]`` with parts (4), (3, 2) and groups ((1, 1), (0, 0)), ((1, 0)) has
-    sizes (8, 3); its view is (2, 4, 3), since no one step leads through 2 columns of 4 rows.
+    sizes (8, 3); its view is (2, 4, 3), since no single stride walks through 2 columns of 4 rows.
 
     Args:
         desc: any layout.
@@ -269,7 +269,7 @@ def _moved(starts: Step, step: Step, count: int) -> Step:
 
 
 def _stepped(step: Step, factor: int, count: int) -> Step:
-    """The step of ``count`` elements, every ``factor``-th; a single element has no next one, so its step stays."""
+    """The step between every ``factor``-th of ``count`` elements; a single element has no next one: its step stays."""
     return _times(step, factor) if count > 1 and factor != 1 else step
 
 

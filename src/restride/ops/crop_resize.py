@@ -108,8 +108,8 @@ def crop_resize(
             slice ``[y0:y1, x0:x1]``, also where it leaves the image. Floats, and normalized boxes, are read as in
             "tf_crop_and_resize": the first output reads at y0 and the last at y1, in pixels from centre to centre;
             what is beyond the first or last centre is ``fill``, and a box may be inverted. For floats x0, y0, x1, y1 of
-            a detector give ``np.rint(boxes[:, [1, 0, 3, 2]]).astype(np.int64)``. A box beside its image, where all of
-            them would be inside with x and y swapped, is warned of.
+            a detector give ``np.rint(boxes[:, [1, 0, 3, 2]]).astype(np.int64)``. There is a warning
+            if a box is outside its image, and all boxes would be inside with x and y swapped.
         sizes: height and width of every result.
         letterbox: for boxes of integers: keep each box's aspect and make it as large as fits, at the "center" or
             "top_left"; the rest is ``fill``. ``Letterboxed.of`` maps points of the result back to the images.
@@ -164,7 +164,7 @@ def crop_resize(
 
     Source: ONNX operators, Resize, and TensorFlow, tf.image.crop_and_resize, for boxes of floats.
     """
-    axes = arguments.pop("axes", None)  # as axes of x; those of a Request are those of one image
+    axes = arguments.pop("axes", None)  # counted as axes of x, while a Request counts the axes of one image
     request, numbers, others = split_arguments(arguments)
     cut = Cut(np.asarray(boxes) if isinstance(boxes, Tensor) else boxes, sizes, **others)
     if cut.mean is not None or cut.std is not None:
@@ -273,7 +273,7 @@ class _CropPlan(NamedTuple):
 
     dst: the layout of the result. starts: the index of a tensor of images, and the steps that read it. cropped: the
     layout that these steps or ``chain`` write, from which ``last`` computes the result; None: they write the result.
-    weight: in the cache of plans, 1 and 1 more for each 8 KB of tables.
+    weight: how much of the plan cache it takes: 1, and 1 more for each 8 KB of tables.
     """
 
     dst: TensorDesc
@@ -339,7 +339,7 @@ def _crop_plan(
 
 
 def _resized_dtype(src: TensorDesc, request: Request, rules: Rules | None) -> DType:
-    """The element type of resized boxes before the arithmetic. rules: a library's, if the boxes follow them."""
+    """The element type of resized boxes before scales, zero points and post-ops. rules: the library's, if any."""
     if request.mode == "nearest" or (rules is not None and rules.keeps_type):
         return src.dtype
     if src.dtype.name not in CROPPED_TYPES:

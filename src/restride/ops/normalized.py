@@ -11,7 +11,7 @@ import numpy.typing as npt
 from restride.dtypes import Array
 
 Order: TypeAlias = Literal["transformers", "torchvision"]
-"""The libraries whose order of operations ``normalize`` has."""
+"""The libraries whose order of operations ``normalize`` can follow."""
 
 ORDERS: tuple[str, ...] = get_args(Order)
 
@@ -48,7 +48,7 @@ def normalize(values: Array, mean: Array, std: Array) -> Entries:
 
     Source: transformers, image_transforms.normalize, which the PIL backend calls.
     """
-    with np.errstate(all="ignore"):  # as transformers: a mean and a std may be beyond f32
+    with np.errstate(all="ignore"):  # as in transformers, a mean or std may exceed the range of f32
         entries: Entries = np.divide(values.astype(np.float32) - mean.astype(np.float32), std.astype(np.float32))
     return entries
 

@@ -1,6 +1,7 @@
 """Concatenation and its relatives: each source is copied, and converted, directly into its part of a new tensor.
 
-A call is planned once; each repeated call is one lookup, because small tensors cost little else.
+A call is planned once. A repeated call only looks its plan up, because for small tensors planning would take most of
+the time.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def tiled(x: Tensor, repeats: Sequence[int]) -> Tensor:
 
 
 def rolled(x: Tensor, shifts: Sequence[int]) -> Tensor:
-    """Move elements along each axis, and from its end to its start: two copies for each axis that moves."""
+    """Shift elements along each axis; those past its end return at its start: two copies for each shifted axis."""
     return perform(_roll_plan, x, None, shifts=shifts)
 
 
@@ -155,7 +156,7 @@ def _tilings(src: TensorDesc, repeats: Sequence[int], limits: Limits) -> list[Pl
     return [_joined(src, views.broadcast_to(views.index(src, tuple(key)), wide), sizes, limits)]
 
 
-def _roll_plan(src: TensorDesc, out: Out | None, limits: Limits, shifts: Sequence[int]) -> Plan:  # noqa: ARG001 - None
+def _roll_plan(src: TensorDesc, out: Out | None, limits: Limits, shifts: Sequence[int]) -> Plan:  # noqa: ARG001 - out is None
     # Along each axis: the parts of the source, each with its first index in the result.
     halves = []
     for size, count in zip(src.sizes, shifts, strict=True):

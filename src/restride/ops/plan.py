@@ -48,7 +48,7 @@ class Plan:
     def __init__(
         self, src: TensorDesc, dst: TensorDesc, steps: Steps, *, reads_result: bool = False, warning: str = ""
     ) -> None:
-        """reads_result: the steps add to the result. warning: what the operation warns of; calls of the plan do not."""
+        """reads_result: the steps add to the result. warning: the operation's; calls of the plan do not repeat it."""
         self.warning = warning
         self._src = src
         self._dst = dst
@@ -113,7 +113,7 @@ class ViewPlan(Plan):
 
     __slots__ = ()
 
-    def run(self, src: Tensor, out: Tensor | None) -> Tensor:  # noqa: ARG002 - there is none
+    def run(self, src: Tensor, out: Tensor | None) -> Tensor:  # noqa: ARG002 - out is None
         """Return the view."""
         return Tensor(src.memory, self.dst, src.device)
 

@@ -336,7 +336,7 @@ class Preprocess(Generic[_Result]):
         for part in _runs_of_a_type(pixels) if isinstance(pixels, list) else [slice(None)]:
             self._crop(pixels[part], images[part], boxes[part], None if places is None else places[part])
         if self._letterbox is None:
-            return batch  # type: ignore[return-value] # the overloads of __init__ say which of both
+            return batch  # type: ignore[return-value] # the overloads of __init__ say which type is returned
         letterboxed = Letterboxed(np.array(boxes), np.array(places), np.zeros((len(boxes), 2), np.bool_))
         return batch, letterboxed  # type: ignore[return-value] # as above
 
@@ -398,8 +398,8 @@ class Preprocess(Generic[_Result]):
 class _Accepted(NamedTuple):
     """Which images a recipe accepts.
 
-    counted: for each argument, how many channels it has numbers for; 1 fits any image. together: the types that images
-        of one list may have, where one list has several. fill: a preset's own, in the unit of u8.
+    counted: for each argument, how many channels it has numbers for; 1 fits any image. together: the element types that
+        the images of one list may mix. fill: the fill of a preset, in the unit of u8.
     """
 
     counted: dict[str, int]
@@ -591,7 +591,7 @@ def _remedy(desc: TensorDesc, count: int) -> str:
     return f"; image[..., {[0] * count}] makes as many of gray" if desc.sizes[-1] == 1 else ""
 
 
-def _require_colors(input: str, matrix: object, full_range: object) -> None:  # noqa: A002 - its name
+def _require_colors(input: str, matrix: object, full_range: object) -> None:  # noqa: A002 - public name
     if input in FORMATS:
         checked(input, matrix, full_range, None)
     elif not (isinstance(matrix, str) and matrix == "bt601" and full_range is False):
@@ -638,7 +638,7 @@ def streamed(
                     f"image {last} of the stream" if last == first else f"images {first} to {last} of the stream"
                 ):
                     started.append(make(group))
-            except Exception as error:  # noqa: BLE001 - whatever it is, what was started comes first
+            except Exception as error:  # noqa: BLE001 - any error is raised after the started results
                 failure = error
                 break
             for _ in range(len(group)):

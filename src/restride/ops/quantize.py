@@ -26,7 +26,7 @@ from restride.tensor.tensor import Tensor
 
 
 class Reordering(NamedTuple):
-    """An operation that is done by a reorder: the result that it asks the reorder for.
+    """An operation computed by ``reorder``: the result to ask of it.
 
     names: the operation's name for an argument, by the name that reorder's errors use. remedy: the end of an error
     about the element type.
@@ -57,7 +57,7 @@ class Reordering(NamedTuple):
                 raise
             is_fraction = "a side of floats" in rule  # no integer type would help
             end = self.remedy if f"an integer of {self.result.dtype}" in rule and not is_fraction else ""
-            rule = rule.replace(f", for {error.desc}", "")  # the result's, which the caller may not have named
+            rule = rule.replace(f", for {error.desc}", "")  # the result's, which the caller may not have given
             raise DescriptorError(f"{self.names[inner]} {rule}{end}") from error
 
 
@@ -242,8 +242,8 @@ def normalize(
     Raises:
         DescriptorError: what ``reorder`` refuses; ``std`` is 0 or not finite, or ``mean`` not finite; a wrong axis, or
             not one value for each of its indices; ``x`` has integers, and a mean or std is outside [-1, 1], such as one
-            for 0 to 255; or ``dtype`` is no float. Floats of an array on the host that are far above mean and std, such
-            as 0 to 255 with ImageNet's, are warned of.
+            for 0 to 255; or ``dtype`` is no float. There is a warning if floats of an array on the host are far above
+            mean and std, such as 0 to 255 with ImageNet's.
         UnsupportedError: ``like`` for elements other than u8 and f32.
 
     Examples:
@@ -342,8 +342,8 @@ _MAX_PER_AXIS = 16
 def warn_of_unit(x: object, mean: Any, std: Any) -> None:
     """Warn if floats are far above the unit of ``mean`` and ``std``, such as 0 to 255 with a mean for 0 to 1.
 
-    Integers need no such look: they are divided by their largest value. Reads a few elements of an array on the host;
-    other arrays are not read. White is 2.6 of ImageNet's std above its mean.
+    Integers need no such check: they are divided by their largest value. Reads a few elements of an array on the host;
+    other arrays are not read. For ImageNet, white is 2.6 ``std`` above ``mean``.
     """
     if not isinstance(x, np.ndarray):
         if isinstance(x, Tensor) or not hasattr(x, "__dlpack__") or device_type(x) != CPU:

@@ -126,7 +126,7 @@ def reorder(
         DescriptorError: the layout or the element type is unknown or does not fit, the destination overlaps itself,
             ``out`` shares memory with ``x`` but is not the same, a scale is 0 or not finite, a zero point is not a
             number of its type, one of them does not broadcast, or there is a sum and no ``out``.
-        UnsupportedError: source or result has elements of other bits than its type, by XLA's ``E(n)``.
+        UnsupportedError: elements of source or result have another number of bits than their type, by XLA's ``E(n)``.
         OutOfDeviceMemory: the device has no room for the result.
 
     Source: oneDNN specification, Reorder; ONNX operators, Cast.

@@ -177,7 +177,7 @@ def resample(
 
 
 def split_arguments(arguments: Mapping[str, object], *first: Any) -> tuple[Request, Numbers | None, dict[str, Any]]:
-    """Arguments by name as the values that have them, None if there are no numbers, and those that neither has.
+    """Split arguments by name into a ``Request``, ``Numbers`` (None if none are given), and the remaining arguments.
 
     first: the first arguments of the request.
     """
@@ -292,7 +292,7 @@ def plan_resample(
     device: Device | None = None,
     **arguments: Unpack[PlanArguments],
 ) -> Plan:
-    """The plan of ``rs.resample(x, ...)`` for an ``x`` laid out as ``src``: ``src``, ``dst`` as in ``plan_reorder``.
+    """The plan of ``rs.resample(x, ...)`` for an ``x`` laid out as ``src``; ``src`` and ``dst`` as in ``plan_reorder``.
 
     ``plan = rs.plan_resample("u8[1080,1920,3]", None, (224, 224), axes=(0, 1))`` and ``plan(image)``, image by image.
     The other arguments are those of ``resample``, except ``out``.
@@ -320,9 +320,9 @@ def plan_resample_backward(
     device: Device | None = None,
     **arguments: Unpack[BackwardArguments],
 ) -> Plan:
-    """The plan of ``rs.resample_backward(grad, ...)`` for a ``grad`` laid out so.
+    """The plan of ``rs.resample_backward(grad, ...)`` for a gradient laid out as ``grad``.
 
-    ``grad`` and ``dst`` as ``src`` and ``dst`` in ``plan_reorder``; the other arguments are those of
+    ``grad`` and ``dst`` are as ``src`` and ``dst`` in ``plan_reorder``; the other arguments are those of
     ``resample_backward``, except ``out``.
 
     Examples:
@@ -363,7 +363,7 @@ def resolve(
     out: Out | None = None,
     limits: Limits | None = None,
 ) -> tuple[Resizing, DType, str]:
-    """The resampling of ``src`` that a call asks for, the element type of its result, and what it warns of.
+    """The resampling of ``src`` that a call asks for, the element type of its result, and a warning, or empty text.
 
     argument: name of the source in messages. limits: those of a device that must have room for the result.
 
@@ -455,9 +455,9 @@ def require_rows_and_columns(request: Request, axes: tuple[int, ...], argument: 
 def about_channels(request: Request, rank: int, old: Sequence[int], new: Sequence[int], argument: str) -> str:
     """A warning if a last axis of few elements is resized without being named, while another axis is not; else empty.
 
-    From u8[480,640,3] to (224, 224) these are columns and channels, and (480, 224, 224) is a valid result too. Small
-    square maps, such as f32[1,512,4,4], are resized without a warning. The text has few sizes, so that Python shows it
-    once for photographs of many sizes.
+    For u8[480,640,3] and (224, 224) the default axes are columns and channels, and the result (480, 224, 224) is valid
+    too. Small square maps, such as f32[1,512,4,4], are resized without a warning. The text has few sizes, so that
+    Python shows it once for photographs of many sizes.
 
     Args:
         request: its ``axes`` are None if they are not named.
@@ -513,7 +513,7 @@ def plan_of(
 ) -> Plan:
     """The plan of the resampling ``resized`` on ``src``, the whole source or the part of it that is read.
 
-    warning: that of the plan.
+    warning: the plan's warning.
 
     Raises:
         UnsupportedError: elements are not interpolated, or too many weights are needed.
@@ -667,8 +667,8 @@ def _saturated(value: float, dtype: DType) -> bytes:
 def _add_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> None:
     """Add the passes in order, with the arithmetic in the last; between them are f32, or s32 for integer weights.
 
-    If a library rounds after each axis, results between passes have its element type: u16 for Pillow's I;16. Results of
-    the library's type are complete before they are converted to another type, in one more pass.
+    If a library rounds after each axis, results between passes have its element type: u16 for Pillow's I;16. The result
+    is first computed in the library's type; one more pass converts it if another type is wanted.
     """
     tables = passes(resized)
     between = src.desc.dtype if not tables or is_index(tables[0]) else as_dtype("f32")
@@ -681,7 +681,7 @@ def _add_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> N
     if resized.keeps_type and is_direct:
         target = target._replace(arithmetic=rounded)  # the library's rounding takes precedence over the caller's
     for these, behind in pairwise(tables):
-        is_whole = resized.library.rounding is not None and these[0][0] != behind[0][0]  # a whole sum, not a part
+        is_whole = resized.library.rounding is not None and these[0][0] != behind[0][0]  # a complete sum, not a part
         element, last = (dtype, rounded) if is_whole else (between, NO_ARITHMETIC)
         src = _add_one_pass(steps, src, these, None, element, last)
     for these in tables[-1:]:

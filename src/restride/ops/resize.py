@@ -45,7 +45,7 @@ class ResizeArguments(TypedDict, total=False):
 
 
 _DEFAULTS = {"linear_light": False, "premultiply": False}
-"""Defaults of these; None for all others."""
+"""The arguments whose default is not None."""
 
 
 @overload
@@ -264,7 +264,7 @@ def _resize_in_light(
     _convert_codes(x, light, channels, is_linear, premultiply)
     resized = resample(light, **filters)
     layout = family(whole, resized.sizes)
-    has_strides = layout.strides is not None  # a layout of one tile has strides, of several has none
+    has_strides = layout.strides is not None  # a layout of one tile has strides, one of several tiles has none
     codes = empty(layout if has_strides else family(resized.desc, resized.sizes, x.dtype), x.device)
     _convert_codes(resized, codes, channels, is_linear, premultiply)
     return codes if has_strides else reorder(codes, out=empty(layout, x.device))

@@ -33,7 +33,8 @@ class Out(NamedTuple):
 class Result(NamedTuple):
     """The requested result: its layout, its element type, and the arithmetic.
 
-    numbers: as the caller wrote them, None if nothing changes them; or for a window, the arithmetic of the whole, cut.
+    numbers: scales, zero points and so on, as the caller wrote them; None if there are none. For a window: the
+    arithmetic of the whole result, cut to the window.
     """
 
     layout: Layout = None
@@ -130,7 +131,7 @@ def element_with_room(
     """The ``element_type`` of a result of these sizes, for which a device of these limits, if any, must have room.
 
     Raises:
-        OutOfDeviceMemory: it has not.
+        OutOfDeviceMemory: the device has no room for the result.
     """
     like = src if layout is None else TensorDesc(src.dtype, sizes)  # a layout applies to the sizes of the result
     element = element_type(like, layout, dtype, out)

@@ -95,7 +95,7 @@ class Conversion:
 
     @property
     def has_few_pairs(self) -> bool:
-        """True if scales and zero points are at most a few KB, so that a plan keeps its kernels."""
+        """True if scales and zero points take at most a few KB: few enough for a plan to keep its built kernels."""
         sides = (self.arithmetic.src, self.arithmetic.dst)
         return sum(len(side.pairs) for side in sides if side is not None) <= _MAX_KEPT_PAIR_BYTES
 

@@ -120,7 +120,7 @@ def axis_to_cut(problem: Problem, limits: Limits) -> int | None:
 
 
 def pair_spans(problem: Problem) -> tuple[Span, Span]:
-    """The spans of the pairs that a problem reads, for the source and for the destination."""
+    """The spans of the pairs of scale and zero point that a problem reads, for source and destination."""
     spans = []
     for side, offset in enumerate(problem.pair_offsets):
         lowest = highest = offset
@@ -135,7 +135,7 @@ def pair_spans(problem: Problem) -> tuple[Span, Span]:
 
 
 def axis_with_too_many_pairs(problem: Problem, _limits: Limits) -> int | None:
-    """The axis at which to cut a problem that reads more pairs than one dispatch may have; None: it does not."""
+    """The axis at which to cut a problem that reads more pairs than one dispatch may have; None: they fit."""
     if sum(span.pair_bytes for span in pair_spans(problem)) <= MAX_PAIR_BYTES:
         return None
     return longest(problem, lambda axis: (axis.size - 1) * sum(map(abs, axis.pairs)))
@@ -252,7 +252,7 @@ def full_groups(problem: Problem, elements: int, limits: Limits) -> Iterator[Pro
 def whole_quads(
     problem: Problem, position: int, limits: Limits, quads: Callable[[Problem], object | None]
 ) -> Iterator[Problem]:
-    """Yield the problem, cut after the last whole four of an axis if that pays: 10,002 elements as 10,000 and 2.
+    """Yield the problem, cut at the last multiple of four of an axis if that pays: 10,002 elements as 10,000 and 2.
 
     quads: returns None for a problem that cannot be handled by quads.
     """
@@ -363,7 +363,7 @@ def plan_elements(
 
 
 def _by_whole_words(problem: Problem, work: Work, limits: Limits, may_cut: bool) -> Iterator[tuple[Work, bool]]:
-    """The work, and whether its words are elements alone, in the order of their indices.
+    """The work, and whether its words hold only elements, in the order of their indices.
 
     may_cut: the problem may be cut after its last full group of whole words, if only the rest prevents the fast path.
 

@@ -144,7 +144,7 @@ class _Program:
 
     @property
     def numbers(self) -> int:
-        """Number of numbers that the program computes: axes and digits."""
+        """How many numbers the program computes: axes and digits."""
         return len(self._axes) + len(self._number_of)
 
     def terms_of(self, linear: Linear) -> _Rows:

@@ -40,7 +40,7 @@ WINDOW_ALIGNMENT = 16
 class BoxSteps(NamedTuple):
     """How far a step of an axis moves if the rows of tables depend on the box.
 
-    tables: by rows of the tables of slot 0 and of slot 1. channels: of fill. rows: of a box.
+    tables: rows in the tables of slot 0 and of slot 1. channels: channels of the fill. rows: rows of a box.
     """
 
     tables: tuple[int, int] = (0, 0)
@@ -89,7 +89,7 @@ class Axis:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Every distance by which a step moves: in the source, in both lists of pairs, and last in the destination."""
+        """How far a step moves in the source, in both lists of pairs and, last, in the destination."""
         return (self.src, *self.pairs, self.dst)
 
     @property
@@ -327,9 +327,11 @@ def pushed_words(axes: Sequence[Axis]) -> Iterator[int]:
 
 
 def axis_rows(axis: Axis, table: int) -> list[int]:
-    """An axis as rows of the storage buffer: its walk, the multipliers for its two divisions, its slot and pairs.
+    """An axis as rows of the storage buffer.
 
-    A padded axis has no pairs; their two words hold the first step inside and the number of steps inside.
+    In order: size, strides and table; the multipliers and shifts for division by the size and by the destination
+    stride; slot, and steps in both lists of pairs. A padded axis has no pairs; their two words hold the first step
+    inside and the number of steps inside.
     """
     walk = [axis.size, word(axis.src), word(axis.dst), table]
     more = axis.pairs if axis.inside is None else (axis.inside.start, len(axis.inside))

@@ -69,7 +69,7 @@ class Invocations(NamedTuple):
 
     row_pieces, blocks: pieces in a row, and blocks of rows; 0 if each computes an element or a word.
     constants: specialization constants that describe the axes and the output of an invocation.
-    first_word: the destination word of piece 0, by elements.
+    first_word: the destination word of piece 0, if each computes an element or a word.
     """
 
     shader: str
@@ -257,7 +257,11 @@ def _most_cached_rows(axis: Axis, itemsize: int) -> int:
 
 
 class _Pixel(NamedTuple):
-    """The axis with the table, the number of adjacent channels, and the axes of both, the channels' last."""
+    """A pixel that a tap reads.
+
+    position: of the axis with the table. channels: number of adjacent channels. axes: positions of the axis with the
+    table and, if there are several channels, of theirs after it.
+    """
 
     position: int
     channels: int

@@ -93,10 +93,10 @@ class Steps:
     def copy(
         self, src: Site, dst: Site, whole: TensorDesc | None = None, arithmetic: Arithmetic = NO_ARITHMETIC
     ) -> None:
-        """Append a step that copies every element of ``src`` to the same index of ``dst``; both match.
+        """Append a step that copies every element of ``src`` to the same index of ``dst``; their sizes match.
 
         whole: the layout of the whole buffer of ``dst``, whose padding is written; None: the layout of ``dst``.
-            Writing padding comes first and also overwrites elements; so padding is left alone if a sum reads the old
+            Padding is written first, which also overwrites elements; so it is not written if a sum reads the old
             elements, or if ``dst`` is ``src``.
         arithmetic: applied to the elements, with scales in the axes of ``src`` and ``dst``.
         """

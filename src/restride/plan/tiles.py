@@ -218,7 +218,7 @@ class Walk(NamedTuple):
 
 
 def walks(region: Region, resampled: Mapping[int, int] = MappingProxyType({})) -> tuple[Walk, ...] | None:
-    """Strided walks that together cover the region; None if there are none, too many, or too long ones.
+    """Strided walks that together cover the region; None if there are none, too many, or one has too many axes.
 
     resampled: axes that must stay whole, with their source sizes; the region holds the destination sizes.
     """
@@ -250,7 +250,7 @@ def _cut_walks(region: Region, resampled_axes: tuple[tuple[int, int], ...]) -> t
 
 
 def _strided(region: Region, resampled: Mapping[int, int]) -> Walk | None:
-    """The single strided walk of a region, if no axis needs a cut and no neighbours share a scale."""
+    """The single strided walk of a region, if no axis needs a cut and no adjacent indices share a scale."""
     of_src, of_dst = region.src.strides, region.dst.strides
     if of_src is None or of_dst is None:
         return None

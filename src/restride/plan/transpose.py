@@ -193,7 +193,7 @@ def transpose_of(problem: Problem, limits: Limits) -> Transpose | None:
 
 
 def _gain(problem: Problem, chosen: Transpose) -> float:
-    """The efficiency of a transpose: how full its groups are, times how much of their memory runs they use alone.
+    """The efficiency of a transpose: how full its groups are, times the share of each memory run that they use.
 
     f32, axes a and b of 24 and 32: 3/4 of a group, and 96 of 256 bytes: 0.28. With 16 after the 24: 1 * 1 * 0.75.
     """
@@ -203,7 +203,7 @@ def _gain(problem: Problem, chosen: Transpose) -> float:
 
 
 def _can_end(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
-    """True if rows have no ends to copy singly, or if extra dispatches for them pay and axis a can be cut."""
+    """True if rows have no ends to copy separately, or if extra dispatches for them pay and axis a can be cut."""
     ends = _ends(problem, exchange)
     if not any(ends):
         return True
@@ -270,7 +270,7 @@ def _in_groups(
 def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[KernelSpec]:
     """The dispatches of a transpose that ``transpose_of`` found, of a problem that fits one.
 
-    The kernel writes whole words of every row; elements at the ends of rows that share words go one by one.
+    The kernel writes whole words of every row; elements at row ends, whose words two rows share, are copied one by one.
     """
     bound = bind(problem, limits)
     a, b, outer = chosen.exchange
@@ -379,7 +379,7 @@ def shared_edge(itemsize: int) -> int:
 
 
 def shared_exchange(problem: Problem, limits: Limits) -> Exchange | None:
-    """The axes that a problem exchanges, where this kernel is the choice."""
+    """The axes that a problem exchanges, if the kernel with shared memory should copy it; else None."""
     if limits.choices.transpose != "shared" or not limits.shortcuts:
         return None
     exchange = exchange_of(problem)
@@ -396,7 +396,7 @@ def shared_exchange(problem: Problem, limits: Limits) -> Exchange | None:
 def transpose_shared(problem: Problem, exchange: Exchange, limits: Limits) -> Iterator[KernelSpec]:
     """The dispatches of a transpose that ``shared_exchange`` found, of a problem that fits one.
 
-    The kernel writes whole words of every row; elements at the ends of rows that share words go one by one.
+    The kernel writes whole words of every row; elements at row ends, whose words two rows share, are copied one by one.
     """
     bound = bind(problem, limits)
     (a,), (b,) = exchange.a.axes, exchange.b.axes
@@ -419,7 +419,7 @@ def transpose_shared(problem: Problem, exchange: Exchange, limits: Limits) -> It
 
 
 def _groups(exchange: Exchange, tile: tuple[int, int]) -> tuple[int, int, int]:
-    """Tiles along a and along b, and indices of the other axes."""
+    """Numbers of tiles along a and along b, and of indices of the other axes."""
     return -(-exchange.a.size // tile[0]), -(-exchange.b.size // tile[1]), exchange.indices
 
 

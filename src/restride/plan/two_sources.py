@@ -52,7 +52,7 @@ def _other_window(problem: Problem, itemsize: int, limits: Limits) -> Binding:
 
 
 def _axis_to_cut(itemsize: int, problem: Problem, limits: Limits) -> int | None:
-    """The axis at which to cut if a binding does not cover the second source; None: it does."""
+    """The axis at which to cut if the second source exceeds one binding; None: it fits."""
     nbytes = _other_window(problem, itemsize, limits).nbytes
     if nbytes <= limits.max_buffer_range:
         return None

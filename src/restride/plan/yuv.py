@@ -95,7 +95,7 @@ def colors(matrix: MatrixName, full_range: bool) -> Colors:
     return Colors(0 if full_range else 16, 0, *(round(factor * (1 << FRACTION_BITS)) for factor in factors))
 
 
-def checked(format: Any, matrix: Any, full_range: Any, like: Any) -> tuple[Format, Colors]:  # noqa: A002 - its name
+def checked(format: Any, matrix: Any, full_range: Any, like: Any) -> tuple[Format, Colors]:  # noqa: A002 - public name
     """The format and the factors that the arguments of ``rs.yuv_to_rgb`` name.
 
     Raises:

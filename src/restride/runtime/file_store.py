@@ -1,4 +1,4 @@
-"""Files written in one step, and those kept for later processes, which are read only if they belong to this user.
+"""Files written in one step, and cached files for later processes, which are read only if this user owns them.
 
 A reader sees either the whole old file or the whole new one, never a part; permissions are kept.
 """
@@ -106,7 +106,7 @@ def _write(file: BinaryIO, content: Content) -> None:
 
 def _copy_metadata(descriptor: int, path: Path, old: os.stat_result) -> None:
     """Give an open file the owner, extended attributes and permissions of ``path``, as far as this user may."""
-    if not hasattr(os, "fchown"):  # Windows, where a file has none of these
+    if not hasattr(os, "fchown"):  # Windows, where files have no owner, extended attributes or permissions
         return
     mode = stat.S_IMODE(old.st_mode)
     new = os.fstat(descriptor)
@@ -126,7 +126,7 @@ def _copy_metadata(descriptor: int, path: Path, old: os.stat_result) -> None:
             for name in names:
                 with suppress(OSError):
                     os.setxattr(descriptor, name, os.getxattr(path, name))
-            # A new file gets its folder's access list, which may admit users whom the old file's did not.
+            # A new file inherits its folder's access list, which may admit users whom the old file's list did not.
             for name in set(os.listxattr(descriptor)).difference(names):
                 with suppress(OSError):
                     os.removexattr(descriptor, name)

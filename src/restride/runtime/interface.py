@@ -268,9 +268,9 @@ class HostLock:
     """The lock of one device's state on the host, which a finalizer neither waits for nor enters twice.
 
     The garbage collector may run a finalizer (``__del__``, or a generator that was dropped) in the middle of any call,
-    also in the thread that holds the lock. Waiting would never end there, and entering again would find the state
-    half changed. So a call asks ``unheld`` first, and work that can be put off is done by ``if_free``. The lock is
-    reentrant only to know its holder: no thread acquires it twice.
+    also in the thread that holds the lock. There, waiting would never end, and entering again would find the state half
+    changed. So a call asks ``unheld`` first, and work that can be put off is done by ``if_free``. The lock is reentrant
+    only to know its holder: no thread acquires it twice.
 
     name: the device's, for the error.
     raw: the lock itself, for ``with`` where this thread is known not to hold it.

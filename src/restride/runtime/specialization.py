@@ -119,7 +119,7 @@ class _Module:
         self._constants: list[_Step] = []
         self._names: list[_Step] = []
         self._decorations: list[_Step] = []
-        self._blocks: dict[int, _Step] = {}  # label -> the words after it, up to and with the block's last instruction
+        self._blocks: dict[int, _Step] = {}  # label -> the words after it, the block's last instruction included
         self._constant_branches: dict[
             int, _Step
         ] = {}  # label -> the merge and branch of a block that branches on a constant

@@ -69,8 +69,8 @@ class Axis:
     """One axis, as a source states it.
 
     name: empty if it has none. unit: in the source's spelling, None if it has none. step: distance of neighbouring
-    elements, None if it is not stated, NaN if it varies. origin: where element 0 is, NaN if the source states it for
-    other elements than are read: without a step, it states that for other elements too.
+    elements, None if it is not stated, NaN if it varies. origin: where element 0 is, NaN if the source states it only
+    for other elements, such as those before a resize. NaN without a step: unit and step are stated for those too.
     """
 
     name: str
@@ -169,11 +169,11 @@ def _remedy(axes: Sequence[Axis]) -> str:
 
 
 def _of_lazy(lazy: LazyArray) -> tuple[Axis, ...]:
-    given, added, work = lazy._given, lazy._added, lazy._work  # noqa: SLF001 - of the same room
+    given, added, work = lazy._given, lazy._added, lazy._work  # noqa: SLF001 - of the same package
     inner = stated_axes(given)
     if not inner:
         return ()
-    before = len(work.stages) - len(added.operations)  # stages of ``given``, or that turn a TIFF upright
+    before = len(work.stages) - len(added.operations)  # stages that belong to ``given``, or that turn a TIFF upright
     axes = []
     for axis, size in enumerate(work.sizes):
         spans = {place: work.along(axis, range(place, min(place + 1, size)))[before] for place in (0, max(size - 1, 0))}
@@ -212,7 +212,7 @@ def _named(names: object, rank: int, where: str) -> tuple[Axis, ...]:
     """Axes of these names; dim_0, dim_1, ... are xarray's for axes without one.
 
     Raises:
-        DescriptorError: they are no list of as many names as there are axes.
+        DescriptorError: they are not a list with one name for each axis.
     """
     if not isinstance(names, Sequence) or isinstance(names, str) or len(names) not in (0, rank):
         raise DescriptorError(f"{where} must be {rank} names, got {names!r}")
@@ -257,7 +257,7 @@ def _of_ome(group: Any, path: str, rank: int) -> tuple[Axis, ...]:
         attributes = group.attrs.asdict()
         images = attributes.get("ome", attributes).get("multiscales", [])
         if not isinstance(images, list):
-            raise TypeError(f"multiscales must be a list, got {images!r}")  # noqa: TRY301 - named below
+            raise TypeError(f"multiscales must be a list, got {images!r}")  # noqa: TRY301 - caught below
         for image in images:
             for level in image["datasets"]:
                 if level["path"].strip("/") == path:
@@ -272,14 +272,14 @@ def _of_ome(group: Any, path: str, rank: int) -> tuple[Axis, ...]:
 
 def _of_multiscale(image: Mapping[str, Any], level: Mapping[str, Any], rank: int) -> tuple[Axis, ...]:
     """Axes of a level, whose own transformations are applied before those of the whole image."""
-    stated = image.get("axes", AXES)  # 0.1 and 0.2 name none, and have all five
+    stated = image.get("axes", AXES)  # OME-Zarr 0.1 and 0.2 do not name axes, and always have all five
     if "axes" not in image and rank != len(AXES):  # multiscales that do not follow OME
         return ()
     if len(stated) != rank:
         raise ValueError(f"{len(stated)} axes of an array of {rank}")
     axes = []
     for entry in stated:
-        if isinstance(entry, str):  # 0.3
+        if isinstance(entry, str):  # OME-Zarr 0.3
             axes.append(Axis(entry))
             continue
         axis = Axis(entry["name"], entry.get("unit"))
@@ -335,9 +335,10 @@ def _along(axis: Axis, coord: Any) -> Axis:
 
 
 def coordinate_values(coord: Any) -> Array | None:
-    """The numbers or times of a variable of xarray, as numpy's: NaN for pandas' NA, UTC for a time zone.
+    """The numbers or times of a variable of xarray as a numpy array: NaN for pandas' NA, UTC for a time zone.
 
-    None if it is not 1-D, or of something else. numpy converts pandas' types to Python objects.
+    None if it is not 1-D, or holds anything but numbers and times. The types of pandas are converted one by one here,
+    because numpy would turn them into Python objects.
     """
     import pandas as pd
 

@@ -173,7 +173,7 @@ def stored_copies(source: Any, destination: Any, chunks: tuple[int, ...]) -> Cal
     is_same = all(getattr(read, name, None) == getattr(written, name, None) for name in names)
     if read.zarr_format != 3 or not is_same or getattr(written.chunk_grid, "chunk_shape", None) != chunks:
         return None
-    # A shard leaves out what has the fill value, which are bits: -0.0 is not 0.0.
+    # A shard leaves out chunks whose elements all have the bits of the fill value: -0.0 is not 0.0.
     fills = [np.asarray(array.fill_value, array.dtype).tobytes() for array in (source, destination)]
     if fills[0] != fills[1]:
         return None
@@ -189,7 +189,7 @@ def stored_copies(source: Any, destination: Any, chunks: tuple[int, ...]) -> Cal
 
 
 def require_apart(source: object, destination: object) -> None:
-    """Check that the two share no elements: one array, one of zarr or h5py opened twice, numpy's memory or mappings.
+    """Check that the two share no elements: same array, same zarr or h5py data, overlapping numpy memory or mappings.
 
     Raises:
         DescriptorError: writing the destination would change the source.

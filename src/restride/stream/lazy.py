@@ -106,10 +106,10 @@ def open_source(source: object) -> Any:
 
 
 def require_values(source: Source, work: WindowedChain) -> None:
-    """Check that ``work`` does not average what ``source`` has as numbers of colours in a palette.
+    """Check that ``work`` does not average elements of ``source`` that are numbers of colours in a palette.
 
     Raises:
-        DescriptorError: it does.
+        DescriptorError: it averages them.
     """
     if isinstance(source.array, Palette) and work.blends:
         raise DescriptorError(

@@ -229,7 +229,7 @@ class _Axis:
         return cls(spans, count, 1 if source is None or source_chunks is None else source_chunks[source[0]])
 
     def reads(self, multiple: int) -> int:
-        """Source chunks along the axis read by all groups of ``multiple`` chunks; without such an axis, the groups."""
+        """Source chunks along the axis that all groups of ``multiple`` chunks read; the number of groups if none."""
         if self.spans[0] is None:
             return -(-self.count // multiple)
         _, starts, stops = self.spans[0]
@@ -257,7 +257,7 @@ class _Axis:
 def _hulls(
     starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64], multiple: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """First index and end of what each group of ``multiple`` chunks reads, ignoring chunks that read nothing."""
+    """First index and end of the range that each group of ``multiple`` chunks reads, ignoring chunks without reads."""
     reads = stops > starts
     ends = np.arange(0, len(starts), multiple)
     first = np.minimum.reduceat(np.where(reads, starts, np.iinfo(np.int64).max), ends)
@@ -322,7 +322,7 @@ def plan_reads(
 
 
 def is_tiny(work: WindowedChain, window: Window) -> bool:
-    """True if the window's time depends neither on its own bytes nor on those of the source that it reads."""
+    """True if the window is so small that it takes the same time whatever its bytes and the source bytes it reads."""
     return math.prod(lengths(window)) * work.dtype.itemsize < _PAGE and work.nbytes(window) < _TINY
 
 

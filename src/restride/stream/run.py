@@ -100,7 +100,7 @@ def stream(
         chunks: elements along each axis that are written at once; default: the shards or chunks of the destination,
             else about 16 MiB.
         memory: maximum bytes of host and device together that the stream uses: a number, or text such as "2GiB", "500
-            MB". What is computed at once never takes more than the smallest of the devices has. If ``memory`` leaves
+            MB". A part computed at once never takes more than the smallest device has. If ``memory`` leaves
             more than 1,000 chunks of less than 4 KiB, there is a ``UserWarning``; more than 10,000 that also take less
             than 64 KiB are an error. Both say how much is enough.
         devices: where to compute; default: ``rs.default_device()``. A free one takes the next chunks.
@@ -203,7 +203,7 @@ def _chunks(chunks: Sequence[int] | None, work: WindowedChain, writer: Destinati
 
 
 def _room(work: WindowedChain, devices: Sequence[Device]) -> float:
-    """Bytes that the smallest device has; a copy needs none."""
+    """Bytes of memory of the smallest device; infinite for a copy, which needs no device."""
     return min(device.limits.max_memory for device in devices) if work.stages else math.inf
 
 
@@ -397,7 +397,7 @@ class _Run:
             self._devices.put(device)
 
     def _write(self, group: Group, result: Array | None) -> None:
-        """The chunks of the result that are not written yet; None: as the source has them stored."""
+        """Write the chunks of ``result`` that are not written yet; None: copy them as the source has them stored."""
         for place in group.places():
             number, window = group.grid.number(place), group.alone(place).window
             if number in self._journal.written:

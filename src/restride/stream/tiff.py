@@ -31,7 +31,7 @@ def series_of(source: Any) -> Any:
     """The series of tifffile that ``source`` is, or that an array of zarr reads; None if there is none."""
     if library_of(source) == "tifffile" and hasattr(source, "levels"):
         return source
-    levels = getattr(getattr(source, "store", None), "_data", None)  # not public: where it lacks, nothing is checked
+    levels = getattr(getattr(source, "store", None), "_data", None)  # not public: if missing, nothing is checked
     if library_of(getattr(source, "store", None)) != "tifffile" or not levels or not hasattr(source, "ndim"):
         return None
     return levels[int(source.path or 0)]
@@ -41,7 +41,7 @@ def series_in(tif: Any) -> list[Any]:
     """The series of a file that tifffile has opened.
 
     Raises:
-        DescriptorError: it has none, or a file that its OME metadata name is no TIFF.
+        DescriptorError: it has none, or a file that its OME metadata name is not a TIFF.
     """
     reason: Exception = ValueError("it has no pages")
     try:
@@ -80,7 +80,7 @@ def open_series(series: Any, array: Any = None) -> tuple[Any, Chain]:
         raise
     except Exception as error:  # each codec raises its own types
         text = f"{name} cannot be read: {str(error) or type(error).__name__}"
-        if "imagecodecs" in text or isinstance(error, ImportError):  # tifffile imports others in its place
+        if "imagecodecs" in text or isinstance(error, ImportError):  # tifffile may import other packages in its place
             raise UnsupportedError(f"{text}: pip install 'restride[ome]'") from error
         raise DescriptorError(text) from error
     return Palette(array) if is_palette else array, _upright(names_of(series, array), orientation)
@@ -101,7 +101,7 @@ def sizes_of(series: Any) -> dict[str, tuple[str, float, float]]:
             return _turned(_sizes_of_imagej(series), _orientation(series))
         if series.parent.is_ome:
             if series.kind != "ome":
-                raise ValueError("tifffile cannot follow it")  # noqa: TRY301 - named below
+                raise ValueError("tifffile cannot follow it")  # noqa: TRY301 - caught below
             return _turned(_sizes_of_ome(series), _orientation(series))
     except (ET.ParseError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         kind = "ImageJ" if series.kind == "imagej" else "OME"
@@ -143,7 +143,7 @@ def _require_whole(series: Any, name: str) -> None:
     Tiles with offset 0 are not stored; this is legal, and they read as zero.
     """
     tif = series.parent
-    if series.kind in ("generic", "uniform", "shaped", "imagej", "ome"):  # lists of other makers may end in no 0
+    if series.kind in ("generic", "uniform", "shaped", "imagej", "ome"):  # in other kinds the list may lack its final 0
         tif.filehandle.seek(tif.pages.next_page_offset)
         if any(tif.filehandle.read(tif.tiff.offsetsize)):
             raise DescriptorError(f"{name} is damaged: its list of pages breaks off after {len(tif.pages)}")
@@ -165,7 +165,7 @@ def _ome(tif: Any) -> ET.Element:
 
 
 def _lost(tif: Any) -> str:
-    """Names of the files that OME metadata list and that are no TIFF, as the end of a message."""
+    """The end of a message: names of the files that the OME metadata list, but that are not TIFF files."""
     is_ome = len(tif.pages) and tif.is_ome
     listed = {uuid.get("FileName", "") for uuid in _ome(tif).iterfind(".//{*}UUID")} if is_ome else set()
     lost = sorted(file for file in listed if not _has_pages(type(tif), Path(tif.filehandle.dirname) / file))
@@ -191,7 +191,7 @@ def _require_alike(series: Any) -> None:
     if series.dataoffset is not None:  # read as one block
         del first["tiles or strips"]
     for page in series:
-        if page.is_virtual:  # of a file that lists its first page alone
+        if page.is_virtual:  # a page of a file that lists only its first one
             continue
         file = page.parent.filehandle
         was_closed = file.closed  # tifffile closes all files of several but the first

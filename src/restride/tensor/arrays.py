@@ -152,8 +152,8 @@ def _laid_out(tensor: Tensor, desc: TensorDesc, copy: bool | None) -> Tensor:
 def _from_cuda(producer: object, desc: TensorDesc | str | None, device: Device | None, copy: bool | None) -> Tensor:
     """A tensor with the elements of a CUDA tensor that is in a restride tensor's memory: shared, or a copy.
 
-    CUDA's own memory is refused: memory of cudaMalloc cannot be exported, and exportable memory of cuMemCreate, as in
-    torch's expandable segments, is in pages of 2 or 20 MiB, of which a tensor uses several, or a part.
+    Memory that CUDA allocated is refused. Memory of cudaMalloc cannot be exported. Memory of cuMemCreate, as in torch's
+    expandable segments, can be, but only in pages of 2 or 20 MiB, and a tensor spans several pages or a part of one.
     """
     array = array_from_dlpack(producer, LEGACY_STREAM)
     packed = _packed(array)
@@ -210,8 +210,9 @@ def _own_layout(array: Array, packed: TensorDesc) -> TensorDesc | None:
 def layout_of(array: Any) -> TensorDesc:
     """The layout of an array's elements in its own memory, by its strides; nothing is read or copied.
 
-    The offset of a numpy array is counted from the array that owns the memory, if whole elements lie before it; else,
-    and for DLPack tensors, it is the least. That of a torch tensor, on any device, is ``storage_offset()``.
+    The offset of a numpy array is counted from the array that owns the memory, if the bytes before it are whole
+    elements. Otherwise, and for DLPack tensors, it is the smallest that is possible with the strides. The offset of a
+    torch tensor, on any device, is ``storage_offset()``.
 
     Raises:
         DescriptorError: it is no array, its element type is unknown, or it has more than 8 axes.
@@ -392,7 +393,7 @@ class _Walk:
 
 
 def _host_bytes(array: Array) -> _HostBytes:
-    """The bytes to upload for ``array``, of any strides, with at least one element: its span, or fewer, packed.
+    """The bytes to upload for ``array``, of any strides, with at least one element: its span, or its runs packed.
 
     Example: rows 0 and 3 of u8[4,100], columns 10 to 19: two runs of 10 bytes, so strides of 10 and 1.
     """

@@ -1,6 +1,6 @@
 """Shareable memory as CUDA tensors of other libraries, and back.
 
-An array here is of addresses of a CUDA device: its sizes and strides are read, and never its elements.
+An array here points to addresses of a CUDA device: the host reads its sizes and strides, but never its elements.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def cuda_bytes(device: Device, memory: Memory) -> npt.NDArray[np.uint8]:
 def memory_under(array: Array) -> tuple[Device, Memory, int] | None:
     """The memory that holds the array, and its byte offset; waits for the work of CUDA's default stream.
 
-    None: it is memory of CUDA's own.
+    None: CUDA allocated the memory.
     """
     address = array.ctypes.data
     for mapped in _mapped:

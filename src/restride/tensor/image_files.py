@@ -1,7 +1,7 @@
 """Checks of image files before Pillow decodes them: all parts of PNG and JPEG, the number of pixels of other formats.
 
-From a damaged PNG or JPEG Pillow reads as much as it can, and silently leaves the other pixels black or grey. Other
-formats that are cut it refuses.
+From a damaged PNG or JPEG Pillow reads as much as it can, and silently leaves the other pixels black or grey. It
+refuses truncated files of other formats.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class _Data:
 
 
 def _transparent(chunk: bytes | None, bits: int, color: int) -> tuple[int, ...] | None:
-    """The samples of the colour that is transparent; of a palette, Pillow reads it."""
+    """The samples of the transparent colour; None for a palette, whose transparency Pillow reads."""
     if chunk is None or color not in (0, 2):
         return None
     channels = _CHANNELS[color]
@@ -195,8 +195,8 @@ Pillow and the result keep in 32 MiB."""
 def read_jpeg(file: BinaryIO) -> int:
     """Check that a JPEG file has all its parts and bytes for its pixels; return how many to give a decoder at once.
 
-    These are 0, as many as it likes, with Huffman codes, and all with arithmetic coding, where libjpeg cannot stop at
-    the end of a block and continue.
+    With Huffman codes the number is 0: as many as the decoder likes. With arithmetic coding it is all of them, because
+    libjpeg cannot stop at the end of a block and continue.
 
     Raises:
         ValueError: a part is missing or comes twice, or the file is too short for its pixels.

@@ -39,7 +39,7 @@ Decode: TypeAlias = Callable[[Any, BinaryIO, Png | None], _T]
 
 _JPEG_QUALITY = 95
 _MAX_JPEG_SIDE = 65_500
-"""In pixels; libjpeg's own limit."""
+"""Maximum width and height of a JPEG in pixels: libjpeg's own limit."""
 
 
 @check_keywords
@@ -69,7 +69,7 @@ def imread(
             its header claims, or has more pixels than Pillow accepts (``PIL.Image.MAX_IMAGE_PIXELS``). JPEG with
             arithmetic coding is read to 4,194,304 samples, or 512 pixels for each of its bytes if these are more, and
             the formats beside PNG and JPEG to as many samples, or 1032 pixels for each byte. Or mode "srgb" cannot
-            convert the colours: Pillow does for 8 bits.
+            convert the colours: Pillow converts only 8 bits.
         ImportError: Pillow is not installed: the extra ``images``. It is an ``UnsupportedError`` too.
 
     Examples:
@@ -206,7 +206,7 @@ def _in_srgb(opened: Any) -> Array:
     """The pixels, upright, with the colours of the file's ICC profile converted to sRGB.
 
     Raises:
-        ValueError: the pixels have 16 bits, or the profile is of colours that Pillow has not.
+        ValueError: the pixels have 16 bits, or the profile's colours are not RGB, grey or CMYK.
     """
     from PIL import ImageCms, ImageOps
 
@@ -223,10 +223,10 @@ def _in_srgb(opened: Any) -> Array:
 
 
 def to_rgb(image: Any) -> Array:
-    """An image as numpy array of rows, columns, and red, green and blue, in the element type that it has.
+    """An image as a numpy array of rows, columns, and red, green and blue; the element type stays.
 
-    Gray is repeated, and alpha is dropped without blending. This is how ``restride preprocess`` reads files, and
-    what ``rs.Preprocess`` takes of images of any kind.
+    Gray is repeated, and alpha is dropped without blending. ``restride preprocess`` reads files in this way,
+    and it prepares images of any kind for ``rs.Preprocess``.
 
     Args:
         image: rows and columns; or with 1, 2 (gray and alpha), 3 or 4 channels (RGB and alpha) after them: an array, a

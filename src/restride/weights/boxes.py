@@ -213,7 +213,7 @@ class Boxes(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """True if edges are whole pixels, so that a box is a slice of the image with fill around it."""
+        """True if edges are whole pixels: a box is then a slice of the image, padded with fill."""
         return bool(self.edges.dtype.kind == "i")
 
     def sides(self, rows: Sequence[tuple[Rows, ...]], axis: int, boxes: slice = slice(None)) -> list[Side]:
@@ -399,7 +399,7 @@ def crops_of(
         places = _PLACES_OF_WEIGHTS if sums.rounds else None
         sides = [boxes.sides(summed.rows[part], axis, part) for axis in (0, 1)]
         of_images = [[extent[axis] for extent in extents[part]] for axis in (0, 1)]
-        if summed.few_taps and sizes[0] == sizes[1]:  # both axes at once: arrays this small cost by their number
+        if summed.few_taps and sizes[0] == sizes[1]:  # both at once: small arrays cost per array, not per element
             at_once = box_rows(sides[0] + sides[1], sizes[0], of_images[0] + of_images[1], least=least)
             rows, columns = at_once.part(slice(0, count)), at_once.part(slice(count, 2 * count))
         else:

@@ -77,7 +77,7 @@ def _line_of_nearest(rule: str, at: Line) -> Line:
     else:  # floor(s + 1/2), or ceil(s - 1/2)
         step, one = 2 * at.step, 2 * at.denominator
         start = 2 * at.start + (-at.denominator if rule == "round_prefer_floor" else at.denominator)
-    # Rounding takes away or adds least + k * common, of one, for all k for which that is below one.
+    # Rounding down or up moves a position by (least + k * common) / one, for all k for which that is below 1.
     common = math.gcd(step, one)
     if rule in ("ceil", "round_prefer_floor"):
         shift = 2 * (-start % common) + one - common

@@ -139,7 +139,7 @@ class _Axis(NamedTuple):
 
 
 def are_alike(filters: Sequence[Filter]) -> bool:
-    """True if ``rows_of_all`` takes these: one mode and width, no rule for the outside, and 64 bits suffice."""
+    """True if ``rows_of_all`` accepts these: one mode and width, no rule for the outside, and 64 bits suffice."""
     one = filters[0]
     if one.mode in AREA_MODES or any(each[4:] != one[4:] or each.mode != one.mode for each in filters):
         return False

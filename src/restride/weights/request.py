@@ -425,7 +425,7 @@ def resized_axes(
     """The axes, counted from 0: one for each of the numbers in ``named``; default: the last ones.
 
     Raises:
-        DescriptorError: not as many, more than there are, out of range, or one twice.
+        DescriptorError: another number of axes, more than there are, one out of range, or one twice.
     """
     numbered = integers("axes", axes) if axes is not None else None
     count = len(numbered if numbered is not None else next(iter(named.values())))
@@ -449,7 +449,7 @@ def resized_axes(
 def keeping_aspect(
     policy: str, old: tuple[int, ...], sizes: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
-    """Sizes, rounded halves up, by the scale of the axis that shrinks most or least; and that scale for each axis."""
+    """Sizes, rounded halves up, by the scale of the axis that shrinks most or least, and that scale once per axis."""
     if 0 in old:
         raise DescriptorError(f"keep_aspect_ratio_policy {policy!r} needs axes with elements")
     ratios = [Fraction(size, before) for size, before in zip(sizes, old, strict=True)]
@@ -623,7 +623,7 @@ def _in_our_words(like: str, profile: Profile, arguments: dict[str, Any]) -> tup
         if name in mode.free or (name == "antialias" and mode.antialiased is not None):
             continue
         wins = fixed.get(name, DEFAULTS[name])
-        if wins is None or value != wins:  # None first: an array compares to an array
+        if wins is None or value != wins:  # None is tested first, because comparing an array gives an array
             has = "none" if wins is None else repr(wins)
             raise DescriptorError(f"{name} {value!r} contradicts like {like!r}, which has {has} in mode {word!r}")
     coordinates = others.get("coordinates", DEFAULTS["coordinates"])
@@ -703,7 +703,7 @@ def scale_factors(scales: tuple[object, ...]) -> tuple[Fraction, ...]:
     """Scales as fractions, each above 0.
 
     Raises:
-        DescriptorError: one is not, or is no finite number.
+        DescriptorError: one is not above 0, or is not a finite number.
     """
     factors = fractions("scales", scales)
     for place, factor in enumerate(factors):

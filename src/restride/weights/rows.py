@@ -151,7 +151,7 @@ class Rows:
 
     @property
     def _these(self) -> Index | slice:
-        """``index()``; a slice where all rows of the axis are cached and these ascend, so that no row is copied."""
+        """``index()``; as a slice, which copies no row, if all rows of the axis are cached and these ascend."""
         if self.at_once and not self.descending:
             return slice(self.start, self.start + self.count)
         return self.index()
@@ -285,7 +285,7 @@ def library_rows(rule: Rule, source_size: int, size: int, *others: object, is_id
 
 
 def with_edges(rows: Rows) -> Rows:
-    """Rows that move the elements that ``rows``, with repeated edges, read: for an axis of 3, some of 0, 0, 1, 2, 2."""
+    """Rows that move the elements that ``rows`` read on an axis with repeated edges, for 3 elements 0, 0, 1, 2, 2."""
     low, high = rows.reads()
     whole = picked_rows(_with_edges, rows.source_size, rows.source_size + 2)
     return whole.part(low + rows.origin, high + 1 - low, rows.span.start)

@@ -151,7 +151,7 @@ class KomputeMemory:
     def __init__(self, pool: BufferPool, nbytes: int, shared: Buffer | None = None) -> None:
         self.pool = pool
         self.nbytes = nbytes
-        # A list of one or none: list.pop() is atomic, so two threads cannot free it twice.
+        # A list with the buffer, or empty: list.pop() is atomic, so two threads cannot free it twice.
         self._buffers: list[Buffer] = []
         self._buffers.append(shared or pool.take(rounded(nbytes)))
 

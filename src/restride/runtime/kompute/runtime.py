@@ -98,7 +98,7 @@ class KomputeRuntime:
         self.info = info
         self._timeout = timeout
         limits = limits or info.limits
-        # Kompute does not look whether an allocation succeeded, so no more is asked for than the driver promises.
+        # Kompute does not check whether an allocation succeeded, so restride asks for no more than the driver promises.
         largest = min(physical.max_allocation_bytes, physical.promised_allocation_bytes)
         self._largest_memory = min(MAX_TENSOR, largest)
         self.limits = replace(

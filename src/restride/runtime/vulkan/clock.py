@@ -45,7 +45,7 @@ class Clock:
 
     def stop(self, command: Handle) -> None:
         """Stamp the end of the command buffer begun last, if the clock was running when it began."""
-        started, self._started = self._started, None  # first: after an interrupt the queue calls this again
+        started, self._started = self._started, None  # first: the queue calls this again after an interrupt
         if started is None:
             return
         pool, first = started

@@ -85,7 +85,7 @@ class Recorder:
 
         ticket: its submission, or the one before if its submission failed.
         """
-        # Cleared first: an interrupt may lose some of it, but never releases it twice.
+        # Cleared first: an interrupt may lose an entry, but never releases one twice.
         current, self._current = self._current, []
         for prepared in current:
             if prepared.used != ticket:

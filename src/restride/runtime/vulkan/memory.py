@@ -199,7 +199,7 @@ class Chunk:
 class Chunks:
     """The chunks of one memory type. ``forget`` is called before a buffer is destroyed.
 
-    budget: that of the heap. limits: budgets of this device alone.
+    budget: the heap's budget. limits: budgets of this device alone.
     """
 
     def __init__(
@@ -611,9 +611,9 @@ class Imports:
     def add(self, data: memoryview) -> tuple[Block, int]:
         """A block over the pages of ``data`` (one or more one-dimensional bytes), and the offset of ``data`` in it.
 
-        Vulkan imports whole pages. The pages that hold the bytes belong to this process to the last byte: no allocator
-        unmaps a page while a part of it is in use. Their other bytes hold other data, so kernels may read them, as they
-        do to fill a word, and must never write them, not even with the same value.
+        Vulkan imports whole pages. All of their bytes belong to this process, since no allocator unmaps a page that is
+        partly in use. The bytes around ``data`` hold other data: kernels may read them, as they do when they load a
+        whole word, but must never write them, not even with the same value.
 
         A binding begins at a multiple of the offset alignment, and so does the block, a little before the bytes:
 
@@ -708,7 +708,7 @@ class Imports:
 class Blocks:
     """The pools of a device and its imports. The caller holds the runtime's lock, except to append to ``freed``.
 
-    pools: those that are open. pool: for tensors. host_pool: for staging. parameter_pool: for parameters of kernels.
+    pools: the open pools. pool: for tensors. host_pool: for staging. parameter_pool: for parameters of kernels.
         Pools of one memory type are one: all three if the host works in place.
     freed: blocks that nobody refers to any more, each after the bytes that it counted for in use. The garbage collector
         may free a block in the middle of anything, so a finalizer only appends it here, which needs no lock; the next
@@ -780,7 +780,7 @@ class Blocks:
                 self.pool.free(block)
 
     def collect(self, completed: int) -> None:
-        """Make reusable what was freed and no submission after ``completed`` uses."""
+        """Make the freed memory reusable that no submission after ``completed`` uses."""
         self.imports.collect(completed)
         for pool in self.pools:
             pool.collect(completed)

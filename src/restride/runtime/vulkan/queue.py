@@ -46,7 +46,7 @@ class Slot:
     """A command buffer and its fence, used for one submission after another.
 
     ticket: number of the last submission that used it. waiters: threads that wait for that.
-    retired: the device does not have it. recording: commands were begun, and neither submitted nor thrown away.
+    retired: the device does not have it. recording: commands were begun, but not yet submitted or thrown away.
     ended: the recording takes no more commands. shared: buffers acquired from other processes for this recording.
     """
 

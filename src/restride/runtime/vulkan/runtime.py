@@ -388,7 +388,7 @@ class Session:
         return lock
 
     def enter(self) -> None:
-        """Call first under the lock: raises if the device is gone, then takes back what is finished and freed."""
+        """Call this first under the lock. Raises if the device is gone; takes back finished slots and freed blocks."""
         if self.device.dead:
             self.device.require_alive()
         if self._ended_batches:
@@ -420,7 +420,7 @@ class Session:
         return self._take(self.blocks.host_pool, nbytes, PIECE_BYTES)
 
     def _take(self, pool: Pool, nbytes: int, most_leaving: int, shareable: bool = False, *, in_use: int = 0) -> Block:
-        """``pool.allocate``, after the waits that it needs; ``in_use``: bytes that count as in use from then on."""
+        """Allocate from ``pool``; wait until it has room. ``in_use``: bytes to add to those in use."""
         while True:
             with self.lock:
                 self.enter()
@@ -656,7 +656,7 @@ class Session:
         self._drain_if_free()
 
     def _destroy_idle(self) -> None:
-        """Destroy everything; but memory that arrays still use is kept."""
+        """Destroy everything except memory that arrays still use."""
         self.blocks.drain()
         if self.blocks.lent:
             self.blocks.destroy_idle(self.queue.submitted)
@@ -745,7 +745,7 @@ class Staging:
 
 
 def _pieces(buffers: Sequence[Block], parts: Sequence[memoryview]) -> Iterator[tuple[Block, int, list[memoryview]]]:
-    """For each piece of ``parts``, in order: its staging buffer, its offset there, and the views that it has."""
+    """For each piece of ``parts``, in order: its staging buffer, its offset there, and its views of ``parts``."""
     nbytes = buffers[0].nbytes
     return zip(cycle(buffers), count(0, nbytes), _cut(parts, nbytes))
 
@@ -757,7 +757,7 @@ def _cut(parts: Sequence[memoryview], nbytes: int) -> Iterator[list[memoryview]]
     for part in parts:
         while len(part) >= room:
             yield [*piece, part[:room]]
-            part, piece, room = part[room:], [], nbytes  # noqa: PLW2901 - what is left of it
+            part, piece, room = part[room:], [], nbytes  # noqa: PLW2901 - the rest of the part
         if part:
             piece.append(part)
             room -= len(part)

@@ -59,11 +59,11 @@ def export_fd(device: LogicalDevice, memory: Handle) -> int:
 
 
 def require_import(device: LogicalDevice, external: ExternalMemory) -> None:
-    """Refuse what this device never exported.
+    """Refuse memory that this device cannot have exported.
 
     Raises:
         UnsupportedError: it is of another device or driver.
-        DescriptorError: its sizes are none.
+        DescriptorError: its sizes are impossible.
     """
     info = device.physical.info
     own, other = (info.uuid, device.physical.driver_uuid), (external.device_uuid, external.driver_uuid)
@@ -83,8 +83,8 @@ def import_fd(device: LogicalDevice, buffer: Handle, needs: Handle, fd: int, ext
     """The memory that ``fd`` stands for, allocated for ``buffer``, whose requirements are ``needs``.
 
     Raises:
-        DescriptorError: it is not such memory. For that the drivers of NVIDIA and llvmpipe also give
-            VK_ERROR_OUT_OF_DEVICE_MEMORY, although an import needs none.
+        DescriptorError: it is not such memory. In that case the drivers of NVIDIA and llvmpipe also return
+            VK_ERROR_OUT_OF_DEVICE_MEMORY, although an import allocates nothing.
     """
     name, nbytes, kind = device.physical.info.name, external.allocation_bytes, external.memory_type
     if needs.size != nbytes or not (0 <= kind < len(device.physical.memory_types) and needs.memoryTypeBits >> kind & 1):
@@ -93,7 +93,7 @@ def import_fd(device: LogicalDevice, buffer: Handle, needs: Handle, fd: int, ext
             f"allocates {needs.size}, of the types {needs.memoryTypeBits:#x}"
         )
     try:
-        own = os.dup(fd)  # what the driver takes over
+        own = os.dup(fd)  # the driver takes ownership of this one
     except (OSError, OverflowError) as error:  # OverflowError: no C int
         raise DescriptorError(f"fd {fd} is not an open file descriptor") from error
     try:
@@ -113,9 +113,10 @@ def import_fd(device: LogicalDevice, buffer: Handle, needs: Handle, fd: int, ext
 
 
 def _require_memory(fd: int, nbytes: int) -> None:
-    """Refuse what harms where a driver takes it for memory.
+    """Refuse a descriptor that would do harm if a driver took it for memory.
 
-    llvmpipe reads from the descriptor, which never ends on a pipe, and maps it: a shorter file ends the process.
+    llvmpipe reads from the descriptor, which never ends on a pipe, and maps it; a file that is too short then kills the
+    process.
     """
     status = os.fstat(fd)
     mode = status.st_mode

@@ -26,7 +26,7 @@ _MAX_OF_CELL = {"u8": 1 << 23, "u16": 1 << 15, "s16": 1 << 15}
 """Types whose elements are added as integers, and how many of them an s32 can sum."""
 
 COLUMNS, ROWS = "columns", "rows"
-"""The axis: sums along columns come first, and are not rounded."""
+"""The axis that is summed; sums along columns come first, and are not rounded."""
 
 
 def rules(request: LibraryRequest) -> LibraryRows:
@@ -116,7 +116,7 @@ def linear(source_size: int, size: int, step: float, along: str, arithmetic: str
 
 
 def area_enlarged(source_size: int, size: int, step: float, along: str, arithmetic: str) -> Taps:
-    """Rows of INTER_AREA where an axis grows: linear, by the part of an element that is beyond the output's end."""
+    """Rows of INTER_AREA where an axis grows: linear, weighted by the part of an element beyond the output's end."""
     output = np.arange(size)
     at = np.floor(output * step).astype(np.int64)
     part = ((output + 1) - (at + 1) * (1.0 / step)).astype(_F)

@@ -22,7 +22,7 @@ def rules(request: LibraryRequest) -> LibraryRows:
 def nearest(source_size: int, size: int) -> Taps:
     """Rows of order 0: half-pixel nearest, halves up, at positions rounded to f64.
 
-    Worked example, 14 -> 12: output 4 reads at 4.75, so element 5; what is a half exactly may come out below it.
+    Worked example, 14 -> 12: output 4 reads at 4.75, so element 5; a position of exactly a half may round below it.
     """
     place = (np.arange(size) + 0.5) * (source_size / size) - 0.5
     return Taps(np.clip(np.floor(place + 0.5).astype(np.int64), 0, source_size - 1))

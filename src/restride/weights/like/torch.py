@@ -35,7 +35,8 @@ def follows_sizes(request: LibraryRequest) -> tuple[bool, ...]:
     """For each axis, whether its coordinates follow the sizes even if there is a scale.
 
     An axis that keeps its size is copied, except in "bicubic" of floats without ``antialias``, in "nearest" of large
-    results and in "nearest-exact". Worked example, "linear", 2 elements by 1.25: 2, as they are, not at 0 and 0.7.
+    results and in "nearest-exact". Worked example, "linear", 2 elements by 1.25: 2 outputs, which are copied; by the
+    scale they would read at 0 and 0.7.
     """
     axes = tuple(zip(request.old, request.new, strict=True))
     if request.mode == "nearest" and len(axes) == 2 and sum(request.new) <= _MAX_OF_SMALL:
