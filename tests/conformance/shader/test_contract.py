@@ -375,7 +375,5 @@ def test_rows_of_boxes_at_an_edge():
     moved = moved_rows(np.array([[2], [-1]]), np.zeros((2, 1), np.bool_), np.array([[3], [3]]))
     assert box_table(moved, 4, np.array([100, 0])).tolist() == [[[108, 1 << 16]], [[0, 1 | 1 << 16]]]
     text = (SHADERS / "crop/crop_resize.comp").read_text(encoding="utf-8")
-    kinds = [
-        int(value) for value in re.findall(r"const uint [A-Z]+ = (\d);  // (?:the channels|they are|and so)", text)
-    ]
+    kinds = [int(value) for value in re.findall(r"const uint (?:ANYWHERE|BYTES|RUN|WORD) = (\d);", text)]
     assert kinds == [plan_of_boxes.ANYWHERE, plan_of_boxes.BYTES, plan_of_boxes.RUN, plan_of_boxes.WORD]
