@@ -161,7 +161,10 @@ def test_channels_without_names_are_warned_of(tmp_path: Path, capsys):
     assert [warning.filename for warning in caught if warning.category is UserWarning] == [__file__]
     np.save(tmp_path / "photo.npy", photo)
     assert main(["pyramid", str(tmp_path / "photo.npy"), str(tmp_path / "two.zarr"), "--levels", "2"]) == 0
-    assert f"restride: {message}--axes yxc if it has the channels, and --axes zyx if it" in capsys.readouterr().err
+    assert (
+        f"restride: warning: {message}--axes yxc if it has the channels, and --axes zyx if it"
+        in capsys.readouterr().err
+    )
     judge("dask")
     with pytest.warns(
         UserWarning, match=r"the last axis of x is resized from 3 to 1: say axes=\(0, 1\) if it"

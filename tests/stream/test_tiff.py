@@ -92,7 +92,10 @@ def test_red_pages_stay_red(tmp_path: Path, capsys):
     assert (names, half.shape) == ("czyx", (3, 4, 20, 30))
     assert [np.unique(channel).tolist() for channel in half] == [[250], [0], [0]]
     said = capsys.readouterr().err
-    assert "restride: the TIFF does not say what its pages are, axis 'I': they are taken as z; say --axes zyxc" in said
+    assert (
+        "restride: warning: the TIFF does not say what its pages are, axis 'I': they are taken as z; say --axes zyxc"
+        in said
+    )
 
 
 @pytest.mark.parametrize("where", ["subifds", "pages"])
