@@ -229,7 +229,7 @@ def test_a_dropped_iterator_ends_its_thread(tmp_path, taken):
 def test_decoding_waits_for_the_caller(tmp_path, monkeypatch):
     import restride.interop.video as module
 
-    decode, seen = module._decoded, []
+    decode, seen = module._decode, []
 
     def counted(path):
         for frame in decode(path):
@@ -237,7 +237,7 @@ def test_decoding_waits_for_the_caller(tmp_path, monkeypatch):
             yield frame
 
     video = Video(write(tmp_path / "a.mp4", "mpeg4", "yuv420p"), ahead=2)
-    monkeypatch.setattr(module, "_decoded", counted)
+    monkeypatch.setattr(module, "_decode", counted)
     frames = iter(video)
     next(frames)
     next(frames)
