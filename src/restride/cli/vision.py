@@ -1,4 +1,4 @@
-"""``restride vision``: what a vision model takes, from photographs, by the configuration that comes with the model."""
+"""``restride vision``: computes the inputs of a vision model from image files, by the configuration of the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processors of transformers whose images are computed by ``restride.vision``, in place and back."""
+"""Lets ``restride.vision`` compute the images of a processor of transformers, in place, and undoes that."""
 
 from __future__ import annotations
 
