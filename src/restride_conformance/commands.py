@@ -74,7 +74,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _add_test(commands: Commands) -> None:
-    parser = add_command(commands, "test", _DESCRIPTION)
+    parser = add_command(commands, "test", _DESCRIPTION, run_test)
     parser.add_argument(
         "cases", nargs="*", metavar="CASES", help="catalogues or case files (default: ci; perf with --mode perf)"
     )
@@ -100,7 +100,6 @@ def _add_test(commands: Commands) -> None:
     _add_reports(parser)
     _add_target(parser)
     add_device_options(parser, _TIMEOUT_HELP)
-    parser.set_defaults(run=run_test)
 
 
 def _add_selection(parser: argparse.ArgumentParser) -> None:

@@ -242,13 +242,13 @@ def _columns(
 
 def add_commands(commands: Commands) -> None:
     """Add ``tune``."""
-    parser = add_command(commands, "tune", _DESCRIPTION)
+    parser = add_command(commands, "tune", _DESCRIPTION, run)
     add_device_option(parser)
     parser.add_argument(
         "--small", action="store_true", help="small sizes, to see in a moment if it works; keeps nothing"
     )
     parser.add_argument("--json", action="store_true", help="a JSON object instead of the table")
-    parser.set_defaults(run=run, runtime="vulkan", timeout=DEFAULT_TIMEOUT)
+    parser.set_defaults(runtime="vulkan", timeout=DEFAULT_TIMEOUT)
 
 
 def run(arguments: argparse.Namespace) -> int:

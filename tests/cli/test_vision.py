@@ -102,7 +102,7 @@ def test_bf16_is_written(name, option, restride):
 
 
 def test_a_plan_needs_no_device(monkeypatch, restride):
-    monkeypatch.setattr(vision, "open_device", None)
+    monkeypatch.setattr(vision, "timed_device", None)
     code, out, err = restride("idefics.json photos --plan")
     assert (code, err) == (0, [])
     assert out == [

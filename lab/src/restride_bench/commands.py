@@ -61,7 +61,7 @@ _ROUNDS, _SCALE_ROUNDS = 15, 3
 
 def add_commands(commands: Commands) -> None:
     """Add ``bench``."""
-    parser = add_command(commands, "bench", _DESCRIPTION)
+    parser = add_command(commands, "bench", _DESCRIPTION, run)
     parser.add_argument(
         "-k",
         dest="keywords",
@@ -110,7 +110,6 @@ def add_commands(commands: Commands) -> None:
         help="measure a few tasks from 1 KiB to 1 GiB and along 1 to 8 axes instead, without peers, and draw lines",
     )
     add_device_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

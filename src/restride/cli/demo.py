@@ -52,13 +52,12 @@ _MIN_SIDE = 32
 
 def add_commands(commands: Commands) -> None:
     """Add ``demo``."""
-    parser = add_command(commands, "demo", _DESCRIPTION)
+    parser = add_command(commands, "demo", _DESCRIPTION, run)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("photo", metavar="PHOTO", nargs="?", type=Path, help="a .png or .jpg of yours")
     source.add_argument("--no-photo", action="store_true", help="take a computed picture, and draw no contact sheet")
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="for the contact sheet (default: demo_out)")
     add_device_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import entry_points
 from itertools import groupby
@@ -262,9 +262,14 @@ Commands = Any
 """The type that ``add_subparsers`` returns, which is private in argparse."""
 
 
-def add_command(commands: Commands, name: str, description: str) -> Parser:
-    """Add the command ``name``, one of ``SUMMARIES``, and return its parser."""
+Run = Callable[[argparse.Namespace], int]
+"""Runs a command with its options, and returns the exit code."""
+
+
+def add_command(commands: Commands, name: str, description: str, run: Run | None = None) -> Parser:
+    """Add the command ``name``, one of ``SUMMARIES``, and return its parser; run: None if its actions have theirs."""
     parser: Parser = commands.add_parser(name, help=SUMMARIES[name], description=description)
+    parser.set_defaults(run=run)
     return parser
 
 

@@ -65,7 +65,7 @@ _UNCHANGED = (
 
 def add_commands(commands: Commands) -> None:
     """Add ``selftest``."""
-    parser = add_command(commands, "selftest", _DESCRIPTION)
+    parser = add_command(commands, "selftest", _DESCRIPTION, run)
     add_device_option(parser)
     parser.add_argument(
         "--out",
@@ -84,7 +84,6 @@ def add_commands(commands: Commands) -> None:
         help="draws the cases of ci, as the file of another selftest names it (default: another one each time)",
     )
     parser.add_argument("--table", metavar="FILE", type=Path, nargs="+", help="only print the table of these files")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
