@@ -17,7 +17,7 @@ import restride as rs
 from restride.cli import command_modules, main
 from restride.cli.comparison import compare_bits, compare_limits
 from restride.cli.devices import cpu_model
-from restride.cli.doctor import Attempt
+from restride.cli.doctor import Finding
 from restride.cli.parser import LABORATORY, parse, parse_index
 from restride.cli.process import UsageError, ending
 from restride.errors import warn_caller
@@ -320,7 +320,8 @@ def test_doctor_without_kp_names_what_to_run(capsys, monkeypatch):
 
 def doctor_attempt(runtime):
     """What doctor's other process would find without kp."""
-    return Attempt(runtime == "vulkan", f"the runtime {runtime!r} needs the Python package `kp`; {INSTALL_KP}", True)
+    status = "ok" if runtime == "vulkan" else "optional"
+    return Finding(status, f"runtime {runtime}", "it needs the Python package `kp`", INSTALL_KP)
 
 
 def test_doctor_names_the_variable_that_hides_the_validation_layer(monkeypatch):
@@ -411,7 +412,7 @@ def test_doctor_says_where_lavapipe_is_old_and_how_this_system_gets_a_newer(
     name = "llvmpipe (LLVM 15.0.6, 256 bits)"
     info = DeviceInfo(0, name, "cpu", 65541, 0, driver, version, "1.3.230", "0" * 32, 1 << 31)
     monkeypatch.setattr(doctor, "list_devices", lambda: [info])
-    monkeypatch.setattr(doctor, "try_runtime", lambda *_: Attempt(True, "right"))
+    monkeypatch.setattr(doctor, "try_runtime", lambda runtime, _: doctor_attempt(runtime))
     monkeypatch.setattr(doctor.platform, "freedesktop_os_release", os_release)
     assert main(["doctor", "--json"]) == 0
     old = [each for each in json.loads(capsys.readouterr().out) if each["status"] == "old"]
@@ -423,8 +424,8 @@ def test_doctor_survives_a_driver_that_crashes(monkeypatch):
     from restride.cli import doctor as probe
 
     monkeypatch.setattr(probe.sys, "executable", "/bin/false")
-    assert "exit code 1" in probe.try_runtime("vulkan").detail
-    assert not probe.try_runtime("vulkan").works
+    finding = probe.try_runtime("vulkan")
+    assert (finding.status, "exit code 1" in finding.detail) == ("BROKEN", True)
 
 
 def test_devices_table_and_json(capsys, vulkan_device):
