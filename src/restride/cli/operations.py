@@ -33,7 +33,6 @@ from restride.ops.reorder import reorder, strided_slice
 from restride.ops.resample import resample, resolve, split_arguments
 from restride.ops.resize import KEEP_ASPECT, resize, settle
 from restride.ops.yuv import sizes_of_rgb, yuv_to_rgb
-from restride.plan.yuv import FORMATS, MATRICES
 from restride.weights import Request
 
 FILES = f"""\
@@ -365,7 +364,7 @@ COMMANDS = (
         {
             "": {
                 "sizes": {"help": "height and width of each box", "nargs": 2, "required": True},
-                "units": {"help": "units of boxes", "choices": UNITS, "metavar": "WORD"},
+                "units": "units of boxes",
                 "axes": {"help": "axes of rows and columns; negative ones count from the end", "nargs": 2},
                 **NORMALIZATION,
                 "flip": {"help": "one word, or one for each box", "choices": FLIPS, "metavar": "FLIP"},
@@ -382,10 +381,10 @@ COMMANDS = (
         yuv_to_rgb,
         {
             "": {
-                "format": {"help": "layout of chroma", "choices": FORMATS, "metavar": "WORD"},
-                "matrix": {"help": "matrix of the colours", "choices": MATRICES, "metavar": "WORD"},
+                "format": "layout of chroma",
+                "matrix": "matrix of the colours",
                 "full_range": "luma is 0 to 255, as in JPEG, not 16 to 235",
-                "like": {"help": "the bytes of cv2.cvtColor", "choices": ("opencv",), "metavar": "NAME"},
+                "like": "the bytes of cv2.cvtColor",
                 "layout": "layout of OUT, as in `restride reorder`: 'HWC->CHW' gives planes",
             }
         },

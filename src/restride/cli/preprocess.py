@@ -17,8 +17,7 @@ from restride.cli.parser import Commands, add_command, add_device_options
 from restride.cli.process import Exit, UsageError, counted
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc
-from restride.ops.preprocess import LAYOUTS, PIXELS, PRESETS, Preprocess
-from restride.plan.yuv import FORMATS, MATRICES
+from restride.ops.preprocess import PRESETS, Preprocess
 from restride.tensor.device import Device
 from restride.tensor.images import READ_FORMATS, to_rgb
 
@@ -48,10 +47,10 @@ _RECIPE: Rows = {
     "fill": "value of elements outside the image (default: 0, or the preset's)",
     "rounding": "of the rows and columns of letterboxed images, and with --shorter of the corner of the middle",
     **{name: RULES[name] for name in ("mode", "antialias", "like")},
-    "input": {"help": "what .npy files hold", "choices": (*PIXELS, *FORMATS), "metavar": "PIXELS"},
-    "matrix": {"help": "matrix of the colours of frames", "choices": MATRICES, "metavar": "WORD"},
+    "input": "what .npy files hold",
+    "matrix": "matrix of the colours of frames",
     "full_range": "luma of frames is 0 to 255",
-    "layout": {"help": "axes of the batch", "choices": LAYOUTS},
+    "layout": "axes of the batch",
     "dtype": {"help": "element type of OUT", "flag": "--to"},
 }
 
