@@ -132,20 +132,11 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
     try:
         with Progress(len(outputs), sys.stderr) as progress:
             for source, target in outputs.items():
-                of_file = _of_file(options, source, target)
-                try:
-                    file = _read(of_file)
-                    with prefixed(str(source)):
-                        operation = _operation(of_file, file)
-                        output = _computed(operation, file.tensor(device()), target)
-                except RestrideError as error:
-                    if not options.skip_bad or exit_for(error) != Exit.USAGE:
-                        if written and exit_for(error) == Exit.USAGE:
-                            error.add_note("--skip-bad goes on without it")
-                        raise
-                    skipped.append(line_for(error))
+                done = _done_or_skipped(_of_file(options, source, target), device, skipped, is_first=not written)
+                if done is None:
                     progress.step(f"{source.name} skipped")
                     continue
+                operation, file, output = done
                 for note in operation.notes:
                     kind = note.replace(str(source), "")
                     if kind not in warned:
@@ -174,6 +165,26 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
         tell(f"skipped: {line}")
     print(f"{options.output}: {written} of {counted(len(outputs), 'file')}" + (", checked" if options.check else ""))
     return Exit.CHECK_FAILED if is_wrong else Exit.USAGE if skipped else Exit.OK
+
+
+def _done_or_skipped(
+    options: argparse.Namespace, device: Callable[[], Device], skipped: list[str], *, is_first: bool
+) -> tuple[FileOperation, FileContent, FileContent] | None:
+    """The operation on one of several files, the file and its result; None: it is bad, and ``skipped`` says why."""
+    try:
+        file = _read(options)
+        with prefixed(str(options.input)):
+            operation = _operation(options, file)
+            return operation, file, _computed(operation, file.tensor(device()), options.output)
+    except RestrideError as error:
+        if exit_for(error) != Exit.USAGE:
+            raise
+        if not options.skip_bad:
+            if not is_first:
+                error.add_note("--skip-bad goes on without it")
+            raise
+        skipped.append(line_for(error))
+        return None
 
 
 def _read(options: argparse.Namespace) -> FileContent:
