@@ -69,11 +69,9 @@ def test_a_photograph_is_resized_along_height_and_width(tmp_path, resample):
     ("channels", "options", "is_warned"),
     [
         (4, ("--like", "pillow"), True),
-        (2, ("--like", "pillow", "--mode", "box"), True),
         (4, ("--like", "pillow", "--mode", "nearest"), False),
         (3, ("--like", "pillow"), False),
         (4, ("--like", "opencv"), False),
-        (4, ("--antialias",), False),
     ],
 )
 @pytest.mark.usefixtures("vulkan_device")
@@ -99,7 +97,6 @@ def test_alpha_is_not_multiplied_as_pillow_does(channels, options, is_warned, tm
         ("photo.png", ("--antialias",), False),
         ("photo.png", ("--like", "opencv"), False),
         ("photo.png", ("--mode", "nearest"), False),
-        ("photo.png", ("--mode", "area"), False),
         ("pixels.npy", ("--axes", 0, 1), False),
     ],
 )

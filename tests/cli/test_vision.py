@@ -51,35 +51,22 @@ def expected(name, **arguments):
 
 
 @pytest.mark.usefixtures("vulkan_device")
-@pytest.mark.parametrize("inputs", ["photos", "'photos/*'", "photos/a.png 'photos/[bc].*'"])
-@pytest.mark.parametrize("name", ["clip", "qwen", "idefics"])
-def test_results_are_in_the_file_by_their_names(name, inputs, vision_of):
-    code, out, err = vision_of(f"{name}.json {inputs} -o results.npz")
+@pytest.mark.parametrize("form", ["npz", "safetensors"])
+@pytest.mark.parametrize(
+    ("name", "inputs"),
+    [("clip", "photos"), ("qwen", "'photos/*'"), ("idefics", "photos/a.png 'photos/[bc].*'"), ("mllama", "photos")],
+)
+def test_results_are_in_the_file_by_their_names(name, inputs, form, vision_of):
+    load = np.load if form == "npz" else judge("safetensors.numpy").load_file
+    code, out, err = vision_of(f"{name}.json {inputs} -o results.{form}")
     assert (code, err) == (0, [])
-    results = expected(name)
+    results = {key: np.asarray(value) for key, value in expected(name).items()}
     assert out[0] == repr(rs.vision.processor(CONFIGS[name]))
-    assert out[1] == f"results.npz: {len(results)} result{'s' * (len(results) > 1)} from 3 files"
-    assert len(out) == 2 + len(results)
-    with np.load("results.npz") as file:
-        assert set(file) == set(results)
-        for key, value in results.items():
-            right = np.asarray(value)
-            assert (file[key].dtype, file[key].tobytes()) == (right.dtype, right.tobytes())
-            assert f"  {key}: {rs.TensorDesc(right.dtype, right.shape)}" in out
-
-
-@pytest.mark.usefixtures("vulkan_device")
-@pytest.mark.parametrize("name", ["clip", "idefics", "mllama"])
-def test_safetensors_have_the_same(name, vision_of):
-    judge("safetensors")
-    from safetensors.numpy import load_file
-
-    assert vision_of(f"{name}.json photos -o results.safetensors")[0] == 0
-    read = load_file("results.safetensors")
-    results = expected(name)
+    assert out[1] == f"results.{form}: {len(results)} result{'s' * (len(results) > 1)} from 3 files"
+    assert out[2:] == [f"  {key}: {rs.TensorDesc(right.dtype, right.shape)}" for key, right in results.items()]
+    read = load(f"results.{form}")
     assert set(read) == set(results)
-    for key, value in results.items():
-        right = np.asarray(value)
+    for key, right in results.items():
         assert (read[key].dtype, read[key].shape, read[key].tobytes()) == (right.dtype, right.shape, right.tobytes())
 
 
