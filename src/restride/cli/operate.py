@@ -246,7 +246,7 @@ def _is_right(operation: FileOperation, file: FileContent, output: FileContent, 
 def call(
     options: argparse.Namespace,
     file: FileContent,
-    like: TensorDesc,
+    plain: TensorDesc,
     *notes: str,
     of_reference: Callable[[dict[str, Any]], dict[str, Any]] = dict,
     is_first: bool = False,
@@ -257,7 +257,7 @@ def call(
     Args:
         options: the options.
         file: IN.
-        like: type and sizes of the result before ``--to`` and ``--layout`` change them.
+        plain: type and sizes of the result before ``--to`` and ``--layout`` change them.
         notes: lines to print afterwards.
         of_reference: makes the arguments of the reference from those of the function.
         is_first: OUT is the first element along axis 0 of the result, before ``--layout`` permutes its axes.
@@ -267,12 +267,12 @@ def call(
     layout = arguments.pop("layout", None)
     of_layout = {} if layout is None else {"layout": layout}
     arguments.pop("axis", None)
-    order = axis_order(like, layout)
-    dtype = arguments.get("dtype") or laid_out(like, layout).dtype
+    order = axis_order(plain, layout)
+    dtype = arguments.get("dtype") or laid_out(plain, layout).dtype
     if "dtype" in options.arguments:
         arguments["dtype"] = dtype
-    on_device = arguments | scales_along(options, like, order)
-    right = of_reference(arguments | scales_along(options, like, range(like.rank)))
+    on_device = arguments | scales_along(options, plain, order)
+    right = of_reference(arguments | scales_along(options, plain, range(plain.rank)))
     has_scales = not right.keys().isdisjoint(SCALES)
     function: Callable[..., Tensor] = options.file_command.function
     whole = tuple(slice(None) for _ in order)
@@ -292,7 +292,7 @@ def call(
             made = (*made, *flush_limits(made[0], right_one(array, flush=True, **right)))
         return tuple(each.transpose(order)[taken] for each in made)
 
-    result = TensorDesc(dtype, [like.sizes[axis] for axis in order])
+    result = TensorDesc(dtype, [plain.sizes[axis] for axis in order])
     return FileOperation(views.index(result, taken), compute, answers, (*_notes(options, file, layout), *notes))
 
 
