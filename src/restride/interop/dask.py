@@ -33,7 +33,7 @@ from restride.stream.axes import rows_and_columns, stated_axes
 from restride.stream.chain import Chain, WindowedChain, lengths, spelled
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
-from restride.stream.lazy import open_source, unwrapped
+from restride.stream.lazy import LazyArray, unwrapped
 from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
 from restride.stream.reads import default_chunks, require_larger_chunks
 from restride.tensor.device import Device, default_device
@@ -179,7 +179,7 @@ def pyramid(
             its axes but none is y or x, or a level has no elements.
     """
     require_listed(pyramid, rules)
-    opened = open_source(x)
+    opened = LazyArray(x, Chain())
     desc = Source(opened).desc
     stated = stated_axes(x) if axes is None else ()
     with ErrorContext(desc):
@@ -192,7 +192,7 @@ def pyramid(
         from_x = from_source or drifts(chosen, desc.dtype)
         if named is None and (warning := about_channels(Request(), desc.rank, desc.sizes[-2:], sizes[-1][-2:], "x")):
             warn_caller(warning)
-    whole = opened if isinstance(opened, da.Array) else apply(opened, Chain(), chunks=chunks)
+    whole = x if isinstance(x, da.Array) else apply(opened, Chain(), chunks=chunks)
     each = [whole]
     for level in range(1, len(sizes)):
         chain = Chain().resample([sizes[level][axis] for axis in shrunk], axes=shrunk, **chosen)

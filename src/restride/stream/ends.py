@@ -33,15 +33,17 @@ class Source:
     Args:
         array: numpy, ``np.memmap``, zarr, h5py, tensorstore, dask, ``rs.LazyArray``, ... in either byte order.
         dtype: element type, if the array stores only its bits: "bf16" in uint16, "f8e4m3fn" in uint8.
+        is_palette: the elements are numbers of colours in a palette. They must not be averaged: a mean is another
+            colour's number.
 
     Raises:
         DescriptorError: the array lacks one of these attributes, its type cannot hold the bits, or it is masked.
     """
 
-    def __init__(self, array: Any, dtype: DTypeLike | None = None) -> None:
+    def __init__(self, array: Any, dtype: DTypeLike | None = None, *, is_palette: bool = False) -> None:
         if not hasattr(array, "__getitem__"):
             raise _lacks("source", "__getitem__", array)
-        self.array = array
+        self.array, self.is_palette = array, is_palette
         self.sizes, self._stored = _sizes_and_type("source", array)
         self.dtype = _type_of_elements("source", self._stored, dtype)
         self.chunks = _chunks_of(array, "chunks")
