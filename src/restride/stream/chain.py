@@ -356,6 +356,13 @@ def slices(window: Window) -> tuple[slice, ...]:
     return tuple(slice(part.start, part.stop) for part in window)
 
 
+def inside(window: Window, whole: Window) -> tuple[slice, ...]:
+    """The index that selects ``window`` in an array of the window ``whole``."""
+    return tuple(
+        slice(part.start - around.start, part.stop - around.start) for part, around in zip(window, whole, strict=True)
+    )
+
+
 def lengths(window: Window) -> tuple[int, ...]:
     """Sizes of the window."""
     return tuple(part.stop - part.start for part in window)

@@ -26,7 +26,7 @@ from restride.dtypes import Array, DTypeLike
 from restride.errors import DescriptorError, StreamError
 from restride.ops.operation import Window
 from restride.ops.progress import Progress
-from restride.stream.chain import Chain, WindowedChain, lengths, spelled
+from restride.stream.chain import Chain, WindowedChain, inside, lengths, spelled
 from restride.stream.ends import Destination, Source, require_apart, stored_copies
 from restride.stream.journal import Journal
 from restride.stream.lazy import LazyArray, unwrapped
@@ -378,7 +378,7 @@ class _Run:
             return self._compute(group, group.window)
         result = np.empty(lengths(group.window), self._work.dtype.dtype)
         for piece in job.pieces:
-            result[_inside(piece, group.window)] = self._compute(group, piece)
+            result[inside(piece, group.window)] = self._compute(group, piece)
         return result
 
     def _compute(self, group: Group, window: Window) -> Array:
@@ -408,7 +408,7 @@ class _Run:
                 _chunk_errors("writing" if self._copy is None else "copying", group.alone(place), window),
             ):
                 if result is not None:
-                    self._destination.write(window, result[_inside(window, group.window)])
+                    self._destination.write(window, result[inside(window, group.window)])
                 elif self._copy is not None and not self._copy(place):
                     self._destination.write(window, self._source.read(window))
                 with self._count_lock:
@@ -428,10 +428,3 @@ def _chunk_errors(what: str, group: Group, window: Window) -> Iterator[None]:
         raise StreamError(
             f"{what} failed for {group}, {spelled(window)} of the result: {type(error).__name__}: {error}", group.first
         ) from error
-
-
-def _inside(window: Window, whole: Window) -> tuple[slice, ...]:
-    """The slices of an array of the window ``whole`` that select ``window``."""
-    return tuple(
-        slice(part.start - around.start, part.stop - around.start) for part, around in zip(window, whole, strict=True)
-    )
