@@ -84,7 +84,9 @@ def apply(
     source, work = unwrapped(x, chain, source_dtype)
     x = source.array
     if chunks is None:
-        chunks = _chunks_like(work, source.chunks, as_bytes("memory", memory))
+        most = as_bytes("memory", memory)
+        chunks = default_chunks(work, most, source.chunks)
+        require_larger_chunks(work, chunks, most, source.chunks)
     try:
         each = da.core.normalize_chunks(chunks, work.sizes, dtype=work.dtype.dtype)
     except (ValueError, TypeError, ZeroDivisionError) as error:
@@ -338,19 +340,6 @@ def _join_and_compute(
         common = tuple(range(max(at.start, span.start), min(at.stop, span.stop)) for at, span in each)
         part[inside(common, whole)] = elements[inside(common, place)]
     return _compute(work, part.view(work.source_dtype.dtype), window)
-
-
-def _chunks_like(work: WindowedChain, source_chunks: tuple[int, ...] | None, memory: int) -> tuple[int, ...]:
-    """The chunks of the source along the result's axes, or default ones, halved until a task fits ``memory``."""
-    first = None
-    if source_chunks is not None:
-        first = []
-        for axis, size in enumerate(work.sizes):
-            source = work.along(axis, range(min(size, 1)))[0]
-            first.append(min(size, size if source is None else source_chunks[source[0]]) or 1)
-    chunks = default_chunks(work, memory, first)
-    require_larger_chunks(work, chunks, memory, first)
-    return chunks
 
 
 def _parts(chunks: Iterable[Iterable[int]]) -> list[list[range]]:

@@ -143,17 +143,22 @@ class ReadPlan:
         )
 
 
-def default_chunks(work: WindowedChain, memory: int, first: Sequence[int] | None = None) -> tuple[int, ...]:
+def default_chunks(work: WindowedChain, memory: int, source_chunks: Sequence[int] | None = None) -> tuple[int, ...]:
     """Default chunks of a result, with long contiguous runs in both source and destination.
 
     Axes are halved until a chunk is small, first those that are slow in both: for [t,y,x] that becomes [y,x,t] this is
     y, then x and t alternately.
 
-    first: the chunk to start from; default: the whole result, halved until it is about 16 MiB.
+    source_chunks: sizes of source chunks; chunks of the result have these along its axes, unless they are too large.
+    None: start from the whole result, and halve it until it is about 16 MiB.
     """
-    chunks = [max(size, 1) for size in first or work.sizes]
-    most = min(memory // 8, _DEFAULT_CHUNK if first is None else memory)
+    chunks, most = [max(size, 1) for size in work.sizes], memory // 8
     sources = [work.along(axis, range(min(size, 1)))[0] for axis, size in enumerate(work.sizes)]
+    if source_chunks is None:
+        most = min(most, _DEFAULT_CHUNK)
+    else:
+        each = zip(chunks, sources, strict=True)
+        chunks = [size if source is None else min(size, source_chunks[source[0]]) for size, source in each]
     fastest = [axis if source is None else max(axis, source[0]) for axis, source in enumerate(sources)]
     while math.prod(chunks) > 1:
         window = tuple(range(min(chunk, size)) for chunk, size in zip(chunks, work.sizes, strict=True))
@@ -167,7 +172,7 @@ def default_chunks(work: WindowedChain, memory: int, first: Sequence[int] | None
 
 
 def require_larger_chunks(
-    work: WindowedChain, chunks: tuple[int, ...], memory: int, first: Sequence[int] | None = None
+    work: WindowedChain, chunks: tuple[int, ...], memory: int, source_chunks: Sequence[int] | None = None
 ) -> None:
     """Warn if too little ``memory`` leaves over 1000 default chunks of less than a page, and say how much is enough.
 
@@ -177,10 +182,10 @@ def require_larger_chunks(
     count = len(Grid(work.sizes, chunks))
     if _is_page(work, chunks) or count <= _MANY_CHUNKS:
         return
-    largest, least, larger = default_chunks(work, _ENOUGH, first), memory, chunks
+    largest, least, larger = default_chunks(work, _ENOUGH, source_chunks), memory, chunks
     while larger != largest and not (_is_page(work, larger) and len(Grid(work.sizes, larger)) <= MAX_TINY):
         least *= 2
-        larger = default_chunks(work, least, first)
+        larger = default_chunks(work, least, source_chunks)
     if least > memory:
         message = (
             f"memory of {memory} bytes leaves {count} chunks of {list(chunks)} elements, which "
