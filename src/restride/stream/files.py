@@ -6,7 +6,7 @@ import mmap
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,11 +21,11 @@ class MappedFile:
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     offset: int
-    order: str
+    order: Literal["C", "F"]
 
     def __getitem__(self, key: Any) -> Array:
         """A copy of the elements at ``key``."""
-        mapped = np.memmap(self.filename, self.dtype, "r", self.offset, self.shape, "F" if self.order == "F" else "C")
+        mapped = np.memmap(self.filename, self.dtype, "r", self.offset, self.shape, self.order)
         return np.array(mapped[key])
 
 
@@ -56,7 +56,7 @@ def by_name(source: Any) -> Any:
     base: Any = getattr(source, "base", None)  # typed Any because numpy declares it an array
     is_whole = isinstance(source, np.memmap) and isinstance(base, mmap.mmap)
     if is_whole and source.mode != "c" and source.filename is not None:
-        order = "C" if source.flags.c_contiguous else "F"
+        order: Literal["C", "F"] = "C" if source.flags.c_contiguous else "F"
         return MappedFile(str(source.filename), source.dtype, source.shape, source.offset, order)
     h5py = sys.modules.get("h5py")
     if h5py is not None and isinstance(source, h5py.Dataset):
