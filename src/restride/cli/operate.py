@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import cache, partial
+from inspect import signature
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -241,7 +242,8 @@ def call(
     arguments = given(options) | arguments
     layout = arguments.pop("layout", None)
     of_layout = {} if layout is None else {"layout": layout}
-    arguments.pop("axis", None)
+    if "axis" not in signature(options.function).parameters:
+        arguments.pop("axis", None)  # the axis of scales
     order = axis_order(result, layout)
     dtype = dtype or arguments.get("dtype") or laid_out(result, layout).dtype
     if "dtype" in options.arguments:
