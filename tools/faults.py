@@ -79,7 +79,7 @@ class Fault:
         places = [(path, match) for path, source in sources.items() for match in text.finditer(source)]
         if len(places) != 1:
             names = ", ".join(path.name for path, _ in places)
-            hint = f": {names}; shader = says which, more text says where" if places else ": write the fault anew"
+            hint = f": {names}; add shader = or more text" if places else "; write the fault anew"
             raise FaultError(f"{self.replace!r} occurs {len(places)} times in the shaders, not once{hint}")
         path, match = places[0]
         source = sources[path]

@@ -23,7 +23,7 @@ def test_a_fault_changes_one_file_and_what_python_changes_compiles(fault):
     try:
         path, text = fault.plant()
     except faults.FaultError as error:
-        pytest.fail(f"{error}; tools/faults.toml", pytrace=False)
+        raise pytest.fail.Exception(f"tools/faults.toml: {error}", pytrace=False) from None
     assert text != (ROOT / path).read_text(encoding="utf-8")
     if fault.symbol:
         compile(text, path, "exec")
