@@ -258,7 +258,7 @@ rs.Chain().resample(size=(24, 32))
 rs.Chain()(photo)
     TypeError: a chain is not called: rs.LazyArray(x, chain)[:] ... rs.stream(x, destination, chain) writes it in chunks
 rs.Chain().resize((24, 32))
-    AttributeError: a chain has no resize: it takes resample, reor ... ndices, as rs.Chain().resample((2, 3))[..., 0]
+    AttributeError: a chain has no resize: it takes reorder, ... indices, as rs.Chain().resample((2, 3))[..., 0]
 rs.Chain().reorder(permute=(1, 0))
     TypeError: reorder() got an unexpected keyword argument 'permute'
 rs.source_window((8, 8), size=(4, 4))
