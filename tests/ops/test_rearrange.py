@@ -124,9 +124,3 @@ def test_random_patterns(vulkan_device, case):
     assert_equal(result.numpy(), einops.rearrange(array, text, **lengths))
     into = rs.rearrange(tensor, text, dtype="s64", **lengths)
     assert_equal(into.numpy(), einops.rearrange(array, text, **lengths).astype(np.int64))
-
-
-# einops' functions on tensors
-
-
-# einops' own tests of operations, with our backend among those that they ask

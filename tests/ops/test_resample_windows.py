@@ -14,7 +14,7 @@ import pytest
 from support.sampled import sample
 
 import restride as rs
-from restride.weights import AREA_MODES, MODES
+from restride.weights import AREA_MODES, COORDINATES, MODES, NEAREST_RULES
 from restride.weights.request import RequestArguments
 
 # Axes of few elements are resized on purpose, and by place.
@@ -22,11 +22,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:no axes are named:UserWarning")
 
 Array = np.ndarray[Any, Any]
 
-COORDINATES = (
-    "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
-    "tf_crop_and_resize",
-)  # fmt: skip
-NEAREST_RULES = ("half_up", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 TYPES: dict[str, Any] = {"f32": np.float32, "u8": np.uint8, "bf16": ml_dtypes.bfloat16, "s32": np.int32}
 """A few, for each costs pipelines: what a type does to elements does not depend on the window."""
 

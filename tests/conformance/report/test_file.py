@@ -41,9 +41,6 @@ def refused(path, data):
     return str(caught.value)
 
 
-# The value.
-
-
 # The file.
 
 
