@@ -83,14 +83,23 @@ def test_smoke_passes_with_the_kernels_of_gpus(
     assert shaders >= {f"transpose_shared_{bits}" for bits in (8, 16, 32, 64)}
 
 
-def test_a_cpu_has_other_choices_than_the_rest() -> None:
-    assert Choices.usual("cpu") == Choices("neighbours", "registers", "8", "few") == Choices()
-    assert Choices.usual("cpu", "Mesa 22.3.6 (LLVM 15.0.6)") == Choices()
-    assert Choices.usual("cpu", "Mesa 25.0.7-2~bpo12+1 (LLVM 15.0.6)") == Choices(transpose="narrow")
-    assert Choices.usual("integrated", "Mesa 25.0.7") == OTHER
-    assert {Choices.usual(kind) for kind in ("discrete", "integrated", "virtual", "other")} == {OTHER}
-    assert Choices.usual("discrete", "580.159.04", NVIDIA) == replace(OTHER, runs="kernel")
-    assert Choices.usual("cpu", vendor_id=NVIDIA) == Choices()
+@pytest.mark.parametrize(
+    ("device", "choices"),
+    [
+        (("cpu",), Choices("neighbours", "registers", "8", "few")),
+        (("cpu", "", NVIDIA), Choices()),
+        (("cpu", "Mesa 22.3.6 (LLVM 15.0.6)"), Choices()),
+        (("cpu", "Mesa 25.0.7-2~bpo12+1 (LLVM 15.0.6)"), Choices(transpose="narrow")),
+        *(((kind, "Mesa 25.0.7", 0x1002), OTHER) for kind in ("discrete", "integrated", "virtual", "other")),
+        (("discrete", "580.159.04", NVIDIA), replace(OTHER, runs="kernel")),
+        (("integrated", "Mesa 26.1.6", 0x13B5), Choices("apart", "registers", "8", "many")),
+    ],
+)
+def test_usual_choices_follow_what_the_driver_says(device, choices) -> None:
+    assert Choices.usual(*device) == choices
+
+
+def test_other_choices_are_candidates_and_say_their_names() -> None:
     assert str(OTHER) == "elements apart, transpose shared, rows 8, invocations many, runs command"
     assert all(getattr(OTHER, name) in candidates for name, candidates in CANDIDATES.items())
 
