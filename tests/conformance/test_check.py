@@ -36,6 +36,16 @@ SUM = "reorder u8[3,5] -> s8[3,5]{1,0:T(2,4)pad(4,6)=7} src_scale=0.3 sum_scale=
 IN_TILES = "reorder u8[3]{at=(2,4-2a),in=[3,5]{1,0:T(2,2)}} -> u8[3]{at=(2-a,1),in=[3,5]{1,0:T(2,2)}}"
 
 
+def case_and_setting(line: str) -> tuple[Case, Setting]:
+    case = Case.parse(line)
+    return case, prepare(case)
+
+
+def outcome_of(case: Case, setting: Setting, elements: np.ndarray) -> Outcome:
+    """The outcome of a run that wrote these elements and no padding."""
+    return judge(case, setting, setting.source, to_buffer(elements, setting.dst, setting.destination.copy()))
+
+
 def after_a_right_run(setting: Setting) -> np.ndarray:
     return holding(setting, setting.lowest)
 
@@ -49,8 +59,7 @@ def holding(setting: Setting, elements: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("line", [PADDED, LINEAR])
 def test_every_flipped_byte_of_the_destination_is_found(line: str) -> None:
-    case = Case.parse(line)
-    setting = prepare(case)
+    case, setting = case_and_setting(line)
     right = after_a_right_run(setting)
     guards = (0, 1, 63, 64, 2048, GUARD_BYTES - 1)
     inside = range(GUARD_BYTES, GUARD_BYTES + case.dst.nbytes)
@@ -66,8 +75,7 @@ def test_every_flipped_byte_of_the_destination_is_found(line: str) -> None:
 
 @pytest.mark.parametrize("line", [TILED, IN_TILES, "reorder s8[0,3] -> s8[0,3]{1,0:pad(2,4)=-7}"])
 def test_every_flipped_byte_of_a_layout_that_begins_with_its_buffer_is_found(line: str) -> None:
-    case = Case.parse(line)
-    setting = prepare(case)
+    case, setting = case_and_setting(line)
     right = after_a_right_run(setting)
     assert right.size == buffer_bytes(case.dst.nbytes) >= case.dst.nbytes + 2 * GUARD_BYTES
     elements = set(setting.places.reshape(-1).tolist())
@@ -97,8 +105,7 @@ def test_the_padding_of_a_whole_layout_has_its_value_and_zeros() -> None:
 
 
 def test_a_changed_source_is_found() -> None:
-    case = Case.parse(PADDED)
-    setting = prepare(case)
+    case, setting = case_and_setting(PADDED)
     source = setting.source.copy()
     source[GUARD_BYTES + 3] ^= 1
     message = judge(case, setting, source, after_a_right_run(setting)).message
@@ -108,11 +115,10 @@ def test_a_changed_source_is_found() -> None:
 
 
 def test_mismatches_show_index_values_and_bits() -> None:
-    case = Case.parse("reorder f32[2,3]{1,0} -> f32[2,3]{0,1}")
-    setting = prepare(case)
+    case, setting = case_and_setting("reorder f32[2,3]{1,0} -> f32[2,3]{0,1}")
     wrong = setting.lowest.copy()
     setting.lowest[1, 2], wrong[1, 2] = 1.5, -0.0
-    message = judge(case, setting, setting.source, to_buffer(wrong, setting.dst, setting.destination.copy())).message
+    message = outcome_of(case, setting, wrong).message
     assert message.splitlines() == [
         "1 of 6 elements are wrong",
         "element (1, 2) is -0.0 (0x80000000), expected 1.5 (0x3fc00000)",
@@ -120,11 +126,10 @@ def test_mismatches_show_index_values_and_bits() -> None:
 
 
 def test_mismatches_of_an_inexact_operation_show_the_limits_and_where_they_come_from() -> None:
-    case = Case.parse("resample f32[2]{0} -> f32[3]{0} mode=linear")
-    setting = prepare(case)
+    case, setting = case_and_setting("resample f32[2]{0} -> f32[3]{0} mode=linear")
     wrong = setting.lowest.copy()
     wrong[1] = setting.highest[1] + np.float32(2)
-    message = judge(case, setting, setting.source, to_buffer(wrong, setting.dst, setting.destination.copy())).message
+    message = outcome_of(case, setting, wrong).message
     assert message.startswith(f"1 of 3 elements are wrong\nelement (1,) is {wrong[1]} (0x")
     assert f"expected {setting.lowest[1]} (0x" in message
     assert "), 2 above\n" in message
@@ -136,18 +141,15 @@ def test_a_wrong_picture_is_drawn_and_a_wrong_vector_is_not() -> None:
         ("resample u8[20,30,3] -> u8[40,50,3] mode=linear data=image", True),
         ("resample u8[3] -> u8[40] mode=linear", False),
     ]:
-        case = Case.parse(line)
-        setting = prepare(case)
-        wrong = to_buffer(setting.lowest[::-1], setting.dst, setting.destination.copy())
-        outcome = judge(case, setting, setting.source, wrong)
+        case, setting = case_and_setting(line)
+        outcome = outcome_of(case, setting, setting.lowest[::-1])
         assert outcome.verdict is Verdict.FAILED
         assert (outcome.pictures is not None) == is_drawn
         assert outcome.wrong
 
 
 def test_a_pred_that_is_neither_0_nor_1_shows_its_bits() -> None:
-    case = Case.parse("reorder pred[9] -> pred[9]")
-    setting = prepare(case)
+    case, setting = case_and_setting("reorder pred[9] -> pred[9]")
     raw = after_a_right_run(setting)
     raw[setting.places[4]] = 3
     first, second = judge(case, setting, setting.source, raw).message.splitlines()
@@ -156,8 +158,7 @@ def test_a_pred_that_is_neither_0_nor_1_shows_its_bits() -> None:
 
 
 def test_elements_that_were_not_written_are_counted() -> None:
-    case = Case.parse("reorder f32[9] -> f32[9]")
-    setting = prepare(case)
+    case, setting = case_and_setting("reorder f32[9] -> f32[9]")
     raw = after_a_right_run(setting)
     raw[setting.places[:3]] = setting.destination[setting.places[:3]]
     raw[setting.places[5]] ^= 1
@@ -166,8 +167,7 @@ def test_elements_that_were_not_written_are_counted() -> None:
 
 
 def test_a_linear_answer_may_lie_anywhere_within_its_limits_and_not_beyond() -> None:
-    case = Case.parse("resample f32[9]{0} -> f32[4]{0} mode=linear")
-    setting = prepare(case)
+    case, setting = case_and_setting("resample f32[9]{0} -> f32[4]{0} mode=linear")
     for values, verdict in [
         (setting.lowest, Verdict.PASSED),
         (setting.highest, Verdict.PASSED),
@@ -175,8 +175,7 @@ def test_a_linear_answer_may_lie_anywhere_within_its_limits_and_not_beyond() -> 
         (np.nextafter(setting.lowest, np.float32(-np.inf)), Verdict.FAILED),
         (np.full(4, np.nan, np.float32), Verdict.FAILED),
     ]:
-        raw = to_buffer(values, setting.dst, setting.destination.copy())
-        assert judge(case, setting, setting.source, raw).verdict is verdict
+        assert outcome_of(case, setting, values).verdict is verdict
 
 
 def test_the_sign_of_zero_counts_where_an_inexact_operation_has_one_answer() -> None:
@@ -191,19 +190,16 @@ def test_the_sign_of_zero_counts_where_an_inexact_operation_has_one_answer() -> 
         setting.lowest[1], setting.highest[1] = zeros
         values = setting.lowest.copy()
         values[1] = actual
-        raw = to_buffer(values, setting.dst, setting.destination.copy())
-        assert judge(case, setting, setting.source, raw).verdict is verdict, (zeros, actual)
+        assert outcome_of(case, setting, values).verdict is verdict, (zeros, actual)
     setting = prepare(case)
     setting.lowest[1] = setting.highest[1] = np.nan  # any NaN will do
     values = setting.lowest.copy()
     values.view(np.uint32)[1] ^= 0x80000001
-    raw = to_buffer(values, setting.dst, setting.destination.copy())
-    assert judge(case, setting, setting.source, raw).verdict is Verdict.PASSED
+    assert outcome_of(case, setting, values).verdict is Verdict.PASSED
 
 
 def test_a_signalling_nan_that_turned_quiet_is_found() -> None:
-    case = Case.parse("reorder f32[256]{0} -> f32[256]{0}")
-    setting = prepare(case)
+    case, setting = case_and_setting("reorder f32[256]{0} -> f32[256]{0}")
     right = after_a_right_run(setting)
     words = right.view(np.uint32)
     signalling = (words & 0x7FC00000 == 0x7F800000) & (words & 0x3FFFFF != 0)
@@ -214,8 +210,7 @@ def test_a_signalling_nan_that_turned_quiet_is_found() -> None:
 
 
 def test_a_lost_buffer_end_is_found() -> None:
-    case = Case.parse(PADDED)
-    setting = prepare(case)
+    case, setting = case_and_setting(PADDED)
     message = judge(case, setting, setting.source, after_a_right_run(setting)[:-8]).message
     assert "the destination buffer has" in message
     message = judge(case, setting, setting.source[:-8], after_a_right_run(setting)).message
@@ -287,16 +282,14 @@ class TestArithmetic:
             assert self.verdict(line, change).verdict is Verdict.FAILED
 
     def test_a_sum_reads_plain_numbers_and_leaves_padding_alone(self) -> None:
-        case = Case.parse(SUM)
-        setting = prepare(case)
+        case, setting = case_and_setting(SUM)
         old = old_values(case)
         assert np.array_equal(elements_of(setting, setting.destination), old)
         assert not setting.padding.any()
         source = from_buffer(setting.source, setting.src).astype(np.float32) * np.float32(0.3)
         wanted = source + np.float32(-0.5) * old.astype(np.float32)
         assert np.array_equal(setting.lowest, np.clip(np.rint(wanted), -128, 127))
-        written = to_buffer(setting.lowest, setting.dst, setting.destination.copy())
-        message = judge(case, setting, setting.source, written).message
+        message = outcome_of(case, setting, setting.lowest).message
         assert "of the destination (element or padding) must not change" in message
 
     def test_in_place_the_destination_is_the_source(self) -> None:
@@ -341,8 +334,7 @@ class TestMistrusted:
                                       "resample u8[4] -> u8[2] mode=linear"])  # fmt: skip
     def test_no_seed_brings_a_destination_that_is_right_before_the_run_nor_equal_elements(self, line: str) -> None:
         for seed in range(600):
-            case = Case.parse(f"{line} seed={seed}")
-            setting = prepare(case)
+            case, setting = case_and_setting(f"{line} seed={seed}")
             assert not is_right(case, setting, elements_of(setting, setting.destination)).any(), seed
             assert not mistrusted(case, setting), seed
 
