@@ -390,9 +390,15 @@ def device_like(heap: int = 1 << 31, **limits: int) -> SimpleNamespace:
 class TestRoom:
     """A case that cannot fit is skipped before anything is allocated."""
 
-    def test_buffers_and_the_device(self) -> None:
-        case = Case.parse("reorder u8[1000] -> u8[1000]{strides=(2)}")
-        nbytes = buffer_bytes(1000) + buffer_bytes(1999)
+    @pytest.mark.parametrize(
+        ("line", "src", "dst"),
+        [
+            ("reorder u8[1000] -> u8[1000]{strides=(2)}", 1000, 1999),
+            ("reorder u8[3,5] -> u8[3,5]{1,0:T(64,128)}", 15, 64 * 128),
+        ],
+    )
+    def test_buffers_with_their_padding_and_the_device(self, line: str, src: int, dst: int) -> None:
+        case, nbytes = Case.parse(line), buffer_bytes(src) + buffer_bytes(dst)
         assert why_not(case, device_like(heap=2 * nbytes)) == ""
         assert f"take {nbytes:,} bytes, more than half" in why_not(case, device_like(heap=2 * nbytes - 1))
 
@@ -401,12 +407,6 @@ class TestRoom:
         assert why_not(case, device_like(max_buffer_range=12288, offset_alignment=0)) == ""
         assert "binds whole buffers only" in why_not(case, device_like(max_buffer_range=12287, offset_alignment=0))
         assert why_not(case, device_like(max_buffer_range=9191)) == ""
-
-    def test_padding_counts(self) -> None:
-        case = Case.parse("reorder u8[3,5] -> u8[3,5]{1,0:T(64,128)}")
-        nbytes = buffer_bytes(15) + buffer_bytes(64 * 128)
-        assert why_not(case, device_like(heap=2 * nbytes)) == ""
-        assert f"take {nbytes:,} bytes" in why_not(case, device_like(heap=2 * nbytes - 1))
 
     @pytest.mark.parametrize(
         "line",

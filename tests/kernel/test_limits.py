@@ -13,7 +13,7 @@ from support.sampled import sample
 
 import restride as rs
 from restride.errors import DescriptorError
-from restride.kernel import CANDIDATES, NVIDIA, Choices, InvocationsChoice
+from restride.kernel import CANDIDATES, NVIDIA, Choices
 from restride_conformance import Case, Verdict, catalogue, run_case
 
 pytestmark = pytest.mark.slow
@@ -55,32 +55,6 @@ def test_no_choice_changes_a_bit_of_what_is_resized(gpu_like: rs.Device, tmp_pat
     finally:
         gpu_like.runtime.limits = usual
     assert differing == []
-
-
-@pytest.mark.parametrize(("invocations", "each"), [("many", 1), ("few", 4)])
-def test_smoke_passes_with_the_kernels_of_gpus(
-    gpu_like: rs.Device, monkeypatch: pytest.MonkeyPatch, invocations: InvocationsChoice, each: int
-) -> None:
-    """The cases are small; few invocations do as much of them as of large ones."""
-    choices = replace(Choices.usual("discrete"), invocations=invocations)
-    monkeypatch.setattr(gpu_like.runtime, "limits", replace(gpu_like.runtime.limits, choices=choices))
-    submit, forms, shaders = gpu_like.runtime.submit, set(), set()
-
-    def submit_and_note(kernels, memories) -> None:
-        copies = (kernel for kernel in kernels if kernel.shader.startswith("strided_copy_32"))
-        forms.update((kernel.constant("NEIGHBOURS"), kernel.constant("EACH")) for kernel in copies)
-        shaders.update(kernel.shader for kernel in kernels)
-        submit(kernels, memories)
-
-    monkeypatch.setattr(gpu_like.runtime, "submit", submit_and_note)
-
-    def message(case: Case) -> str:
-        outcome = run_case(case, gpu_like)
-        return "" if outcome.verdict is Verdict.PASSED else f"{outcome.verdict}: {case}: {outcome.message}"
-
-    assert [text for case in catalogue("smoke") if (text := message(case))] == []
-    assert forms == {(0, each)}
-    assert shaders >= {f"transpose_shared_{bits}" for bits in (8, 16, 32, 64)}
 
 
 @pytest.mark.parametrize(

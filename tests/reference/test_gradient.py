@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
@@ -87,13 +86,6 @@ def test_many_outputs_of_one_element_and_many_elements_of_one() -> None:
     assert resample_backward(ones, [1]).tolist() == [[70_000]]
     assert (resample_backward(ones[:, :1], [70_000], mode="area") == np.float32(1 / 70_000)).all()
     assert resample_backward(np.ones((300, 300), np.float32), (1, 1)).tolist() == [[90_000]]
-
-
-def test_scales_enter_the_coordinates() -> None:
-    grad = np.float32([1, 2])
-    assert resample_backward(grad, [4], scales=[0.6]).tolist() == pytest.approx([2 / 3, 1 / 3, 2, 0], rel=1e-6)
-    assert resample_backward(grad, [4], scales=[0.6], recompute_scale_factor=True).tolist() == [0.5, 0.5, 1, 1]
-    assert resample_backward(grad, [4], scales=[Fraction(1, 2)]).tolist() == [0.5, 0.5, 1, 1]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
