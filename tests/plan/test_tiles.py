@@ -20,6 +20,7 @@ from restride.reference.memory import from_buffer, to_buffer
 from restride_conformance.shader.part import SteeredLimits
 
 ROOMY = Limits()
+WHOLE = Limits(offset_alignment=0)
 ALWAYS_WALK = SteeredLimits(elements_per_dispatch=0)
 NEVER_SEVERAL = SteeredLimits(elements_per_dispatch=1 << 40)
 CRAMPED = SteeredLimits(
@@ -39,7 +40,7 @@ def by_reference(src: TensorDesc, dst: TensorDesc, source: np.ndarray) -> np.nda
     return to_buffer(from_buffer(source, src), dst, np.full(dst.nbytes, 0xCD, np.uint8))
 
 
-@pytest.mark.parametrize("limits", [ROOMY, ALWAYS_WALK, NEVER_SEVERAL, CRAMPED, CRAMPED_GENERAL])
+@pytest.mark.parametrize("limits", [ROOMY, WHOLE, ALWAYS_WALK, NEVER_SEVERAL, CRAMPED, CRAMPED_GENERAL])
 @pytest.mark.parametrize("viewed", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_any_layout_to_any_other(seed, viewed, limits):
@@ -50,7 +51,8 @@ def test_any_layout_to_any_other(seed, viewed, limits):
         types = (rng.choice(("u8", "u16", "f32", "f64")),)
         src, dst = random_sides(rng, viewed, types, types)
         if viewed and src.rank and src.numel and rng.random() < 0.2:
-            src = views.broadcast_to(views.index(src, (slice(0, 1),)), src.sizes)
+            once = (*[slice(None)] * rng.randrange(src.rank), slice(0, 1))
+            src = views.broadcast_to(views.index(src, once), src.sizes)
         source = np.random.default_rng(seed).integers(0, 256, src.nbytes, np.uint8)
         try:
             result = reordered(src, dst, source, limits)
