@@ -223,7 +223,7 @@ NUMBERS = [
     (r"shared uint cells\[(\d+)\];", "copy/short_rows.comp", _SHARED_WORDS),
     (r"shared uint first_words\[(\d+)\];", "copy/short_rows.comp", GROUP_SIZE),
     (r"const uint MAX_ROWS = (\d+);", "resample/resample_quads.comp", max(map(int, CANDIDATES["rows"]))),
-    (r"const uint MAX_ROWS = (\d+);", "crop/crop_resize.comp", plan_of_boxes.ROWS),
+    (r"const uint MAX_ROWS = (\d+);", "crop/crop_resize.comp", plan_of_boxes.MAX_ROWS),
     (r"const uint MAX_TAPS = (\d+);", "resample/resample_rows.comp", resample._MAX_TAPS_OF_ROWS),
     (r"const uint MAX_TAPS = (\d+);", "resample/resample_cells.comp", resample._MAX_TAPS_OF_ROWS),
     (r"const uint MAX_RUN = (\d+);", "resample/resample_rows.comp", resample._MAX_IN_RUN),
