@@ -7,29 +7,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from support.random_rules import random_rules
 from support.reference_matrix import matrix
 
 from restride.errors import DescriptorError, UnsupportedError
 from restride.reference import resample_backward, resample_backward_limits
-from restride.reference.coordinates import COORDINATES
-from restride.reference.weights import AREA_MODES, MODES
-
-
-def random_rules(rng: np.random.Generator, axes: int) -> dict[str, Any]:
-    mode = str(rng.choice(MODES))
-    rules: dict[str, Any] = {"mode": mode}
-    if mode in AREA_MODES:
-        return rules
-    if rng.random() < 0.2:
-        return rules | {"input_offsets": np.round(rng.uniform(-2, 2, axes), 2).tolist()}
-    rules["coordinates"] = str(rng.choice(COORDINATES))
-    if rules["coordinates"] == "tf_crop_and_resize":
-        rules["roi"] = np.round(rng.uniform(-0.3, 1.3, 2 * axes), 2).tolist()
-    if mode == "nearest":
-        rules["nearest"] = str(rng.choice(["half_up", "round_prefer_floor", "floor", "ceil"]))
-    else:
-        rules |= {"antialias": bool(rng.random() < 0.5), "exclude_outside": bool(rng.random() < 0.5)}
-    return rules
 
 
 def of_axis(rules: dict[str, Any], k: int, axes: int) -> dict[str, Any]:
@@ -37,8 +19,9 @@ def of_axis(rules: dict[str, Any], k: int, axes: int) -> dict[str, Any]:
     own = dict(rules)
     if "roi" in rules:
         own["roi"] = rules["roi"][k::axes]
-    if "input_offsets" in rules:
-        own["input_offsets"] = [rules["input_offsets"][k]]
+    for name in ("input_offsets", "output_offsets"):
+        if name in rules:
+            own[name] = [rules[name][k]]
     return own
 
 
