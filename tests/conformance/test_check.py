@@ -460,7 +460,9 @@ class TestRun:
             ("reorder u8[6,4] -> u8[24] view=.permute(1,0).reshape(24)", Verdict.FAILED, "DescriptorError: .*copy"),
         ],
     )
-    def test_what_is_refused(self, line: str, verdict: Verdict, message: str, device: rs.Device) -> None:
+    def test_cases_that_are_refused_get_a_verdict(
+        self, line: str, verdict: Verdict, message: str, device: rs.Device
+    ) -> None:
         outcome = run_case(Case.parse(line), device)
         assert outcome.verdict is verdict
         assert pytest.raises(Exception, match=message).matches(Exception(outcome.message))
@@ -491,7 +493,7 @@ class TestRun:
         [(rs.UnsupportedError, Verdict.UNIMPLEMENTED), (rs.DescriptorError, Verdict.FAILED),
          (rs.OutOfDeviceMemory, Verdict.FAILED), (rs.DeviceError, Verdict.FAILED)],
     )  # fmt: skip
-    def test_what_the_operation_raises(self, error, verdict, device: rs.Device, monkeypatch) -> None:
+    def test_errors_of_the_operation_become_verdicts(self, error, verdict, device: rs.Device, monkeypatch) -> None:
         def call(*_arguments: object) -> None:
             raise error("planted")
 

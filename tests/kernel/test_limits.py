@@ -89,7 +89,7 @@ def test_other_choices_are_candidates_and_say_their_names() -> None:
         (asdict(OTHER) | {"rows": 4}, "rows is one of 8, 4, 2, 1, not 4"),
     ],
 )
-def test_what_are_no_choices_is_refused(record: dict[str, object], message: str) -> None:
+def test_records_that_are_no_choices_are_refused(record: dict[str, object], message: str) -> None:
     with pytest.raises(DescriptorError, match=message):
         Choices.parse(record)
     assert Choices.parse(asdict(OTHER)) == OTHER

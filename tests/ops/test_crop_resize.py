@@ -200,7 +200,7 @@ def test_a_label_of_each_output_is_placed_by_hand():
         ([("a", "b", "c", "d")], "yx", "boxes must be numbers"),
     ],
 )
-def test_boxes_of_no_letterbox(boxes, order, message):
+def test_boxes_that_are_no_labels_are_refused(boxes, order, message):
     placed = rs.Letterboxed.of([(0, 0, 4, 4)], (2, 2))
     for mapped in (placed.to_image, placed.to_output):
         with pytest.raises(rs.DescriptorError, match=message):
@@ -222,7 +222,7 @@ def test_boxes_of_no_letterbox(boxes, order, message):
         ([[1j, 2]], 0, "points must be numbers, got an array of complex128"),
     ],
 )
-def test_points_of_no_letterbox(points, index, message):
+def test_points_that_cannot_be_mapped_are_refused(points, index, message):
     boxes = np.array([(0, 0, 4, 4), (1, 1, 3, 2)])
     placed = Letterboxed(boxes, boxes, np.zeros((2, 2), np.bool_))
     with pytest.raises(rs.DescriptorError, match=message):
@@ -238,7 +238,7 @@ def test_points_of_no_letterbox(points, index, message):
         (([(0, 0, 2, 2)], (4,)), "sizes must be a height and a width of 1 or more"),
     ],
 )
-def test_what_is_letterboxed(arguments, message):
+def test_letterboxes_that_cannot_be_are_refused(arguments, message):
     with pytest.raises(rs.DescriptorError, match=message):
         rs.Letterboxed.of(*arguments)
 
@@ -428,7 +428,7 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device, sa
     ],
 )
 @pytest.mark.usefixtures("vulkan_device")
-def test_what_is_refused(change, message):
+def test_arguments_that_cannot_be_are_refused_by_name(change, message):
     named = {"x": np.zeros((5, 6, 3), np.uint8), "boxes": [(0, 0, 4, 4), (1, 1, 3, 2)], "sizes": (2, 2), "axes": (0, 1)}
     with pytest.raises(rs.RestrideError, match=message):
         rs.crop_resize(**{**named, **change})
@@ -451,7 +451,7 @@ def test_a_box_too_large_is_refused_before_the_others_are_made(vulkan_device):
         assert (out.numpy() == 99).all()
 
 
-def test_no_boxes_are_no_other_case(vulkan_device):
+def test_no_boxes_have_the_type_and_sizes_of_some(vulkan_device):
     x = rs.asarray(np.arange(64, dtype=np.int32).reshape(8, 8), device=vulkan_device)
     for boxes in ([(0, 0, 8, 8)], np.zeros((0, 4), np.int64)):
         made = rs.crop_resize(x, boxes, (4, 4), mode="bilinear", like="pillow")

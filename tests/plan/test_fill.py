@@ -178,7 +178,7 @@ def test_padding_of_known_layouts(text):
     "text",
     ["f32[4,6]{1,0:T(2,2)}", "f32[3,5]{strides=(9,1)}", "f32[3]{at=(a),in=[5]{0:T(2,4)}}", "f32[0,3]{1,0:T(2,2)}"],
 )
-def test_what_has_no_padding_of_its_own_needs_no_kernel(text):
+def test_layouts_without_padding_need_no_kernel(text):
     assert list(padding_kernels(TensorDesc.parse(text), Limits())) == []
 
 

@@ -307,7 +307,7 @@ def test_four_taps_are_made_by_rows_and_five_are_not():
     assert by_rows(five, ROOMY) is None
 
 
-def test_what_fits_nothing_else_is_made_by_elements():
+def test_a_problem_that_no_other_kernel_takes_goes_by_elements():
     made = chosen("u8[24,24]", "u8[5,13]", AREA)
     assert (made.shader, made.total) == ("resample", -(-5 * 13 // 4))
     assert made.constants == {"BITS": 8, "OWN_WORDS": 1}
@@ -442,7 +442,7 @@ def test_neighbours_that_read_far_apart_are_fewer(src, dst, choice, elements):
         ("f32[4,8,16]{1,2,0}", "f32[8,16,32]{1,2,0}"),  # sums along axis 0 are the second
     ],
 )
-def test_what_shares_no_run(src, dst):
+def test_neighbours_that_share_no_run(src, dst):
     assert chosen(src, dst, LINEAR).shader != "resample_runs"
 
 
@@ -582,7 +582,7 @@ def layouts(draw: st.DrawFn, dtype: str, sizes: list[int]) -> TensorDesc:
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
-def test_whoever_makes_it_the_bits_are_equal(data):
+def test_every_kernel_has_the_bits_of_elements(data):
     rank = data.draw(st.integers(2, 3))
     sizes = [data.draw(st.sampled_from([1, 2, 3, 4, 8, 9, 16, 20, 32])) for _ in range(rank)]
     axes = data.draw(st.sampled_from([(rank - 1,), (rank - 2,), (rank - 2, rank - 1)]))

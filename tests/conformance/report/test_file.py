@@ -107,7 +107,7 @@ def test_a_name_that_is_no_text_is_written_as_text(path):
 # What others may have sent.
 
 
-def test_what_is_no_file_is_named(tmp_path):
+def test_paths_that_are_no_file_are_named(tmp_path):
     for place in (tmp_path, tmp_path / "none.json"):
         with pytest.raises(UsageError, match=r"cannot read .*: (not a file|no such file)"):
             read_json(place)
@@ -130,7 +130,7 @@ def test_what_is_no_file_is_named(tmp_path):
         (b'{"a": 1, "b": 2, "a": 1}', "'a' is given twice"),
     ],
 )
-def test_what_is_no_report_is_refused_with_the_reason(path, data, said):
+def test_files_that_are_no_report_are_refused_with_the_reason(path, data, said):
     message = refused(path, data)
     assert re.search(said, message), message
     assert len(message) < 500
