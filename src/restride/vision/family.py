@@ -9,13 +9,14 @@ from typing import Any
 from restride.vision.options import Check, Options
 from restride.vision.picture import Picture
 from restride.vision.recipe import Result, Shot, Table, one, padded, stacked
-from restride.vision.sizes import HeightWidth, Size, resized
+from restride.vision.sizes import HeightWidth, resized
 from restride.vision.values import plain
 
 Geometry = Callable[[Picture, Options], Shot]
 Build = Callable[[Sequence[Shot], Options, Sequence[int]], dict[str, Result]]
 Prepare = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-SizeRule = Callable[[int, int, Size], HeightWidth]
+SizeRule = Callable[[int, int, Options], HeightWidth]
+"""A function from an image's height and width and the options to the size that it is resized to."""
 
 
 def unchanged(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -23,30 +24,37 @@ def unchanged(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return config
 
 
-def common(image: Picture, options: Options) -> Shot:
-    """The common order: the image is resized to ``size``, then its middle is cut out."""
-    return by_rule(resized)(image, options)
+def by_size(height: int, width: int, options: Options) -> HeightWidth:
+    """The common rule: the size that the members of ``size`` say."""
+    return resized(height, width, options.needed_size())
 
 
-def by_rule(rule: SizeRule) -> Geometry:
-    """The common order with another rule for the resized size."""
-
-    def geometry(image: Picture, options: Options) -> Shot:
-        return one(cropped(resize(image, options, rule), options))
-
-    return geometry
-
-
-def resize(image: Picture, options: Options, rule: SizeRule = resized) -> Picture:
-    """Resize a picture to the size that a rule computes from ``size``, if ``do_resize`` is true."""
+def resize(image: Picture, options: Options, rule: SizeRule = by_size, mode: str | None = None) -> Picture:
+    """Resize a picture to the size of a rule, by ``mode`` or the filter ``resample``, if ``do_resize`` is true."""
     if not options.do_resize:
         return image
-    return image.resize(*rule(image.height, image.width, options.needed_size()), options.needed_mode())
+    return image.resize(*rule(image.height, image.width, options), mode or options.needed_mode())
 
 
 def cropped(image: Picture, options: Options) -> Picture:
     """The middle of a picture, if ``do_center_crop`` is true."""
     return image.center_crop(*options.needed_crop()) if options.do_center_crop else image
+
+
+def by_rule(rule: SizeRule = by_size, *, crops: bool = True) -> Geometry:
+    """The common order: the image is resized to the size of a rule, then its middle is cut out.
+
+    crops: False: it is only resized, even if ``do_center_crop`` is true.
+    """
+
+    def geometry(image: Picture, options: Options) -> Shot:
+        image = resize(image, options, rule)
+        return one(cropped(image, options) if crops else image)
+
+    return geometry
+
+
+common = by_rule()
 
 
 def planes(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:

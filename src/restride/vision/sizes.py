@@ -138,6 +138,15 @@ def between_edges_in_multiples(height: int, width: int, shortest: int, longest: 
     return tall, wide
 
 
+def raised(height: float, width: float, factor: int) -> HeightWidth:
+    """Both sides are raised to multiples of ``factor``.
+
+    >>> raised(30, 56.5, 28)
+    (56, 84)
+    """
+    return math.ceil(height / factor) * factor, math.ceil(width / factor) * factor
+
+
 def inside(height: int, width: int, max_height: int, max_width: int) -> HeightWidth:
     """The largest size of the same ratio in ``max_height`` x ``max_width``, both sides cut to integers.
 
@@ -409,15 +418,10 @@ def raised_within(height: int, width: int, factor: int, fewest: int, most: int, 
     Raises:
         DescriptorError: ``most`` is below one block.
     """
-
-    def raised(*sides: float) -> HeightWidth:
-        tall, wide = (math.ceil(side / factor) * factor for side in sides)
-        return tall, wide
-
-    best = raised(height, width)
+    best = raised(height, width, factor)
     if frames * math.prod(best) < fewest:
         scale = math.sqrt(fewest / (frames * height * width))
-        best = raised(max(1, math.ceil(height * scale)), max(1, math.ceil(width * scale)))
+        best = raised(math.ceil(height * scale), math.ceil(width * scale), factor)
     if frames * math.prod(best) <= most:
         return best
     if most < frames * factor**2:
@@ -425,7 +429,7 @@ def raised_within(height: int, width: int, factor: int, fewest: int, most: int, 
     best, low, high = (factor, factor), 1, height
     while low <= high:
         middle = (low + high) // 2
-        sides = raised(middle, max(1, math.floor(width * middle / height)))
+        sides = raised(middle, max(1, math.floor(width * middle / height)), factor)
         if frames * math.prod(sides) <= most:
             best, low = sides, middle + 1
         else:

@@ -11,7 +11,7 @@ import numpy as np
 
 from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.vision.families.plain import BICUBIC, BILINEAR, CLIP, HALF, IMAGENET, square
-from restride.vision.family import Family, cropped, planes, resize, unpadded
+from restride.vision.family import Family, Geometry, SizeRule, by_rule, cropped, planes, resize, unpadded
 from restride.vision.options import (
     Options,
     as_byte,
@@ -49,6 +49,7 @@ from restride.vision.sizes import (
     most_patches,
     nearest_multiples,
     patch_budget,
+    raised,
     resized,
 )
 from restride.vision.values import plain
@@ -56,15 +57,17 @@ from restride.vision.values import plain
 # A fixed number of patches: SigLIP2, Gemma 4.
 
 
-def siglip2(image: Picture, options: Options) -> Shot:
+def siglip2_size(height: int, width: int, options: Options) -> HeightWidth:
     """Multiples of a patch, as many patches as ``max_num_patches`` allows.
 
     Source: transformers, Siglip2ImageProcessorPil.
     """
-    if options.do_resize:
-        patch, most = options["patch_size"], options["max_num_patches"]
-        image = image.resize(*most_patches(image.height, image.width, patch, most), options.mode or "bilinear")
-    return one(image)
+    return most_patches(height, width, options["patch_size"], options["max_num_patches"])
+
+
+def or_bilinear(rule: SizeRule) -> Geometry:
+    """The image is resized to the size of a rule, by the bilinear filter if ``resample`` is null."""
+    return lambda image, options: one(resize(image, options, rule, options.mode or "bilinear"))
 
 
 def rows_of_patches(shots: Sequence[Shot], patch: int, most: int) -> tuple[Pixels, list[HeightWidth]]:
@@ -103,16 +106,13 @@ def siglip2_results(shots: Sequence[Shot], options: Options, _samples: Sequence[
     }
 
 
-def gemma4(image: Picture, options: Options) -> Shot:
+def gemma4_size(height: int, width: int, options: Options) -> HeightWidth:
     """Multiples of a block of patches that are pooled, as many as ``max_soft_tokens`` allow.
 
     Source: transformers, Gemma4ImageProcessorPil.
     """
-    if not options.do_resize:
-        return one(image)
     patch, pool = options["patch_size"], options["pooling_kernel_size"]
-    sides = patch_budget(image.height, image.width, patch, _most_patches(options), pool)
-    return one(image.resize(*sides, options.mode or "bilinear"))
+    return patch_budget(height, width, patch, _most_patches(options), pool)
 
 
 def _most_patches(options: Options) -> int:
@@ -138,19 +138,14 @@ def gemma4_results(shots: Sequence[Shot], options: Options, _samples: Sequence[i
 # Padded to the largest image of a call.
 
 
-def pixtral(image: Picture, options: Options) -> Shot:
+def pixtral_size(height: int, width: int, options: Options) -> HeightWidth:
     """Fitted into the longest edge, and raised to multiples of a patch.
 
     Source: transformers, PixtralImageProcessorPil.
     """
-    patch = options["patch_size"] or Size(16, 16)
-    if options.do_resize:
-        size = options.needed_size()
-        most = (size.longest_edge, size.longest_edge) if size.longest_edge else size.sides("size")
-        image = image.resize(
-            *in_patches(image.height, image.width, most, patch.sides("patch_size")), options.needed_mode()
-        )
-    return one(cropped(image, options))
+    size, patch = options.needed_size(), options["patch_size"] or Size(16, 16)
+    most = (size.longest_edge, size.longest_edge) if size.longest_edge else size.sides("size")
+    return in_patches(height, width, most, patch.sides("patch_size"))
 
 
 def pixtral_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
@@ -160,37 +155,26 @@ def pixtral_results(shots: Sequence[Shot], options: Options, _samples: Sequence[
     return {"pixel_values": pixels, "image_sizes": integers(sizes)}
 
 
-def detr_size(height: int, width: int, size: Size) -> HeightWidth:
+def detr_size(height: int, width: int, options: Options) -> HeightWidth:
     """As ``resized``, but a shortest edge alone is refused.
 
     Source: transformers, DetrImageProcessorPil.resize.
     """
+    size = options.needed_size()
     if size.shortest_edge and not size.longest_edge:
         raise DescriptorError(f"size must have longest_edge beside shortest_edge, got {size}")
     return resized(height, width, size)
 
 
-def yolos_size(height: int, width: int, size: Size) -> HeightWidth:
+def yolos_size(height: int, width: int, options: Options) -> HeightWidth:
     """As ``detr_size``, edges in multiples of 16.
 
     Source: transformers, YolosImageProcessorPil.resize.
     """
+    size = options.needed_size()
     if size.shortest_edge and size.longest_edge:
         return between_edges_in_multiples(height, width, size.shortest_edge, size.longest_edge)
-    return detr_size(height, width, size)
-
-
-def detr(image: Picture, options: Options) -> Shot:
-    """Resized between the edges.
-
-    Source: transformers, DetrImageProcessorPil.
-    """
-    return one(resize(image, options, detr_size))
-
-
-def yolos(image: Picture, options: Options) -> Shot:
-    """Resized between the edges, to multiples of 16."""
-    return one(resize(image, options, yolos_size))
+    return detr_size(height, width, options)
 
 
 def as_divisor(key: str, value: Any) -> int | None:
@@ -202,18 +186,12 @@ def as_divisor(key: str, value: Any) -> int | None:
     return None if value in (None, 0) else as_count(key, value)
 
 
-def maskformer(image: Picture, options: Options) -> Shot:
-    """Resized between the edges, and raised to multiples of ``size_divisor``.
+def maskformer_size(height: int, width: int, options: Options) -> HeightWidth:
+    """As ``detr_size``, raised to multiples of ``size_divisor``.
 
     Source: transformers, MaskFormerImageProcessorPil.resize.
     """
-    if options.do_resize:
-        sides = detr_size(image.height, image.width, options.needed_size())
-        divisor = options["size_divisor"]
-        if divisor:
-            sides = math.ceil(sides[0] / divisor) * divisor, math.ceil(sides[1] / divisor) * divisor
-        image = image.resize(*sides, options.needed_mode())
-    return one(image)
+    return raised(*detr_size(height, width, options), options["size_divisor"] or 1)
 
 
 def detr_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
@@ -270,19 +248,22 @@ def old_maskformer(config: Mapping[str, Any]) -> Mapping[str, Any]:
 # Padded to one size.
 
 
-def sam(image: Picture, options: Options) -> Shot:
+def sam_size(height: int, width: int, options: Options) -> HeightWidth:
     """The longer side becomes ``longest_edge``, both are rounded half up.
 
     Source: transformers, SamImageProcessorPil.
     """
-    sizes = [[image.height, image.width]]
-    if options.do_resize:
-        longest = options.needed_size().longest_edge
-        if not longest:
-            raise DescriptorError(f"size must have longest_edge, got {options.size}")
-        image = image.resize(*longest_by_half_up(image.height, image.width, longest), options.needed_mode())
-    sizes.append([image.height, image.width])
-    return one(cropped(image, options), sizes=sizes)
+    longest = options.needed_size().longest_edge
+    if not longest:
+        raise DescriptorError(f"size must have longest_edge, got {options.size}")
+    return longest_by_half_up(height, width, longest)
+
+
+def sam(image: Picture, options: Options) -> Shot:
+    """The common order with the rule of ``sam_size``."""
+    small = resize(image, options, sam_size)
+    sizes = [[image.height, image.width], [small.height, small.width]]
+    return one(cropped(small, options), sizes=sizes)
 
 
 def sam_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
@@ -291,21 +272,13 @@ def sam_results(shots: Sequence[Shot], options: Options, samples: Sequence[int])
     return {**planes(shots, options, samples), "original_sizes": before, "reshaped_input_sizes": after}
 
 
-def dpt(image: Picture, options: Options) -> Shot:
-    """The image in a size of multiples of ``ensure_multiple_of``, by the rule of ``nearest_multiples``.
+def dpt_size(height: int, width: int, options: Options) -> HeightWidth:
+    """Multiples of ``ensure_multiple_of``, by the rule of ``nearest_multiples``.
 
     Source: transformers, DPTImageProcessorPil.
     """
-    if options.do_resize:
-        sides = nearest_multiples(
-            image.height,
-            image.width,
-            options.needed_size().sides("size"),
-            options["ensure_multiple_of"],
-            keeps_ratio=bool(options["keep_aspect_ratio"]),
-        )
-        image = image.resize(*sides, options.needed_mode())
-    return one(image)
+    size, factor = options.needed_size().sides("size"), options["ensure_multiple_of"]
+    return nearest_multiples(height, width, size, factor, keeps_ratio=options["keep_aspect_ratio"])
 
 
 def dpt_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
@@ -315,7 +288,7 @@ def dpt_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]
         return {"pixel_values": pixels}
     divisor = options["size_divisor"]
     images, channels, height, width = pixels.sizes
-    tall, wide = (-(-side // divisor) * divisor for side in (height, width))
+    tall, wide = raised(height, width, divisor)
     corner = 0, (tall - height) // 2, (wide - width) // 2
     puts = tuple(replace(put, corner=corner, extent=(channels, height, width)) for put in pixels.puts)
     sizes = (images, channels, tall, wide)
@@ -488,7 +461,7 @@ FAMILIES = (
     Family(
         ("Siglip2",),
         {**HALF, "resample": BILINEAR, "patch_size": 16, "max_num_patches": 256},
-        siglip2,
+        or_bilinear(siglip2_size),
         siglip2_results,
         words="multiples of patch_size, at most max_num_patches; zeros behind",
     ),
@@ -506,7 +479,7 @@ FAMILIES = (
             "max_soft_tokens": 280,
             "pooling_kernel_size": 3,
         },
-        gemma4,
+        or_bilinear(gemma4_size),
         gemma4_results,
         words="multiples of a pool of patches, at most max_soft_tokens; zeros behind",
         checks={"max_soft_tokens": one_of(70, 140, 280, 560, 1120)},
@@ -539,7 +512,7 @@ FAMILIES = (
             "do_pad": True,
             "patch_size": square(16),
         },
-        pixtral,
+        by_rule(pixtral_size),
         pixtral_results,
         words="raised to multiples of patch_size; zeros right and below",
         checks={"patch_size": as_size},
@@ -547,7 +520,7 @@ FAMILIES = (
     Family(
         ("Detr", "ConditionalDetr", "DeformableDetr", "GroundingDino"),
         _DETR,
-        detr,
+        by_rule(detr_size, crops=False),
         detr_results,
         words=_DETR_WORDS,
         ignored=_LABELS,
@@ -556,7 +529,7 @@ FAMILIES = (
     Family(
         ("Yolos",),
         _DETR,
-        yolos,
+        by_rule(yolos_size, crops=False),
         detr_results,
         words=f"multiples of 16; {_DETR_WORDS}",
         ignored=_LABELS,
@@ -572,7 +545,7 @@ FAMILIES = (
             "size": square(640),
             "default_to_square": False,
         },
-        detr,
+        by_rule(detr_size, crops=False),
         detr_results,
         words=f"do_pad: {_DETR_WORDS}",
         ignored=_LABELS,
@@ -586,7 +559,7 @@ FAMILIES = (
             "default_to_square": False,
             "size_divisor": 32,
         },
-        maskformer,
+        by_rule(maskformer_size, crops=False),
         maskformer_results,
         words=f"raised to multiples of size_divisor; {_DETR_WORDS}",
         checks={"size_divisor": as_divisor},
@@ -611,7 +584,7 @@ FAMILIES = (
     Family(
         ("DPT",),
         _DPT,
-        dpt,
+        by_rule(dpt_size, crops=False),
         dpt_results,
         words=_DPT_WORDS,
         ignored=frozenset(("do_reduce_labels",)),
@@ -620,7 +593,7 @@ FAMILIES = (
     Family(
         ("PromptDepthAnything",),
         _DPT,
-        dpt,
+        by_rule(dpt_size, crops=False),
         dpt_results,
         words=_DPT_WORDS,
         ignored=frozenset(("prompt_scale_to_meter",)),

@@ -23,7 +23,7 @@ from restride.vision.options import (
 )
 from restride.vision.picture import Picture, Piece
 from restride.vision.recipe import Result, Shot, one, ragged, stacked
-from restride.vision.sizes import HeightWidth, Size, resized, shorter_side
+from restride.vision.sizes import HeightWidth, raised, resized, shorter_side
 from restride.vision.values import Array, bytes_of, normalized, plain
 
 BILINEAR, BICUBIC, LANCZOS = 2, 3, 1
@@ -52,19 +52,15 @@ def shorter(edge: int, crop: int | None = None) -> dict[str, Any]:
 # Size rules that one family has.
 
 
-def levit_size(height: int, width: int, size: Size) -> HeightWidth:
+def levit_size(height: int, width: int, options: Options) -> HeightWidth:
     """The shorter side becomes ``int(256 / 224 * shortest_edge)``.
 
     Source: transformers, LevitImageProcessorPil.resize.
     """
+    size = options.needed_size()
     if size.shortest_edge:
         return shorter_side(height, width, int(256 / 224 * size.shortest_edge))
     return size.sides("size")
-
-
-def uncropped(image: Picture, options: Options) -> Shot:
-    """The image is only resized, even if ``do_center_crop`` is true."""
-    return one(resize(image, options))
 
 
 def convnext(image: Picture, options: Options) -> Shot:
@@ -86,47 +82,38 @@ def convnext(image: Picture, options: Options) -> Shot:
     return one(cropped(image, options))
 
 
-def poolformer(image: Picture, options: Options) -> Shot:
+def poolformer_size(height: int, width: int, options: Options) -> HeightWidth:
     """The shorter side becomes ``int(edge / crop_pct)``, unless ``crop_pct`` is null.
 
     Source: transformers, PoolFormerImageProcessorPil.resize.
     """
-    if not options.do_resize or options["crop_pct"] is None:
-        return common(image, options)
     size, part = options.needed_size(), options["crop_pct"]
+    if part is None:
+        return resized(height, width, size)
     if size.shortest_edge:
-        sides = shorter_side(image.height, image.width, int(size.shortest_edge / part))
-    else:
-        tall, wide = (int(side / part) for side in size.sides("size"))
-        sides = shorter_side(image.height, image.width, tall) if tall == wide else (tall, wide)
-    return one(cropped(image.resize(*sides, options.needed_mode()), options))
+        return shorter_side(height, width, int(size.shortest_edge / part))
+    tall, wide = (int(side / part) for side in size.sides("size"))
+    return shorter_side(height, width, tall) if tall == wide else (tall, wide)
 
 
-def textnet(image: Picture, options: Options) -> Shot:
+def textnet_size(height: int, width: int, options: Options) -> HeightWidth:
     """The size is that of ``shorter_side``, with each side raised to a multiple of ``size_divisor``.
 
     Source: transformers, TextNetImageProcessorPil.resize.
     """
-    if options.do_resize:
-        size, divisor = options.needed_size(), options["size_divisor"]
-        if not size.shortest_edge:
-            raise DescriptorError(f"size must have shortest_edge, got {size}")
-        sides = shorter_side(image.height, image.width, size.shortest_edge)
-        tall, wide = (-(-side // divisor) * divisor for side in sides)
-        image = image.resize(tall, wide, options.needed_mode())
-    return one(cropped(image, options))
+    size = options.needed_size()
+    if not size.shortest_edge:
+        raise DescriptorError(f"size must have shortest_edge, got {size}")
+    return raised(*shorter_side(height, width, size.shortest_edge), options["size_divisor"])
 
 
-def glpn(image: Picture, options: Options) -> Shot:
+def glpn_size(height: int, width: int, options: Options) -> HeightWidth:
     """Each side is cut to a multiple of ``size_divisor``.
 
     Source: transformers, GLPNImageProcessorPil.resize.
     """
-    if options.do_resize:
-        divisor = options["size_divisor"]
-        tall, wide = (side // divisor * divisor for side in (image.height, image.width))
-        image = image.resize(tall, wide, options.needed_mode())
-    return one(image)
+    divisor = options["size_divisor"]
+    return height // divisor * divisor, width // divisor * divisor
 
 
 def perceiver(image: Picture, options: Options) -> Shot:
@@ -350,7 +337,7 @@ FAMILIES = (
     Family(
         ("Segformer",),
         {**IMAGENET, "resample": BILINEAR, "size": square(512)},
-        uncropped,
+        by_rule(crops=False),
         build=unpadded(),
         ignored=_LABELS,
     ),
@@ -383,7 +370,7 @@ FAMILIES = (
     Family(
         ("PoolFormer",),
         {**IMAGENET, "resample": BICUBIC, **shorter(224), "crop_pct": 0.9},
-        poolformer,
+        by_rule(poolformer_size),
         words="resized to size / crop_pct",
         checks={"crop_pct": or_null(as_positive)},
     ),
@@ -397,14 +384,14 @@ FAMILIES = (
             "do_center_crop": False,
             "size_divisor": 32,
         },
-        textnet,
+        by_rule(textnet_size),
         unpadded(),
         words="sides raised to multiples of size_divisor",
     ),
     Family(
         ("GLPN",),
         {"do_resize": True, "do_rescale": True, "resample": BILINEAR, "size_divisor": 32},
-        glpn,
+        by_rule(glpn_size, crops=False),
         unpadded(rescaled_only),
         words="sides cut to multiples of size_divisor",
     ),

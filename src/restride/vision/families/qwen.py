@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.normalized import CLIP_MEAN, CLIP_STD
 from restride.vision.families.plain import BICUBIC
-from restride.vision.family import Build, Family, Geometry, Prepare, size_in_words
+from restride.vision.family import Build, Family, Prepare, by_rule, resize, size_in_words
 from restride.vision.options import HALF_MEAN, HALF_STD, Options
 from restride.vision.picture import Picture
 from restride.vision.recipe import (
@@ -36,8 +36,6 @@ from restride.vision.sizes import (
     raised_within,
 )
 from restride.vision.values import always_floats
-
-_Rule = Callable[[int, int, Options], HeightWidth]
 
 
 def _block(options: Options) -> int:
@@ -108,20 +106,7 @@ def hunyuan(image: Picture, options: Options) -> Shot:
 
     Source: transformers, HunYuanVLImageProcessorPil.resize.
     """
-    if options.do_resize:
-        image = image.resize(*qwen_size(image.height, image.width, options), "bicubic")
-    return one(image)
-
-
-def to_multiples(rule: _Rule) -> Geometry:
-    """The geometry that resizes by a rule."""
-
-    def geometry(image: Picture, options: Options) -> Shot:
-        if options.do_resize:
-            image = image.resize(*rule(image.height, image.width, options), options.needed_mode())
-        return one(image)
-
-    return geometry
+    return one(resize(image, options, qwen_size, "bicubic"))
 
 
 def patches(pattern: str = MERGED_PATCHES, *, are_planes: bool = False) -> Build:
@@ -287,7 +272,7 @@ FAMILIES = (
     Family(
         ("Qwen2VL", "Qwen2_5_VL", "CohereCompass"),
         _COMMON,
-        to_multiples(qwen_size),
+        by_rule(qwen_size, crops=False),
         patches(),
         size_words=pixels_in_words,
         words=_WORDS,
@@ -296,7 +281,7 @@ FAMILIES = (
     Family(
         ("Qwen2VLVideo", "Qwen2_5_VLVideo"),
         {**_COMMON, "size": _VIDEO_BUDGET},
-        to_multiples(qwen_size),
+        by_rule(qwen_size, crops=False),
         frames_of_videos,
         size_words=pixels_in_words,
         words=f"{_WORDS} of temporal_patch_size frames",
@@ -307,7 +292,7 @@ FAMILIES = (
     Family(
         ("Glm4v", "Glm46V", "Glmga"),
         _GLM,
-        to_multiples(glm_size),
+        by_rule(glm_size, crops=False),
         patches(),
         size_words=pixels_in_words,
         words=_WORDS,
@@ -325,7 +310,7 @@ FAMILIES = (
     Family(
         ("GlmImage",),
         _COMMON,
-        to_multiples(glm_image_size),
+        by_rule(glm_image_size, crops=False),
         patches(),
         size_words=pixels_in_words,
         words="half of each side, rounded to blocks of patch_size x merge_size; patches",
@@ -347,7 +332,7 @@ FAMILIES = (
             "size": {"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 6177},
             "temporal_patch_size": 1,
         },
-        to_multiples(qwen_size),
+        by_rule(qwen_size, crops=False),
         patches(),
         size_words=pixels_in_words,
         words=_WORDS,
@@ -362,7 +347,7 @@ FAMILIES = (
             "patch_size": 16,
             "temporal_patch_size": 1,
         },
-        to_multiples(glm_size),
+        by_rule(glm_size, crops=False),
         patches(MERGED_PIXELS),
         size_words=pixels_in_words,
         words=_WORDS,
@@ -370,7 +355,7 @@ FAMILIES = (
     Family(
         ("VideoLlama3",),
         {**_COMMON, "image_mean": HALF_MEAN, "image_std": HALF_STD, "temporal_patch_size": 1, "merge_size": 1},
-        to_multiples(qwen_size),
+        by_rule(qwen_size, crops=False),
         with_merge_sizes,
         size_words=pixels_in_words,
         words=_WORDS,
@@ -383,7 +368,7 @@ FAMILIES = (
             "size": _PADDLE_BUDGET,
             "temporal_patch_size": 1,
         },
-        to_multiples(paddle_size),
+        by_rule(paddle_size, crops=False),
         patches(PATCHES, are_planes=True),
         size_words=pixels_in_words,
         words=_WORDS,

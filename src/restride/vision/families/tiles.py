@@ -167,18 +167,19 @@ def as_longest_edge(key: str, value: Any) -> int:
     return size.longest_edge
 
 
+def idefics3_size(height: int, width: int, options: Options) -> HeightWidth:
+    """The longer side becomes ``longest_edge``; without one, the size is height and width of ``size``."""
+    size = options.needed_size()
+    return longest_even(height, width, size.longest_edge) if size.longest_edge else size.sides("size")
+
+
 def idefics3(image: Picture, options: Options) -> Shot:
     """The image is resized to the longest edge, then to multiples of a tile. Its tiles come before the whole image.
 
     Source: transformers, Idefics3ImageProcessorPil.
     """
     mode = options.needed_mode()
-    if options.do_resize:
-        size = options.needed_size()
-        if size.longest_edge:
-            image = image.resize(*longest_even(image.height, image.width, size.longest_edge), mode)
-        else:
-            image = image.resize(*size.sides("size"), mode)
+    image = resize(image, options, idefics3_size)
     side = options["max_image_size"]
     if not options["do_image_splitting"]:
         return Shot((Piece(image.resize(side, side, mode)),), {"grid": (0, 0)})
@@ -383,6 +384,14 @@ def deepseek_results(shots: Sequence[Shot], _options: Options, _samples: Sequenc
     return results
 
 
+def idefics2_size(height: int, width: int, options: Options) -> HeightWidth:
+    """The longer side is at most ``longest_edge``; without edges, the size is height and width of ``size``."""
+    size = options.needed_size()
+    if size.shortest_edge and size.longest_edge:
+        return longest_within(height, width, size.shortest_edge, size.longest_edge)
+    return size.sides("size")
+
+
 def idefics2(image: Picture, options: Options) -> Shot:
     """The image, or with ``do_image_splitting`` its four quarters and itself, each resized.
 
@@ -397,17 +406,7 @@ def idefics2(image: Picture, options: Options) -> Shot:
             for left, width in ((0, wide), (wide, image.width - wide))
         ]
         pictures = [*quarters, image]
-    if options.do_resize:
-        size = options.needed_size()
-        mode = options.needed_mode()
-        if size.shortest_edge and size.longest_edge:
-            pictures = [
-                each.resize(*longest_within(each.height, each.width, size.shortest_edge, size.longest_edge), mode)
-                for each in pictures
-            ]
-        else:
-            pictures = [each.resize(*size.sides("size"), mode) for each in pictures]
-    return Shot(tuple(Piece(each) for each in pictures))
+    return Shot(tuple(Piece(resize(each, options, idefics2_size)) for each in pictures))
 
 
 def idefics2_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:

@@ -32,7 +32,7 @@ from restride.vision.recipe import (
     stacked,
     starts_of,
 )
-from restride.vision.sizes import HeightWidth
+from restride.vision.sizes import HeightWidth, raised
 from restride.vision.values import Array, bytes_of, normalized, of_channels
 
 
@@ -101,8 +101,7 @@ def kimi(image: Picture, options: Options) -> Shot:
     patch, merge, most = (options[key] for key in ("patch_size", "merge_size", "max_patches"))
     sides = kimi_size(image.height, image.width, patch, most, size.max_height)
     image = image.resize(*sides, options.needed_mode())
-    tall, wide = (-(-side // (patch * merge)) * patch * merge for side in sides)
-    return one(image.pad(tall, wide, 0, 0))
+    return one(image.pad(*raised(*sides, patch * merge), 0, 0))
 
 
 def kimi_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
