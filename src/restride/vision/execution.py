@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from restride.dtypes import DType
+from restride.dtypes import Array, DType
 from restride.layout import TensorDesc
 from restride.layout.pattern import Pattern
 from restride.layout.views import index, regrouped
@@ -22,7 +22,7 @@ from restride.tensor.tensor import Tensor, empty
 from restride.vision import work
 from restride.vision.options import Options
 from restride.vision.picture import Cropped, Padded, Picture, Resized, Source
-from restride.vision.recipe import Array, Pixels
+from restride.vision.recipe import Pixels
 from restride.vision.work import Run
 
 _ALIGNMENT = 16

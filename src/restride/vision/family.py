@@ -8,7 +8,7 @@ from typing import Any
 
 from restride.vision.options import Check, Options
 from restride.vision.picture import Picture
-from restride.vision.recipe import Result, Shot, Table, one, padded, stacked
+from restride.vision.recipe import Result, Shot, Table, facts_of, one, padded, stacked
 from restride.vision.sizes import HeightWidth, resized
 from restride.vision.values import plain
 
@@ -57,19 +57,16 @@ def by_rule(rule: SizeRule = by_size, *, crops: bool = True) -> Geometry:
 common = by_rule()
 
 
-def planes(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """``pixel_values`` [tiles, channels, height, width], padded at the end if ``do_pad`` is true."""
-    if not options.do_pad:
-        return {"pixel_values": stacked(shots, plain)}
-    size = None if options.pad_size is None else options.pad_size.sides("pad_size")
-    return {"pixel_values": padded(shots, plain, size)}
+def planes(table: Table = plain, *, pads: bool = True) -> Build:
+    """The builder of ``pixel_values`` [tiles, channels, height, width], and of the facts of the images.
 
+    pads: with ``do_pad`` images are at the top left of zeros; False: the family knows no ``do_pad``.
+    """
 
-def unpadded(table: Table = plain) -> Build:
-    """The builder of ``pixel_values`` [tiles, channels, height, width] of a family that knows no ``do_pad``."""
-
-    def build(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-        return {"pixel_values": stacked(shots, table)}
+    def build(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+        is_padded = pads and options.do_pad
+        pixels = padded(shots, options.pad_size, table) if is_padded else stacked(shots, table)
+        return {"pixel_values": pixels, **facts_of(shots)}
 
     return build
 
@@ -101,7 +98,7 @@ class Family:
     names: tuple[str, ...]
     defaults: Mapping[str, Any]
     geometry: Geometry = common
-    build: Build = planes
+    build: Build = field(default_factory=planes)
     size_words: Callable[[Options], str] = size_in_words
     words: str = ""
     ignored: frozenset[str] = frozenset()

@@ -10,15 +10,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from restride.arguments import is_pillow, require_unmasked
+from restride.dtypes import Array
 from restride.errors import DescriptorError, UnsupportedError, prefixed, shown, warn_caller
 from restride.tensor.images import decode_image, pillow
 from restride.tensor.tensor import Tensor
 from restride.vision.options import Options
-
-Array = npt.NDArray[Any]
 
 _CHANNELS = (1, 3, 4)
 """Sizes of an axis that may be the channels."""

@@ -5,16 +5,13 @@ A byte has 256 values, so a table that the host computes has the exact result of
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from restride.dtypes import Array
 from restride.errors import DescriptorError
 from restride.ops.normalized import normalize, rescale
 from restride.vision.options import Mean, Options
-
-Array = npt.NDArray[Any]
 
 
 def plain(options: Options, channels: int, floats: bool) -> Array:

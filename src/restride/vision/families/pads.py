@@ -11,7 +11,7 @@ import numpy as np
 
 from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.vision.families.plain import BICUBIC, BILINEAR, CLIP, HALF, IMAGENET, square
-from restride.vision.family import Family, Geometry, SizeRule, by_rule, cropped, planes, resize, unpadded
+from restride.vision.family import Family, Geometry, SizeRule, by_rule, cropped, planes, resize
 from restride.vision.options import (
     Options,
     as_byte,
@@ -149,8 +149,8 @@ def pixtral_size(height: int, width: int, options: Options) -> HeightWidth:
 
 
 def pixtral_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """Images at the top left of zeros, and their sizes."""
-    pixels = padded(shots, plain) if options.do_pad else stacked(shots, plain)
+    """Images at the top left of zeros, as large as the largest whatever ``pad_size`` is, and their sizes."""
+    pixels = padded(shots, None) if options.do_pad else stacked(shots)
     sizes = [[shot.picture.height, shot.picture.width] for shot in shots]
     return {"pixel_values": pixels, "image_sizes": integers(sizes)}
 
@@ -197,19 +197,15 @@ def maskformer_size(height: int, width: int, options: Options) -> HeightWidth:
 def detr_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """The pixels: with ``do_pad`` the images at the top left of zeros, and a mask; otherwise the images alone."""
     if not options.do_pad:
-        return {"pixel_values": stacked(shots, plain)}
-    pixels = padded(shots, plain, _pad_size(options))
-    return {"pixel_mask": mask(shots, pixels), "pixel_values": pixels}
+        return {"pixel_values": stacked(shots)}
+    pixels = padded(shots, options.pad_size)
+    return {"pixel_mask": mask(pixels), "pixel_values": pixels}
 
 
 def maskformer_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """The images at the top left of zeros, and a mask."""
-    pixels = padded(shots, plain, _pad_size(options))
-    return {"pixel_values": pixels, "pixel_mask": mask(shots, pixels)}
-
-
-def _pad_size(options: Options) -> HeightWidth | None:
-    return None if options.pad_size is None else options.pad_size.sides("pad_size")
+    pixels = padded(shots, options.pad_size)
+    return {"pixel_values": pixels, "pixel_mask": mask(pixels)}
 
 
 def old_detr(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -260,16 +256,10 @@ def sam_size(height: int, width: int, options: Options) -> HeightWidth:
 
 
 def sam(image: Picture, options: Options) -> Shot:
-    """The common order with the rule of ``sam_size``."""
+    """The common order with the rule of ``sam_size``, and the sizes of the image before and after."""
     small = resize(image, options, sam_size)
-    sizes = [[image.height, image.width], [small.height, small.width]]
-    return one(cropped(small, options), sizes=sizes)
-
-
-def sam_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
-    """Images at the top left of zeros, their original sizes and their resized sizes."""
-    before, after = (integers([shot.facts["sizes"][step] for shot in shots]) for step in (0, 1))
-    return {**planes(shots, options, samples), "original_sizes": before, "reshaped_input_sizes": after}
+    before, after = [image.height, image.width], [small.height, small.width]
+    return one(cropped(small, options), original_sizes=before, reshaped_input_sizes=after)
 
 
 def dpt_size(height: int, width: int, options: Options) -> HeightWidth:
@@ -283,7 +273,7 @@ def dpt_size(height: int, width: int, options: Options) -> HeightWidth:
 
 def dpt_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """The images; with ``do_pad`` in the middle of zeros, up to multiples of ``size_divisor``."""
-    pixels = stacked(shots, plain)
+    pixels = stacked(shots)
     if not options.do_pad or options["size_divisor"] is None:
         return {"pixel_values": pixels}
     divisor = options["size_divisor"]
@@ -383,7 +373,7 @@ def fuyu_results(shots: Sequence[Shot], _options: Options, samples: Sequence[int
     require_equal_tiles(shots)
     firsts = [shots[sum(samples[:sample])].facts for sample in range(len(samples))]
     return {
-        "images": ragged(shots, plain, samples),
+        "images": ragged(shots, samples),
         "image_unpadded_heights": integers([[facts["after"][0]] for facts in firsts]),
         "image_unpadded_widths": integers([[facts["after"][1]] for facts in firsts]),
         "image_scale_factors": np.array([[facts["after"][0] / facts["before"][0]] for facts in firsts]),
@@ -432,7 +422,7 @@ def require_pan_and_scan(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def gemma3_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """All pictures, and the number of parts of each image."""
-    return {"pixel_values": stacked(shots, plain), "num_crops": integers([shot.tiles - 1 for shot in shots])}
+    return {"pixel_values": stacked(shots), "num_crops": integers([shot.tiles - 1 for shot in shots])}
 
 
 _PAN_AND_SCAN = (
@@ -577,7 +567,6 @@ FAMILIES = (
             "pad_size": square(1024),
         },
         sam,
-        sam_results,
         words="zeros right and below",
         ignored=frozenset(("mask_size", "mask_pad_size")),
     ),
@@ -611,7 +600,7 @@ FAMILIES = (
             "do_align_long_axis": False,
         },
         donut,
-        unpadded(),
+        planes(pads=False),
         words="the shorter side, then a thumbnail, then on the middle of zeros",
         ignored=frozenset(("random_padding",)),
         prepare=size_as_width_height,

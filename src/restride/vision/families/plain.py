@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from restride.dtypes import Array
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.normalized import CLIP_MEAN, CLIP_STD, IMAGENET_MEAN, IMAGENET_STD, rescale
-from restride.vision.family import Family, by_rule, common, cropped, resize, unpadded
+from restride.vision.family import Family, by_rule, common, cropped, planes, resize
 from restride.vision.options import (
     HALF_MEAN,
     HALF_STD,
@@ -24,7 +25,7 @@ from restride.vision.options import (
 from restride.vision.picture import Picture, Piece
 from restride.vision.recipe import Result, Shot, one, ragged, stacked
 from restride.vision.sizes import HeightWidth, raised, resized, shorter_side
-from restride.vision.values import Array, bytes_of, normalized, plain
+from restride.vision.values import bytes_of, normalized
 
 BILINEAR, BICUBIC, LANCZOS = 2, 3, 1
 
@@ -182,7 +183,7 @@ def frames(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> 
     """
     if len(set(samples)) > 1:
         raise DescriptorError(f"videos of one call must have as many frames, got {list(samples)}")
-    return {"pixel_values": ragged(shots, plain, samples)}
+    return {"pixel_values": ragged(shots, samples)}
 
 
 # Values that one family has.
@@ -251,7 +252,7 @@ def flava(image: Picture, options: Options) -> Shot:
 
 def flava_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """``pixel_values``, and ``codebook_pixel_values`` if there are any."""
-    results: dict[str, Result] = {"pixel_values": stacked([Shot(shot.pieces[:1]) for shot in shots], plain)}
+    results: dict[str, Result] = {"pixel_values": stacked([Shot(shot.pieces[:1]) for shot in shots])}
     if len(shots[0].pieces) > 1:
         codebook = [Shot(shot.pieces[1:]) for shot in shots]
         results["codebook_pixel_values"] = stacked(codebook, flava_codebook)
@@ -301,7 +302,7 @@ FAMILIES = (
     Family(
         ("Beit",),
         {**HALF, "resample": BICUBIC, "size": square(224), "crop_size": square(224)},
-        build=unpadded(),
+        build=planes(pads=False),
         ignored=_LABELS,
     ),
     Family(("Pvt",), {**IMAGENET, "resample": BICUBIC, "size": square(224)}),
@@ -313,7 +314,7 @@ FAMILIES = (
     Family(
         ("MobileNetV2",),
         {**HALF, "resample": BILINEAR, **shorter(256, 224)},
-        build=unpadded(),
+        build=planes(pads=False),
         ignored=_LABELS,
     ),
     Family(
@@ -338,7 +339,7 @@ FAMILIES = (
         ("Segformer",),
         {**IMAGENET, "resample": BILINEAR, "size": square(512)},
         by_rule(crops=False),
-        build=unpadded(),
+        build=planes(pads=False),
         ignored=_LABELS,
     ),
     Family(
@@ -351,7 +352,7 @@ FAMILIES = (
             "rescale_offset": False,
             "include_top": True,
         },
-        build=unpadded(efficientnet),
+        build=planes(efficientnet, pads=False),
         words="include_top divides by the std once more",
     ),
     Family(
@@ -364,7 +365,7 @@ FAMILIES = (
             "crop_pct": 224 / 256,
         },
         convnext,
-        unpadded(),
+        planes(pads=False),
         words="below 384 resized to size / crop_pct and cut, else stretched",
     ),
     Family(
@@ -385,14 +386,14 @@ FAMILIES = (
             "size_divisor": 32,
         },
         by_rule(textnet_size),
-        unpadded(),
+        planes(pads=False),
         words="sides raised to multiples of size_divisor",
     ),
     Family(
         ("GLPN",),
         {"do_resize": True, "do_rescale": True, "resample": BILINEAR, "size_divisor": 32},
         by_rule(glpn_size, crops=False),
-        unpadded(rescaled_only),
+        planes(rescaled_only, pads=False),
         words="sides cut to multiples of size_divisor",
     ),
     Family(
@@ -405,21 +406,21 @@ FAMILIES = (
             "crop_size": square(256),
         },
         perceiver,
-        unpadded(),
+        planes(pads=False),
         words="a square of the middle is cut out first",
     ),
     Family(
         ("Llava",),
         {**CLIP, **shorter(224), "do_pad": False},
         llava,
-        unpadded(),
+        planes(pads=False),
         words="do_pad: laid on a square of the mean colour first",
     ),
     Family(
         ("Janus", "DeepseekVL"),
         {**CLIP, "do_convert_rgb": None, "size": square(384), "do_pad": True, "min_size": 14},
         janus,
-        unpadded(),
+        planes(pads=False),
         words="the longer side becomes size; on a square of the mean colour",
         ignored=frozenset(("background_color",)),
     ),

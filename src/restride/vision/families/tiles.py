@@ -20,7 +20,7 @@ from restride.vision.families.plain import (
     shorter,
     square,
 )
-from restride.vision.family import Family, cropped, resize
+from restride.vision.family import Family, cropped, planes, resize
 from restride.vision.grids import (
     arrangements,
     best_canvas,
@@ -39,11 +39,14 @@ from restride.vision.recipe import (
     Result,
     Shot,
     channels_of,
+    facts_of,
     integers,
+    largest_tile,
+    mask,
+    one,
+    placed,
     ragged,
-    require_equal_tiles,
     stacked,
-    starts_of,
 )
 from restride.vision.sizes import HeightWidth, longest_even, longest_within, raised_by_ratio
 from restride.vision.values import always_floats, plain
@@ -84,7 +87,7 @@ def got(image: Picture, options: Options) -> Shot:
 
 def got_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """The tiles of all images, and the number of tiles of each."""
-    return {"pixel_values": stacked(shots, plain), "num_patches": integers([shot.tiles for shot in shots])}
+    return {"pixel_values": stacked(shots), "num_patches": integers([shot.tiles for shot in shots])}
 
 
 def ovis(image: Picture, options: Options) -> Shot:
@@ -94,7 +97,7 @@ def ovis(image: Picture, options: Options) -> Shot:
     """
     finish, (fewest, most) = finished(options), _counts(options)
     if not options["crop_to_patches"] or most == 1:
-        return Shot((Piece(finish(image)),), {"grid": [1, 1]})
+        return Shot((Piece(finish(image)),), {"grids": [1, 1]})
     tall, wide = options.needed_size().sides("size")
     if options["use_covering_area_grid"]:
         rows, columns = covering(image.height, image.width, tall, most)
@@ -103,12 +106,7 @@ def ovis(image: Picture, options: Options) -> Shot:
     canvas = image.resize(rows * tall, columns * wide, options.needed_mode())
     tiles = cut(canvas, tall, wide, finish)
     whole = (Piece(finish(image.resize(tall, wide, options.needed_mode()))),) if rows * columns > 1 else ()
-    return Shot((*whole, *tiles), {"grid": [rows, columns]})
-
-
-def ovis_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """The tiles of all images, and the grid of each image."""
-    return {"pixel_values": stacked(shots, plain), "grids": integers([shot.facts["grid"] for shot in shots])}
+    return Shot((*whole, *tiles), {"grids": [rows, columns]})
 
 
 def on_canvas(image: Picture, canvas: HeightWidth, options: Options) -> Picture:
@@ -128,7 +126,7 @@ def llava_next(image: Picture, options: Options) -> Shot:
     side = (crop.height if crop else None) or size.height or edge
     canvas = on_canvas(image, best_canvas(image.height, image.width, options["image_grid_pinpoints"]), options)
     small = finish(image.resize(*whole, options.needed_mode()))
-    facts = {"size": [image.height, image.width]}
+    facts = {"image_sizes": [image.height, image.width]}
     return Shot((Piece(small), *cut(canvas, side, side, finish)), facts)
 
 
@@ -138,15 +136,14 @@ def one_on_square(image: Picture, options: Options) -> Shot:
     Source: transformers, LlavaOnevisionImageProcessorPil.
     """
     tile = finished(options)(on_square(image, options))
-    return Shot((Piece(tile),), {"size": [image.height, image.width]})
+    return one(tile, image_sizes=[image.height, image.width])
 
 
 def llava_next_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """The tiles of each image, followed by zeros for images with fewer tiles, and the images' original sizes."""
     if not options.do_pad and len({shot.tiles for shot in shots}) > 1:
         raise DescriptorError("images of one call must have as many tiles where do_pad is false")
-    sizes = integers([shot.facts["size"] for shot in shots])
-    return {"pixel_values": ragged(shots, plain, [1] * len(shots)), "image_sizes": sizes}
+    return {"pixel_values": ragged(shots, [1] * len(shots)), **facts_of(shots)}
 
 
 def onevision_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
@@ -190,40 +187,31 @@ def idefics3(image: Picture, options: Options) -> Shot:
     return Shot((Piece(canvas, rows, columns), Piece(canvas.resize(side, side, mode))), {"grid": (rows, columns)})
 
 
+def tiles_of_samples(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
+    """The tiles of each sample; with ``do_pad`` also zeros beside and after them, and a mask.
+
+    If tiles are missing, the values are f32. Without ``do_pad`` all samples must have equally many tiles of one size.
+
+    Raises:
+        DescriptorError: samples have different numbers of tiles.
+    """
+    pixels = ragged(shots, samples, largest_tile(shots) if options.do_pad else None)
+    if sum(shot.tiles for shot in shots) < pixels.sizes[0]:
+        if not options.do_pad:
+            raise DescriptorError("samples of one call must have as many tiles where do_pad is false")
+        pixels = replace(pixels, table=always_floats)
+    return {"pixel_values": pixels, **({"pixel_attention_mask": mask(pixels)} if options.do_pad else {})}
+
+
 def idefics3_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
-    """The tiles of each sample, followed by zeros; a mask of the tiles; and rows and columns if an option asks."""
-    pixels = samples_of_tiles(shots, options, samples)
-    results: dict[str, Result] = {"pixel_values": pixels}
-    if options.do_pad:
-        results["pixel_attention_mask"] = mask_of_tiles(shots, samples, pixels)
+    """The tiles of each sample, and rows and columns if an option asks."""
+    results = tiles_of_samples(shots, options, samples)
     if options["return_row_col_info"]:
         grids = iter([shot.facts["grid"] for shot in shots])
         of_samples = [[next(grids) for _ in range(count)] for count in samples]
         results["rows"] = [[rows for rows, _ in sample] for sample in of_samples]
         results["cols"] = [[columns for _, columns in sample] for sample in of_samples]
     return results
-
-
-def samples_of_tiles(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> Pixels:
-    """The result of ``ragged``, f32 if there are zeros; without ``do_pad`` all samples must have equally many tiles.
-
-    Raises:
-        DescriptorError: samples have different numbers of tiles.
-    """
-    pixels = ragged(shots, plain, samples)
-    if not options.do_pad and pixels.zeros:
-        raise DescriptorError("samples of one call must have as many tiles where do_pad is false")
-    return ragged(shots, always_floats, samples) if pixels.zeros else pixels
-
-
-def mask_of_tiles(shots: Sequence[Shot], samples: Sequence[int], pixels: Pixels) -> Any:
-    """1 for every pixel of a tile, 0 for missing tiles: [samples, tiles, height, width]."""
-    count, most, _, tall, wide = pixels.shape
-    mask = np.zeros((count, most, tall, wide), np.int64)
-    ends = starts_of([*samples, 0])
-    for sample, (first, images) in enumerate(zip(ends, samples, strict=False)):
-        mask[sample, : sum(shot.tiles for shot in shots[first : first + images])] = 1
-    return mask
 
 
 def mllama(image: Picture, options: Options) -> Shot:
@@ -248,29 +236,20 @@ def mllama(image: Picture, options: Options) -> Shot:
 
 def mllama_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
     """Tiles [samples, most images, most tiles, ...], ids and masks of the grids, and the tile count of each image."""
-    tiles, images = options["max_image_tiles"], max(samples)
-    flat = ragged(shots, always_floats, [1] * len(shots), tiles)
-    places = [sample * images + place for sample, count in enumerate(samples) for place in range(count)]
-    puts = tuple(replace(put, start=places[put.image] * tiles) for put in flat.puts)
+    shape = (len(samples), max(samples), options["max_image_tiles"])
+    places = [sample * shape[1] + place for sample, count in enumerate(samples) for place in range(count)]
     grids = [shot.facts["grid"] for shot in shots]
-    ids = np.zeros(len(samples) * images, np.int64)
-    mask = np.zeros((len(samples) * images, tiles), np.int64)
-    mask[:, 0] = 1
+    ids = np.zeros(shape[0] * shape[1], np.int64)
+    mask_of_tiles = np.zeros((shape[0] * shape[1], shape[2]), np.int64)
+    mask_of_tiles[:, 0] = 1
     for place, grid in zip(places, grids, strict=True):
-        ids[place] = arrangements(tiles).index(grid) + 1
-        mask[place, : math.prod(grid)] = 1
-    shape = (len(samples), images, tiles)
-    counts = iter([math.prod(grid) for grid in grids])
+        ids[place] = arrangements(shape[2]).index(grid) + 1
+        mask_of_tiles[place, : math.prod(grid)] = 1
+    counts = iter([shot.tiles for shot in shots])
     return {
-        "pixel_values": Pixels(
-            (math.prod(shape), *flat.sizes[1:]),
-            (*shape, *flat.sizes[1:]),
-            puts,
-            always_floats,
-            zeros=sum(shot.tiles for shot in shots) < math.prod(shape),
-        ),
+        "pixel_values": placed(shots, [place * shape[2] for place in places], shape, always_floats),
         "aspect_ratio_ids": ids.reshape(shape[:2]),
-        "aspect_ratio_mask": mask.reshape(shape),
+        "aspect_ratio_mask": mask_of_tiles.reshape(shape),
         "num_tiles": [[next(counts) for _ in range(count)] for count in samples],
     }
 
@@ -376,11 +355,11 @@ def deepseek_results(shots: Sequence[Shot], _options: Options, _samples: Sequenc
     """The whole images, the number of tiles of each, and the tiles of all images, if there are any."""
     local = [Shot(shot.pieces[1:]) for shot in shots]
     results: dict[str, Result] = {
-        "pixel_values": stacked([Shot(shot.pieces[:1]) for shot in shots], plain),
+        "pixel_values": stacked([Shot(shot.pieces[:1]) for shot in shots]),
         "num_local_patches": integers([shot.tiles for shot in local]),
     }
     if any(shot.tiles for shot in local):
-        results["pixel_values_local"] = stacked(local, plain)
+        results["pixel_values_local"] = stacked(local)
     return results
 
 
@@ -407,39 +386,6 @@ def idefics2(image: Picture, options: Options) -> Shot:
         ]
         pictures = [*quarters, image]
     return Shot(tuple(Piece(resize(each, options, idefics2_size)) for each in pictures))
-
-
-def idefics2_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
-    """The pictures of each sample at the top left of zeros, in the greatest height and width, and a mask of them."""
-    ends = starts_of([*samples, 0])
-    groups = [
-        [(image, piece.picture) for image in range(first, first + count) for piece in shots[image].pieces]
-        for first, count in zip(ends, samples, strict=False)
-    ]
-    if not options.do_pad:
-        require_equal_tiles(shots)
-        return {"pixel_values": samples_of_tiles(shots, options, samples)}
-    pictures = [picture for group in groups for _, picture in group]
-    tall, wide = max(each.height for each in pictures), max(each.width for each in pictures)
-    most = max(len(group) for group in groups)
-    channels = channels_of(pictures)
-    mask = np.zeros((len(groups), most, tall, wide), np.int64)
-    puts = []
-    for sample, group in enumerate(groups):
-        for place, (image, each) in enumerate(group):
-            mask[sample, place, : each.height, : each.width] = 1
-            extent = (each.channels, each.height, each.width)
-            order = Order("h w c -> 1 c h w")
-            puts.append(Put(each, order, image, sample * most + place, 1, (0, 0, 0), extent))
-    sizes = (len(groups) * most, channels, tall, wide)
-    missing = len(pictures) < sizes[0]
-    is_full = not missing and all((each.height, each.width) == (tall, wide) for each in pictures)
-    table = always_floats if missing else plain
-    shape = (len(groups), most, *sizes[1:])
-    return {
-        "pixel_values": Pixels(sizes, shape, tuple(puts), table, zeros=not is_full),
-        "pixel_attention_mask": mask,
-    }
 
 
 def aria(image: Picture, options: Options) -> Shot:
@@ -469,7 +415,7 @@ def _aria_size(image: Picture, side: int, least: int) -> HeightWidth:
 
 def aria_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """The tiles of all images, a mask of bool, and the largest number of tiles of an image."""
-    pixels = stacked(shots, plain)
+    pixels = stacked(shots)
     mask = np.zeros((pixels.sizes[0], *pixels.sizes[2:]), np.bool_)
     for place, (tall, wide) in enumerate(size for shot in shots for size in shot.facts["sizes"]):
         mask[place, :tall, :wide] = True
@@ -516,7 +462,7 @@ FAMILIES = (
         ("Ovis2",),
         {**_TILED, "use_covering_area_grid": True},
         ovis,
-        ovis_results,
+        planes(pads=False),
         words="crop_to_patches: stretched to a grid of tiles; the whole image first",
     ),
     Family(
@@ -622,7 +568,7 @@ FAMILIES = (
             "do_image_splitting": False,
         },
         idefics2,
-        idefics2_results,
+        tiles_of_samples,
         words="do_image_splitting: four quarters, then the whole image",
         list_is_sample=True,
     ),

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from ml_dtypes import bfloat16
 
+from restride.dtypes import Array
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.normalized import normalize_fused
 from restride.vision.families.plain import BICUBIC, BILINEAR, HALF, IMAGENET, square
-from restride.vision.family import Family, common
+from restride.vision.family import Family, common, planes
 from restride.vision.options import Options
 from restride.vision.picture import Picture, Piece
 from restride.vision.recipe import (
@@ -28,12 +29,10 @@ from restride.vision.recipe import (
     channels_of,
     integers,
     one,
-    padded,
-    stacked,
     starts_of,
 )
 from restride.vision.sizes import HeightWidth, raised
-from restride.vision.values import Array, bytes_of, normalized, of_channels
+from restride.vision.values import bytes_of, normalized, of_channels
 
 
 def fused(options: Options, channels: int, floats: bool) -> Array:
@@ -131,14 +130,7 @@ def sam2(image: Picture, options: Options) -> Shot:
 
     Source: transformers, Sam2ImageProcessor.
     """
-    return one(common(image, options).picture, size=[image.height, image.width])
-
-
-def sam2_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """The images, and their original sizes."""
-    size = None if options.pad_size is None else options.pad_size.sides("pad_size")
-    pixels = padded(shots, fused, size) if options.do_pad else stacked(shots, fused)
-    return {"pixel_values": pixels, "original_sizes": integers([shot.facts["size"] for shot in shots])}
+    return one(common(image, options).picture, original_sizes=[image.height, image.width])
 
 
 def llama4_canvas(height: int, width: int, side: int, most: int, *, is_largest: bool) -> HeightWidth:
@@ -187,15 +179,7 @@ def llama4(image: Picture, options: Options) -> Shot:
     canvas = image.resize(max(sides[0], 1), max(sides[1], 1), mode).pad(tall, wide, 0, 0)
     rows, columns = tall // side, wide // side
     whole = (Piece(image.resize(side, side, mode)),) if rows * columns > 1 else ()
-    return Shot((Piece(canvas, rows, columns), *whole), {"grid": [rows, columns]})
-
-
-def llama4_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """The tiles of all images in bf16, and the grid of each image."""
-    return {
-        "pixel_values": stacked(shots, in_bfloat16),
-        "aspect_ratios": integers([shot.facts["grid"] for shot in shots]),
-    }
+    return Shot((Piece(canvas, rows, columns), *whole), {"aspect_ratios": [rows, columns]})
 
 
 _MASKS = frozenset(("mask_size", "mask_pad_size"))
@@ -217,8 +201,8 @@ FAMILIES = (
         kimi_results,
         words="only shrunk, to at most max_patches, zeros right and below up to blocks; patches",
     ),
-    Family(("Sam2",), {**IMAGENET, **_SAM, "size": square(1024)}, sam2, sam2_results, ignored=_MASKS),
-    Family(("Sam3",), {**HALF, **_SAM, "size": square(1008)}, sam2, sam2_results, ignored=_MASKS),
+    Family(("Sam2",), {**IMAGENET, **_SAM, "size": square(1024)}, sam2, planes(fused), ignored=_MASKS),
+    Family(("Sam3",), {**HALF, **_SAM, "size": square(1008)}, sam2, planes(fused), ignored=_MASKS),
     Family(
         ("Llama4",),
         {
@@ -230,7 +214,7 @@ FAMILIES = (
             "resize_to_max_canvas": False,
         },
         llama4,
-        llama4_results,
+        planes(in_bfloat16, pads=False),
         words="tiles of the canvas that enlarges least, zeros right and below, then the whole image; in bf16",
     ),
 )
