@@ -112,6 +112,11 @@ class Shot:
         (piece,) = self.pieces
         return piece.picture
 
+    @property
+    def tile(self) -> HeightWidth:
+        """Height and width of the only picture."""
+        return self.picture.height, self.picture.width
+
 
 def one(picture: Picture, **facts: Any) -> Shot:
     """The shot of an image that stays one picture."""
@@ -188,6 +193,30 @@ def ragged(shots: Sequence[Shot], samples: Sequence[int], size: HeightWidth | No
     most = max(sum(each) for each in inside)
     starts = [sample * most + start for sample, each in enumerate(inside) for start in starts_of(each)]
     return placed(shots, starts, (len(samples), most), plain, size)
+
+
+def grid_of(tile: HeightWidth, patch: int, merge: int = 1) -> HeightWidth:
+    """Rows and columns of patches of ``patch`` x ``patch`` pixels in a tile.
+
+    Raises:
+        DescriptorError: the tile does not consist of whole blocks of ``merge`` x ``merge`` patches.
+    """
+    (height, width), block = tile, patch * merge
+    if height % block or width % block:
+        raise DescriptorError(
+            f"an image, or its slice, of {height} x {width} is not made of blocks of {block} x {block}: set do_resize"
+        )
+    return height // patch, width // patch
+
+
+def patches_of(
+    shots: Sequence[Shot], order: Order, grids: Sequence[HeightWidth], starts: Sequence[int]
+) -> tuple[Put, ...]:
+    """The puts of images as the patches of their grids; those of image i begin at place ``starts[i]``."""
+    each = zip(shots, grids, starts, strict=True)
+    return tuple(
+        Put(shot.picture, order, image, start, math.prod(grid)) for image, (shot, grid, start) in enumerate(each)
+    )
 
 
 def starts_of(counts: Sequence[int]) -> list[int]:

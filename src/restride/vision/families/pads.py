@@ -27,14 +27,16 @@ from restride.vision.recipe import (
     PIXEL_PATCHES,
     Order,
     Pixels,
-    Put,
     Result,
     Shot,
     channels_of,
+    grid_of,
     integers,
     mask,
     one,
     padded,
+    patches_of,
+    pictures_of,
     ragged,
     require_equal_tiles,
     stacked,
@@ -76,22 +78,15 @@ def rows_of_patches(shots: Sequence[Shot], patch: int, most: int) -> tuple[Pixel
     Raises:
         DescriptorError: an image does not consist of whole patches, or has more than ``most``.
     """
-    grids, puts = [], []
-    for image, shot in enumerate(shots):
-        picture = shot.picture
-        if picture.height % patch or picture.width % patch:
-            raise DescriptorError(f"{picture.height} x {picture.width} is not made of patches of {patch} x {patch}")
-        rows, columns = picture.height // patch, picture.width // patch
-        if rows * columns > most:
-            raise DescriptorError(f"{rows * columns} patches of an image are more than the {most} that are allowed")
-        grids.append((rows, columns))
-        puts.append(
-            Put(picture, Order(PIXEL_PATCHES, (("p", patch), ("q", patch))), image, image * most, rows * columns)
-        )
-    channels = channels_of(put.picture for put in puts)
-    sizes = (len(shots) * most, patch, patch, channels)
-    zeros = any(rows * columns < most for rows, columns in grids)
-    return Pixels(sizes, (len(shots), most, math.prod(sizes[1:])), tuple(puts), plain, zeros), grids
+    grids = [grid_of(shot.tile, patch) for shot in shots]
+    largest = max(rows * columns for rows, columns in grids)
+    if largest > most:
+        raise DescriptorError(f"{largest} patches of an image are more than the {most} that are allowed")
+    order = Order(PIXEL_PATCHES, (("p", patch), ("q", patch)))
+    puts = patches_of(shots, order, grids, [image * most for image in range(len(shots))])
+    sizes = (len(shots) * most, patch, patch, channels_of(pictures_of(shots)))
+    zeros = any(put.count < most for put in puts)
+    return Pixels(sizes, (len(shots), most, math.prod(sizes[1:])), puts, plain, zeros), grids
 
 
 def siglip2_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:

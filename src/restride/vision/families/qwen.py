@@ -22,9 +22,12 @@ from restride.vision.recipe import (
     Put,
     Result,
     Shot,
+    Table,
     channels_of,
+    grid_of,
     integers,
     one,
+    patches_of,
     starts_of,
 )
 from restride.vision.sizes import (
@@ -109,7 +112,7 @@ def hunyuan(image: Picture, options: Options) -> Shot:
     return one(resize(image, options, qwen_size, "bicubic"))
 
 
-def patches(pattern: str = MERGED_PATCHES, *, are_planes: bool = False) -> Build:
+def patches(pattern: str = MERGED_PATCHES, table: Table = always_floats, *, are_planes: bool = False) -> Build:
     """The builder of ``pixel_values``, patches of all images, and ``image_grid_thw``, the grid of each.
 
     pattern: the order of the patches and of the elements of each. are_planes: a patch stays planes, not one row.
@@ -118,22 +121,19 @@ def patches(pattern: str = MERGED_PATCHES, *, are_planes: bool = False) -> Build
 
     def build(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
         side, merge = options["patch_size"], options["merge_size"]
-        frames = options["temporal_patch_size"]
+        frames = options.own.get("temporal_patch_size", 1)
         blocks = (("m", merge), ("n", merge)) if is_merged else ()
         order = Order(pattern, (("p", side), ("q", side), ("t", frames), *blocks))
         channels = channels_of(shot.picture for shot in shots)
-        grids = [_grid(shot.picture, side, 1 if are_planes else merge) for shot in shots]
+        grids = [grid_of(shot.tile, side, 1 if are_planes else merge) for shot in shots]
         counts = [rows * columns for rows, columns in grids]
-        puts = tuple(
-            Put(shot.picture, order, image, start, count)
-            for image, (shot, start, count) in enumerate(zip(shots, starts_of(counts), counts, strict=True))
-        )
+        puts = patches_of(shots, order, grids, starts_of(counts))
         lengths = {"c": channels, "t": frames, "p": side, "q": side}
         sizes = tuple(lengths[axis] for axis in order.axes if axis in lengths)
         row = (channels * frames, side, side) if are_planes else (math.prod(sizes),)
         places = sum(counts)
         return {
-            "pixel_values": Pixels((places, *sizes), (places, *row), puts, always_floats),
+            "pixel_values": Pixels((places, *sizes), (places, *row), puts, table),
             "image_grid_thw": integers([[1, *grid] for grid in grids]),
         }
 
@@ -155,9 +155,9 @@ def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[
     for first, count in zip(starts_of(samples), samples, strict=True):
         if not count:
             raise DescriptorError("a video must have at least one frame")
-        if len({(shot.picture.height, shot.picture.width) for shot in shots[first : first + count]}) > 1:
+        if len({shot.tile for shot in shots[first : first + count]}) > 1:
             raise DescriptorError("frames of a video must have equal sizes")
-        rows, columns = _grid(shots[first].picture, side, merge)
+        rows, columns = grid_of(shots[first].tile, side, merge)
         groups = -(-count // together)
         for frame in range(groups * together):
             image = first + min(frame, count - 1)
@@ -188,20 +188,6 @@ def whole_videos(config: Mapping[str, Any]) -> Mapping[str, Any]:
         if changed.pop(key, None):
             raise UnsupportedError(f"{key} is not done: choose the frames of a video, and set it to null")
     return changed
-
-
-def _grid(picture: Picture, side: int, merge: int) -> tuple[int, int]:
-    """Rows and columns of patches.
-
-    Raises:
-        DescriptorError: the picture does not consist of whole blocks.
-    """
-    block = side * merge
-    if picture.height % block or picture.width % block:
-        raise DescriptorError(
-            f"an image of {picture.height} x {picture.width} is not made of blocks of {block} x {block}: set do_resize"
-        )
-    return picture.height // side, picture.width // side
 
 
 def with_merge_sizes(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:

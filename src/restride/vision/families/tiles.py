@@ -40,6 +40,7 @@ from restride.vision.recipe import (
     Shot,
     channels_of,
     facts_of,
+    grid_of,
     integers,
     largest_tile,
     mask,
@@ -300,13 +301,11 @@ def minicpm_results(shots: Sequence[Shot], options: Options, _samples: Sequence[
     puts, grids, start = [], [], 0
     for image, shot in enumerate(shots):
         for piece in shot.pieces:
-            tall, wide = piece.tile
-            if tall % side or wide % side:
-                raise DescriptorError(f"a slice of {tall} x {wide} is not made of patches of {side} x {side}")
-            count = piece.picture.height * piece.picture.width // side**2
+            grid = grid_of(piece.tile, side)
+            count = piece.tiles * math.prod(grid)
             lengths = (("rows", piece.rows), ("columns", piece.columns), ("p", side), ("q", side))
             puts.append(Put(piece.picture, Order(_SLICES, lengths), image, start, count))
-            grids += [[tall // side, wide // side]] * piece.tiles
+            grids += [grid] * piece.tiles
             start += count
     channels = channels_of(put.picture for put in puts)
     return {

@@ -6,7 +6,6 @@ torchvision's own resize gives other bytes than Pillow's, so resized pixels diff
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,21 +15,11 @@ from restride.dtypes import Array
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.normalized import normalize_fused
 from restride.vision.families.plain import BICUBIC, BILINEAR, HALF, IMAGENET, square
+from restride.vision.families.qwen import patches
 from restride.vision.family import Family, common, planes
 from restride.vision.options import Options
 from restride.vision.picture import Picture, Piece
-from restride.vision.recipe import (
-    PATCHES,
-    Order,
-    Pixels,
-    Put,
-    Result,
-    Shot,
-    channels_of,
-    integers,
-    one,
-    starts_of,
-)
+from restride.vision.recipe import PATCHES, Shot, one
 from restride.vision.sizes import HeightWidth, raised
 from restride.vision.values import bytes_of, normalized, of_channels
 
@@ -101,28 +90,6 @@ def kimi(image: Picture, options: Options) -> Shot:
     sides = kimi_size(image.height, image.width, patch, most, size.max_height)
     image = image.resize(*sides, options.needed_mode())
     return one(image.pad(*raised(*sides, patch * merge), 0, 0))
-
-
-def kimi_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """The patches of all images as planes, and the grid of each image."""
-    side = options["patch_size"]
-    pictures = [shot.picture for shot in shots]
-    for picture in pictures:
-        if picture.height % side or picture.width % side:
-            raise DescriptorError(f"{picture.height} x {picture.width} is not made of patches of {side} x {side}")
-    grids = [(picture.height // side, picture.width // side) for picture in pictures]
-    counts = [rows * columns for rows, columns in grids]
-    order = Order(PATCHES, (("p", side), ("q", side), ("t", 1)))
-    puts = tuple(
-        Put(picture, order, image, start, count)
-        for image, (picture, start, count) in enumerate(zip(pictures, starts_of(counts), counts, strict=True))
-    )
-    channels = channels_of(pictures)
-    sizes = (sum(counts), channels, 1, side, side)
-    return {
-        "pixel_values": Pixels(sizes, (sum(counts), channels, side, side), puts, fused),
-        "image_grid_thw": integers([[1, *grid] for grid in grids]),
-    }
 
 
 def sam2(image: Picture, options: Options) -> Shot:
@@ -198,7 +165,7 @@ FAMILIES = (
             "merge_size": 2,
         },
         kimi,
-        kimi_results,
+        patches(PATCHES, fused, are_planes=True),
         words="only shrunk, to at most max_patches, zeros right and below up to blocks; patches",
     ),
     Family(("Sam2",), {**IMAGENET, **_SAM, "size": square(1024)}, sam2, planes(fused), ignored=_MASKS),
