@@ -14,14 +14,9 @@ from restride.vision.values import plain
 
 Geometry = Callable[[Picture, Options], Shot]
 Build = Callable[[Sequence[Shot], Options, Sequence[int]], dict[str, Result]]
-Prepare = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+Prepare = Callable[[dict[str, Any]], None]
 SizeRule = Callable[[int, int, Options], HeightWidth]
 """A function from an image's height and width and the options to the size that it is resized to."""
-
-
-def unchanged(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A configuration as it is."""
-    return config
 
 
 def by_size(height: int, width: int, options: Options) -> HeightWidth:
@@ -90,7 +85,7 @@ class Family:
         words: a description for people of the steps of ``geometry`` that the common order lacks.
         ignored: keys that change no pixel.
         checks: checks of the family's own keys, if the default's type is not enough; see ``read_options``.
-        prepare: a function that changes a configuration before it is read, for keys that replace others.
+        prepare: a function that changes a configuration in place before it is read, for keys that replace others.
         list_is_sample: a list of images is one sample of several images; else each image is a sample.
         together: the geometry of images whose sample has several images; None: ``geometry``.
     """
@@ -103,7 +98,7 @@ class Family:
     words: str = ""
     ignored: frozenset[str] = frozenset()
     checks: Mapping[str, Check] = field(default_factory=dict)
-    prepare: Prepare = unchanged
+    prepare: Prepare | None = None
     list_is_sample: bool = False
     together: Geometry | None = None
 

@@ -69,7 +69,10 @@ def processor(config: Mapping[str, Any] | str | os.PathLike[str]) -> Processor:
     read = copy.deepcopy(dict(read_config(config)))
     family = family_of(read)
     with ErrorContext(family.class_name):
-        options = read_options(family.defaults, family.prepare(read), family.ignored, family.checks)
+        changed = dict(read)
+        if family.prepare is not None:
+            family.prepare(changed)
+        options = read_options(family.defaults, changed, family.ignored, family.checks)
         return Processor(family, options, read)
 
 

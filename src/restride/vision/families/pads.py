@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -203,37 +203,35 @@ def maskformer_results(shots: Sequence[Shot], options: Options, _samples: Sequen
     return {"pixel_values": pixels, "pixel_mask": mask(pixels)}
 
 
-def old_detr(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def old_detr(config: dict[str, Any]) -> None:
     """Reads old files: ``max_size``, by default 1333, adds a longest edge to an integer ``size``.
 
     ``pad_and_return_pixel_mask`` is the old name of ``do_pad``.
 
     Source: transformers, DetrImageProcessorPil.
     """
-    changed = dict(config)
-    pads = changed.pop("pad_and_return_pixel_mask", True)
-    changed.setdefault("do_pad", pads)
-    size = changed.get("size")
-    longest = changed.pop("max_size", 1333)
-    if size is None:
-        changed["size"] = _EDGES
-    elif isinstance(size, int) and longest is not None:
-        changed["size"] = {"shortest_edge": size, "longest_edge": longest}
-    return changed
+    config.setdefault("do_pad", config.pop("pad_and_return_pixel_mask", True))
+    longest = config.pop("max_size", 1333)
+    if config.get("size") is None:
+        config["size"] = _EDGES
+    _add_longest_edge(config, longest)
 
 
-def old_maskformer(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def old_maskformer(config: dict[str, Any]) -> None:
     """Reads old files: ``max_size`` adds a longest edge to an integer ``size``, or to no ``size``.
 
     Source: transformers, MaskFormerImageProcessorPil.
     """
-    changed = dict(config)
-    size, longest = changed.get("size"), changed.pop("max_size", None)
-    if size is None:
-        changed["size"] = _EDGES if longest is None else {**_EDGES, "longest_edge": longest}
-    elif isinstance(size, int) and longest is not None:
-        changed["size"] = {"shortest_edge": size, "longest_edge": longest}
-    return changed
+    longest = config.pop("max_size", None)
+    if config.get("size") is None:
+        config["size"] = _EDGES if longest is None else {**_EDGES, "longest_edge": longest}
+    _add_longest_edge(config, longest)
+
+
+def _add_longest_edge(config: dict[str, Any], longest: Any) -> None:
+    """Make an integer ``size`` the shortest edge beside a longest one, if there is one."""
+    if isinstance(config["size"], int) and longest is not None:
+        config["size"] = {"shortest_edge": config["size"], "longest_edge": longest}
 
 
 # Padded to one size.
@@ -280,12 +278,12 @@ def dpt_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]
     return {"pixel_values": Pixels(sizes, sizes, puts, plain, zeros=(tall, wide) != (height, width))}
 
 
-def without_conversion(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def without_conversion(config: dict[str, Any]) -> None:
     """Images keep their channels, whatever ``do_convert_rgb`` says.
 
     Source: transformers, PromptDepthAnythingImageProcessorPil.
     """
-    return {**config, "do_convert_rgb": False}
+    config["do_convert_rgb"] = False
 
 
 def donut(image: Picture, options: Options) -> Shot:
@@ -321,18 +319,16 @@ def _thumbnail(image: Picture, tall: int, wide: int, mode: str) -> Picture:
     return image.resize(height, width, mode)
 
 
-def size_as_width_height(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def size_as_width_height(config: dict[str, Any]) -> None:
     """Reads old Donut files, in which a ``size`` of two integers is width and height.
 
     Source: transformers, DonutImageProcessorPil.
     """
-    changed = dict(config)
-    size = changed.get("size")
+    size = config.get("size")
     if isinstance(size, list | tuple):
-        changed["size"] = list(size)[::-1]
+        config["size"] = list(size)[::-1]
     elif size is None:
-        changed.pop("size", None)
-    return changed
+        config.pop("size", None)
 
 
 def as_constant(key: str, value: Any) -> str:
@@ -403,8 +399,8 @@ def _parts(image: Picture, options: Options) -> list[Picture]:
     return [image.crop(start, 0, min(length, image.height - start), image.width) for start in starts]
 
 
-def require_pan_and_scan(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The configuration, if ``do_pan_and_scan`` has all its numbers.
+def require_pan_and_scan(config: dict[str, Any]) -> None:
+    """Refuse ``do_pan_and_scan`` without all its numbers.
 
     Raises:
         DescriptorError: one of the numbers is null.
@@ -412,7 +408,6 @@ def require_pan_and_scan(config: Mapping[str, Any]) -> Mapping[str, Any]:
     for key in _PAN_AND_SCAN:
         if config.get("do_pan_and_scan") and config.get(key) is None:
             raise DescriptorError(f"{key} must not be null where do_pan_and_scan is true")
-    return config
 
 
 def gemma3_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:

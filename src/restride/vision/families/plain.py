@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -259,26 +259,22 @@ def flava_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[i
     return results
 
 
-def square_if_asked(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def square_if_asked(config: dict[str, Any]) -> None:
     """With ``use_square_size``, in old CLIP files, the size is a square of 224, whatever ``size`` is.
 
     Source: transformers, CLIPImageProcessorPil.
     """
-    changed = dict(config)
-    if changed.pop("use_square_size", False):
-        changed["size"] = square(224)
-    return changed
+    if config.pop("use_square_size", False):
+        config["size"] = square(224)
 
 
-def old_rescale(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def old_rescale(config: dict[str, Any]) -> None:
     """``rescale`` of old OWL-ViT files is ``do_rescale``.
 
     Source: transformers, OwlViTImageProcessorPil.
     """
-    changed = dict(config)
-    if "rescale" in changed:
-        changed["do_rescale"] = changed.pop("rescale")
-    return changed
+    if "rescale" in config:
+        config["do_rescale"] = config.pop("rescale")
 
 
 _LABELS = frozenset(("do_reduce_labels", "reduce_labels"))

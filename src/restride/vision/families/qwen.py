@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError
@@ -177,17 +178,16 @@ def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[
     }
 
 
-def whole_videos(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The configuration of a video processor; no key may ask for fewer frames, because the caller chooses them.
+def whole_videos(config: dict[str, Any]) -> None:
+    """No key of a video processor may ask for fewer frames, because the caller chooses them.
 
     Raises:
         UnsupportedError: a key asks for fewer frames.
     """
-    changed = dict(budget_in_pixels(_VIDEO_BUDGET)(config))
+    budget_in_pixels(_VIDEO_BUDGET)(config)
     for key in ("do_sample_frames", "cap_pixels_per_frame", "fps", "num_frames"):
-        if changed.pop(key, None):
+        if config.pop(key, None):
             raise UnsupportedError(f"{key} is not done: choose the frames of a video, and set it to null")
-    return changed
 
 
 def with_merge_sizes(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
@@ -207,18 +207,15 @@ def budget_in_pixels(default: Mapping[str, int]) -> Prepare:
     Source: transformers, Qwen2VLImageProcessorPil.
     """
 
-    def prepare(config: Mapping[str, Any]) -> Mapping[str, Any]:
-        changed = dict(config)
-        size = changed.get("size")
-        if size is None:
-            size = default
+    def prepare(config: dict[str, Any]) -> None:
+        size = default if config.get("size") is None else config["size"]
         for name, edge in (("min_pixels", "shortest_edge"), ("max_pixels", "longest_edge")):
-            pixels = changed.pop(name, None)
+            pixels = config.pop(name, None)
             if pixels is not None:
                 if not isinstance(size, Mapping):
                     raise DescriptorError(f"size must be a dictionary beside {name}, got {size!r}")
                 size = {**{key: value for key, value in size.items() if key != name}, edge: pixels}
-        return {**changed, "size": size}
+        config["size"] = size
 
     return prepare
 
@@ -254,37 +251,34 @@ _GLM_IGNORED = frozenset(("patch_expand_factor",))
 _HUNYUAN_BUDGET = {"shortest_edge": 512 * 512, "longest_edge": 2048 * 2048}
 _VIDEO_BUDGET = {"shortest_edge": 128 * 28 * 28, "longest_edge": 28 * 28 * 768}
 
+_Family = partial(Family, size_words=pixels_in_words, words=_WORDS)
+
 FAMILIES = (
-    Family(
+    _Family(
         ("Qwen2VL", "Qwen2_5_VL", "CohereCompass"),
         _COMMON,
         by_rule(qwen_size, crops=False),
         patches(),
-        size_words=pixels_in_words,
-        words=_WORDS,
         prepare=budget_in_pixels(_BUDGET),
     ),
-    Family(
+    _Family(
         ("Qwen2VLVideo", "Qwen2_5_VLVideo"),
         {**_COMMON, "size": _VIDEO_BUDGET},
         by_rule(qwen_size, crops=False),
         frames_of_videos,
-        size_words=pixels_in_words,
         words=f"{_WORDS} of temporal_patch_size frames",
         ignored=frozenset(("min_frames", "max_frames", "max_video_tokens", "video_metadata", "return_metadata")),
         prepare=whole_videos,
         list_is_sample=True,
     ),
-    Family(
+    _Family(
         ("Glm4v", "Glm46V", "Glmga"),
         _GLM,
         by_rule(glm_size, crops=False),
         patches(),
-        size_words=pixels_in_words,
-        words=_WORDS,
         ignored=_GLM_IGNORED,
     ),
-    Family(
+    _Family(
         ("Glm5Next",),
         {**_COMMON, "size": {"longest_edge": 1}, "min_image_tokens": 16, "max_image_tokens": 8000},
         glm5,
@@ -293,25 +287,22 @@ FAMILIES = (
         words="the ratio kept, zeros right and below up to blocks of patch_size x merge_size; patches",
         ignored=_GLM_IGNORED,
     ),
-    Family(
+    _Family(
         ("GlmImage",),
         _COMMON,
         by_rule(glm_image_size, crops=False),
         patches(),
-        size_words=pixels_in_words,
         words="half of each side, rounded to blocks of patch_size x merge_size; patches",
         prepare=budget_in_pixels(_BUDGET),
     ),
-    Family(
+    _Family(
         ("HunYuanVL", "HYV4VL"),
         {**_COMMON, "size": _HUNYUAN_BUDGET, "patch_size": 16, "temporal_patch_size": 1},
         hunyuan,
         patches(PATCHES),
-        size_words=pixels_in_words,
-        words=_WORDS,
         prepare=budget_in_pixels(_HUNYUAN_BUDGET),
     ),
-    Family(
+    _Family(
         ("Ernie4_5_VLMoe", "Ernie4_5_VL_Moe"),
         {
             **_COMMON,
@@ -320,10 +311,8 @@ FAMILIES = (
         },
         by_rule(qwen_size, crops=False),
         patches(),
-        size_words=pixels_in_words,
-        words=_WORDS,
     ),
-    Family(
+    _Family(
         ("Cosmos3Edge",),
         {
             **_COMMON,
@@ -335,19 +324,15 @@ FAMILIES = (
         },
         by_rule(glm_size, crops=False),
         patches(MERGED_PIXELS),
-        size_words=pixels_in_words,
-        words=_WORDS,
     ),
-    Family(
+    _Family(
         ("VideoLlama3",),
         {**_COMMON, "image_mean": HALF_MEAN, "image_std": HALF_STD, "temporal_patch_size": 1, "merge_size": 1},
         by_rule(qwen_size, crops=False),
         with_merge_sizes,
-        size_words=pixels_in_words,
-        words=_WORDS,
         prepare=budget_in_pixels(_BUDGET),
     ),
-    Family(
+    _Family(
         ("PaddleOCRVL",),
         {
             **_COMMON,
@@ -356,8 +341,6 @@ FAMILIES = (
         },
         by_rule(paddle_size, crops=False),
         patches(PATCHES, are_planes=True),
-        size_words=pixels_in_words,
-        words=_WORDS,
         prepare=budget_in_pixels(_PADDLE_BUDGET),
     ),
 )
