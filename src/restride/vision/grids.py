@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from restride.errors import DescriptorError
@@ -104,10 +104,11 @@ def best_canvas(height: int, width: int, canvases: Sequence[HeightWidth]) -> Hei
     return best
 
 
-def fitted(height: int, width: int, canvas: HeightWidth) -> HeightWidth:
-    """The size of an image fitted into a canvas: one side equals the canvas's, the other one is rounded up.
+def fitted(height: int, width: int, canvas: HeightWidth, rounded: Callable[[float], int] = math.ceil) -> HeightWidth:
+    """The size of an image fitted into a canvas: one side equals the canvas's, the other one is rounded, to 1 or more.
 
-    Source: transformers, image_processing_utils.get_patch_output_size.
+    Source: transformers, image_processing_utils.get_patch_output_size, which rounds up; get_image_size_fit_to_canvas of
+    Mllama and get_max_res_without_distortion of Llama 4, which cut.
 
     >>> fitted(480, 640, (672, 672)), fitted(333, 500, (336, 672))
     ((504, 672), (336, 505))
@@ -115,8 +116,8 @@ def fitted(height: int, width: int, canvas: HeightWidth) -> HeightWidth:
     tall, wide = canvas
     by_width, by_height = wide / width, tall / height
     if by_width < by_height:
-        return min(math.ceil(height * by_width), tall), wide
-    return tall, min(math.ceil(width * by_height), wide)
+        return min(max(1, rounded(height * by_width)), tall), wide
+    return tall, min(max(1, rounded(width * by_height)), wide)
 
 
 @lru_cache(maxsize=64)

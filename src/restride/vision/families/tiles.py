@@ -215,6 +215,13 @@ def idefics3_results(shots: Sequence[Shot], options: Options, samples: Sequence[
     return results
 
 
+def at_corner(image: Picture, canvas: HeightWidth, most: int, options: Options) -> Picture:
+    """The image at the top left of a canvas of zeros, fitted into it, but with no side enlarged above ``most``."""
+    inner = min(max(image.height, most), canvas[0]), min(max(image.width, most), canvas[1])
+    sides = fitted(image.height, image.width, inner, math.floor)
+    return image.resize(*sides, options.needed_mode()).pad(*canvas, 0, 0)
+
+
 def mllama(image: Picture, options: Options) -> Shot:
     """The tiles of the canvas that enlarges the image least; the image fills the canvas from the top left.
 
@@ -225,13 +232,7 @@ def mllama(image: Picture, options: Options) -> Shot:
         raise DescriptorError(f"size must be a square, and do_pad and do_resize true, got {options.size}")
     most = options["max_image_tiles"]
     rows, columns = enlarging(image.height, image.width, side, most)
-    tall, wide = (min(max(old, side), count * side) for old, count in ((image.height, rows), (image.width, columns)))
-    by_height, by_width = tall / image.height, wide / image.width
-    if by_width < by_height:
-        sides = min(math.floor(image.height * by_width) or 1, tall), wide
-    else:
-        sides = tall, min(math.floor(image.width * by_height) or 1, wide)
-    canvas = image.resize(*sides, options.needed_mode()).pad(rows * side, columns * side, 0, 0)
+    canvas = at_corner(image, (rows * side, columns * side), side, options)
     return Shot((Piece(canvas, rows, columns),), {"grid": (rows, columns)})
 
 

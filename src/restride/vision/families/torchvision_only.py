@@ -16,6 +16,7 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.normalized import normalize_fused
 from restride.vision.families.plain import BICUBIC, BILINEAR, HALF, IMAGENET, square
 from restride.vision.families.qwen import patches
+from restride.vision.families.tiles import at_corner
 from restride.vision.family import Family, common, planes
 from restride.vision.options import Options
 from restride.vision.picture import Picture, Piece
@@ -136,16 +137,9 @@ def llama4(image: Picture, options: Options) -> Shot:
         raise DescriptorError(f"size must be a square, and do_resize true, got {options.size}")
     most, is_largest = options["max_patches"], bool(options["resize_to_max_canvas"])
     tall, wide = llama4_canvas(image.height, image.width, side, most, is_largest=is_largest)
-    inner = (tall, wide) if is_largest else (min(max(image.height, side), tall), min(max(image.width, side), wide))
-    by_height, by_width = inner[0] / image.height, inner[1] / image.width
-    if by_width < by_height:
-        sides = min(math.floor(image.height * by_width), inner[0]), inner[1]
-    else:
-        sides = inner[0], min(math.floor(image.width * by_height), inner[1])
-    mode = options.needed_mode()
-    canvas = image.resize(max(sides[0], 1), max(sides[1], 1), mode).pad(tall, wide, 0, 0)
+    canvas = at_corner(image, (tall, wide), max(tall, wide) if is_largest else side, options)
     rows, columns = tall // side, wide // side
-    whole = (Piece(image.resize(side, side, mode)),) if rows * columns > 1 else ()
+    whole = (Piece(image.resize(side, side, options.needed_mode())),) if rows * columns > 1 else ()
     return Shot((Piece(canvas, rows, columns), *whole), {"aspect_ratios": [rows, columns]})
 
 
