@@ -84,7 +84,9 @@ class Family:
         size_words: the size that images are resized to, for people.
         words: a description for people of the steps of ``geometry`` that the common order lacks.
         ignored: keys that change no pixel.
-        checks: checks of the family's own keys, if the default's type is not enough; see ``read_options``.
+        checks: checks of the family's own keys, if the default's type is not enough: a boolean, a count, a positive
+            number, a tuple of numbers, a dictionary that is a size, a list of heights and widths, or None for a count
+            or null.
         prepare: a function that changes a configuration in place before it is read, for keys that replace others.
         list_is_sample: a list of images is one sample of several images; else each image is a sample.
         together: the geometry of images whose sample has several images; None: ``geometry``.

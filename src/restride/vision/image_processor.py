@@ -197,7 +197,7 @@ class Processor:
 def _words(family: Family, options: Options) -> list[str]:
     words = ["RGB, alpha over white (of files dropped)" if options.do_convert_rgb else "channels as they are"]
     if options.do_resize:
-        words.append(f"resized to {family.size_words(options)} by Pillow's {options.mode}")
+        words.append(f"resized to {family.size_words(options)} by Pillow's {options.resample}")
     if options.do_center_crop and options.crop_size is not None:
         words.append(f"centre {options.crop_size}")
     if family.words:

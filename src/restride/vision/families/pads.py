@@ -16,7 +16,6 @@ from restride.vision.options import (
     Options,
     as_byte,
     as_count,
-    as_flag,
     as_number,
     as_size,
     one_of,
@@ -69,7 +68,7 @@ def siglip2_size(height: int, width: int, options: Options) -> HeightWidth:
 
 def or_bilinear(rule: SizeRule) -> Geometry:
     """The image is resized to the size of a rule, by the bilinear filter if ``resample`` is null."""
-    return lambda image, options: one(resize(image, options, rule, options.mode or "bilinear"))
+    return lambda image, options: one(resize(image, options, rule, options.resample or "bilinear"))
 
 
 def rows_of_patches(shots: Sequence[Shot], patch: int, most: int) -> tuple[Pixels, list[HeightWidth]]:
@@ -301,7 +300,7 @@ def donut(image: Picture, options: Options) -> Shot:
             *resized(image.height, image.width, Size(shortest_edge=min(tall, wide))), options.needed_mode()
         )
     if options["do_thumbnail"]:
-        mode = options.mode if options.mode not in (None, "nearest") else "bicubic"
+        mode = options.resample if options.resample not in (None, "nearest") else "bicubic"
         image = _thumbnail(image, tall, wide, mode)
     if options.do_pad:
         image = image.pad_center(tall, wide)
@@ -429,7 +428,6 @@ _DPT = {
     "keep_aspect_ratio": False,
     "size_divisor": None,
 }
-_DPT_CHECKS = {"size_divisor": or_null(as_count)}
 _DPT_WORDS = "multiples of ensure_multiple_of; do_pad: zeros around"
 _EDGES = {"shortest_edge": 800, "longest_edge": 1333}
 _LABELS = frozenset(("format", "do_convert_annotations", "max_size"))
@@ -471,17 +469,13 @@ FAMILIES = (
             "do_convert_rgb": True,
             "resample": BILINEAR,
             "size": square(224),
-            "do_pan_and_scan": None,
+            "do_pan_and_scan": False,
             **dict.fromkeys(_PAN_AND_SCAN),
         },
         gemma3,
         gemma3_results,
         words="do_pan_and_scan: parts along the longer side behind the whole image",
-        checks={
-            "do_pan_and_scan": as_flag,
-            **dict.fromkeys(_PAN_AND_SCAN, or_null(as_count)),
-            "pan_and_scan_min_ratio_to_activate": or_null(as_number),
-        },
+        checks={"pan_and_scan_min_ratio_to_activate": or_null(as_number)},
         prepare=require_pan_and_scan,
     ),
     Family(
@@ -567,7 +561,6 @@ FAMILIES = (
         dpt_results,
         words=_DPT_WORDS,
         ignored=frozenset(("do_reduce_labels",)),
-        checks=_DPT_CHECKS,
     ),
     Family(
         ("PromptDepthAnything",),
@@ -576,7 +569,6 @@ FAMILIES = (
         dpt_results,
         words=_DPT_WORDS,
         ignored=frozenset(("prompt_scale_to_meter",)),
-        checks=_DPT_CHECKS,
         prepare=without_conversion,
     ),
     Family(

@@ -14,11 +14,9 @@ from restride.vision.options import (
     HALF_MEAN,
     HALF_STD,
     Options,
-    as_mean,
     as_mode,
     as_number,
     as_positive,
-    as_size,
     needed,
     or_null,
 )
@@ -455,12 +453,8 @@ FAMILIES = (
         flava_results,
         words="return_codebook_pixels: a smaller image, mapped by 0.8 v + 0.1",
         checks={
-            "codebook_size": needed(as_size),
             "codebook_resample": needed(as_mode),
-            "codebook_crop_size": needed(as_size),
             "codebook_rescale_factor": as_number,
-            "codebook_image_mean": needed(as_mean),
-            "codebook_image_std": needed(as_mean),
         },
         ignored=frozenset(
             (

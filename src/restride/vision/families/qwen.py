@@ -101,7 +101,7 @@ def glm5(image: Picture, options: Options) -> Shot:
         max(1, min(wide, math.floor(image.width * scale))),
     )
     if sides != (image.height, image.width):
-        image = image.resize(*sides, options.mode or "bilinear")
+        image = image.resize(*sides, options.resample or "bilinear")
     return one(image.pad(tall, wide, 0, 0))
 
 

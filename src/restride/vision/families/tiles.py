@@ -401,7 +401,7 @@ def aria(image: Picture, options: Options) -> Shot:
         canvases = options["split_resolutions"] or _ARIA_CANVASES
         canvas = on_canvas(image, best_canvas(image.height, image.width, canvases), options)
         pieces = tiles_of_canvas(canvas, side, side)
-    tiles = [each.resize(*_aria_size(each, side, least), options.mode or "bilinear") for each in pieces]
+    tiles = [each.resize(*_aria_size(each, side, least), options.resample or "bilinear") for each in pieces]
     facts = {"sizes": [(tile.height, tile.width) for tile in tiles]}
     return Shot(tuple(Piece(tile.pad(side, side, 0, 0)) for tile in tiles), facts)
 
@@ -477,7 +477,6 @@ FAMILIES = (
         llava_next_results,
         words="fitted into the best of image_grid_pinpoints; the whole image first, then tiles",
         ignored=frozenset(("aspect_ratio_setting",)),
-        checks={"image_grid_pinpoints": as_pairs},
     ),
     Family(
         ("LlavaOnevision",),
@@ -492,7 +491,6 @@ FAMILIES = (
         onevision_results,
         words="fitted into the best of image_grid_pinpoints; the whole image first, then tiles",
         ignored=frozenset(("aspect_ratio_setting",)),
-        checks={"image_grid_pinpoints": as_pairs},
         together=one_on_square,
     ),
     Family(
