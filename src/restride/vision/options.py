@@ -10,8 +10,9 @@ from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError, did_you_mean, shown
 from restride.vision.sizes import Size
+from restride.weights.like import LIBRARIES
 
-FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
+FILTERS = LIBRARIES["pillow"].constants
 """Pillow's filters by their number, which a configuration has as ``resample``."""
 
 _LATER_FILTERS = (6, 7)

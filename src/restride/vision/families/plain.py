@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from restride.dtypes import Array
@@ -13,6 +12,7 @@ from restride.vision.family import Family, by_rule, common, cropped, planes, res
 from restride.vision.options import (
     HALF_MEAN,
     HALF_STD,
+    Mean,
     Options,
     as_mode,
     as_number,
@@ -132,10 +132,10 @@ def llava(image: Picture, options: Options) -> Shot:
 
     Source: transformers, LlavaImageProcessorPil.
     """
-    return common(on_square(image, options) if options.do_pad else image, options)
+    return common(on_square(image, options.image_mean) if options.do_pad else image, options)
 
 
-def on_square(image: Picture, options: Options) -> Picture:
+def on_square(image: Picture, mean: Mean) -> Picture:
     """The image in the middle of a square of the mean colour; an odd row or column is added after it.
 
     Source: transformers, LlavaImageProcessorPil.pad_to_square.
@@ -143,35 +143,38 @@ def on_square(image: Picture, options: Options) -> Picture:
     Raises:
         DescriptorError: there is not one mean for each channel, or a mean is no colour.
     """
-    mean = options.image_mean
     if isinstance(mean, float | int) or (mean and len(mean) != image.channels):
         raise DescriptorError(f"image_mean must have {image.channels} values for do_pad, one a channel, got {mean}")
     fill = tuple(int(value * 255) for value in mean) if mean else (0,)
     if not all(0 <= value <= 255 for value in fill):
         raise DescriptorError(f"image_mean must be 0 to 1 for do_pad, got {mean}")
     side = max(image.height, image.width)
-    return image.pad(side, side, (side - image.height) // 2, (side - image.width) // 2, fill)
+    return image.pad_center(side, side, fill)
+
+
+def janus_size(height: int, width: int, options: Options) -> HeightWidth:
+    """The longer side becomes ``size``; both sides are rounded half to even, to ``min_size`` or more.
+
+    Source: transformers, JanusImageProcessorPil.resize.
+    """
+    side, other = options.needed_size().sides("size")
+    if side != other:
+        raise DescriptorError(f"size must be a square, got {options.size}")
+    scale, least = side / max(height, width), options["min_size"]
+    return max(round(height * scale), least), max(round(width * scale), least)
 
 
 def janus(image: Picture, options: Options) -> Shot:
-    """The longer side becomes ``size``, and the image is put in the middle of a square of the mean colour.
-
-    Both sides are rounded half to even.
+    """The rule of ``janus_size``; then the image is put in the middle of a square of the mean colour.
 
     Source: transformers, JanusImageProcessorPil.
     """
     if isinstance(options.image_mean, float):
         raise DescriptorError(f"image_mean must have one value for each channel, got {options.image_mean}")
-    if options.do_resize:
-        side, other = options.needed_size().sides("size")
-        if side != other:
-            raise DescriptorError(f"size must be a square, got {options.size}")
-        scale, least = side / max(image.height, image.width), options["min_size"]
-        tall, wide = (max(round(old * scale), least) for old in (image.height, image.width))
-        image = image.resize(tall, wide, options.needed_mode())
-    if not options.do_pad or image.height == image.width:
-        return one(image)
-    return one(on_square(image, replace(options, image_mean=options.image_mean or (0.5, 0.5, 0.5))))
+    image = resize(image, options, janus_size)
+    if options.do_pad and image.height != image.width:
+        image = on_square(image, options.image_mean or (0.5, 0.5, 0.5))
+    return one(image)
 
 
 def frames(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> dict[str, Result]:

@@ -136,7 +136,7 @@ def one_on_square(image: Picture, options: Options) -> Shot:
 
     Source: transformers, LlavaOnevisionImageProcessorPil.
     """
-    tile = finished(options)(on_square(image, options))
+    tile = finished(options)(on_square(image, options.image_mean))
     return one(tile, image_sizes=[image.height, image.width])
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from ml_dtypes import bfloat16
 
 from restride.dtypes import Array
@@ -22,7 +21,7 @@ from restride.vision.options import Options
 from restride.vision.picture import Picture, Piece
 from restride.vision.recipe import PATCHES, Shot, one
 from restride.vision.sizes import HeightWidth, raised
-from restride.vision.values import bytes_of, normalized, of_channels
+from restride.vision.values import bytes_of, means_stds, normalized
 
 
 def fused(options: Options, channels: int, floats: bool) -> Array:
@@ -37,7 +36,9 @@ def fused(options: Options, channels: int, floats: bool) -> Array:
     if options.do_rescale and options.do_normalize:
         if not options.rescale_factor:
             raise DescriptorError("rescale_factor must not be 0 where do_normalize is true")
-        return normalize_fused(values, *_normal(options, channels, np.float32), options.rescale_factor)
+        return normalize_fused(
+            values, *means_stds(options.image_mean, options.image_std, channels, np.float32), options.rescale_factor
+        )
     if options.do_rescale:
         return values.astype(np.float32) * np.float32(options.rescale_factor)
     return normalized(values, options.image_mean, options.image_std, channels) if options.do_normalize else values
@@ -51,16 +52,9 @@ def in_bfloat16(options: Options, channels: int, floats: bool) -> Array:
     if not (options.do_rescale and options.do_normalize):
         raise UnsupportedError("Llama4ImageProcessor needs do_rescale and do_normalize here")
     values = (bytes_of(floats).astype(np.float32) * np.float32(options.rescale_factor)).astype(bfloat16)
-    mean, std = _normal(options, channels, bfloat16)
+    mean, std = means_stds(options.image_mean, options.image_std, channels, bfloat16)
     table: Array = (values - mean) / std
     return table
-
-
-def _normal(options: Options, channels: int, dtype: npt.DTypeLike) -> tuple[Array, Array]:
-    return (
-        of_channels("image_mean", options.image_mean, channels, dtype),
-        of_channels("image_std", options.image_std, channels, dtype),
-    )
 
 
 def kimi_size(height: int, width: int, patch: int, most: int, side: int) -> HeightWidth:
