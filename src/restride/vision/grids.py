@@ -120,18 +120,15 @@ def fitted(height: int, width: int, canvas: HeightWidth, rounded: Callable[[floa
     return tall, min(max(1, rounded(width * by_height)), wide)
 
 
-@lru_cache(maxsize=64)
-def arrangements(most: int) -> tuple[RowsColumns, ...]:
+def arrangements(most: int) -> list[RowsColumns]:
     """All grids of at most ``most`` tiles, in the order of Mllama's ids.
 
     Source: transformers, get_all_supported_aspect_ratios of Mllama.
 
     >>> arrangements(2)
-    ((1, 1), (1, 2), (2, 1))
+    [(1, 1), (1, 2), (2, 1)]
     """
-    return tuple(
-        (first, second) for first in range(1, most + 1) for second in range(1, most + 1) if first * second <= most
-    )
+    return sorted(grids_of(1, most))
 
 
 def enlarging(height: int, width: int, side: int, most: int) -> RowsColumns:

@@ -101,11 +101,7 @@ def between_edges(height: int, width: int, shortest: int, longest: int) -> Heigh
     >>> between_edges(480, 640, 800, 1333), between_edges(100, 1000, 800, 1333)
     ((800, 1066), (133, 1333))
     """
-    low, high = float(min(height, width)), float(max(height, width))
-    edge: float = shortest
-    if high / low * shortest > longest:
-        edge = longest * low / high
-        shortest = round(edge)
+    edge, shortest = _shorter_within(height, width, shortest, longest)
     if min(height, width) == shortest:
         return height, width
     if width < height:
@@ -123,11 +119,7 @@ def between_edges_in_multiples(height: int, width: int, shortest: int, longest: 
     >>> between_edges_in_multiples(480, 640, 800, 1333)
     (800, 1056)
     """
-    low, high = float(min(height, width)), float(max(height, width))
-    edge: float = shortest
-    if high / low * shortest > longest:
-        edge = longest * low / high
-        shortest = round(edge)
+    edge, shortest = _shorter_within(height, width, shortest, longest)
     if width < height:
         sides = int(edge * height / width), shortest
     elif height == shortest:
@@ -136,6 +128,15 @@ def between_edges_in_multiples(height: int, width: int, shortest: int, longest: 
         sides = shortest, int(edge * width / height)
     tall, wide = (side - side % factor for side in sides)
     return tall, wide
+
+
+def _shorter_within(height: int, width: int, shortest: int, longest: int) -> tuple[float, int]:
+    """The shorter side before and after it is rounded: ``shortest``, or less where the longer side has no room."""
+    low, high = float(min(height, width)), float(max(height, width))
+    if high / low * shortest <= longest:
+        return shortest, shortest
+    edge = longest * low / high
+    return edge, round(edge)
 
 
 def raised(height: float, width: float, factor: int) -> HeightWidth:

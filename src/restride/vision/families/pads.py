@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from restride.errors import DescriptorError, UnsupportedError, shown
-from restride.vision.families.plain import BICUBIC, BILINEAR, CLIP, HALF, IMAGENET, square
+from restride.vision.families.plain import BICUBIC, BILINEAR, CLIP, HALF, IMAGENET, rgb, square
 from restride.vision.family import Family, Geometry, SizeRule, by_rule, cropped, planes, resize
 from restride.vision.options import (
     Options,
@@ -446,11 +446,9 @@ FAMILIES = (
     Family(
         ("Gemma4",),
         {
-            "do_resize": True,
-            "do_rescale": True,
+            **HALF,
+            **rgb(BICUBIC),
             "do_normalize": False,
-            "do_convert_rgb": True,
-            "resample": BICUBIC,
             "image_mean": (0.0, 0.0, 0.0),
             "image_std": (1.0, 1.0, 1.0),
             "patch_size": 16,
@@ -466,8 +464,7 @@ FAMILIES = (
         ("Gemma3",),
         {
             **HALF,
-            "do_convert_rgb": True,
-            "resample": BILINEAR,
+            **rgb(BILINEAR),
             "size": square(224),
             "do_pan_and_scan": False,
             **dict.fromkeys(_PAN_AND_SCAN),
@@ -480,12 +477,7 @@ FAMILIES = (
     ),
     Family(
         ("Pixtral",),
-        {
-            **CLIP,
-            "size": {"longest_edge": 1024},
-            "do_pad": True,
-            "patch_size": square(16),
-        },
+        {**CLIP, "size": {"longest_edge": 1024}, "do_pad": True, "patch_size": square(16)},
         by_rule(pixtral_size),
         pixtral_results,
         words="raised to multiples of patch_size; zeros right and below",
@@ -526,13 +518,7 @@ FAMILIES = (
     ),
     Family(
         ("MaskFormer", "Mask2Former"),
-        {
-            **IMAGENET,
-            "resample": BILINEAR,
-            "size": _EDGES,
-            "default_to_square": False,
-            "size_divisor": 32,
-        },
+        {**IMAGENET, "resample": BILINEAR, "size": _EDGES, "default_to_square": False, "size_divisor": 32},
         by_rule(maskformer_size, crops=False),
         maskformer_results,
         words=f"raised to multiples of size_divisor; {_DETR_WORDS}",
@@ -544,8 +530,7 @@ FAMILIES = (
         ("Sam",),
         {
             **IMAGENET,
-            "do_convert_rgb": True,
-            "resample": BILINEAR,
+            **rgb(BILINEAR),
             "size": {"longest_edge": 1024},
             "do_pad": True,
             "pad_size": square(1024),
@@ -590,14 +575,12 @@ FAMILIES = (
     Family(
         ("Fuyu",),
         {
-            "do_resize": True,
-            "do_rescale": True,
-            "do_normalize": True,
+            **HALF,
+            "image_mean": 0.5,
+            "image_std": 0.5,
             "do_pad": True,
             "resample": BILINEAR,
             "size": {"height": 1080, "width": 1920},
-            "image_mean": 0.5,
-            "image_std": 0.5,
             "padding_value": 1.0,
             "padding_mode": "constant",
         },

@@ -27,8 +27,14 @@ from restride.vision.values import bytes_of, normalized
 
 BILINEAR, BICUBIC, LANCZOS = 2, 3, 1
 
+
+def rgb(resample: int) -> dict[str, Any]:
+    """Keys of a family that converts images to RGB and resizes them by a filter."""
+    return {"do_convert_rgb": True, "resample": resample}
+
+
 _STEPS = {"do_resize": True, "do_rescale": True, "do_normalize": True}
-CLIP = {**_STEPS, "do_convert_rgb": True, "resample": BICUBIC, "image_mean": CLIP_MEAN, "image_std": CLIP_STD}
+CLIP = {**_STEPS, **rgb(BICUBIC), "image_mean": CLIP_MEAN, "image_std": CLIP_STD}
 HALF = {**_STEPS, "image_mean": HALF_MEAN, "image_std": HALF_STD}
 IMAGENET = {**_STEPS, "image_mean": IMAGENET_MEAN, "image_std": IMAGENET_STD}
 
@@ -289,7 +295,7 @@ FAMILIES = (
     Family(("OwlViT",), {**CLIP, "size": square(768), "crop_size": square(768)}, prepare=old_rescale),
     Family(
         ("Siglip",),
-        {**HALF, "do_convert_rgb": True, "resample": BICUBIC, "size": square(224), "default_to_square": False},
+        {**HALF, **rgb(BICUBIC), "size": square(224), "default_to_square": False},
     ),
     Family(("ViT",), {**HALF, "resample": BILINEAR, "size": square(224)}),
     Family(
@@ -303,10 +309,7 @@ FAMILIES = (
         ignored=_LABELS,
     ),
     Family(("Pvt",), {**IMAGENET, "resample": BICUBIC, "size": square(224)}),
-    Family(
-        ("PPChart2Table",),
-        {**CLIP, "do_convert_rgb": None, "size": square(1024)},
-    ),
+    Family(("PPChart2Table",), {**CLIP, "do_convert_rgb": None, "size": square(1024)}),
     Family(("MobileNetV1",), {**HALF, "resample": BILINEAR, **shorter(256, 224)}),
     Family(
         ("MobileNetV2",),
@@ -323,9 +326,8 @@ FAMILIES = (
     Family(
         ("Chameleon",),
         {
-            **_STEPS,
-            "do_convert_rgb": True,
-            "resample": LANCZOS,
+            **HALF,
+            **rgb(LANCZOS),
             "rescale_factor": 0.0078,
             "image_mean": (1.0, 1.0, 1.0),
             "image_std": (1.0, 1.0, 1.0),
@@ -376,8 +378,7 @@ FAMILIES = (
         ("TextNet",),
         {
             **IMAGENET,
-            "do_convert_rgb": True,
-            "resample": BILINEAR,
+            **rgb(BILINEAR),
             **shorter(640, 224),
             "do_center_crop": False,
             "size_divisor": 32,
@@ -431,13 +432,11 @@ FAMILIES = (
     Family(
         ("Flava",),
         {
-            **_STEPS,
-            "resample": BICUBIC,
+            **CLIP,
+            "do_convert_rgb": None,
             "size": square(224),
             "do_center_crop": True,
             "crop_size": square(224),
-            "image_mean": CLIP_MEAN,
-            "image_std": CLIP_STD,
             "return_image_mask": False,
             "return_codebook_pixels": False,
             "codebook_do_resize": True,
@@ -455,10 +454,7 @@ FAMILIES = (
         flava,
         flava_results,
         words="return_codebook_pixels: a smaller image, mapped by 0.8 v + 0.1",
-        checks={
-            "codebook_resample": needed(as_mode),
-            "codebook_rescale_factor": as_number,
-        },
+        checks={"codebook_resample": needed(as_mode), "codebook_rescale_factor": as_number},
         ignored=frozenset(
             (
                 "codebook_do_convert_rgb",

@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError
-from restride.ops.normalized import CLIP_MEAN, CLIP_STD
-from restride.vision.families.plain import BICUBIC
+from restride.vision.families.plain import CLIP, HALF
 from restride.vision.family import Build, Family, Prepare, by_rule, resize, size_in_words
-from restride.vision.options import HALF_MEAN, HALF_STD, Options
+from restride.vision.options import Options
 from restride.vision.picture import Picture
 from restride.vision.recipe import (
     FRAME,
@@ -231,15 +230,9 @@ def pixels_in_words(options: Options) -> str:
 _BUDGET = {"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 1280}
 _PADDLE_BUDGET = {"shortest_edge": 384 * 384, "longest_edge": 1536 * 1536}
 _COMMON: dict[str, Any] = {
-    "do_resize": True,
-    "do_rescale": True,
-    "do_normalize": True,
-    "do_convert_rgb": True,
-    "resample": BICUBIC,
+    **CLIP,
     "default_to_square": False,
     "size": _BUDGET,
-    "image_mean": CLIP_MEAN,
-    "image_std": CLIP_STD,
     "patch_size": 14,
     "temporal_patch_size": 2,
     "merge_size": 2,
@@ -304,11 +297,7 @@ FAMILIES = (
     ),
     _Family(
         ("Ernie4_5_VLMoe", "Ernie4_5_VL_Moe"),
-        {
-            **_COMMON,
-            "size": {"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 6177},
-            "temporal_patch_size": 1,
-        },
+        {**_COMMON, "size": {**_BUDGET, "longest_edge": 28 * 28 * 6177}, "temporal_patch_size": 1},
         by_rule(qwen_size, crops=False),
         patches(),
     ),
@@ -316,9 +305,8 @@ FAMILIES = (
         ("Cosmos3Edge",),
         {
             **_COMMON,
+            **HALF,
             "size": {"shortest_edge": 256 * 256, "longest_edge": 4096 * 4096},
-            "image_mean": HALF_MEAN,
-            "image_std": HALF_STD,
             "patch_size": 16,
             "temporal_patch_size": 1,
         },
@@ -327,18 +315,14 @@ FAMILIES = (
     ),
     _Family(
         ("VideoLlama3",),
-        {**_COMMON, "image_mean": HALF_MEAN, "image_std": HALF_STD, "temporal_patch_size": 1, "merge_size": 1},
+        {**_COMMON, **HALF, "temporal_patch_size": 1, "merge_size": 1},
         by_rule(qwen_size, crops=False),
         with_merge_sizes,
         prepare=budget_in_pixels(_BUDGET),
     ),
     _Family(
         ("PaddleOCRVL",),
-        {
-            **_COMMON,
-            "size": _PADDLE_BUDGET,
-            "temporal_patch_size": 1,
-        },
+        {**_COMMON, "size": _PADDLE_BUDGET, "temporal_patch_size": 1},
         by_rule(paddle_size, crops=False),
         patches(PATCHES, are_planes=True),
         prepare=budget_in_pixels(_PADDLE_BUDGET),

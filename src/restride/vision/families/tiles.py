@@ -17,6 +17,7 @@ from restride.vision.families.plain import (
     HALF,
     LANCZOS,
     on_square,
+    rgb,
     shorter,
     square,
 )
@@ -440,8 +441,7 @@ _ARIA_CANVASES = [(rows * 490, columns * 490) for rows, columns in _ARIA_GRIDS]
 _TILED = {**CLIP, "size": square(384), "crop_to_patches": False, "min_patches": 1, "max_patches": 12}
 _IDEFICS3 = {
     **HALF,
-    "do_convert_rgb": True,
-    "resample": LANCZOS,
+    **rgb(LANCZOS),
     "size": {"longest_edge": 4 * 364},
     "do_pad": True,
     "max_image_size": {"longest_edge": 364},
@@ -507,8 +507,7 @@ FAMILIES = (
         ("Mllama",),
         {
             **HALF,
-            "do_convert_rgb": True,
-            "resample": BILINEAR,
+            **rgb(BILINEAR),
             "size": square(224),
             "do_pad": True,
             "max_image_tiles": 4,
@@ -522,8 +521,7 @@ FAMILIES = (
         ("MiniCPMV4_6",),
         {
             **HALF,
-            "do_convert_rgb": True,
-            "resample": BICUBIC,
+            **rgb(BICUBIC),
             "max_slice_nums": 9,
             "scale_resolution": 448,
             "patch_size": 14,
@@ -540,8 +538,7 @@ FAMILIES = (
         ("DeepseekOcr2",),
         {
             **HALF,
-            "do_convert_rgb": True,
-            "resample": BICUBIC,
+            **rgb(BICUBIC),
             "size": square(1024),
             "crop_to_patches": True,
             "min_patches": 2,
@@ -558,8 +555,7 @@ FAMILIES = (
         ("Idefics2",),
         {
             **HALF,
-            "do_convert_rgb": True,
-            "resample": BILINEAR,
+            **rgb(BILINEAR),
             "size": {"shortest_edge": 378, "longest_edge": 980},
             "default_to_square": False,
             "do_pad": True,
@@ -573,12 +569,9 @@ FAMILIES = (
     Family(
         ("Aria",),
         {
-            "do_rescale": True,
-            "do_normalize": True,
-            "do_convert_rgb": True,
-            "image_mean": (0.5, 0.5, 0.5),
-            "image_std": (0.5, 0.5, 0.5),
-            "resample": BICUBIC,
+            **HALF,
+            **rgb(BICUBIC),
+            "do_resize": None,
             "max_image_size": 980,
             "min_image_size": 336,
             "split_image": False,

@@ -13,7 +13,7 @@ from ml_dtypes import bfloat16
 from restride.dtypes import Array
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.normalized import normalize_fused
-from restride.vision.families.plain import BICUBIC, BILINEAR, HALF, IMAGENET, square
+from restride.vision.families.plain import BICUBIC, BILINEAR, HALF, IMAGENET, rgb, square
 from restride.vision.families.qwen import patches
 from restride.vision.families.tiles import at_corner
 from restride.vision.family import Family, common, planes
@@ -138,15 +138,13 @@ def llama4(image: Picture, options: Options) -> Shot:
 
 
 _MASKS = frozenset(("mask_size", "mask_pad_size"))
-_SAM = {"do_convert_rgb": True, "resample": BILINEAR}
 
 FAMILIES = (
     Family(
         ("Kimi_K25",),
         {
             **HALF,
-            "do_convert_rgb": True,
-            "resample": BICUBIC,
+            **rgb(BICUBIC),
             "size": {"max_height": 512, "max_width": 512},
             "max_patches": 16384,
             "patch_size": 14,
@@ -156,14 +154,13 @@ FAMILIES = (
         patches(PATCHES, fused, are_planes=True),
         words="only shrunk, to at most max_patches, zeros right and below up to blocks; patches",
     ),
-    Family(("Sam2",), {**IMAGENET, **_SAM, "size": square(1024)}, sam2, planes(fused), ignored=_MASKS),
-    Family(("Sam3",), {**HALF, **_SAM, "size": square(1008)}, sam2, planes(fused), ignored=_MASKS),
+    Family(("Sam2",), {**IMAGENET, **rgb(BILINEAR), "size": square(1024)}, sam2, planes(fused), ignored=_MASKS),
+    Family(("Sam3",), {**HALF, **rgb(BILINEAR), "size": square(1008)}, sam2, planes(fused), ignored=_MASKS),
     Family(
         ("Llama4",),
         {
             **HALF,
-            "do_convert_rgb": True,
-            "resample": BILINEAR,
+            **rgb(BILINEAR),
             "size": square(336),
             "max_patches": 16,
             "resize_to_max_canvas": False,
