@@ -7,7 +7,7 @@ other. The patterns are those of ``rs.rearrange``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -123,11 +123,6 @@ def one(picture: Picture, **facts: Any) -> Shot:
     return Shot((Piece(picture),), facts)
 
 
-def tiled(piece: Piece) -> Order:
-    """The order of the tiles of a piece."""
-    return Order(TILES, (("rows", piece.rows), ("columns", piece.columns)))
-
-
 def facts_of(shots: Sequence[Shot]) -> dict[str, Result]:
     """The facts of the images by their keys, each as one array."""
     return {key: integers([shot.facts[key] for shot in shots]) for key in shots[0].facts}
@@ -144,12 +139,13 @@ def placed(
     Raises:
         DescriptorError: tiles differ in channels, or without ``size`` in any size.
     """
-    sizes = require_equal_tiles(shots) if size is None else (channels_of(pictures_of(shots)), *size)
+    sizes = require_equal_tiles(shots) if size is None else (channels_of(shots), *size)
     puts = []
     for image, (shot, start) in enumerate(zip(shots, starts, strict=True)):
         for piece, before in zip(shot.pieces, starts_of([each.tiles for each in shot.pieces]), strict=True):
+            order = Order(TILES, (("rows", piece.rows), ("columns", piece.columns)))
             part = () if piece.tile == sizes[1:] else ((0, 0, 0), (sizes[0], *piece.tile))
-            puts.append(Put(piece.picture, tiled(piece), image, start + before, piece.tiles, *part))
+            puts.append(Put(piece.picture, order, image, start + before, piece.tiles, *part))
     places = math.prod(shape)
     is_full = sum(put.count for put in puts) == places and not any(put.extent for put in puts)
     return Pixels((places, *sizes), (*shape, *sizes), tuple(puts), table, zeros=not is_full)
@@ -251,13 +247,13 @@ def require_equal_tiles(shots: Sequence[Shot]) -> tuple[int, int, int]:
     return sizes
 
 
-def channels_of(pictures: Iterable[Picture]) -> int:
+def channels_of(shots: Sequence[Shot]) -> int:
     """The number of channels of all pictures.
 
     Raises:
         DescriptorError: they differ.
     """
-    found = sorted({picture.channels for picture in pictures})
+    found = sorted({picture.channels for picture in pictures_of(shots)})
     if len(found) > 1:
         raise DescriptorError(f"images of one call must have as many channels, got {found}")
     return found[0]

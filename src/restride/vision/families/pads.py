@@ -35,7 +35,6 @@ from restride.vision.recipe import (
     one,
     padded,
     patches_of,
-    pictures_of,
     ragged,
     require_equal_tiles,
     stacked,
@@ -83,7 +82,7 @@ def rows_of_patches(shots: Sequence[Shot], patch: int, most: int) -> tuple[Pixel
         raise DescriptorError(f"{largest} patches of an image are more than the {most} that are allowed")
     order = Order(PIXEL_PATCHES, (("p", patch), ("q", patch)))
     puts = patches_of(shots, order, grids, [image * most for image in range(len(shots))])
-    sizes = (len(shots) * most, patch, patch, channels_of(pictures_of(shots)))
+    sizes = (len(shots) * most, patch, patch, channels_of(shots))
     zeros = any(put.count < most for put in puts)
     return Pixels(sizes, (len(shots), most, math.prod(sizes[1:])), puts, plain, zeros), grids
 

@@ -124,7 +124,7 @@ def patches(pattern: str = MERGED_PATCHES, table: Table = always_floats, *, are_
         frames = options.own.get("temporal_patch_size", 1)
         blocks = (("m", merge), ("n", merge)) if is_merged else ()
         order = Order(pattern, (("p", side), ("q", side), ("t", frames), *blocks))
-        channels = channels_of(shot.picture for shot in shots)
+        channels = channels_of(shots)
         grids = [grid_of(shot.tile, side, 1 if are_planes else merge) for shot in shots]
         counts = [rows * columns for rows, columns in grids]
         puts = patches_of(shots, order, grids, starts_of(counts))
@@ -150,7 +150,7 @@ def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[
     side, merge = options["patch_size"], options["merge_size"]
     together = options["temporal_patch_size"]
     order = Order(FRAME, (("p", side), ("q", side), ("m", merge), ("n", merge)))
-    channels = channels_of(shot.picture for shot in shots)
+    channels = channels_of(shots)
     puts, grids, start = [], [], 0
     for first, count in zip(starts_of(samples), samples, strict=True):
         if not count:

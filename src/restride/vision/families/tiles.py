@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,13 +58,9 @@ _SLICES = "(rows gh p) (columns gw q) c -> rows columns gh gw c p q"
 """Patches of each tile."""
 
 
-def finished(options: Options) -> Callable[[Picture], Picture]:
-    """A function that resizes and cuts a tile once more, which mostly changes nothing."""
-
-    def finish(tile: Picture) -> Picture:
-        return cropped(resize(tile, options), options)
-
-    return finish
+def finished(tile: Picture, options: Options) -> Picture:
+    """A tile, resized and cut once more, which mostly changes nothing."""
+    return cropped(resize(tile, options), options)
 
 
 def _counts(options: Options) -> tuple[int, int]:
@@ -97,7 +94,7 @@ def ovis(image: Picture, options: Options) -> Shot:
 
     Source: transformers, Ovis2ImageProcessorPil.
     """
-    finish, (fewest, most) = finished(options), _counts(options)
+    finish, (fewest, most) = partial(finished, options=options), _counts(options)
     if not options["crop_to_patches"] or most == 1:
         return Shot((Piece(finish(image)),), {"grids": [1, 1]})
     tall, wide = options.needed_size().sides("size")
@@ -122,7 +119,7 @@ def llava_next(image: Picture, options: Options) -> Shot:
 
     Source: transformers, LlavaNextImageProcessorPil.
     """
-    size, crop, finish = options.needed_size(), options.crop_size, finished(options)
+    size, crop, finish = options.needed_size(), options.crop_size, partial(finished, options=options)
     edge = size.shortest_edge or 0
     whole = (size.height, size.width) if size.height and size.width else (edge, edge)
     side = (crop.height if crop else None) or size.height or edge
@@ -137,8 +134,7 @@ def one_on_square(image: Picture, options: Options) -> Shot:
 
     Source: transformers, LlavaOnevisionImageProcessorPil.
     """
-    tile = finished(options)(on_square(image, options.image_mean))
-    return one(tile, image_sizes=[image.height, image.width])
+    return one(finished(on_square(image, options.image_mean), options), image_sizes=[image.height, image.width])
 
 
 def llava_next_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
@@ -309,7 +305,7 @@ def minicpm_results(shots: Sequence[Shot], options: Options, _samples: Sequence[
             puts.append(Put(piece.picture, Order(_SLICES, lengths), image, start, count))
             grids += [grid] * piece.tiles
             start += count
-    channels = channels_of(put.picture for put in puts)
+    channels = channels_of(shots)
     return {
         "pixel_values": Pixels(
             (start, channels, side, side), (1, channels, side, start * side), tuple(puts), plain, memory=(1, 2, 0, 3)
@@ -417,11 +413,11 @@ def _aria_size(image: Picture, side: int, least: int) -> HeightWidth:
 def aria_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """The tiles of all images, a mask of bool, and the largest number of tiles of an image."""
     pixels = stacked(shots)
-    mask = np.zeros((pixels.sizes[0], *pixels.sizes[2:]), np.bool_)
+    inside = np.zeros((pixels.sizes[0], *pixels.sizes[2:]), np.bool_)
     for place, (tall, wide) in enumerate(size for shot in shots for size in shot.facts["sizes"]):
-        mask[place, :tall, :wide] = True
+        inside[place, :tall, :wide] = True
     most = np.array(max(shot.tiles for shot in shots), np.int64)
-    return {"pixel_values": pixels, "pixel_mask": mask, "num_crops": most}
+    return {"pixel_values": pixels, "pixel_mask": inside, "num_crops": most}
 
 
 _ARIA_GRIDS = (
