@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from restride.errors import DescriptorError
 from restride.vision.sizes import HeightWidth
 
 RowsColumns = tuple[int, int]
@@ -88,20 +87,13 @@ def best_canvas(height: int, width: int, canvases: Sequence[HeightWidth]) -> Hei
 
     >>> best_canvas(480, 640, [(336, 672), (672, 672), (1008, 336)])
     (672, 672)
-
-    Raises:
-        DescriptorError: no canvas keeps a pixel.
     """
-    best, most, least = None, 0, math.inf
-    for tall, wide in canvases:
-        scale = min(wide / width, tall / height)
-        kept = min(int(width * scale) * int(height * scale), width * height)
-        wasted = wide * tall - kept
-        if kept > most or (kept == most and wasted < least):
-            best, most, least = (tall, wide), kept, wasted
-    if best is None:
-        raise DescriptorError(f"no canvas of {list(canvases)} keeps a pixel of an image of {height} x {width}")
-    return best
+
+    def kept(canvas: HeightWidth) -> int:
+        scale = min(canvas[1] / width, canvas[0] / height)
+        return min(int(width * scale) * int(height * scale), width * height)
+
+    return max(canvases, key=lambda canvas: (kept(canvas), -math.prod(canvas)))
 
 
 def fitted(height: int, width: int, canvas: HeightWidth, rounded: Callable[[float], int] = math.ceil) -> HeightWidth:
@@ -149,7 +141,7 @@ def enlarging(height: int, width: int, side: int, most: int) -> RowsColumns:
 def sliced(height: int, width: int, side: int, most: int) -> RowsColumns | None:
     """The grid with the ratio closest to the image's, by logarithm, and about as many tiles as the image fills.
 
-    None: the image fills no more than one tile of ``side``.
+    On a tie it is the one with more rows, then fewer tiles. None: the image fills no more than one tile of ``side``.
 
     Source: transformers, MiniCPMV4_6ImageProcessorPil.get_sliced_grid.
     """
@@ -157,13 +149,5 @@ def sliced(height: int, width: int, side: int, most: int) -> RowsColumns | None:
     tiles = min(math.ceil(width * height / (side * side)), most)
     if tiles <= 1:
         return None
-    best, distance = (1, 1), math.inf
-    for count in (tiles - 1, tiles, tiles + 1):
-        if count == 1 or count > most:
-            continue
-        for rows in (rows for rows in range(1, count + 1) if count % rows == 0):
-            columns = count // rows
-            difference = abs(ratio - math.log(columns / rows))
-            if difference < distance or (difference == distance and rows > best[0]):
-                best, distance = (rows, columns), difference
-    return best
+    grids = grids_of(max(2, tiles - 1), min(tiles + 1, most))
+    return min(grids, key=lambda grid: (abs(ratio - math.log(grid[1] / grid[0])), -grid[0]))
