@@ -18,8 +18,6 @@ FILTERS = LIBRARIES["pillow"].constants
 _LATER_FILTERS = (6, 7)
 """MKS2013 and MKS2021 of Pillow 13, which restride does not have."""
 
-HALF_MEAN = HALF_STD = (0.5, 0.5, 0.5)
-
 WITHOUT_EFFECT = frozenset(
     (
         "_name_or_path",

@@ -10,8 +10,6 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.normalized import CLIP_MEAN, CLIP_STD, IMAGENET_MEAN, IMAGENET_STD, rescale
 from restride.vision.family import Family, by_rule, common, cropped, planes, resize
 from restride.vision.options import (
-    HALF_MEAN,
-    HALF_STD,
     Mean,
     Options,
     as_mode,
@@ -35,7 +33,7 @@ def rgb(resample: int) -> dict[str, Any]:
 
 _STEPS = {"do_resize": True, "do_rescale": True, "do_normalize": True}
 CLIP = {**_STEPS, **rgb(BICUBIC), "image_mean": CLIP_MEAN, "image_std": CLIP_STD}
-HALF = {**_STEPS, "image_mean": HALF_MEAN, "image_std": HALF_STD}
+HALF = {**_STEPS, "image_mean": (0.5, 0.5, 0.5), "image_std": (0.5, 0.5, 0.5)}
 IMAGENET = {**_STEPS, "image_mean": IMAGENET_MEAN, "image_std": IMAGENET_STD}
 
 
