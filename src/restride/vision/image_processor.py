@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -175,9 +175,8 @@ class Processor:
         alone = self._family.geometry
         together = self._family.together or alone
         geometries = [alone if images == 1 else together for images in samples for _ in range(images)]
-        asked = list(zip(sources, geometries, strict=True))
-        shots = {each: each[1](each[0], self._options) for each in dict.fromkeys(asked)}
-        results = self._family.build([shots[each] for each in asked], self._options, samples)
+        shot = cache(lambda geometry, source: geometry(source, self._options))  # equal images are planned once
+        results = self._family.build(list(map(shot, geometries, sources)), self._options, samples)
         for result in results.values():
             if isinstance(result, Pixels):
                 for put in result.puts:

@@ -129,12 +129,17 @@ def facts_of(shots: Sequence[Shot]) -> dict[str, Result]:
 
 
 def placed(
-    shots: Sequence[Shot], starts: Sequence[int], shape: tuple[int, ...], table: Table, size: HeightWidth | None = None
+    shots: Sequence[Shot],
+    starts: Sequence[int],
+    shape: tuple[int, ...],
+    table: Table,
+    size: HeightWidth | None = None,
+    corner: tuple[int, int] = (0, 0),
 ) -> Pixels:
     """The tiles of each image, from place ``starts[i]`` on; everything else is 0.
 
-    shape: the sizes of the axes of places. size: height and width of a place, at whose top left its tile is; None: that
-    of all tiles, which must be equal.
+    shape: the sizes of the axes of places. size: height and width of a place; None: those of all tiles, which must be
+    equal. corner: the row and column of a place where its tile begins, if that is smaller.
 
     Raises:
         DescriptorError: tiles differ in channels, or without ``size`` in any size.
@@ -144,7 +149,7 @@ def placed(
     for image, (shot, start) in enumerate(zip(shots, starts, strict=True)):
         for piece, before in zip(shot.pieces, starts_of([each.tiles for each in shot.pieces]), strict=True):
             order = Order(TILES, (("rows", piece.rows), ("columns", piece.columns)))
-            part = () if piece.tile == sizes[1:] else ((0, 0, 0), (sizes[0], *piece.tile))
+            part = () if piece.tile == sizes[1:] else ((0, *corner), (sizes[0], *piece.tile))
             puts.append(Put(piece.picture, order, image, start + before, piece.tiles, *part))
     places = math.prod(shape)
     is_full = sum(put.count for put in puts) == places and not any(put.extent for put in puts)

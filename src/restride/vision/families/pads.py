@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from restride.vision.recipe import (
     one,
     padded,
     patches_of,
+    placed,
     ragged,
     require_equal_tiles,
     stacked,
@@ -264,16 +264,12 @@ def dpt_size(height: int, width: int, options: Options) -> HeightWidth:
 
 def dpt_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """The images; with ``do_pad`` in the middle of zeros, up to multiples of ``size_divisor``."""
-    pixels = stacked(shots)
     if not options.do_pad or options["size_divisor"] is None:
-        return {"pixel_values": pixels}
-    divisor = options["size_divisor"]
-    images, channels, height, width = pixels.sizes
-    tall, wide = raised(height, width, divisor)
-    corner = 0, (tall - height) // 2, (wide - width) // 2
-    puts = tuple(replace(put, corner=corner, extent=(channels, height, width)) for put in pixels.puts)
-    sizes = (images, channels, tall, wide)
-    return {"pixel_values": Pixels(sizes, sizes, puts, plain, zeros=(tall, wide) != (height, width))}
+        return {"pixel_values": stacked(shots)}
+    _, height, width = require_equal_tiles(shots)
+    tall, wide = raised(height, width, options["size_divisor"])
+    corner = (tall - height) // 2, (wide - width) // 2
+    return {"pixel_values": placed(shots, range(len(shots)), (len(shots),), plain, (tall, wide), corner)}
 
 
 def without_conversion(config: dict[str, Any]) -> None:
