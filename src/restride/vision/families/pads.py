@@ -457,13 +457,7 @@ FAMILIES = (
     ),
     Family(
         ("Gemma3",),
-        {
-            **HALF,
-            **rgb(BILINEAR),
-            "size": square(224),
-            "do_pan_and_scan": False,
-            **dict.fromkeys(_PAN_AND_SCAN),
-        },
+        {**HALF, **rgb(BILINEAR), "size": square(224), "do_pan_and_scan": False, **dict.fromkeys(_PAN_AND_SCAN)},
         gemma3,
         gemma3_results,
         words="do_pan_and_scan: parts along the longer side behind the whole image",
@@ -523,13 +517,7 @@ FAMILIES = (
     ),
     Family(
         ("Sam",),
-        {
-            **IMAGENET,
-            **rgb(BILINEAR),
-            "size": {"longest_edge": 1024},
-            "do_pad": True,
-            "pad_size": square(1024),
-        },
+        {**IMAGENET, **rgb(BILINEAR), "size": {"longest_edge": 1024}, "do_pad": True, "pad_size": square(1024)},
         sam,
         words="zeros right and below",
         ignored=frozenset(("mask_size", "mask_pad_size")),

@@ -374,13 +374,7 @@ FAMILIES = (
     ),
     Family(
         ("TextNet",),
-        {
-            **IMAGENET,
-            **rgb(BILINEAR),
-            **shorter(640, 224),
-            "do_center_crop": False,
-            "size_divisor": 32,
-        },
+        {**IMAGENET, **rgb(BILINEAR), **shorter(640, 224), "do_center_crop": False, "size_divisor": 32},
         by_rule(textnet_size),
         planes(pads=False),
         words="sides raised to multiples of size_divisor",
@@ -394,13 +388,7 @@ FAMILIES = (
     ),
     Family(
         ("Perceiver",),
-        {
-            **IMAGENET,
-            "resample": BICUBIC,
-            "size": square(224),
-            "do_center_crop": True,
-            "crop_size": square(256),
-        },
+        {**IMAGENET, "resample": BICUBIC, "size": square(224), "do_center_crop": True, "crop_size": square(256)},
         perceiver,
         planes(pads=False),
         words="a square of the middle is cut out first",

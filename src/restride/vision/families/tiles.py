@@ -501,13 +501,7 @@ FAMILIES = (
     ),
     Family(
         ("Mllama",),
-        {
-            **HALF,
-            **rgb(BILINEAR),
-            "size": square(224),
-            "do_pad": True,
-            "max_image_tiles": 4,
-        },
+        {**HALF, **rgb(BILINEAR), "size": square(224), "do_pad": True, "max_image_tiles": 4},
         mllama,
         mllama_results,
         words="tiles of the canvas that enlarges least, zeros right and below",

@@ -158,13 +158,7 @@ FAMILIES = (
     Family(("Sam3",), {**HALF, **rgb(BILINEAR), "size": square(1008)}, sam2, planes(fused), ignored=_MASKS),
     Family(
         ("Llama4",),
-        {
-            **HALF,
-            **rgb(BILINEAR),
-            "size": square(336),
-            "max_patches": 16,
-            "resize_to_max_canvas": False,
-        },
+        {**HALF, **rgb(BILINEAR), "size": square(336), "max_patches": 16, "resize_to_max_canvas": False},
         llama4,
         planes(in_bfloat16, pads=False),
         words="tiles of the canvas that enlarges least, zeros right and below, then the whole image; in bf16",
