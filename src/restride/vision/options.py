@@ -12,7 +12,7 @@ from restride.errors import DescriptorError, UnsupportedError, did_you_mean, sho
 from restride.vision.sizes import Size
 from restride.weights.like import LIBRARIES
 
-FILTERS = LIBRARIES["pillow"].constants
+FILTERS = LIBRARIES["pillow"].numbered_modes
 """Pillow's filters by their number, which a configuration has as ``resample``."""
 
 _LATER_FILTERS = (6, 7)
