@@ -52,7 +52,6 @@ from restride.plan.problem import (
     box_table_bytes,
     in_order,
     pack_boxes,
-    word,
 )
 from restride.plan.resample import ELEMENT_COST, FEW_TAPS, LONG, PRODUCT_COST, SHORT_SUM
 from restride.plan.steps import Site, Steps
@@ -308,13 +307,13 @@ def _kernel(problem: Problem, crops: Crops, conversion: Conversion, limits: Limi
         "ROWS": many_rows,
     }
     push = {
-        "src_base": word(bound.src_base - made.backwards * (made.channels - 1)),
+        "src_base": bound.src_base - made.backwards * (made.channels - 1),
         "dst_base": bound.dst_base,
         "pieces": work.pieces,
         "first_word": work.first,
-        "lane_stride": word(lane.src),
-        "src_pair_lane": word(lane.pairs[0]),
-        "dst_pair_lane": word(lane.pairs[1]),
+        "lane_stride": lane.src,
+        "src_pair_lane": lane.pairs[0],
+        "dst_pair_lane": lane.pairs[1],
         "lane_dst": lane.dst,
         "box_rows": row.size,
         "row_dst": row.dst,

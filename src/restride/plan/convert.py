@@ -36,7 +36,6 @@ from restride.plan.problem import (
     Problem,
     Span,
     pack_parameters,
-    word,
 )
 from restride.plan.tiles import Pairs, Region, SharedPlace, walks
 from restride.weights import Shifts
@@ -155,7 +154,7 @@ class Conversion:
         sides = self.arithmetic.src, self.arithmetic.dst
         parts, nbytes, first = [parameters], len(parameters), []
         for side, place, offset, span in zip(sides, self.places, offsets, spans, strict=True):
-            first.append(word(nbytes // PAIR_BYTES + offset - span.lowest))
+            first.append(nbytes // PAIR_BYTES + offset - span.lowest)
             if side is not None and place is not None:
                 pairs = side.pairs[span.lowest * PAIR_BYTES : (span.highest + 1) * PAIR_BYTES]
                 parts.append(pairs + bytes(-len(pairs) % (4 * ROW_WORDS)))
@@ -257,12 +256,12 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> Kernel
         push = {
             **bound.bases,
             "pieces": problem.count // (4 * plane.size),
-            "lane_stride": word(lane.src),
-            "src_pair_lane": word(lane.pairs[0]),
-            "dst_pair_lane": word(lane.pairs[1]),
+            "lane_stride": lane.src,
+            "src_pair_lane": lane.pairs[0],
+            "dst_pair_lane": lane.pairs[1],
             "plane_stride": plane.dst,
-            "src_pair_plane": word(plane.pairs[0]),
-            "dst_pair_plane": word(plane.pairs[1]),
+            "src_pair_plane": plane.pairs[0],
+            "dst_pair_plane": plane.pairs[1],
         }
     spans = pair_spans(problem)
     push, parameters = conversion.with_scales(push, pack_parameters(axes), problem.pair_offsets, spans)

@@ -37,7 +37,6 @@ from restride.plan.problem import (
     narrow,
     simplify,
     widen,
-    word,
 )
 from restride.plan.tiles import Region, walks
 from restride.plan.transpose import (
@@ -300,7 +299,7 @@ def _copy_interleaved(problem: Problem, interleaved: _Interleaved, limits: Limit
         "GROUPS": chunk // lanes,
     }
     plane_stride = sum((*_planes(channel.src), *_planes(channel.dst)))
-    push = {**bound.bases, "pieces": pieces, "row_size": along.size, "plane_stride": word(plane_stride)}
+    push = {**bound.bases, "pieces": pieces, "row_size": along.size, "plane_stride": plane_stride}
     return strided_kernel("interleaved_copy", (*by_chunks, *others), constants, push, bound.windows, limits)
 
 
@@ -324,7 +323,7 @@ def _share_short_rows(problem: Problem, short_rows: _Interleaved, limits: Limits
         axes = (beside, *(axis for axis in axes if axis is not beside))
     across = 1 if beside is None else beside.size
     deep = most // across
-    push = {**bound.bases, "pieces": pieces, "lane_stride": word(channel.src)}
+    push = {**bound.bases, "pieces": pieces, "lane_stride": channel.src}
     constants = {"BITS": 8 * problem.itemsize, "ROW": channel.size, "ACROSS": across, "DEEP": deep}
     groups = rows_of_groups(-(-pieces // (across * deep)), limits)
     return strided_kernel("short_rows", axes, constants, push, bound.windows, limits, groups=groups)
@@ -342,7 +341,7 @@ def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
             "src_base": bound.src_base,
             "dst_base": bound.dst_base // 4,
             "pieces": problem.count // 4,
-            "lane_stride": word(axes[0].src),
+            "lane_stride": axes[0].src,
         }
         arrangement = _BACKWARDS if _is_reversed(problem) else _APART
         return walking_kernel("strided_gather_128", _gathered(axes), push, bound.windows, limits, arrangement)

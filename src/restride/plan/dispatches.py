@@ -29,7 +29,6 @@ from restride.plan.problem import (
     pack_parameters,
     pushed_words,
     table_bytes,
-    word,
 )
 
 GROUP_SIZE = 128
@@ -79,7 +78,7 @@ def bind(problem: Problem, limits: Limits) -> Bound:
     dst = problem.dst_span.window(problem.itemsize, limits, writes=True)
     return Bound(
         (src, dst),
-        word(problem.src_offset - src.offset // problem.src_itemsize),
+        problem.src_offset - src.offset // problem.src_itemsize,
         problem.dst_offset - dst.offset // problem.itemsize,
     )
 

@@ -157,7 +157,7 @@ def _fill_words(problem: Problem, words: int, limits: Limits) -> Iterator[Kernel
     """Dispatches that fill elements of 4 or 16 bytes with one word, or with two in turn."""
     for part in parts(problem, limits):
         bound = bind(part, limits)
-        push = {"low": words & 0xFFFFFFFF, "high": words >> 32, "dst_base": bound.dst_base, "pieces": part.count}
+        push = {"low": words, "high": words >> 32, "dst_base": bound.dst_base, "pieces": part.count}
         yield walking_kernel(f"strided_fill_{8 * part.itemsize}", part.axes, push, (UNREAD, bound.windows[1]), limits)
 
 
@@ -187,5 +187,5 @@ def pad_kernels(
     itemsize = src.dtype.itemsize
     problem = widen(simplify(axes, origin, dst.offset, itemsize), _MAX_PADDED)
     words = _repeated(bits, itemsize, problem.itemsize)
-    value = {"low": words & 0xFFFFFFFF, "high": words >> 32}
+    value = {"low": words, "high": words >> 32}
     return tuple(plan_elements(problem, limits, "element_pad", value))

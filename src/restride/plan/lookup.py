@@ -24,7 +24,7 @@ from restride.plan.dispatches import (
     whole_quads,
     work_of,
 )
-from restride.plan.problem import MAX_CHANNELS, Axis, Problem, Span, pack_parameters, word
+from restride.plan.problem import MAX_CHANNELS, Axis, Problem, Span, pack_parameters
 from restride.plan.tiles import Region, SharedPlace, Walk, walks
 
 ENTRIES = 256
@@ -186,14 +186,14 @@ class _Quads(NamedTuple):
         back = plane.size - 1 if plane.src < 0 else 0
         sign = -1 if back else 1
         return {
-            "src_base": word(bound.src_base - back),
+            "src_base": bound.src_base - back,
             "dst_base": bound.dst_base + back * plane.dst,
             "pieces": prod(axis.size for axis in self.axes) // 4,
-            "table_row": word(row + back * plane.pairs[0]),
-            "lane_stride": word(lane.src),
-            "lane_row": word(lane.pairs[0]),
-            "plane_stride": word(sign * plane.dst),
-            "plane_row": word(sign * plane.pairs[0]),
+            "table_row": row + back * plane.pairs[0],
+            "lane_stride": lane.src,
+            "lane_row": lane.pairs[0],
+            "plane_stride": sign * plane.dst,
+            "plane_row": sign * plane.pairs[0],
             "copy_stride": self.copies.dst,
         }
 

@@ -323,7 +323,7 @@ def slot_word(axis: Axis) -> int:
 def pushed_words(axes: Sequence[Axis]) -> Iterator[int]:
     """Axes as push constants, five words each: size, strides, and multiplier and shift of the division by the size."""
     for axis in axes:
-        yield from (axis.size, word(axis.src), word(axis.dst), *multiply_shift(axis.size))
+        yield from (axis.size, axis.src, axis.dst, *multiply_shift(axis.size))
 
 
 def axis_rows(axis: Axis, table: int) -> list[int]:

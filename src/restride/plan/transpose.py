@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from restride.kernel import Choices, KernelSpec, Limits
 from restride.plan.dispatches import GROUP_SIZE, bind, part_of, plan_elements, strided_kernel
-from restride.plan.problem import MAX_AXES, Axis, Problem, in_order, pack_parameters, word
+from restride.plan.problem import MAX_AXES, Axis, Problem, in_order, pack_parameters
 
 # The axes that a transpose exchanges: those contiguous in the destination, and those contiguous in the source.
 
@@ -290,12 +290,12 @@ def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[K
         **({"A_WORDS": a_words} if chosen.is_aligned and problem.itemsize == 1 else {}),
     }
     push = {
-        "src_base": word(src_base),
+        "src_base": src_base,
         "dst_base": dst_base,
         "a_size": a.size,
         "b_size": b.size,
-        "a_src": word(a_strides[0]),
-        "b_dst": word(b_strides[0]),
+        "a_src": a_strides[0],
+        "b_dst": b_strides[0],
         "a_jump": _jump(a, a_strides),
         "b_jump": _jump(b, b_strides),
         "across": chosen.across,
@@ -334,7 +334,7 @@ def _end_kernels(problem: Problem, exchange: Exchange, limits: Limits) -> Iterat
 
 def _jump(side: Side, strides: list[int]) -> int:
     """The step from run to run, less the steps along a run: 9 steps of 256, runs 16 apart: 16 - 9 * 256."""
-    return word(sum(strides[1:]) - side.run * strides[0]) if len(strides) > 1 else 0
+    return sum(strides[1:]) - side.run * strides[0] if len(strides) > 1 else 0
 
 
 def _reciprocal(divisor: int) -> int:
@@ -409,8 +409,8 @@ def transpose_shared(problem: Problem, exchange: Exchange, limits: Limits) -> It
         **bound.bases,
         "a_size": a.size,
         "b_size": b.size,
-        "a_src": word(a.src),
-        "b_src": word(b.src),
+        "a_src": a.src,
+        "b_src": b.src,
         "b_dst": b.dst,
     }
     shader, groups = f"transpose_shared_{8 * problem.itemsize}", _groups(exchange, tile)

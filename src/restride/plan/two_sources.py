@@ -15,7 +15,7 @@ from restride.kernel import Binding, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.convert import ELEMENT_TYPES
 from restride.plan.dispatches import bind, longest, pair_spans, parts, require_windows, strided_kernel, work_of
-from restride.plan.problem import Axis, Problem, pack_parameters, simplify, word
+from restride.plan.problem import Axis, Problem, pack_parameters, simplify
 
 
 class _Part(NamedTuple):
@@ -41,7 +41,7 @@ def _parts(src: TensorDesc, other: TensorDesc, dst: TensorDesc, limits: Limits) 
         bound = bind(problem, limits)
         work = work_of(problem, bound)
         window = _other_window(problem, itemsize, limits)
-        other_base = word(problem.pair_offsets[0] - window.offset // itemsize)
+        other_base = problem.pair_offsets[0] - window.offset // itemsize
         push = {**bound.bases, "pieces": work.pieces, "first_word": work.first, "other_base": other_base}
         yield _Part(problem, push, work.own_words, (*bound.windows, window))
 
