@@ -24,7 +24,7 @@ from restride.plan.dispatches import (
     pair_spans,
     parts,
     strided_kernel,
-    whole_quads,
+    whole_units,
     work_of,
 )
 from restride.plan.general import digit_dispatches
@@ -220,7 +220,7 @@ def _conversion_kernels(
         yield from _by_digits(region, conversion, limits)
         return
     for walk in cut_walks:
-        for run in whole_quads(walk.problem(dst.dtype.itemsize, src.dtype.itemsize), 0, limits, _quads):
+        for run in whole_units(walk.problem(dst.dtype.itemsize, src.dtype.itemsize), 0, 4, limits, _quads):
             for part in parts(run, limits, axis_with_too_many_pairs):
                 yield _convert(part, conversion, limits)
 

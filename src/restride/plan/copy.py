@@ -21,11 +21,11 @@ from restride.plan.dispatches import (
     bind,
     full_groups,
     groups_for,
-    part_of,
     parts,
     plan_elements,
     rows_of_groups,
     strided_kernel,
+    whole_units,
 )
 from restride.plan.general import general_kernels
 from restride.plan.problem import (
@@ -130,20 +130,16 @@ def plan_copy(problem: Problem, limits: Limits) -> tuple[KernelSpec, ...]:
     )
 
 
-def _whole_elements(problem: Problem, limits: Limits) -> Iterator[Problem]:
+def _whole_elements(problem: Problem, limits: Limits) -> tuple[Problem, ...]:
     """The problem; a contiguous copy is split before its last bytes if they do not fill an element of maximum width.
 
     u8[16777213] is 1,048,575 elements of 16 bytes, and then 13 bytes.
     """
     wide = max(limits.widest_element // problem.itemsize, 1)
-    rest = problem.count % wide
-    is_run = len(problem.axes) == 1 and _is_run(problem)
     begins_whole = problem.src_offset % wide == problem.dst_offset % wide == 0
-    if rest and is_run and begins_whole and limits.shortcuts and limits.allow(2, problem.count):
-        yield part_of(problem, 0, 0, problem.count - rest)
-        yield part_of(problem, 0, problem.count - rest, rest)
-    else:
-        yield problem
+    if len(problem.axes) != 1 or not (_is_run(problem) and begins_whole and limits.shortcuts):
+        return (problem,)
+    return whole_units(problem, 0, wide, limits, lambda _whole: True)
 
 
 def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
@@ -219,22 +215,22 @@ def _planes(stride: int) -> tuple[int, ...]:
     return () if stride == 1 else (stride,)
 
 
-def _whole_chunks(problem: Problem, limits: Limits) -> Iterator[Problem]:
+def _whole_chunks(problem: Problem, limits: Limits) -> tuple[Problem, ...]:
     """The problem, or its rows split after their last whole chunk, if one side is then loaded or stored by 16 bytes.
 
     u8[1,1079,1917,3] to planes: 2,068,443 pixels are 129,277 chunks of 16, and 11 pixels that are copied separately.
     """
     pixels = _pixels_of(problem) if limits.shortcuts else None
-    if pixels is not None and limits.allow(2, problem.count):
-        position = problem.axes.index(pixels.along)
-        size = pixels.along.size
-        rest = size % pixels.chunk
-        whole = part_of(problem, position, 0, size - rest)
-        cut = _pixels_of(whole)
-        if rest and cut is not None and any(cut.whole_sides(whole, cut.chunk)):
-            yield from (whole, part_of(problem, position, size - rest, rest))
-            return
-    yield problem
+    if pixels is None:
+        return (problem,)
+    position = problem.axes.index(pixels.along)
+    return whole_units(problem, position, pixels.chunk, limits, _has_whole_side)
+
+
+def _has_whole_side(problem: Problem) -> bool:
+    """True for a copy between pixels and planes one side of which is loaded or stored by 16 bytes."""
+    pixels = _pixels_of(problem)
+    return pixels is not None and any(pixels.whole_sides(problem, pixels.chunk))
 
 
 def _rows_of(problem: Problem) -> _Interleaved | None:

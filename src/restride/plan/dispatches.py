@@ -158,11 +158,6 @@ def longest(problem: Problem, measure: Callable[[Axis], int]) -> int:
     return max(range(len(problem.axes)), key=lambda k: (problem.axes[k].size > 1, measure(problem.axes[k])))
 
 
-def _half_rounded(size: int) -> int:
-    half = size // 2
-    return half // _CUT * _CUT if half > _CUT else half
-
-
 def part_of(problem: Problem, position: int, start: int, size: int) -> Problem:
     """The problem with ``size`` steps of one axis, from step ``start`` on."""
     axis = problem.axes[position]
@@ -200,8 +195,9 @@ def parts(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _
         raise UnsupportedError(
             f"one output element reads further than the {limits.max_buffer_range} bytes of a binding"
         )
-    for start, part in ((0, _half_rounded(size)), (_half_rounded(size), size - _half_rounded(size))):
-        yield from parts(part_of(problem, position, start, part), limits, also)
+    half = size // 2
+    for part in cut_in_two(problem, position, half // _CUT * _CUT if half > _CUT else half):
+        yield from parts(part, limits, also)
 
 
 def groups_for(pieces: int, limits: Limits, each: int = 1) -> tuple[int, int, int]:
@@ -229,7 +225,13 @@ def _pays_for_full_groups(problem: Problem, limits: Limits) -> bool:
     return limits.choices.neighbours and limits.allow(2, problem.count * problem.itemsize // _MIN_BYTES_FULL)
 
 
-def full_groups(problem: Problem, elements: int, limits: Limits) -> Iterator[Problem]:
+def cut_in_two(problem: Problem, position: int, start: int) -> tuple[Problem, Problem]:
+    """The problem as two: the steps of one axis before ``start``, and those from ``start`` on."""
+    size = problem.axes[position].size
+    return part_of(problem, position, 0, start), part_of(problem, position, start, size - start)
+
+
+def full_groups(problem: Problem, elements: int, limits: Limits) -> tuple[Problem, ...]:
     """The problem; a large one is cut along an outer axis into a part that fills its groups, and the rest.
 
     f32[3,540,960], groups of 2048: 759 would be full, and one would not. 512 of 540 rows are 720 full ones. llvmpipe
@@ -242,27 +244,24 @@ def full_groups(problem: Problem, elements: int, limits: Limits) -> Iterator[Pro
     position = min(rests, key=lambda each: rests[each] / problem.axes[each].size, default=0)
     size, rest = problem.axes[position].size, rests.get(position, 0)
     if 0 < rest <= size * _MAX_REST and _pays_for_full_groups(problem, limits):
-        yield part_of(problem, position, 0, size - rest)
-        yield part_of(problem, position, size - rest, rest)
-    else:
-        yield problem
+        return cut_in_two(problem, position, size - rest)
+    return (problem,)
 
 
-def whole_quads(
-    problem: Problem, position: int, limits: Limits, quads: Callable[[Problem], object | None]
-) -> Iterator[Problem]:
-    """Yield the problem, cut at the last multiple of four of an axis if that pays: 10,002 elements as 10,000 and 2.
+def whole_units(
+    problem: Problem, position: int, unit: int, limits: Limits, are_faster: Callable[[Problem], object]
+) -> tuple[Problem, ...]:
+    """The problem, cut at the last multiple of ``unit`` of an axis if that pays: 10,002 elements as 10,000 and 2.
 
-    quads: returns None for a problem that cannot be handled by quads.
+    are_faster: what is true, or an object, for a problem of whole units that has a faster kernel.
     """
     size = problem.axes[position].size if position < len(problem.axes) else 0
-    rest = size % 4
+    rest = size % unit
     if 0 < rest < size and limits.allow(2, problem.count):
-        whole = part_of(problem, position, 0, size - rest)
-        if quads(whole) is not None:
-            yield from (whole, part_of(problem, position, size - rest, rest))
-            return
-    yield problem
+        whole, end = cut_in_two(problem, position, size - rest)
+        if are_faster(whole):
+            return whole, end
+    return (problem,)
 
 
 def rows_of_groups(groups: int, limits: Limits) -> tuple[int, int, int]:

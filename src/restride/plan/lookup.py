@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -21,7 +21,7 @@ from restride.plan.dispatches import (
     pair_spans,
     parts,
     strided_kernel,
-    whole_quads,
+    whole_units,
     work_of,
 )
 from restride.plan.problem import MAX_CHANNELS, Axis, Problem, Span, pack_parameters
@@ -120,11 +120,9 @@ def _axis_with_too_many_rows(problem: Problem, _limits: Limits) -> int | None:
     return longest(problem, lambda axis: (axis.size - 1) * abs(axis.pairs[0]))
 
 
-def _whole_quads(problem: Problem, limits: Limits) -> Iterator[Problem]:
+def _whole_quads(problem: Problem, limits: Limits) -> tuple[Problem, ...]:
     """The problem, or two: its whole quads of pixels, and the rest."""
-    position = int(_is_interleaved(problem))
-    is_whole = _quads(problem) is not None
-    return iter((problem,)) if is_whole else whole_quads(problem, position, limits, _quads)
+    return (problem,) if _quads(problem) else whole_units(problem, int(_is_interleaved(problem)), 4, limits, _quads)
 
 
 def _lookup(problem: Problem, words: npt.NDArray[np.uint32], limits: Limits) -> KernelSpec:
