@@ -60,7 +60,8 @@ def problem(src: str, dst: str, choice: Request = WIDENED, axes: tuple[int, ...]
     for axis, (size, *strides) in enumerate(zip(made.sizes, source.strides, made.strides, strict=True)):
         slot, table = tables.get(axis, (0, None))
         walked.append(Axis(size, *strides, table, source.sizes[axis], slot))
-    return simplify(walked, source.offset, made.offset, made.dtype.itemsize, source.dtype.itemsize)
+    offsets, itemsizes = (source.offset, made.offset), (made.dtype.itemsize, source.dtype.itemsize)
+    return simplify(Problem(tuple(walked), *offsets, *itemsizes))
 
 
 def chosen(src: str, dst: str, choice: Request = WIDENED, axes: tuple[int, ...] | None = None) -> Invocations:

@@ -243,12 +243,8 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> Kernel
     if quads is None:
         work = work_of(problem, bound)
         shader, each = "convert_elements", 1
-        constants = {
-            "BITS": 8 * problem.itemsize,
-            "OWN_WORDS": work.own_words,
-            **conversion.constants_of_elements,
-        }
-        push = {**bound.bases, "pieces": work.pieces, "first_word": work.first}
+        constants = {**work.constants, **conversion.constants_of_elements}
+        push = {**bound.bases, **work.push}
     else:
         lane, plane = quads.lane, quads.plane
         shader, each = "convert_quads" if plane.size == 1 else "convert_planes", QUADS_PER_INVOCATION

@@ -96,8 +96,8 @@ def copy_problems(src: TensorDesc, dst: TensorDesc) -> tuple[Problem, ...] | Non
     if src.numel == 0:
         return ()
     if src.strides is not None and dst.strides is not None:
-        axes = [Axis(*triple) for triple in zip(dst.sizes, src.strides, dst.strides, strict=True)]
-        return (simplify(axes, src.offset, dst.offset, src.dtype.itemsize),)
+        axes = tuple([Axis(*triple) for triple in zip(dst.sizes, src.strides, dst.strides, strict=True)])
+        return (simplify(Problem(axes, src.offset, dst.offset, src.dtype.itemsize)),)
     cut_walks = walks(Region.of(src, dst))
     return None if cut_walks is None else tuple(walk.problem(src.dtype.itemsize) for walk in cut_walks)
 
@@ -116,7 +116,7 @@ def run_copied(src: TensorDesc, dst: TensorDesc) -> Run | None:
 
 def byte_copy_kernels(axes: tuple[Axis, ...], src_offset: int, limits: Limits) -> tuple[KernelSpec, ...]:
     """Dispatches that copy single bytes along ``axes``, whose strides are bytes, to the start of the destination."""
-    return plan_copy(simplify(axes, src_offset, 0, 1), limits)
+    return plan_copy(simplify(Problem(axes, src_offset, 0, 1)), limits)
 
 
 def plan_copy(problem: Problem, limits: Limits) -> tuple[KernelSpec, ...]:
@@ -331,25 +331,16 @@ def _share_short_rows(problem: Problem, short_rows: _Interleaved, limits: Limits
 def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
     axes = problem.axes
     scattered = _scattered_axis(problem)
-    if limits.shortcuts and _can_gather(problem) and not _is_run(problem):
+    if limits.shortcuts and not _is_run(problem):
         bound = bind(problem, limits)
-        push = {
-            "src_base": bound.src_base,
-            "dst_base": bound.dst_base // 4,
-            "pieces": problem.count // 4,
-            "lane_stride": axes[0].src,
-        }
-        arrangement = _BACKWARDS if _is_reversed(problem) else _APART
-        return walking_kernel("strided_gather_128", _gathered(axes), push, bound.windows, limits, arrangement)
-    if limits.shortcuts and scattered is not None and not _is_run(problem):
-        bound = bind(problem, limits)
-        push = {
-            "src_base": bound.src_base // 4,
-            "dst_base": bound.dst_base,
-            "pieces": problem.count // 4,
-            "lane_stride": axes[scattered].dst,
-        }
-        return walking_kernel("strided_scatter_128", _scattered(axes, scattered), push, bound.windows, limits)
+        push = {**bound.bases, "pieces": problem.count // 4}
+        if _can_gather(problem):
+            push |= {"dst_base": bound.dst_base // 4, "lane_stride": axes[0].src}
+            arrangement = _BACKWARDS if _is_reversed(problem) else _APART
+            return walking_kernel("strided_gather_128", _gathered(axes), push, bound.windows, limits, arrangement)
+        if scattered is not None:
+            push |= {"src_base": bound.src_base // 4, "lane_stride": axes[scattered].dst}
+            return walking_kernel("strided_scatter_128", _scattered(axes, scattered), push, bound.windows, limits)
     problem = _spread(problem, limits.choices)
     bound = bind(problem, limits)
     push = {**bound.bases, "pieces": problem.count}

@@ -9,7 +9,7 @@ rows still span all of its columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from operator import eq, mul
@@ -311,28 +311,37 @@ def rows_each(rows: int, pieces: int, elements: int, choices: Choices, most: int
 
 
 class Work(NamedTuple):
-    """The pieces of a dispatch in shaders/include/destination.glsl: words from ``first`` on, or elements."""
+    """The pieces of a dispatch in shaders/include/destination.glsl: words from ``first`` on, or elements.
 
+    bits: of an element.
+    """
+
+    bits: int
     own_words: bool
     pieces: int
-    first: int
+    first: int = 0
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """The constants of destination.glsl."""
+        return {"BITS": self.bits, "OWN_WORDS": self.own_words}
+
+    @property
+    def push(self) -> dict[str, int]:
+        """The push constants of destination.glsl, except the base."""
+        return {"pieces": self.pieces, "first_word": self.first}
 
 
 def work_of(problem: Problem, bound: Bound) -> Work:
     """The pieces of a problem: words where elements are narrower than a word and leave few holes, else elements."""
-    if problem.itemsize >= 4:
-        return Work(False, problem.count, 0)
-    lanes = 4 // problem.itemsize
-    dst = problem.dst_span
-    first_word = bound.dst_base // lanes
-    words = (bound.dst_base + dst.highest - dst.lowest) // lanes - first_word + 1
-    if words * lanes <= problem.count * _MAX_HOLES + lanes and _is_nested(problem):
-        return Work(True, words, first_word)
-    return Work(False, problem.count, 0)
-
-
-def _is_nested(problem: Problem) -> bool:
-    return nested([axis.size for axis in problem.axes], [axis.dst for axis in problem.axes])
+    bits, lanes, dst = 8 * problem.itemsize, 4 // problem.itemsize, problem.dst_span
+    if lanes > 1:
+        first_word = bound.dst_base // lanes
+        words = (bound.dst_base + dst.highest - dst.lowest) // lanes - first_word + 1
+        has_few_holes = words * lanes <= problem.count * _MAX_HOLES + lanes
+        if has_few_holes and nested([axis.size for axis in problem.axes], [axis.dst for axis in problem.axes]):
+            return Work(bits, True, words, first_word)
+    return Work(bits, False, problem.count)
 
 
 def plan_elements(
@@ -350,10 +359,10 @@ def plan_elements(
         if shader == "element_pad":
             axes = tuple(replace(axis, inside=axis.inside or range(axis.size)) for axis in axes)
         for work, are_whole in _by_whole_words(part, work_of(part, bound), limits, may_cut=shader == "element_copy"):
-            push = {**bound.bases, "pieces": work.pieces, "first_word": work.first, **(value or {})}
+            push = {**bound.bases, **work.push, **(value or {})}
             if shader == "element_fill":
                 del push["src_base"]
-            constants = {"BITS": 8 * part.itemsize, "OWN_WORDS": work.own_words}
+            constants = work.constants
             if shader in ("element_copy", "element_pad"):
                 is_full = are_whole and are_full(work.pieces, limits)
                 constants |= {"WHOLE_WORDS": are_whole, "FULL": is_full}
@@ -368,20 +377,19 @@ def _by_whole_words(problem: Problem, work: Work, limits: Limits, may_cut: bool)
     u8[1079,1917,3], each row backwards: 6,205,329 bytes. 1,551,232 words are 12,119 groups; 100 words and a byte are
     left.
     """
-    if not work.own_words or not _is_packed(problem):
+    if not (work.own_words and is_packed(problem.axes) and problem.dst_offset * problem.itemsize % 4 == 0):
         yield work, False
         return
     words, rest = divmod(problem.count, 4 // problem.itemsize)
     full = _in_full_groups(words, limits)
     pays = _pays_for_full_groups(problem, limits) or (rest > 0 and limits.allow(2, problem.count))
     if may_cut and pays and 0 < full < work.pieces:
-        yield Work(True, full, work.first), True
-        work = Work(True, work.pieces - full, work.first + full)
+        yield work._replace(pieces=full), True
+        work = work._replace(pieces=work.pieces - full, first=work.first + full)
     yield work, not rest
 
 
-def _is_packed(problem: Problem) -> bool:
-    """True if the destination begins at a word boundary, has no hole, and is packed in the order of the axes."""
-    strides = accumulate((axis.size for axis in problem.axes), mul, initial=1)
-    has_no_holes = all(map(eq, (axis.dst for axis in problem.axes), strides))
-    return has_no_holes and problem.dst_offset * problem.itemsize % 4 == 0
+def is_packed(axes: Sequence[Axis]) -> bool:
+    """True if the axes walk the destination without holes, in their order."""
+    strides = accumulate([axis.size for axis in axes], mul, initial=1)
+    return all(map(eq, [axis.dst for axis in axes], strides))

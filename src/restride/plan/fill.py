@@ -177,15 +177,14 @@ def pad_kernels(
     """
     if src.strides is None or dst.strides is None:
         raise AssertionError(f"padding {src} to {dst} is not strided")
-    axes = [
+    walked = zip(dst.sizes, src.strides, dst.strides, starts, src.sizes, strict=True)
+    axes = tuple(
         Axis(size, along_src, along_dst, inside=range(start, start + count))
-        for size, along_src, along_dst, start, count in zip(
-            dst.sizes, src.strides, dst.strides, starts, src.sizes, strict=True
-        )
-    ]
+        for size, along_src, along_dst, start, count in walked
+    )
     origin = src.offset - sum(start * stride for start, stride in zip(starts, src.strides, strict=True))
     itemsize = src.dtype.itemsize
-    problem = widen(simplify(axes, origin, dst.offset, itemsize), _MAX_PADDED)
+    problem = widen(simplify(Problem(axes, origin, dst.offset, itemsize)), _MAX_PADDED)
     words = _repeated(bits, itemsize, problem.itemsize)
     value = {"low": words, "high": words >> 32}
     return tuple(plan_elements(problem, limits, "element_pad", value))

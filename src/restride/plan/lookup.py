@@ -133,8 +133,7 @@ def _lookup(problem: Problem, words: npt.NDArray[np.uint32], limits: Limits) -> 
     if quads is None:
         work = work_of(problem, bound)
         shader, axes, each = "lookup_elements", problem.axes, 1
-        constants = {"BITS": 8 * problem.itemsize, "OWN_WORDS": work.own_words}
-        push = {**bound.bases, "pieces": work.pieces, "first_word": work.first, "table_row": row}
+        constants, push = work.constants, {**bound.bases, **work.push, "table_row": row}
     else:
         shader, axes, each = "lookup_quads", quads.axes, _QUADS_EACH if limits.choices.neighbours else 1
         constants = {"BITS": 8 * problem.itemsize, "EACH": each, **quads.constants}

@@ -26,6 +26,7 @@ from restride.plan.dispatches import (
     MAX_TABLE_BYTES,
     axis_with_too_many_pairs,
     bind,
+    is_packed,
     pair_spans,
     parts,
     plan_elements,
@@ -104,8 +105,7 @@ def invocations(problem: Problem, limits: Limits) -> Invocations:
 def by_elements(problem: Problem, limits: Limits) -> Invocations:
     """Each invocation computes one element or word of the destination. Fits every problem of one dispatch."""
     work = work_of(problem, bind(problem, limits))
-    constants = {"BITS": 8 * problem.itemsize, "OWN_WORDS": work.own_words}
-    return Invocations("resample", problem, work.pieces, constants, first_word=work.first)
+    return Invocations("resample", problem, work.pieces, work.constants, first_word=work.first)
 
 
 def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
@@ -315,7 +315,8 @@ def _neighbours(problem: Problem, position: int, limits: Limits) -> tuple[int, i
     size = math.prod(axis.size for axis in inner)
     most = 8 if limits.choices.neighbours else 4
     for elements in (most, 4, 4 // problem.itemsize):
-        whole_words = elements == 1 or (_is_run(inner, elements) and _is_aligned(problem, others, elements))
+        fills_words = size % elements == 0 and is_packed(inner) and _is_aligned(problem, others, elements)
+        whole_words = elements == 1 or fills_words
         if whole_words and size >= 2 * elements:
             shared = _run(problem, elements) or (_group(problem, limits) if elements == 4 else 0)
             if not shared and elements == 4 and problem.itemsize > 1 and _is_spread(problem):
@@ -404,16 +405,6 @@ def _reads_quads(problem: Problem, inner: tuple[int, ...]) -> bool:
     """True when every step of the axes, except the inner ones, moves the source by a multiple of four elements."""
     others = (axis.src for place, axis in enumerate(problem.axes) if place not in inner)
     return not any(stride % 4 for stride in (problem.src_offset, *others))
-
-
-def _is_run(axes: tuple[Axis, ...], lanes: int) -> bool:
-    """True when the elements of the axes are contiguous, in whole words."""
-    stride = 1
-    for axis in axes:
-        if axis.dst != stride:
-            return False
-        stride *= axis.size
-    return stride % lanes == 0
 
 
 def _is_aligned(problem: Problem, others: tuple[Axis, ...], lanes: int) -> bool:

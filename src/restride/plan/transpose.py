@@ -63,7 +63,7 @@ def exchange_of(problem: Problem) -> Exchange | None:
     return None if b is None else _exchange(problem, (a,), (b,))
 
 
-def longer(problem: Problem, exchange: Exchange) -> Iterator[Exchange]:
+def _exchanges(problem: Problem, exchange: Exchange) -> list[Exchange]:
     """The exchange, and its variants with axes that continue those two: on one side, on the other, on both.
 
     f32[6,8,8,6] with its axes reversed is axes (6, 384, 1), (8, 48, 6), (8, 6, 48), (6, 1, 384): size and both strides.
@@ -74,13 +74,10 @@ def longer(problem: Problem, exchange: Exchange) -> Iterator[Exchange]:
     behind_a = next((axis for axis in exchange.outer if axis.dst == a.size), None)
     behind_b = next((axis for axis in exchange.outer if axis.src == b.size * b.src), None)
     if behind_a is behind_b:
-        return
-    if behind_a is not None:
-        yield _exchange(problem, (a, behind_a), (b,))
-    if behind_b is not None:
-        yield _exchange(problem, (a,), (b, behind_b))
-    if behind_a is not None and behind_b is not None:
-        yield _exchange(problem, (a, behind_a), (b, behind_b))
+        return [exchange]
+    sides_a = [(a,)] if behind_a is None else [(a,), (a, behind_a)]
+    sides_b = [(b,)] if behind_b is None else [(b,), (b, behind_b)]
+    return [_exchange(problem, along_a, along_b) for along_b in sides_b for along_a in sides_a]
 
 
 def _exchange(problem: Problem, a: tuple[Axis, ...], b: tuple[Axis, ...]) -> Exchange:
@@ -186,8 +183,7 @@ def transpose_of(problem: Problem, limits: Limits) -> Transpose | None:
     if single is None:
         return None
     least_filled = _MIN_FILLED if problem.itemsize >= 4 else _MIN_FILLED_NARROW
-    exchanges = (single, *longer(problem, single))
-    chosen = [_in_blocks(problem, exchange, limits.choices) for exchange in exchanges]
+    chosen = [_in_blocks(problem, exchange, limits.choices) for exchange in _exchanges(problem, single)]
     paying = [each for each in chosen if each.filled >= least_filled and _can_end(problem, each.exchange, limits)]
     return max(paying, key=lambda each: (each.is_aligned, _gain(problem, each)), default=None)
 
