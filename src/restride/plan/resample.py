@@ -68,18 +68,16 @@ _CACHED_BYTES = 20 << 10
 class Invocations(NamedTuple):
     """How ``total`` invocations of a shader divide a problem among them.
 
-    row_pieces, blocks: pieces in a row, and blocks of rows; 0 if each computes an element or a word.
     constants: specialization constants that describe the axes and the output of an invocation.
-    first_word: the destination word of piece 0, if each computes an element or a word.
+    push: what is pushed besides: the pieces in a row, and the blocks of rows; or the destination word of piece 0, if
+        each computes an element or a word.
     """
 
     shader: str
     problem: Problem
     total: int
     constants: dict[str, int]
-    row_pieces: int = 0
-    blocks: int = 0
-    first_word: int = 0
+    push: dict[str, int]
 
     @property
     def are_elements(self) -> bool:
@@ -105,7 +103,7 @@ def invocations(problem: Problem, limits: Limits) -> Invocations:
 def by_elements(problem: Problem, limits: Limits) -> Invocations:
     """Each invocation computes one element or word of the destination. Fits every problem of one dispatch."""
     work = work_of(problem, bind(problem, limits))
-    return Invocations("resample", problem, work.pieces, work.constants, first_word=work.first)
+    return Invocations("resample", problem, work.pieces, work.constants, work.push)
 
 
 def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
@@ -140,7 +138,7 @@ def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
         "STEP": step,
         "ROWS": rows,
     }
-    return Invocations("resample_cells", problem, count * blocks, constants, pieces, blocks)
+    return Invocations("resample_cells", problem, count * blocks, constants, {"row_pieces": pieces, "blocks": blocks})
 
 
 def _cell_step(axis: Axis) -> int:
@@ -202,7 +200,7 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
             **({"RUN": shared} if shared else {}),
         }
     blocks = -(-row.size // rows)
-    return Invocations(shader, problem, count * blocks, constants, pieces, blocks)
+    return Invocations(shader, problem, count * blocks, constants, {"row_pieces": pieces, "blocks": blocks})
 
 
 def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
@@ -243,7 +241,8 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
         "CHANNEL_AXIS": pixel.axes[-1],
         "ROWS": each,
     }
-    return Invocations("resample_along", padded, count * blocks, constants, axis.size, blocks)
+    push = {"row_pieces": axis.size, "blocks": blocks}
+    return Invocations("resample_along", padded, count * blocks, constants, push)
 
 
 def _most_cached_rows(axis: Axis, itemsize: int) -> int:
@@ -302,7 +301,8 @@ def by_neighbours(problem: Problem) -> Invocations | None:
     aligned = whole_words and _reads_quads(problem, (0,))
     pieces = -(-first.size // 4)
     constants = {"TAP_AXIS": tabled[0], "ALIGNED": aligned}
-    return Invocations("resample_across", problem, problem.count // first.size * pieces, constants, pieces, 1)
+    total, push = problem.count // first.size * pieces, {"row_pieces": pieces, "blocks": 1}
+    return Invocations("resample_across", problem, total, constants, push)
 
 
 def _neighbours(problem: Problem, position: int, limits: Limits) -> tuple[int, int]:
@@ -488,15 +488,11 @@ def is_index(tables: Tables) -> bool:
 def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits: Limits) -> KernelSpec:
     problem = work.problem
     bound = bind(problem, limits)
-    divisors = (work.row_pieces, work.blocks) if work.blocks else ()
     constants = {**work.constants, **conversion.constants}
     if work.shader != "resample_moves":
         constants["SLOTS_AND_KIND"] = _slots(tables)
-    push = {**bound.bases, "pieces": work.total}
-    if work.blocks:
-        push |= {"row_pieces": work.row_pieces, "blocks": work.blocks}
-    else:
-        push["first_word"] = work.first_word
+    push = {**bound.bases, "pieces": work.total, **work.push}
+    divisors = [work.push[name] for name in ("row_pieces", "blocks") if name in work.push]
     scaled, parameters = conversion.with_scales(
         push,
         pack_parameters(problem.axes, divisors),
