@@ -361,7 +361,7 @@ def replaced(values: Iterable[_Value], axes: Iterable[int], new: Iterable[_Value
 
 
 def resized_axes(
-    axes: Iterable[SupportsIndex] | None, named: Mapping[str, tuple[Any, ...]], rank: int
+    axes: Iterable[SupportsIndex] | None, named: Mapping[str, tuple[object, ...]], rank: int
 ) -> tuple[int, ...]:
     """The axes, counted from 0: one for each of the numbers in ``named``; default: the last ones.
 
