@@ -147,16 +147,13 @@ class _Quads(NamedTuple):
 
     axes: from pixel to pixel, the first one within a quad. plane: from element to element of a pixel. copies: an axis
     along which the result repeats itself. The last two have size 1 if there is none.
-    is_interleaved: elements of a pixel are side by side in the destination too. crosses: a quad may have pixels of two
-    rows. is_wide: the elements of four pixels are whole words of the source. is_aligned: in the destination every quad
-    begins at a multiple of four elements.
+    is_wide: the elements of four pixels are whole words of the source. is_aligned: in the destination every quad begins
+    at a multiple of four elements.
     """
 
     axes: tuple[Axis, ...]
     plane: Axis
     copies: Axis
-    is_interleaved: bool
-    crosses: bool
     is_wide: bool
     is_aligned: bool
 
@@ -165,9 +162,9 @@ class _Quads(NamedTuple):
         """The specialization constants of ``lookup_quads`` that do not depend on the device."""
         return {
             "PLANES": self.plane.size,
-            "INTERLEAVED": self.is_interleaved,
+            "INTERLEAVED": self.plane.dst == 1,
             "COPIES": self.copies.size,
-            "CROSSES": self.crosses,
+            "CROSSES": self.axes[0].size % 4 != 0,  # a quad may have pixels of two rows
             "WIDE": self.is_wide,
             "WHOLE_STORES": self.is_aligned,
             "ROWS_OF_PLANES": not any(axis.pairs[0] for axis in self.axes),
@@ -236,8 +233,6 @@ def _quads(problem: Problem) -> _Quads | None:
         axes=(lane, *others),
         plane=plane,
         copies=copies,
-        is_interleaved=is_interleaved,
-        crosses=crosses,
         is_wide=lane.src == plane.size and are_words and not crosses,
         is_aligned=is_aligned,
     )

@@ -41,7 +41,6 @@ from restride.plan.problem import (
     narrow,
     pack_parameters,
     table_bytes,
-    table_words,
 )
 from restride.plan.tiles import Pairs, Region, walks
 from restride.weights import MAX_TAPS, Resizing, Rows, Shifts, in_quads, with_edges
@@ -212,14 +211,15 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
     axis 1, planes and rows, 405 blocks: 90,720 invocations.
     """
     pixel = _pixel(problem)
-    if pixel is None:
+    if not pixel:
         return None
-    position, channels = pixel.position, pixel.channels
+    position = pixel[0]
     axis = problem.axes[position]
-    rows = [place for place, other in enumerate(problem.axes) if other.is_plain and place not in pixel.axes]
+    channels = axis.src
+    rows = [place for place, other in enumerate(problem.axes) if other.is_plain and place not in pixel]
     if axis.table is None or not rows:
         return None
-    aligned = axis.extent % 4 == 0 and _reads_quads(problem, pixel.axes)
+    aligned = axis.extent % 4 == 0 and _reads_quads(problem, pixel)
     table = in_quads(axis.table, axis.extent, aligned)
     if table.taps > axis.extent:
         return None
@@ -238,7 +238,7 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
         "ALIGNED": aligned,
         "ROW_AXIS": row,
         "CHANNELS": channels,
-        "CHANNEL_AXIS": pixel.axes[-1],
+        "CHANNEL_AXIS": pixel[-1],
         "ROWS": each,
     }
     push = {"row_pieces": axis.size, "blocks": blocks}
@@ -255,32 +255,24 @@ def _most_cached_rows(axis: Axis, itemsize: int) -> int:
     return next((rows for rows in (8, 4, 2) if rows * nbytes <= _CACHED_BYTES), 1)
 
 
-class _Pixel(NamedTuple):
-    """A pixel that a tap reads.
+def _pixel(problem: Problem) -> tuple[int, ...]:
+    """Where the axes of the pixel are that a tap reads, if sums run along the innermost pixels of the source; else ().
 
-    position: of the axis with the table. channels: number of adjacent channels. axes: positions of the axis with the
-    table and, if there are several channels, of theirs after it.
+    The first is the axis with the table, which moves the source by the number of adjacent channels; if these are
+    several, the second is theirs.
     """
-
-    position: int
-    channels: int
-    axes: tuple[int, ...]
-
-
-def _pixel(problem: Problem) -> _Pixel | None:
-    """The pixel that a tap reads, if sums run along the innermost pixels of the source; else None."""
     tabled = [position for position, axis in enumerate(problem.axes) if axis.table is not None]
     axis = problem.axes[tabled[0]]
     if len(tabled) > 1 or axis.table is None or axis.table.moves:
-        return None
+        return ()
     if problem.itemsize != 4 or problem.src_itemsize > 4 or not 0 < axis.src <= MAX_CHANNELS:
-        return None
+        return ()
     if axis.src == 1:
-        return _Pixel(tabled[0], 1, (tabled[0],))
+        return (tabled[0],)
     for place, other in enumerate(problem.axes):
         if other.is_plain and other.src == 1 and other.size == axis.src:
-            return _Pixel(tabled[0], axis.src, (tabled[0], place))
-    return None
+            return tabled[0], place
+    return ()
 
 
 def by_neighbours(problem: Problem) -> Invocations | None:
@@ -373,7 +365,7 @@ def _group(problem: Problem, limits: Limits) -> int:
     others = (problem.src_offset, *(axis.src for axis in problem.axes[1:]))
     if first.table is None or not first.table.moves or first.src != 1 or first.size % 4:
         return 0
-    index = table_words(first.table, 1).reshape(-1, 4)
+    index = first.table.first().reshape(-1, 4)
     bound = bind(problem, limits).windows[0].nbytes  # the window begins at a multiple of 16 bytes
     for nbytes in (4, 8, 16):
         group = nbytes // problem.src_itemsize
@@ -390,7 +382,7 @@ def _pattern(axis: Axis, group: int) -> int:
     """
     if group == 0 or axis.table is None:
         return 0
-    index = table_words(axis.table, 1).reshape(-1, 4).astype(np.int64)
+    index = axis.table.first().reshape(-1, 4)
     places = index - group * np.arange(len(index))[:, None]
     if places.min() < 0 or places.max() >= group or (places != places[0]).any():
         return 0

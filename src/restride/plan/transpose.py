@@ -44,11 +44,6 @@ class Exchange(NamedTuple):
         return math.prod(axis.size for axis in self.outer)
 
     @property
-    def src_strides(self) -> tuple[int, ...]:
-        """The source strides of all axes except b."""
-        return tuple(axis.src for axis in (*self.a.axes, *self.outer))
-
-    @property
     def dst_strides(self) -> tuple[int, ...]:
         """The destination strides of all axes except a."""
         return tuple(axis.dst for axis in (*self.b.axes, *self.outer))
@@ -353,9 +348,9 @@ def _ends(problem: Problem, exchange: Exchange) -> tuple[int, int]:
 
 def _is_aligned(problem: Problem, exchange: Exchange, elements: int) -> bool:
     """True when a transpose moves only whole aligned runs of this many elements on both sides."""
-    a, b, _ = exchange
+    a, b, outer = exchange
     src_offset = problem.src_offset - (b.size - 1) * (b.axes[0].src < 0)
-    strides = (*exchange.src_strides, *exchange.dst_strides)
+    strides = (*(axis.src for axis in (*a.axes, *outer)), *exchange.dst_strides)
     values = (*strides, src_offset, problem.dst_offset, a.size, b.size)
     return not any(value % elements for value in values)
 
