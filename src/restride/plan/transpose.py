@@ -158,14 +158,9 @@ class Transpose(NamedTuple):
 
     @property
     def filled(self) -> float:
-        """The fraction of the groups' capacity that is used."""
+        """The fraction of the groups' capacity that is used; 1: every invocation of every group has a block."""
         room = math.prod(self.block) * GROUP_BLOCKS * math.prod(self.groups)
         return self.exchange.a.size * self.exchange.b.size * self.exchange.indices / room
-
-    @property
-    def is_whole(self) -> bool:
-        """True where every invocation of every group has a block."""
-        return self.filled == 1
 
 
 @lru_cache(maxsize=16)
@@ -277,7 +272,7 @@ def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[K
     constants = {
         "A_JUMPS": len(a.axes) > 1,
         "B_JUMPS": len(b.axes) > 1,
-        **({"FULL": chosen.is_whole} if chosen.is_aligned else {"B_WORDS": b_words}),
+        **({"FULL": chosen.filled == 1} if chosen.is_aligned else {"B_WORDS": b_words}),
         **({"A_WORDS": a_words} if chosen.is_aligned and problem.itemsize == 1 else {}),
     }
     push = {

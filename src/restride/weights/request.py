@@ -21,7 +21,7 @@ import numpy as np
 
 from restride.arguments import LIMIT, integers
 from restride.errors import DescriptorError, UnsupportedError, did_you_mean, shown
-from restride.weights.coordinates import COORDINATES, CoordinatesRule, Ends, Line, line, line_of_offsets
+from restride.weights.coordinates import COORDINATES, HALF, CoordinatesRule, Ends, Line, line, line_of_offsets
 from restride.weights.filters import AREA_MODES, MODES, NEAREST_RULES, Filter, NearestRule, filter_rows
 from restride.weights.like.libraries import LIBRARIES, OTHER_NAMES, Library
 from restride.weights.like.profile import LibraryRequest, Mode, Profile
@@ -401,27 +401,21 @@ def keeping_aspect(
 def _lines(
     choice: Request, old: tuple[int, ...], sizes: tuple[int, ...], factors: tuple[Fraction, ...]
 ) -> tuple[Line, ...]:
+    """The line along which each axis reads."""
     count = len(old)
-    if choice.input_offsets is not None or choice.output_offsets is not None:
-        offsets = [
-            _per_axis(name, value, (default,) * count)
-            for name, value, default in (
-                ("input_offsets", choice.input_offsets, Fraction(1, 2)),
-                ("output_offsets", choice.output_offsets, Fraction(-1, 2)),
-            )
-        ]
-        return tuple(
-            line_of_offsets(factor, *both) if factor else Line(1, 0, 1)
-            for factor, *both in zip(factors, *offsets, strict=True)
-        )
+    inputs = _per_axis("input_offsets", choice.input_offsets, (HALF,) * count)
+    outputs = _per_axis("output_offsets", choice.output_offsets, (-HALF,) * count)
     roi = _per_axis("roi", choice.roi, (_ZERO,) * count + (_ONE,) * count)
-    edges = zip(roi[:count], roi[count:], strict=True)
-    return tuple(
-        line(choice.coordinates, Ends(before, size, factor, both))
-        if factor and before
-        else Line(1, 0, 1)  # an axis without elements
-        for before, size, factor, both in zip(old, sizes, factors, edges, strict=True)
-    )
+    has_offsets = choice.input_offsets is not None or choice.output_offsets is not None
+    lines = []
+    for place, (before, size, factor) in enumerate(zip(old, sizes, factors, strict=True)):
+        if not (factor and before):  # an axis without elements
+            lines.append(Line(1, 0, 1))
+        elif has_offsets:
+            lines.append(line_of_offsets(factor, inputs[place], outputs[place]))
+        else:
+            lines.append(line(choice.coordinates, Ends(before, size, factor, (roi[place], roi[count + place]))))
+    return tuple(lines)
 
 
 def _per_axis(argument: str, values: object, default: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
