@@ -265,15 +265,10 @@ def _can_widen(problem: Problem) -> bool:
     if not problem.axes:
         return False
     inner, *outer = problem.axes
-    return (
-        inner.src == 1
-        and inner.dst == 1
-        and inner.size % 2 == 0
-        and (inner.inside is None or inner.inside.start % 2 == inner.inside.stop % 2 == 0)
-        and problem.src_offset % 2 == 0
-        and problem.dst_offset % 2 == 0
-        and all(axis.src % 2 == 0 and axis.dst % 2 == 0 for axis in outer)
-    )
+    inside = range(0) if inner.inside is None else inner.inside
+    strides = [stride for axis in outer for stride in (axis.src, axis.dst)]
+    numbers = (inner.size, inside.start, inside.stop, problem.src_offset, problem.dst_offset, *strides)
+    return inner.src == inner.dst == 1 and not any(number % 2 for number in numbers)
 
 
 def narrow(problem: Problem) -> Problem:
