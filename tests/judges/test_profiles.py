@@ -19,9 +19,10 @@ from support.sampled import FULL
 import restride as rs
 from restride.compat.pil import Resampling
 from restride.errors import DescriptorError, UnsupportedError
-from restride.weights import DEFAULTS, library_rows
+from restride.weights import DEFAULTS
 from restride.weights import rows as rows_module
 from restride.weights.like import LIBRARIES, opencv
+from restride.weights.rows import library_rows
 
 pytestmark = pytest.mark.usefixtures("vulkan_device")
 

@@ -214,7 +214,8 @@ class Walk(NamedTuple):
 
     def problem(self, itemsize: int, src_itemsize: int = 0) -> Problem:
         """The walk as a problem in its simplest form, for elements of these sizes in bytes."""
-        return simplify(self.axes, self.src_offset, self.dst_offset, itemsize, src_itemsize, self.pair_offsets)
+        offsets = self.src_offset, self.dst_offset
+        return simplify(Problem(self.axes, *offsets, itemsize, src_itemsize, self.pair_offsets))
 
 
 def walks(region: Region, resampled: Mapping[int, int] = MappingProxyType({})) -> tuple[Walk, ...] | None:

@@ -35,8 +35,8 @@ from restride.plan.problem import (
     multiply_shift,
 )
 from restride.plan.transpose import GROUP_BLOCKS, shared_edge
-from restride.weights import Request, Side, box_rows, moved_rows, resizing
-from restride.weights.boxes import MAX_TAPS_OF_BOX, _clipped
+from restride.weights import Request, moved_rows, resizing
+from restride.weights.boxes import MAX_TAPS_OF_BOX, Side, _clipped, box_rows
 from restride_conformance import Case
 from restride_conformance.shader.contract import (
     CONTRACT,
