@@ -425,13 +425,6 @@ def without(monkeypatch, module: str, *users: str) -> None:
     monkeypatch.setitem(sys.modules, module, None)
 
 
-@pytest.mark.parametrize(("name", "module"), [("dask", "dask"), ("ome", "zarr")])
-def test_a_library_that_is_missing_is_named(monkeypatch, name: str, module: str):
-    without(monkeypatch, module, f"restride.interop.{name}")
-    with pytest.raises(ImportError, match=rf"needs {module}: pip install 'restride\[{name}\]'"):
-        getattr(rs, name)
-
-
 def test_the_command_names_a_library_that_is_missing(monkeypatch, capsys, tmp_path: Path):
     (tmp_path / "in.tif").write_bytes(b"II*\0")
     words = ["pyramid", str(tmp_path / "in.tif"), str(tmp_path / "out.zarr")]
