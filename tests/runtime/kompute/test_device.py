@@ -15,7 +15,6 @@ from support.spirv_kernels import compile_kernels
 from support.vulkan_kernels import affine, download, upload
 
 from restride.errors import DeviceError, DeviceLost, DeviceNotFound, UnsupportedError
-from restride.runtime import open_runtime
 from restride.runtime.kompute import device as kompute_device
 from restride.runtime.kompute.runtime import KomputeRuntime
 
@@ -148,22 +147,6 @@ def test_devices_that_kp_cannot_see_are_refused(device, monkeypatch):
     assert kompute_device.find_device(second.info) == (second, 0)
 
 
-def test_no_driver_is_a_typed_error_and_no_crash(device):
-    del device
-    script = """
-        from restride.errors import DeviceNotFound
-        from restride.runtime import open_runtime
-        try:
-            open_runtime(None, "kompute")
-        except DeviceNotFound as error:
-            print("not found:", error)
-    """
-    nothing = "/nonexistent/icd.json"
-    done = run_python(script, VK_DRIVER_FILES=nothing, VK_ICD_FILENAMES=nothing, VK_ADD_DRIVER_FILES="")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("not found:")
-
-
 FORK = """
     import os, signal, sys, threading, warnings
     warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of fork with threads: lavapipe has some
@@ -238,16 +221,6 @@ def test_a_process_that_never_closes_ends_well(device):
         print("done")
     """)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "done", "")
-
-
-def test_open_runtime_opens_kompute(device):
-    del device
-    runtime = open_runtime(None, "kompute")
-    try:
-        assert isinstance(runtime, KomputeRuntime)
-        assert runtime.limits.offset_alignment == 0
-    finally:
-        runtime.close()
 
 
 def test_without_a_source_tree_the_error_names_no_script_of_it(tmp_path):
