@@ -140,6 +140,20 @@ def affine(const: int, strides: Iterable[tuple[int, int, int]]) -> Linear:
     return _sum(const, ((stride, Index(axis, size)) for axis, size, stride in strides if size > 1))
 
 
+def each_axis(rank: int) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    """The starts and steps by which each index moves along a coordinate of its own: ``i`` is at coordinates ``i``."""
+    axes = range(rank)
+    return (0,) * rank, tuple(tuple(int(axis == other) for other in axes) for axis in axes)
+
+
+def coordinates(starts: Sequence[int], steps: Sequence[Sequence[int]], sizes: Sequence[int]) -> list[Linear]:
+    """The coordinates ``starts + sum of i_k * steps[k]`` of an index i within ``sizes``, an expression for each."""
+    return [
+        affine(start, [(axis, size, steps[axis][place]) for axis, size in enumerate(sizes)])
+        for place, start in enumerate(starts)
+    ]
+
+
 def digit(of: Linear, modulus: int, divisor: int) -> Linear:
     """``(of mod modulus) div divisor`` in its simplest form; modulus 0: no mod. ``of`` must never be negative.
 
