@@ -29,11 +29,6 @@ class Index:
         """The lowest and the highest value."""
         return 0, self.size - 1
 
-    @property
-    def indices(self) -> frozenset[Index]:
-        """Itself."""
-        return frozenset((self,))
-
     def __str__(self) -> str:
         return axis_letter(self.axis)
 
@@ -50,11 +45,6 @@ class Digit:
     def span(self) -> tuple[int, int]:
         """Bounds of the value."""
         return digit_span(self.of.span, self.modulus, self.divisor)
-
-    @property
-    def indices(self) -> frozenset[Index]:
-        """The axes it depends on."""
-        return self.of.indices
 
     def __str__(self) -> str:
         text = str(self.of) if self.of.is_atom else f"({self.of})"
@@ -89,7 +79,9 @@ class Linear:
     @cached_property
     def indices(self) -> frozenset[Index]:
         """The axes it depends on."""
-        return frozenset[Index]().union(*(atom.indices for _, atom in self.terms))
+        return frozenset[Index]().union(
+            *({atom} if isinstance(atom, Index) else atom.of.indices for _, atom in self.terms)
+        )
 
     @property
     def is_atom(self) -> bool:

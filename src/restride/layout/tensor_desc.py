@@ -169,11 +169,8 @@ class TensorDesc(_Fields):
                 order = permutation("minor_to_major", minor_to_major, len(sizes))
             tiles = _checked_tiles(tiles)
             padded, value = _checked_padding(padded_sizes, padding_value, sizes, element)
-            tail, storage = 1, (0, 0)
-            if tail_padding_alignment_in_elements != 1:
-                tail = _checked_number("tail_padding_alignment_in_elements", tail_padding_alignment_in_elements, 1)
-            if element_size_in_bits != 0 or memory_space != 0:
-                storage = _checked_storage(element_size_in_bits, memory_space)
+            tail = _checked_number("tail_padding_alignment_in_elements", tail_padding_alignment_in_elements, 1)
+            storage = _checked_storage(element_size_in_bits, memory_space)
         except DescriptorError as error:
             error.add_descriptor(shape_text(element.name, sizes))
             raise
@@ -636,12 +633,12 @@ class TensorDesc(_Fields):
                 return None
             # Without strides, these are the coordinates that are split into digits. No axis moves along two of them, so
             # each coordinate has an equation of its own.
-            coordinates: tuple[int, ...] | None = (at,)
+            found: tuple[int, ...] | None = (at,)
             if self.strides is None and self.blocking is not None:
-                coordinates = self.blocking.coordinates_of(at)
+                found = self.blocking.coordinates_of(at)
             index = [0] * self.rank
             starts, steps = self.walk
-            for coordinate, (value, start) in enumerate(zip(coordinates or (), starts, strict=False)):
+            for coordinate, (value, start) in enumerate(zip(found or (), starts, strict=False)):
                 axes = [axis for axis in range(self.rank) if steps[axis][coordinate]]
                 strides = tuple(steps[axis][coordinate] for axis in axes)
                 try:
@@ -652,7 +649,7 @@ class TensorDesc(_Fields):
                     return None
                 for axis, position in zip(axes, positions, strict=True):
                     index[axis] = position
-            return None if coordinates is None else tuple(index)
+            return None if found is None else tuple(index)
 
     def to_dml(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Sizes and strides as DirectML's buffer tensor takes them; padding is not part of them.

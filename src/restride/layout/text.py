@@ -267,7 +267,9 @@ def _refuse_part_of_xla(scanner: Scanner) -> None:
     at = scanner.here()
     for letters, what in _REFUSED.items():
         if scanner.accept(letters) and scanner.comes("("):
-            scanner.refuse(what, at)
+            raise UnsupportedError(
+                f"{what} are not supported: {cut(scanner.text[at:])} at character {at + 1} of {cut(scanner.text)}"
+            )
         scanner.position = at
 
 
@@ -396,7 +398,6 @@ class Scanner:
 
     Raises:
         DescriptorError: from ``fail``, and from every method that finds something else than it needs.
-        UnsupportedError: from ``refuse``.
     """
 
     def __init__(self, text: str) -> None:
@@ -492,12 +493,6 @@ class Scanner:
         position = self.here() if at is None else at
         here = f"found {cut(self.text[position:])}" if position < len(self.text) else "the text ends"
         raise DescriptorError(f"{rule} at character {position + 1} of {cut(self.text)}: {here}")
-
-    def refuse(self, what: str, at: int) -> NoReturn:
-        """Raise UnsupportedError for a legal part that has no meaning here, and name that part."""
-        raise UnsupportedError(
-            f"{what} are not supported: {cut(self.text[at:])} at character {at + 1} of {cut(self.text)}"
-        )
 
 
 def cut(text: str) -> str:
