@@ -82,10 +82,10 @@ def run(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         source = open_array(arguments.input, stack)
         labels = {}
-        for text in named.pop("labels", ()):
-            name, separator, file = text.partition("=")
+        for option in named.pop("labels", ()):
+            name, separator, file = option.partition("=")
             if not separator or name in labels:
-                raise UsageError(f"--labels {text!r} must be NAME=FILE, each name once")
+                raise UsageError(f"--labels {option!r} must be NAME=FILE, each name once")
             labels[name] = open_array(Path(file), stack)
         device = stack.enter_context(open_device(arguments))
         start = time.perf_counter()

@@ -31,7 +31,7 @@ __all__ = [
 
 INTER_NEAREST, INTER_LINEAR, INTER_CUBIC, INTER_AREA, INTER_LANCZOS4, INTER_LINEAR_EXACT, INTER_NEAREST_EXACT = range(7)
 
-_MODES = LIBRARIES["opencv"].constants
+_MODES = LIBRARIES["opencv"].numbered_modes
 
 _TYPES = ("u8", "u16", "s16", "f32", "f64")
 

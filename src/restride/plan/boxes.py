@@ -62,8 +62,8 @@ from restride.weights.boxes import MAX_TAPS_OF_BOX
 MAX_BETWEEN = 1 << 26
 """Maximum size in bytes of the buffer between two passes, unless one box alone needs more."""
 
-ROWS = 4
-"""Maximum number of rows per invocation, if elements are words."""
+MAX_ROWS = 4
+"""Maximum number of rows per invocation, if elements are words (``MAX_ROWS`` in shaders/crop/crop_resize.comp)."""
 
 COLUMNS = 4
 """Columns that an invocation of crop_pixels computes (``COLUMNS`` in shaders/crop/crop_pixels.comp)."""
@@ -264,7 +264,7 @@ class _Invocation(NamedTuple):
     constants: Mapping[str, int]
     channels: int
     columns: int = 1
-    rows: int = ROWS
+    rows: int = MAX_ROWS
     backwards: bool = False
 
 
@@ -364,7 +364,7 @@ def _invocation(
     )
     constants = {"TAPS": crops.few_taps, "PIXELS": kind, "BACKWARDS": backwards}
     shader = "crop_resize_fixed" if is_fixed else "crop_resize"
-    return _Invocation(shader, constants, channels, rows=ROWS if are_words else 1, backwards=backwards)
+    return _Invocation(shader, constants, channels, rows=MAX_ROWS if are_words else 1, backwards=backwards)
 
 
 def _channels_per_invocation(channels: int) -> int:
@@ -391,7 +391,7 @@ def _by_pixels(
     if not is_aligned and problem.itemsize < 4:
         return None
     # Keeping the sums of a row for the next rows takes 144 registers on an NVIDIA GPU; a single row takes 64.
-    rows = ROWS if limits.choices.neighbours else 1
+    rows = MAX_ROWS if limits.choices.neighbours else 1
     return _Invocation("crop_pixels", {"BY_PIXELS": by_pixels, "ALIGNED": is_aligned}, channels, COLUMNS, rows)
 
 

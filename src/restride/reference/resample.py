@@ -172,12 +172,12 @@ _STEPS = (*NEUTRAL, "sum_scale", "post_ops", "rounding", "saturate", "out")
 class Problem:
     """A checked call of ``resample``.
 
-    own: the result as the library named by ``like`` computes it; None if the request's rules give it. steps: the
+    answer: the result as the library named by ``like`` computes it; None if the request's rules give it. steps: the
     arithmetic, as arguments of ``reorder``.
     """
 
     request: Request
-    own: Answer | None
+    answer: Answer | None
     extrapolation_value: float
     target: DType
     steps: dict[str, Any]
@@ -195,15 +195,15 @@ class Problem:
     @property
     def weighted(self) -> WeightedAxes:
         """The rows of weights along each axis."""
-        return weighted_axes(self.request, self.own)
+        return weighted_axes(self.request, self.answer)
 
     @property
     def integers(self) -> Array | None:
         """The exact result, if a library computes it in integers; else None."""
-        if self.own is None or isinstance(self.own, list):
+        if self.answer is None or isinstance(self.answer, list):
             return None
         key = self.request.resized([slice(part.start, part.stop) for part in self.request.parts], slice(None))
-        exact: Array = self.own[tuple(key)].astype(np.float64)
+        exact: Array = self.answer[tuple(key)].astype(np.float64)
         return exact
 
     @property
@@ -217,11 +217,11 @@ class Problem:
         return beyond
 
 
-def weighted_axes(request: Request, own: Answer | None) -> WeightedAxes:
+def weighted_axes(request: Request, answer: Answer | None) -> WeightedAxes:
     """The rows of weights along each axis: a library's own, or those of the request's rules."""
-    if isinstance(own, list):
+    if isinstance(answer, list):
         parts = dict(zip(request.axes, request.parts, strict=True))
-        return [(axis, rows.part(parts[axis])) for axis, rows in own]
+        return [(axis, rows.part(parts[axis])) for axis, rows in answer]
     return [
         (axis, weight_rows(how, part.start, part.stop))
         for axis, how, part in zip(request.axes, request.how, request.parts, strict=True)

@@ -649,15 +649,15 @@ def _mode(like: str, profile: Profile, mode: object) -> tuple[str, Mode]:
     """
     meant: Any = mode.name if isinstance(mode, Enum) and not isinstance(mode, str) else mode
     is_number = isinstance(meant, Integral) and not isinstance(meant, bool)
-    if is_number and 0 <= meant < len(profile.constants):
-        meant = profile.constants[meant]
+    if is_number and 0 <= meant < len(profile.numbered_modes):
+        meant = profile.numbered_modes[meant]
     word = str(meant).strip().lower().removeprefix("inter_")
     if isinstance(meant, str):
         for name in (word, *_OUR_WORDS.get(word, ())):
             for known, meaning in profile.modes.items():
                 if known.replace("-", "_") == name.replace("-", "_"):
                     return known, meaning
-    numbers = [f"{number} ({word})" for number, word in enumerate(profile.constants)] if is_number else []
+    numbers = [f"{number} ({word})" for number, word in enumerate(profile.numbered_modes)] if is_number else []
     those = ", ".join(numbers or map(repr, profile.modes))
     raise DescriptorError(f"mode {mode!r} of like {like!r} is not one of {those}{did_you_mean(word, profile.modes)}")
 

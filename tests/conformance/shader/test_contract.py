@@ -255,7 +255,7 @@ def test_memory_that_a_group_of_short_rows_shares():
 def test_work_of_an_invocation_that_resamples():
     most_rows = max(map(int, CANDIDATES["rows"]))
     assert number(r"const uint MAX_ROWS = (\d+);", "resample/resample_quads.comp") == most_rows
-    assert number(r"const uint MAX_ROWS = (\d+);", "crop/crop_resize.comp") == plan_of_boxes.ROWS
+    assert number(r"const uint MAX_ROWS = (\d+);", "crop/crop_resize.comp") == plan_of_boxes.MAX_ROWS
     assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MAX_TAPS_OF_ROWS
     assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MAX_TAPS_OF_ROWS
     assert number(r"const uint MAX_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MAX_IN_RUN

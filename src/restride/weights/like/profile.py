@@ -55,7 +55,7 @@ class Mode:
 class Profile:
     """A library: the version that was measured, its default mode, and its modes by its own words.
 
-    constants: the modes whose constants are 0, 1, 2 and so on. is_flat: it resizes exactly two axes.
+    numbered_modes: the modes whose constants are 0, 1, 2 and so on. is_flat: it resizes exactly two axes.
     rules: computes the library's own rows for axes that have elements; None: the rows of our own words.
     follows_sizes: for each axis, whether its coordinates follow the sizes even if a scale is given.
     rounds_sizes: sizes that follow from scales are rounded to nearest even, instead of down.
@@ -67,7 +67,7 @@ class Profile:
     library: str
     default: str
     modes: Mapping[str, Mode]
-    constants: tuple[str, ...] = ()
+    numbered_modes: tuple[str, ...] = ()
     rules: Callable[[LibraryRequest], LibraryRows | None] = lambda _request: None
     follows_sizes: Callable[[LibraryRequest], tuple[bool, ...]] = lambda request: (False,) * len(request.axes)
     is_flat: bool = False
