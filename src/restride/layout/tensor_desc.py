@@ -349,6 +349,9 @@ class TensorDesc(_Fields):
     def _locate(self, dtype: DType, parts: DescParts, inner: TensorDesc | None = None) -> None:
         """Set the fields, all of which follow from ``parts``: where in the buffer the elements are.
 
+        ``place`` and ``padding`` are what ``==`` compares beside type, sizes and storage: strides and offset or else
+        the address, and what operations write between the elements.
+
         Raises:
             DescriptorError: an element below the buffer's start.
         """
@@ -362,7 +365,7 @@ class TensorDesc(_Fields):
             moves = []
             for size, stride in zip(sizes, strides, strict=True):
                 numel *= size
-                moves.append(stride if size > 1 else 0)  # == ignores the strides of axes of size 1
+                moves.append(stride if size > 1 else 0)  # the stride of an axis of size 1 does not count
                 reach = (size - 1) * stride
                 if reach < 0:
                     low += reach
@@ -701,7 +704,7 @@ def _from_parts(parts: DescParts) -> TensorDesc:
 
 
 def _written_strides(parts: DescParts) -> tuple[int, ...] | None:
-    """The strides of a layout written by strides, or by an order alone; None for tiles, padding, blocks and views."""
+    """The strides of a layout written by strides, an order or a tag; None with tiles, padding, blocks or a view."""
     if parts.strides is not None:
         return parts.strides
     if parts.tiles or parts.padded_sizes is not None or parts.tail_padding_alignment_in_elements != 1:
