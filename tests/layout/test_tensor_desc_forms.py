@@ -336,8 +336,6 @@ def xla(**arguments: object) -> TensorDesc:
         ({"padding_value": 3, "tiles": [(2,)]}, "padding_value 3 needs padded_sizes"),
         ({"sizes": (1,) * 9, "tiles": [(2,)]}, "rank 9 exceeds 8"),
         ({"tail_padding_alignment_in_elements": 0}, "elements 0 is outside [1, 2^63), for f32[2,3]"),
-        ({"tail_padding_alignment_in_elements": True}, "must be an integer, got the boolean True, for f32[2,3]"),
-        ({"memory_space": 0.0}, "memory_space must be an integer, got 0.0 (float), for f32[2,3]"),
         ({"element_size_in_bits": -4}, "element_size_in_bits -4 is outside [0, 2^63), for f32[2,3]"),
         ({"memory_space": 1.0}, "memory_space must be an integer, got 1.0 (float), for f32[2,3]"),
         ({"sizes": (2, -1), "tiles": [(2,)]}, "size -1 of axis 1 must be 0 or more"),

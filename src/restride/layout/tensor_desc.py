@@ -169,8 +169,11 @@ class TensorDesc(_Fields):
                 order = permutation("minor_to_major", minor_to_major, len(sizes))
             tiles = _checked_tiles(tiles)
             padded, value = _checked_padding(padded_sizes, padding_value, sizes, element)
-            tail = _checked_number("tail_padding_alignment_in_elements", tail_padding_alignment_in_elements, 1)
-            storage = _checked_storage(element_size_in_bits, memory_space)
+            tail, storage = 1, (0, 0)
+            if tail_padding_alignment_in_elements != 1:
+                tail = _checked_number("tail_padding_alignment_in_elements", tail_padding_alignment_in_elements, 1)
+            if element_size_in_bits != 0 or memory_space != 0:
+                storage = _checked_storage(element_size_in_bits, memory_space)
         except DescriptorError as error:
             error.add_descriptor(shape_text(element.name, sizes))
             raise
