@@ -136,6 +136,12 @@ def test_no_case_is_there_twice() -> None:
     assert len({str(case) for case in full}) == len(full)
 
 
+def test_every_case_comes_back_from_its_line() -> None:
+    for case in (*CASES["full"], *CASES["perf"]):
+        again = Case.parse(str(case))
+        assert (again, str(again), hash(again)) == (case, str(case), hash(case))
+
+
 def test_tensors_to_measure_are_large() -> None:
     assert all(case.dst.nbytes >= 150_000 for case in CASES["perf"])
     uploads = {"equal"}  # its second operand
