@@ -363,13 +363,11 @@ def _require_memory(images: list[_Image], grid: _Grid, memory: int, devices: lis
         DescriptorError: ``memory`` is too little.
     """
     for image in images:
+        reader, _ = unwrapped(image.source, Chain(), None)
         stored = [grid.along(image.axes, sizes) for sizes in image.sizes]
         for level, each in enumerate(stored):
-            if level:
-                source_chunks, several = stored[image.before(level)]["chunks"], open_devices(devices)
-            else:
-                source_chunks = unwrapped(image.source, Chain(), None)[0].chunks
-                several = open_devices(devices, image.source)
+            source_chunks = stored[image.before(level)]["chunks"] if level else reader.chunks
+            several = open_devices(devices, None if level else image.source)
             plan_stream(image.work(level), each["shards"] or each["chunks"], source_chunks, memory, several)
 
 

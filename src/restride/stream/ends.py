@@ -45,7 +45,7 @@ class Source:
             raise _lacks("source", "__getitem__", array)
         self.array, self.is_palette = array, is_palette
         self.sizes, self._stored = _sizes_and_type("source", array)
-        self.dtype = _type_of_elements("source", self._stored, dtype)
+        self.dtype = _type_of_elements(self._stored, dtype)
         self.chunks = _chunks_of(array, "chunks")
         self.is_for_threads = _is_for_threads(array)
 
@@ -265,14 +265,15 @@ def _sizes_and_type(argument: str, array: Any) -> tuple[tuple[int, ...], np.dtyp
         raise DescriptorError(f"{argument} has elements of type {stored!r}, which numpy does not know") from error
 
 
-def _type_of_elements(argument: str, stored: np.dtype[Any], dtype: DTypeLike | None) -> DType:
+def _type_of_elements(stored: np.dtype[Any], dtype: DTypeLike | None) -> DType:
+    """The element type of a source that stores ``stored``, by default this one."""
     stored = stored.newbyteorder("=")
     if dtype is None:
-        with prefixed(argument):
+        with prefixed("source"):
             return as_dtype(stored)
     element = as_dtype(dtype)
     if element.dtype != stored and stored != _BITS.get(element.name):
-        raise DescriptorError(f"{argument} has elements of type {stored}, which are not the bits of {element}")
+        raise DescriptorError(f"source has elements of type {stored}, which are not the bits of {element}")
     return element
 
 
