@@ -34,10 +34,8 @@ from restride.ops.target import (
     Out,
     Result,
     Target,
-    element_type,
     element_with_room,
     require_out_of_sum,
-    require_room,
     target_of_sums,
 )
 from restride.plan.fill import padding_kernels
@@ -273,7 +271,7 @@ def source_window(
     request = Request(sizes, scales, axes, mode, window=window, **arguments)
     with ErrorContext(f"source_sizes {whole_sizes}"):
         whole = TensorDesc(source_dtype, whole_sizes)
-        resized, _, warning = resolve(whole, request, argument="source_sizes")
+        resized, warning = resolve(whole, request, "source_sizes")
         ranges = resized.part_read
     if warning:
         warn_caller(warning)
@@ -350,29 +348,20 @@ def resample_plan(
 ) -> Plan:
     """The plan of ``resample``."""
     with ErrorContext(src):
-        resized, element, warning = resolve(src, request, Result(layout, dtype), out=out, limits=limits)
-    return plan_of(src, out, limits, resized, Result(layout, element, numbers), warning)
+        resized, warning = resolve(src, request)
+    return plan_of(src, out, limits, resized, Result(layout, dtype, numbers), warning)
 
 
-def resolve(
-    src: TensorDesc,
-    request: Request,
-    result: Result = PLAIN,
-    *,
-    argument: str = "x",
-    out: Out | None = None,
-    limits: Limits | None = None,
-) -> tuple[Resizing, DType, str]:
-    """The resampling of ``src`` that a call asks for, the element type of its result, and a warning, or empty text.
+def resolve(src: TensorDesc, request: Request, argument: str = "x") -> tuple[Resizing, str]:
+    """The resampling of ``src`` that a call asks for, and a warning, or empty text.
 
-    argument: name of the source in messages. limits: those of a device that must have room for the result.
+    argument: name of the source in messages.
 
     Raises:
-        DescriptorError, UnsupportedError, OutOfDeviceMemory: as ``resample`` says.
+        DescriptorError, UnsupportedError: as ``resample`` says.
     """
     part = request.source_sizes
     resized = resizing(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
-    element = element_with_room(src, resized.sizes, result.layout, result.dtype, out, limits)
     require_rows_and_columns(request, resized.axes, argument, src)
     if part is not None:
         if src.sizes != resized.read_sizes:
@@ -382,20 +371,19 @@ def resolve(
             )
         if resized.clips:  # the range of the whole source is not known
             resized = replace(resized, clips=False)
-    return resized, element, about_channels(request, src.rank, resized.old, resized.new, argument)
+    return resized, about_channels(request, src.rank, resized.old, resized.new, argument)
 
 
 class Resample(Operation):
     """``resample`` without a sum; ``layout`` is None or a permutation "A->B"."""
 
     def __init__(self, src: TensorDesc, request: Request, result: Result) -> None:
-        resized, element, self.warning = resolve(src, request, result)
-        layout, default = result.layout, family(src, resized.sizes, element)
-        target = target_of_sums(src, sums_of(src, resized), default, layout, None, result.numbers, moves=resized.moves)
-        self._order = axis_order(default, layout)
+        resized, self.warning = resolve(src, request)
+        _, target = _sums_and_target(src, None, resized, result, None)
+        self._order = axis_order(src, result.layout)
         super().__init__(src, target.whole, self._order)
         self.blends = not resized.moves
-        self._resized, self._layout, self._arithmetic = resized, layout, target.arithmetic
+        self._resized, self._layout, self._arithmetic = resized, result.layout, target.arithmetic
 
     def reads_along(self, axis: int, part: range) -> range:
         return self._resized.reads_along(self._order[axis], part)
@@ -516,24 +504,36 @@ def plan_of(
     warning: the plan's warning.
 
     Raises:
+        DescriptorError: ``out`` or the arithmetic does not fit.
         UnsupportedError: elements are not interpolated, or too many weights are needed.
+        OutOfDeviceMemory: the device has no room for the result.
     """
-    with ErrorContext(src):
-        _require_few_weights(resized)
-    layout, dtype, numbers = result
-    sum_scale = result.sum_scale
-    require_out_of_sum(sum_scale, src, out)
-    sums = sums_of(src, resized)
-    element = element_type(src, layout, dtype, out)
-    require_room(resized.sizes, element, limits)
-    default = family(src, resized.sizes, element)
-    target = target_of_sums(src, sums, default, layout, out, numbers, moves=resized.moves)
-    reads_result = sum_scale is not None
+    require_out_of_sum(result.sum_scale, src, out)
+    sums, target = _sums_and_target(src, out, resized, result, limits)
+    reads_result = result.sum_scale is not None
     if not resized.clips or resized.moves or not sums.numel:
         steps = steps_to(src, resized, sums, target, limits)
         return Plan(src, target.whole, steps, reads_result=reads_result, warning=warning)
     steps = steps_to(src, resized, sums, Target(Site(RESULT, sums), sums, NO_ARITHMETIC), limits)
     return ClippedPlan(src, sums, target, steps, reads_result=reads_result, warning=warning)
+
+
+def _sums_and_target(
+    src: TensorDesc, out: Out | None, resized: Resizing, result: Result, limits: Limits | None
+) -> tuple[TensorDesc, Target]:
+    """The type and sizes of the sums, before the arithmetic, and their target. Room is checked before rows are made."""
+    layout, dtype, numbers = result
+    with ErrorContext(src):
+        element = element_with_room(src, resized.sizes, layout, dtype, out, limits)
+        _require_few_weights(resized)
+        if not resized.moves and src.dtype.name not in INTERPOLATED_TYPES:
+            raise UnsupportedError(
+                f"elements of type {src.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} are; "
+                f"rs.reorder converts: dtype='f32', and nearest modes take every type"
+            )
+    sums = TensorDesc(src.dtype if resized.moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
+    default = family(src, sums.sizes, element)
+    return sums, target_of_sums(src, sums, default, layout, out, numbers, moves=resized.moves)
 
 
 class ClippedPlan(Plan):
@@ -576,20 +576,6 @@ def _range_of(x: Tensor) -> PostOp:
     elements = x.numpy()
     low, high = (float(np.float32(end.reduce(elements, axis=None))) for end in (np.fmin, np.fmax))
     return PostOp("clip", low, high) if low <= high else PostOp("clip", -math.inf, math.inf)
-
-
-def sums_of(src: TensorDesc, resized: Resizing) -> TensorDesc:
-    """The type and sizes of the sums that a resampling of ``src`` computes, before the arithmetic.
-
-    Raises:
-        UnsupportedError: elements of the type cannot be interpolated.
-    """
-    if not resized.moves and src.dtype.name not in INTERPOLATED_TYPES:
-        raise UnsupportedError(
-            f"elements of type {src.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} are, for "
-            f"{src}; rs.reorder converts: dtype='f32', and nearest modes take every type"
-        )
-    return TensorDesc(src.dtype if resized.moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
 
 
 def steps_to(
