@@ -199,15 +199,11 @@ MAX_PLANS = 512
 _MAX_ARRAY_BYTES = 1 << 10
 _MAX_MEMBERS = 64
 
-_OWN_KEY = frozenset((type(None), str, bool, Limits))
-"""Types whose values are their own key. The key of an int has its type too, so that True is not 1."""
+_OWN_KEY = frozenset((type(None), str, bool, int, Limits))
+"""Types whose values are a key together with their type: True is not 1."""
 
-_WITH_TYPE = _OWN_KEY | {int}
-"""Types whose values, together with their type, are a key."""
-
-_IMMUTABLE = frozenset((int, range, Fraction, DType, Arithmetic, Resizing))
+_IMMUTABLE = _OWN_KEY | {range, Fraction, DType, Arithmetic, Resizing}
 _IMMUTABLE_BASES = (type, np.dtype, Limits, Enum)
-_LISTS = (tuple, list)
 
 _bytes_of_float = struct.Struct("d").pack
 
@@ -222,10 +218,7 @@ _plans: LRU[Any] = LRU(MAX_PLANS)
 def cached(make: Callable[Arguments, Value], *arguments: Arguments.args, **named: Arguments.kwargs) -> Value:
     """The result of ``make(*arguments, **named)``, from the cache for equal arguments. Errors are not cached."""
     try:
-        values = [*arguments, *named.values()]
-        for place in _positions_needing_keys(tuple(map(type, values))):
-            values[place] = key_of(values[place])
-        key = (make, tuple(named), *values)
+        key = make, tuple(named), key_of((*arguments, *named.values()))
     except _NoKeyError:
         return make(*arguments, **named)
     cached_value: Value | None = _plans.get(key)
@@ -237,14 +230,11 @@ def cached(make: Callable[Arguments, Value], *arguments: Arguments.args, **named
 
 @lru_cache(maxsize=MAX_PLANS)
 def _positions_needing_keys(kinds: tuple[type, ...]) -> tuple[int, ...]:
-    """Positions of the arguments that are not their own key.
-
-    Cached: 0.5 us of the 3 us that finding a plan takes.
-    """
+    """Positions of the members of these types that are not their own key. Cached: it saves 1 us of 4 in each call."""
     return tuple([place for place, kind in enumerate(kinds) if kind not in _OWN_KEY])
 
 
-def key_of(value: Any, levels: int = 6) -> Any:
+def key_of(value: Any, levels: int = 7) -> Any:
     """A hashable key, equal only for equal arguments: 1, 1.0 and True differ, so do 0.0 and -0.0, NaN and -NaN.
 
     levels: how deeply lists may be nested.
@@ -255,20 +245,13 @@ def key_of(value: Any, levels: int = 6) -> Any:
     kind = type(value)
     if kind is TensorDesc:
         return value.spelled
-    if kind is Out:
-        return value.desc.spelled, value.is_shared
-    if isinstance(value, _LISTS):
+    if isinstance(value, tuple | list):
         if len(value) > _MAX_MEMBERS or not levels:
             raise _NoKeyError
-        kinds = tuple(map(type, value))
-        if _WITH_TYPE.issuperset(kinds):
-            return kind, kinds, tuple(value)
-        members = list(value)
+        kinds, members = tuple(map(type, value)), list(value)
         for place in _positions_needing_keys(kinds):
             members[place] = key_of(members[place], levels - 1)
         return kind, kinds, tuple(members)
-    if kind in _OWN_KEY:
-        return value
     key: Any
     if kind is float:
         key = _bytes_of_float(value)
