@@ -12,7 +12,7 @@ from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order
 from restride.ops.operation import Operation, Window
 from restride.ops.plan import Plan, perform, source_beside
-from restride.ops.target import Out, destination, require_room
+from restride.ops.target import Out, destination
 from restride.plan.lookup import ENTRIES, INDEXED, Table
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.arrays import host_array
@@ -126,7 +126,6 @@ def _axis(axis: SupportsIndex, src: TensorDesc) -> int:
 def lookup_plan(src: TensorDesc, out: Out | None, limits: Limits, table: Table, layout: Layout = None) -> Plan:
     """The plan of ``lookup``; if no strided walks describe both sides, the side without them is copied."""
     dst, site = destination(src, layout, src, out, dtype=table.dtype)
-    require_room(dst.sizes, dst.dtype, limits)
     steps = Steps(limits)
     steps.look_up(Site(SOURCE, src), site, dst, table)
     return Plan(src, dst, steps)

@@ -18,7 +18,7 @@ from restride.kernel import Limits
 from restride.layout import TensorDesc, as_desc
 from restride.layout.argument import is_permutation
 from restride.lru import LRU
-from restride.ops.target import Out
+from restride.ops.target import Out, require_room
 from restride.plan.lookup import Table
 from restride.plan.steps import Steps
 from restride.tensor.arrays import asarray
@@ -48,7 +48,13 @@ class Plan:
     def __init__(
         self, src: TensorDesc, dst: TensorDesc, steps: Steps, *, reads_result: bool = False, warning: str = ""
     ) -> None:
-        """reads_result: the steps add to the result. warning: the operation's; calls of the plan do not repeat it."""
+        """reads_result: the steps add to the result. warning: the operation's; calls of the plan do not repeat it.
+
+        Raises:
+            OutOfDeviceMemory: the device has no room for the result.
+        """
+        if steps.steps:  # a view takes no memory, however often it repeats its elements
+            require_room(dst.sizes, dst.dtype, steps.limits)
         self.warning = warning
         self._src = src
         self._dst = dst

@@ -152,18 +152,11 @@ class Target(NamedTuple):
     arithmetic: Arithmetic
 
 
-def target_of(
-    src: TensorDesc, out: Out | None, result: Result, limits: Limits | None = None, *, in_place: bool = False
-) -> Target:
-    """The target of an operation that moves each element of ``src``.
-
-    limits: those of a device that must have room for the result. in_place: ``out`` may be the source itself.
-    """
+def target_of(src: TensorDesc, out: Out | None, result: Result) -> Target:
+    """The target of ``reorder``, which moves each element of ``src``; ``out`` may be the source itself."""
     layout, dtype, numbers = result
     element = element_type(src, layout, dtype, out)
-    dst, site = destination(src, layout, src, out, dtype=element, in_place=in_place)
-    if limits is not None:
-        require_room(dst.sizes, element, limits)
+    dst, site = destination(src, layout, src, out, dtype=element, in_place=True)
     return Target(site, dst, arithmetic_of_result(src, dst, layout, numbers))
 
 

@@ -550,28 +550,15 @@ def _without_arithmetic(sign: str) -> Callable[..., Any]:
     return refuse
 
 
-for _names, _sign in (
-    ("add radd pos", "+"),
-    ("sub rsub neg", "-"),
-    ("mul rmul", "*"),
-    ("truediv rtruediv", "/"),
-    ("floordiv rfloordiv", "//"),
-    ("mod rmod", "%"),
-    ("divmod rdivmod", "divmod()"),
-    ("pow rpow", "**"),
-    ("matmul rmatmul", "@"),
-    ("and rand", "&"),
-    ("or ror", "|"),
-    ("xor rxor", "^"),
-    ("lshift rlshift", "<<"),
-    ("rshift rrshift", ">>"),
-    ("invert", "~"),
-    ("abs", "abs()"),
-    ("lt", "<"),
-    ("le", "<="),
-    ("gt", ">"),
-    ("ge", ">="),
-):
+_OPERATORS = {
+    "add radd pos": "+", "sub rsub neg": "-", "mul rmul": "*", "truediv rtruediv": "/", "floordiv rfloordiv": "//",
+    "mod rmod": "%", "divmod rdivmod": "divmod()", "pow rpow": "**", "matmul rmatmul": "@", "and rand": "&",
+    "or ror": "|", "xor rxor": "^", "lshift rlshift": "<<", "rshift rrshift": ">>", "invert": "~", "abs": "abs()",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+"""The names of the special methods that a tensor refuses, without underscores, and the operator that calls them."""
+
+for _names, _sign in _OPERATORS.items():
     for _name in _names.split():
         setattr(Tensor, f"__{_name}__", _without_arithmetic(_sign))
 
