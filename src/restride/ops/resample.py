@@ -360,10 +360,12 @@ def resolve(src: TensorDesc, request: Request, argument: str = "x") -> tuple[Res
     Raises:
         DescriptorError, UnsupportedError: as ``resample`` says.
     """
-    part = request.source_sizes
-    resized = resizing(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
+    whole = src.sizes if request.source_sizes is None else counts("source_sizes", request.source_sizes)
+    if len(whole) != src.rank:
+        raise DescriptorError(f"source_sizes {whole} must be as many as the axes of its part, {src}")
+    resized = resizing(whole, request, src.dtype.name)
     require_rows_and_columns(request, resized.axes, argument, src)
-    if part is not None:
+    if request.source_sizes is not None:
         if src.sizes != resized.read_sizes:
             raise DescriptorError(
                 f"{argument} {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
@@ -464,13 +466,6 @@ def about_channels(request: Request, rank: int, old: Sequence[int], new: Sequenc
         f"no axes are named, so the last axis of {argument} is resized from {old[-1]} to {new[-1]}: say "
         f"axes={before} if it has the channels, and axes={these} if it does not"
     )
-
-
-def _whole_sizes(source_sizes: Iterable[SupportsIndex], part: TensorDesc) -> tuple[int, ...]:
-    sizes = counts("source_sizes", source_sizes)
-    if len(sizes) != part.rank:
-        raise DescriptorError(f"source_sizes {sizes} must be as many as the axes of its part, {part}")
-    return sizes
 
 
 # The plan of a checked resampling: one or more passes, and boxes of a constant around them if it extrapolates.
@@ -635,7 +630,7 @@ def _add_extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorD
     plain = target.site if is_direct else steps.new(whole)
     steps.pad(inner, plain, starts, _saturated(resized.fill, whole.dtype))
     if not is_direct:
-        steps.copy(plain, target.site, target.whole, target.arithmetic)
+        steps.copy(plain, *target)
 
 
 def _saturated(value: float, dtype: DType) -> bytes:
@@ -678,7 +673,7 @@ def _add_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> N
         order = tuple(range(src.desc.rank))
         steps.copy(sums, src, arithmetic=arithmetic(sums.desc, src.desc, order, Numbers(resized.library.scale)))
     if not tables or is_copied:
-        steps.copy(src, target.site, target.whole, target.arithmetic)
+        steps.copy(src, *target)
 
 
 def _add_one_pass(
@@ -700,27 +695,16 @@ def _add_one_pass(
         and result.numel >= _MANY
         and is_made_by_elements(src.desc, result, tables, steps.limits)
     ):
+        # Rows of u8[750,1050], for example, begin inside words: a pass into packed sums and a copy are faster.
         packed = _pass_layout(src.desc, tables, dtype)
-        if _is_better_packed(src.desc, packed, tables, steps.limits):
+        fits = packed.nbytes <= min(steps.limits.max_buffer_range, _MAX_PACKED_BYTES)
+        if fits and not is_made_by_elements(src.desc, packed, tables, steps.limits):
             result = packed
-    if target is not None and result is target.site.desc:
-        _add_pass(steps, src, target.site, tables, target.arithmetic, target.whole)
-        return target.site
-    buffer = steps.new(result)
-    _add_pass(steps, src, buffer, tables, last, result)
-    if target is not None:
-        steps.copy(buffer, target.site, target.whole, target.arithmetic)
-    return buffer
-
-
-def _is_better_packed(src: TensorDesc, packed: TensorDesc, tables: Tables, limits: Limits) -> bool:
-    """True if a pass into ``packed`` and a copy are better than computing the result element by element.
-
-    Rows of u8[750,1050], for example, begin inside words.
-    """
-    return packed.nbytes <= min(limits.max_buffer_range, _MAX_PACKED_BYTES) and not is_made_by_elements(
-        src, packed, tables, limits
-    )
+    into = target if target is not None and result is target.site.desc else Target(steps.new(result), result, last)
+    _add_pass(steps, src, tables, into)
+    if target is not None and into is not target:
+        steps.copy(into.site, *target)
+    return into.site
 
 
 def _pass_layout(src: TensorDesc, tables: Tables, dtype: DType) -> TensorDesc:
@@ -729,9 +713,11 @@ def _pass_layout(src: TensorDesc, tables: Tables, dtype: DType) -> TensorDesc:
     return TensorDesc.xla(dtype, sizes, src.minor_to_major)
 
 
-def _add_pass(steps: Steps, src: Site, dst: Site, tables: Tables, last: Arithmetic, whole: TensorDesc) -> None:
+def _add_pass(steps: Steps, src: Site, tables: Tables, target: Target) -> None:
+    site, whole, last = target
+
     def make() -> Iterable[KernelSpec]:
         padding = padding_kernels(whole, steps.limits) if whole.is_whole and last.sum_scale is None else ()
-        return together(padding, resample_kernels(src.desc, dst.desc, tables, last, steps.limits))
+        return together(padding, resample_kernels(src.desc, site.desc, tables, last, steps.limits))
 
-    steps.add(src, dst, make)
+    steps.add(src, site, make)
