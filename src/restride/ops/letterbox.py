@@ -170,8 +170,8 @@ class Letterboxed:
 
     def _boxes(
         self,
-        boxes: Any,
-        index: Any,
+        boxes: object,
+        index: object,
         order: Order,
         before: npt.NDArray[np.int64],
         after: npt.NDArray[np.int64],

@@ -40,8 +40,7 @@ def lookup(
             table is in the order of its arguments.
         table: [256], or with ``axis`` [sizes[axis], 256], an array of any element type on the host.
         axis: the axis of ``x`` whose indices choose the row of the table, even if ``layout`` permutes axes; negative
-        ones
-            count from the end. None: all elements share one row.
+            ones count from the end. None: all elements share one row.
         layout: of the result, as in ``reorder``.
         dtype: element type of the result; default: that of the table. A table of another type is cast on the host, as
             numpy casts.

@@ -128,7 +128,7 @@ Planner: TypeAlias = Callable[Concatenate[TensorDesc, Out | None, Limits, Argume
 """Makes a plan from the source, the destination if there is one, a device's limits, and the arguments of a call."""
 
 
-def source_beside(x: Any, out: Tensor | None) -> Tensor:
+def source_beside(x: object, out: Tensor | None) -> Tensor:
     """``x`` as a tensor, on the device of ``out`` if there is one."""
     if out is None:
         return x if isinstance(x, Tensor) else asarray(x)

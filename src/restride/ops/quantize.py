@@ -17,10 +17,9 @@ from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order
 from restride.ops.lookup import LookingUp, looking_up
 from restride.ops.normalized import ORDERS, Order, normalized_table
-from restride.ops.plan import perform
+from restride.ops.plan import perform, source_beside
 from restride.ops.reorder import Reorder, reorder_plan
 from restride.ops.target import Out, Result, element_type
-from restride.tensor.arrays import host_array
 from restride.tensor.dlpack import CPU, array_from_dlpack, device_type
 from restride.tensor.tensor import Tensor
 
@@ -110,9 +109,9 @@ def quantize(
 
     Source: ONNX operators, QuantizeLinear.
     """
-    src, desc = _host_and_desc(x)
-    with ErrorContext(desc):
-        return quantizing(desc, scale, zero_point, dtype, axis, block_size, saturate, layout, out).perform(src, out)
+    src = source_beside(x, out)
+    with ErrorContext(src.desc):
+        return quantizing(src.desc, scale, zero_point, dtype, axis, block_size, saturate, layout, out).perform(src, out)
 
 
 def quantizing(
@@ -181,9 +180,9 @@ def dequantize(
 
     Source: ONNX operators, DequantizeLinear.
     """
-    src, desc = _host_and_desc(x)
-    with ErrorContext(desc):
-        return dequantizing(desc, scale, zero_point, dtype, axis, block_size, layout, out).perform(src, out)
+    src = source_beside(x, out)
+    with ErrorContext(src.desc):
+        return dequantizing(src.desc, scale, zero_point, dtype, axis, block_size, layout, out).perform(src, out)
 
 
 def dequantizing(
@@ -255,10 +254,10 @@ def normalize(
 
     Source: torchvision, transforms: Normalize and ToTensor.
     """
-    src, desc = _host_and_desc(x)
-    with ErrorContext(desc):
-        asked = normalizing(desc, mean, std, axis=axis, layout=layout, dtype=dtype, like=like, out=out)
-        warn_of_unit(src, mean, std)
+    src = source_beside(x, out)
+    with ErrorContext(src.desc):
+        asked = normalizing(src.desc, mean, std, axis=axis, layout=layout, dtype=dtype, like=like, out=out)
+        warn_of_unit(x, mean, std)
         return asked.perform(src, out)
 
 
@@ -304,7 +303,7 @@ def _rows(argument: str, value: object, axis: int, desc: TensorDesc) -> npt.NDAr
     return array.reshape(-1, 1)
 
 
-def normalizing_scales(mean: object, std: object, dtype: DType, read: Callable[[str, Any], Array]) -> Numbers:
+def normalizing_scales(mean: object, std: object, dtype: DType, read: Callable[[str, object], Array]) -> Numbers:
     """Arguments of ``reorder`` that compute ``(v - mean) / std`` for elements of ``dtype``.
 
     Floats take a subtraction and a division. Integers, which are also divided by their largest value, 255 for u8, take
@@ -383,14 +382,6 @@ def _require_float(function: str, dtype: DType) -> None:
         raise DescriptorError(f"the result of {function} must be of floats, got {dtype}")
 
 
-def _host_and_desc(x: object) -> tuple[Any, TensorDesc]:
-    """``x``, not uploaded yet, and its element type and sizes."""
-    if isinstance(x, Tensor):
-        return x, x.desc
-    array = host_array(x)
-    return array, TensorDesc(array.dtype, array.shape)
-
-
 def _quantized_type(zero_point: object) -> DType | None:
     """The element type of ``zero_point``; None for a Python number or a list, which has none."""
     if not hasattr(zero_point, "dtype"):
@@ -404,7 +395,9 @@ def _quantized_type(zero_point: object) -> DType | None:
     return dtype
 
 
-def _type_of(dtype: DTypeLike | None, out: Tensor | None, layout: Layout, desc: TensorDesc, default: str) -> DType:
+def _type_of(
+    dtype: DTypeLike | None, out: Tensor | None, layout: Layout, desc: TensorDesc, default: DTypeLike
+) -> DType:
     """The element type of the result: ``dtype``, or that of ``out``, of a ``layout`` that names one, or ``default``."""
     place = Out(out.desc, is_shared=False) if isinstance(out, Tensor) else None
     return element_type(TensorDesc(default, desc.sizes), layout, dtype, place)

@@ -420,14 +420,13 @@ def backward_plan(
         sizes = replaced(src.sizes, axes, input_sizes)
         element = element_with_room(src, sizes, layout, dtype, out, limits)
         forward = resizing(sizes, request._replace(sizes=[src.sizes[axis] for axis in axes], axes=axes), src.dtype.name)
-        _ = forward.library  # report too many rows before a wrong type
-        require_rows_and_columns(request, forward.axes, "grad", src)
+        require_rows_and_columns(request, axes, "grad", src)
         for type_, argument in ((src.dtype, "grad"), (element, "dtype")):
             if type_.name not in GRADIENT_TYPES:
                 raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}")
-    warning = about_channels(request, src.rank, [src.sizes[axis] for axis in axes], input_sizes, "grad")
-    unsaturated = Result(layout, element, Numbers(saturate=False))
-    return plan_of(src, out, limits, forward.transposed(), unsaturated, warning)
+        backward = forward.transposed()
+    warning = about_channels(request, src.rank, forward.new, input_sizes, "grad")
+    return plan_of(src, out, limits, backward, Result(layout, element, Numbers(saturate=False)), warning)
 
 
 def require_rows_and_columns(request: Request, axes: tuple[int, ...], argument: str, src: TensorDesc) -> None:
@@ -528,7 +527,7 @@ def _sums_and_target(
             )
     sums = TensorDesc(src.dtype if resized.moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
     default = family(src, sums.sizes, element)
-    return sums, target_of_sums(src, sums, default, layout, out, numbers, moves=resized.moves)
+    return sums, target_of_sums(src, sums, default, layout, out, numbers)
 
 
 class ClippedPlan(Plan):

@@ -167,8 +167,6 @@ def target_of_sums(
     layout: Layout,
     out: Out | None,
     numbers: Numbers | Arithmetic | None,
-    *,
-    moves: bool,
 ) -> Target:
     """The target of sums of elements of ``src`` that have the type and sizes of ``computed``.
 
@@ -181,11 +179,10 @@ def target_of_sums(
         layout: as in ``reorder``.
         out: the caller's destination, if any.
         numbers: as in ``Result``.
-        moves: elements are moved, not summed.
     """
     whole, site = destination(result, layout, src, out, result, result.dtype)
     full = arithmetic_of_result(computed, whole, layout, numbers)
-    if not moves and full.is_conversion and src.dtype == result.dtype and result.dtype.name in ("f16", "f8e5m2"):
+    if full.is_conversion and computed.dtype != src.dtype == result.dtype and src.dtype.name in ("f16", "f8e5m2"):
         full = replace(full, saturate=False)
     return Target(site, whole, full)
 

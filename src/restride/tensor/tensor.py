@@ -27,7 +27,7 @@ from restride.words import METHODS as MISSING
 METHODS: dict[str, Callable[..., Any]] = {}
 """Functions that methods of Tensor call and that higher modules register: reorder, assign, equal, html, namespace."""
 
-_API_VERSIONS: Sequence[Any] = (None, "2021.12", "2022.12", "2023.12", "2024.12")
+_API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 
 
 @dataclass(frozen=True)
@@ -201,11 +201,10 @@ class Tensor:
         """
         if as_device(device) is self.device:
             return self
-        desc = TensorDesc(self.dtype, self.sizes)
-        memory = device.allocate(desc)
-        if desc.numel:
-            device.runtime.write(memory, 0, self.numpy().reshape(-1).view(np.uint8).data)
-        return Tensor(memory, desc, device)
+        copy = empty(TensorDesc(self.dtype, self.sizes), device)
+        if copy.size:
+            device.runtime.write(copy.memory, 0, self.numpy().reshape(-1).view(np.uint8).data)
+        return copy
 
     def to_device(self, device: Device, /, *, stream: None = None) -> Tensor:
         """The same as ``to``, under the name of the array API.
