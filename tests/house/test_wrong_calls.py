@@ -446,7 +446,7 @@ rs.normalize(photo, (0.5, 0.5), (0.5, 0.5))
 rs.normalize(photo, 0.5, 0)
     DescriptorError: std must be finite and not 0, got 0, for u8[48,64,3]{2,1,0}
 rs.quantize(photo, 0.5, dtype="int7")
-    DescriptorError: unknown element type 'int7'; ... , for u8[48,64,3]{2,1,0}. Did you mean 'int8'?
+    DescriptorError: dtype: unknown element type 'int7'; ... , for u8[48,64,3]{2,1,0}. Did you mean 'int8'?
 rs.quantize(photo, 0.5, dtype="f32")
     DescriptorError: the result of quantize must be of integers or 8-bit floats, got f32, for u8[48,64,3]{2,1,0}
 rs.quantize(photo.astype(np.float32), 0)

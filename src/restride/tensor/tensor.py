@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from restride.arguments import integer
 from restride.dtypes import Array, DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed, shown
 from restride.layout import TensorDesc, as_desc, views
 from restride.layout.overlap import require_whole_elements
 from restride.layout.tensor_desc import with_strides
@@ -329,11 +329,8 @@ class Tensor:
             array = np.empty(desc.sizes, desc.dtype.dtype)
             array.flags.writeable = False
             return array
-        try:
-            data = self.device.runtime.mapped_bytes(self.memory)
-        except UnsupportedError as error:
-            raise UnsupportedError(f"copy=False: {error}; asked for {desc}") from error
-        return _elements(data, desc)
+        with ErrorContext(desc), prefixed("copy=False"):
+            return _elements(self.device.runtime.mapped_bytes(self.memory), desc)
 
     def buffer(self) -> npt.NDArray[np.uint8]:
         """The bytes of the whole buffer that this tensor is a view of, padding included, as a new array.
