@@ -145,9 +145,7 @@ def _laid_out(tensor: Tensor, desc: TensorDesc, copy: bool | None) -> Tensor:
     require_injective(desc, "desc")
     if copy is False:
         raise UnsupportedError(f"copy=False: elements that lie as {tensor.desc} are copied to lie as desc, {desc}")
-    laid_out = empty(desc, tensor.device)
-    copy_elements(tensor, laid_out)
-    return laid_out
+    return copy_elements(tensor, desc)
 
 
 def _from_cuda(producer: object, desc: TensorDesc | str | None, device: Device | None, copy: bool | None) -> Tensor:

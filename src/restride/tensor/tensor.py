@@ -189,9 +189,7 @@ class Tensor:
 
     def copy(self) -> Tensor:
         """A copy of the elements in a new row-major tensor."""
-        tensor = empty(with_strides(self.desc, self.sizes), self.device)
-        copy_elements(self, tensor)
-        return tensor
+        return copy_elements(self, with_strides(self.desc, self.sizes))
 
     def to(self, device: Device) -> Tensor:
         """A row-major copy on another device, through the host; on this device, the tensor itself.
@@ -441,8 +439,7 @@ class Tensor:
                     "copy=False: the memory is not shareable, or the layout has no strides or negative ones; "
                     "rs.empty(desc, shareable=True) makes such a tensor, to be an out"
                 )
-            tensor = empty(TensorDesc(self.dtype, self.sizes), self.device, shareable=True)
-            copy_elements(self, tensor)
+            tensor = copy_elements(self, TensorDesc(self.dtype, self.sizes), shareable=True)
         if stream != -1:  # not needed for a copy, which is finished before it is exported
             self.device.wait()
         # An unversioned capsule, as above.
@@ -671,8 +668,10 @@ def require_tensors(values: Iterable[object], argument: str) -> list[Tensor]:
     return [require_tensor(value, f"{argument}[{place}]") for place, value in enumerate(listed)]
 
 
-def copy_elements(src: Tensor, dst: Tensor) -> None:
-    """Copy every element of ``src`` to the same index of ``dst``, a new tensor of the same type and sizes."""
+def copy_elements(src: Tensor, desc: TensorDesc, *, shareable: bool = False) -> Tensor:
+    """The elements of ``src`` in a new tensor of this layout, which has their type and sizes."""
+    dst = empty(desc, src.device, shareable=shareable)
     steps = Steps(src.device.limits)
     steps.copy(Site(SOURCE, src.desc), Site(RESULT, dst.desc))
     src.device.run(steps, src.memory, dst.memory)
+    return dst
