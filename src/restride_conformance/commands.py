@@ -74,33 +74,21 @@ def add_commands(commands: Commands) -> None:
 
 
 def _add_test(commands: Commands) -> None:
-    parser = add_command(commands, "test", _DESCRIPTION)
-    parser.add_argument(
-        "cases", nargs="*", metavar="CASES", help="catalogues or case files (default: ci; perf with --mode perf)"
-    )
+    parser = add_command(commands, "test", _DESCRIPTION, run_test)
+    text = "catalogues or case files (default: ci; perf with --mode perf)"
+    parser.add_argument("cases", nargs="*", metavar="CASES", help=text)
     parser.add_argument("--repro", action="append", metavar="CASE", help="run this case; repeat it for more")
     _add_selection(parser)
-    parser.add_argument(
-        "--mode",
-        choices=MODES,
-        metavar="MODE",
-        default="correctness",
-        help="correctness (default); bitwise: run twice, in two processes, and compare bytes; perf: also measure; list",
-    )
-    parser.add_argument(
-        "-n",
-        dest="processes",
-        type=whole_number("number of processes", 1, _MAX_PROCESSES),
-        metavar="N",
-        default=1,
-        help="run the cases in N processes at a time (default: 1); not with --mode perf",
-    )
+    text = "correctness (default); bitwise: run twice, in two processes, and compare bytes; perf: also measure; list"
+    parser.add_argument("--mode", choices=MODES, metavar="MODE", default=MODES[0], help=text)
+    number = whole_number("number of processes", 1, _MAX_PROCESSES)
+    text = "run the cases in N processes at a time (default: 1); not with --mode perf"
+    parser.add_argument("-n", dest="processes", type=number, metavar="N", default=1, help=text)
     parser.add_argument("-x", "--exitfirst", action="store_true", help="stop at the first case that does not pass")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line for every case")
     _add_reports(parser)
     _add_target(parser)
     add_device_options(parser, _TIMEOUT_HELP)
-    parser.set_defaults(run=run_test)
 
 
 def _add_selection(parser: argparse.ArgumentParser) -> None:
@@ -123,20 +111,12 @@ def _add_reports(parser: argparse.ArgumentParser) -> None:
 
 def _add_target(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("driver and shader")
-    group.add_argument(
-        "--driver",
-        metavar="DRIVER",
-        help="lavapipe, swiftshader, an ICD manifest, or part of an installed one's name",
-    )
-    group.add_argument(
-        "--validate",
-        choices=PROFILES,
-        metavar="PROFILE",
-        help=f"run under the Khronos validation layer: {', '.join(PROFILES)}",
-    )
-    group.add_argument(
-        "--limits", choices=BOUNDS, help="use no more than the limits of a small device (runtime vulkan)"
-    )
+    text = "lavapipe, swiftshader, an ICD manifest, or part of an installed one's name"
+    group.add_argument("--driver", metavar="DRIVER", help=text)
+    text = f"run under the Khronos validation layer: {', '.join(PROFILES)}"
+    group.add_argument("--validate", choices=PROFILES, metavar="PROFILE", help=text)
+    text = "use no more than the limits of a small device (runtime vulkan)"
+    group.add_argument("--limits", choices=BOUNDS, help=text)
     group.add_argument("--shader", metavar="FILE", help="your own kernel, GLSL or SPIR-V")
     group.add_argument("--as", dest="module", metavar="MODULE", help="the module it replaces, such as strided_copy")
 

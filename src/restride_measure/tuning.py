@@ -242,13 +242,12 @@ def _columns(
 
 def add_commands(commands: Commands) -> None:
     """Add ``tune``."""
-    parser = add_command(commands, "tune", _DESCRIPTION)
+    parser = add_command(commands, "tune", _DESCRIPTION, run)
     add_device_option(parser)
-    parser.add_argument(
-        "--small", action="store_true", help="small sizes, to see in a moment if it works; keeps nothing"
-    )
+    text = "small sizes, to see in a moment if it works; keeps nothing"
+    parser.add_argument("--small", action="store_true", help=text)
     parser.add_argument("--json", action="store_true", help="a JSON object instead of the table")
-    parser.set_defaults(run=run, runtime="vulkan", timeout=DEFAULT_TIMEOUT)
+    parser.set_defaults(runtime="vulkan", timeout=DEFAULT_TIMEOUT)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -274,24 +273,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _keep(arguments: argparse.Namespace, info: DeviceInfo, tuning: Tuning, rounds: int) -> None:
-    """Store the choices and print them."""
-    choices = _kept(info, tuning)
+    """Store the choices and print them; if the tuning was interrupted, those not measured stay as they were."""
+    missing = [name for name in work_for(info) if name not in tuning.seconds]
+    choices = replace(tuning.choices, **{name: getattr(info.limits.choices, name) for name in missing})
     path = None if arguments.small else _store(info, choices)
     record = _record(info, tuning, choices, path, rounds)
     print(json.dumps(record, indent=2) if arguments.json else _text(info, tuning, rounds), flush=True)
-    for choice in work_for(info):
-        if choice not in tuning.seconds:
-            tell(f"not measured, and left as it was: {choice}")
+    for choice in missing:
+        tell(f"not measured, and left as it was: {choice}")
     if arguments.small:
         tell("nothing is kept: these sizes say nothing about speed")
     else:
         tell(f"wrote {path}" if path else f"nothing is kept: {FOLDER_VARIABLE} is empty, or there is no home")
-
-
-def _kept(info: DeviceInfo, tuning: Tuning) -> Choices:
-    """The choices of a tuning; if it was interrupted, those that were not measured stay as the device has them."""
-    missing = [name for name in work_for(info) if name not in tuning.seconds]
-    return replace(tuning.choices, **{name: getattr(info.limits.choices, name) for name in missing})
 
 
 def _store(info: DeviceInfo, choices: Choices) -> Path | None:

@@ -1,31 +1,28 @@
 """``restride resample``: every option reaches the operation, its own check, images, windows, and what it refuses."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import restride as rs
-from restride.cli import main
 from restride.cli.files import read_array, write_array
 
 X = np.random.default_rng(11).normal(size=(2, 6, 9)).astype(np.float32)
 PIXELS = np.random.default_rng(12).integers(0, 256, (20, 30, 3), np.uint8)
 LIKE_OPENCV = {"sizes": (4, 5), "like": "opencv", "mode": "nearest"}
 LIKE_TORCH = {"sizes": (4, 5), "like": "torch", "mode": "bicubic", "antialias": True}
+LIKE_TENSORFLOW = {
+    "sizes": (4, 5), "coordinates": "tf_crop_and_resize", "roi": (0, -0.5, 1, 1), "extrapolation_value": 7.5
+}  # fmt: skip
 CROP = ("--coordinates", "tf_crop_and_resize", "--roi", 0, -0.5, 1, 1)
 
 
 @pytest.fixture
-def resample(tmp_path, monkeypatch, capsys):
-    """``restride resample`` in ``tmp_path``: exit code, stdout and stderr, without the line of how long it took."""
-    monkeypatch.chdir(tmp_path)
+def resample(restride):
+    """``restride resample`` in a folder with x.npy."""
     np.save("x.npy", X)
-
-    def run(*arguments):
-        code = main(["resample", *map(str, arguments)])
-        printed = capsys.readouterr()
-        return code, printed.out, [line for line in printed.err.splitlines() if " ms on " not in line]
-
-    return run
+    return partial(restride, "resample")
 
 
 @pytest.mark.parametrize(
@@ -33,26 +30,14 @@ def resample(tmp_path, monkeypatch, capsys):
     [
         (("--sizes", 4, 5), {"sizes": (4, 5)}),
         (("--sizes", 4, "--axes", -2), {"sizes": (4,), "axes": (-2,)}),
-        (("--scales", 2, 0.5), {"scales": (2, 0.5)}),
         (("--sizes", 4, 5, "--like", "torch", "--antialias", "--mode", "bicubic"), LIKE_TORCH),
-        (("--sizes", 4, 5, "--like", "torch", "--antialias", "--mode", "CUBIC"), LIKE_TORCH),
         (("--sizes", 4, 5, "--like", "opencv", "--mode", "INTER_NEAREST"), LIKE_OPENCV),
-        (
-            ("--sizes", 4, 5, *CROP, "--extrapolation-value", 7.5),
-            {
-                "sizes": (4, 5),
-                "coordinates": "tf_crop_and_resize",
-                "roi": (0, -0.5, 1, 1),
-                "extrapolation_value": 7.5,
-            },
-        ),
+        (("--sizes", 4, 5, *CROP, "--extrapolation-value", 7.5), LIKE_TENSORFLOW),
         (("--sizes", 8, 8, "--window", "0:4", "5:7"), {"sizes": (8, 8), "window": (slice(0, 4), slice(5, 7))}),
-        (("--sizes", 8, 8, "--window", ":", "5:"), {"sizes": (8, 8), "window": (None, slice(5, 8))}),
         (
             ("--sizes", 4, 5, "--to", "u8", "--src-scale", 50, "--dst-zero-point", 100, "--rounding", "truncate"),
             {"sizes": (4, 5), "dtype": "u8", "src_scale": 50, "dst_zero_point": 100, "rounding": "truncate"},
         ),
-        (("--sizes", 4, 5, "--to", "s8", "--no-saturate"), {"sizes": (4, 5), "dtype": "s8", "saturate": False}),
     ],
 )
 @pytest.mark.usefixtures("vulkan_device")
@@ -63,15 +48,6 @@ def test_options_reach_the_operation(options, arguments, tmp_path, resample):
     expected = rs.resample(X, **arguments)
     assert f"y.npy: {expected.desc} from" in out
     assert np.load(tmp_path / "y.npy").tobytes() == expected.numpy().tobytes()
-
-
-@pytest.mark.usefixtures("vulkan_device")
-def test_several_scales_lie_along_an_axis_of_the_result(tmp_path, resample):
-    options = ("--sizes", 4, 3, "--src-scale", 1, 10, 100, "--axis", 2, "--dst-scale", 2)
-    assert resample("x.npy", "y.npy", *options, "--check")[0] == 0
-    scale = np.float32([1, 10, 100])
-    expected = rs.resample(X, (4, 3), src_scale=scale, dst_scale=2).numpy()
-    assert np.load(tmp_path / "y.npy").tobytes() == expected.tobytes()
 
 
 @pytest.mark.usefixtures("vulkan_device")
@@ -93,11 +69,9 @@ def test_a_photograph_is_resized_along_height_and_width(tmp_path, resample):
     ("channels", "options", "is_warned"),
     [
         (4, ("--like", "pillow"), True),
-        (2, ("--like", "pillow", "--mode", "box"), True),
         (4, ("--like", "pillow", "--mode", "nearest"), False),
         (3, ("--like", "pillow"), False),
         (4, ("--like", "opencv"), False),
-        (4, ("--antialias",), False),
     ],
 )
 @pytest.mark.usefixtures("vulkan_device")
@@ -123,7 +97,6 @@ def test_alpha_is_not_multiplied_as_pillow_does(channels, options, is_warned, tm
         ("photo.png", ("--antialias",), False),
         ("photo.png", ("--like", "opencv"), False),
         ("photo.png", ("--mode", "nearest"), False),
-        ("photo.png", ("--mode", "area"), False),
         ("pixels.npy", ("--axes", 0, 1), False),
     ],
 )
@@ -171,68 +144,3 @@ def test_a_layout_of_memory(tmp_path, resample):
     assert code == 0
     assert "layout '{0,1,2}' changes memory only, so the elements have the order of x.npy" in err[0]
     assert np.array_equal(np.load(tmp_path / "y.npy"), rs.resample(X, (4, 5)).numpy())
-
-
-@pytest.mark.usefixtures("vulkan_device")
-def test_the_time_says_what_it_includes(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    np.save("x.npy", X)
-    assert main(["resample", "x.npy", "y.npy", "--sizes", "4"]) == 0
-    assert capsys.readouterr().err.rstrip().endswith("kernels prepared and result read back")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--sizes", 8), "give 2 sizes, not 1, or name others by --axes"),
-        (("--scales", 1, 2, 3), "give 2 scales, not 3, or name others by --axes"),
-    ],
-)
-@pytest.mark.usefixtures("vulkan_device")
-def test_an_image_has_two_axes(options, message, tmp_path, resample):
-    pytest.importorskip("PIL.Image")
-    write_array(tmp_path / "photo.png", PIXELS)
-    code, _, err = resample("photo.png", "small.png", *options)
-    assert code == 2
-    assert err == [f"restride: an image is resized along height and width: {message}"]
-    assert resample("photo.png", "small.png", "--sizes", 8, "--axes", 1)[0] == 0
-
-
-@pytest.mark.usefixtures("vulkan_device")
-def test_a_bin_file_of_another_type_keeps_its_blocks(tmp_path, resample):
-    blocked = rs.TensorDesc.parse("f32[1,20,3,5]:nChw16c")
-    array = np.random.default_rng(1).normal(size=blocked.sizes).astype(np.float32)
-    (tmp_path / "x.bin").write_bytes(rs.reference.to_buffer(array, blocked).tobytes())
-    options = ("--desc", blocked, "--sizes", 6, 4, "--mode", "cubic", "--to", "bf16", "--check")
-    code, out, _ = resample("x.bin", "y.bin", *options)
-    assert code == 0
-    assert "check of the padding: largest difference 0 (allowed 0): OK" in out
-    assert out.splitlines()[-1] == f"y.bin: bf16[1,20,6,4]:nChw16c, {2 * 32 * 6 * 4} bytes"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ((), "one of these is required: --sizes, --scales (see `restride resample --help`)"),
-        (("--scales", 0), "scales[0] must be above 0, got 0, for f32[2,6,9]"),
-        (("--scales", "1/2"), "argument --scales: '1/2' is no number"),
-        (("--sizes", 4, 4, "--axes", 1, -2), "axes (1, -2) name an axis twice"),
-        (
-            ("--sizes", 4, "--mode", "bicubic"),
-            "'bicubic' (choose from nearest, linear, cubic, area, area_weighted); it is 'cubic' here",
-        ),
-        (("--sizes", 4, "--mode", "area", "--like", "pillow"), "mode 'area' of like 'pillow' is not one of 'nearest',"),
-        (("--sizes", 4, 4, "--like", "pil"), "argument --like: invalid choice: 'pil'"),
-        (("--sizes", 4, "--window", "4"), "argument --window: '4' is no part of an axis, such as 0:10 or :"),
-        (("--sizes", 4, "--window", "0:2,1:2"), "argument --window: '0:2,1:2' is no part of an axis"),
-        (("--sizes", 4, "--src-scale", 1, 2), "--src-scale has 2 numbers, and axis 2 of f32[2,6,4]{2,1,0} has 4"),
-        (("--sizes", 4, "--src-scale", 0), "src_scale must be finite and not 0"),
-    ],
-)
-@pytest.mark.usefixtures("vulkan_device")
-def test_options_that_make_no_sense_are_refused(options, message, tmp_path, resample):
-    code, out, err = resample("x.npy", "y.npy", *options)
-    assert (code, out) == (2, "")
-    assert len(err) == 1
-    assert message in err[0]
-    assert [entry.name for entry in tmp_path.iterdir()] == ["x.npy"]

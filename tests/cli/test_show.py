@@ -49,15 +49,9 @@ def test_the_command_writes_a_file(capsys, tmp_path, suffix):
     ("arguments", "message"),
     [
         (["f32[2,3"], "expected ',' or ']' after a size at character 8 of 'f32[2,3': the text ends"),
-        (["f32[3,5]{1,0:T(2,x)}"], "at character 18 of 'f32[3,5]{1,0:T(2,x)}'"),
-        (["f32[2,3]:nq"], "of tag 'nq'"),
         (["f32[2,3]", "f32[3,2]"], "the second layout f32[3,2]{1,0} must have the sizes of f32[2,3]{1,0}"),
         (["f32[2,3]", "-o", "x.jpg"], "the name of a picture must end in .svg or .png, got 'x.jpg'"),
         (["f32[2,3]", "-o", "/no/such/folder/x.svg"], "cannot write /no/such/folder/x.svg: No such file or directory"),
-        (
-            ["f32[2,3]:ab", "--plane", "ax"],
-            "plane must name two axes, for rows and columns, got 'ax'",
-        ),
         (["f32[2,3]", "--at", "9,9"], "index 9 is outside [0, 2) of axis 0"),
         ([], "the following arguments are required: LAYOUT"),
     ],

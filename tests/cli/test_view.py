@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.cli import main
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -19,17 +18,15 @@ PHOTO = np.random.default_rng(3).integers(0, 256, (6, 8, 3), np.uint8)
 
 
 @pytest.fixture
-def view(tmp_path, monkeypatch, capsys):
-    """The command in a folder with x.npy: exit code, the lines of stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
+def view(restride, monkeypatch):
+    """``restride view x.npy`` of an array: exit code, the lines of stdout, those of stderr."""
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("LINES", "12")
 
     def run(array, *arguments):
         np.save("x.npy", array)
-        code = main(["view", "x.npy", *arguments])
-        printed = capsys.readouterr()
-        return code, printed.out.splitlines(), printed.err
+        code, out, err = restride("view x.npy", *arguments)
+        return code, out.splitlines(), err
 
     return run
 
@@ -76,7 +73,7 @@ def test_files_have_every_pixel(name, view, tmp_path):
     assert (code, lines, err) == (
         0,
         [f"x.npy [0]: u8[4,6,8], {PHOTO.min()} to {PHOTO.max()}"],
-        f"restride: wrote {name}\n",
+        [f"restride: wrote {name}"],
     )
     content = (tmp_path / name).read_bytes()
     if name == "x.html":
@@ -94,10 +91,10 @@ def test_a_browser_is_given_a_page(view, monkeypatch):
     assert address.endswith("/view.html")
 
 
-def test_an_image_is_viewed(tmp_path, capsys):
+def test_an_image_is_viewed(tmp_path, restride):
     rs.imwrite(tmp_path / "x.jpg", PHOTO)
-    assert main(["view", str(tmp_path / "x.jpg")]) == 0
-    assert "x.jpg: u8[6,8,3]" in capsys.readouterr().out
+    code, out, _ = restride("view x.jpg")
+    assert (code, "x.jpg: u8[6,8,3]" in out) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -116,4 +113,4 @@ def test_an_image_is_viewed(tmp_path, capsys):
 def test_what_is_refused(array, arguments, message, view):
     code, _, err = view(array, *arguments)
     assert code == 2
-    assert re.search(message, err)
+    assert re.search(message, err[0])

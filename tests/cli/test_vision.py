@@ -10,7 +10,7 @@ import pytest
 from support.judges import judge
 
 import restride as rs
-from restride.cli import main, vision
+from restride.cli import vision
 
 CONFIGS = {
     "clip": {"image_processor_type": "CLIPImageProcessor", "size": 32, "crop_size": 32},
@@ -28,10 +28,9 @@ SIZES = {"a.png": (40, 50), "b.jpg": (40, 50), "c.PNG": (70, 30)}
 
 
 @pytest.fixture
-def restride(tmp_path, monkeypatch, capsys):
-    """A command in ``tmp_path``: exit code, lines of stdout, and stderr without the line of how long it took."""
+def vision_of(tmp_path, restride):
+    """``restride vision`` in a folder with photographs and configurations: exit code, lines of stdout and stderr."""
     pytest.importorskip("PIL.Image")
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
     (tmp_path / "notes.txt").touch()
     for name, (height, width) in SIZES.items():
@@ -41,10 +40,8 @@ def restride(tmp_path, monkeypatch, capsys):
         (tmp_path / f"{name}.json").write_text(json.dumps(config))
 
     def run(words, *others):
-        code = main(["vision", *shlex.split(words), *others])
-        printed = capsys.readouterr()
-        err = [line for line in printed.err.splitlines() if " ms on " not in line]
-        return code, printed.out.splitlines(), err
+        code, out, err = restride(f"vision {words}", *others)
+        return code, out.splitlines(), err
 
     return run
 
@@ -54,56 +51,43 @@ def expected(name, **arguments):
 
 
 @pytest.mark.usefixtures("vulkan_device")
-@pytest.mark.parametrize("inputs", ["photos", "'photos/*'", "photos/a.png 'photos/[bc].*'"])
-@pytest.mark.parametrize("name", ["clip", "qwen", "idefics"])
-def test_results_are_in_the_file_by_their_names(name, inputs, restride):
-    code, out, err = restride(f"{name}.json {inputs} -o results.npz")
+@pytest.mark.parametrize("form", ["npz", "safetensors"])
+@pytest.mark.parametrize(
+    ("name", "inputs"),
+    [("clip", "photos"), ("qwen", "'photos/*'"), ("idefics", "photos/a.png 'photos/[bc].*'"), ("mllama", "photos")],
+)
+def test_results_are_in_the_file_by_their_names(name, inputs, form, vision_of):
+    load = np.load if form == "npz" else judge("safetensors.numpy").load_file
+    code, out, err = vision_of(f"{name}.json {inputs} -o results.{form}")
     assert (code, err) == (0, [])
-    results = expected(name)
+    results = {key: np.asarray(value) for key, value in expected(name).items()}
     assert out[0] == repr(rs.vision.processor(CONFIGS[name]))
-    assert out[1] == f"results.npz: {len(results)} result{'s' * (len(results) > 1)} from 3 files"
-    assert len(out) == 2 + len(results)
-    with np.load("results.npz") as file:
-        assert set(file) == set(results)
-        for key, value in results.items():
-            right = np.asarray(value)
-            assert (file[key].dtype, file[key].tobytes()) == (right.dtype, right.tobytes())
-            assert f"  {key}: {rs.TensorDesc(right.dtype, right.shape)}" in out
-
-
-@pytest.mark.usefixtures("vulkan_device")
-@pytest.mark.parametrize("name", ["clip", "idefics", "mllama"])
-def test_safetensors_have_the_same(name, restride):
-    judge("safetensors")
-    from safetensors.numpy import load_file
-
-    assert restride(f"{name}.json photos -o results.safetensors")[0] == 0
-    read = load_file("results.safetensors")
-    results = expected(name)
+    assert out[1] == f"results.{form}: {len(results)} result{'s' * (len(results) > 1)} from 3 files"
+    assert out[2:] == [f"  {key}: {rs.TensorDesc(right.dtype, right.shape)}" for key, right in results.items()]
+    read = load(f"results.{form}")
     assert set(read) == set(results)
-    for key, value in results.items():
-        right = np.asarray(value)
+    for key, right in results.items():
         assert (read[key].dtype, read[key].shape, read[key].tobytes()) == (right.dtype, right.shape, right.tobytes())
 
 
 @pytest.mark.usefixtures("vulkan_device")
 @pytest.mark.parametrize(("name", "option"), [("clip", "--to bf16"), ("llama4", "")])
-def test_bf16_is_written(name, option, restride):
+def test_bf16_is_written(name, option, vision_of):
     right = expected(name, dtype="bf16")["pixel_values"]
-    assert restride(f"{name}.json photos -o results.npz {option}")[0] == 0
+    assert vision_of(f"{name}.json photos -o results.npz {option}")[0] == 0
     with np.load("results.npz") as file:
         assert np.array_equal(file["pixel_values"].view(ml_dtypes.bfloat16), right)
     torch, _ = judge("torch"), judge("safetensors")
     from safetensors.torch import load_file
 
-    assert restride(f"{name}.json photos -o results.safetensors {option}")[0] == 0
+    assert vision_of(f"{name}.json photos -o results.safetensors {option}")[0] == 0
     read = load_file("results.safetensors")["pixel_values"]
     assert (read.dtype, read.view(torch.int16).numpy().tobytes()) == (torch.bfloat16, right.tobytes())
 
 
-def test_a_plan_needs_no_device(monkeypatch, restride):
-    monkeypatch.setattr(vision, "open_device", None)
-    code, out, err = restride("idefics.json photos --plan")
+def test_a_plan_needs_no_device(monkeypatch, vision_of):
+    monkeypatch.setattr(vision, "timed_device", None)
+    code, out, err = vision_of("idefics.json photos --plan")
     assert (code, err) == (0, [])
     assert out == [
         repr(rs.vision.processor(CONFIGS["idefics"])),
@@ -124,9 +108,9 @@ def test_a_plan_needs_no_device(monkeypatch, restride):
     ]
 
 
-def test_without_safetensors_its_extra_is_named(monkeypatch, restride):
+def test_without_safetensors_its_extra_is_named(monkeypatch, vision_of):
     monkeypatch.setitem(sys.modules, "safetensors", None)
-    _, _, err = restride("clip.json photos -o results.safetensors")
+    _, _, err = vision_of("clip.json photos -o results.safetensors")
     assert err == [
         "restride: a .safetensors file (.npz needs nothing) needs safetensors: pip install 'restride[safetensors]'"
     ]
@@ -150,8 +134,8 @@ def test_without_safetensors_its_extra_is_named(monkeypatch, restride):
         ("clip.json", "the following arguments are required: IN"),
     ],
 )
-def test_what_is_refused(words, message, tmp_path, restride):
-    code, out, err = restride(words)
+def test_what_is_refused(words, message, tmp_path, vision_of):
+    code, out, err = vision_of(words)
     assert (code, len(err)) == (2, 1), (code, err)
     assert message in err[0]
     assert out == [] or "--plan" in words
@@ -165,7 +149,7 @@ def examples():
 
 @pytest.mark.usefixtures("vulkan_device")
 @pytest.mark.parametrize("line", examples())
-def test_the_examples_of_the_help_run(line, tmp_path, restride):
+def test_the_examples_of_the_help_run(line, tmp_path, vision_of):
     if ".safetensors" in line:
         judge("safetensors")
     (tmp_path / "model").mkdir()
@@ -174,6 +158,6 @@ def test_the_examples_of_the_help_run(line, tmp_path, restride):
     words = shlex.split(line)[2:]
     if "*.jpg" in words:
         words[words.index("*.jpg")] = "photos/*.jpg"
-    code, _, err = restride("", *words)
+    code, _, err = vision_of("", *words)
     assert (code, err) == (0, [])
     assert "--plan" in words or (tmp_path / words[words.index("-o") + 1]).exists()

@@ -61,56 +61,31 @@ _ROUNDS, _SCALE_ROUNDS = 15, 3
 
 def add_commands(commands: Commands) -> None:
     """Add ``bench``."""
-    parser = add_command(commands, "bench", _DESCRIPTION)
-    parser.add_argument(
-        "-k",
-        dest="keywords",
-        action="append",
-        metavar="TEXT",
-        help="workloads with this in their name or group, as --list prints them; repeat it for more, in this order; "
+    parser = add_command(commands, "bench", _DESCRIPTION, run)
+    text = (
+        "workloads with this in their name or group, as --list prints them; repeat it for more, in this order; "
         f"only on request: {TTC57}, the 57 transpositions of TTC, HPTT and cuTT, 200 MiB each; {IMAGES!r}, of vision "
-        f"models; {SCALE}, files of any size",
+        f"models; {SCALE}, files of any size"
     )
+    parser.add_argument("-k", dest="keywords", action="append", metavar="TEXT", help=text)
     parser.add_argument("--list", action="store_true", help="print the workloads and their goals, measure nothing")
-    parser.add_argument(
-        "--measure",
-        type=list_of(MEASURES),
-        default=MEASURES[:2],
-        metavar="A,B",
-        help=f"{', '.join(MEASURES)} (default: the first two)",
-    )
-    parser.add_argument(
-        "--peers", type=list_of(_PEERS), default=_PEERS, metavar="A,B", help="other libraries, or none (default: all)"
-    )
-    parser.add_argument(
-        "--repeat",
-        type=whole_number("number of rounds", 1, 99_999),
-        metavar="N",
-        help=f"rounds to measure (default: {_ROUNDS}, for {SCALE} {_SCALE_ROUNDS})",
-    )
-    parser.add_argument(
-        "--seconds",
-        type=whole_number("number of seconds", 1, 999_999),
-        metavar="N",
-        help="begin no workload after this time; those left out are named",
-    )
+    text = f"{', '.join(MEASURES)} (default: the first two)"
+    parser.add_argument("--measure", type=list_of(MEASURES), default=MEASURES[:2], metavar="A,B", help=text)
+    text = "other libraries, or none (default: all)"
+    parser.add_argument("--peers", type=list_of(_PEERS), default=_PEERS, metavar="A,B", help=text)
+    text = f"rounds to measure (default: {_ROUNDS}, for {SCALE} {_SCALE_ROUNDS})"
+    parser.add_argument("--repeat", type=whole_number("number of rounds", 1, 99_999), metavar="N", help=text)
+    text = "begin no workload after this time; those left out are named"
+    parser.add_argument("--seconds", type=whole_number("number of seconds", 1, 999_999), metavar="N", help=text)
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--small", action="store_true", help="small sizes, to see in a moment if it works")
-    sizes.add_argument(
-        "--whole",
-        action="store_true",
-        help=f"for {SCALE}, all 7.1 GB of the image instead of an eighth, and streams up to 8 GiB",
-    )
+    text = f"for {SCALE}, all 7.1 GB of the image instead of an eighth, and streams up to 8 GiB"
+    sizes.add_argument("--whole", action="store_true", help=text)
     parser.add_argument("--json", metavar="FILE", type=Path, help="write every time of every round")
     parser.add_argument("--chart", metavar="FILE", type=Path, help="draw bars, as .svg or .png; needs matplotlib")
-    parser.add_argument(
-        "--growth",
-        metavar="FILE",
-        type=Path,
-        help="measure a few tasks from 1 KiB to 1 GiB and along 1 to 8 axes instead, without peers, and draw lines",
-    )
+    text = "measure a few tasks from 1 KiB to 1 GiB and along 1 to 8 axes instead, without peers, and draw lines"
+    parser.add_argument("--growth", metavar="FILE", type=Path, help=text)
     add_device_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

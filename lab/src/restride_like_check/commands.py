@@ -31,7 +31,7 @@ _IMAGES = 12
 
 def add_commands(commands: Commands) -> None:
     """Add ``profiles``."""
-    parser = add_command(commands, "profiles", _DESCRIPTION)
+    parser = add_command(commands, "profiles", _DESCRIPTION, run)
     parser.add_argument("--check", action="store_true", help="run each library, and count what differs")
     parser.add_argument("--like", choices=LIBRARIES, metavar="NAME", help=f"one of {', '.join(LIBRARIES)}")
     parser.add_argument("-k", metavar="TEXT", help="rows with this in mode and type: 'cubic u8', u16")
@@ -52,7 +52,6 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write docs/profiles.md")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw a photograph by three libraries, as a PNG")
     add_device_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,32 +11,13 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from restride.cli import process
-from restride.cli.parser import ENTRY_POINTS, OVERVIEW, parse, print_overview, print_tour
+from restride.cli.parser import ENTRY_POINTS, MODULES, OVERVIEW, parse, print_overview, print_tour
 from restride.cli.process import Exit, exit_for, line_for
-
-COMMANDS = (
-    "restride.cli.devices",
-    "restride.cli.doctor",
-    "restride_measure.tuning",
-    "restride.cli.show",
-    "restride.cli.view",
-    "restride_conformance.commands",
-    "restride_measure.selftest.commands",
-    "restride.cli.operations",
-    "restride.cli.preprocess",
-    "restride.cli.vision",
-    "restride.cli.pyramid",
-    "restride.cli.demo",
-    "restride.cli.completion",
-)
-"""Names of the modules with the commands of this wheel, in the order of ``restride --help``. They are imported by name,
-because the library never imports the packages that test and measure it.
-"""
 
 
 def command_modules() -> Iterator[Any]:
     """Import the modules with the commands: those of this wheel, then those that other packages add."""
-    yield from map(import_module, COMMANDS)
+    yield from map(import_module, MODULES)
     yield from (entry_point.load() for entry_point in entry_points(group=ENTRY_POINTS))
 
 

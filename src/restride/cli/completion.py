@@ -25,9 +25,8 @@ _FILES = ("FILE", "CASES")
 
 def add_commands(commands: Commands) -> None:
     """Add ``completion``."""
-    parser = add_command(commands, "completion", _DESCRIPTION)
+    parser = add_command(commands, "completion", _DESCRIPTION, run)
     parser.add_argument("shell", choices=_SHELLS, help="the shell to complete in")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 import restride
 from restride import reference
 from restride.cli.comparison import Comparison, compare_bits, compare_limits
-from restride.cli.files import Array, read_array, write_whole
+from restride.cli.files import Array, named_errors, read_array, write_whole
 from restride.cli.parser import Commands, add_command, add_device_options, open_device, runtime_name
 from restride.cli.process import Exit, UsageError, tell
 from restride.layout import TensorDesc
@@ -52,13 +52,12 @@ _MIN_SIDE = 32
 
 def add_commands(commands: Commands) -> None:
     """Add ``demo``."""
-    parser = add_command(commands, "demo", _DESCRIPTION)
+    parser = add_command(commands, "demo", _DESCRIPTION, run)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("photo", metavar="PHOTO", nargs="?", type=Path, help="a .png or .jpg of yours")
     source.add_argument("--no-photo", action="store_true", help="take a computed picture, and draw no contact sheet")
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="for the contact sheet (default: demo_out)")
     add_device_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -75,9 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             pillow()
             photo = load_photograph(arguments.photo)
-            sheet = _sheet_path(arguments.out or Path("demo_out"))
-        if photo.note:
-            tell(f"{photo.title}: {photo.note}")
+            folder = arguments.out or Path("demo_out")
+            with named_errors("make the folder", folder):
+                folder.mkdir(parents=True, exist_ok=True)
         tour = make_tour(photo.pixels, device)
         _print_header(photo.title, photo.pixels, tour)
         outcomes = [_print_outcome(number, step, device) for number, step in enumerate(tour.steps, 1)]
@@ -86,17 +85,10 @@ def run(arguments: argparse.Namespace) -> int:
     print("allowed: 0 is bit for bit; sums in u8 may differ by 1, but only next to a rounding tie")
     print(f"{passed} of {len(outcomes)} results are right, in {time.perf_counter() - start:.1f} s", flush=True)
     if not arguments.no_photo:
+        sheet = folder / "contact_sheet.png"
         draw_sheet(sheet, "restride demo", heading, _panels(photo, outcomes))
         print(f"contact sheet: {sheet}")
     return Exit.OK if passed == len(outcomes) and fusion_is_right else Exit.CHECK_FAILED
-
-
-def _sheet_path(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot make the folder {folder}: {error.strerror}") from error
-    return folder / "contact_sheet.png"
 
 
 def _print_header(title: str, pixels: Array, tour: Tour) -> None:
@@ -108,28 +100,25 @@ def _print_header(title: str, pixels: Array, tour: Tour) -> None:
 
 def _print_outcome(number: int, step: Step, device: Device) -> Outcome:
     print(f"{number:>2}  {step.name + ', ' + step.src.dtype.name:<44}", end="", flush=True)
-    outcome = _measured(step, device)
-    comparison = outcome.comparison
+    dispatches, milliseconds = _measure((step,), device)
+    result = step.dst.numpy()
+    comparison = step.check(result)
     print(
-        f"{outcome.dispatches:>10}{outcome.milliseconds:>9.2f}{outcome.gigabytes_per_second:>7.2f}"
+        f"{dispatches:>10}{milliseconds:>9.2f}{step.nbytes / milliseconds / 1e6:>7.2f}"
         f"{comparison.difference:>12.2g}{comparison.allowed:>9.2g}  {'OK' if comparison.passed else 'FAILED'}"
     )
     print(f"    {step.src.desc} -> {step.dst.desc}", flush=True)
     if not comparison.passed:
         print(f"    {comparison}")
-    return outcome
+    return Outcome(step, result, milliseconds, dispatches, comparison)
 
 
-def _measured(step: Step, device: Device) -> Outcome:
+def _measure(steps: tuple[Step, ...], device: Device) -> tuple[int, float]:
+    """The dispatches of a first run of all steps in turn, and the median milliseconds of several further runs."""
     before = device.counters().dispatches
-    step.run()
+    for step in steps:
+        step.run()
     dispatches = device.counters().dispatches - before
-    result = step.dst.numpy()
-    return Outcome(step, result, _milliseconds((step,), device), dispatches, step.check(result))
-
-
-def _milliseconds(steps: tuple[Step, ...], device: Device) -> float:
-    """The median milliseconds of several runs of all steps in turn; the device must be warmed up."""
     seconds: list[float] = []
     while len(seconds) < _MAX_RUNS and (len(seconds) < 3 or sum(seconds) < _MAX):
         device.wait()
@@ -138,7 +127,7 @@ def _milliseconds(steps: tuple[Step, ...], device: Device) -> float:
             step.run()
         device.wait()
         seconds.append(time.perf_counter() - start)
-    return 1000 * statistics.median(seconds)
+    return dispatches, 1000 * statistics.median(seconds)
 
 
 def _print_fusion(tour: Tour, fused: Outcome, device: Device) -> bool:
@@ -147,12 +136,8 @@ def _print_fusion(tour: Tour, fused: Outcome, device: Device) -> bool:
     Returns:
         True if the bits of both results are equal.
     """
-    before = device.counters().dispatches
-    for step in tour.unfused:
-        step.run()
-    dispatches = device.counters().dispatches - before
+    dispatches, milliseconds = _measure(tour.unfused, device)
     is_equal = np.array_equal(tour.unfused[-1].dst.numpy(), fused.result)
-    milliseconds = _milliseconds(tour.unfused, device)
     print(
         f"\nfused: {fused.dispatches} dispatch, {fused.milliseconds:.2f} ms; one operation after the other: "
         f"{dispatches} dispatches, {milliseconds:.2f} ms; {'bits equal, OK' if is_equal else 'bits differ, FAILED'}"
@@ -165,15 +150,14 @@ def _print_fusion(tour: Tour, fused: Outcome, device: Device) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Photograph:
-    """A photograph. pixels: u8[height,width,3]. title: its name. note: how it was changed first, usually empty."""
+    """A photograph. pixels: u8[height,width,3]. title: its name."""
 
     pixels: Array
     title: str
-    note: str = ""
 
 
 def load_photograph(path: Path | None) -> Photograph:
-    """Read ``path``, or a photograph that scikit-image ships, as RGB.
+    """Read ``path``, or a photograph that scikit-image ships, as RGB; one that is shrunk first is named on stderr.
 
     Raises:
         UsageError: no such photograph, or smaller than the demo can crop.
@@ -183,16 +167,15 @@ def load_photograph(path: Path | None) -> Photograph:
     if array.dtype != np.uint8 or array.ndim not in {2, 3}:
         raise UsageError(f"{chosen} is no photograph of u8 pixels: {array.dtype}{list(array.shape)}")
     image = pillow().fromarray(array).convert("RGB")
-    title, note = chosen.name, ""
-    if path is None:
-        title += ", from scikit-image"
+    title = chosen.name if path is not None else f"{chosen.name}, from scikit-image"
     if min(image.size) < _MIN_SIDE:
         raise UsageError(f"{chosen} is {image.width} x {image.height} pixels; the demo needs {_MIN_SIDE} a side")
     if max(image.size) > _MAX_SIDE:
         before = f"{image.width} x {image.height}"
         image.thumbnail((_MAX_SIDE, _MAX_SIDE))
-        note = f"{before} pixels, shrunk to {image.width} x {image.height} by Pillow first: the numpy reference is slow"
-    return Photograph(np.asarray(image), title, note)
+        after = f"{image.width} x {image.height}"
+        tell(f"{title}: {before} pixels, shrunk to {after} by Pillow first: the numpy reference is slow")
+    return Photograph(np.asarray(image), title)
 
 
 def zone_plates() -> Photograph:
@@ -258,11 +241,6 @@ class Outcome:
     milliseconds: float
     dispatches: int
     comparison: Comparison
-
-    @property
-    def gigabytes_per_second(self) -> float:
-        """10^9 bytes read and written per second."""
-        return self.step.nbytes / self.milliseconds / 1e6
 
 
 _Triple = tuple[int, int, int]
@@ -417,23 +395,21 @@ def draw_sheet(path: Path, title: str, heading: str, panels: Sequence[Panel]) ->
 
 def _panels(photo: Photograph, outcomes: Sequence[Outcome]) -> list[Panel]:
     by_name = {(outcome.step.name, outcome.step.src.dtype.name): outcome for outcome in outcomes}
-    cropped, planes = by_name["crop + flip", "u8"], by_name["HWC->CHW", "u8"]
-    fused, enlarged = outcomes[-1], by_name["enlarge, cubic", "f32"]
-    height, width, _ = photo.pixels.shape
-    panels = [
-        Panel(photo.pixels, "the photograph", f"{photo.title}, {width} x {height}"),
-        Panel(cropped.result, "cropped and flipped", _caption(cropped)),
-        Panel(_tinted_planes(planes.result), "HWC->CHW: three planes in memory", _caption(planes)),
+    shown: list[tuple[str, Outcome, Callable[[Array], Array]]] = [
+        ("cropped and flipped", by_name["crop + flip", "u8"], np.asarray),
+        ("HWC->CHW: three planes in memory", by_name["HWC->CHW", "u8"], _tinted_planes),
+        ("shrunk, nearest", by_name["shrink, nearest", "u8"], _as_pixels),
+        ("shrunk, antialiased", by_name["shrink, antialiased", "u8"], _as_pixels),
+        ("all four steps in one dispatch, linear", outcomes[-1], _as_pixels),
+        ("enlarged, nearest (detail)", by_name["enlarge, nearest", "u8"], lambda planes: _detail(_as_pixels(planes))),
+        ("enlarged, cubic (detail)", by_name["enlarge, cubic", "u8"], lambda planes: _detail(_as_pixels(planes))),
     ]
-    for mode in ("nearest", "antialiased"):
-        outcome = by_name[f"shrink, {mode}", "u8"]
-        panels.append(Panel(_as_pixels(outcome.result), f"shrunk, {mode}", _caption(outcome)))
-    panels.append(Panel(_as_pixels(fused.result), "all four steps in one dispatch, linear", _caption(fused)))
-    for mode in ("nearest", "cubic"):
-        outcome = by_name[f"enlarge, {mode}", "u8"]
-        panels.append(Panel(_detail(_as_pixels(outcome.result)), f"enlarged, {mode} (detail)", _caption(outcome)))
-    panels.append(_difference(enlarged, planes_f32=by_name["HWC->CHW", "f32"].result))
-    return panels
+    height, width, _ = photo.pixels.shape
+    return [
+        Panel(photo.pixels, "the photograph", f"{photo.title}, {width} x {height}"),
+        *(Panel(picture(outcome.result), title, _caption(outcome)) for title, outcome, picture in shown),
+        _difference(by_name["enlarge, cubic", "f32"], planes_f32=by_name["HWC->CHW", "f32"].result),
+    ]
 
 
 def _caption(outcome: Outcome) -> str:

@@ -32,9 +32,8 @@ _CPU_INFO = Path("/proc/cpuinfo")
 
 def add_commands(commands: Commands) -> None:
     """Add ``devices``."""
-    parser = add_command(commands, "devices", _DESCRIPTION)
+    parser = add_command(commands, "devices", _DESCRIPTION, run)
     parser.add_argument("--json", action="store_true", help="a JSON list with limits, instead of a table")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

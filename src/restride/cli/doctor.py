@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
@@ -77,10 +77,9 @@ class Finding:
 
 def add_commands(commands: Commands) -> None:
     """Add ``doctor``."""
-    parser = add_command(commands, "doctor", _DESCRIPTION)
+    parser = add_command(commands, "doctor", _DESCRIPTION, run)
     parser.add_argument("--device", metavar="DEVICE", help="index, or part of the name, for the runtimes to open")
     parser.add_argument("--json", action="store_true", help="a JSON list instead of text")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -90,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     works = False
     for finding in look(default, arguments.device):
         findings.append(finding)
-        works = works or (finding.status == "ok" and finding.subject == _runtime_subject(default))
+        works = works or (finding.status == "ok" and finding.subject == f"runtime {default}")
         if not arguments.json:
             print(f"{finding.status:<10}{finding.subject:<18}{finding.detail}", flush=True)
             if finding.fix:
@@ -127,24 +126,12 @@ def look(default: str, selector: str | None) -> Iterator[Finding]:
         yield from _devices()
         yield _guarded("validation layer", _validation_layer)
     for runtime in RUNTIMES:
-        attempt = try_runtime(runtime, selector)
-        subject = _runtime_subject(runtime)
-        if attempt.works:
-            yield Finding("ok", subject, attempt.detail)
-        else:
-            is_optional = attempt.absent and runtime != default
-            yield _finding_from_error("optional" if is_optional else "BROKEN", subject, attempt.detail)
+        finding = try_runtime(runtime, selector)
+        is_needed = finding.status == "optional" and runtime == default
+        yield replace(finding, status="BROKEN") if is_needed else finding
     if default not in RUNTIMES:
-        yield Finding(
-            "BROKEN",
-            _runtime_subject(default),
-            "RESTRIDE_RUNTIME names no known runtime",
-            f"set it to one of {', '.join(RUNTIMES)}, or unset it",
-        )
-
-
-def _runtime_subject(runtime: str) -> str:
-    return f"runtime {runtime}"
+        fix = f"set it to one of {', '.join(RUNTIMES)}, or unset it"
+        yield Finding("BROKEN", f"runtime {default}", "RESTRIDE_RUNTIME names no known runtime", fix)
 
 
 def _guarded(subject: str, look: Callable[[], Finding]) -> Finding:
@@ -265,43 +252,35 @@ def _validation_layer() -> Finding:
 # ``python -m restride.cli.doctor RUNTIME [DEVICE]`` prints a line of JSON; ``try_runtime`` runs it and reads the line.
 
 
-@dataclass(frozen=True)
-class Attempt:
-    """The result of trying a runtime. absent: True if it or its device is not installed, rather than failing."""
-
-    works: bool
-    detail: str
-    absent: bool = False
-
-
-def try_runtime(runtime: str, selector: str | None = None) -> Attempt:
-    """Open ``runtime`` on a device and reorder a tiny tensor, in another process."""
+def try_runtime(runtime: str, selector: str | None = None) -> Finding:
+    """Open ``runtime`` on a device and reorder a tiny tensor, in another process; "optional": it is not installed."""
     command = [sys.executable, "-m", "restride.cli.doctor", runtime, *([] if selector is None else [selector])]
     try:
         process = subprocess.run(command, capture_output=True, text=True, timeout=_MAX, check=False)
     except subprocess.TimeoutExpired:
-        return Attempt(False, f"no answer within {_MAX:g} s: the driver hangs")
+        return Finding("BROKEN", f"runtime {runtime}", f"no answer within {_MAX:g} s: the driver hangs")
     lines = process.stdout.splitlines()
     if process.returncode == 0 and lines:
-        return Attempt(**json.loads(lines[-1]))
+        return Finding(**json.loads(lines[-1]))
     last = [line for line in process.stderr.splitlines() if line.strip()][-1:] or ["no message"]
     why = "the driver crashes" if process.returncode < 0 else last[0]
-    return Attempt(False, f"the process {ending(process.returncode)}: {why}")
+    return _finding_from_error("BROKEN", f"runtime {runtime}", f"the process {ending(process.returncode)}: {why}")
 
 
-def _attempt(runtime: str, selector: str | None) -> Attempt:
+def _attempt(runtime: str, selector: str | None) -> Finding:
+    subject = f"runtime {runtime}"
     x = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
     try:
         with Device(selector, choose_runtime(runtime)) as device:
             result = reorder(asarray(x, device=device), "CHW->HWC").numpy()
             name = f"{device.info.name}, {device.info.driver} {device.info.driver_version}"
     except (DeviceNotFound, UnsupportedError) as error:
-        return Attempt(False, str(error), absent=True)
+        return _finding_from_error("optional", subject, str(error))
     except RestrideError as error:
-        return Attempt(False, f"{type(error).__name__}: {error}")
+        return _finding_from_error("BROKEN", subject, f"{type(error).__name__}: {error}")
     if not np.array_equal(result, reference.reorder(x, "CHW->HWC")):
-        return Attempt(False, f"a reorder of 24 bytes gives wrong elements on {name}")
-    return Attempt(True, f"a small reorder is right on {name}")
+        return Finding("BROKEN", subject, f"a reorder of 24 bytes gives wrong elements on {name}")
+    return Finding("ok", subject, f"a small reorder is right on {name}")
 
 
 if __name__ == "__main__":

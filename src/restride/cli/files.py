@@ -261,8 +261,8 @@ def read_array(path: Path, dtype: str | None = None) -> FileArray:
     _require_array(path)
     if is_image(path) and dtype is not None:
         raise UsageError(f"--dtype says what the bytes of a .npy file are; {path} is an image")
+    require_file(path)
     with named_errors("read", path):
-        require_file(path)
         return FileArray(_read_image(path) if is_image(path) else _read_npy(path, dtype), is_image(path))
 
 
@@ -292,14 +292,12 @@ def read_buffer(path: Path, desc: str | None) -> FileBuffer:
         layout = TensorDesc.parse(desc)
     except RestrideError as error:
         raise UsageError(f"--desc {desc!r}: {error}") from error
-    with named_errors("read", path):
-        require_file(path)
-        with path.open("rb") as file:
-            present = file.seek(0, 2)
-            if present != layout.nbytes:
-                raise UsageError(f"{path} has {present} bytes; {layout} needs exactly {layout.nbytes}")
-            file.seek(0)
-            return FileBuffer(np.fromfile(file, np.uint8, present), layout)
+    require_file(path)
+    with named_errors("read", path), path.open("rb") as file:
+        present = os.fstat(file.fileno()).st_size
+        if present != layout.nbytes:
+            raise UsageError(f"{path} has {present} bytes; {layout} needs exactly {layout.nbytes}")
+        return FileBuffer(np.fromfile(file, np.uint8, present), layout)
 
 
 def _read_npy(path: Path, dtype: str | None) -> Array:
@@ -319,20 +317,7 @@ def _read_npy(path: Path, dtype: str | None) -> Array:
 
 
 def _npy_elements(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """The values of ``_npy_header`` and the byte offset of the elements; checks that the file has all of them."""
-    sizes, is_fortran, stored = _npy_header(file, path)
-    needed = math.prod(sizes) * stored.itemsize
-    start = file.tell()
-    present = file.seek(0, 2) - start
-    if present < needed:
-        raise UsageError(
-            f"{path} is truncated: its header says {stored.str}{list(sizes)}, {needed} bytes, and {present} follow"
-        )
-    return sizes, is_fortran, stored, start
-
-
-def _npy_header(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read sizes, whether in Fortran order, and element type; leaves ``file`` at the first element."""
+    """Sizes, whether in Fortran order, element type and byte offset of the elements, all of which the file has."""
     # numpy writes ml_dtypes' float8_e5m2 as '<f1', a type that numpy cannot read.
     head = BytesIO(file.read(_MAX_HEADER + 12).replace(b"'<f1'", b"'|V1'", 1))
     try:
@@ -352,8 +337,13 @@ def _npy_header(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.d
         raise UsageError(f"{path} holds records with named fields; save each field as its own array")
     if stored.hasobject:
         raise UsageError(f"{path} holds pickled Python objects, which are never loaded; save an array of numbers")
-    file.seek(head.tell())
-    return sizes, is_fortran, stored
+    start, needed = head.tell(), math.prod(sizes) * stored.itemsize
+    present = file.seek(0, 2) - start
+    if present < needed:
+        raise UsageError(
+            f"{path} is truncated: its header says {stored.str}{list(sizes)}, {needed} bytes, and {present} follow"
+        )
+    return sizes, is_fortran, stored, start
 
 
 def _require_literal(head: bytes, major: int) -> None:
@@ -430,37 +420,31 @@ def open_array(path: Path, stack: ExitStack) -> Any:
         raise UsageError(f"{path}: {file} is a file of one array")
     if kind == "npy":
         return mapped_array(file)
-    read = {"tiff": _tiff, "hdf5": _hdf5, "zarr": _zarr}[kind]
     try:
-        return read(file, name, stack)
-    except (UsageError, RestrideError):
+        return _opened(file, kind, name, stack)
+    except RestrideError:
         raise
     except Exception as error:  # each library raises its own types
         raise UsageError(f"cannot read {path}: {str(error) or type(error).__name__}") from error
 
 
-def _tiff(file: Path, _name: str, stack: ExitStack) -> Any:
-    tifffile = import_extra("tifffile", f"{file}: TIFF")
-    series = series_in(stack.enter_context(tifffile.TiffFile(file)))
-    if len(series) > 1:
-        tell(f"{file} has {len(series)} series, of which the first is read, and {len(series) - 1} are not")
-    return series[0]
-
-
-def _hdf5(file: Path, name: str, stack: ExitStack) -> Any:
-    h5py = import_extra("h5py", f"{file}: HDF5")
-    opened = stack.enter_context(h5py.File(file, "r"))
+def _opened(file: Path, kind: str, name: str, stack: ExitStack) -> Any:
+    if kind == "tiff":
+        tifffile = import_extra("tifffile", f"{file}: TIFF")
+        series = series_in(stack.enter_context(tifffile.TiffFile(file)))
+        if len(series) > 1:
+            tell(f"{file} has {len(series)} series, of which the first is read, and {len(series) - 1} are not")
+        return series[0]
+    if kind == "hdf5":
+        opened = stack.enter_context(import_extra("h5py", f"{file}: HDF5").File(file, "r"))
+    else:
+        zarr = import_extra("zarr", f"{file}: Zarr")
+        opened = zarr.open(str(file), mode="r")
+        if not isinstance(opened, zarr.Group):
+            if name:
+                raise UsageError(f"{file}/{name}: {file} is an array")
+            return opened
     return opened[_array_name(file, name, arrays_in(opened))]
-
-
-def _zarr(file: Path, name: str, _stack: ExitStack) -> Any:
-    zarr = import_extra("zarr", f"{file}: Zarr")
-    opened = zarr.open(str(file), mode="r")
-    if isinstance(opened, zarr.Group):
-        return opened[_array_name(file, name, arrays_in(opened))]
-    if name:
-        raise UsageError(f"{file}/{name}: {file} is an array")
-    return opened
 
 
 def _array_name(file: Path, name: str, names: list[str]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
@@ -17,12 +17,11 @@ from restride.cli import files
 from restride.cli.comparison import compare_bits, compare_limits, flush_limits
 from restride.cli.files import Array, FileArray, FileBuffer, FileContent
 from restride.cli.folders import outputs_of
-from restride.cli.options import SCALES, Rows, add_options, given, scales_along
+from restride.cli.options import SCALES, Rows, add_options, given, require_mode, scales_along
 from restride.cli.parser import Commands, Parser, add_command, add_device_options, open_device, runtime_name
 from restride.cli.process import Exit, UsageError, counted, exit_for, line_for, tell
-from restride.dtypes import DType
 from restride.errors import RestrideError, prefixed
-from restride.layout import TensorDesc
+from restride.layout import TensorDesc, views
 from restride.layout.argument import axis_order, is_permutation, laid_out
 from restride.ops.progress import Progress
 from restride.tensor.device import Device
@@ -32,13 +31,12 @@ from restride.tensor.tensor import Tensor
 class FileOperation(NamedTuple):
     """An operation on a file.
 
-    dtype, sizes: of the result. on_device: computes it. answers: what the reference makes of the elements of IN: the
-    right elements, or the right ones with the lowest and the highest. notes: lines to print afterwards; of several
-    files, a line that begins with "warning: " once.
+    result: type and sizes of the result. on_device: computes it. answers: what the reference makes of the elements of
+    IN: the right elements, or the right ones with the lowest and the highest. notes: lines to print afterwards; of
+    several files, a line that begins with "warning: " once.
     """
 
-    dtype: DType
-    sizes: tuple[int, ...]
+    result: TensorDesc
     on_device: Callable[[Tensor], Tensor]
     answers: Callable[[Array], tuple[Array, ...]]
     notes: tuple[str, ...] = ()
@@ -65,34 +63,29 @@ class FileCommand(NamedTuple):
     one_of: Mapping[str, str] | None = None
 
     def add(self, commands: Commands) -> Parser:
-        """Add the command; ``run`` executes it."""
-        parser = add_command(commands, self.name, self.description)
+        """Add the command; ``run`` executes it, with this value as the option ``file_command``."""
+        parser = add_command(commands, self.name, self.description, run)
         text = "file to read; or a folder, or a pattern such as 'photos/*.jpg', and OUT is a folder too"
         parser.add_argument("inputs", metavar="IN", type=Path, nargs=self.inputs, help=text)
         parser.add_argument("output", metavar="OUT", type=Path, help="file to write, in one step once all went well")
         text = "skip files that cannot be read, computed or written; they are named at the end, and the exit code is 2"
         parser.add_argument("--skip-bad", action="store_true", help=text)
-        parser.add_argument(
-            "--check", action="store_true", help="compare with the numpy reference before OUT is written"
-        )
-        parser.add_argument(
-            "--dtype",
-            dest="stored",
-            metavar="TYPE",
-            help="element type of a .npy IN in which numpy saved bf16 or f8 as raw bytes",
-        )
+        text = "compare with the numpy reference before OUT is written"
+        parser.add_argument("--check", action="store_true", help=text)
+        text = "element type of a .npy IN in which numpy saved bf16 or f8 as raw bytes"
+        parser.add_argument("--dtype", dest="stored", metavar="TYPE", help=text)
         parser.add_argument("--desc", metavar="TEXT", help="descriptor of a .bin IN, such as 'f32[2,32,4,4]:nChw16c'")
         add_options(parser, self.function, self.groups)
         add_device_options(parser)
-        parser.set_defaults(run=run, operation=self.operation, function=self.function, describe=self.describe)
-        parser.set_defaults(one_of=self.one_of)
+        parser.set_defaults(file_command=self)
         return parser
 
 
 def run(options: argparse.Namespace) -> int:
     """Do with each input file what the command does: read it, compute, check if requested, and write the result."""
-    if options.one_of is not None and given(options).keys().isdisjoint(options.one_of):
-        ways = ", ".join(dict.fromkeys(options.one_of.values()))
+    one_of = options.file_command.one_of
+    if one_of is not None and given(options).keys().isdisjoint(one_of):
+        ways = ", ".join(dict.fromkeys(one_of.values()))
         raise UsageError(f"one of these is required: {ways} (see `restride {options.command} --help`)")
     outputs = outputs_of(options.inputs, options.output)
     if options.output in outputs.values():
@@ -108,13 +101,13 @@ def _of_file(options: argparse.Namespace, source: Path, output: Path) -> argpars
 
 def _run_one(options: argparse.Namespace) -> int:
     """Write the result of one file to another."""
-    file = files.read_file(options.input, options.stored, options.describe(options))
+    file = _read(options)
     operation = _operation(options, file)
     with open_device(options) as device:
         source = file.tensor(device)
         start = time.perf_counter()
         output = _computed(operation, source, options.output)
-        print_time(start, device, "kernels prepared and result read back")
+        _print_time(start, device, "kernels prepared and result read back")
     for note in operation.notes:
         tell(note)
     if options.check and not _is_right(operation, file, output, partial(print, flush=True)):
@@ -133,26 +126,17 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
     Raises:
         RestrideError: that of the first file that cannot be done; a note says how many were written before it.
     """
-    start, written, code = time.perf_counter(), 0, Exit.OK
+    start, written, is_wrong = time.perf_counter(), 0, False
     skipped: list[str] = []
     warned: set[str] = set()
     try:
         with Progress(len(outputs), sys.stderr) as progress:
             for source, target in outputs.items():
-                of_file = _of_file(options, source, target)
-                try:
-                    file = files.read_file(source, options.stored, options.describe(of_file))
-                    with prefixed(str(source)):
-                        operation = _operation(of_file, file)
-                        output = _computed(operation, file.tensor(device()), target)
-                except RestrideError as error:
-                    if not options.skip_bad or exit_for(error) != Exit.USAGE:
-                        if written and exit_for(error) == Exit.USAGE:
-                            error.add_note("--skip-bad goes on without it")
-                        raise
-                    skipped.append(line_for(error))
+                done = _done_or_skipped(_of_file(options, source, target), device, skipped, is_first=not written)
+                if done is None:
                     progress.step(f"{source.name} skipped")
                     continue
+                operation, file, output = done
                 for note in operation.notes:
                     kind = note.replace(str(source), "")
                     if kind not in warned:
@@ -160,19 +144,19 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
                         tell(f"{source}: {note}")
                     if note.startswith("warning: "):
                         warned.add(kind)
-                wrong: list[str] = []
-                if options.check and not _is_right(operation, file, output, wrong.append):
+                lines: list[str] = []
+                is_wrong = options.check and not _is_right(operation, file, output, lines.append)
+                if is_wrong:
                     progress.clear()
-                    print(f"{source}: {'; '.join(wrong)}", flush=True)
+                    print(f"{source}: {'; '.join(lines)}", flush=True)
                     tell(f"{target} is not written")
-                    code = Exit.CHECK_FAILED
                     break
                 options.output.mkdir(exist_ok=True)
                 output.write(target)
                 written += 1
                 progress.step(source.name)
         if written:
-            print_time(start, device(), "files read, kernels prepared and results written")
+            _print_time(start, device(), "files read, kernels prepared and results written")
     except (RestrideError, KeyboardInterrupt) as error:
         if written:
             error.add_note(f"{written} of {len(outputs)} files are written")
@@ -180,13 +164,48 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
     for line in skipped:
         tell(f"skipped: {line}")
     print(f"{options.output}: {written} of {counted(len(outputs), 'file')}" + (", checked" if options.check else ""))
-    return code or (Exit.USAGE if skipped else Exit.OK)
+    return Exit.CHECK_FAILED if is_wrong else Exit.USAGE if skipped else Exit.OK
+
+
+def _done_or_skipped(
+    options: argparse.Namespace, device: Callable[[], Device], skipped: list[str], *, is_first: bool
+) -> tuple[FileOperation, FileContent, FileContent] | None:
+    """The operation on one of several files, the file and its result; None: it is bad, and ``skipped`` says why."""
+    try:
+        file = _read(options)
+        with prefixed(str(options.input)):
+            operation = _operation(options, file)
+            return operation, file, _computed(operation, file.tensor(device()), options.output)
+    except RestrideError as error:
+        if exit_for(error) != Exit.USAGE:
+            raise
+        if not options.skip_bad:
+            if not is_first:
+                error.add_note("--skip-bad goes on without it")
+            raise
+        skipped.append(line_for(error))
+        return None
+
+
+def _read(options: argparse.Namespace) -> FileContent:
+    return files.read_file(options.input, options.stored, options.file_command.describe(options))
 
 
 def _operation(options: argparse.Namespace, file: FileContent) -> FileOperation:
-    """The operation that the options ask for; its result can be written to their output."""
-    operation: FileOperation = options.operation(options, file)
-    files.require_room(options.output, operation.dtype.dtype, operation.sizes)
+    """The operation that the options ask for, on rows and columns of an image; its result can be written to OUT."""
+    if "mode" in options.arguments:
+        options.mode = require_mode(options)
+    if file.is_image and "axes" in options.arguments and options.axes is None:
+        for name in {"sizes", "scales"} & set(options.arguments):
+            numbers = getattr(options, name)
+            if numbers is not None and len(numbers) != 2:
+                raise UsageError(
+                    f"an image is resized along height and width: give 2 {name}, not {len(numbers)}, or name others by "
+                    "--axes"
+                )
+        options.axes = (0, 1)
+    operation: FileOperation = options.file_command.operation(options, file)
+    files.require_room(options.output, operation.result.dtype.dtype, operation.result.sizes)
     return operation
 
 
@@ -196,7 +215,16 @@ def _computed(operation: FileOperation, source: Tensor, path: Path) -> FileConte
     return files.buffer_of(result, source) if files.is_raw(path) else FileArray(result.numpy())
 
 
-def print_time(start: float, device: Device, text: str) -> None:
+@contextmanager
+def timed_device(options: argparse.Namespace, text: str) -> Iterator[Device]:
+    """Open the device that the options name, and print on stderr what the block took; ``text``: what it includes."""
+    with open_device(options) as device:
+        start = time.perf_counter()
+        yield device
+        _print_time(start, device, text)
+
+
+def _print_time(start: float, device: Device, text: str) -> None:
     """Print on stderr the time since ``start``, from ``time.perf_counter``, and ``text`` about what it includes."""
     milliseconds = 1000 * (time.perf_counter() - start)
     tell(f"{milliseconds:.1f} ms on {device.info.name} ({runtime_name(device)}), {text}")
@@ -218,55 +246,54 @@ def _is_right(operation: FileOperation, file: FileContent, output: FileContent, 
 def call(
     options: argparse.Namespace,
     file: FileContent,
-    result: TensorDesc,
-    arguments: dict[str, Any],
+    plain: TensorDesc,
     *notes: str,
-    dtype: DType | None = None,
     of_reference: Callable[[dict[str, Any]], dict[str, Any]] = dict,
-    part: Any = (),
+    is_first: bool = False,
+    **arguments: Any,
 ) -> FileOperation:
     """The function of a command with the arguments that are given, and its reference.
 
     Args:
         options: the options.
         file: IN.
-        result: type and sizes of the result before ``--layout`` permutes them.
-        arguments: of both functions, beside those that are given.
+        plain: type and sizes of the result before ``--to`` and ``--layout`` change them.
         notes: lines to print afterwards.
-        dtype: element type of the result; default: that of ``--to``, of ``--layout`` where it says one, or of
-            ``result``.
         of_reference: makes the arguments of the reference from those of the function.
-        part: an index of the result, before ``--layout`` permutes its axes: OUT is this part.
+        is_first: OUT is the first element along axis 0 of the result, before ``--layout`` permutes its axes.
+        arguments: of both functions, beside those that are given.
     """
     arguments = given(options) | arguments
     layout = arguments.pop("layout", None)
     of_layout = {} if layout is None else {"layout": layout}
     arguments.pop("axis", None)
-    order = axis_order(result, layout)
-    dtype = dtype or arguments.get("dtype") or laid_out(result, layout).dtype
+    order = axis_order(plain, layout)
+    dtype = arguments.get("dtype") or laid_out(plain, layout).dtype
     if "dtype" in options.arguments:
         arguments["dtype"] = dtype
-    on_device = arguments | scales_along(options, result, order)
-    right = of_reference(arguments | scales_along(options, result, range(result.rank)))
+    on_device = arguments | scales_along(options, plain, order)
+    right = of_reference(arguments | scales_along(options, plain, range(plain.rank)))
     has_scales = not right.keys().isdisjoint(SCALES)
-    name = options.function.__name__
-    sizes = tuple(result.sizes[axis] for axis in order if not part or part[axis] == slice(None))
-    turned = tuple(part[axis] for axis in order) if part else ()
+    function: Callable[..., Tensor] = options.file_command.function
+    whole = tuple(slice(None) for _ in order)
+    taken = tuple(0 if is_first and axis == 0 else slice(None) for axis in order)
 
     def compute(x: Tensor) -> Tensor:
-        whole: Tensor = options.function(x, **of_layout, **on_device)
-        return whole[turned] if turned else whole
+        result = function(x, **of_layout, **on_device)
+        return result if taken == whole else result[taken]
 
     def answers(array: Array) -> tuple[Array, ...]:
-        function, limits = getattr(reference, name), getattr(reference, f"{name}_limits", None)
-        made: tuple[Array, ...] = (function(array, **right),)
+        name = function.__name__
+        right_one, limits = getattr(reference, name), getattr(reference, f"{name}_limits", None)
+        made: tuple[Array, ...] = (right_one(array, **right),)
         if limits is not None and (has_scales or not str(arguments.get("mode")).startswith("nearest")):
             made = (*made, *limits(array, **right))
         elif has_scales:
-            made = (*made, *flush_limits(made[0], function(array, flush=True, **right)))
-        return tuple(each.transpose(order)[turned] for each in made)
+            made = (*made, *flush_limits(made[0], right_one(array, flush=True, **right)))
+        return tuple(each.transpose(order)[taken] for each in made)
 
-    return FileOperation(dtype, sizes, compute, answers, (*_notes(options, file, layout), *notes))
+    result = TensorDesc(dtype, [plain.sizes[axis] for axis in order])
+    return FileOperation(views.index(result, taken), compute, answers, (*_notes(options, file, layout), *notes))
 
 
 def _notes(options: argparse.Namespace, file: FileContent, layout: str | None) -> tuple[str, ...]:

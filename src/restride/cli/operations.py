@@ -7,7 +7,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from restride import reference
 from restride.cli.files import (
     READ,
     WRITTEN,
@@ -20,7 +19,7 @@ from restride.cli.files import (
     require_file,
 )
 from restride.cli.operate import FileCommand, FileOperation, call
-from restride.cli.options import ELEMENTS, NORMALIZATION, RULES, SCALES, given, number, require_mode
+from restride.cli.options import ELEMENTS, NORMALIZATION, RULES, SCALES, given, number
 from restride.cli.parser import Commands, parse_index
 from restride.cli.process import UsageError, in_options
 from restride.dtypes import as_dtype
@@ -34,7 +33,6 @@ from restride.ops.reorder import reorder, strided_slice
 from restride.ops.resample import resample, resolve, split_arguments
 from restride.ops.resize import KEEP_ASPECT, resize, settle
 from restride.ops.yuv import sizes_of_rgb, yuv_to_rgb
-from restride.plan.yuv import FORMATS, MATRICES
 from restride.weights import Request
 
 FILES = f"""\
@@ -148,48 +146,26 @@ def _slice(options: argparse.Namespace, file: FileContent) -> FileOperation:
             raise UsageError("give either an index such as '[..., ::2]' or --offsets, --sizes and --strides, not both")
         key = parse_index(options.index)
         taken = itemgetter(key)
-        return FileOperation(desc.dtype, views.index(desc, key).sizes, taken, lambda array: (taken(array),))
+        return FileOperation(views.index(desc, key), taken, lambda array: (taken(array),))
     if not {"offsets", "sizes"} <= window.keys():
         raise UsageError("slice needs an index such as '[..., ::2, ::-1]', or --offsets and --sizes")
     window.setdefault("strides", [1] * desc.rank)
-    return FileOperation(
-        desc.dtype,
-        views.window(desc, **window).sizes,
-        lambda x: strided_slice(x, **window),
-        lambda array: (reference.strided_slice(array, **window),),
-    )
-
-
-def _reorder(options: argparse.Namespace, file: FileContent) -> FileOperation:
-    return call(options, file, file.desc, {})
+    return call(options, file, views.window(desc, **window), **window)
 
 
 def _resize(options: argparse.Namespace, file: FileContent) -> FileOperation:
     desc = file.desc
-    options.mode = require_mode(options)
-    if options.axes is None and file.is_image:
-        options.axes = (0, 1)
     asked: Any = given(options)
     with ErrorContext(desc):
         filters, channels = settle(desc, options.sizes, options.mode, asked)
         resized, _ = resolve(desc, Request(**filters), str(options.input))
     light = {name: asked.get(name, False) for name in ("linear_light", "premultiply")}
     right = {name: value for name, value in filters.items() if value is not None} | light | {"channels": channels}
-    return call(options, file, TensorDesc(desc.dtype, resized.sizes), {}, of_reference=lambda _: right)
+    return call(options, file, TensorDesc(desc.dtype, resized.sizes), of_reference=lambda _: right)
 
 
 def _resample(options: argparse.Namespace, file: FileContent) -> FileOperation:
-    desc, mode = file.desc, require_mode(options)
-    if options.axes is None and file.is_image:
-        for name in ("sizes", "scales"):
-            numbers = getattr(options, name)
-            if numbers is not None and len(numbers) != 2:
-                raise UsageError(
-                    f"an image is resized along height and width: give 2 {name}, not {len(numbers)}, or name others by "
-                    "--axes"
-                )
-        options.axes = (0, 1)
-    options.mode = mode
+    desc = file.desc
     request, _, _ = split_arguments(given(options))
     with ErrorContext(desc):
         resized, warning = resolve(desc, request, str(options.input))
@@ -200,7 +176,7 @@ def _resample(options: argparse.Namespace, file: FileContent) -> FileOperation:
             "warning: the image shrinks, and what lies between the neighbours that are read is left out (aliasing): "
             "`restride resize` averages it, and so does --antialias"
         )
-    return call(options, file, result, {"axes": resized.axes}, *notes)
+    return call(options, file, result, *notes, axes=resized.axes)
 
 
 def _aliases(options: argparse.Namespace, src: TensorDesc, result: TensorDesc) -> bool:
@@ -213,42 +189,33 @@ def _crop(options: argparse.Namespace, file: FileContent) -> FileOperation:
     desc = file.desc
     if desc.rank < 2:
         raise UsageError(f"{options.input} has no rows and columns: {desc}")
-    if options.axes is None and file.is_image:
-        options.axes = (0, 1)
     rows, columns = options.axes or (-2, -1)
     images = Images((desc,), (rows % desc.rank, columns % desc.rank))
     units = options.units or UNITS[0]
     with ErrorContext(desc):
         boxes = read_boxes(_boxes(options, images, units), units)
     result = TensorDesc(desc.dtype, images.result_sizes(len(boxes), options.sizes))
-    options.mode = require_mode(options)
     is_one = is_image(options.output)
     if is_one and len(boxes) != 1:
         raise UsageError(f"an image is one box, not {len(boxes)}: give {options.output.stem}.npy as the output")
     mean, std = options.mean, options.std
     is_normal = (mean, std) != (None, None)
+    if is_normal and options.dtype is None and "[" not in str(options.layout):
+        options.dtype = as_dtype("f32")
 
     def of_reference(arguments: dict[str, Any]) -> dict[str, Any]:
         """The reference's arguments: scales and zero points instead of a mean and a standard deviation."""
         others = {name: value for name, value in arguments.items() if name not in ("mean", "std")}
         others["axes"] = images.axes
-        if not is_normal:
-            return others
-        _, asked, _ = split_arguments(others)
-        with ErrorContext(desc):
-            scales = normalized(mean, std, images, arguments["dtype"], None, asked)._asdict()
-        return others | {name: scales[name] for name in SCALES if scales[name] is not None}
+        if is_normal:
+            _, asked, _ = split_arguments(others)
+            with ErrorContext(desc):
+                scales = normalized(mean, std, images, arguments["dtype"], None, asked)._asdict()
+            others |= {name: scales[name] for name in SCALES if scales[name] is not None}
+        return others
 
-    return call(
-        options,
-        file,
-        result,
-        {"boxes": boxes},
-        *_places(options, boxes),
-        dtype=as_dtype("f32") if is_normal and options.dtype is None and "[" not in str(options.layout) else None,
-        of_reference=of_reference,
-        part=(0, *[slice(None)] * (result.rank - 1)) if is_one else (),
-    )
+    notes = _places(options, boxes)
+    return call(options, file, result, *notes, boxes=boxes, of_reference=of_reference, is_first=is_one)
 
 
 def _boxes(options: argparse.Namespace, images: Images, units: str) -> Any:
@@ -312,10 +279,6 @@ def _describe_frames(options: argparse.Namespace) -> str | None:
     return str(TensorDesc("u8", (*frames, rows // 2 * 3, columns)))
 
 
-def _yuv(options: argparse.Namespace, file: FileContent) -> FileOperation:
-    return call(options, file, TensorDesc("u8", sizes_of_rgb(file.desc)), {})
-
-
 COMMANDS = (
     FileCommand(
         "resize",
@@ -362,7 +325,7 @@ COMMANDS = (
             "": {"layout": "'NCHW->NHWC', a name such as NHWC, a oneDNN tag such as nChw16c, a descriptor, or any"},
             "elements": ELEMENTS,
         },
-        _reorder,
+        lambda options, file: call(options, file, file.desc),
         one_of={"layout": "--layout", "dtype": "--to"} | dict.fromkeys(SCALES, "a scale or a zero point"),
     ),
     FileCommand(
@@ -401,7 +364,7 @@ COMMANDS = (
         {
             "": {
                 "sizes": {"help": "height and width of each box", "nargs": 2, "required": True},
-                "units": {"help": "units of boxes", "choices": UNITS, "metavar": "WORD"},
+                "units": "units of boxes",
                 "axes": {"help": "axes of rows and columns; negative ones count from the end", "nargs": 2},
                 **NORMALIZATION,
                 "flip": {"help": "one word, or one for each box", "choices": FLIPS, "metavar": "FLIP"},
@@ -418,14 +381,14 @@ COMMANDS = (
         yuv_to_rgb,
         {
             "": {
-                "format": {"help": "layout of chroma", "choices": FORMATS, "metavar": "WORD"},
-                "matrix": {"help": "matrix of the colours", "choices": MATRICES, "metavar": "WORD"},
+                "format": "layout of chroma",
+                "matrix": "matrix of the colours",
                 "full_range": "luma is 0 to 255, as in JPEG, not 16 to 235",
-                "like": {"help": "the bytes of cv2.cvtColor", "choices": ("opencv",), "metavar": "NAME"},
+                "like": "the bytes of cv2.cvtColor",
                 "layout": "layout of OUT, as in `restride reorder`: 'HWC->CHW' gives planes",
             }
         },
-        _yuv,
+        lambda options, file: call(options, file, TensorDesc("u8", sizes_of_rgb(file.desc))),
         describe=_describe_frames,
     ),
 )

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import entry_points
 from itertools import groupby
@@ -37,44 +37,56 @@ examples:
   restride reorder x.npy x.bin --layout OIhw16i16o       block
   restride resample x.npy y.npy --scales 2 2 --check     and compared with numpy"""
 
-GROUPS = {
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "from file to file": {
-        "resize": "resize photographs, a folder of them too",
-        "slice": "cut a window out of a file, with strides and flips",
-        "reorder": "change the layout or the element type of a file",
-        "resample": "resize along any axes, by any rule",
-        "crop": "resize boxes of a file to one size",
-        "yuv": "convert frames of a camera or a decoder to RGB",
-        "preprocess": "make a batch for a network from photographs",
-        "vision": "make what a vision model takes, by its configuration",
-        "pyramid": "write an image as levels of OME-Zarr",
+        "resize": ("restride.cli.operations", "resize photographs, a folder of them too"),
+        "slice": ("restride.cli.operations", "cut a window out of a file, with strides and flips"),
+        "reorder": ("restride.cli.operations", "change the layout or the element type of a file"),
+        "resample": ("restride.cli.operations", "resize along any axes, by any rule"),
+        "crop": ("restride.cli.operations", "resize boxes of a file to one size"),
+        "yuv": ("restride.cli.operations", "convert frames of a camera or a decoder to RGB"),
+        "preprocess": ("restride.cli.preprocess", "make a batch for a network from photographs"),
+        "vision": ("restride.cli.vision", "make what a vision model takes, by its configuration"),
+        "pyramid": ("restride.cli.pyramid", "write an image as levels of OME-Zarr"),
     },
     "to look at": {
-        "show": "draw a layout",
-        "view": "show the picture in an image or a .npy file",
-        "demo": "run every operation on a photograph, checked",
-        "profiles": "list the libraries that --like knows, and how close it is",
+        "show": ("restride.cli.show", "draw a layout"),
+        "view": ("restride.cli.view", "show the picture in an image or a .npy file"),
+        "demo": ("restride.cli.demo", "run every operation on a photograph, checked"),
+        "profiles": ("", "list the libraries that --like knows, and how close it is"),
     },
     "this machine": {
-        "doctor": "say what is missing, and the fix",
-        "devices": "list the Vulkan devices",
-        "tune": "choose the faster kernels for a device",
-        "selftest": "check and measure your device, and write a report to share",
-        "completion": "print a shell's completion script",
+        "doctor": ("restride.cli.doctor", "say what is missing, and the fix"),
+        "devices": ("restride.cli.devices", "list the Vulkan devices"),
+        "tune": ("restride_measure.tuning", "choose the faster kernels for a device"),
+        "selftest": (
+            "restride_measure.selftest.commands",
+            "check and measure your device, and write a report to share",
+        ),
+        "completion": ("restride.cli.completion", "print a shell's completion script"),
     },
     "tests and speed": {
-        "test": "run conformance cases on a device",
-        "report": "compare and convert test reports",
-        "bench": "measure speed, beside other libraries",
-        "audit": "say what a GPU would make of the kernels, without one",
+        "test": ("restride_conformance.commands", "run conformance cases on a device"),
+        "report": ("restride_conformance.commands", "compare and convert test reports"),
+        "bench": ("", "measure speed, beside other libraries"),
+        "audit": ("", "say what a GPU would make of the kernels, without one"),
     },
 }
-"""Commands and their summaries by purpose, in the order of ``restride --help``, which imports no command."""
+"""Commands by purpose, in the order of ``restride --help``: the module that adds each, and its summary.
 
-SUMMARIES = {command: summary for group in GROUPS.values() for command, summary in group.items()}
+Modules are named, because help imports no command, and the library never the packages that test and measure it. Those
+without one are commands of the package ``restride-lab``, which measures restride beside other libraries and on other
+GPUs, and are found by entry points.
+"""
 
-LABORATORY = frozenset({"profiles", "bench", "audit"})
-"""Commands of the package ``restride-lab``, which measures restride beside other libraries and on other GPUs."""
+_ROWS = {command: row for group in GROUPS.values() for command, row in group.items()}
+
+SUMMARIES = {command: summary for command, (_, summary) in _ROWS.items()}
+
+MODULES = tuple(dict.fromkeys(module for module, _ in _ROWS.values() if module))
+"""Names of the modules with the commands of this wheel."""
+
+LABORATORY = frozenset(command for command, (module, _) in _ROWS.items() if not module)
 
 _LABORATORY_INSTALL = "restride-lab: pip install restride-lab, or in a checkout pip install ./lab"
 
@@ -262,9 +274,14 @@ Commands = Any
 """The type that ``add_subparsers`` returns, which is private in argparse."""
 
 
-def add_command(commands: Commands, name: str, description: str) -> Parser:
-    """Add the command ``name``, one of ``SUMMARIES``, and return its parser."""
+Run = Callable[[argparse.Namespace], int]
+"""Runs a command with its options, and returns the exit code."""
+
+
+def add_command(commands: Commands, name: str, description: str, run: Run | None = None) -> Parser:
+    """Add the command ``name``, one of ``SUMMARIES``, and return its parser; run: None if its actions have theirs."""
     parser: Parser = commands.add_parser(name, help=SUMMARIES[name], description=description)
+    parser.set_defaults(run=run)
     return parser
 
 
@@ -322,7 +339,7 @@ def print_tour() -> NoReturn:
 def _parser() -> tuple[Parser, Commands]:
     missing = missing_commands()
     groups = [
-        "\n".join([f"{heading}:", *(f"  {name:<12}{group[name]}" for name in group if name not in missing)])
+        "\n".join([f"{heading}:", *(f"  {name:<12}{SUMMARIES[name]}" for name in group if name not in missing)])
         for heading, group in GROUPS.items()
     ]
     parser = Parser("\n\n".join([_DESCRIPTION, *groups, _EXAMPLES]), prog=_PROGRAM)

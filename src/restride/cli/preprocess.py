@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,13 @@ import numpy as np
 
 from restride.cli.files import Array, is_image, is_raw, read_array, require_file, require_writable, write_array
 from restride.cli.folders import files_of
-from restride.cli.operate import print_time
+from restride.cli.operate import timed_device
 from restride.cli.options import NORMALIZATION, RULES, Rows, add_options, given
-from restride.cli.parser import Commands, add_command, add_device_options, open_device
+from restride.cli.parser import Commands, add_command, add_device_options
 from restride.cli.process import Exit, UsageError, counted
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc
-from restride.ops.preprocess import LAYOUTS, PIXELS, PRESETS, Preprocess
-from restride.plan.yuv import FORMATS, MATRICES
+from restride.ops.preprocess import PRESETS, Preprocess
 from restride.tensor.device import Device
 from restride.tensor.images import READ_FORMATS, to_rgb
 
@@ -49,24 +47,23 @@ _RECIPE: Rows = {
     "fill": "value of elements outside the image (default: 0, or the preset's)",
     "rounding": "of the rows and columns of letterboxed images, and with --shorter of the corner of the middle",
     **{name: RULES[name] for name in ("mode", "antialias", "like")},
-    "input": {"help": "what .npy files hold", "choices": (*PIXELS, *FORMATS), "metavar": "PIXELS"},
-    "matrix": {"help": "matrix of the colours of frames", "choices": MATRICES, "metavar": "WORD"},
+    "input": "what .npy files hold",
+    "matrix": "matrix of the colours of frames",
     "full_range": "luma of frames is 0 to 255",
-    "layout": {"help": "axes of the batch", "choices": LAYOUTS},
+    "layout": "axes of the batch",
     "dtype": {"help": "element type of OUT", "flag": "--to"},
 }
 
 
 def add_commands(commands: Commands) -> None:
     """Add ``preprocess``."""
-    parser = add_command(commands, "preprocess", _PREPROCESS)
+    parser = add_command(commands, "preprocess", _PREPROCESS, run)
     parser.add_argument("inputs", metavar="IN", type=Path, nargs="+", help="images, folders or patterns")
     text = "the .npy file to write, in one step once all went well"
     parser.add_argument("-o", "--output", metavar="OUT", type=Path, required=True, help=text)
     parser.add_argument("--preset", choices=PRESETS, metavar="NAME", help=f"recipe of a model: {', '.join(PRESETS)}")
     add_options(parser, Preprocess.__init__, {"recipe": _RECIPE})
     add_device_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -77,11 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
     paths = [path for each in arguments.inputs for path in files_of(each, _READ)]
     for path in paths:
         _require_input(path, arguments.input)
-    with open_device(arguments) as device:
-        recipe = _recipe(arguments, device)
-        start = time.perf_counter()
-        batch, lines = _batch(recipe, paths)
-        print_time(start, device, "files read, kernels prepared and results read back")
+    with timed_device(arguments, "files read, kernels prepared and results read back") as device:
+        batch, lines = _batch(_recipe(arguments, device), paths)
     write_array(arguments.output, batch)
     for line in lines:
         print(line)

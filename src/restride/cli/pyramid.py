@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import SupportsIndex
 
 from restride.cli.files import import_extra, named_errors, open_array
-from restride.cli.operate import print_time
+from restride.cli.operate import timed_device
 from restride.cli.options import RULES, Rows, add_options, given, require_mode
-from restride.cli.parser import Commands, add_command, add_device_options, open_device
+from restride.cli.parser import Commands, add_command, add_device_options
 from restride.cli.process import Exit, UsageError
 from restride.ops.resample import resample
 from restride.weights import MODES
@@ -63,13 +62,12 @@ _MODE = f"{', '.join(MODES)} (default: area_weighted), or a mode of --like, in i
 
 def add_commands(commands: Commands) -> None:
     """Add ``pyramid``."""
-    parser = add_command(commands, "pyramid", _PYRAMID)
+    parser = add_command(commands, "pyramid", _PYRAMID, run)
     parser.add_argument("input", metavar="IN", type=Path, help="file to read, or FILE/NAME in one")
     parser.add_argument("output", metavar="OUT", type=Path, help="folder to write, such as image.ome.zarr")
     add_options(parser, None, {"": _LEVELS, "metadata and storage": _STORAGE})
     add_options(parser, resample, {"rules": {**RULES, "mode": _MODE}})
     add_device_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -87,11 +85,9 @@ def run(arguments: argparse.Namespace) -> int:
             if not separator or name in labels:
                 raise UsageError(f"--labels {option!r} must be NAME=FILE, each name once")
             labels[name] = open_array(Path(file), stack)
-        device = stack.enter_context(open_device(arguments))
-        start = time.perf_counter()
+        device = stack.enter_context(timed_device(arguments, "kernels prepared, files read and written"))
         with named_errors("write", path):
             written = ome.pyramid(source, path, labels=labels, devices=[device], progress=True, **named)
-        print_time(start, device, "kernels prepared, files read and written")
     for name, level in written.items():
         sizes = list(level.plan.grid.sizes)
         print(f"{path}/{name}: {sizes}, {level.chunks - level.skipped} chunks written, {level.skipped} were there")

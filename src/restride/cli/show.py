@@ -37,7 +37,7 @@ examples:
 
 def add_commands(commands: Commands) -> None:
     """Add ``show``."""
-    parser = add_command(commands, "show", _DESCRIPTION)
+    parser = add_command(commands, "show", _DESCRIPTION, run)
     parser.add_argument("layout", metavar="LAYOUT", help="a layout in any written form")
     parser.add_argument(
         "to", metavar="LAYOUT2", nargs="?", help="the layout of the result, also a tag or a name such as NHWC"
@@ -46,7 +46,6 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the picture to a .svg or .png instead")
     parser.add_argument("--explain", action="store_true", help="derive the offset of an element, with numbers")
     parser.add_argument("--at", metavar="INDEX", help="the element to derive, such as 2,3 (default: the last)")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -35,13 +35,12 @@ examples:
 
 def add_commands(commands: Commands) -> None:
     """Add ``view``."""
-    parser = add_command(commands, "view", _DESCRIPTION)
+    parser = add_command(commands, "view", _DESCRIPTION, run)
     parser.add_argument("input", metavar="FILE", type=Path, help="a .npy file or an image")
     parser.add_argument("index", metavar="INDEX", nargs="?", help="the part to show, in numpy's slice syntax")
     parser.add_argument("--dtype", help="element type of a .npy file in which numpy saved bf16 as raw bytes")
     parser.add_argument("-o", "--output", metavar="OUT", type=Path, help="write a .png, .jpg or .html instead")
     parser.add_argument("--browser", action="store_true", help="open a browser instead")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -11,9 +10,9 @@ import numpy as np
 
 from restride.cli.files import Array, require_file, require_places, write_whole
 from restride.cli.folders import files_of
-from restride.cli.operate import print_time
+from restride.cli.operate import timed_device
 from restride.cli.options import Rows, add_options, given
-from restride.cli.parser import Commands, add_command, add_device_options, open_device
+from restride.cli.parser import Commands, add_command, add_device_options
 from restride.cli.process import Exit, UsageError, counted
 from restride.dtypes import DType
 from restride.errors import ErrorContext, needed_package
@@ -49,7 +48,7 @@ _ELEMENTS: Rows = {
 
 def add_commands(commands: Commands) -> None:
     """Add ``vision``."""
-    parser = add_command(commands, "vision", _VISION)
+    parser = add_command(commands, "vision", _VISION, run)
     parser.add_argument("config", metavar="CONFIG", type=Path, help="the configuration, or the folder of a model")
     parser.add_argument("inputs", metavar="IN", type=Path, nargs="+", help="images, folders or patterns")
     text = "the .npz or .safetensors file to write, in one step once all went well"
@@ -58,7 +57,6 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument("--plan", action="store_true", help=text)
     add_options(parser, None, {"": _ELEMENTS})
     add_device_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -78,10 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(process)
         _print_plans(process, paths)
         return Exit.OK
-    with open_device(arguments) as device:
-        start = time.perf_counter()
+    with timed_device(arguments, "files read, kernels prepared and results read back") as device:
         results = process(list(map(str, paths)), device=device, **given(arguments))
-        print_time(start, device, "files read, kernels prepared and results read back")
     arrays = {key: _as_array(key, value) for key, value in results.items()}
     write_whole(output, _content(output, arrays))
     print(process)

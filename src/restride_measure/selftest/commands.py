@@ -65,26 +65,15 @@ _UNCHANGED = (
 
 def add_commands(commands: Commands) -> None:
     """Add ``selftest``."""
-    parser = add_command(commands, "selftest", _DESCRIPTION)
+    parser = add_command(commands, "selftest", _DESCRIPTION, run)
     add_device_option(parser)
-    parser.add_argument(
-        "--out",
-        metavar="FILE",
-        type=Path,
-        default=Path("restride-selftest.json"),
-        help="the JSON file; the .html page is beside it (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--small", action="store_true", help="small sizes and few cases, to see in a moment if it works"
-    )
-    parser.add_argument(
-        "--seed",
-        type=whole_number("seed", 0, (1 << 32) - 1),
-        metavar="N",
-        help="draws the cases of ci, as the file of another selftest names it (default: another one each time)",
-    )
+    text = "the JSON file; the .html page is beside it (default: %(default)s)"
+    parser.add_argument("--out", metavar="FILE", type=Path, default=Path("restride-selftest.json"), help=text)
+    text = "small sizes and few cases, to see in a moment if it works"
+    parser.add_argument("--small", action="store_true", help=text)
+    text = "draws the cases of ci, as the file of another selftest names it (default: another one each time)"
+    parser.add_argument("--seed", type=whole_number("seed", 0, (1 << 32) - 1), metavar="N", help=text)
     parser.add_argument("--table", metavar="FILE", type=Path, nargs="+", help="only print the table of these files")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -86,7 +86,7 @@ examples:
 
 def add_commands(commands: Commands) -> None:
     """Add ``audit``."""
-    parser = add_command(commands, "audit", _DESCRIPTION)
+    parser = add_command(commands, "audit", _DESCRIPTION, run)
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "-k", dest="keyword", metavar="TEXT", default="", help="workloads with this in their name or group"
@@ -133,7 +133,6 @@ def add_commands(commands: Commands) -> None:
         help="with --vendors: kernels of every module; JSON has one GPU of each maker in full",
     )
     parser.add_argument("--table", action="store_true", help="with --vendors: print a row for each GPU, in Markdown")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
