@@ -210,6 +210,7 @@ _OWN_KEY = frozenset((type(None), str, bool, int, Limits))
 
 _IMMUTABLE = _OWN_KEY | {range, Fraction, DType, Arithmetic, Resizing}
 _IMMUTABLE_BASES = (type, np.dtype, Limits, Enum)
+_LISTS = (tuple, list)
 
 _bytes_of_float = struct.Struct("d").pack
 
@@ -251,7 +252,7 @@ def key_of(value: Any, levels: int = 7) -> Any:
     kind = type(value)
     if kind is TensorDesc:
         return value.spelled
-    if isinstance(value, tuple | list):
+    if isinstance(value, _LISTS):
         if len(value) > _MAX_MEMBERS or not levels:
             raise _NoKeyError
         kinds, members = tuple(map(type, value)), list(value)
