@@ -41,7 +41,6 @@ RIGHT = "reorder u8[2,3]{1,0} -> u8[2,3]{0,1}"
 WRONG = "reorder u8[5,13]{1,0} -> u8[5,13]{0,1} seed=25"
 # The destination's sizes are not those of the slice.
 INVALID = "slice f32[9]{0} -> f32[5]{0} offsets=(0) sizes=(8) strides=(3)"
-UNIMPLEMENTED = "resample f64[2,4]{1,0} -> f64[2,8]{1,0} mode=linear"
 
 
 @pytest.fixture(autouse=True)
@@ -104,12 +103,6 @@ def test_a_case_that_is_wrong_fails_with_the_line_that_reruns_it(capsys):
     assert f"FAILED        {WRONG}  # " in out
     assert f"restride test --repro '{WRONG}' --runtime vulkan" in out
     assert "FAILED: 1 of 2 cases is not right" in out
-
-
-def test_what_the_library_does_not_do_is_unimplemented(capsys):
-    code, out, _ = restride_test(capsys, "--repro", UNIMPLEMENTED)
-    assert code == 1
-    assert f"UNIMPLEMENTED {UNIMPLEMENTED}  # " in out
 
 
 @pytest.mark.usefixtures("wrong")

@@ -13,7 +13,7 @@ from support.sampled import sample
 
 import restride as rs
 from restride.errors import DescriptorError
-from restride.kernel import CANDIDATES, NVIDIA, Choices, InvocationsChoice
+from restride.kernel import CANDIDATES, NVIDIA, Choices
 from restride_conformance import Case, Verdict, catalogue, run_case
 
 pytestmark = pytest.mark.slow
@@ -57,40 +57,23 @@ def test_no_choice_changes_a_bit_of_what_is_resized(gpu_like: rs.Device, tmp_pat
     assert differing == []
 
 
-@pytest.mark.parametrize(("invocations", "each"), [("many", 1), ("few", 4)])
-def test_smoke_passes_with_the_kernels_of_gpus(
-    gpu_like: rs.Device, monkeypatch: pytest.MonkeyPatch, invocations: InvocationsChoice, each: int
-) -> None:
-    """The cases are small; few invocations do as much of them as of large ones."""
-    choices = replace(Choices.usual("discrete"), invocations=invocations)
-    monkeypatch.setattr(gpu_like.runtime, "limits", replace(gpu_like.runtime.limits, choices=choices))
-    submit, forms, shaders = gpu_like.runtime.submit, set(), set()
-
-    def submit_and_note(kernels, memories) -> None:
-        copies = (kernel for kernel in kernels if kernel.shader.startswith("strided_copy_32"))
-        forms.update((kernel.constant("NEIGHBOURS"), kernel.constant("EACH")) for kernel in copies)
-        shaders.update(kernel.shader for kernel in kernels)
-        submit(kernels, memories)
-
-    monkeypatch.setattr(gpu_like.runtime, "submit", submit_and_note)
-
-    def message(case: Case) -> str:
-        outcome = run_case(case, gpu_like)
-        return "" if outcome.verdict is Verdict.PASSED else f"{outcome.verdict}: {case}: {outcome.message}"
-
-    assert [text for case in catalogue("smoke") if (text := message(case))] == []
-    assert forms == {(0, each)}
-    assert shaders >= {f"transpose_shared_{bits}" for bits in (8, 16, 32, 64)}
+@pytest.mark.parametrize(
+    ("device", "choices"),
+    [
+        (("cpu",), Choices("neighbours", "registers", "8", "few")),
+        (("cpu", "", NVIDIA), Choices()),
+        (("cpu", "Mesa 22.3.6 (LLVM 15.0.6)"), Choices()),
+        (("cpu", "Mesa 25.0.7-2~bpo12+1 (LLVM 15.0.6)"), Choices(transpose="narrow")),
+        *(((kind, "Mesa 25.0.7", 0x1002), OTHER) for kind in ("discrete", "integrated", "virtual", "other")),
+        (("discrete", "580.159.04", NVIDIA), replace(OTHER, runs="kernel")),
+        (("integrated", "Mesa 26.1.6", 0x13B5), Choices("apart", "registers", "8", "many")),
+    ],
+)
+def test_usual_choices_follow_what_the_driver_says(device, choices) -> None:
+    assert Choices.usual(*device) == choices
 
 
-def test_a_cpu_has_other_choices_than_the_rest() -> None:
-    assert Choices.usual("cpu") == Choices("neighbours", "registers", "8", "few") == Choices()
-    assert Choices.usual("cpu", "Mesa 22.3.6 (LLVM 15.0.6)") == Choices()
-    assert Choices.usual("cpu", "Mesa 25.0.7-2~bpo12+1 (LLVM 15.0.6)") == Choices(transpose="narrow")
-    assert Choices.usual("integrated", "Mesa 25.0.7") == OTHER
-    assert {Choices.usual(kind) for kind in ("discrete", "integrated", "virtual", "other")} == {OTHER}
-    assert Choices.usual("discrete", "580.159.04", NVIDIA) == replace(OTHER, runs="kernel")
-    assert Choices.usual("cpu", vendor_id=NVIDIA) == Choices()
+def test_other_choices_are_candidates_and_say_their_names() -> None:
     assert str(OTHER) == "elements apart, transpose shared, rows 8, invocations many, runs command"
     assert all(getattr(OTHER, name) in candidates for name, candidates in CANDIDATES.items())
 
@@ -106,7 +89,7 @@ def test_a_cpu_has_other_choices_than_the_rest() -> None:
         (asdict(OTHER) | {"rows": 4}, "rows is one of 8, 4, 2, 1, not 4"),
     ],
 )
-def test_what_are_no_choices_is_refused(record: dict[str, object], message: str) -> None:
+def test_records_that_are_no_choices_are_refused(record: dict[str, object], message: str) -> None:
     with pytest.raises(DescriptorError, match=message):
         Choices.parse(record)
     assert Choices.parse(asdict(OTHER)) == OTHER

@@ -53,7 +53,7 @@ def test_a_damaged_module_never_reaches_the_driver(shipped, damage):
     runtime.close()
 
 
-def test_what_is_missing_is_named(shipped):
+def test_modules_and_lists_that_are_missing_are_named(shipped):
     with pytest.raises(DeviceError, match="unknown shader module 'absent'; known are bump, lost"):
         modules.load_module("absent")
     with pytest.raises(DeviceError, match=r"shader module 'lost' is missing: no file .*lost\.spv.*make shaders"):

@@ -9,10 +9,7 @@ import restride as rs
 from restride.kernel import Choices, Limits
 from restride.ops.crop_resize import Cut, _crop_plan
 from restride.ops.images import Images
-from restride.plan import boxes as plan_of_boxes
 from restride.plan.problem import HELD
-from restride.runtime import choose, list_devices
-from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.weights import Request
 
 pytestmark = pytest.mark.slow
@@ -32,28 +29,6 @@ def test_all_boxes_are_one_dispatch_or_two(vulkan_device, like, mode, dispatches
         before = vulkan_device.counters().dispatches
         rs.crop_resize(x, boxes, (9, 8), axes=(0, 1), like=like, mode=mode, **after)
         assert vulkan_device.counters().dispatches - before == dispatches + more
-
-
-@pytest.mark.parametrize(("like", "mode"), [("opencv", "linear"), ("opencv", "lanczos4"), ("pillow", "bilinear")])
-def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device, like, mode):
-    """Boxes of a batch that is larger than a binding, results that are, and what lies between passes."""
-    rng = np.random.default_rng(8)
-    images = rng.integers(0, 256, (6, 30, 40, 3), dtype=np.uint8)
-    corners, index = rng.integers(-9, 20, (9, 2)), [5, 0, 3, 1, 2, 4, 4, 0, 5]
-    boxes = np.concatenate([corners, corners + rng.integers(1, 40, (9, 2))], axis=1)
-    named = {"images": index, "axes": (1, 2), "like": like, "mode": mode, "fill": (7, 8, 9), "dtype": "f16"}
-    right = rs.crop_resize(rs.asarray(images, device=vulkan_device), boxes, (17, 15), **named).numpy()
-    narrow = rs.Device.over(
-        VulkanRuntime(choose(list_devices(), vulkan_device.info.index), timeout=30, max_buffer_range=1 << 14)
-    )
-    with narrow:
-        monkeypatch.setattr(plan_of_boxes, "MAX_BETWEEN", 1 << 12)
-        before = narrow.counters().dispatches
-        found = rs.crop_resize(rs.asarray(images, device=narrow), boxes, (17, 15), **named)
-        assert narrow.counters().dispatches - before >= 4
-        np.testing.assert_array_equal(found.numpy(), right)
-        with pytest.raises(rs.UnsupportedError, match=r"one box (reads or makes more than|needs)"):
-            rs.crop_resize(rs.asarray(images, device=narrow), boxes, (90, 80), **named)
 
 
 @pytest.mark.parametrize("preset", ["yolo", "imagenet", "clip"])

@@ -105,14 +105,14 @@ def test_arrays_are_compared_on_the_device(device):
     assert_equal(operator.eq(A, tensor[::-1]), operator.eq(A, A[::-1]))  # numpy's own, from __array__
 
 
-def test_what_is_no_number_is_not_equal(device):
+def test_objects_that_are_no_numbers_are_not_equal(device):
     tensor = rs.asarray(A, device=device)
     for other in (None, "s16", {}, object(), 1j):
         assert (tensor == other) is False
         assert (tensor != other) is True
 
 
-def test_what_cannot_be_compared_says_why(device):
+def test_sizes_and_devices_that_do_not_fit_are_refused(device):
     tensor = rs.asarray(A, device=device)
     with pytest.raises(rs.DescriptorError, match=r"sizes \(5, 6, 7\) and \(5, 6\) do not broadcast, to .*s16\[5,6,7\]"):
         _ = tensor == tensor[..., 0]

@@ -83,7 +83,7 @@ def refused(device: rs.Device) -> dict[str, tuple[Any, str]]:
     }
 
 
-def test_what_a_plan_refuses(vulkan_device: rs.Device) -> None:
+def test_a_plan_refuses_other_tensors_than_its_own(vulkan_device: rs.Device) -> None:
     for call, message in refused(vulkan_device).values():
         with pytest.raises(rs.DescriptorError, match=message):
             call()
@@ -161,7 +161,7 @@ def test_arguments_that_may_mean_different_things_differ() -> None:
             hash(key_of(one))
 
 
-def test_what_may_change_or_is_used_up_is_asked_again(vulkan_device: rs.Device) -> None:
+def test_values_that_may_change_are_not_cached(vulkan_device: rs.Device) -> None:
     calls = []
 
     def make(value: Any) -> int:
@@ -185,7 +185,7 @@ def test_names_of_arguments_count() -> None:
     assert cached(make, dst_scale=2) == {"dst_scale": 2}
 
 
-def test_large_and_deep_lists_are_asked_again() -> None:
+def test_large_and_deep_lists_are_not_cached() -> None:
     calls = []
 
     def make(value: Any) -> int:

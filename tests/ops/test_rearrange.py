@@ -75,7 +75,7 @@ def test_a_repeated_pattern_finds_its_plan(vulkan_device):
         assert_equal(result.numpy(), einops.rearrange(IMAGES, "b (h p) w c -> (b w) (p h c)", **lengths))
 
 
-def test_what_else_is_wrong(device):
+def test_other_arguments_that_cannot_be_are_refused(device):
     tensor = rs.asarray(IMAGES, device=device)
     with pytest.raises(rs.DescriptorError, match="permutes axes, which the pattern 'b h w c -> b c h w' says"):
         rs.rearrange(tensor, "b h w c -> b c h w", layout="NCHW->NHWC")
@@ -124,9 +124,3 @@ def test_random_patterns(vulkan_device, case):
     assert_equal(result.numpy(), einops.rearrange(array, text, **lengths))
     into = rs.rearrange(tensor, text, dtype="s64", **lengths)
     assert_equal(into.numpy(), einops.rearrange(array, text, **lengths).astype(np.int64))
-
-
-# einops' functions on tensors
-
-
-# einops' own tests of operations, with our backend among those that they ask

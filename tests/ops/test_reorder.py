@@ -10,9 +10,6 @@ from support.destinations import assert_equal
 
 import restride as rs
 
-# strided_slice
-
-
 # reorder
 
 
@@ -25,9 +22,6 @@ def test_a_chain_of_dependent_operations(device):
         rs.reorder(two.reshape(2, 3), "AB->BA", out=one.reshape(3, 2))
         x = np.ascontiguousarray(x[::-1].reshape(2, 3).T).ravel()
     assert_equal(one, x)
-
-
-# resample
 
 
 # Memory

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.destinations import poisoned
 
 import restride as rs
 from restride.dtypes import DTYPES
@@ -133,51 +132,3 @@ def test_more_pairs_than_one_dispatch_takes(layout, device):
     assert after.uploaded == before.uploaded
     expected = scale * (x.astype(np.float32) - x[::-1])
     assert_bits(result.numpy(), expected)
-
-
-# The sum, and where elements go
-
-
-# Errors and cost
-
-
-ONE_DISPATCH = [
-    "f16[2,3,16,24]",
-    "f16[2,3,16,24]{strides=(2000,600,30,1),offset=4}",
-    "f16[2,3,16,24]{strides=(1,2,6,100),offset=1}",
-    "f16[2,3,16,24]{3,2,1,0:T(8,8)}",
-]
-
-
-@pytest.mark.parametrize("layout", ONE_DISPATCH)
-def test_slice_permutation_conversion_and_scales_are_one_dispatch(layout, device):
-    pixels = np.random.default_rng(1).integers(0, 256, (2, 40, 60, 3), np.uint8)
-    image = rs.asarray(pixels, device=device)
-    out = poisoned(layout, device)
-    mean, std = (floats(3, seed).reshape(3, 1, 1) for seed in (1, 2))
-    arguments = {"src_zero_point": 128, "dst_scale": std, "dst_zero_point": mean}
-    before = device.counters()
-    rs.reorder(image[:, 4:36:2, 50:2:-2].permute(0, 3, 1, 2), out=out, **arguments)
-    after = device.counters()
-    assert after.dispatches - before.dispatches == 1
-    assert after.uploaded == before.uploaded
-    expected = rs.reference.reorder(pixels[:, 4:36:2, 50:2:-2].transpose(0, 3, 1, 2), dtype="f16", **arguments)
-    assert_bits(out.numpy(), expected)
-
-
-def test_scales_of_other_values_need_no_other_pipeline(device):
-    """Arrays are parameters, numbers push constants; uploads are what the caller asked for alone."""
-    x = np.arange(96, dtype=np.uint8).reshape(4, 24)
-    source, out = rs.asarray(x, device=device), poisoned("f32[4,24]", device)
-    for arguments in ({"src_scale": 2, "dst_zero_point": 1}, {"src_scale": np.arange(1, 25), "dst_zero_point": 1}):
-        rs.reorder(source, out=out, **arguments).numpy()
-        before = device.counters()
-        for factor in range(2, 12):
-            changed = {name: value * factor for name, value in arguments.items()}
-            rs.reorder(source, out=out, **changed)
-            device.wait()  # on kompute a buffer is part of a pipeline: that of the parameters returns
-        after = device.counters()
-        assert after.pipelines == before.pipelines
-        assert after.dispatches - before.dispatches == 10
-        assert after.uploaded == before.uploaded
-        assert_bits(out.numpy(), rs.reference.reorder(x, dtype="f32", **changed))

@@ -29,14 +29,6 @@ def test_a_layout_with_an_arrow_permutes_the_result(device):
     assert_equal(out, expected)
 
 
-@pytest.mark.parametrize(("dtype", "low", "high"), [(np.uint8, 0, 255), (np.int8, -128, 127)])
-def test_constant_images_of_bytes_are_exact(dtype, low, high, device):
-    levels = np.arange(low, high + 1).astype(dtype)
-    x = np.broadcast_to(levels[:, None, None], (256, 3, 5))
-    result = rs.resample(rs.asarray(x, device=device), (7, 4)).numpy()
-    np.testing.assert_array_equal(result, np.broadcast_to(levels[:, None, None], (256, 7, 4)))
-
-
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_tables_of_a_long_axis_are_not_held_at_once(mode, device):
     """A million rows of 4 or 16 bytes, in parts of at most 1 MiB."""

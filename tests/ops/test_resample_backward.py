@@ -16,31 +16,20 @@ import pytest
 from support.process import captured
 
 import restride as rs
-from restride.weights import AREA_MODES
+from restride.weights import AREA_MODES, COORDINATES, NEAREST_RULES
 
 # Axes of few elements are resized on purpose, and by place.
 pytestmark = pytest.mark.filterwarnings("ignore:no axes are named:UserWarning")
 
 Array = np.ndarray[Any, Any]
 
-COORDINATES = (
-    "half_pixel",
-    "half_pixel_symmetric",
-    "pytorch_half_pixel",
-    "align_corners",
-    "asymmetric",
-    "tf_half_pixel_for_nn",
-)
 FILTERS: list[dict[str, Any]] = [
     {"mode": mode, "antialias": antialias, "exclude_outside": exclude}
     for mode, antialias, exclude in itertools.product(("linear", "cubic"), (False, True), (False, True))
 ]
-NEAREST: list[dict[str, Any]] = [
-    {"mode": "nearest", "nearest": rule}
-    for rule in ("half_up", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
-]
+NEAREST: list[dict[str, Any]] = [{"mode": "nearest", "nearest": rule} for rule in NEAREST_RULES]
 PLACES: list[dict[str, Any]] = [
-    *({"coordinates": rule} for rule in COORDINATES),
+    *({"coordinates": rule} for rule in COORDINATES[:-1]),
     {"input_offsets": [0.25], "output_offsets": [-1.5]},
     {"coordinates": "tf_crop_and_resize", "roi": [0.2, 0.7]},
     {"coordinates": "tf_crop_and_resize", "roi": [-0.4, 1.3]},  # the first and last outputs are extrapolated

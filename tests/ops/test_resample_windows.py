@@ -11,10 +11,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from support.random_rules import random_rules
 from support.sampled import sample
 
 import restride as rs
-from restride.weights import AREA_MODES, MODES
 from restride.weights.request import RequestArguments
 
 # Axes of few elements are resized on purpose, and by place.
@@ -22,11 +22,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:no axes are named:UserWarning")
 
 Array = np.ndarray[Any, Any]
 
-COORDINATES = (
-    "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
-    "tf_crop_and_resize",
-)  # fmt: skip
-NEAREST_RULES = ("half_up", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 TYPES: dict[str, Any] = {"f32": np.float32, "u8": np.uint8, "bf16": ml_dtypes.bfloat16, "s32": np.int32}
 """A few, for each costs pipelines: what a type does to elements does not depend on the window."""
 
@@ -45,40 +40,22 @@ def elements(rng: np.random.Generator, dtype: str, sizes: tuple[int, ...]) -> Ar
     return rng.integers(low, 101, sizes).astype(type_) if dtype[0] in "su" else (rng.normal(0, 9, sizes)).astype(type_)
 
 
-def places(rng: np.random.Generator, rank: int) -> dict[str, Any]:
-    """Where outputs read."""
-    if rng.integers(6) == 0:
-        return {"input_offsets": rng.uniform(-1, 1, rank).tolist(), "output_offsets": rng.uniform(-2, 1, rank).tolist()}
-    rule = str(rng.choice(COORDINATES))
-    if rule != "tf_crop_and_resize":
-        return {"coordinates": rule}
-    ends = np.stack([rng.uniform(-0.4, 0.6, rank), rng.uniform(0.4, 1.4, rank)])
-    falling = rng.integers(4, size=rank) == 0
-    ends[:, falling] = ends[::-1, falling]
-    return {"coordinates": rule, "roi": ends.ravel().tolist(), "extrapolation_value": float(rng.integers(0, 9))}
-
-
 def random_problem(rng: np.random.Generator) -> tuple[str, tuple[int, ...], dict[str, Any]]:
     """Element type and sizes of a source, and the arguments of its resampling along the last axes."""
     rank = int(rng.integers(1, 4))
     most = (300, 60, 12)[rank - 1]
     source = tuple(int(size) for size in rng.integers(1, most, rank))
     sizes = tuple(int(size) for size in rng.integers(1, most, rank))
-    mode = str(rng.choice(MODES))
-    arguments: dict[str, Any] = {"mode": mode}
-    if mode == "nearest":
-        arguments["nearest"] = str(rng.choice(NEAREST_RULES))
-    if mode not in AREA_MODES:
-        arguments |= places(rng, rank)
-    if mode in ("linear", "cubic"):
-        arguments |= {"antialias": bool(rng.integers(2)), "exclude_outside": bool(rng.integers(2))}
+    arguments = random_rules(rng, rank)
+    if "roi" in arguments:
+        arguments["extrapolation_value"] = float(rng.integers(0, 9))
     if "input_offsets" not in arguments and rng.integers(3) == 0:
         scales = [round((new + 0.5) / old, 3) for new, old in zip(sizes, source, strict=True)]
         if all(int(old * scale) for old, scale in zip(source, scales, strict=True)):
             arguments["scales"] = scales
     if "scales" not in arguments:
         arguments["sizes"] = sizes
-    names = [*TYPES, *MOVED_ALONE] if mode == "nearest" else list(TYPES)
+    names = [*TYPES, *MOVED_ALONE] if arguments["mode"] == "nearest" else list(TYPES)
     dtype = str(rng.choice(names))
     if dtype in CONVERSIONS and rng.integers(3) == 0:
         arguments |= {"dtype": CONVERSIONS[dtype], "src_scale": 0.75, "src_zero_point": 3}

@@ -3,37 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from support.tensors import Costs, assert_equal
 
 import restride as rs
 from restride import xp
 from restride.dtypes import DTYPES
-
-
-@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
-@pytest.mark.parametrize("name", DTYPES)
-def test_a_pad_of_any_view_is_one_dispatch(name, mode, device):
-    element = DTYPES[name]
-    bits = np.random.default_rng(1).integers(0, 2 if name == "pred" else 256, (4, 6, 8 * element.itemsize), np.uint8)
-    array = bits.view(f"u{element.itemsize}")
-    tensor = rs.asarray(bits.view(element.dtype), device=device)
-    value = {"constant_values": 1} if mode == "constant" else {}
-    one = {"constant_values": np.ones((), element.dtype).view(array.dtype)} if mode == "constant" else {}
-    for view in (
-        lambda x: x,
-        lambda x: x[::-1, 1:5, ::-1],
-        lambda x: x[1, ::2, ::-3],
-        lambda x: x.transpose(2, 0, 1) if isinstance(x, np.ndarray) else x.permute(2, 0, 1),
-        lambda x: np.broadcast_to(x[:1], (5, 6, 8)) if isinstance(x, np.ndarray) else x[:1].broadcast_to((5, 6, 8)),
-        lambda x: x[2, 3, 4:5],
-    ):
-        source, expected = view(tensor), view(array)
-        for width in (1, (0, 3), [(4, 8)] * (expected.ndim - 1) + [(8, 16)]):
-            costs = Costs(device)
-            result = xp.pad(source, width, mode, **value)
-            assert costs().dispatches == 1
-            assert result.numpy().tobytes() == np.pad(expected, width, mode, **one).tobytes()
 
 
 def test_a_pad_of_nothing_is_all_value(device):

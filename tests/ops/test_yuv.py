@@ -99,7 +99,7 @@ def test_new_sizes_make_no_pipeline(vulkan_device):
         ({"out": "u8[4,8,4]"}, r"out"),
     ],
 )
-def test_what_is_no_frame(vulkan_device, given, message):
+def test_frames_that_cannot_be_are_refused(vulkan_device, given, message):
     arguments = {"frame": frame(4, 8), **given}
     if "out" in given:
         arguments["out"] = rs.empty(given["out"], device=vulkan_device)

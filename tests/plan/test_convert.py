@@ -310,16 +310,24 @@ def test_pairs_that_run_backwards_with_the_destination():
 # --- whole plans
 
 
-def test_everything_at_once_is_one_dispatch():
-    """A slice with steps of an NHWC image, permuted, scaled by channel, and written to the middle of a buffer."""
+@pytest.mark.parametrize(
+    ("dst", "shader"),
+    [
+        ("f16[2,3,16,16]{strides=(960,320,20,1),offset=8}", "convert_quads"),
+        ("f16[2,3,16,16]{strides=(1,2,6,100),offset=1}", "convert_elements"),
+        ("f16[2,3,16,16]", "convert_quads"),
+        ("f16[2,3,16,16]{3,2,1,0:T(8,8)}", "convert_quads"),
+    ],
+)
+def test_everything_at_once_is_one_dispatch(dst, shader):
+    """A slice with steps of an NHWC image, permuted, scaled by channel, and written in any layout."""
     image = TensorDesc.parse("u8[2,3,40,60]{1,3,2,0}")
     src = views.index(image, (slice(None), slice(None), slice(3, 35, 2), slice(50, 2, -3)))
     mean, std = np.array([3, 5, 7]).reshape(3, 1, 1), np.array([2, 4, 8]).reshape(3, 1, 1)
-    row = 3 * 16 * 20
-    dst = TensorDesc("f16", src.sizes, (row, 320, 20, 1), 8)
-    (kernel,) = check(src, dst, ROOMY, src_zero_point=mean, src_scale=1 / std, dst_zero_point=0.5)
-    assert kernel.shader == "convert_quads"
-    tiles = TensorDesc.parse("bf16[64,256]{1,0:T(8,128)(2,1)}".replace("bf16", "f16"))
+    named = {"src_zero_point": mean, "src_scale": 1 / std, "dst_zero_point": 0.5}
+    (kernel,) = check(src, TensorDesc.parse(dst), ROOMY, **named)
+    assert kernel.shader == shader
+    tiles = TensorDesc.parse("f16[64,256]{1,0:T(8,128)(2,1)}")
     assert len(check(TensorDesc("s32", (64, 256)), tiles, ROOMY, dst_scale=np.arange(1, 257))) == 1
 
 

@@ -1,29 +1,23 @@
-"""Plans against numpy, run by the shaders' numpy twin: every layout, under limits small enough to split everything."""
+"""Plans of copies, run by the shaders' numpy twin: which kernels they choose, and what each choice leaves as it is."""
 
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import replace
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from support.random_layouts import random_sides
 from twin.kernels import APART, IN_A_ROW, run
 
-from restride.arithmetic import NO_ARITHMETIC
 from restride.errors import UnsupportedError
 from restride.kernel import CANDIDATES, Choices, KernelSpec, Limits
 from restride.layout import TensorDesc
-from restride.layout.equation import shared_offset
 from restride.plan.copy import copy_kernels
-from restride.plan.problem import Axis, multiply_shift, simplify, table_words, widen
-from restride.plan.resample import Tables, resample_kernels, taps_fit
+from restride.plan.problem import Axis, Problem, multiply_shift, simplify, widen
 from restride.plan.transpose import GROUP_BLOCKS
-from restride.reference import resample_limits
-from restride.weights import Request, Rows, resizing
 from restride_conformance.shader.part import SteeredLimits
 
 ROOMY = Limits()
@@ -36,26 +30,6 @@ def element_offsets(desc: TensorDesc) -> np.ndarray:
     index = np.indices(desc.sizes, dtype=np.int64)
     strides = np.array(desc.strides, np.int64).reshape(-1, *[1] * desc.rank)
     return ((index * strides).sum(axis=0) + desc.offset) * desc.dtype.itemsize
-
-
-def tables_of(src: TensorDesc, dst: TensorDesc, axes, mode: str) -> Tables:
-    """The tables of one pass from the sizes of ``src`` to those of ``dst``."""
-    targets = [dst.sizes[axis] for axis in axes]
-    resized = resizing(src.sizes, Request(targets, axes=axes, mode=mode))
-    axes_and_rows = sorted(zip(resized.axes, resized.rows, strict=True), key=lambda pair: -pair[0])
-    return tuple((axis, rows) for axis, rows in axes_and_rows if not rows.is_identity)
-
-
-def resample(src: TensorDesc, dst: TensorDesc, axes, mode: str, limits: Limits):
-    tables = tables_of(src, dst, axes, mode)
-    if not tables:
-        return copy_kernels(src, dst, limits)
-    return resample_kernels(src, dst, tables, NO_ARITHMETIC, limits)
-
-
-def table(mode: str, source_size: int, size: int) -> Rows:
-    ((_, made),) = tables_of(TensorDesc("f32", (source_size,)), TensorDesc("f32", (size,)), (0,), mode)
-    return made
 
 
 def bytes_at(buffer: np.ndarray, desc: TensorDesc) -> np.ndarray:
@@ -73,63 +47,26 @@ def copied(src: str, dst: str, limits: Limits) -> tuple[KernelSpec, ...]:
     return kernels
 
 
-@st.composite
-def descriptors(draw, sizes, itemsize, injective):
-    """A descriptor with these sizes: shuffled nested strides with gaps, sometimes signs, zeros or interleaving."""
-    order = draw(st.permutations(range(len(sizes))))
-    strides = [0] * len(sizes)
-    step = draw(st.sampled_from([1, 1, 1, 2, 3]))
-    for axis in order:
-        strides[axis] = step * draw(st.sampled_from([1, 1, 1, -1]))
-        step = step * sizes[axis] + draw(st.sampled_from([0, 0, 0, 1, 4, 5]))
-    if not injective:
-        strides = [draw(st.sampled_from([s, s, s, 0])) for s in strides]
-    elif draw(st.integers(0, 4)) == 0:
-        mixed = [draw(st.integers(1, 40)) for _ in sizes]
-        strides = mixed if shared_offset(tuple(sizes), tuple(mixed)) is None else strides
-    lowest = sum((n - 1) * s for n, s in zip(sizes, strides, strict=True) if s < 0)
-    offset = draw(st.integers(0, 9)) - lowest
-    return TensorDesc({1: "u8", 2: "u16", 4: "u32", 8: "u64"}[itemsize], sizes, strides, offset)
-
-
-@st.composite
-def copies(draw):
-    sizes = draw(st.lists(st.sampled_from([1, 2, 3, 4, 5, 8, 12, 17]), max_size=4))
-    itemsize = draw(st.sampled_from([1, 2, 4, 8]))
-    return draw(descriptors(sizes, itemsize, False)), draw(descriptors(sizes, itemsize, True))
-
-
-@settings(max_examples=400, deadline=None)
-@given(copies(), st.sampled_from([ROOMY, CRAMPED, WHOLE]))
-def test_copies_move_every_element_and_nothing_else(problem, limits):
-    src, dst = problem
-    generator = np.random.default_rng(src.numel)
-    source = generator.integers(0, 256, src.nbytes, np.uint8)
-    result = generator.integers(0, 256, dst.nbytes + 5, np.uint8)
-    expected = result.copy()
-    at = element_offsets(dst)[..., None] + np.arange(dst.dtype.itemsize)
-    expected[at] = bytes_at(source, src)
-    run(copy_kernels(src, dst, limits), source, result)
-    np.testing.assert_array_equal(result, expected)
-
-
-@settings(max_examples=200, deadline=None)
-@given(copies(), st.sampled_from([1, 4, 8, 16]), st.booleans(), st.booleans())
-def test_fewer_kernels_to_choose_from_move_the_same_bytes(problem, widest, shortcuts, cramped):
-    src, dst = problem
-    source = np.random.default_rng(src.numel).integers(0, 256, src.nbytes, np.uint8)
-    chosen, steered = np.zeros((2, dst.nbytes), np.uint8)
-    run(copy_kernels(src, dst, ROOMY), source, chosen)
-    usual = CRAMPED if cramped else ROOMY
-    limits = SteeredLimits(**vars(usual), widest_element=widest, shortcuts=shortcuts)
-    kernels = copy_kernels(src, dst, limits)
-    run(kernels, source, steered)
-    np.testing.assert_array_equal(steered, chosen)
-    names = {kernel.shader for kernel in kernels}
-    if not shortcuts:
-        assert names <= {"element_copy", "strided_copy_32", "strided_copy_64", "strided_copy_128"}
-    widths = {int(name.rsplit("_", 1)[1]) for name in names if name.startswith(("strided_copy", "run_copy"))}
-    assert max(widths, default=0) <= 8 * max(widest, src.dtype.itemsize)
+@pytest.mark.parametrize("shortcuts", [False, True])
+@pytest.mark.parametrize("widest", [1, 4, 8, 16])
+def test_fewer_kernels_to_choose_from_move_the_same_bytes(widest, shortcuts):
+    rng = random.Random(f"{widest} {shortcuts}")
+    for usual in [ROOMY, CRAMPED] * 40:
+        types = (rng.choice(("u8", "u16", "u32", "u64")),)
+        src, dst = random_sides(rng, True, types, types)
+        if src.strides is None or dst.strides is None:
+            continue
+        source = np.random.default_rng(src.numel).integers(0, 256, src.nbytes, np.uint8)
+        chosen, steered = np.zeros((2, dst.nbytes), np.uint8)
+        run(copy_kernels(src, dst, ROOMY), source, chosen)
+        kernels = copy_kernels(src, dst, SteeredLimits(**vars(usual), widest_element=widest, shortcuts=shortcuts))
+        run(kernels, source, steered)
+        np.testing.assert_array_equal(steered, chosen)
+        names = {kernel.shader for kernel in kernels}
+        if not shortcuts:
+            assert names <= {"element_copy", "strided_copy_32", "strided_copy_64", "strided_copy_128"}
+        widths = {int(name.rsplit("_", 1)[1]) for name in names if name.startswith(("strided_copy", "run_copy"))}
+        assert max(widths, default=0) <= 8 * max(widest, src.dtype.itemsize)
 
 
 @pytest.mark.parametrize(
@@ -509,74 +446,6 @@ def test_elements_of_16_bytes_have_no_transpose():
     assert [kernel.shader for kernel in copy_kernels(src, dst, ROOMY)] == ["strided_copy_128"]
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.data(), st.sampled_from([ROOMY, CRAMPED, WHOLE]))
-def test_nearest_takes_the_element_that_brute_force_takes(data, limits):
-    sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=3))
-    targets = [data.draw(st.sampled_from([*range(1, 14), 32])) for _ in sizes]
-    itemsize = data.draw(st.sampled_from([1, 2, 4, 8]))
-    src = data.draw(descriptors(sizes, itemsize, False))
-    dst = data.draw(descriptors(targets, itemsize, True))
-    source = np.random.default_rng(1).integers(0, 256, src.nbytes, np.uint8)
-    result = np.zeros(dst.nbytes, np.uint8)
-    elements = bytes_at(source, src)
-    for axis, (size, target) in enumerate(zip(sizes, targets, strict=True)):
-        positions = [Fraction(2 * o + 1, 2) * size / target - Fraction(1, 2) for o in range(target)]
-        taken = [min(range(size), key=lambda i, s=s: (abs(i - s), -i)) for s in positions]  # the upper one at a tie
-        elements = elements.take(taken, axis=axis)
-    run(resample(src, dst, tuple(range(len(sizes))), "nearest", limits), source, result)
-    np.testing.assert_array_equal(bytes_at(result, dst), elements)
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.data())
-def test_linear_is_within_its_bound_and_splitting_changes_no_bit(data):
-    sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=3))
-    targets = [data.draw(st.sampled_from([n, n, 1, 5, 13, 32])) for n in sizes]
-    axes = tuple(range(len(sizes)))
-    src = data.draw(descriptors(sizes, 4, False))
-    src = TensorDesc("f32", sizes, src.strides, src.offset)
-    dst = data.draw(descriptors(targets, 4, True))
-    dst = TensorDesc("f32", targets, dst.strides, dst.offset)
-    source = np.random.default_rng(2).random(src.nbytes // 4, np.float32).view(np.uint8)
-    whole, split = np.zeros((2, dst.nbytes), np.uint8)
-    run(resample(src, dst, axes, "linear", ROOMY), source, whole)
-    if taps_fit(
-        src, tables_of(src, dst, axes, "linear"), CRAMPED
-    ):  # the operation copies other sources closer together first
-        run(resample(src, dst, axes, "linear", CRAMPED), source, split)
-        np.testing.assert_array_equal(split, whole)
-    array = bytes_at(source, src).view(np.float32)[..., 0]
-    lowest, highest = resample_limits(array, targets)
-    result = bytes_at(whole, dst).view(np.float32)[..., 0]
-    assert ((lowest <= result) & (result <= highest)).all()
-
-
-def test_taps_further_apart_than_a_window_are_known_and_refused():
-    src, narrow = TensorDesc("f32", (3, 4096)), Limits(4096)
-    outer, inner = TensorDesc("f32", (6, 4096)), TensorDesc("f32", (3, 50))
-    assert not taps_fit(src, tables_of(src, outer, (0,), "linear"), narrow)
-    with pytest.raises(UnsupportedError, match="one output element reads further than the 4096 bytes of a binding"):
-        list(resample(src, outer, (0,), "linear", narrow))
-    # An inner axis has its taps side by side, and nearest has one tap.
-    for dst, axes, mode in ((inner, (1,), "linear"), (outer, (0,), "nearest")):
-        assert taps_fit(src, tables_of(src, dst, axes, mode), narrow)
-        assert len(list(resample(src, dst, axes, mode, narrow))) > 1
-
-
-def test_taps_of_several_axes_add_up():
-    src = TensorDesc("f32", (2, 2, 2), (1000, 1001, 1002))
-    dst = TensorDesc("f32", (3, 3, 3))
-    assert not taps_fit(src, tables_of(src, dst, (0, 1, 2), "linear"), Limits(9200))
-    with pytest.raises(UnsupportedError, match="further than the 9200 bytes"):
-        list(resample(src, dst, (0, 1, 2), "linear", Limits(9200)))
-
-
-def test_a_table_of_a_huge_stride_is_right_modulo_32_bits():
-    rows = table_words(table("nearest", 4, 3), (1 << 63) + 5)
-    assert rows[:, 0].tolist() == [i * 5 for i in (0, 2, 3)]
-
-
 def test_axes_are_told_by_the_storage_buffer_and_their_number_by_a_constant():
     src = TensorDesc("f32", (2, 3, 5), (20, 1, 4))
     (kernel,) = copy_kernels(src, TensorDesc("f32", (2, 3, 5)), ROOMY)
@@ -599,36 +468,11 @@ def test_a_divisor_is_exact_up_to_two_to_the_31():
 
 def test_neighbours_that_move_together_merge_and_widen():
     # A u8 crop of 8 columns out of rows of 32: one axis of 8-byte elements.
-    problem = widen(simplify([Axis(4, 32, 8), Axis(8, 1, 1)], 0, 0, 1), 16)
+    problem = widen(simplify(Problem((Axis(4, 32, 8), Axis(8, 1, 1)), 0, 0, 1)), 16)
     assert (problem.itemsize, problem.axes) == (8, (Axis(4, 4, 1),))
     # A packed copy is one run of the widest elements.
-    problem = widen(simplify([Axis(4, 8, 8), Axis(8, 1, 1)], 0, 0, 4), 16)
+    problem = widen(simplify(Problem((Axis(4, 8, 8), Axis(8, 1, 1)), 0, 0, 4)), 16)
     assert (problem.itemsize, problem.axes) == (16, (Axis(8, 1, 1),))
-
-
-def test_two_to_three_is_the_worked_example():
-    assert table_words(table("nearest", 2, 3), 10).tolist() == [[0], [10], [10]]
-    linear = table_words(table("linear", 2, 3), 4)
-    assert linear[:, :2].copy().view(np.float32).tolist() == [[1, 0], [0.5, 0.5], [0, 1]]
-    assert linear[:, 2:].tolist() == [[0, 0]] * 3
-    assert table_words(table("linear", 4, 3), 10)[:, 2].tolist() == [0, 10, 20]
-
-
-def test_parts_and_reversals_of_a_table_are_rows_of_the_whole():
-    whole = table("linear", 7, 17)
-    rows = table_words(whole, 3).tolist()
-    assert table_words(whole.reversed(), 3).tolist() == rows[::-1]
-    assert table_words(whole.part(4, 6), 3).tolist() == rows[4:10]
-    assert table_words(whole.reversed().part(4, 6), 3).tolist() == rows[::-1][4:10]
-    assert table_words(whole.part(4, 6).reversed().part(1, 2), 3).tolist() == rows[4:10][::-1][1:3]
-    assert whole.part(4, 6).reads() == (1, 4)
-
-
-def test_tables_of_sizes_that_overflow_64_bits_are_exact():
-    # (2o + 1) * I passes 2^63; index 3 of 5 reads at 0.7 * I - 0.5.
-    size = (1 << 62) + 1
-    made = table("nearest", size, 5)
-    assert made.first().tolist() == [(2 * o + 1) * size // 10 for o in range(5)]
 
 
 def test_a_buffer_beyond_the_range_is_split_where_windows_exist_and_refused_where_not():
@@ -653,4 +497,3 @@ def test_work_groups_stay_within_the_device():
 def test_an_empty_tensor_plans_nothing():
     empty = TensorDesc("f32", (3, 0))
     assert copy_kernels(empty, empty, ROOMY) == ()
-    assert resample(empty, TensorDesc("f32", (5, 0)), (0,), "nearest", ROOMY) == ()

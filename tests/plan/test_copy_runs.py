@@ -10,7 +10,7 @@ import pytest
 from support.devices import open_device
 
 import restride as rs
-from restride.kernel import RunsChoice
+from restride.kernel.limits import RunsChoice
 from restride.plan.copy import copy_kernels
 
 RUNS = [
@@ -111,7 +111,7 @@ def assert_copied(x: rs.Tensor, out: rs.Tensor) -> None:
         ("f32[4]{strides=(0)}", "f32[4]"),
     ],
 )
-def test_what_is_no_run_goes_through_a_kernel(vulkan_device: rs.Device, src: str, dst: str) -> None:
+def test_copies_that_are_no_run_go_through_a_kernel(vulkan_device: rs.Device, src: str, dst: str) -> None:
     x, out = (rs.from_buffer(bytes(120), text, vulkan_device) for text in (src, dst))
     before = vulkan_device.counters().dispatches
     rs.reorder(x, out=out)

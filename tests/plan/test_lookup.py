@@ -116,7 +116,7 @@ def test_a_four_of_two_rows_is_not_one_run_of_the_source():
     assert constants(only("u8[4,6]{strides=(8,1)}", "f32[4,6]"), "CROSSES", "WIDE") == (1, 0)
 
 
-def test_what_goes_by_elements():
+def test_lookups_that_go_by_elements():
     assert only(*patches(2, "f32"), 4).shader == "lookup_elements", "a four of rows of 2 crosses twice"
     assert only(*patches(5, "f16"), 4).shader == "lookup_elements", "25 elements are no whole quads"
     assert only("u8[6,8]", "s64[6,8]").shader == "lookup_elements"

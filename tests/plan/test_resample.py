@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.positions import one_axis
 from twin.kernels import run
 
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic
+from restride.errors import UnsupportedError
 from restride.kernel import CANDIDATES, Choices, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.convert import Conversion
@@ -30,6 +32,7 @@ from restride.plan.resample import (
     invocations,
     passes,
     plan_resample,
+    resample_kernels,
     taps_fit,
 )
 from restride.weights import Request, in_quads, resizing
@@ -60,7 +63,8 @@ def problem(src: str, dst: str, choice: Request = WIDENED, axes: tuple[int, ...]
     for axis, (size, *strides) in enumerate(zip(made.sizes, source.strides, made.strides, strict=True)):
         slot, table = tables.get(axis, (0, None))
         walked.append(Axis(size, *strides, table, source.sizes[axis], slot))
-    return simplify(walked, source.offset, made.offset, made.dtype.itemsize, source.dtype.itemsize)
+    offsets, itemsizes = (source.offset, made.offset), (made.dtype.itemsize, source.dtype.itemsize)
+    return simplify(Problem(tuple(walked), *offsets, *itemsizes))
 
 
 def chosen(src: str, dst: str, choice: Request = WIDENED, axes: tuple[int, ...] | None = None) -> Invocations:
@@ -72,7 +76,7 @@ def chosen(src: str, dst: str, choice: Request = WIDENED, axes: tuple[int, ...] 
 
 def test_cells_are_the_worked_example():
     made = by_cells(problem("u8[8,1080,1920]", "u8[8,540,960]", AREA), ROOMY)
-    assert (made.shader, made.total, made.row_pieces, made.blocks) == ("resample_cells", 130_560, 240, 68)
+    assert (made.shader, made.total, *made.push.values()) == ("resample_cells", 130_560, 240, 68)
     # The rows are axis 1, of two taps like axis 0, whose cells are two apart; no slot between.
     taps = {"TAPS": 2, "TAPS_0": 2, "TAPS_1": 1}
     assert made.constants == {"ROW_AXIS": 1, "AXIS_1": 0, **taps, "STEP": 2, "ROWS": 8}
@@ -96,34 +100,9 @@ def test_cells_have_the_bits_of_elements(src, dst, choice):
     assert kernel.shader == "resample_cells"
 
 
-@pytest.mark.parametrize(
-    ("src", "dst", "choice"),
-    [
-        ("u8[9,24,17]", "u8[9,12,8]", AREA),  # an odd row: cells are wider than two
-        ("u8[9,25,16]", "u8[9,12,8]", AREA),
-        ("u8[9,24,12]", "u8[9,12,6]", AREA),  # six outputs are no whole words
-        ("u8[9,24,16]{strides=(408,17,1)}", "u8[9,12,8]", AREA),  # rows that begin inside a word
-        ("u8[9,24,16]{strides=(384,16,1),offset=2}", "u8[9,12,8]", AREA),
-        ("u8[9,24,16]", "u8[9,12,8]{strides=(120,10,1)}", AREA),
-        ("u8[9,24,16]{strides=(768,32,2)}", "u8[9,12,8]", AREA),
-        ("u8[24,9,16]{0,1,2}", "u8[12,9,8]{0,1,2}", AREA),  # sums along axis 0 are the second
-        ("u8[9,24,16]", "u8[9,24,8]", AREA),  # along one axis
-        ("u8[9,24,40]", "u8[9,12,8]", AREA),  # five taps
-        ("u8[24,32]", "u8[12,8]", LINEAR),  # of four elements the middle two, which begin inside a word
-        ("u8[9,24,16]", "u8[9,12,8]", WIDENED),  # other weights at the edges
-        ("u8[9,12,8]", "u8[9,24,16]", LINEAR),
-        ("u8[9,24,16]", "u8[9,12,8]", NEAREST),
-        ("u8[24,16]", "u8[12,8]{strides=(8,-1),offset=7}", AREA),
-        ("f64[24,16]", "f64[12,8]", AREA),
-    ],
-)
-def test_what_has_no_cells(src, dst, choice):
-    assert chosen(src, dst, choice).shader != "resample_cells"
-
-
 def test_rows_are_the_worked_example():
     made = by_rows(problem("u8[3,224,224]", "u8[3,1080,1920]", LINEAR), ROOMY)
-    assert (made.shader, made.total, made.row_pieces, made.blocks) == ("resample_runs", 97_200, 240, 135)
+    assert (made.shader, made.total, *made.push.values()) == ("resample_runs", 97_200, 240, 135)
     # The rows are axis 1, axes 0 and 1 have tables, of two taps each; no slot 1 inside; along axis 0, runs of three.
     axes = {"ROW_AXIS": 1, "TABLED": 3, "TAPS": 2, "TAPS_0": 2, "TAPS_1": 2, "AXIS_1": 0}
     assert made.constants == {"BITS": 8, "ELEMENTS": 8, **axes, "ALONG_AXIS_0": 1, "RUN": 3, "ROWS": 8}
@@ -135,11 +114,11 @@ def test_taps_are_the_worked_example():
     made = by_taps(asked, ROOMY)
     assert made.problem.axes[0].table.taps == 20
     # Planes and rows are one axis, of 405 blocks.
-    assert (made.shader, made.total, made.row_pieces, made.blocks) == ("resample_along", 90_720, 224, 405)
+    assert (made.shader, made.total, *made.push.values()) == ("resample_along", 90_720, 224, 405)
     pixels = {"CHANNELS": 1, "CHANNEL_AXIS": 0}
     assert made.constants == {"TAP_AXIS": 0, "ALIGNED": 1, "ROW_AXIS": 1, **pixels, "ROWS": 8}
     apart = by_taps(problem("u8[3,1080,1920]{strides=(2073604,1920,1)}", "f32[3,1080,224]", WIDENED), ROOMY)
-    assert (apart.total, apart.row_pieces, apart.blocks) == (90_720, 224, 135)
+    assert (apart.total, *apart.push.values()) == (90_720, 224, 135)
 
 
 def test_neighbours_are_the_worked_example():
@@ -154,7 +133,7 @@ def test_channels_side_by_side_are_one_pixel(channels):
     if channels == 5:
         assert made.shader == "resample_across"
         return
-    assert (made.shader, made.total, made.blocks) == ("resample_along", 12 * 3, 3)
+    assert (made.shader, made.total, made.push["blocks"]) == ("resample_along", 12 * 3, 3)
     axes = {"TAP_AXIS": 1, "ROW_AXIS": 2} if channels > 1 else {"TAP_AXIS": 0, "ROW_AXIS": 1}
     assert made.constants == {**axes, "ALIGNED": 1, "CHANNELS": channels, "CHANNEL_AXIS": 0, "ROWS": 8}
 
@@ -164,31 +143,6 @@ def test_channels_of_a_planar_destination_lie_side_by_side_in_the_source_alone()
     axes = {"TAP_AXIS": 0, "ROW_AXIS": 1, "CHANNEL_AXIS": 2}
     assert made.shader == "resample_along"
     assert made.constants == {**axes, "ALIGNED": 1, "CHANNELS": 3, "ROWS": 8}
-
-
-BY_TAPS = ("f32[9,64]", "f32[9,12]", WIDENED, None)
-
-
-@pytest.mark.parametrize(
-    ("src", "dst", "choice", "axes"),
-    [
-        ("f32[9,64]{strides=(128,2)}", "f32[9,12]", WIDENED, None),  # every second element
-        ("f32[9,64]{strides=(64,-1),offset=63}", "f32[9,12]", WIDENED, None),  # from the other end
-        ("f32[9,3]", "f32[9,12]", LINEAR, None),  # less than a four
-        ("f32[9,64]", "u8[9,12]", WIDENED, None),  # elements share words
-        ("f32[64]", "f32[12]", WIDENED, None),  # no rows
-        ("f32[9,64]", "f32[9,12]", NEAREST, None),
-        ("f32[9,9,64]{strides=(576,64,1)}", "f32[9,3,12]", WIDENED, None),  # two tables
-        ("u8[9,64,5]", "f32[9,12,5]", WIDENED, None),
-        ("u8[9,64,3]{strides=(256,4,1)}", "f32[9,12,3]", WIDENED, None),  # pixels apart
-        ("u8[9,64,3]{strides=(192,3,2)}", "f32[9,12,3]", WIDENED, None),
-        ("u8[64,3]", "f32[12,3]", WIDENED, None),  # channels are no rows
-    ],
-)
-def test_what_is_not_made_by_taps(src, dst, choice, axes):
-    assert by_taps(problem(*BY_TAPS), ROOMY) is not None
-    assert by_taps(problem(src, dst, choice, axes), ROOMY) is None
-    assert chosen(src, dst, choice, axes).shader != "resample_along"
 
 
 @pytest.mark.parametrize(
@@ -216,29 +170,6 @@ def test_whole_quads_that_no_binding_covers_are_not_made_by_taps():
     assert invocations(asked, Limits(max_buffer_range=exact)).shader == "resample"
 
 
-BY_NEIGHBOURS = ("f32[40,8]", "f32[5,8]", WIDENED, None)
-
-
-@pytest.mark.parametrize(
-    ("src", "dst", "choice", "axes"),
-    [
-        ("f32[40,3]{strides=(8,1)}", "f32[5,3]{strides=(8,1)}", WIDENED, None),
-        ("f32[40,7]{strides=(8,1)}", "u8[5,7]{strides=(8,1)}", WIDENED, None),  # elements share words
-        ("f32[40,8]{strides=(16,2)}", "f32[5,8]", WIDENED, None),
-        ("f32[40,8]", "f32[5,8]{strides=(16,2)}", WIDENED, None),
-        ("f32[40,8]", "u8[5,8]{strides=(9,1)}", WIDENED, None),
-        ("f32[40,8]", "u8[5,8]{strides=(8,1),offset=1}", WIDENED, None),
-        ("f32[40,8]", "f32[5,8]", NEAREST, None),
-        ("f32[8,40]", "f32[8,5]", WIDENED, None),  # the innermost axis has the table
-        ("f32[40,40,8]", "f32[5,5,8]", WIDENED, None),  # two tables
-    ],
-)
-def test_what_is_not_made_by_neighbours(src, dst, choice, axes):
-    assert by_neighbours(problem(*BY_NEIGHBOURS)) is not None
-    assert by_neighbours(problem(src, dst, choice, axes)) is None
-    assert chosen(src, dst, choice, axes).shader != "resample_across"
-
-
 @pytest.mark.parametrize(
     ("src", "dst", "pieces"),
     [
@@ -252,7 +183,7 @@ def test_what_is_not_made_by_neighbours(src, dst, choice, axes):
 )
 def test_neighbours_that_are_not_whole_quads_are_put_together(src, dst, pieces):
     made = by_neighbours(problem(src, dst, WIDENED))
-    assert (made.shader, made.row_pieces, made.constants["ALIGNED"]) == ("resample_across", pieces, 0)
+    assert (made.shader, made.push["row_pieces"], made.constants["ALIGNED"]) == ("resample_across", pieces, 0)
 
 
 @pytest.mark.parametrize(
@@ -289,15 +220,59 @@ def test_a_gpu_has_as_many_rows_of_pixels_as_a_cache_keeps_and_invocations_allow
     for choices, rows in ((Choices("apart"), few), (Choices("apart", invocations="many"), many), (Choices(), 8)):
         made = by_taps(asked, replace(ROOMY, choices=choices))
         assert made.constants["ROWS"] == rows
-        assert made.blocks == -(-asked.axes[made.constants["ROW_AXIS"]].size // rows)
+        assert made.push["blocks"] == -(-asked.axes[made.constants["ROW_AXIS"]].size // rows)
 
 
-BY_ROWS = ("u8[8,8]", "u8[12,12]", LINEAR)
-
-
-@pytest.mark.parametrize(
-    ("src", "dst", "choice"),
-    [
+SHADERS_OF = {
+    by_cells: ("resample_cells",),
+    by_taps: ("resample_along",),
+    by_neighbours: ("resample_across",),
+    by_rows: ("resample_rows", "resample_moves"),
+}
+NOT_TAKEN: dict[Callable[..., Invocations | None], list[tuple[str, str, Request]]] = {
+    by_cells: [
+        ("u8[9,24,17]", "u8[9,12,8]", AREA),  # an odd row: cells are wider than two
+        ("u8[9,25,16]", "u8[9,12,8]", AREA),
+        ("u8[9,24,12]", "u8[9,12,6]", AREA),  # six outputs are no whole words
+        ("u8[9,24,16]{strides=(408,17,1)}", "u8[9,12,8]", AREA),  # rows that begin inside a word
+        ("u8[9,24,16]{strides=(384,16,1),offset=2}", "u8[9,12,8]", AREA),
+        ("u8[9,24,16]", "u8[9,12,8]{strides=(120,10,1)}", AREA),
+        ("u8[9,24,16]{strides=(768,32,2)}", "u8[9,12,8]", AREA),
+        ("u8[24,9,16]{0,1,2}", "u8[12,9,8]{0,1,2}", AREA),  # sums along axis 0 are the second
+        ("u8[9,24,16]", "u8[9,24,8]", AREA),  # along one axis
+        ("u8[9,24,40]", "u8[9,12,8]", AREA),  # five taps
+        ("u8[24,32]", "u8[12,8]", LINEAR),  # of four elements the middle two, which begin inside a word
+        ("u8[9,24,16]", "u8[9,12,8]", WIDENED),  # other weights at the edges
+        ("u8[9,12,8]", "u8[9,24,16]", LINEAR),
+        ("u8[9,24,16]", "u8[9,12,8]", NEAREST),
+        ("u8[24,16]", "u8[12,8]{strides=(8,-1),offset=7}", AREA),
+        ("f64[24,16]", "f64[12,8]", AREA),
+    ],
+    by_taps: [
+        ("f32[9,64]{strides=(128,2)}", "f32[9,12]", WIDENED),  # every second element
+        ("f32[9,64]{strides=(64,-1),offset=63}", "f32[9,12]", WIDENED),  # from the other end
+        ("f32[9,3]", "f32[9,12]", LINEAR),  # less than a four
+        ("f32[9,64]", "u8[9,12]", WIDENED),  # elements share words
+        ("f32[64]", "f32[12]", WIDENED),  # no rows
+        ("f32[9,64]", "f32[9,12]", NEAREST),
+        ("f32[9,9,64]{strides=(576,64,1)}", "f32[9,3,12]", WIDENED),  # two tables
+        ("u8[9,64,5]", "f32[9,12,5]", WIDENED),
+        ("u8[9,64,3]{strides=(256,4,1)}", "f32[9,12,3]", WIDENED),  # pixels apart
+        ("u8[9,64,3]{strides=(192,3,2)}", "f32[9,12,3]", WIDENED),
+        ("u8[64,3]", "f32[12,3]", WIDENED),  # channels are no rows
+    ],
+    by_neighbours: [
+        ("f32[40,3]{strides=(8,1)}", "f32[5,3]{strides=(8,1)}", WIDENED),
+        ("f32[40,7]{strides=(8,1)}", "u8[5,7]{strides=(8,1)}", WIDENED),  # elements share words
+        ("f32[40,8]{strides=(16,2)}", "f32[5,8]", WIDENED),
+        ("f32[40,8]", "f32[5,8]{strides=(16,2)}", WIDENED),
+        ("f32[40,8]", "u8[5,8]{strides=(9,1)}", WIDENED),
+        ("f32[40,8]", "u8[5,8]{strides=(8,1),offset=1}", WIDENED),
+        ("f32[40,8]", "f32[5,8]", NEAREST),
+        ("f32[8,40]", "f32[8,5]", WIDENED),  # the innermost axis has the table
+        ("f32[40,40,8]", "f32[5,5,8]", WIDENED),  # two tables
+    ],
+    by_rows: [
         ("u8[8,8]", "u8[12,13]", LINEAR),  # rows of 13 bytes share words
         ("u8[8,8]", "u8[12,12]{strides=(13,1)}", LINEAR),
         ("u8[8,8]", "u8[12,12]{strides=(12,1),offset=1}", LINEAR),
@@ -312,11 +287,16 @@ BY_ROWS = ("u8[8,8]", "u8[12,12]", LINEAR)
         ("u8[24,24]", "u8[12,5]", AREA),  # six taps inside
         ("u8[24,24]", "u8[5,12]", AREA),  # and of the rows
     ],
+}
+
+
+@pytest.mark.parametrize(
+    ("maker", "src", "dst", "choice"), [(maker, *row) for maker, rows in NOT_TAKEN.items() for row in rows]
 )
-def test_what_is_not_made_by_rows(src, dst, choice):
-    assert by_rows(problem(*BY_ROWS), ROOMY) is not None
-    assert by_rows(problem(src, dst, choice), ROOMY) is None
-    assert chosen(src, dst, choice).shader not in ("resample_rows", "resample_moves")
+def test_problems_that_a_kernel_does_not_take(maker, src, dst, choice):
+    asked = problem(src, dst, choice)
+    assert (maker(asked) if maker is by_neighbours else maker(asked, ROOMY)) is None
+    assert chosen(src, dst, choice).shader not in SHADERS_OF[maker]
 
 
 def test_four_taps_are_made_by_rows_and_five_are_not():
@@ -328,7 +308,7 @@ def test_four_taps_are_made_by_rows_and_five_are_not():
     assert by_rows(five, ROOMY) is None
 
 
-def test_what_fits_nothing_else_is_made_by_elements():
+def test_a_problem_that_no_other_kernel_takes_goes_by_elements():
     made = chosen("u8[24,24]", "u8[5,13]", AREA)
     assert (made.shader, made.total) == ("resample", -(-5 * 13 // 4))
     assert made.constants == {"BITS": 8, "OWN_WORDS": 1}
@@ -463,7 +443,7 @@ def test_neighbours_that_read_far_apart_are_fewer(src, dst, choice, elements):
         ("f32[4,8,16]{1,2,0}", "f32[8,16,32]{1,2,0}"),  # sums along axis 0 are the second
     ],
 )
-def test_what_shares_no_run(src, dst):
+def test_neighbours_that_share_no_run(src, dst):
     assert chosen(src, dst, LINEAR).shader != "resample_runs"
 
 
@@ -474,6 +454,67 @@ def test_a_load_of_a_group_ends_inside_the_window(src, dst):
     """12 bytes of every 16 are read: sixteen at once would end past the last of them, and there is no group."""
     (kernel,) = assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), NEAREST)
     assert (kernel.shader, kernel.constant("GROUP")) == ("resample_moves", 0)
+
+
+# --- windows and tables
+
+
+def planned(src: TensorDesc, dst: TensorDesc, choice: Request, limits: Limits, axes: tuple[int, ...] | None = None):
+    return list(resample_kernels(src, dst, tables_of(src, dst, choice, axes), NO_ARITHMETIC, limits))
+
+
+def test_taps_further_apart_than_a_window_are_known_and_refused():
+    src, narrow = TensorDesc("f32", (3, 4096)), Limits(4096)
+    outer, inner = TensorDesc("f32", (6, 4096)), TensorDesc("f32", (3, 50))
+    assert not taps_fit(src, tables_of(src, outer, LINEAR), narrow)
+    with pytest.raises(UnsupportedError, match="one output element reads further than the 4096 bytes of a binding"):
+        planned(src, outer, LINEAR, narrow)
+    # An inner axis has its taps side by side, and nearest has one tap.
+    for dst, choice in ((inner, LINEAR), (outer, NEAREST)):
+        assert taps_fit(src, tables_of(src, dst, choice), narrow)
+        assert len(planned(src, dst, choice, narrow)) > 1
+
+
+def test_taps_of_several_axes_add_up():
+    src = TensorDesc("f32", (2, 2, 2), (1000, 1001, 1002))
+    dst = TensorDesc("f32", (3, 3, 3))
+    assert not taps_fit(src, tables_of(src, dst, LINEAR), Limits(9200))
+    with pytest.raises(UnsupportedError, match="further than the 9200 bytes"):
+        planned(src, dst, LINEAR, Limits(9200))
+
+
+def test_an_empty_result_plans_nothing():
+    assert planned(TensorDesc("f32", (3, 0)), TensorDesc("f32", (5, 0)), NEAREST, ROOMY) == []
+
+
+def test_a_table_of_a_huge_stride_is_right_modulo_32_bits():
+    rows = table_words(one_axis(4, 3, mode="nearest"), (1 << 63) + 5)
+    assert rows[:, 0].tolist() == [i * 5 for i in (0, 2, 3)]
+
+
+def test_two_to_three_is_the_worked_example():
+    assert table_words(one_axis(2, 3, mode="nearest"), 10).tolist() == [[0], [10], [10]]
+    linear = table_words(one_axis(2, 3), 4)
+    assert linear[:, :2].copy().view(np.float32).tolist() == [[1, 0], [0.5, 0.5], [0, 1]]
+    assert linear[:, 2:].tolist() == [[0, 0]] * 3
+    assert table_words(one_axis(4, 3), 10)[:, 2].tolist() == [0, 10, 20]
+
+
+def test_parts_and_reversals_of_a_table_are_rows_of_the_whole():
+    whole = one_axis(7, 17)
+    rows = table_words(whole, 3).tolist()
+    assert table_words(whole.reversed(), 3).tolist() == rows[::-1]
+    assert table_words(whole.part(4, 6), 3).tolist() == rows[4:10]
+    assert table_words(whole.reversed().part(4, 6), 3).tolist() == rows[::-1][4:10]
+    assert table_words(whole.part(4, 6).reversed().part(1, 2), 3).tolist() == rows[4:10][::-1][1:3]
+    assert whole.part(4, 6).reads() == (1, 4)
+
+
+def test_tables_of_sizes_that_overflow_64_bits_are_exact():
+    # (2o + 1) * I passes 2^63; index 3 of 5 reads at 0.7 * I - 0.5.
+    size = (1 << 62) + 1
+    made = one_axis(size, 5, mode="nearest")
+    assert made.first().tolist() == [(2 * o + 1) * size // 10 for o in range(5)]
 
 
 # --- tables in quads
@@ -510,7 +551,7 @@ def assert_same_bits(
     gradient: bool = False,
     done: Arithmetic = NO_ARITHMETIC,
 ) -> list[KernelSpec]:
-    """Run a plan, and the one by elements; all bytes are equal, and what the plan reads lies in its windows."""
+    """Run a plan, and the one by elements in one window; all bytes are equal, and each reads inside its windows."""
     tables = tables_of(src, dst, choice, axes, gradient)
     rng = np.random.default_rng(src.numel)
     source = rng.integers(0, 256, src.nbytes, np.uint8)
@@ -519,9 +560,9 @@ def assert_same_bits(
         source = np.where(rng.random(numbers.shape) < 0.2, np.zeros_like(numbers) * -1, numbers).view(np.uint8)
     results = np.full((2, dst.nbytes), 0xCD, np.uint8)
     plans = []
-    for maker, result in zip((invocations, by_elements), results, strict=True):
+    for maker, within, result in zip((invocations, by_elements), (limits, ROOMY), results, strict=True):
         with made_by(maker):
-            plans.append(tuple(plan_resample(src, dst, tables, Conversion(src.dtype, dst.dtype, done), limits)))
+            plans.append(tuple(plan_resample(src, dst, tables, Conversion(src.dtype, dst.dtype, done), within)))
         run(plans[-1], source, result)
     assert {kernel.shader for kernel in plans[1]} <= {"resample", "resample_nearest"}
     np.testing.assert_array_equal(results[0], results[1])
@@ -542,7 +583,7 @@ def layouts(draw: st.DrawFn, dtype: str, sizes: list[int]) -> TensorDesc:
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
-def test_whoever_makes_it_the_bits_are_equal(data):
+def test_every_kernel_has_the_bits_of_elements(data):
     rank = data.draw(st.integers(2, 3))
     sizes = [data.draw(st.sampled_from([1, 2, 3, 4, 8, 9, 16, 20, 32])) for _ in range(rank)]
     axes = data.draw(st.sampled_from([(rank - 1,), (rank - 2,), (rank - 2, rank - 1)]))

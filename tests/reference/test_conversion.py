@@ -232,28 +232,11 @@ class TestToFloats:
 
     @pytest.mark.parametrize(
         ("source", "target"),
-        [(source, target) for source in WIDE for target in ("f32", "f64") if source != target]
-        + [("f64", "f16"), ("f32", "f16"), ("f32", "bf16"), ("f32", "f8e4m3fn"), ("f32", "f8e5m2")],
+        [(source, target) for source in WIDE for target in ("f32", "f64") if source != target],
     )
     def test_as_numpy_and_ml_dtypes_cast(self, source: str, target: str) -> None:
         x = patterns(source)
         assert_same(convert(x, target, saturate=False), cast(x, DTYPES[target].dtype))
-
-    @pytest.mark.parametrize("target", ["f32", "f64"])
-    @pytest.mark.parametrize("source", ["s64", "u64"])
-    def test_long_integers_round_once(self, source: str, target: str) -> None:
-        """Python rounds integers to float64 correctly; to f32 the remainders of the two neighbours decide."""
-        x = patterns(source)
-        result = convert(x, target)
-        if target == "f64":
-            assert result.tolist() == [float(number) for number in x.tolist()]
-            return
-        for number, rounded in zip(x.tolist(), result, strict=True):
-            error = abs(int(rounded) - number)
-            for end in (-np.inf, np.inf):
-                neighbour = np.nextafter(rounded, np.float32(end))
-                other = abs(int(neighbour) - number)
-                assert error < other or (error == other and int(rounded.view(np.uint32)) % 2 == 0), number
 
 
 class TestNaN:

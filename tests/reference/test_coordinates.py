@@ -1,4 +1,4 @@
-"""The reference's coordinates against numbers by hand: every rule."""
+"""The reference's coordinates against numbers by hand: scales, regions, offsets; test_weights.py has every rule."""
 
 from __future__ import annotations
 
@@ -20,20 +20,10 @@ class TestCoordinates:
     @pytest.mark.parametrize(
         ("rule", "source_size", "arguments", "expected"),
         [
-            ("half_pixel", 4, {"sizes": [2]}, [0.5, 2.5]),
-            ("half_pixel", 4, {"sizes": [1]}, [1.5]),
             ("half_pixel", 4, {"scales": [0.6]}, [1 / 3, 2]),
-            ("pytorch_half_pixel", 4, {"sizes": [2]}, [0.5, 2.5]),
-            ("pytorch_half_pixel", 4, {"sizes": [1]}, [0]),
-            ("half_pixel_symmetric", 4, {"sizes": [2]}, [0.5, 2.5]),
             ("half_pixel_symmetric", 4, {"scales": [0.6]}, [2 / 3, 7 / 3]),  # the centre, 1.5, is the outputs' centre
-            ("align_corners", 4, {"sizes": [7]}, [0, 0.5, 1, 1.5, 2, 2.5, 3]),
             ("align_corners", 4, {"scales": [0.6]}, [0, 3 / 1.4]),
             ("align_corners", 4, {"scales": [0.6], "recompute_scale_factor": True}, [0, 3]),
-            ("align_corners", 4, {"sizes": [1]}, [0]),
-            ("asymmetric", 4, {"sizes": [8]}, [0, 0.5, 1, 1.5, 2, 2.5, 3, 3]),
-            ("tf_half_pixel_for_nn", 4, {"sizes": [8]}, [0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3, 3]),
-            ("tf_crop_and_resize", 5, {"sizes": [3], "roi": (0.25, 0.75)}, [1, 2, 3]),
             ("tf_crop_and_resize", 5, {"sizes": [3], "roi": (1, 0)}, [4, 2, 0]),
             ("tf_crop_and_resize", 5, {"sizes": [1], "roi": (0.25, 1)}, [2.5]),
             (
@@ -44,7 +34,9 @@ class TestCoordinates:
             ),
         ],
     )
-    def test_every_rule(self, rule: str, source_size: int, arguments: dict[str, Any], expected: list[float]) -> None:
+    def test_scales_and_regions(
+        self, rule: str, source_size: int, arguments: dict[str, Any], expected: list[float]
+    ) -> None:
         assert reads(source_size, coordinates=rule, **arguments) == pytest.approx(expected, rel=1e-15)
 
     def test_offsets(self) -> None:

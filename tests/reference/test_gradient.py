@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from support.random_rules import random_rules
 from support.reference_matrix import matrix
 
 from restride.errors import DescriptorError, UnsupportedError
 from restride.reference import resample_backward, resample_backward_limits
-from restride.reference.coordinates import COORDINATES
-from restride.reference.weights import AREA_MODES, MODES
-
-
-def random_rules(rng: np.random.Generator, axes: int) -> dict[str, Any]:
-    mode = str(rng.choice(MODES))
-    rules: dict[str, Any] = {"mode": mode}
-    if mode in AREA_MODES:
-        return rules
-    if rng.random() < 0.2:
-        return rules | {"input_offsets": np.round(rng.uniform(-2, 2, axes), 2).tolist()}
-    rules["coordinates"] = str(rng.choice(COORDINATES))
-    if rules["coordinates"] == "tf_crop_and_resize":
-        rules["roi"] = np.round(rng.uniform(-0.3, 1.3, 2 * axes), 2).tolist()
-    if mode == "nearest":
-        rules["nearest"] = str(rng.choice(["half_up", "round_prefer_floor", "floor", "ceil"]))
-    else:
-        rules |= {"antialias": bool(rng.random() < 0.5), "exclude_outside": bool(rng.random() < 0.5)}
-    return rules
 
 
 def of_axis(rules: dict[str, Any], k: int, axes: int) -> dict[str, Any]:
@@ -38,8 +19,9 @@ def of_axis(rules: dict[str, Any], k: int, axes: int) -> dict[str, Any]:
     own = dict(rules)
     if "roi" in rules:
         own["roi"] = rules["roi"][k::axes]
-    if "input_offsets" in rules:
-        own["input_offsets"] = [rules["input_offsets"][k]]
+    for name in ("input_offsets", "output_offsets"):
+        if name in rules:
+            own[name] = [rules[name][k]]
     return own
 
 
@@ -87,13 +69,6 @@ def test_many_outputs_of_one_element_and_many_elements_of_one() -> None:
     assert resample_backward(ones, [1]).tolist() == [[70_000]]
     assert (resample_backward(ones[:, :1], [70_000], mode="area") == np.float32(1 / 70_000)).all()
     assert resample_backward(np.ones((300, 300), np.float32), (1, 1)).tolist() == [[90_000]]
-
-
-def test_scales_enter_the_coordinates() -> None:
-    grad = np.float32([1, 2])
-    assert resample_backward(grad, [4], scales=[0.6]).tolist() == pytest.approx([2 / 3, 1 / 3, 2, 0], rel=1e-6)
-    assert resample_backward(grad, [4], scales=[0.6], recompute_scale_factor=True).tolist() == [0.5, 0.5, 1, 1]
-    assert resample_backward(grad, [4], scales=[Fraction(1, 2)]).tolist() == [0.5, 0.5, 1, 1]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])

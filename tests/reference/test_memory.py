@@ -166,7 +166,7 @@ class TestTags:
     @pytest.mark.parametrize(
         "tag", ["", "16c", "nchw16", "nChw0c", "nchw16c", "nChw", "nchn", "bc", "nchwo", "nCHw16c"]
     )
-    def test_what_is_no_tag(self, tag: str) -> None:
+    def test_texts_that_are_no_tag_are_refused(self, tag: str) -> None:
         with pytest.raises(DescriptorError, match=f"tag '{tag}' must"):
             read_tag(tag)
 

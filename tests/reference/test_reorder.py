@@ -121,11 +121,6 @@ class TestReorder:
 
 
 class TestBuffers:
-    def test_column_major_bytes(self) -> None:
-        x = np.arange(6, dtype=np.uint8).reshape(2, 3)
-        assert to_buffer(x, TensorDesc("u8", (2, 3), (1, 2))).tolist() == [0, 3, 1, 4, 2, 5]
-        assert to_buffer(x, TensorDesc("u8", (2, 3), (4, 1), 1)).tolist() == [0, 0, 1, 2, 0, 3, 4, 5]
-
     def test_other_bytes_are_kept(self) -> None:
         buffer = np.full(24, 0xAA, np.uint8)
         returned = to_buffer(np.array([1, 2], np.uint16), TensorDesc("u16", (2,), (-3,), 8), buffer)

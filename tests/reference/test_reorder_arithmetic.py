@@ -38,32 +38,8 @@ class TestSteps:
         # f64 1 + 2^-24 + 2^-52 is 1 + 2^-23.
         assert one(1 + 2.0**-24 + 2.0**-52, src_scale=0.5) == 0.5 + 2.0**-24
 
-    def test_the_zero_point_is_subtracted_before_the_scale(self) -> None:
-        # 2 * 1e38; 2 * 3e38 would be infinite.
-        assert one(F32(3e38), src_zero_point=F32(2e38), src_scale=2) == 2 * float(F32(3e38) - F32(2e38))
-        assert one(np.uint8(130), src_zero_point=128, src_scale=0.5, dtype="f16") == 1
-
-    def test_the_product_is_rounded_before_the_sum(self) -> None:
-        # (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24: a tie, to even 1 + 2^-11. A fused step would leave 2^-24.
-        scale = F32(1 + 2.0**-12)
-        assert one(scale, src_scale=scale, sum_scale=1, out=F32(-1 - 2.0**-11)) == 0
-        assert one(F32(-1 - 2.0**-11), sum_scale=scale, out=scale) == 0
-
-    def test_the_sum_is_divided_too(self) -> None:
-        assert one(F32(1), sum_scale=3, out=F32(2), dst_scale=2) == 3.5  # (1 + 3 * 2) / 2
-        both = {"src_zero_point": 4, "src_scale": 0.5, "dst_scale": 2, "dst_zero_point": 8}
-        assert one(F32(10), **both, sum_scale=3, out=F32(2)) == 12.5  # (0.5 * (10 - 4) + 3 * 2) / 2 + 8
-
     def test_the_old_element_is_rounded_to_f32(self) -> None:
         assert one(np.int32(0), sum_scale=1, out=np.int32(16777217)) == 16777216
-
-    def test_division_is_not_by_the_reciprocal(self) -> None:
-        assert F32(41) * (F32(1) / F32(41)) < 1
-        assert one(F32(41), dst_scale=41, dtype="u8", rounding="truncate") == 1
-
-    def test_the_zero_point_is_added_in_f32(self) -> None:
-        # 2^25 + 2 is a tie of 2^25 and 2^25 + 4.
-        assert one(F32(2**24), dst_scale=0.5, dst_zero_point=2, dtype="s32") == 2**25
 
     @pytest.mark.parametrize(
         ("rounding", "after", "first"),
@@ -140,15 +116,6 @@ class TestNeutral:
 
 
 class TestEntries:
-    def test_groups_in_words(self) -> None:
-        x = np.ones((2, 5), F32)
-        result = reorder(x, src_scale=[[2, 3], [4, 5]], group_sizes=(1, 3))
-        assert result.tolist() == [[2, 2, 2, 3, 3], [4, 4, 4, 5, 5]]
-        assert reorder(x, src_zero_point=[[1], [2]], group_sizes=(1, 3)).tolist() == [[0] * 5, [-1] * 5]
-
-    def test_as_many_entries_as_indices_are_one_each(self) -> None:
-        assert reorder(np.ones((1, 2), F32), src_scale=[[2, 3]], group_sizes=(1, 2)).tolist() == [[2, 3]]
-
     def test_every_entry_by_its_index(self) -> None:
         """Over sizes, groups and counts of each axis, source and destination, with axes permuted."""
         rng = np.random.default_rng(2)
@@ -179,14 +146,6 @@ class TestEntries:
         x = np.arange(6, dtype=F32).reshape(2, 3)
         result = reorder(x, "HW->WH", src_scale=[1, 10, 100], dst_zero_point=[0.25, 0.5])
         assert result.tolist() == [[0.25, 3.5], [10.25, 40.5], [200.25, 500.5]]
-
-    def test_photographs_are_normalised(self) -> None:
-        """(x / 255 - mean) / std, NHWC to NCHW, with the mean as a zero point of the source."""
-        x = np.array([[[[0, 128, 255]]]], np.uint8)
-        mean, std = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
-        result = reorder(x, "NHWC->NCHW", "f32", src_zero_point=255 * mean, src_scale=1 / (255 * std))
-        assert result.shape == (1, 3, 1, 1)
-        np.testing.assert_allclose(result[0, :, 0, 0], (x[0, 0, 0] / 255 - mean) / std, rtol=1e-6)
 
     def test_entries_of_every_type(self) -> None:
         x = np.array([3, 4], np.uint8)

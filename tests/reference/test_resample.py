@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
-from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
@@ -21,29 +19,6 @@ LINEAR = [
     *(np.float32, np.float16, BF16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),
     *(np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32),
 ]
-
-
-def brute_linear(x: list[Fraction], size: int) -> list[Fraction]:
-    """Clamped half-pixel interpolation, written as a walk over the padded source; all in fractions."""
-    padded = [x[0], *x, x[-1]]
-    out = []
-    for o in range(size):
-        # Position among the padded elements, whose centres are at -1/2, 1/2, 3/2, ... of the source.
-        position = Fraction((2 * o + 1) * len(x), 2 * size) + Fraction(1, 2)
-        left = math.floor(position)
-        fraction = position - left
-        right = padded[left + 1] if left + 1 < len(padded) else padded[left]
-        out.append(padded[left] + fraction * (right - padded[left]))
-    return out
-
-
-@pytest.mark.parametrize("source", [1, 2, 3, 5, 8, 39])
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 16, 39, 40])
-def test_linear_equals_fractions(source: int, size: int) -> None:
-    x = np.arange(source, dtype=np.float32) ** 2 - 7
-    expected = brute_linear([Fraction(float(value)) for value in x], size)
-    # Apart only by the float64 sum: where 7/5 - 7/5 is exactly zero, it may leave 2^-50.
-    np.testing.assert_allclose(resample(x, [size]), [float(v) for v in expected], rtol=2.0**-24, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,6 @@ def position(rule: str, o: int, i: int, n: int) -> Fraction:
     }[rule]
 
 
-HALF = Fraction(1, 2)
 ROUNDED = {
     "half_up": lambda s: math.floor(s + HALF),
     "round_prefer_ceil": lambda s: math.floor(s + HALF),
@@ -40,6 +39,33 @@ def shares(i: int, n: int) -> list[list[Fraction]]:
     """For each output, its overlap with each element."""
     edges = [(Fraction(o * i, n), Fraction((o + 1) * i, n)) for o in range(n)]
     return [[max(min(j + 1, end) - max(j, begin), 0) * Fraction(n, i) for j in range(i)] for begin, end in edges]
+
+
+PAIRS = ((1, 1), (1, 4), (2, 3), (3, 2), (5, 5), (4, 9), (9, 4), (13, 3), (20, 1), (7, 1))
+"""Sizes before and after, for every rule."""
+
+
+def keys(x: Fraction, a: Fraction) -> Fraction:
+    x = abs(x)
+    if x <= 1:
+        return (a + 2) * x**3 - (a + 3) * x**2 + 1
+    return a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a if x < 2 else Fraction(0)
+
+
+def weights_at(s: Fraction, size: int, mode: str, shrink: Fraction, exclude: bool, a: Fraction) -> list[Fraction]:
+    """The weight of every source index for a read at s: all taps, then the rules of the edges."""
+    taps = {}
+    for j in range(math.floor(s - 2 / shrink) - 1, math.ceil(s + 2 / shrink) + 2):
+        x = (j - s) * shrink
+        taps[j] = max(1 - abs(x), Fraction(0)) if mode == "linear" else keys(x, a)
+    total = sum(taps.values())
+    if exclude and any(weight for j, weight in taps.items() if 0 <= j < size):
+        taps = {j: weight for j, weight in taps.items() if 0 <= j < size}
+        total = sum(taps.values())
+    found = [Fraction(0)] * size
+    for j, weight in taps.items():
+        found[min(max(j, 0), size - 1)] += weight / total
+    return found
 
 
 def one_axis(source_size: int, size: int | None = None, scale=None, **choice) -> Rows:

@@ -274,17 +274,20 @@ CONVERTED_TYPES = ("u8", "s8", "u16", "s16", "f16", "s32", "u32", "f32", "s64", 
 
 
 def random_sides(
-    rng: random.Random, viewed: bool, sources: tuple[str, ...] = CONVERTED_TYPES
+    rng: random.Random,
+    viewed: bool,
+    sources: tuple[str, ...] = CONVERTED_TYPES,
+    targets: tuple[str, ...] = CONVERTED_TYPES,
 ) -> tuple[TensorDesc, TensorDesc]:
-    """Two types and two layouts, or views of layouts, of equal sizes; sources: the possible types of the first."""
+    """Two types and two layouts, or views of layouts, of equal sizes; sources, targets: their possible types."""
     sizes = random_sizes(rng, max_rank=3 if viewed else 4, max_elements=120 if viewed else 300)
     sides = []
-    for types in (sources, CONVERTED_TYPES):
+    for types in (sources, targets):
         whole = [size * rng.choice((1, 1, 2)) + rng.randrange(5) for size in sizes] if viewed and sizes else sizes
         desc = TensorDesc.parse(random_layout(rng, rng.choice(types), sizes=whole, max_elements=300))
         sides.append(random_view(rng, list(sizes), desc) if viewed and sizes and 0 not in sizes else desc)
     if sides[0].sizes != sides[1].sizes:
-        return random_sides(rng, viewed, sources)
+        return random_sides(rng, viewed, sources, targets)
     if viewed and sides[0].rank > 1 and rng.random() < 0.5:
         order = rng.sample(range(sides[0].rank), sides[0].rank)
         sides = [views.permute(side, order) for side in sides]

@@ -16,7 +16,7 @@ import restride as rs
 
 judge("PIL.Image")
 from PIL import Image, ImageOps  # noqa: E402 - after the judge
-from support.vision_cases import CONFIGS, VECTOR_SIZES, drawn_image, pixels, processor_of, square, vectors  # noqa: E402 - it needs PIL
+from support.vision_cases import CONFIGS, VECTOR_SIZES, pixels, processor_of, square, vectors  # noqa: E402 - it needs PIL
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from make_vision_vectors import VECTORS, fingerprint  # noqa: E402  tools/ is no package
@@ -208,12 +208,6 @@ def test_images_on_the_device_and_on_the_host_go_together(name, images):
     assert {key: value.tobytes() for key, value in results.items() if isinstance(value, np.ndarray)} == {
         key: value.tobytes() for key, value in expected.items() if isinstance(value, np.ndarray)
     }
-
-
-def test_a_batch_is_an_array_of_four_axes(images):
-    processor = rs.vision.processor(CLIP)
-    batch = np.stack([images[0], images[2]])
-    assert (processor(batch)["pixel_values"] == processor([images[0], images[2]])["pixel_values"]).all()
 
 
 def test_arrays_of_four_axes_in_lists_are_samples(images):
@@ -652,16 +646,6 @@ def test_grids_of_every_ratio_fit_their_limits():
         assert np.prod(grids.enlarging(height, width, 560, 4)) <= 4
         sliced = grids.sliced(height, width, 448, 9)
         assert sliced is None or 1 < sliced[0] * sliced[1] <= 9
-
-
-@pytest.mark.filterwarnings("ignore:an image of Pillow has 16 bits")
-def test_random_images_keep_their_place_in_a_batch():
-    draw = random.Random(1)
-    processor = rs.vision.processor(CLIP)
-    images = [drawn_image(draw, 80) for _ in range(8)]
-    together = processor(images)["pixel_values"]
-    for place, image in enumerate(images):
-        assert (processor(image)["pixel_values"][0] == together[place]).all(), place
 
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "vision.md").read_text(encoding="utf-8")

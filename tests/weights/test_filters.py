@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from support.positions import ROUNDED, matrix, one_axis, position, shares
+from support.positions import PAIRS, ROUNDED, matrix, one_axis, position, shares, weights_at
 
 from restride.weights import COORDINATES, NEAREST_RULES
-
-
-def keys(x: Fraction, a: Fraction) -> Fraction:
-    x = abs(x)
-    if x <= 1:
-        return (a + 2) * x**3 - (a + 3) * x**2 + 1
-    return a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a if x < 2 else Fraction(0)
-
-
-def weights_at(s: Fraction, size: int, mode: str, shrink: Fraction, exclude: bool, a: Fraction) -> list[Fraction]:
-    """The weight of every source index for a read at s: all taps, then the rules of the edges."""
-    taps = {}
-    for j in range(math.floor(s - 2 / shrink) - 1, math.ceil(s + 2 / shrink) + 2):
-        x = (j - s) * shrink
-        taps[j] = max(1 - abs(x), Fraction(0)) if mode == "linear" else keys(x, a)
-    total = sum(taps.values())
-    if exclude and any(weight for j, weight in taps.items() if 0 <= j < size):
-        taps = {j: weight for j, weight in taps.items() if 0 <= j < size}
-        total = sum(taps.values())
-    found = [Fraction(0)] * size
-    for j, weight in taps.items():
-        found[min(max(j, 0), size - 1)] += weight / total
-    return found
 
 
 @pytest.mark.parametrize("rule", COORDINATES)
@@ -42,7 +18,7 @@ def weights_at(s: Fraction, size: int, mode: str, shrink: Fraction, exclude: boo
 def test_weights_are_those_of_the_formula(rule, mode, antialias, exclude):
     roi = (0.25, 0.75) if rule == "tf_crop_and_resize" else None
     slope = {"cubic_a": -0.5} if mode == "cubic" else {}
-    for i, n in [(1, 1), (1, 4), (2, 3), (3, 2), (5, 5), (4, 9), (9, 4), (13, 3), (20, 1), (7, 1)]:
+    for i, n in PAIRS:
         rows = one_axis(
             i, n, mode=mode, coordinates=rule, roi=roi, antialias=antialias, exclude_outside=exclude, **slope
         )

@@ -11,7 +11,7 @@ from support.positions import matrix, one_axis
 from restride.weights import AREA_MODES, COORDINATES, MAX_TAPS, MODES
 
 
-def test_what_is_outside_the_source_is_known():
+def test_outputs_that_read_outside_the_source_are_known():
     # 0.5 to 1.5 of an axis of 5: reads at 2, 3, 4, 5, 6.
     rows = one_axis(5, 5, coordinates="tf_crop_and_resize", roi=(0.5, 1.5))
     assert rows.inside == range(3)

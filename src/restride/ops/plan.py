@@ -251,7 +251,7 @@ def key_of(value: Any, levels: int = 7) -> Any:
     """
     kind = type(value)
     if kind is TensorDesc:
-        return value.spelled
+        return value, value.parts  # equal descriptors may be written differently
     if isinstance(value, _LISTS):
         if len(value) > _MAX_MEMBERS or not levels:
             raise _NoKeyError

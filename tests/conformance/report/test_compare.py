@@ -164,7 +164,7 @@ def test_a_kept_report_is_converted(kept, tmp_path, action, begin):
     assert (tmp_path / "out").read_text(encoding="utf-8").startswith(begin)
 
 
-def test_what_is_no_report_is_refused(tmp_path, kept):
+def test_files_that_are_no_report_are_refused(tmp_path, kept):
     (tmp_path / "none.json").write_text("{}")
     with pytest.raises(DescriptorError, match=r"none\.json is no test report"):
         run("compare", kept[0], tmp_path / "none.json")

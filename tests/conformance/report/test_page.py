@@ -66,33 +66,10 @@ def wait_for(page, count):
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("report", [example(), PERF, example(outcomes=many(3000))], ids=["bad", "perf", "many"])
-def test_the_page_fits_its_window_and_can_be_read(visit, report, width, scheme):
+def test_the_page_fits_its_window(visit, report, width, scheme):
     page = visit(report, width, scheme)
     assert page.locator("#headline").inner_text() == headline(report)
     assert page.evaluate("document.documentElement.scrollWidth") == width
-    # Contrast of 4.5 to 1 is what WCAG asks of text of this size (1.4.3).
-    assert page.evaluate(CONTRAST) >= 4.5
-
-
-CONTRAST = """() => {
-  const light = (text) => {
-    const [r, g, b] = text.match(/[0-9.]+/g).map((level) => level / 255).map(
-      (level) => level <= 0.04045 ? level / 12.92 : ((level + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const behind = (element) => {
-    for (; element; element = element.parentElement) {
-      const colour = getComputedStyle(element).backgroundColor;
-      if (!colour.startsWith("rgba(0, 0, 0, 0")) return colour;
-    }
-    return "rgb(255, 255, 255)";
-  };
-  const ratio = (element) => {
-    const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => y - x);
-    return (a + 0.05) / (b + 0.05);
-  };
-  return Math.min(...[...document.querySelectorAll("body *")].filter((one) => one.innerText).map(ratio));
-}"""
 
 
 def test_the_head_says_what_ran_on_what(visit):

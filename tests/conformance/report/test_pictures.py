@@ -142,7 +142,7 @@ def test_one_wrong_pixel_of_a_large_picture_is_still_seen():
 
 
 @pytest.mark.parametrize("sizes", [(5,), (1, 5), (5, 1), (0, 5), (2, 5, 7), (3, 1, 7), (2, 2, 3, 5, 7), (0, 3, 5, 7)])
-def test_what_is_no_image_gets_no_picture(sizes):
+def test_results_that_are_no_image_get_no_picture(sizes):
     values = np.zeros(sizes, np.float32)
     assert drawn(values, values) is None
 

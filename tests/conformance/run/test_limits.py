@@ -115,17 +115,3 @@ def test_the_command_narrows_the_device_and_says_so_in_its_repro(capsys):
     assert "limits are narrowed on the runtime vulkan, not on kompute" in capsys.readouterr().err
     assert "--limits mobile" in Target(limits="mobile").repro(catalogue("smoke")[0])
     assert list_devices()[0].limits.offset_alignment < 256, "only that device was narrowed"
-
-
-@pytest.mark.parametrize(
-    ("device", "choices"),
-    [
-        (("cpu", "Mesa 22.3.6 (LLVM 15.0.6)"), Choices()),
-        (("cpu", "Mesa 25.0.7"), Choices(transpose="narrow")),
-        (("discrete", "Mesa 25.0.7", 0x1002), Choices("apart", "shared", "8", "many")),
-        (("discrete", "580.159.04", 0x10DE), Choices("apart", "shared", "8", "many", "kernel")),
-        (("integrated", "Mesa 26.1.6", 0x13B5), Choices("apart", "registers", "8", "many")),
-    ],
-)
-def test_usual_choices_follow_what_the_driver_says(device, choices):
-    assert Choices.usual(*device) == choices

@@ -19,7 +19,6 @@ from restride.kernel import CANDIDATES
 from restride.kernel.modules import interface_of, load_module, manifest
 from restride.plan import boxes as plan_of_boxes
 from restride.plan import resample
-from restride.plan import resample as invocations
 from restride.plan.convert import ELEMENT_TYPES, PAIRS_ALONG_QUAD, QUADS_PER_INVOCATION, Conversion
 from restride.plan.copy import _SHARED_WORDS, PIECES_EACH, copy_kernels
 from restride.plan.dispatches import GROUP_SIZE
@@ -36,8 +35,8 @@ from restride.plan.problem import (
     multiply_shift,
 )
 from restride.plan.transpose import GROUP_BLOCKS, shared_edge
-from restride.weights import Request, Side, box_rows, moved_rows, resizing
-from restride.weights.boxes import MAX_TAPS_OF_BOX, _clipped
+from restride.weights import Request, moved_rows, resizing
+from restride.weights.boxes import MAX_TAPS_OF_BOX, Side, _clipped, box_rows
 from restride_conformance import Case
 from restride_conformance.shader.contract import (
     CONTRACT,
@@ -56,12 +55,6 @@ SHADERS = Path(__file__).parents[3] / "shaders"
 def number(pattern: str, file: str) -> int:
     (found,) = set(re.findall(pattern, (SHADERS / file).read_text(encoding="utf-8")))
     return int(found)
-
-
-def test_rows_of_an_axis():
-    assert number(r"#define AXIS_ROW\(k\) \((\d+) \+ 3 \* \(k\)\)", "include/axes.glsl") == HEADER_ROWS
-    assert number(r"#define AXIS_ROW\(k\) \(2 \+ (\d+) \* \(k\)\)", "include/axes.glsl") == AXIS_ROWS
-    assert number(r"#define MAX_AXES (\d+)", "include/axes.glsl") == MAX_AXES
 
 
 def test_words_of_an_axis():
@@ -176,8 +169,8 @@ def test_the_readme_explains_every_constant_of_every_module_and_no_other():
     text = (SHADERS / "README.md").read_text(encoding="utf-8")
     declared = {(name, module) for module, given in interfaces().items() for name in given.constants if name != "RANK"}
     said = {(name, module) for name, module in named_rows(text) if name != "RANK"}
-    assert sorted(declared - said) == []
-    assert sorted(said - declared) == []
+    assert sorted(declared - said) == [], "the table of constants in shaders/README.md needs rows that explain these"
+    assert sorted(said - declared) == [], "the table of constants in shaders/README.md has these, and no module does"
 
 
 def test_every_name_of_a_push_constant_is_in_the_readme():
@@ -210,30 +203,41 @@ def test_steps_have_the_same_numbers():
     assert (in_glsl["SRC_PAIRS_ALONG_QUAD"], in_glsl["DST_PAIRS_ALONG_QUAD"]) == PAIRS_ALONG_QUAD
 
 
-@pytest.mark.parametrize(
-    "file",
-    [
-        "copy/strided_copy.comp",
-        "copy/element_copy.comp",
-        "copy/interleaved_copy.comp",
-        "copy/short_rows.comp",
-        "copy/digit_copy.comp",
-        "resample/resample.comp",
-        "resample/resample_cells.comp",
-        "resample/resample_moves.comp",
-        "resample/resample_rows.comp",
-        "resample/resample_quads.comp",
-        "convert/convert.comp",
-    ],
-)
-def test_work_groups_along_one_line(file):
-    assert number(r"local_size_x = (\d+)\)", file) == GROUP_SIZE
+WORK_GROUPS = r"local_size_x = (\d+)\)"
+NUMBERS = [
+    *(
+        (WORK_GROUPS, f"copy/{name}.comp", GROUP_SIZE)
+        for name in ("strided_copy", "element_copy", "interleaved_copy", "short_rows", "digit_copy")
+    ),
+    *(
+        (WORK_GROUPS, f"resample/resample{name}.comp", GROUP_SIZE)
+        for name in ("", "_cells", "_moves", "_rows", "_quads")
+    ),
+    (WORK_GROUPS, "convert/convert.comp", GROUP_SIZE),
+    (r"#define AXIS_ROW\(k\) \((\d+) \+ 3 \* \(k\)\)", "include/axes.glsl", HEADER_ROWS),
+    (r"#define AXIS_ROW\(k\) \(2 \+ (\d+) \* \(k\)\)", "include/axes.glsl", AXIS_ROWS),
+    (r"#define MAX_AXES (\d+)", "include/axes.glsl", MAX_AXES),
+    (r"const uint EACH = (\d+);", "copy/strided_copy.comp", PIECES_EACH),
+    (r"QUADS_PER_INVOCATION = (\d+);", "convert/convert.comp", QUADS_PER_INVOCATION),
+    (WORK_GROUPS, "copy/transpose.comp", GROUP_BLOCKS),
+    (r"shared uint cells\[(\d+)\];", "copy/short_rows.comp", _SHARED_WORDS),
+    (r"shared uint first_words\[(\d+)\];", "copy/short_rows.comp", GROUP_SIZE),
+    (r"const uint MAX_ROWS = (\d+);", "resample/resample_quads.comp", max(map(int, CANDIDATES["rows"]))),
+    (r"const uint MAX_ROWS = (\d+);", "crop/crop_resize.comp", plan_of_boxes.MAX_ROWS),
+    (r"const uint MAX_TAPS = (\d+);", "resample/resample_rows.comp", resample._MAX_TAPS_OF_ROWS),
+    (r"const uint MAX_TAPS = (\d+);", "resample/resample_cells.comp", resample._MAX_TAPS_OF_ROWS),
+    (r"const uint MAX_RUN = (\d+);", "resample/resample_rows.comp", resample._MAX_IN_RUN),
+    (r"const uint MAX_CHANNELS = (\d+);", "resample/resample_quads.comp", MAX_CHANNELS),
+    (r"const uint SRC_WIDTH = 3;  // at most (\d+)", "copy/interleaved_copy.comp", MAX_CHANNELS),
+    (r"const uint GRADIENT = (\d+)u;", "include/taps.glsl", resample._GRADIENT),
+    (r"const uint LONG = (\d+)u;", "include/taps.glsl", resample.LONG),
+    (r"const uint SHORT_SUM = (\d+)u;", "include/taps.glsl", resample.SHORT_SUM),
+]
 
 
-def test_work_of_an_invocation():
-    assert number(r"const uint EACH = (\d+);", "copy/strided_copy.comp") == PIECES_EACH
-    assert number(r"QUADS_PER_INVOCATION = (\d+);", "convert/convert.comp") == QUADS_PER_INVOCATION
-    assert number(r"local_size_x = (\d+)\)", "copy/transpose.comp") == GROUP_BLOCKS
+@pytest.mark.parametrize(("pattern", "file", "expected"), NUMBERS)
+def test_numbers_of_shaders_are_those_of_python(pattern, file, expected):
+    assert number(pattern, file) == expected
 
 
 def test_tiles_of_a_transpose_through_shared_memory():
@@ -244,26 +248,6 @@ def test_tiles_of_a_transpose_through_shared_memory():
     assert [shared_edge(itemsize) for itemsize in (1, 2, 4, 8)] == [int(narrow)] * 2 + [int(wide)] * 2
     assert number(r"local_size_x = (\d+)\)", "copy/transpose_shared.comp") == GROUP_SIZE
     assert set(re.findall(r"(\d+)u \+ gl_LocalInvocationID", text)) == {str(GROUP_SIZE)}
-
-
-def test_memory_that_a_group_of_short_rows_shares():
-    file = "copy/short_rows.comp"
-    assert number(r"shared uint cells\[(\d+)\];", file) == _SHARED_WORDS
-    assert number(r"shared uint first_words\[(\d+)\];", file) == GROUP_SIZE
-
-
-def test_work_of_an_invocation_that_resamples():
-    most_rows = max(map(int, CANDIDATES["rows"]))
-    assert number(r"const uint MAX_ROWS = (\d+);", "resample/resample_quads.comp") == most_rows
-    assert number(r"const uint MAX_ROWS = (\d+);", "crop/crop_resize.comp") == plan_of_boxes.MAX_ROWS
-    assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MAX_TAPS_OF_ROWS
-    assert number(r"const uint MAX_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MAX_TAPS_OF_ROWS
-    assert number(r"const uint MAX_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MAX_IN_RUN
-    assert number(r"const uint MAX_CHANNELS = (\d+);", "resample/resample_quads.comp") == MAX_CHANNELS
-    assert number(r"const uint SRC_WIDTH = 3;  // at most (\d+)", "copy/interleaved_copy.comp") == MAX_CHANNELS
-    assert number(r"const uint GRADIENT = (\d+)u;", "include/taps.glsl") == resample._GRADIENT
-    assert number(r"const uint LONG = (\d+)u;", "include/taps.glsl") == resample.LONG
-    assert number(r"const uint SHORT_SUM = (\d+)u;", "include/taps.glsl") == resample.SHORT_SUM
 
 
 def test_the_contract_has_every_module_that_ships_but_those_written_by_hand():
@@ -277,7 +261,10 @@ def test_every_module_that_ships_keeps_to_the_contract(name):
 
 def test_the_readme_says_what_each_module_is_given():
     text = (SHADERS / "README.md").read_text(encoding="utf-8")
-    assert f"\n\n{table()}\n\n<!-- end of interfaces -->" in text
+    rows = set(text.split("<!-- interfaces:")[1].split("<!-- end of interfaces -->")[0].splitlines())
+    missing = [row for row in table().splitlines() if row not in rows]
+    assert not missing, "rows of shaders/README.md, below `interfaces`:\n" + "\n".join(missing)
+    assert f"\n\n{table()}\n\n<!-- end of interfaces -->" in text, "rows that no module has, or in another order"
 
 
 def test_the_readme_names_the_contract_everywhere():

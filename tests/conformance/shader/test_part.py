@@ -400,28 +400,6 @@ def verdicts(shader: ShaderUnderTest, cases, runtime: str = "vulkan"):
                 continue
 
 
-@pytest.mark.parametrize("module", sample(interfaces(), 20))
-def test_problems_reach_every_module_in_the_place_of_which_a_shader_may_stand(tmp_path, module):
-    outcomes = list(verdicts(shipped(tmp_path, module), reaching(module, 8)))
-    assert [outcome.verdict for outcome in outcomes] == [Verdict.PASSED] * 8
-
-
-def test_every_copy_of_words_reaches_the_general_copy(tmp_path):
-    cases = [
-        Case.parse(f"reorder {source} -> {target}")
-        for source, target in (
-            ("f32[64,64]{1,0}", "f32[64,64]{1,0}"),
-            ("f32[64,64]{1,0}", "f32[64,64]{0,1}"),
-            ("s32[3,5,4]{2,1,0}", "s32[3,5,4]{2,0,1}"),
-            ("u32[2,3,8]{1,2,0}", "u32[2,3,8]{2,1,0}"),
-            ("u8[3,64]{1,0}", "u8[3,64]{1,0}"),
-        )
-    ]
-    assert [outcome.verdict for outcome in verdicts(shipped(tmp_path, "strided_copy_32"), cases)] == [
-        Verdict.PASSED
-    ] * 5
-
-
 def test_a_source_that_is_copied_first_is_no_problem_of_its_own(tmp_path):
     case = Case.parse("resample f32[3,4096]{1,0} -> f32[6,4096]{1,0} axes=(0) mode=linear")
     for module, takes_part in (("resample", True), ("strided_copy_32", True), ("resample_nearest", False)):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import random
 import struct
+from operator import itemgetter
 
 import pytest
 from support.contract_shader import INT64, KEEPS, LINE, MAIN, SRC, build
 
 from restride.errors import DescriptorError
-from restride.kernel.modules import load_module
+from restride.kernel.modules import interface_of, load_module
 from restride_conformance.shader.contract import require_interface
 from restride_conformance.shader.spirv import MAX_BYTES, is_spirv, read_interface
 
@@ -193,11 +193,10 @@ def test_the_number_of_axes_is_a_constant_where_axes_are_walked(build):
         KEEPS.replace(LINE, LINE + "layout(constant_id = 15) const uint RANK = 0;\n").replace("src[0]", "RANK")
     )
     require_interface(code, "strided_copy_32")
-    for module, known in (
-        ("run_copy_32", "0 NEIGHBOURS, 1 EACH"),
-        ("digit_copy", "0 BITS, 1 WORDS, 2 FILL, 3 NUMBERS"),
-        ("digit_convert", "0 BITS, 2 SRC_TYPE, .*, 6 NUMBERS"),
-    ):
+    for module in ("run_copy_32", "digit_copy", "digit_convert"):
+        known = ", ".join(
+            f"{number} {name}" for name, number in sorted(interface_of(module).constants.items(), key=itemgetter(1))
+        )
         with pytest.raises(DescriptorError, match=f"specialization constant 15; the contract has {known}$"):
             require_interface(code, module)
 
@@ -223,43 +222,6 @@ def test_what_is_no_spirv_is_said_to_be_none():
     ):
         with pytest.raises(DescriptorError, match=message):
             require_interface(damaged, "strided_copy_32")
-
-
-def damaged_modules(count: int):
-    """Modules of ours, cut off, with bits or whole words changed, with parts moved, grown."""
-    draw = random.Random(8)
-    for _ in range(count):
-        name = draw.choice(["strided_copy_32", "run_copy_128", "transpose_32", "resample"])
-        code = bytearray(load_module(name))
-        way = draw.randrange(5)
-        if way == 0:
-            del code[draw.randrange(len(code)) :]
-        for _ in range(draw.randrange(1, 9)):
-            at = draw.randrange(max(1, len(code) // 4)) * 4
-            if way == 1 and code:
-                code[draw.randrange(len(code))] ^= 1 << draw.randrange(8)
-            elif way == 2:
-                code[at : at + 4] = draw.choice([0, 1, 0xFFFFFFFF, 0x7FFFFFFF, draw.getrandbits(32)]).to_bytes(
-                    4, "little"
-                )
-            elif way == 3:
-                length = draw.randrange(64) * 4
-                code[at:at] = code[at : at + length]
-            elif way == 4:
-                del code[at : at + draw.randrange(16) * 4]
-        yield name, bytes(code)
-
-
-def test_damaged_modules_get_a_typed_error_or_none_at_all():
-    refused = longest = 0
-    for name, code in damaged_modules(1000):
-        try:
-            require_interface(code, name)
-        except DescriptorError as error:
-            refused += 1
-            longest = max(longest, len(str(error)))
-    assert longest < 5000
-    assert 300 < refused < 1000  # names and function bodies are not of the interface
 
 
 def instruction(opcode: int, *operands: int) -> bytes:
