@@ -265,7 +265,8 @@ def _sum(const: int, terms: Iterable[tuple[int, Atom]]) -> Linear:
 
 
 def _are_adjacent(high_coefficient: int, high: Digit, low_coefficient: int, low: Digit) -> bool:
-    # 4*(a div 2) + 2*(a mod 2) is 2*a: the low digit ends where the high one begins, and weighs that much less.
+    # 4*(a div 2) + 2*(a mod 2) is 2*a: the low digit ends where the high one begins, and the ratio of their weights is
+    # its count.
     return (
         high.of == low.of
         and low.modulus == high.divisor

@@ -22,7 +22,7 @@ from restride.layout.tags import format_tag, parse_tag
 from restride.layout.text import DescParts, Storage, cut, format_parts, parse_parts, shape_text
 
 _PLAIN = DescParts("", ())
-"""Stands for a layout written by strides or by an order of axes alone, without tiles, padding, tag or view."""
+"""The parts of a layout that is written by strides or an order of axes alone, without tiles, padding, tag or view."""
 
 
 @dataclass(init=False, repr=False, eq=False, slots=True)
@@ -380,7 +380,7 @@ class TensorDesc:
         return f"TensorDesc.parse({str(self)!r})"
 
     def __reduce__(self) -> tuple[Callable[[str], TensorDesc], tuple[str]]:
-        # By text, because hashes of texts, and so the stored hash, differ from process to process.
+        # Pickled as text, because hashes of texts, and so the stored hash, differ from process to process.
         return TensorDesc.parse, (str(self),)
 
     @property
@@ -595,8 +595,8 @@ class TensorDesc:
             at = integer("offset", offset)
             if not self.numel or not self.lowest <= at <= self.highest:
                 return None
-            # Without strides, these are the coordinates that are split into digits. No axis moves along two of them, so
-            # each coordinate has an equation of its own.
+            # Without strides, the offset is computed from these coordinates, which are split into digits. No axis moves
+            # along two of them, so each coordinate has an equation of its own.
             coordinates: tuple[int, ...] | None = (at,)
             if self.strides is None and self.blocking is not None:
                 coordinates = self.blocking.coordinates_of(at)
@@ -644,7 +644,7 @@ def with_strides(
     return TensorDesc(desc.dtype, sizes, strides, offset, **desc.storage)
 
 
-@lru_cache(maxsize=4096)  # a program uses few texts, each of them at every call
+@lru_cache(maxsize=4096)  # a program uses few texts, but parses them again at every call
 def _parsed(text: str) -> TensorDesc:
     return _from_parts(parse_parts(text))
 
@@ -661,7 +661,7 @@ def _from_parts(parts: DescParts) -> TensorDesc:
     return TensorDesc.xla(dtype, sizes, parts.minor_to_major, parts.tiles, *padding, **parts.storage)
 
 
-# The fields of a TensorDesc, from strides or from tiles and blocks.
+# Computes the fields of a TensorDesc, from strides or from tiles and blocks.
 
 
 def _by_strides(
@@ -913,7 +913,7 @@ def padding_number(value: object, dtype: DType) -> int | float:
         if math.isfinite(real) != math.isfinite(rounded) or math.isnan(real) != math.isnan(rounded):
             raise DescriptorError(f"padding_value {value} is beyond what {dtype} holds")
         return real
-    whole = int(number) if isinstance(number, float) and number.is_integer() else number  # "0.0" is a 0
+    whole = int(number) if isinstance(number, float) and number.is_integer() else number  # for example "0.0" is 0
     whole = integer("padding_value", whole)
     low, high = (0, 1) if dtype.name == "pred" else (np.iinfo(dtype.dtype).min, np.iinfo(dtype.dtype).max)
     if not low <= whole <= high:

@@ -69,7 +69,7 @@ _NUMBERED = {
     "E": ("element_size_in_bits", 0),
     "S": ("memory_space", 0),
 }
-"""Parts with one number, by the letter before the parenthesis: the field, and its least value, which is the default."""
+"""Parts with one number, by the letter before the parenthesis: the field's name, and its least value and default."""
 
 
 Item = TypeVar("Item")

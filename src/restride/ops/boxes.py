@@ -42,7 +42,7 @@ def read_boxes(boxes: object, units: object) -> Array:
             f"boxes must be an array of (boxes, 4) numbers, y0, x0, y1, x1, got {edges.dtype} of shape {edges.shape}"
         )
     farthest = FARTHEST if units == "pixels" else 1 << 16
-    is_near = np.abs(edges.astype(np.float64)) <= farthest  # NaN is not
+    is_near = np.abs(edges.astype(np.float64)) <= farthest  # False for NaN
     _require(is_near.all(axis=1), f"finite and within +-{farthest}", edges)
     if edges.dtype.kind == "f" or units == "normalized":
         return edges.astype(np.float64)
@@ -72,7 +72,7 @@ def about_pixels(edges: Array, sides: npt.NDArray[np.int64]) -> str:
             "all boxes are floats of 0 to 1, which as pixels lie between the centres of the first two: "
             "units='normalized' takes them as parts of the image"
         )
-    low, high = np.minimum(edges[:, :2], edges[:, 2:]), np.maximum(edges[:, :2], edges[:, 2:])  # floats may be inverted
+    low, high = np.minimum(edges[:, :2], edges[:, 2:]), np.maximum(edges[:, :2], edges[:, 2:])  # floats may be reversed
     if not (low >= sides).any() or (low < 0).any() or (high[:, ::-1] > sides).any():
         return ""
     return (

@@ -68,7 +68,7 @@ def equal(x: Tensor, y: object, negated: bool = False) -> Any:
 
 def _equal_to_each(x: Tensor, numbers: list[int | float], sizes: tuple[int, ...], negated: bool) -> Any:
     """``equal`` for numbers that no single type can hold. A number outside the type of ``x`` equals nothing."""
-    if x.dtype.is_float or x.dtype.itemsize < 8:  # f64 holds all its values
+    if x.dtype.is_float or x.dtype.itemsize < 8:  # then f64 holds all values of the type
         return equal(x, np.array([_exact(number) for number in numbers]).reshape(sizes), negated)
     low, high = value_range(x.dtype)
     are_elements = [low <= number <= high and number % 1 == 0 for number in numbers]

@@ -22,7 +22,7 @@ from restride.weights.request import replaced
 Indices: TypeAlias = Iterable[SupportsIndex] | None
 
 _BATCH_RANK = 4
-"""Number of axes of a batch: images, rows, columns and channels. A single image seldom has as many."""
+"""A batch has this many axes: images, rows, columns and channels. A single image seldom has as many."""
 
 
 class Images(NamedTuple):

@@ -26,7 +26,7 @@ PlacedRounding: TypeAlias = Literal["nearest", "floor", "half_up"]
 Order: TypeAlias = Literal["yx", "xy"]
 
 ORDERS: dict[Order, str] = {"yx": "y0, x0, y1, x1", "xy": "x0, y0, x1, y1"}
-"""Coordinates of a box by their order."""
+"""For each order, the names of a box's coordinates."""
 
 PLACED_ROUNDINGS: dict[PlacedRounding, Callable[[float], int]] = {
     "nearest": round,

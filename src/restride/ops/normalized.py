@@ -24,7 +24,7 @@ IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 _CODES = np.arange(256, dtype=np.float64)
 _FACTOR = 1 / 255
-"""The factor of both libraries' image processors, which f64 rounds."""
+"""Both libraries' image processors multiply by this factor, which is rounded to f64."""
 
 
 def normalized_table(mean: Numbers, std: Numbers, order: str) -> Entries:
@@ -60,7 +60,7 @@ def normalize_fused(values: Array, mean: Array, std: Array, factor: float) -> En
     torchvision, transforms.v2.functional.normalize.
     """
     inverse = np.float32(1.0 / factor)
-    with np.errstate(all="ignore"):  # as torch
+    with np.errstate(all="ignore"):  # as in torch
         return normalize(values, mean.astype(np.float32) * inverse, std.astype(np.float32) * inverse)
 
 

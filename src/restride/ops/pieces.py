@@ -157,7 +157,7 @@ def _tilings(src: TensorDesc, repeats: Sequence[int], limits: Limits) -> list[Pl
 
 
 def _roll_plan(src: TensorDesc, out: Out | None, limits: Limits, shifts: Sequence[int]) -> Plan:  # noqa: ARG001 - out is None
-    # Along each axis: the parts of the source, each with its first index in the result.
+    # For each axis, the parts of the source, each with its first index in the result.
     halves = []
     for size, count in zip(src.sizes, shifts, strict=True):
         cut = -count % size if size else 0

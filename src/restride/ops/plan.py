@@ -191,7 +191,7 @@ def refuse_out(arguments: Mapping[str, object], src: TensorDesc | str) -> None:
         raise DescriptorError(f"a plan has no out, for {as_desc(src)}: dst is the layout of it")
 
 
-# The one cache of plans, keyed by the values of the arguments, if these cannot change.
+# All plans are in one cache. Its keys are the values of the arguments, if these values cannot change.
 
 MAX_PLANS = 512
 """Maximum number of plans and targets that the cache keeps."""
@@ -200,10 +200,10 @@ _MAX_ARRAY_BYTES = 1 << 10
 _MAX_MEMBERS = 64
 
 _OWN_KEY = frozenset((type(None), str, bool, Limits))
-"""Types whose values are their own key. The key of an int has its type too, so that True is not 1."""
+"""Values of these types are their own key. The key of an int has its type too, so that True is not 1."""
 
 _WITH_TYPE = _OWN_KEY | {int}
-"""Types whose values, together with their type, are a key."""
+"""Values of these types, together with their type, are a key."""
 
 _IMMUTABLE = frozenset((int, range, Fraction, DType, Arithmetic, Resizing))
 _IMMUTABLE_BASES = (type, np.dtype, Limits, Enum)

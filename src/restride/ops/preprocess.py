@@ -65,7 +65,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 ``mean``. ``fill`` is an element of u8."""
 
 LAYOUTS: dict[str, tuple[int, ...]] = {"NCHW": (0, 2, 3, 1), "NHWC": (0, 1, 2, 3)}
-"""Layouts of a batch, and its axes in the order images, rows, columns, channels."""
+"""For each layout of a batch, the positions of images, rows, columns and channels among its axes."""
 
 PIXELS = ("rgb", "bgr")
 """Values of ``input`` for images that are pixels."""
@@ -74,11 +74,11 @@ _NORMALIZED = ("u8", "u16")
 """Integer types of pixels, for which a mean and std in units of [0, 1] make sense."""
 
 _UNITS = {"u8": 1, "u16": 257}
-"""The element of each of these types that is as bright as 1 of u8."""
+"""For each of these types, the element that is as bright as 1 of u8."""
 
 _CHANNELS_LAST = "np.moveaxis(image, -3, -1), of torch image.moveaxis(-3, -1)"
 _SMALLER = "image.astype('uint8') where elements are 0 to 255, else floats of 0 to 1: image.astype('float32') / largest"
-"""Remedies for an image, as error messages word them."""
+"""Remedies for unsuitable images, as error messages word them."""
 
 _Read = TypeVar("_Read")
 _Result = TypeVar("_Result")
@@ -127,7 +127,7 @@ DEFAULTS: Options = {
     "depth": 2,
     "device": None,
 }
-"""The arguments of ``Preprocess`` where a call leaves them out."""
+"""The defaults of the arguments of ``Preprocess``."""
 
 
 class Changes(Options, total=False):
@@ -392,7 +392,7 @@ class Preprocess(Generic[_Result]):
         return y, x, y + rows, x + columns
 
 
-# Checks of a recipe: known words, fitting numbers, no argument without effect.
+# Checks of a recipe: its words are known, its numbers fit, and every argument has an effect.
 
 
 class _Accepted(NamedTuple):

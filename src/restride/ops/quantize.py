@@ -55,9 +55,9 @@ class Reordering(NamedTuple):
             inner, _, rule = str(error).partition(" ")
             if inner not in self.names:
                 raise
-            is_fraction = "a side of floats" in rule  # no integer type would help
+            is_fraction = "a side of floats" in rule  # then no integer type would help
             end = self.remedy if f"an integer of {self.result.dtype}" in rule and not is_fraction else ""
-            rule = rule.replace(f", for {error.desc}", "")  # the result's, which the caller may not have given
+            rule = rule.replace(f", for {error.desc}", "")  # the result's layout, which the caller may not have given
             raise DescriptorError(f"{self.names[inner]} {rule}{end}") from error
 
 
@@ -327,13 +327,14 @@ def normalizing_scales(mean: object, std: object, dtype: DType, read: Callable[[
     require_unit("std", stds, dtype)
     if dtype.is_float:
         return Numbers(src_zero_point=means, dst_scale=stds)
-    # Not src_zero_point = 255 * mean: the zero point of an integer type must be one of its integers.
+    # The offset cannot be src_zero_point = 255 * mean, because the zero point of an integer type must be one of its
+    # integers.
     _, largest = value_range(dtype)
     return Numbers(dst_scale=largest * stds, dst_zero_point=-means / stds)
 
 
 _FAR = 16
-"""How many ``std`` above ``mean`` an average of floats must be to indicate another unit."""
+"""An average of floats this many ``std`` above ``mean`` indicates that they are in another unit."""
 
 _MAX_PER_AXIS = 16
 """About this many elements along each axis are examined, so that it takes less than 0.1 ms for any size."""

@@ -169,7 +169,7 @@ def settle(desc: TensorDesc, sizes: Any, mode: Any, options: ResizeArguments) ->
 
 
 KEEP_ASPECT = {"shorter": "not_smaller", "longer": "not_larger", "fit": "not_larger", "cover": "not_smaller"}
-"""The aspect ratio policy of each argument that stands for sizes."""
+"""For each argument that gives sizes, the aspect ratio policy that it means."""
 
 
 def _sizes(old: tuple[int, int], sizes: object, options: ResizeArguments) -> Any:
@@ -279,7 +279,7 @@ def _convert_codes(src: Tensor, dst: Tensor, channels: int | None, is_linear: bo
         colors, dst = src[(*before, slice(-1))], dst[(*before, slice(-1))]
         alpha = src[(*before, slice(-1, None))].broadcast_to(colors.sizes) if premultiply else None
     arguments = colors.desc, None if alpha is None else alpha.desc, dst.desc, is_linear, src.device.limits
-    is_short = "u8" in (src.dtype.name, dst.dtype.name)  # tables of u16 are 256 KB, too many to keep
+    is_short = "u8" in (src.dtype.name, dst.dtype.name)  # the 256 KB tables of u16 are too large to keep
     kernels = cached(light_kernels, *arguments) if is_short else light_kernels(*arguments)
     if kernels:
         src.device.runtime.submit(kernels, (src.memory, dst.memory, src.memory))

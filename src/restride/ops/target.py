@@ -78,7 +78,8 @@ def destination(
             raise DescriptorError(f"out is {out.desc}, but layout {layout!r} asks for {desc}; give one of the two")
         desc = out.desc
         require_injective(desc, "out")
-        # Disjoint elements may share a word: an invocation that reads it still finds its own bytes unchanged.
+        # Elements that do not overlap may share a word: an invocation that reads the word still finds its own bytes
+        # unchanged.
         is_itself = in_place and desc == src and order == tuple(range(like.rank))
         if out.is_shared and not is_itself and may_overlap(src, written_by(desc)):
             raise DescriptorError(f"out {desc} must lie apart from the source {src} in the buffer they share")

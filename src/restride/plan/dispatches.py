@@ -50,7 +50,7 @@ _CUT = 64
 """A cut is at a multiple of this many steps, which keeps wide elements and blocks of 16 bytes whole."""
 
 _MIN_BYTES_FULL = 512
-"""A result gets a dispatch of its own for full groups from this many bytes times ``elements_per_dispatch`` on (1 MiB)."""
+"""A result has a separate dispatch of full groups from ``elements_per_dispatch`` times this many bytes on (1 MiB)."""
 
 _MAX_REST = 1 / 8
 """The largest fraction of a problem that may be left to a second dispatch, after one of full groups."""
@@ -60,7 +60,7 @@ _MAX_HOLES = 4
 
 
 class Bound(NamedTuple):
-    """The windows that a problem binds, of memory 0 (source) and 1 (destination), and where index 0 is in each of them."""
+    """The windows of memories 0 (source) and 1 (destination) that a problem binds, and where index 0 is in each."""
 
     windows: tuple[Binding, Binding]
     src_base: int

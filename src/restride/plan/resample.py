@@ -45,8 +45,8 @@ from restride.plan.problem import (
 from restride.plan.tiles import Pairs, Region, walks
 from restride.weights import MAX_TAPS, Resizing, Rows, Shifts, in_quads, with_edges
 
-# What one invocation computes: cells; or rows; or sums with four taps or four neighbours at once; or one element. All write the
-# same bits, except for the sign of a NaN. The first of these that fits a problem is the fastest.
+# What one invocation computes: cells; or rows; or sums with four taps or four neighbours at once; or one element. All
+# write the same bits, except for the sign of a NaN. The first of these that fits a problem is the fastest.
 
 _MAX_TAPS_OF_ROWS = 4
 """Maximum number of taps along each axis of a sum by rows or by cells (``MAX_TAPS`` in their shaders)."""
@@ -55,7 +55,7 @@ _MAX_IN_RUN = 8
 """Maximum number of source elements that neighbours read as one run (``MAX_RUN`` in resample_rows.comp)."""
 
 _HAS_PATTERN = 1 << 16
-"""The bit of the constant PATTERN of ``resample_moves`` that says there is a pattern (``HAS_PATTERN`` in its shader)."""
+"""The bit of the constant PATTERN of ``resample_moves`` that says there is one (``HAS_PATTERN`` in its shader)."""
 
 _LINE_BYTES = 64
 """Bytes of a cache line."""

@@ -88,26 +88,26 @@ _RUN = 256
 """A group writes this many bytes along axis a, if the axis is long enough and no other length below is better."""
 
 _RUN_LONG = 1024
-"""Used instead of ``_RUN`` for 32 and 64 bits with the choice ``registers``, if rows of b are long and groups nearly full.
+"""Replaces ``_RUN`` for 32 and 64 bits with the choice ``registers``, if rows of b are long and groups nearly full.
 
 A group reads 16 bytes of each row, and the next groups continue there. Mesa 22.3's llvmpipe takes 0.65 to 0.9 of the
 time.
 """
 
 _RUN_NARROW = 64
-"""Used instead of ``_RUN`` with the choice ``narrow``: a cache line, so that groups read and write whole lines.
+"""Replaces ``_RUN`` with the choice ``narrow``: a cache line, so that groups read and write whole lines.
 
 Mesa 25.0's llvmpipe takes 0.6 to 0.95 of the time of 256 bytes, and 0.75 to 1.05 of that of 32.
 """
 
 _RUN_SHORT = 32
-"""Used instead of ``_RUN`` for elements of 8 and 16 bits without the choice ``narrow``, if rows of b are long.
+"""Replaces ``_RUN`` for elements of 8 and 16 bits without the choice ``narrow``, if rows of b are long.
 
 Mesa 22.3's llvmpipe takes 0.6 to 1.0 of the time.
 """
 
 _LONG = 512
-"""A row of b is long from this many bytes on: as many as a ``_RUN_SHORT`` group of 32 aligned blocks of 16 bytes has."""
+"""A row of b is long from this many bytes on: those of a ``_RUN_SHORT`` group of 32 aligned blocks of 16 bytes."""
 
 _LINE = 64
 """A group reads at least this many bytes along b, if the axis is long enough: a cache line."""
@@ -129,8 +129,8 @@ _MIN_FILLED_NARROW = 0.25
 
 
 _NEARLY_FULL = 0.9
-"""If this part of the invocations has work, no other run length is tried. 1920 elements in runs of 256 fill 0.94, and take
-0.87 of the time of full runs of 64; 640 elements in runs of 256 fill 0.83, and take 1.07."""
+"""If this part of the invocations has work, no other run length is tried. 1920 elements in runs of 256 fill 0.94,
+and take 0.87 of the time of full runs of 64; 640 elements in runs of 256 fill 0.83, and take 1.07."""
 
 
 class Transpose(NamedTuple):
@@ -202,7 +202,7 @@ def _can_end(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
 
 
 def _in_blocks(problem: Problem, exchange: Exchange, choices: Choices) -> Transpose:
-    """The transpose in blocks. If rows are unaligned and there would be too few wide blocks, they are narrow along axis b.
+    """The transpose in blocks. If rows are unaligned and wide blocks would be too few, blocks are narrow along axis b.
 
     s8[64,9] to its columns, 4096 of them: blocks of 8 x 16 need 32,768 invocations, blocks of 8 x 4 four times as many.
     """
@@ -237,7 +237,8 @@ def _in_groups(
     # Unaligned elements of 32 bits and more are copied word by word. With few blocks along a and b, and several outer
     # indices in a group instead, that is no faster than other kernels.
     indices = exchange.indices if is_aligned or problem.itemsize < 4 else 1
-    # If one group covers axis b and has room left, it gets more blocks along a: 4 blocks of 16 channels, and 16 along a.
+    # If one group covers axis b and has room left, it gets more blocks along a: 4 blocks of 16 channels, and 16 along
+    # a.
     filling = min(GROUP_BLOCKS // blocks[1], _RUN // (block[0] * problem.itemsize))
     fullest = []
     for run in runs:

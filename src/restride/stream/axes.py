@@ -165,7 +165,7 @@ def _remedy(axes: Sequence[Axis]) -> str:
     return f"name all of them, each letter of {AXES} once, for example axes={''.join(reversed(names))!r}"
 
 
-# Readers, each of which takes an array of one library.
+# Readers of axes, each for the arrays of one library.
 
 
 def _of_lazy(lazy: LazyArray) -> tuple[Axis, ...]:
@@ -173,7 +173,7 @@ def _of_lazy(lazy: LazyArray) -> tuple[Axis, ...]:
     inner = stated_axes(given)
     if not inner:
         return ()
-    before = len(work.stages) - len(added.operations)  # stages that belong to ``given``, or that turn a TIFF upright
+    before = len(work.stages) - len(added.operations)  # stages of ``given``, or that turn a TIFF upright
     axes = []
     for axis, size in enumerate(work.sizes):
         spans = {place: work.along(axis, range(place, min(place + 1, size)))[before] for place in (0, max(size - 1, 0))}

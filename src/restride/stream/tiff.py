@@ -15,16 +15,16 @@ from restride.stream.chain import Chain
 from restride.stream.files import Palette, library_of
 
 _VALUES = ("MINISBLACK", "RGB", "MASK", "LINEAR_RAW", "DEPTH_MAP")
-"""Photometric interpretations of which any mean of elements is a value again."""
+"""Photometric interpretations in which a mean of elements is a meaningful value."""
 
 _JPEG = ("OJPEG", "JPEG", "ALT_JPEG", "JPEG_LOSSY")
-"""Compressions from which tifffile gives RGB where the file has YCbCr."""
+"""Compressions from which tifffile decodes RGB if the file has YCbCr."""
 
 _FLIPPED = {"rows": (3, 4, 6, 7), "columns": (2, 3, 7, 8)}
-"""Orientations by which stored rows, or columns, are in reverse order; 5 to 8 store columns as rows."""
+"""Orientations in which the stored rows, or columns, have reverse order; 5 to 8 store columns as rows."""
 
 _SIZES = {"X": "PhysicalSizeX", "Y": "PhysicalSizeY", "Z": "PhysicalSizeZ", "T": "TimeIncrement"}
-"""Attributes of OME for the distance of neighbouring elements; the unit is in another, Unit."""
+"""OME's attribute for the distance of neighbouring elements along each axis; its unit has the name with Unit added."""
 
 
 def series_of(source: Any) -> Any:

@@ -26,22 +26,22 @@ from restride.vision.recipe import Pixels
 from restride.vision.work import Run
 
 _ALIGNMENT = 16
-"""Images of equal sizes begin at multiples of this many bytes, so that kernels can load whole vectors."""
+"""Each image of a batch of equal sizes begins at a multiple of this many bytes, so that kernels can load vectors."""
 
 Element = Literal["u8", "s32"]
 """Element types of pictures on the device."""
 
 _MAX_WORDS = 1 << 20
-"""Maximum elements of a picture that stays in words: 4 MiB, which caches hold. In larger pictures llvmpipe looks up
-elements that are 12 bytes apart at 0.4 of the speed."""
+"""A picture of at most this many elements stays in words: 4 MiB, which caches hold. In larger pictures llvmpipe looks
+up elements that are 12 bytes apart at 0.4 of the speed."""
 
 Colour = tuple[int, ...]
-"""The fill of a pad: one element, or one for each channel."""
+"""The colour that fills a pad: one element, or one for each channel."""
 
 _ZERO: Colour = (0,)
 
 Window = tuple[slice, slice]
-"""Rows and columns of a picture."""
+"""A range of rows and a range of columns of a picture."""
 
 _parse = lru_cache(maxsize=64)(Pattern.parse)
 

@@ -33,7 +33,7 @@ _PIXEL_TYPES = ("f32", "f16", "bf16")
 
 
 _ELSEWHERE = {"a configuration has it as a key: rs.vision.processor({**config, ...})": COMMON}
-"""Where keywords belong that transformers also takes at a call."""
+"""Keywords that transformers takes at a call, and where a caller of restride gives them instead."""
 
 
 @partial(

@@ -33,7 +33,7 @@ MAX_TAPS_OF_BOX = 2048
 """Maximum taps of a row, and products of row and column taps: 8,192 for an invocation, which computes four rows."""
 
 _PLACES_OF_WEIGHTS = 22
-"""Number of fraction bits of weights if a library rounds after each axis. All boxes have it, so they share dispatches."""
+"""Fraction bits of weights if a library rounds after each axis. All boxes have this number, so they share dispatches."""
 
 _MAX_WEIGHTS = 1 << 28
 """Maximum number of weights of all boxes of a call, which are computed at once: they take 1 GB on the host."""
@@ -42,7 +42,7 @@ _MIN_TAPS = 16
 """A row or a column counts as at least this many weights, because its other data take as much memory."""
 
 _MAX_OF_LIBRARY = 1 << 26
-"""Maximum of the rows and columns, before and after, of boxes of different sizes with a library's weights: 10 s of work."""
+"""Maximum rows and columns, before and after, of boxes of different sizes with a library's weights: 10 s of work."""
 
 
 class Side(NamedTuple):
@@ -99,7 +99,7 @@ class BoxRows(NamedTuple):
         return int(low.min()), int(high.max())
 
     def within(self, low: npt.NDArray[np.int64], extent: int) -> BoxRows:
-        """These rows, relative to a part of each box's image: the part begins at index ``low`` and has ``extent`` indices."""
+        """These rows for a part of each box's image, which begins at index ``low`` and has ``extent`` indices."""
         extents = np.full((len(low), 1), extent)
         return _clipped(self.first - low[:, np.newaxis], self.taps, self.is_fill, self.weights, extents)
 

@@ -34,10 +34,10 @@ def centres(filter_: Filter) -> tuple[Array, int]:
     first, last = index * before // size, -(-(index + 1) * before // size) - 1
     if filter_.mode == "area":
         return first + last, 2
-    # Elements are numbered from ``first``. In units of 1 / size each has the weight ``size``, except that the parts of the first and
-    # the last one outside of the output do not count.
+    # Elements are numbered from ``first``. In units of 1 / size each has the weight ``size``, except that the parts of
+    # the first and the last one outside of the output do not count.
     taps = last - first + 1
-    not_covered = (last + 1) * size - (index + 1) * before  # the part of the last element; the first element's weight is multiplied by 0
+    not_covered = (last + 1) * size - (index + 1) * before  # of the last element; the first one's weight is multiplied by 0
     return 2 * before * first + size * taps * (taps - 1) - 2 * (taps - 1) * not_covered, 2 * before
 
 
@@ -56,7 +56,8 @@ def line_of_centres(filter_: Filter) -> Line:
     half_pixel = line("half_pixel", Ends(before, size, Fraction(size, before)))
     if filter_.mode == "area_weighted" or size >= before or before % size == 0:
         return half_pixel
-    # Output o covers o I / O to (o + 1) I / O. These ends are rounded down and up to whole elements, which moves the centre.
+    # Output o covers o I / O to (o + 1) I / O. These ends are rounded down and up to whole elements, which moves the
+    # centre.
     index = np.arange(size).astype(np.int64 if before < _MAX_IN_64_BITS else object)
     moment = int(((2 * index - size + 1) * (index * before % size)).sum())
     slope = Fraction(before, size) - Fraction(6 * moment, max(size**2 * (size**2 - 1), 1))

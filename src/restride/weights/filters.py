@@ -74,7 +74,8 @@ class Filter(NamedTuple):
         if self.mode == "nearest":
             return 1
         if self.mode in AREA_MODES:
-            # The maximum of ceil((o + 1) I / O) - floor(o I / O), where o I / O is furthest past an integer: 3 for 5 -> 3.
+            # The maximum of ceil((o + 1) I / O) - floor(o I / O), where o I / O is furthest past an integer: 3 for 5 ->
+            # 3.
             common = math.gcd(self.source_size, self.size)
             return 1 - (common - self.source_size) // max(self.size, 1)
         # The largest number of integers in an open interval of twice the radius. The radius is _RADIUS / shrink.
@@ -168,7 +169,7 @@ def rows_of_all(filters: Sequence[Filter], index: npt.NDArray[np.int64], least: 
 
 
 def _rows_at(choice: Filter, axis: _Axis, positions: Array, taps: int, weighs: bool) -> Taps:
-    """Rows of ``taps`` taps that read at ``positions / axis.one``. choice: any filter of the axes, for what all have in common."""
+    """Rows of ``taps`` taps that read at ``positions / axis.one``. choice: one of the filters, for what all share."""
     one, shrink, reach = axis.one, choice.shrink, choice.reach
     if choice.mode == "nearest":
         return Taps(_on_axis(nearest(choice.nearest, positions, one), axis))
@@ -233,7 +234,8 @@ def _area(axis: _Axis, reach: int, index: npt.NDArray[np.int64], weighs: bool, *
         return Taps(first)
     covered = (-(-(edges + axis.source_size) // axis.size) - lowest).astype(np.int64)
     if by_share:
-        # Where each element begins, in units of 1 / O, counted from the start of the output. The output is I units wide.
+        # Where each element begins, in units of 1 / O, counted from the start of the output. The output is I units
+        # wide.
         begin = np.arange(reach) * axis.size - (edges % axis.size)[:, np.newaxis]
         share = np.minimum(begin + axis.size, axis.source_size) - np.maximum(begin, 0)
         weights = (np.maximum(share, 0) / axis.source_size).astype(np.float64, copy=False)

@@ -54,7 +54,7 @@ from restride.vision.sizes import (
 )
 from restride.vision.values import plain
 
-# A fixed number of patches: SigLIP2, Gemma 4.
+# Families with a fixed number of patches: SigLIP2, Gemma 4.
 
 
 def siglip2_size(height: int, width: int, options: Options) -> HeightWidth:
@@ -128,7 +128,7 @@ def gemma4_results(shots: Sequence[Shot], options: Options, _samples: Sequence[i
     }
 
 
-# Padded to the largest image of a call.
+# Families that pad to the largest image of a call.
 
 
 def pixtral_size(height: int, width: int, options: Options) -> HeightWidth:
@@ -232,7 +232,7 @@ def _add_longest_edge(config: dict[str, Any], longest: Any) -> None:
         config["size"] = {"shortest_edge": config["size"], "longest_edge": longest}
 
 
-# Padded to one size.
+# Families that pad to one size.
 
 
 def sam_size(height: int, width: int, options: Options) -> HeightWidth:
@@ -366,7 +366,7 @@ def fuyu_results(shots: Sequence[Shot], _options: Options, samples: Sequence[int
     }
 
 
-# Pan and scan.
+# Families with pan and scan.
 
 
 def gemma3(image: Picture, options: Options) -> Shot:

@@ -52,7 +52,7 @@ def shorter(edge: int, crop: int | None = None) -> dict[str, Any]:
     }
 
 
-# Size rules that one family has.
+# Rules for sizes, each of which one family has.
 
 
 def levit_size(height: int, width: int, options: Options) -> HeightWidth:
@@ -191,7 +191,7 @@ def frames(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> 
     return {"pixel_values": ragged(shots, samples)}
 
 
-# Values that one family has.
+# Functions that compute pixel values, each for one family.
 
 
 def rescaled_only(options: Options, _channels: int, floats: bool) -> Array:
@@ -283,7 +283,7 @@ def old_rescale(config: dict[str, Any]) -> None:
 
 
 _LABELS = frozenset(("do_reduce_labels", "reduce_labels"))
-"""Keys about segmentation maps, which are not images."""
+"""Keys about segmentation maps, which have no effect on images."""
 
 FAMILIES = (
     Family(("CLIP",), {**CLIP, **shorter(224)}, prepare=square_if_asked),

@@ -55,7 +55,7 @@ from restride.vision.sizes import HeightWidth, longest_even, longest_within, rai
 from restride.vision.values import always_floats, plain
 
 _SLICES = "(rows gh p) (columns gw q) c -> rows columns gh gw c p q"
-"""Patches of each tile."""
+"""The pattern that cuts each tile into patches."""
 
 
 def finished(tile: Picture, options: Options) -> Picture:

@@ -37,7 +37,7 @@ ModeName: TypeAlias = Literal[
     "INTER_NEAREST", "INTER_LINEAR", "INTER_CUBIC", "INTER_AREA", "INTER_LANCZOS4", "INTER_LINEAR_EXACT",
     "INTER_NEAREST_EXACT",
 ]  # fmt: skip
-"""The modes of ``rs.resample``, the modes of libraries in their own words, and names of Pillow's and OpenCV's constants."""
+"""The modes of ``rs.resample``, those of libraries in their own words, and names of Pillow's and OpenCV's constants."""
 
 LIBRARIES: dict[str, Profile] = {
     "torch": Profile(
