@@ -31,7 +31,7 @@ class Index:
 
     @property
     def indices(self) -> frozenset[Index]:
-        """Itself."""
+        """Only this axis."""
         return frozenset((self,))
 
     def __str__(self) -> str:
@@ -110,7 +110,7 @@ class Linear:
         return self.const + sum(coefficient * _value(atom, index) for coefficient, atom in self.terms)
 
     def times(self, factor: int) -> Linear:
-        """``factor`` times this."""
+        """This expression times ``factor``."""
         if factor == 1:
             return self
         return _sum(self.const * factor, ((c * factor, atom) for c, atom in self.terms))

@@ -443,7 +443,7 @@ class TensorDesc:
 
     @property
     def tail_padding_alignment_in_elements(self) -> int:
-        """The buffer has a multiple of so many elements, as written; 1 for a view."""
+        """The number of elements of the buffer is a multiple of this, as it was written; 1 for a view."""
         return self._parts.tail_padding_alignment_in_elements
 
     @property
@@ -788,7 +788,7 @@ def _blocking(parts: DescParts) -> Blocking:
 
 
 def _coordinates(sizes: Sequence[int]) -> list[Linear]:
-    """For each axis the index itself."""
+    """For each axis an expression that is the index along it."""
     return [affine(0, [(axis, size, 1)]) for axis, size in enumerate(sizes)]
 
 

@@ -336,7 +336,7 @@ def format_parts(parts: DescParts) -> str:
 
 
 def _array_text(parts: DescParts) -> str:
-    """Everything but the element type."""
+    """The text of everything except the element type."""
     sizes = f"[{_listed(parts.sizes)}]"
     if parts.tag is not None:
         return f"{sizes}:{parts.tag}"

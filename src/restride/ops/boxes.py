@@ -96,7 +96,7 @@ def read_sizes(sizes: object) -> tuple[int, int]:
 
 
 def refuse_floats(what: str, units: str) -> NoReturn:
-    """Refuse an argument that boxes of floats, and normalized ones, do not take."""
+    """Refuse an argument that has no effect on boxes of floats or on normalized boxes."""
     pixels = "boxes" if units == "pixels" else "boxes * (rows, columns, rows, columns)"
     raise DescriptorError(
         f"{what} goes with boxes of integers in pixels, not of floats: np.rint({pixels}).astype(np.int64) makes them; "
@@ -105,7 +105,7 @@ def refuse_floats(what: str, units: str) -> NoReturn:
 
 
 def read_flips(flip: Any, boxes: int) -> npt.NDArray[np.bool_]:
-    """Whether rows and columns of each box are reversed, (boxes, 2), from one word for all or one for each box."""
+    """Whether rows and columns of each box are reversed, (boxes, 2). flip: one word for all, or one for each box."""
     if flip is None or isinstance(flip, str) or not isinstance(flip, Iterable):
         require_word("flip", flip, (None, *FLIPS))
         return np.full((boxes, 2), FLIPS[flip or "none"], np.bool_)

@@ -28,7 +28,7 @@ _FACTOR = 1 / 255
 
 
 def normalized_table(mean: Numbers, std: Numbers, order: str) -> Entries:
-    """The results for the bytes 0 to 255, by rows, one for each mean and std.
+    """The result for each of the bytes 0 to 255, with a row for each mean and std.
 
     mean, std: of sizes [rows, 1], in units of bytes that are divided by 255.
     """
@@ -44,7 +44,7 @@ def rescale(values: Array, factor: float) -> Entries:
 
 
 def normalize(values: Array, mean: Array, std: Array) -> Entries:
-    """``(values - mean) / std`` in f32, each step rounded; all are rounded to f32 first.
+    """``(values - mean) / std`` in f32: the arguments are rounded to f32 first, and each step is rounded.
 
     Source: transformers, image_transforms.normalize, which the PIL backend calls.
     """

@@ -37,7 +37,7 @@ class Operation(ABC):
     blends: bool = False
 
     def __init__(self, src: TensorDesc, dst: TensorDesc, axes: Sequence[int | None]) -> None:
-        """dst: type and sizes of the whole result."""
+        """dst: the type and sizes of the whole result."""
         self.src, self.sizes, self.dtype, self.axes = src, dst.sizes, dst.dtype, tuple(axes)
 
     def reads_along(self, axis: int, part: range) -> range:

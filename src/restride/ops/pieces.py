@@ -42,7 +42,7 @@ def tiled(x: Tensor, repeats: Sequence[int]) -> Tensor:
 
 
 def rolled(x: Tensor, shifts: Sequence[int]) -> Tensor:
-    """Shift elements along each axis; those past its end return at its start: two copies for each shifted axis."""
+    """Shift elements along each axis; past its end they return at its start. Each shifted axis takes two copies."""
     return perform(_roll_plan, x, None, shifts=shifts)
 
 

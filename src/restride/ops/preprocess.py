@@ -305,7 +305,7 @@ class Preprocess(Generic[_Result]):
             )
 
     def _read(self, image: Any, most_axes: int) -> Tensor:
-        """An image ready to be resized, channels last; or a batch of images, if ``most_axes`` is 4."""
+        """An image that can be resized, with the channels last; or a batch of such images, if ``most_axes`` is 4."""
         _require_rgb(image)
         options = self._options
         is_parts = self._is_parts(image)
@@ -372,7 +372,7 @@ class Preprocess(Generic[_Result]):
         return out
 
     def _places(self, extents: Sequence[tuple[int, int]]) -> list[tuple[int, int, int, int]] | None:
-        """The place of each image in its result; None: all of it."""
+        """The place of each image in its result; None: every image fills its result."""
         if self._shorter is not None:
             rounded = PLACED_ROUNDINGS[self._options["rounding"]]
             return [self._centred_place(self._shorter, extent, rounded) for extent in extents]
@@ -433,7 +433,7 @@ def _require_options(sizes: tuple[int, int], shorter: int | None, letterbox: obj
 
 
 def _of_channels(argument: str, value: object) -> Any:
-    """``value`` as a number, or as a tuple of one for each channel."""
+    """``value`` as a number, or as a tuple with one number for each channel."""
     array = as_numpy(argument, value)
     if array.dtype.kind not in "biuf" or array.ndim > 1:
         raise DescriptorError(f"{argument} must be a number, or one for each channel, got {value!r}")
@@ -583,7 +583,7 @@ def _runs_of_a_type(images: list[Tensor]) -> Iterator[slice]:
 
 
 def _remedy(desc: TensorDesc, count: int) -> str:
-    """The end of an error message: how to give an image ``count`` channels; may be empty."""
+    """The end of an error message, which says how to give an image ``count`` channels; may be empty."""
     if desc.sizes[-3] == count:
         return f"; channels that stand first go last by {_CHANNELS_LAST}"
     if desc.sizes[-1] == count + 1:

@@ -48,7 +48,7 @@ class Reordering(NamedTuple):
 
     @contextmanager
     def renamed(self) -> Iterator[None]:
-        """A block whose errors have the operation's names of arguments, and no descriptor of reorder's."""
+        """A block in which errors of reorder get the operation's argument names, and lose the descriptor of reorder."""
         try:
             yield
         except DescriptorError as error:
@@ -292,7 +292,7 @@ def normalizing(
 
 
 def _rows(argument: str, value: object, axis: int, desc: TensorDesc) -> npt.NDArray[np.float64]:
-    """``value``, one number or one for each index of an axis, with a row for each."""
+    """``value`` as an array with a row for each number: one number, or one for each index of an axis."""
     array = _on_axis(argument, value, axis, None, desc).astype(np.float64)
     sizes = [desc.sizes[axis] if place == axis else 1 for place in range(desc.rank)]
     if array.size != 1 and list(array.shape) != sizes:
@@ -440,7 +440,7 @@ def _on_axis(
 
 
 def _of_result(array: Array, desc: TensorDesc, layout: Layout) -> Array:
-    """``array`` in the axes of the result, which "A->B" permutes."""
+    """``array`` in the axes of the result, which a layout "A->B" permutes."""
     if not array.ndim or array.ndim > desc.rank:
         return array
     return array.reshape((1,) * (desc.rank - array.ndim) + array.shape).transpose(axis_order(desc, layout))

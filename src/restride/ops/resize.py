@@ -257,7 +257,7 @@ def _resize_in_light(
     is_linear: bool,
     premultiply: bool,
 ) -> Tensor:
-    """Convert codes to f32, resample, and convert back: colours by a table, alpha, the last channel, without one."""
+    """Convert codes to f32, resample, and convert back: colours through a table, alpha (the last channel) without."""
     whole = x.desc
     x = x if whole.strides is not None else x.copy()
     light = empty(TensorDesc.xla("f32", x.sizes, family(x.desc, x.sizes).minor_to_major), x.device)

@@ -43,7 +43,7 @@ class Result(NamedTuple):
 
     @property
     def sum_scale(self) -> Any:
-        """The factor of the old destination; None: it is not read."""
+        """The factor of the destination's old elements; None: they are not read."""
         return None if self.numbers is None else self.numbers.sum_scale
 
 
@@ -92,7 +92,7 @@ def destination(
 
 
 def element_type(src: TensorDesc, layout: Layout, dtype: object, out: Out | None) -> DType:
-    """The element type of a result: ``dtype``, or that of ``out``, of a ``layout`` that names one, or of ``src``."""
+    """The element type of a result: ``dtype``; or else that of ``out``, of ``layout`` if it names one, or of ``src``."""
     if isinstance(dtype, DType):
         return dtype
     if dtype is not None:

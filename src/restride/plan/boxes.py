@@ -74,7 +74,7 @@ ANYWHERE, BYTES, RUN, WORD = range(4)
 
 
 def boxes_of(desc: TensorDesc, boxes: slice) -> TensorDesc:
-    """The part of a strided result for a range of the boxes."""
+    """The part of a strided result that a range of the boxes fills."""
     return part(desc, [range(boxes.start, boxes.stop), *map(range, desc.sizes[1:])])
 
 
@@ -244,7 +244,7 @@ def _fits(problem: Problem, crops: Crops, limits: Limits) -> bool:
 
 
 def table_bytes(crops: Crops) -> int:
-    """Bytes of the tables."""
+    """Size of the tables in bytes."""
     return box_table_bytes(crops.rows) + box_table_bytes(crops.columns)
 
 

@@ -68,7 +68,7 @@ _POST_OP_BITS = 9
 """First bit of the post-ops in the constant STEPS; each has two bits for its kind."""
 
 PAIRS_ALONG_QUAD = (128, 256)
-"""Flags in the steps of convert_quads: the elements of a quad have different source or destination pairs."""
+"""Flags in the steps of convert_quads: the elements of a quad have different source pairs, or destination pairs."""
 
 QUADS_PER_INVOCATION = 4
 """Quads that an invocation of convert.comp converts."""

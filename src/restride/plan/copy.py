@@ -355,7 +355,7 @@ def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
 
 
 def _is_run(problem: Problem) -> bool:
-    """True if both sides are contiguous, in the same order."""
+    """True if both sides are contiguous and have the same order of elements."""
     return all((axis.src, axis.dst) == (1, 1) and axis.inside is None for axis in problem.axes)
 
 

@@ -68,7 +68,7 @@ class Bound(NamedTuple):
 
     @property
     def bases(self) -> dict[str, int]:
-        """Both offsets as push constants."""
+        """Both offsets, as push constants."""
         return {"src_base": self.src_base, "dst_base": self.dst_base}
 
 
@@ -159,7 +159,7 @@ def longest(problem: Problem, measure: Callable[[Axis], int]) -> int:
 
 
 def part_of(problem: Problem, position: int, start: int, size: int) -> Problem:
-    """The problem with ``size`` steps of one axis, from step ``start`` on."""
+    """The part of the problem that has ``size`` steps of one axis, from step ``start`` on."""
     axis = problem.axes[position]
     if axis.table is None:
         src_offset = problem.src_offset + start * axis.src

@@ -237,8 +237,7 @@ def _in_groups(
     # Unaligned elements of 32 bits and more are copied word by word. With few blocks along a and b, and several outer
     # indices in a group instead, that is no faster than other kernels.
     indices = exchange.indices if is_aligned or problem.itemsize < 4 else 1
-    # If one group covers axis b and has room left, it gets more blocks along a: 4 blocks of 16 channels, and 16 along
-    # a.
+    # A group that covers axis b and has room left gets more blocks along a: 4 blocks of 16 channels, and 16 along a.
     filling = min(GROUP_BLOCKS // blocks[1], _RUN // (block[0] * problem.itemsize))
     fullest = []
     for run in runs:

@@ -193,7 +193,7 @@ class _Module:
             position = end
 
     def _declare(self, step: _Step) -> None:
-        """Record an instruction that stands before all functions."""
+        """Record an instruction that comes before all functions."""
         opcode, operands = step.opcode, step.operands
         if opcode == _TYPE_BOOL:
             self._bool_types.add(operands[0])

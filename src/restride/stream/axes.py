@@ -315,7 +315,7 @@ def _of_xarray(array: Any) -> tuple[Axis, ...]:
 
 
 def _along(axis: Axis, coord: Any) -> Axis:
-    """The axis with the sizes that its coordinate states: where elements are, in even steps."""
+    """The axis with step and origin as its coordinate states them, if elements are at even distances."""
     values = coordinate_values(coord.variable)
     if values is None or not len(values):
         return axis

@@ -232,7 +232,7 @@ class _Execution:
 
 
 def _part_of(picture: Cropped | Padded, height: int, width: int) -> Window:
-    """The rows and columns from ``top`` and ``left`` on."""
+    """The rows and columns that begin at ``top`` and ``left``."""
     return slice(picture.top, picture.top + height), slice(picture.left, picture.left + width)
 
 
@@ -245,7 +245,7 @@ def _as_bytes(x: Tensor) -> Tensor:
 
 
 def _on_host(picture: Picture, image: Array | Tensor) -> Array:
-    """One image on the host, row-major, inside the colour of its padding if it is padded."""
+    """One image on the host, row-major; a padded image is surrounded by the colour of its padding."""
     if not isinstance(picture, Padded):
         return np.ascontiguousarray(image)
     inner = picture.of
@@ -276,7 +276,7 @@ def _arranged(source: Tensor, run: Run) -> tuple[Tensor, int]:
 
 
 def _part(out: Tensor, run: Run) -> Tensor:
-    """The places of a result that a run writes: [images, places, ...], without the first axis for one image."""
+    """The part of a result that a run writes: [images, places, ...], without the first axis if there is one image."""
     put, strides = run.put, out.desc.strides or ()
     extent = put.extent or out.sizes[1:]
     offset = put.start * strides[0] + sum(step * stride for step, stride in zip(put.corner, strides[1:], strict=False))

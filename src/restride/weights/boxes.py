@@ -33,7 +33,7 @@ MAX_TAPS_OF_BOX = 2048
 """Maximum taps of a row, and products of row and column taps: 8,192 for an invocation, which computes four rows."""
 
 _PLACES_OF_WEIGHTS = 22
-"""Fraction bits of weights if a library rounds after each axis. All boxes have this number, so they share dispatches."""
+"""Fraction bits of weights if a library rounds after each axis: one number for all boxes, so they share dispatches."""
 
 _MAX_WEIGHTS = 1 << 28
 """Maximum number of weights of all boxes of a call, which are computed at once: they take 1 GB on the host."""

@@ -254,7 +254,7 @@ class KomputeDevice:
             raise DeviceLost(self.broken)
 
     def destroy(self) -> None:
-        """Free what is left. If it destroys a manager of its own, every tensor's mapped memory is gone."""
+        """Free what is left. If the manager is kp's own, destroying it unmaps the memory of every tensor."""
         del self._canary_words
         manager, self._manager = self._manager, None
         if self.has_own_manager:

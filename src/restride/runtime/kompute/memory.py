@@ -99,7 +99,7 @@ class Buffer:
             self._host_is_newer = False
 
     def written_by_kernel(self) -> None:
-        """Note that a kernel wrote it."""
+        """Note that a kernel has written to the buffer."""
         self._parameters = None
         self._device_is_newer = not self._in_place
 
@@ -157,7 +157,7 @@ class KomputeMemory:
 
     @property
     def buffer(self) -> Buffer | None:
-        """Its buffer; None once it is freed."""
+        """The buffer of this memory; None once the memory is freed."""
         return next(iter(self._buffers), None)
 
     def free(self) -> None:

@@ -311,7 +311,7 @@ class DescriptorSets:
 
     def __init__(self, device: LogicalDevice) -> None:
         self._device = device
-        self._idle: dict[int, deque[DescriptorSet]] = {}  # by number of bindings; the device may still use the last ones
+        self._idle: dict[int, deque[DescriptorSet]] = {}  # by number of bindings; the device may still use later ones
         self._pools: list[Handle] = []
 
     def take(self, layout: BindingLayout, windows: Sequence[Window], completed: int) -> DescriptorSet:

@@ -518,7 +518,7 @@ class Pool:
         }
 
     def _is_whole(self, block: Block) -> bool:
-        """False for an idle block whose slab was destroyed, or started over with blocks of other sizes."""
+        """False for an idle block whose slab was destroyed, or is in use again for blocks of other sizes."""
         return block.generation == block.chunk.generation and block.chunk in self.chunks
 
     def _block_size(self, nbytes: int) -> int:
@@ -531,7 +531,7 @@ class Pool:
         return -(-nbytes // step) * step
 
     def _carve(self, size: int) -> Block | None:
-        """A new block in the slab being filled, or in a wholly idle one that starts over; None if neither has room."""
+        """A new block from the slab being filled, or from an idle slab that is used again; None if neither has room."""
         slab = self._filling
         if slab is None or slab.top + size > slab.nbytes:
             slab = next((idle for idle in self._idle_slabs.values() if size <= idle.nbytes), None)
@@ -786,7 +786,7 @@ class Blocks:
             pool.collect(completed)
 
     def leaving(self) -> tuple[int, int]:
-        """Bytes that are freed but still in use, and the ticket of the submission after which they are not."""
+        """Bytes that are freed but still in use, and the last submission that uses them."""
         return (
             sum(pool.leaving_bytes for pool in self.pools),
             max(pool.last_use_of_leaving() for pool in self.pools),

@@ -23,7 +23,7 @@ PipelineKey: TypeAlias = tuple[str, tuple[int, ...], int]
 """Name of the module, specialization constants, number of storage buffers."""
 
 FOLDER_VARIABLE = "RESTRIDE_PIPELINE_CACHE"
-"""Environment variable with the folder of the files; default: ``restride/pipelines`` in the user's cache; empty: none."""
+"""Environment variable with the folder of the files; empty: none; default: the user's ``restride/pipelines``."""
 
 MAX_BYTES = 64 << 20
 """Maximum size of a file in bytes. A larger cache is not written, and the next process starts with an empty one."""

@@ -258,7 +258,7 @@ class Queue:
 
     @property
     def last(self) -> int:
-        """The last ticket given out: of the last submission, or of the batch that is being recorded."""
+        """The highest ticket so far: that of the last submission, or of the batch that is being recorded."""
         return self.submitted + (self._open is not None)
 
     def flush(self) -> None:
