@@ -232,7 +232,7 @@ def _target(
 
 
 def _family(source: Images, sizes: tuple[int, ...], dtype: DType) -> TensorDesc:
-    """The layout of a result, with its axes in the images' order; without an axis of images, the boxes are outermost."""
+    """The layout of a result, with its axes in the images' order. Without an axis of images, boxes are outermost."""
     src = source.desc
     if source.first:
         return family(src, sizes, dtype)

@@ -92,7 +92,7 @@ def destination(
 
 
 def element_type(src: TensorDesc, layout: Layout, dtype: object, out: Out | None) -> DType:
-    """The element type of a result: ``dtype``; or else that of ``out``, of ``layout`` if it names one, or of ``src``."""
+    """The element type of a result: ``dtype``, or else that of ``out``, of ``layout`` if it has one, or of ``src``."""
     if isinstance(dtype, DType):
         return dtype
     if dtype is not None:

@@ -271,7 +271,7 @@ def _strided(region: Region, resampled: Mapping[int, int]) -> Walk | None:
 
 
 def complement(outer: Sequence[int], inner: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """The boxes (starts, sizes) that cover ``outer`` except the box ``inner`` in its first corner.
+    """Yield the boxes (starts, sizes) that cover ``outer`` except the box ``inner`` in its first corner.
 
     (4, 6) without (3, 5): row 3, all 6 columns; then rows 0 to 2 of column 5.
     """

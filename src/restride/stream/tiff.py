@@ -251,7 +251,7 @@ def _upright(axes: str, orientation: int) -> Chain:
 
 
 def _sizes_of_ome(series: Any) -> dict[str, tuple[str, float, float]]:
-    """``sizes_of`` by OME's metadata. They give the sizes of the largest level, from which those of smaller ones follow."""
+    """``sizes_of`` by OME's metadata, which give the sizes of the largest level; those of smaller ones follow from it."""
     images = _ome(series.parent).findall("{*}Image")
     all_series = series.parent.series
     if len(images) != len(all_series):  # tifffile leaves out images without elements
@@ -272,7 +272,7 @@ def _sizes_of_ome(series: Any) -> dict[str, tuple[str, float, float]]:
 
 
 def _sizes_of_imagej(series: Any) -> dict[str, tuple[str, float, float]]:
-    """``sizes_of`` by ImageJ's metadata, which give elements for each unit along x and y, and the element at position 0."""
+    """``sizes_of`` by ImageJ's metadata, which give elements per unit along x and y, and the element at position 0."""
     stated = series.parent.imagej_metadata
     sizes = {}
     if stated.get("finterval"):

@@ -529,7 +529,7 @@ def _require_agreement(choice: Request) -> None:
         )
 
 
-# Libraries: their words translated into ours.
+# Translates the words of libraries into ours.
 
 _OUR_WORDS = {"linear": ("bilinear",), "cubic": ("bicubic",)}
 """Our words for modes, and what libraries without these words call them."""
