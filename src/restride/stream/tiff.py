@@ -251,7 +251,7 @@ def _upright(axes: str, orientation: int) -> Chain:
 
 
 def _sizes_of_ome(series: Any) -> dict[str, tuple[str, float, float]]:
-    """``sizes_of`` by OME's metadata, which give the sizes of the largest level; those of smaller ones follow from it."""
+    """``sizes_of`` by OME's metadata, which give the sizes of the largest level; those of smaller ones follow."""
     images = _ome(series.parent).findall("{*}Image")
     all_series = series.parent.series
     if len(images) != len(all_series):  # tifffile leaves out images without elements

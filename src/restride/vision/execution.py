@@ -128,7 +128,7 @@ class _Execution:
         return images, picture.height, picture.width, picture.channels
 
     def tensor(self, picture: Picture) -> Tensor:
-        """A picture, computed once."""
+        """The picture as a tensor, which is computed once."""
         if picture not in self._tensors:
             self._tensors[picture] = self._computed(picture)
         return self._tensors[picture]
@@ -162,7 +162,7 @@ class _Execution:
         return _as_bytes(canvas)
 
     def _resized(self, picture: Resized, needed: Picture, window: Window = (slice(None), slice(None))) -> Tensor:
-        """A window of a resized picture, in an element type that ``needed``, the picture that reads it, may have."""
+        """A window of a resized picture, with an element type that is allowed for ``needed``, the picture that reads it."""
         before = self.tensor(picture.of)
         if not work.changes(picture):
             return before[:, *window]
@@ -202,7 +202,7 @@ class _Execution:
         )
 
     def pixels(self, result: Pixels, options: Options, dtype: DType | None) -> Tensor:
-        """A result, every part of it written once."""
+        """The tensor of a result, of which every part is written once."""
         tables: dict[tuple[int, bool], Array] = {}
         for put in result.puts:
             kind = put.picture.channels, put.picture.floats

@@ -132,7 +132,7 @@ def perceiver(image: Picture, options: Options) -> Shot:
 
 
 def llava(image: Picture, options: Options) -> Shot:
-    """With ``do_pad`` the image is first put in the middle of a square of the mean colour, ``int(255 * mean)``.
+    """With ``do_pad`` the image is first put in the middle of a square of its mean colour, ``int(255 * mean)``.
 
     Source: transformers, LlavaImageProcessorPil.
     """
@@ -204,7 +204,7 @@ def rescaled_only(options: Options, _channels: int, floats: bool) -> Array:
 
 
 def efficientnet(options: Options, channels: int, floats: bool) -> Array:
-    """Table of EfficientNet: ``rescale_offset`` subtracts 1 after rescaling, ``include_top`` divides by std again.
+    """The table of EfficientNet: ``rescale_offset`` subtracts 1 after rescaling, ``include_top`` divides by std again.
 
     Source: transformers, EfficientNetImageProcessorPil._preprocess.
     """
