@@ -162,7 +162,7 @@ class _Execution:
         return _as_bytes(canvas)
 
     def _resized(self, picture: Resized, needed: Picture, window: Window = (slice(None), slice(None))) -> Tensor:
-        """A window of a resized picture, with an element type that is allowed for ``needed``, the picture that reads it."""
+        """A window of a resized picture, in an element type that ``needed``, the picture which reads it, accepts."""
         before = self.tensor(picture.of)
         if not work.changes(picture):
             return before[:, *window]
