@@ -82,7 +82,7 @@ class Case:
     dst: TensorDesc
     parameters: tuple[tuple[str, Value], ...] = ()
     seed: int = 0
-    viewed: tuple[int, ...] = field(init=False, compare=False, repr=False)  # the source's sizes after the view
+    viewed: tuple[int, ...] = field(init=False, compare=False, repr=False)  # sizes of the source after the view
 
     def __post_init__(self) -> None:
         """Read the parameters, put them into the order of the operation and drop those that equal their defaults."""
@@ -351,4 +351,4 @@ def unplaced(dtype: DType, sizes: Sizes) -> TensorDesc:
 
 
 OPERATIONS: dict[str, CheckedOperation] = {}
-"""Every operation by the first word of its cases; filled by ``restride_conformance.operations``."""
+"""Every operation by the first word of its cases; ``restride_conformance.operations`` fills it."""

@@ -40,16 +40,16 @@ SHOWN = 5
 """Maximum number of wrong elements or bytes that a message lists."""
 
 _HOST_BYTES = 12
-"""Host bytes per byte of a buffer or array: fills hash 64-bit words, and the place of each byte is an int64."""
+"""Bytes of the host per byte of a buffer or array: fills hash 64-bit words, and the place of each byte is an int64."""
 
 _CONVERSION_BYTES = 16
-"""Host bytes per computed element: at most two 64-bit numbers at a time."""
+"""Bytes of the host per computed element: at most two 64-bit numbers at a time."""
 
 _COORDINATE_BYTES = 600
-"""Host bytes per index of a resampled axis: its coordinate and both of its weights are Python fractions."""
+"""Bytes of the host per index of a resampled axis: its coordinate and both of its weights are Python fractions."""
 
 _CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-"""Files with a container's memory limit in bytes, of cgroup versions 2 and 1; ``max`` or a huge number: no limit."""
+"""Files with a container's memory limit in bytes, for cgroup versions 2 and 1; ``max`` or a huge number: no limit."""
 
 
 def run_case(
@@ -115,12 +115,14 @@ def destination_tensor(case: Case, setting: Setting, source: Tensor) -> Tensor |
     """The tensor to pass as ``out``; None where the operation allocates its destination."""
     device = source.device
     if makes_destination(case):
-        # An allocation reuses the memory freed last: it gets poison, not the right answer of an earlier case.
+        # The allocation will reuse the memory that is freed last, so it is filled with poison: it must not hold a right
+        # answer.
         rs.from_buffer(setting.destination, setting.dst, device=device).memory.free()
         return None
     if case["out"] == "same":
         return rs.Tensor(source.memory, setting.dst, device)
-    # Poison it by a copy on the device that the operation must wait for: a validation layer sees a missing barrier.
+    # The poison is written by a copy on the device, for which the operation must wait: validation sees a missing
+    # barrier.
     poison = rs.from_buffer(setting.destination, setting.dst, device=device)
     out = rs.Tensor(device.runtime.allocate(poison.memory.nbytes), setting.dst, device)
     device.runtime.copy(poison.memory, out.memory, poison.memory.nbytes)
@@ -182,7 +184,7 @@ def _as_flushed(setting: Setting, actual: Array) -> str:
     return f"{as_flushed} of {telling.size} elements are {FLUSHED}"
 
 
-# Does a case fit the device and the host?
+# Checks whether a case fits the device and the host.
 
 
 def why_not(case: Case, device: Device) -> str:
@@ -211,7 +213,7 @@ def host_bytes(case: Case) -> int:
     if case.src.dtype != case.dst.dtype or is_arithmetic(case):
         nbytes += case.dst.numel * _CONVERSION_BYTES
     if case.op.startswith("resample") and len(case.viewed) == case.dst.rank:
-        # Axes are resampled one after the other: no array in between exceeds the larger size along each axis.
+        # Axes are resampled one after the other, so no array in between exceeds the larger size along each axis.
         nbytes += prod(map(max, case.viewed, case.dst.sizes)) * (itemsize if case.operation.is_exact(case) else 8)
         resampled = sum(max(old, new) for old, new in zip(case.viewed, case.dst.sizes, strict=True) if old != new)
         return nbytes * _HOST_BYTES + resampled * _COORDINATE_BYTES
@@ -229,7 +231,7 @@ def _available() -> int:
     return min(known) // 2
 
 
-# Messages about what is wrong.
+# Messages that say what is wrong.
 
 
 def wrong_elements(case: Case, before: Array, actual: Array, lowest: Array, highest: Array, right: Array) -> list[str]:

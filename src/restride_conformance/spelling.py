@@ -138,7 +138,7 @@ class View:
 
     def _shapes(self, sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
         try:
-            # With all strides 0, one byte stands for all elements, and any reshape is a view.
+            # All strides are 0, so one byte stands for all elements, and any reshape is a view.
             everywhere = np.lib.stride_tricks.as_strided(np.zeros((), np.int8), sizes, (0,) * len(sizes))
             return [array.shape for array in self._arrays(everywhere)]
         except (IndexError, ValueError, OverflowError) as error:

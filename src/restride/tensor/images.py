@@ -35,7 +35,7 @@ _READ = tuple(dict.fromkeys(READ_FORMATS.values()))
 _T = TypeVar("_T")
 
 Decode: TypeAlias = Callable[[Any, BinaryIO, Png | None], _T]
-"""Decodes an image that Pillow has opened, from its file; of a PNG with what its chunks say."""
+"""A function that decodes an image from its file, after Pillow has opened it; for a PNG it gets what the chunks say."""
 
 _JPEG_QUALITY = 95
 _MAX_JPEG_SIDE = 65_500

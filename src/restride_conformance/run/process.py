@@ -21,11 +21,11 @@ from restride.cli.process import ending
 from restride_conformance.record import Verdict
 
 _DYING = 0.5
-"""Maximum wait in seconds for the end of a process that was killed, or closed its channel."""
+"""Maximum seconds to wait for the end of a process that was killed, or that closed its channel."""
 
 _SAID_BYTES = 8192
 _BEFORE, _AFTER = 6, 10
-"""Lines of stderr that a message shows before and after the first line of faulthandler's report."""
+"""How many lines of stderr a message shows before and after the first line of faulthandler's report."""
 
 
 class WorkerDied(Exception):
@@ -55,7 +55,8 @@ class JsonProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=environment,
-                # Its own process group: Ctrl-C reaches only the parent, and a kill reaches the driver's children.
+                # It has its own process group, so Ctrl-C reaches only the parent, and a kill also reaches the driver's
+                # children.
                 start_new_session=True,
                 creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
             )

@@ -40,10 +40,10 @@ from restride_conformance.shader import module_source
 from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart
 
 PREPARATION = 60.0
-"""Shortest limit in seconds for opening the device, for filling inputs and computing the answer, and for judging."""
+"""Minimum limit in seconds for opening the device, for filling inputs and computing the answer, and for judging."""
 
 PREPARED_BYTES = 32 << 20
-"""Host bytes for which filling and judging get one more second each."""
+"""Filling and judging get another second for each of this many bytes of the host."""
 
 GRACE = 1.0
 """Seconds that the parent waits past a case's time limit, so that the runtime, which has the same limit, can answer."""

@@ -44,7 +44,7 @@ MEASURED = (
 """Names of the benchmark's workloads to measure."""
 
 ROUNDS, FEW_ROUNDS = 9, 5
-"""Rounds of a measurement, and rounds if it moves hundreds of megabytes."""
+"""Number of rounds of a measurement, and number of rounds if it moves hundreds of megabytes."""
 
 SMALL_EDGE = 64
 """For small selftests: rows and columns of the source that kernels are measured on."""
@@ -253,7 +253,7 @@ def transfer_rows(record: Mapping[str, Any]) -> Rows:
 
 
 IN_A_ROW = 32
-"""Calls that are started before the wait."""
+"""Number of calls that are started before the wait."""
 
 
 def calls(job: Job) -> Part:

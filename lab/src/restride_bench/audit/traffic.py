@@ -35,22 +35,22 @@ from restride_bench.audit.instrument import HEADER_WORDS, RECORD_WORDS, Access, 
 from restride_bench.audit.recording import Dispatch
 
 SECTOR, LINE = 32, 128
-"""Bytes of a sector, the smallest unit that memory moves, and of a cache line, on today's GPUs."""
+"""Sizes in bytes of a sector, the smallest unit that memory moves, and of a cache line, on today's GPUs."""
 
 CACHE_BYTES = 16 << 10
-"""Bytes of the cache of a work group: RDNA 2 and GCN have 16 KiB per compute unit."""
+"""Size in bytes of a work group's cache: RDNA 2 and GCN have 16 KiB per compute unit."""
 
 MAX_GROUPS = 24
 """Maximum number of work groups traced in a dispatch, from the first on at equal distances."""
 
 MAX_LINES = 1 << 13
-"""About how many lines of source and destination are traced: a share of 1, 1/2, 1/4, ... of all lines."""
+"""About this many lines of source and destination are traced: a share of 1, 1/2, 1/4, ... of all lines."""
 
 TIMEOUT = 600.0
 """Maximum seconds of a dispatch. Recording the accesses to 200 MiB takes seconds on a CPU, a minute on a busy one."""
 
 CAPACITY = 24 << 20
-"""Words of the buffer of records: 8.4 million accesses."""
+"""Size of the buffer of records in words: 8.4 million accesses."""
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ def _of_group(
             continue
         first, width = records.byte[chosen], nbytes[records.site[chosen]]
         needed = _union_bytes(first, width)
-        # One instruction of a subgroup: same access in the code, same turn of its loop, same subgroup.
+        # An instruction of a subgroup has one access in the code and one turn of its loop.
         lanes = records.invocation[chosen] // subgroup
         instruction = (turn[chosen] * (size // subgroup + 1) + lanes) * len(accesses) + records.site[chosen]
         _, sectors, covered = _touched(instruction, first, width, SECTOR)

@@ -54,12 +54,12 @@ EXCEPTIONS = (
 """The reasons, five at most, why some kernels of GPUs may spill or use scratch memory; otherwise that is a fault."""
 
 _EACH = 4
-"""Maximum number of kernels of a module that the conformance cases add to the workloads' kernels."""
+"""Conformance cases add at most this many kernels of a module to those of the workloads."""
 
 _COLUMNS = ("instructions", "registers", "in_flight", "spills", "scratch", "cycles", "trips", "ms", "memory")
 _FEWER_IS_BETTER = {"instructions": True, "registers": True, "in_flight": False, "cycles": True, "trips": True}
 _WHOLE = 16
-"""Bytes of the widest load or store."""
+"""Size in bytes of the widest load or store."""
 
 
 @dataclass
@@ -97,7 +97,7 @@ def contract_kernels() -> list[Kernel]:
     }
     of_modules: dict[str, dict[Key, Kernel]] = defaultdict(dict)
     usual = [replace(GPU, choices=Choices.usual("discrete", vendor_id=vendor)) for vendor in (0, NVIDIA, ARM)]
-    # The limits include a GPU that promises nothing about offsets in memory, and choices of CPUs, which users may make.
+    # The limits include those of a GPU that promises nothing about offsets in memory, and choices for CPUs on a GPU.
     for limits in (*usual, replace(GPU, offset_alignment=0), replace(GPU, choices=Choices.usual("cpu"))):
         for case in (*catalogue("smoke"), *catalogue("perf")):
             try:

@@ -55,7 +55,7 @@ class OpenCV:
         rank = x.ndim
         match task:
             case Resize((height, width), "nearest") if not (height % x.shape[-2] or width % x.shape[-1]):
-                # Planes one below another: enlarging all of them as one image enlarges each.
+                # With the planes one below another, enlarging all of them as one image enlarges each.
                 size = width, math.prod(sizes[:-1])
                 return lambda out: cv.resize(_rows(x), size, _rows(out), interpolation=cv.INTER_NEAREST)
             case Resize((height, width), "linear", False, True):

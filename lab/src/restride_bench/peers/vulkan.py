@@ -46,7 +46,7 @@ from restride_measure.workloads import (
 )
 
 _ROWS = 8
-"""Rows that an invocation of ``bare_bilinear`` computes."""
+"""Number of rows that an invocation of ``bare_bilinear`` computes."""
 
 
 class ByHand:
@@ -128,7 +128,7 @@ _CASTS = frozenset(
 )
 
 _TRIALS = 3
-"""Calls of each candidate, after the one that compiles it."""
+"""Number of timed calls of each candidate, after a first one that compiles it."""
 
 
 def _submit(device: Device, candidate: Candidate, memories: Sequence[Memory]) -> None:
@@ -188,7 +188,7 @@ def _resize(task: Resize, src: TensorDesc, bindings: tuple[Binding, Binding]) ->
 
 
 _MAX_BYTES = 1 << 18
-"""Maximum of useful bytes of a workload; in larger ones the cost of a call is small, and the kernels are the same."""
+"""Maximum useful bytes of a workload; in a larger one the cost of a call is small, and the kernels are the same."""
 
 _MAX_WAIT = 10**10
 """Maximum wait in nanoseconds: ten seconds, for work that takes milliseconds."""
