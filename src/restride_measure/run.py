@@ -119,8 +119,8 @@ def columns_of(workload: Workload, device: Device, peers: Sequence[Peer]) -> Col
         wrong = compare(workload, OURS, expected, source)
         columns.disagreements += [wrong] if wrong else []
     columns.offers[COPY] = own.copy_offer(workload.nbytes, device)
-    for rival in workload.rivals:
-        columns.offers[rival.name] = own.offer(rival, None, device)
+    if workload.rival is not None:
+        columns.offers[workload.rival.name] = own.offer(workload.rival, None, device)
     for peer in peers:
         try:
             offer = peer.offer(workload, source)

@@ -342,8 +342,8 @@ def _block(report: Report, measure: Measure) -> Iterator[str]:
 
 
 def _rival_ratio(result: Result, measure: Measure) -> float | None:
-    rivals = result.workload.rivals
-    return result.ratio(measure, rivals[0].name) if rivals else None
+    rival = result.workload.rival
+    return None if rival is None else result.ratio(measure, rival.name)
 
 
 def _number(value: float | None) -> str:
