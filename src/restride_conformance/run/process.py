@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
@@ -169,8 +169,15 @@ def inherited() -> dict[str, str]:
     }
 
 
-def take_channel() -> tuple[BinaryIO, BinaryIO]:
-    """Move commands and answers to other descriptors, stdout to stderr, and ignore Ctrl-C, which the parent handles."""
+Answer = Callable[[Mapping[str, Any]], None]
+"""A function that sends one answer to the parent."""
+
+
+def take_channel() -> tuple[BinaryIO, Answer]:
+    """Take the channel to the parent: the stream of commands, and the function that sends an answer.
+
+    Commands and answers move to other descriptors, and stdout to stderr. Ctrl-C is ignored: the parent handles it.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     commands, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -178,4 +185,9 @@ def take_channel() -> tuple[BinaryIO, BinaryIO]:
     os.close(nothing)
     os.dup2(2, 1)
     faulthandler.enable(all_threads=False)
-    return commands, answers
+
+    def answer(message: Mapping[str, Any]) -> None:
+        answers.write(json.dumps(message).encode() + b"\n")
+        answers.flush()
+
+    return commands, answer

@@ -35,7 +35,7 @@ from restride_conformance.check import host_bytes, run_case
 from restride_conformance.record import Outcome, Target, Verdict
 from restride_conformance.run.limits import open_within
 from restride_conformance.run.measure import measure_case
-from restride_conformance.run.process import take_channel
+from restride_conformance.run.process import Answer, take_channel
 from restride_conformance.shader import module_source
 from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart
 
@@ -51,20 +51,12 @@ GRACE = 1.0
 _TRACEBACK_LINES = 12
 _PACKAGES = ("numpy", "ml_dtypes", "vulkan", "kp")
 
-Answer = Callable[[dict[str, Any]], None]
-
 
 def main() -> None:
     """Serve the parent until the end of its commands."""
-    commands, answers = take_channel()
-
-    def answer(message: dict[str, Any]) -> None:
-        answers.write(json.dumps(message).encode() + b"\n")
-        answers.flush()
-
     # The parent may be gone.
     with suppress(BrokenPipeError):
-        serve(commands, answer)
+        serve(*take_channel())
     _end_after(0)
 
 

@@ -15,7 +15,6 @@ import faulthandler
 import json
 import sys
 import traceback
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -30,12 +29,7 @@ _TRACEBACK_LINES = 12
 
 def main() -> None:
     """Run the part that the command line names."""
-    commands, answers = take_channel()
-
-    def answer(message: Mapping[str, Any]) -> None:
-        answers.write(json.dumps(message).encode() + b"\n")
-        answers.flush()
-
+    commands, answer = take_channel()
     # The parent may be gone.
     with suppress(BrokenPipeError):
         job = Job(**json.loads(commands.readline()), step=lambda text: answer({"step": text}))
