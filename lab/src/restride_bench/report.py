@@ -270,7 +270,7 @@ def measure(
         broken_off = error
     complete = replace(
         report,
-        peers={peer.name: peer.version for peer in present},
+        peers={name: peer.version for name, peer in present.items()},
         absent=absent,
         results=tuple(results),
         memory_beside=memory,

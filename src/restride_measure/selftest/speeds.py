@@ -100,7 +100,7 @@ def speed(job: Job) -> Part:
     measures: tuple[Measure, ...] = ("resident", "kernel") if has_clock(device) else ("resident",)
     rounds = _rounds(job)
     results: list[Result] = []
-    for result in run(chosen, device, (), measures, rounds):
+    for result in run(chosen, device, {}, measures, rounds):
         results.append(result)
         job.step(f"{len(results)} of {len(chosen)}: {result.workload.name}")
         if job.is_over:
