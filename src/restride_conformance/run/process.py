@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +25,7 @@ _DYING = 0.5
 """Maximum wait in seconds for the end of a process that was killed, or closed its channel."""
 
 _SAID_BYTES = 8192
+_TRACEBACK_LINES = 12
 _BEFORE, _AFTER = 6, 10
 """Lines of stderr that a message shows before and after the first line of faulthandler's report."""
 
@@ -157,6 +159,12 @@ class JsonProcess:
         while portion := os.read(stream.fileno(), 1 << 16):
             self._stderr_tail += portion
             del self._stderr_tail[:-_SAID_BYTES]
+
+
+def mistake() -> str:
+    """A message about the exception that is being handled, a mistake of ours: its line and the end of its traceback."""
+    lines = traceback.format_exc().splitlines()[-_TRACEBACK_LINES:]
+    return "\n".join([f"a mistake in restride: {lines[-1]}", *lines])
 
 
 def inherited() -> dict[str, str]:
