@@ -254,9 +254,9 @@ def key_of(value: Any, levels: int = 6) -> Any:
     """
     kind = type(value)
     if kind is TensorDesc:
-        return value.spelled
+        return value, value.parts  # equal descriptors may be written differently
     if kind is Out:
-        return value.desc.spelled, value.is_shared
+        return value.desc, value.desc.parts, value.is_shared
     if isinstance(value, _LISTS):
         if len(value) > _MAX_MEMBERS or not levels:
             raise _NoKeyError
