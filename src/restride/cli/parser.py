@@ -416,7 +416,7 @@ def runtime_name(device: Device) -> str:
     return type(device.runtime).__name__.removesuffix("Runtime").lower()
 
 
-# Parse numpy's slice syntax, ``[..., ::2, ::-1]``, into an indexing key, without evaluating anything.
+# Parses numpy's slice syntax, ``[..., ::2, ::-1]``, into an indexing key, without evaluating anything.
 
 Item = int | slice | EllipsisType | None
 

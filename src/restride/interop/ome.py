@@ -393,10 +393,10 @@ def _write(
     except (KeyboardInterrupt, StreamError, OSError) as error:
         error.add_note("the same command or call continues the work")
         raise
-    for folder in sorted(attributes, reverse=True):  # the image itself last, because that completes the group
+    for folder in sorted(attributes, reverse=True):  # the image comes last, because its metadata complete the group
         (group[folder] if folder else group).attrs["ome"] = attributes[folder]
     if is_resumed:
-        for part in path.rglob("*.partial"):  # zarr was killed while it wrote them
+        for part in path.rglob("*.partial"):  # left by zarr if it was killed while it wrote them
             part.unlink()
     shutil.rmtree(state)
     return levels

@@ -210,7 +210,7 @@ def _interpolated(values: Array, places: _Centres) -> Array:
     low, high = numbers[first], numbers[second]
     if is_float:
         between = low + (high - low) * (part / one).astype(np.float64)
-    else:  # in integers, because the distance of two days is 2^47 ns; NaT is kept
+    else:  # integers, because the distance of two days is 2^47 ns; NaT stays NaT
         whole = (high - low) // one
         rest = ((high - low) - whole * one) * part
         between = low + whole * part + (rest + one // 2) // one

@@ -99,7 +99,7 @@ class Rows:
     def of(
         cls, table: Sequence[Iterable[tuple[int, float]]], columns: int, extrapolated: Sequence[bool] | None = None
     ) -> Rows:
-        """Rows from pairs of a column and its weight; columns beyond an end become the end."""
+        """Rows from (column, weight) pairs; a column beyond an end is replaced by the column at that end."""
         pairs = [list(row) for row in table]
         shape = (len(pairs), max(map(len, pairs), default=0))
         index, weight = np.zeros(shape, np.int64), np.zeros(shape)

@@ -165,7 +165,7 @@ def _remedy(axes: Sequence[Axis]) -> str:
     return f"name all of them, each letter of {AXES} once, for example axes={''.join(reversed(names))!r}"
 
 
-# Readers, each of which takes an array of one library.
+# Readers of axes, each for the arrays of one library.
 
 
 def _of_lazy(lazy: LazyArray) -> tuple[Axis, ...]:
@@ -173,7 +173,7 @@ def _of_lazy(lazy: LazyArray) -> tuple[Axis, ...]:
     inner = stated_axes(given)
     if not inner:
         return ()
-    before = len(work.stages) - len(added.operations)  # stages that belong to ``given``, or that turn a TIFF upright
+    before = len(work.stages) - len(added.operations)  # stages of ``given``, or that turn a TIFF upright
     axes = []
     for axis, size in enumerate(work.sizes):
         spans = {place: work.along(axis, range(place, min(place + 1, size)))[before] for place in (0, max(size - 1, 0))}
@@ -315,7 +315,7 @@ def _of_xarray(array: Any) -> tuple[Axis, ...]:
 
 
 def _along(axis: Axis, coord: Any) -> Axis:
-    """The axis with the sizes that its coordinate states: where elements are, in even steps."""
+    """The axis with step and origin as its coordinate states them, if elements are at even distances."""
     values = coordinate_values(coord.variable)
     if values is None or not len(values):
         return axis

@@ -165,7 +165,7 @@ class Chain:
         return WindowedChain(self, counts("sizes", sizes), as_dtype(dtype))
 
     def _with(self, operation: Callable[..., Any], *arguments: object, **named: object) -> Chain:
-        """The chain and one more operation, with the arguments that are not its defaults."""
+        """The chain with one more operation, and those of its arguments that differ from the defaults."""
         listed = signature(operation)
         if not named.keys() <= listed.parameters.keys():
             raise unexpected(operation, named, listed.parameters)

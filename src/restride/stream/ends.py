@@ -113,17 +113,17 @@ class Destination:
         Raises:
             OSError: the disk is full.
         """
-        array = getattr(self.array, "raw", self.array)  # the bytes of a LaidOut
+        array = getattr(self.array, "raw", self.array)  # for a LaidOut, the bytes
         is_whole = _is_mapped(array) and isinstance(array.base, mmap.mmap) and array.filename is not None
         if not is_whole or not array.nbytes or not hasattr(os, "posix_fallocate"):
             return
         try:
             with Path(array.filename).open("r+b") as file:
                 status, end = os.fstat(file.fileno()), array.offset + array.nbytes
-                if status.st_size >= end and 512 * status.st_blocks < end:  # otherwise replaced, or fully allocated
+                if status.st_size >= end and 512 * status.st_blocks < end:  # else replaced or fully allocated
                     os.posix_fallocate(file.fileno(), array.offset, array.nbytes)
         except OSError as error:
-            # Others: the file was deleted or moved, or its file system cannot allocate in advance.
+            # Other errors: the file was deleted or moved, or its file system cannot allocate in advance.
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise OSError(error.errno, error.strerror, str(array.filename)) from error
 
@@ -151,7 +151,7 @@ class Destination:
         file = getattr(self.array, "file", None)  # the file of an h5py dataset
         for buffered in (self.array, file):
             flush = getattr(buffered, "flush", None)
-            if callable(flush) and not _is_mapped(buffered):  # mapped pages already belong to the system
+            if callable(flush) and not _is_mapped(buffered):  # the system has mapped pages without a flush
                 flush()
 
 
@@ -165,7 +165,7 @@ def stored_copies(source: Any, destination: Any, chunks: tuple[int, ...]) -> Cal
     if not (_is_zarr(source) and _is_zarr(destination)):
         return None
     try:
-        from zarr.core.sync import sync  # not public: where a zarr lacks it, chunks are decoded and encoded
+        from zarr.core.sync import sync  # zarr does not promise this module; without it chunks are decoded and encoded
     except ImportError:
         return None
     read, written = source.metadata, destination.metadata

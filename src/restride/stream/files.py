@@ -105,7 +105,7 @@ def arrays_in(group: Any) -> list[str]:
     library = library_of(group)
     if library == "zarr" and hasattr(group, "members"):
         names += [name for name, item in group.members(max_depth=None) if hasattr(item, "shape")]
-    elif library == "h5py" and hasattr(group, "visititems") and group:  # a closed file is False
+    elif library == "h5py" and hasattr(group, "visititems") and group:  # a closed h5py file is False
         group.visititems(lambda name, item: names.append(name) if hasattr(item, "shape") else None)
     elif library == "xarray" and hasattr(group, "data_vars"):
         names += map(str, group.data_vars)

@@ -94,7 +94,7 @@ class LazyArray:
 
 
 def open_source(source: object) -> Any:
-    """``source``, or for a TIFF the array in it: upright, which takes a ``LazyArray`` if it is stored otherwise.
+    """``source``; for a TIFF the array in it, which is a ``LazyArray`` if the image must be turned upright first.
 
     Raises:
         DescriptorError, UnsupportedError: ``open_series`` raises it.

@@ -19,31 +19,31 @@ from restride.ops.operation import Window
 from restride.stream.chain import WindowedChain, lengths
 
 _COMFORT = 64 << 20
-"""Bytes of a group that is large enough: a larger one would save little, and keep other threads waiting."""
+"""A group of this many bytes is large enough: a larger one would save little, and keep other threads waiting."""
 
 _SMALL = 4 << 20
-"""Minimum bytes of a group that is worth its own thread."""
+"""A group of fewer bytes is not worth its own thread."""
 
 _GROUPS_EACH = 4
-"""Groups to aim at for each thread, if that costs no reads."""
+"""Number of groups to aim at for each thread, if that costs no further reads."""
 
 _MAX_WAYS = 20_000
 """Maximum number of ways of grouping that are compared, 10 us each."""
 
 _DEFAULT_CHUNK = 16 << 20
-"""Bytes of a default chunk."""
+"""Size in bytes of a default chunk."""
 
 _PAGE = 4096
-"""Chunks of fewer bytes take the same time whatever their size."""
+"""A chunk of fewer bytes takes the same time whatever its size."""
 
 _MANY_CHUNKS = 1000
-"""More chunks than this, a few ms each, take so long that their size matters."""
+"""From this many chunks on, which take a few ms each, their size matters."""
 
 MAX_TINY = 10_000
 """Maximum number of tiny parts of a result: more would take minutes, but only seconds with a little more memory."""
 
 _TINY = 64 << 10
-"""Bytes of host and device below which reading and computing a part take no more than its fixed time."""
+"""A part with fewer bytes of host and device takes only the fixed time for reading and computing."""
 
 _ENOUGH = 1 << 40
 """An amount of memory above which more would change nothing."""

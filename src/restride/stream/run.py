@@ -333,7 +333,7 @@ class _Run:
         try:
             for thread in threads:
                 thread.join()
-        finally:  # also after an interrupt: threads complete the jobs they have begun
+        finally:  # also after an interrupt, because threads complete the jobs that they have begun
             self._budget.close()
             for thread in threads:
                 thread.join()
@@ -360,7 +360,7 @@ class _Run:
     def _take_jobs(self) -> None:
         try:
             while True:
-                with self._job_lock:  # in order: a thread that waits for memory lets no other pass
+                with self._job_lock:  # jobs start in order: while one thread waits for memory, no other takes a job
                     job = next(self._jobs, None)
                     if job is None or not self._budget.take(job.nbytes):
                         return

@@ -15,16 +15,16 @@ from restride.stream.chain import Chain
 from restride.stream.files import Palette, library_of
 
 _VALUES = ("MINISBLACK", "RGB", "MASK", "LINEAR_RAW", "DEPTH_MAP")
-"""Photometric interpretations of which any mean of elements is a value again."""
+"""Photometric interpretations in which a mean of elements is a meaningful value."""
 
 _JPEG = ("OJPEG", "JPEG", "ALT_JPEG", "JPEG_LOSSY")
-"""Compressions from which tifffile gives RGB where the file has YCbCr."""
+"""Compressions from which tifffile decodes RGB if the file has YCbCr."""
 
 _FLIPPED = {"rows": (3, 4, 6, 7), "columns": (2, 3, 7, 8)}
-"""Orientations by which stored rows, or columns, are in reverse order; 5 to 8 store columns as rows."""
+"""Orientations in which the stored rows, or columns, have reverse order; 5 to 8 store columns as rows."""
 
 _SIZES = {"X": "PhysicalSizeX", "Y": "PhysicalSizeY", "Z": "PhysicalSizeZ", "T": "TimeIncrement"}
-"""Attributes of OME for the distance of neighbouring elements; the unit is in another, Unit."""
+"""OME's attribute for the distance of neighbouring elements along each axis; its unit has the name with Unit added."""
 
 
 def series_of(source: Any) -> Any:
@@ -251,7 +251,7 @@ def _upright(axes: str, orientation: int) -> Chain:
 
 
 def _sizes_of_ome(series: Any) -> dict[str, tuple[str, float, float]]:
-    """The metadata give the sizes of the largest level; a smaller level's follow from its number of elements."""
+    """``sizes_of`` by OME's metadata, which give the sizes of the largest level; those of smaller ones follow."""
     images = _ome(series.parent).findall("{*}Image")
     all_series = series.parent.series
     if len(images) != len(all_series):  # tifffile leaves out images without elements
@@ -272,7 +272,7 @@ def _sizes_of_ome(series: Any) -> dict[str, tuple[str, float, float]]:
 
 
 def _sizes_of_imagej(series: Any) -> dict[str, tuple[str, float, float]]:
-    """ImageJ states elements for each unit along x and y, and which element is at 0."""
+    """``sizes_of`` by ImageJ's metadata, which give elements per unit along x and y, and the element at position 0."""
     stated = series.parent.imagej_metadata
     sizes = {}
     if stated.get("finterval"):

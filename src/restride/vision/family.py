@@ -20,7 +20,7 @@ SizeRule = Callable[[int, int, Options], HeightWidth]
 
 
 def by_size(height: int, width: int, options: Options) -> HeightWidth:
-    """The common rule: the size that the members of ``size`` say."""
+    """The common rule for sizes: the members of ``size`` determine the size."""
     return resized(height, width, options.needed_size())
 
 
@@ -53,7 +53,7 @@ common = by_rule()
 
 
 def planes(table: Table = plain, *, pads: bool = True) -> Build:
-    """The builder of ``pixel_values`` [tiles, channels, height, width], and of the facts of the images.
+    """The builder of ``pixel_values`` [tiles, channels, height, width] and of the other results of the images.
 
     pads: with ``do_pad`` images are at the top left of zeros; False: the family knows no ``do_pad``.
     """

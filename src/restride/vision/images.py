@@ -20,7 +20,7 @@ from restride.vision.options import Options
 from restride.vision.picture import Source
 
 _CHANNELS = (1, 3, 4)
-"""Sizes of an axis that may be the channels."""
+"""An axis of one of these sizes may be the channels."""
 
 
 class Image(NamedTuple):

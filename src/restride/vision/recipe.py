@@ -24,22 +24,22 @@ from restride.vision.values import plain
 Table = Callable[[Options, int, bool], Array]
 
 TILES = "(rows h) (columns w) c -> rows columns c h w"
-"""Tiles of a picture, row by row, each as planes; of one tile, the picture as planes."""
+"""The pattern for tiles of a picture, row by row, each as planes. One tile gives the whole picture as planes."""
 
 MERGED_PATCHES = "(gh m p) (gw n q) c t -> gh gw m n c t p q"
-"""Patches of p x q, in blocks of m x n that a model merges, each as planes of t equal frames."""
+"""The pattern for patches of p x q, in blocks of m x n that a model merges, each as planes of t equal frames."""
 
 PATCHES = "(gh p) (gw q) c t -> gh gw c t p q"
-"""Patches in rows, each as planes of t equal frames."""
+"""The pattern for patches in rows, each as planes of t equal frames."""
 
 MERGED_PIXELS = "(gh m p) (gw n q) c t -> gh gw m n p q c t"
 """As ``MERGED_PATCHES``, but each patch has its channels and frames last."""
 
 FRAME = "(gh m p) (gw n q) c -> gh gw m n c p q"
-"""As ``MERGED_PATCHES``, of one frame."""
+"""As ``MERGED_PATCHES``, for one frame."""
 
 PIXEL_PATCHES = "(gh p) (gw q) c -> gh gw p q c"
-"""Patches in rows, each with its channels last."""
+"""The pattern for patches in rows, each with its channels last."""
 
 
 class Order(NamedTuple):

@@ -29,7 +29,7 @@ COMMAND = (sys.executable, "-m", "restride_conformance.run.worker")
 _SHOWN = 5  # maximum number of differing bytes that a message lists
 
 REOPENING = 10.0
-"""Seconds during which to retry opening a device that was open before: a GPU vanishes for a few while it is reset."""
+"""A device that was open before is tried again for this many seconds: a GPU vanishes for a few while it is reset."""
 
 _PAUSE = 0.5
 
