@@ -228,7 +228,7 @@ def _target(
     if is_normalized:
         numbers = normalized(mean, std, source, result_dtype, layout, numbers)
     result = _family(source, cropped.sizes, result_dtype)
-    return target_of_sums(src, cropped, result, layout, out, numbers, moves=cropped.dtype == src.dtype)
+    return target_of_sums(src, cropped, result, layout, out, numbers)
 
 
 def _family(source: Images, sizes: tuple[int, ...], dtype: DType) -> TensorDesc:

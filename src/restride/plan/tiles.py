@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from restride.layout import TensorDesc
 from restride.layout.blocking import Blocking
-from restride.layout.digits import Index, Linear, digit
+from restride.layout.digits import Index, Linear, digit, each_axis
 from restride.plan.problem import MAX_AXES, Axis, Problem, simplify
 
 # One side of a copy: the offset of each index, and where an axis must be cut so that strides describe the offsets.
@@ -42,9 +42,8 @@ class Place:
 
     @classmethod
     def of_coordinates(cls, blocking: Blocking) -> Place:
-        """Where all coordinates of a blocked buffer are, padding included; one axis for each coordinate."""
-        axes = range(len(blocking.bounds))
-        return cls((0,) * len(axes), tuple(tuple(int(axis == other) for other in axes) for axis in axes), blocking)
+        """The place of all coordinates of a blocked buffer, padding included; one axis for each coordinate."""
+        return cls(*each_axis(len(blocking.bounds)), blocking)
 
     @classmethod
     def nowhere(cls, rank: int) -> Place:
