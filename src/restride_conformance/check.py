@@ -133,9 +133,7 @@ def without_holes(setting: Setting, result: Array) -> Array:
     """The buffer of a ``result`` that the operation allocated, with poison in the bytes that it need not write."""
     if result.size != setting.destination.size:
         return result
-    written = setting.padding.copy()
-    written[setting.places] = True
-    return np.where(written, result, setting.destination)
+    return np.where(setting.written, result, setting.destination)
 
 
 def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Outcome:
@@ -156,12 +154,9 @@ def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Ou
     findings = changed_bytes("source", setting.source, source, np.ones(source.size, np.bool_), src)
     actual = elements_of(setting, destination)
     right = is_right(case, setting, actual)
-    untouched = elements_of(setting, setting.destination)
-    findings += wrong_elements(case, untouched, actual, setting.lowest, setting.highest, right)
-    findings += wrong_padding(setting.padded, destination, setting.padding)
-    outside = ~setting.padding
-    outside[setting.places] = False
-    findings += changed_bytes("destination", setting.destination, destination, outside, dst)
+    findings += wrong_elements(case, setting, actual, right)
+    findings += wrong_padding(setting, destination)
+    findings += changed_bytes("destination", setting.destination, destination, ~setting.written, dst)
     if not findings:
         doubt = mistrusted(case, setting)
         return Outcome(case, Verdict.MISTRUSTED if doubt else Verdict.PASSED, doubt or _as_flushed(setting, actual))
@@ -234,18 +229,19 @@ def _available() -> int:
 # Messages that say what is wrong.
 
 
-def wrong_elements(case: Case, before: Array, actual: Array, lowest: Array, highest: Array, right: Array) -> list[str]:
+def wrong_elements(case: Case, setting: Setting, actual: Array, right: Array) -> list[str]:
     """List the elements of ``actual`` that are not ``right``, and the limits of their right values.
 
-    Wrong elements that equal ``before`` were never written, which is the most useful fact about a kernel. It is stated
-    only if at least a quarter are: one byte in 256 is unchanged by chance.
+    Wrong elements that are as before the run were never written, which is the most useful fact about a kernel. It is
+    stated only if at least a quarter are: one byte in 256 is unchanged by chance.
     """
     places = np.argwhere(~right)
+    before = elements_of(setting, setting.destination)
     untouched = int((~right & (bits_of(before) == bits_of(actual))).sum())
     findings = []
     for row in places[:SHOWN].tolist():
         place = tuple(row)
-        expected = _expected(actual[place], lowest[place], highest[place])
+        expected = _expected(actual[place], setting.lowest[place], setting.highest[place])
         findings.append(f"element {place} is {_element_text(actual, place)}, expected {expected}")
     if findings and not case.operation.is_exact(case):
         findings.append(f"the limits are {case.operation.tolerance(case)}")
@@ -255,14 +251,14 @@ def wrong_elements(case: Case, before: Array, actual: Array, lowest: Array, high
     return _with_count(findings, len(places), actual.size, f"elements are wrong{never}")
 
 
-def wrong_padding(right: Array, after: Array, padding: Array) -> list[str]:
-    """List the bytes in the mask ``padding`` that are not ``right``; the layout begins at byte 0 of the buffer."""
-    places = np.flatnonzero((right != after) & padding)
+def wrong_padding(setting: Setting, after: Array) -> list[str]:
+    """List the bytes of the padding that are wrong after the run; the layout begins at byte 0 of the buffer."""
+    places = np.flatnonzero((setting.padded != after) & setting.padding)
     findings = [
-        f"byte {place} of the destination (padding) is 0x{after[place]:02x}, expected 0x{right[place]:02x}"
+        f"byte {place} of the destination (padding) is 0x{after[place]:02x}, expected 0x{setting.padded[place]:02x}"
         for place in places[:SHOWN].tolist()
     ]
-    return _with_count(findings, len(places), int(np.count_nonzero(padding)), "bytes of padding are wrong")
+    return _with_count(findings, len(places), int(np.count_nonzero(setting.padding)), "bytes of padding are wrong")
 
 
 def changed_bytes(which: str, before: Array, after: Array, compared: Array, body: range) -> list[str]:

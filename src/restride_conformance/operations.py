@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -679,8 +679,7 @@ class Concat(_ArrayFunction):
         return np.concatenate(pieces, axis) if module is np else module.concat(pieces, axis=axis)
 
     def _parts(self, case: Case) -> tuple[slice, ...]:
-        parts = case["parts"]
-        return parts.slices if isinstance(parts, Window) else ()
+        return cast("Window", case["parts"]).slices
 
 
 class Stack(_ArrayFunction):
@@ -845,10 +844,7 @@ class Equal(CheckedOperation):
 
 def _other(case: Case) -> TensorDesc:
     """The descriptor of the second operand."""
-    desc = case["other"]
-    if not isinstance(desc, TensorDesc):
-        raise DescriptorError(f"other must be a descriptor: {case}")
-    return desc
+    return cast("TensorDesc", case["other"])
 
 
 @lru_cache(maxsize=4)

@@ -62,6 +62,13 @@ class Setting(Answer):
     padding: Array
     padded: Array
 
+    @property
+    def written(self) -> Array:
+        """A mask of the bytes of the destination's buffer that the operation must write: elements and ``padding``."""
+        mask = self.padding.copy()
+        mask[self.places] = True
+        return mask
+
 
 def prepare(case: Case) -> Setting:
     """Fill the buffers of a case and compute its answer; needs no device.

@@ -87,14 +87,14 @@ class Columns:
 
 
 def run(
-    workloads: Iterable[Workload], device: Device, peers: Sequence[Peer], measures: Sequence[Measure], repeat: int
+    workloads: Iterable[Workload], device: Device, peers: Mapping[str, Peer], measures: Sequence[Measure], repeat: int
 ) -> Iterator[Result]:
     """Measure the workloads one after the other, freeing the tensors of each before the next.
 
     Args:
         workloads: the workloads; one that does not fit into the device's memory is skipped.
         device: the device for restride.
-        peers: the other libraries.
+        peers: the other libraries, by the names of their columns.
         measures: the measures to take; "kernel" only if the device has a clock.
         repeat: rounds that count, after ``WARM_UP``.
     """
@@ -109,7 +109,7 @@ def run(
         yield result
 
 
-def columns_of(workload: Workload, device: Device, peers: Sequence[Peer]) -> Columns:
+def columns_of(workload: Workload, device: Device, peers: Mapping[str, Peer]) -> Columns:
     """Prepare every column of a workload and check each peer once against restride's result."""
     source = workload.source()
     columns = Columns(keep_awake=own.keep_awake(device))
@@ -119,19 +119,19 @@ def columns_of(workload: Workload, device: Device, peers: Sequence[Peer]) -> Col
         wrong = compare(workload, OURS, expected, source)
         columns.disagreements += [wrong] if wrong else []
     columns.offers[COPY] = own.copy_offer(workload.nbytes, device)
-    for rival in workload.rivals:
-        columns.offers[rival.name] = own.offer(rival, None, device)
-    for peer in peers:
+    if workload.rival is not None:
+        columns.offers[workload.rival.name] = own.offer(workload.rival, None, device)
+    for name, peer in peers.items():
         try:
             offer = peer.offer(workload, source)
-            wrong = None if offer is None else _disagreement(workload, peer.name, offer, expected)
+            wrong = None if offer is None else _disagreement(workload, name, offer, expected)
         except Exception as error:  # noqa: BLE001 - other libraries raise any type
-            offer, wrong = None, failed(workload, peer.name, error)
+            offer, wrong = None, failed(workload, name, error)
         if wrong is not None:
             columns.disagreements.append(wrong)
         elif offer is not None:
-            columns.offers[peer.name] = offer
-            columns.lingering |= {peer.name} if peer.lingers else set()
+            columns.offers[name] = offer
+            columns.lingering |= {name} if peer.lingers else set()
     return columns
 
 

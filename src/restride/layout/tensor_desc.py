@@ -703,7 +703,7 @@ def _from_parts(parts: DescParts) -> TensorDesc:
     return TensorDesc.xla(dtype, sizes, parts.minor_to_major, parts.tiles, *padding, **parts.storage)
 
 
-# Computes the memory of a layout from how it was written.
+# Computes the memory that the written parts describe.
 
 
 def _written_strides(parts: DescParts) -> tuple[int, ...] | None:

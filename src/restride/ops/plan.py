@@ -48,7 +48,7 @@ class Plan:
     def __init__(
         self, src: TensorDesc, dst: TensorDesc, steps: Steps, *, reads_result: bool = False, warning: str = ""
     ) -> None:
-        """reads_result: the steps add to the result. warning: the operation's; calls of the plan do not repeat it.
+        """reads_result: the steps add to the result. warning: of the operation; calls of the plan do not repeat it.
 
         Raises:
             OutOfDeviceMemory: the device has no room for the result.

@@ -468,7 +468,7 @@ def about_channels(request: Request, rank: int, old: Sequence[int], new: Sequenc
     )
 
 
-# The plan of a checked resampling: one or more passes, and boxes of a constant around them if it extrapolates.
+# The plan of a checked resampling: one or more passes and, if it extrapolates, dispatches that fill the boxes outside.
 
 _MANY = 1 << 12
 """An extra dispatch is worthwhile from this many elements on."""

@@ -90,7 +90,7 @@ def destination(
 
 
 def element_type(src: TensorDesc, layout: Layout, dtype: object, out: Out | None) -> DType:
-    """The element type of a result: ``dtype``, or that of ``out``, of a ``layout`` that names one, or of ``src``."""
+    """The element type of a result: ``dtype``, or else that of ``out``, of ``layout`` if it has one, or of ``src``."""
     if dtype is not None:
         with ErrorContext(src), prefixed("dtype"):
             return as_dtype(dtype)

@@ -42,7 +42,7 @@ class Place:
 
     @classmethod
     def of_coordinates(cls, blocking: Blocking) -> Place:
-        """The place of all coordinates of a blocked buffer, padding included; one axis for each coordinate."""
+        """Where all coordinates of a blocked buffer are, padding included; one axis for each coordinate."""
         return cls(*each_axis(len(blocking.bounds)), blocking)
 
     @classmethod

@@ -96,11 +96,11 @@ def copy_speed(record: Mapping[str, Any]) -> float:
 def speed(job: Job) -> Part:
     """A short benchmark: restride compared with the device's own copy of as many bytes."""
     device = job.device
-    chosen = [replace(each, goals=(), rivals=()) for each in workloads(job.is_small) if each.name in MEASURED]
+    chosen = [replace(each, goals=(), rival=None) for each in workloads(job.is_small) if each.name in MEASURED]
     measures: tuple[Measure, ...] = ("resident", "kernel") if has_clock(device) else ("resident",)
     rounds = _rounds(job)
     results: list[Result] = []
-    for result in run(chosen, device, (), measures, rounds):
+    for result in run(chosen, device, {}, measures, rounds):
         results.append(result)
         job.step(f"{len(results)} of {len(chosen)}: {result.workload.name}")
         if job.is_over:

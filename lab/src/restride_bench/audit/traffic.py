@@ -107,18 +107,7 @@ class Shared:
         evicted. Written sectors go to memory once, when their line is evicted.
         """
         most = max(int(cache / LINE * self.share), 1)
-        if len(np.unique(self.line)) <= most:
-            return len(np.unique(self.line * 8 + self.sector)) * SECTOR / self.share
-        cached: OrderedDict[int, int] = OrderedDict()
-        missed = 0
-        for line, sector in zip(self.line.tolist(), self.sector.tolist(), strict=True):
-            present = cached.get(line, 0)
-            missed += not present >> sector & 1
-            cached[line] = present | 1 << sector
-            cached.move_to_end(line)
-            if len(cached) > most:
-                cached.popitem(last=False)
-        return missed * SECTOR / self.share
+        return _misses(self.line, self.sector, most) * SECTOR / self.share
 
 
 class Trace(NamedTuple):
@@ -271,7 +260,7 @@ def _of_group(
             (
                 needed,
                 len(np.unique(sectors)),
-                _through_cache(sectors),
+                _misses(sectors, np.zeros_like(sectors), CACHE_BYTES // SECTOR),
                 len(sectors),
                 len(instructions),
                 (covered < SECTOR).sum(),
@@ -312,20 +301,20 @@ def _touched(
     return touched // span, touched % span, np.bincount(lane, width).astype(np.int64)
 
 
-def _through_cache(sectors: npt.NDArray[np.int64]) -> int:
-    """Misses of the sequence of sectors in a least-recently-used cache of ``CACHE_BYTES``."""
-    most = CACHE_BYTES // SECTOR
-    distinct = len(np.unique(sectors))
-    if distinct <= most:
-        return distinct
-    cached: OrderedDict[int, None] = OrderedDict()
+def _misses(line: npt.NDArray[np.int64], sector: npt.NDArray[np.int64], most: int) -> int:
+    """How many sectors a cache loads for a sequence of accesses: sector 0 to 7 of a line each.
+
+    The cache keeps the ``most`` lines that were used last, and of each the sectors that were touched.
+    """
+    if len(np.unique(line)) <= most:
+        return len(np.unique(line * 8 + sector))
+    cached: OrderedDict[int, int] = OrderedDict()
     missed = 0
-    for sector in sectors.tolist():
-        if sector in cached:
-            cached.move_to_end(sector)
-            continue
-        missed += 1
-        cached[sector] = None
+    for each, part in zip(line.tolist(), sector.tolist(), strict=True):
+        present = cached.get(each, 0)
+        missed += not present >> part & 1
+        cached[each] = present | 1 << part
+        cached.move_to_end(each)
         if len(cached) > most:
             cached.popitem(last=False)
     return missed

@@ -21,7 +21,7 @@ from restride.kernel import ARM, NVIDIA, Choices, KernelSpec
 from restride_bench.audit.assembly import READ
 from restride_bench.audit.compiler import Figures, Key, compile_figures
 from restride_bench.audit.gpus import GPUS
-from restride_bench.audit.record import WORSE, read_json
+from restride_bench.audit.record import WORSE, read_json, reading
 from restride_bench.audit.recording import GPU, Dispatch, Recording, record_case, record_workload
 from restride_conformance import catalogue
 from restride_measure.workloads import catalogue as workloads
@@ -266,10 +266,8 @@ def read_record(path: Path) -> tuple[list[Kernel], dict[str, dict[str, Any]], st
     Raises:
         UsageError: the file is no such table, or damaged.
     """
-    content = read_json(path)
-    if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != VERSION:
-        raise UsageError(f"{path} is no table of `restride audit --vendors --json`, format {FORMAT} version {VERSION}")
-    try:
+    content = read_json(path, "table of `restride audit --vendors --json`", format=FORMAT, version=VERSION)
+    with reading("table", path):
         devices = {
             str(gpu): {name: str(each[name])[:200] for name in ("name", "driver", "version")}
             | {name: int(each[name]) for name in ("kernels", "compiled", "spilling", "whole")}
@@ -285,9 +283,8 @@ def read_record(path: Path) -> tuple[list[Kernel], dict[str, dict[str, Any]], st
             }
             kernels.append(Kernel(key, str(row["subject"]), bool(row["for_gpus"]), compiled))
         json.dumps(content, ensure_ascii=False).encode()  # raises for half of a surrogate pair
-        return kernels, devices, str(content["settings"]["date"])
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise UsageError(f"the table {path} is damaged: {type(error).__name__}: {str(error)[:200]}") from error
+        date = str(content["settings"]["date"])
+    return kernels, devices, date
 
 
 def _figures(values: Sequence[Any]) -> Figures:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from restride_measure.offer import Offer, filling
+from restride_measure.offer import Offer, Peer, filling
 from restride_measure.workloads import (
     MEAN,
     STD,
@@ -22,10 +22,8 @@ from restride_measure.workloads import (
 )
 
 
-class Numpy:
-    name = "numpy"
+class Numpy(Peer):
     version = np.__version__
-    lingers = False
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         if isinstance(workload.task, NewShapes):

@@ -8,16 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from restride_measure.offer import Offer, filling, installed, returning
+from restride_measure.offer import Offer, Peer, filling, installed, returning
 from restride_measure.workloads import MEAN, STD, Array, Boxes, Convert, Move, Normalize, Resize, Task, Workload
 
 _MAX_CHANNELS = 4
 
 
-class OpenCV:
+class OpenCV(Peer):
     """Images of one to four channels."""
 
-    name = "opencv"
     lingers = True
 
     def __init__(self) -> None:
