@@ -247,7 +247,7 @@ def sam_size(height: int, width: int, options: Options) -> HeightWidth:
 
 
 def sam(image: Picture, options: Options) -> Shot:
-    """The common order with the rule of ``sam_size``, and the sizes of the image before and after."""
+    """The image, resized by the rule of ``sam_size`` and cropped as usual, and its sizes before and after."""
     small = resize(image, options, sam_size)
     before, after = [image.height, image.width], [small.height, small.width]
     return one(cropped(small, options), original_sizes=before, reshaped_input_sizes=after)

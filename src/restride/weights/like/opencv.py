@@ -191,7 +191,7 @@ def cells(source_size: int, size: int, factor: int, places: int, bits: int, alon
 
 
 def area(source_size: int, size: int, step: float) -> Taps:
-    """Rows of INTER_AREA where an axis shrinks: whole elements, and parts of those at both ends from 0.001 on."""
+    """Rows of INTER_AREA where an axis shrinks: whole elements, and the covered parts of both ends from 0.001 on."""
     start = np.arange(size) * step
     end = start + step
     width = np.minimum(step, source_size - start)
