@@ -140,7 +140,7 @@ class Uses:
 
 
 def puts_of(results: Mapping[str, Any]) -> Iterator[Put]:
-    """The puts of all results."""
+    """Yield the pictures that all results write, as values of ``Put``."""
     for result in results.values():
         if isinstance(result, Pixels):
             yield from result.puts

@@ -312,7 +312,7 @@ def _compute_library(
 
 
 def _readers(forward: Rows, source: Index, _weighs: bool) -> Taps:
-    """For each source index the first output that reads it; instead of weights, how many outputs read an index at most."""
+    """The first output that reads each source index; instead of weights, how many outputs read an index at most."""
     first = forward.at(np.arange(forward.size, dtype=np.int64), weighs=False).first
     descends = len(first) > 0 and first[0] > first[-1]
     ascending = first[::-1] if descends else first

@@ -76,7 +76,7 @@ class Access:
 
 @dataclass
 class _Types:
-    """The declarations that precede a module's functions, by id."""
+    """The types, constants and decorations that a module declares before its functions, by their ids."""
 
     words: dict[int, tuple[int, list[int]]] = field(default_factory=dict)  # opcode and operands of types
     constants: dict[int, int] = field(default_factory=dict)

@@ -131,7 +131,7 @@ def _exact_rows(old: int, new: int, whole: float, unit: float) -> Rows:
 
 
 def _cells(request: Request) -> Array:
-    """The mean of every cell: of 2 x 2, for 1, 3 and 4 channels, with halves up; else in f32, with halves to even."""
+    """The mean of every cell. Cells of 2 x 2 with 1, 3 or 4 channels round halves up; others round f32 to even."""
     x, count = request.array.astype(np.int64), 1
     for axis, old, new in request.each():
         count *= old // new

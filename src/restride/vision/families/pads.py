@@ -202,7 +202,7 @@ def maskformer_results(shots: Sequence[Shot], options: Options, _samples: Sequen
 
 
 def old_detr(config: dict[str, Any]) -> None:
-    """Reads old files: ``max_size``, by default 1333, adds a longest edge to an integer ``size``.
+    """Convert the keys of old files: ``max_size``, by default 1333, adds a longest edge to an integer ``size``.
 
     ``pad_and_return_pixel_mask`` is the old name of ``do_pad``.
 
@@ -216,7 +216,7 @@ def old_detr(config: dict[str, Any]) -> None:
 
 
 def old_maskformer(config: dict[str, Any]) -> None:
-    """Reads old files: ``max_size`` adds a longest edge to an integer ``size``, or to no ``size``.
+    """Convert the keys of old files: ``max_size`` adds a longest edge to an integer ``size``, or to no ``size``.
 
     Source: transformers, MaskFormerImageProcessorPil.
     """
@@ -314,7 +314,7 @@ def _thumbnail(image: Picture, tall: int, wide: int, mode: str) -> Picture:
 
 
 def size_as_width_height(config: dict[str, Any]) -> None:
-    """Reads old Donut files, in which a ``size`` of two integers is width and height.
+    """Convert the key ``size`` of old Donut files, whose two integers are width and height.
 
     Source: transformers, DonutImageProcessorPil.
     """

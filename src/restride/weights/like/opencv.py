@@ -75,7 +75,7 @@ def _actual_mode(request: LibraryRequest, steps: list[float]) -> str:
 
 
 def _shrunk(request: LibraryRequest, steps: list[float], along: list[str]) -> LibraryRows:
-    """INTER_AREA where it shrinks: integers of whole cells are added, then shifted or divided; others are weighted."""
+    """Rows of INTER_AREA where it shrinks: sums of whole cells of integers, shifted or divided; else weighted means."""
     factors = [int(step) for step in steps]
     is_shifted = factors == steps == [2, 2] and request.channels in (1, 3, 4)
     fit = all(new * step <= old for old, new, step in zip(request.old, request.new, steps, strict=True))
