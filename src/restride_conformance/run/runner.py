@@ -82,7 +82,7 @@ class Runner:
         return self._run("first", case, mode)
 
     def run_bitwise(self, case: Case) -> Outcome:
-        """Run a case in two processes: the worse outcome, at best FAILED if the destinations differ in any byte.
+        """Run a case in two processes; return the worse outcome, at best FAILED if the destinations differ in any byte.
 
         Raises:
             RestrideError: as ``run``.
