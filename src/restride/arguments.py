@@ -295,7 +295,7 @@ def _orientation(image: Any) -> int:
     """How a decoded image is to be turned, by EXIF; 1: not at all, or it does not say so in a way that can be read."""
     try:
         turn = image.getexif().get(_ORIENTATION)
-    except Exception:  # noqa: BLE001 - as above; what is damaged here is not the pixels
+    except Exception:  # noqa: BLE001 - as above; only the EXIF data are damaged
         return 1
     return turn if turn in range(2, 9) else 1
 

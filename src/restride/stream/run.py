@@ -269,7 +269,7 @@ class _Budget:
             return True
 
     def give_back(self, nbytes: int) -> None:
-        """Give bytes back."""
+        """Return bytes to the budget, and wake threads that wait for some."""
         with self._changed:
             self._taken -= nbytes
             self._changed.notify_all()

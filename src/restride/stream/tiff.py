@@ -181,7 +181,7 @@ def _has_pages(opens: Any, path: Path) -> bool:
 
 
 def _require_alike(series: Any) -> None:
-    """Check that every page is as the first one in what tifffile takes from the first.
+    """Check that every page equals the first one in all that tifffile reads from the first one only.
 
     Raises:
         DescriptorError: a page has other sizes, tiles or strips, another type, photometric interpretation or

@@ -1,4 +1,4 @@
-"""Families of the common order: resize, cut out the middle, map bytes by a table, write a plane for each channel."""
+"""Families with the usual steps: resize, cut out the middle, map bytes by a table, write a plane for each channel."""
 
 from __future__ import annotations
 
