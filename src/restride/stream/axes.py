@@ -176,14 +176,14 @@ def _of_lazy(lazy: LazyArray) -> tuple[Axis, ...]:
     before = len(work.stages) - len(added.operations)  # stages that ``given`` has, or that turn a TIFF upright
     axes = []
     for axis, size in enumerate(work.sizes):
-        spans = {place: work.along(axis, range(place, min(place + 1, size)))[before] for place in (0, max(size - 1, 0))}
-        if spans[0] is None:
+        ends = [range(min(size, 1)), range(max(size - 1, 0), size)]  # the first and the last element
+        read = [work.along(axis, end)[before] for end in ends]
+        if read[0] is None:
             axes.append(Axis(""))
             continue
-        stated = inner[spans[0][0]]
-        is_kept = all(
-            span is not None and span[1] == range(place, min(place + 1, size)) for place, span in spans.items()
-        )
+        source = read[0][0]
+        stated = inner[source]
+        is_kept = read == [(source, end) for end in ends]
         is_bare = stated == Axis(stated.name)
         axes.append(stated if is_kept or is_bare else Axis(stated.name, origin=math.nan))
     return tuple(axes)

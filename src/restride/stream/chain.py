@@ -330,8 +330,7 @@ class WindowedChain:
         They hold the part of the source and its copy on the device, intermediate results between operations and between
         their passes, the result, and its copy on the host.
         """
-        sizes = [lengths(each) for each in self.windows(window)]
-        return self.nbytes_of([list(each) for each in sizes])
+        return self.nbytes_of([lengths(each) for each in self.windows(window)])
 
     def nbytes_of(self, sizes: Sequence[Sequence[int]]) -> int:
         """As ``nbytes``, given the sizes of every array from the source to the result."""
@@ -354,6 +353,13 @@ class WindowedChain:
 def slices(window: Window) -> tuple[slice, ...]:
     """The window as an index of an array."""
     return tuple(slice(part.start, part.stop) for part in window)
+
+
+def inside(window: Window, whole: Window) -> tuple[slice, ...]:
+    """The index that selects ``window`` in an array of the window ``whole``."""
+    return tuple(
+        slice(part.start - around.start, part.stop - around.start) for part, around in zip(window, whole, strict=True)
+    )
 
 
 def lengths(window: Window) -> tuple[int, ...]:

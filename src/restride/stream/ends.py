@@ -33,17 +33,19 @@ class Source:
     Args:
         array: numpy, ``np.memmap``, zarr, h5py, tensorstore, dask, ``rs.LazyArray``, ... in either byte order.
         dtype: element type, if the array stores only its bits: "bf16" in uint16, "f8e4m3fn" in uint8.
+        is_palette: the elements are numbers of colours in a palette. They must not be averaged: a mean is another
+            colour's number.
 
     Raises:
         DescriptorError: the array lacks one of these attributes, its type cannot hold the bits, or it is masked.
     """
 
-    def __init__(self, array: Any, dtype: DTypeLike | None = None) -> None:
+    def __init__(self, array: Any, dtype: DTypeLike | None = None, *, is_palette: bool = False) -> None:
         if not hasattr(array, "__getitem__"):
             raise _lacks("source", "__getitem__", array)
-        self.array = array
+        self.array, self.is_palette = array, is_palette
         self.sizes, self._stored = _sizes_and_type("source", array)
-        self.dtype = _type_of_elements("source", self._stored, dtype)
+        self.dtype = _type_of_elements(self._stored, dtype)
         self.chunks = _chunks_of(array, "chunks")
         self.is_for_threads = _is_for_threads(array)
 
@@ -263,14 +265,15 @@ def _sizes_and_type(argument: str, array: Any) -> tuple[tuple[int, ...], np.dtyp
         raise DescriptorError(f"{argument} has elements of type {stored!r}, which numpy does not know") from error
 
 
-def _type_of_elements(argument: str, stored: np.dtype[Any], dtype: DTypeLike | None) -> DType:
+def _type_of_elements(stored: np.dtype[Any], dtype: DTypeLike | None) -> DType:
+    """The element type of a source that stores ``stored``, by default this one."""
     stored = stored.newbyteorder("=")
     if dtype is None:
-        with prefixed(argument):
+        with prefixed("source"):
             return as_dtype(stored)
     element = as_dtype(dtype)
     if element.dtype != stored and stored != _BITS.get(element.name):
-        raise DescriptorError(f"{argument} has elements of type {stored}, which are not the bits of {element}")
+        raise DescriptorError(f"source has elements of type {stored}, which are not the bits of {element}")
     return element
 
 

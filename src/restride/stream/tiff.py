@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 from restride.errors import DescriptorError, RestrideError, UnsupportedError
 from restride.stream.chain import Chain
-from restride.stream.files import Palette, library_of
+from restride.stream.files import library_of
 
 _VALUES = ("MINISBLACK", "RGB", "MASK", "LINEAR_RAW", "DEPTH_MAP")
 """Photometric interpretations in which a mean of elements is a meaningful value."""
@@ -57,10 +57,11 @@ def names_of(series: Any, array: Any) -> str:
     return str(series.get_axes(squeeze=array.ndim == series.ndim))
 
 
-def open_series(series: Any, array: Any = None) -> tuple[Any, Chain]:
+def open_series(series: Any, array: Any = None) -> tuple[Any, Chain, bool]:
     """The array of a series' largest level, read from the file when it is indexed, and the chain that puts it upright.
 
-    The file has to stay open. One element is read now, to see that it can be. array: the array, if it is open already.
+    The third value is True if the elements are numbers of colours in a palette. The file has to stay open. One element
+    is read now, to see that it can be. array: the array, if it is open already.
 
     Raises:
         DescriptorError: a part of the file is missing or damaged, or its elements are no values.
@@ -83,7 +84,7 @@ def open_series(series: Any, array: Any = None) -> tuple[Any, Chain]:
         if "imagecodecs" in text or isinstance(error, ImportError):  # tifffile may import other packages in its place
             raise UnsupportedError(f"{text}: pip install 'restride[ome]'") from error
         raise DescriptorError(text) from error
-    return Palette(array) if is_palette else array, _upright(names_of(series, array), orientation)
+    return array, _upright(names_of(series, array), orientation), is_palette
 
 
 def sizes_of(series: Any) -> dict[str, tuple[str, float, float]]:
