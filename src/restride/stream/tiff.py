@@ -62,7 +62,8 @@ def names_of(series: Any, array: Any) -> str:
 def open_series(series: Any, array: Any = None) -> tuple[Any, Chain]:
     """The array of a series' largest level, read from the file when it is indexed, and the chain that puts it upright.
 
-    The file has to stay open; an array of zarr opens it itself. One element is read now, to see that it can be. array: the array, if it is open already.
+    The file has to stay open; an array of zarr opens it itself. One element is read now, to see that it can be. array:
+    the array, if it is open already.
 
     Raises:
         DescriptorError: a part of the file is missing or damaged, its elements are no values, or it was closed.
