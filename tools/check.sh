@@ -67,7 +67,7 @@ mesa25 pytest tests/ops/test_reorder.py tests/ops/test_resample.py tests/runtime
 mesa25 restride audit --family gfx1201 --no-traffic >.cache/gfx1201.txt
 head -n 12 .cache/gfx1201.txt
 
-# Every kernel of the contract as Mesa 26 compiles it for GPUs of four makers: no error, no spills or scratch memory but
+# Checks every kernel of the contract as Mesa 26 compiles it for GPUs of four makers: no error, no spills or scratch memory but
 # for the listed exceptions, and no count worse than in the stored table, if that is of the same version.
 bash tools/mesa26.sh
 bash tools/mesa26.sh $PYTHON -m pytest lab/tests/bench/audit/test_vendors.py -k mesa_26

@@ -119,7 +119,7 @@ Walk walk_start() {
     return walk;
 }
 
-// How many source elements coordinate 0 and `coordinate` of axis k are apart.
+// The number of source elements from coordinate 0 of axis k to `coordinate`.
 #ifdef TABLES
 uint src_along(uint k, uint coordinate);
 #else

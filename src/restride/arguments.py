@@ -68,14 +68,20 @@ def integers(argument: str, values: Any, *, or_one: bool = False) -> tuple[int, 
     except TypeError:
         if or_one and isinstance(values, SupportsIndex):
             return (integer(argument, values),)
-        rule = f"must be {'an integer or ' if or_one else ''}a sequence of integers"
-        raise DescriptorError(f"{argument} {rule}, got {shown(values)} ({type(values).__name__})") from None
+        raise _no_integers(argument, values, or_one) from None
     if len(members) > MAX_MEMBERS:
         raise DescriptorError(f"{argument} must be at most {MAX_MEMBERS} integers, got more: {shown(values)}")
     for value in members:
         if type(value) is not int or not -LIMIT < value < LIMIT:
+            if isinstance(values, str):  # such as '224x224', of which the first letter says nothing
+                raise _no_integers(argument, values, or_one)
             return tuple([integer(f"{argument}[{place}]", member) for place, member in enumerate(members)])
     return members
+
+
+def _no_integers(argument: str, values: object, or_one: bool) -> DescriptorError:
+    rule = f"must be {'an integer or ' if or_one else ''}a sequence of integers"
+    return DescriptorError(f"{argument} {rule}, got {shown(values)} ({type(values).__name__})")
 
 
 def counts(argument: str, values: object, *, or_one: bool = False) -> tuple[int, ...]:
@@ -295,7 +301,7 @@ def _orientation(image: Any) -> int:
     """How a decoded image is to be turned, by EXIF; 1: not at all, or it does not say so in a way that can be read."""
     try:
         turn = image.getexif().get(_ORIENTATION)
-    except Exception:  # noqa: BLE001 - as above; what is damaged here is not the pixels
+    except Exception:  # noqa: BLE001 - as above; only the EXIF data are damaged
         return 1
     return turn if turn in range(2, 9) else 1
 

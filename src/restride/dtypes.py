@@ -168,7 +168,7 @@ def is_torch_dtype(value: object) -> bool:
 
 
 def _suggestion(value: object) -> str:
-    """The end of the error about an unknown element type: restride's name for another library's, or the nearest."""
+    """The end of the error about an unknown type: restride's name if it is another library's, else the nearest name."""
     if not isinstance(value, str):
         return ""
     here = TYPES.get(value) or TYPES.get(value.lower()) or (value.lower() if value.lower() in BY_NAME else None)

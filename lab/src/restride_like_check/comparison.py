@@ -1,4 +1,4 @@
-"""Compare a way of a library with ``rs.resample`` on images: count differences, check limits of docs/profiles.md."""
+"""Compare a library's resize with ``rs.resample`` on images: count differences, check limits of docs/profiles.md."""
 
 from __future__ import annotations
 

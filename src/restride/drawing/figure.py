@@ -47,7 +47,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Label:
-    """A text, vertically centred at ``y``; ``data`` are names and values that programs may look for in the SVG."""
+    """A text, vertically centred at ``y``. data: names and values that programs may look for in the SVG."""
 
     x: float
     y: float

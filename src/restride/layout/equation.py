@@ -48,7 +48,8 @@ def nested(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 def has_gap(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     """True if some offset between the lowest and the highest is not reached; sizes are 1 or more.
 
-    From the fastest axis on the offsets reached so far are [0, span]: a larger step leaves a hole for good.
+    The axes are taken from the fastest on. If the axes so far reach all of [0, span], a stride above span + 1 leaves a
+    gap, which no slower axis fills.
     """
     return any(stride > span + 1 for stride, span in _strides_and_spans(sizes, strides))
 

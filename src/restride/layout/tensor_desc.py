@@ -37,8 +37,8 @@ class _Fields:
     nbytes: int
     lowest: int
     highest: int
-    _terms: Linear | None  # the address where there are no strides
-    _key: tuple[object, ...]  # the memory, which == compares
+    _terms: Linear | None  # the address, if there are no strides
+    _key: tuple[object, ...]  # describes the memory; == compares it
     _hash: int  # of the key
 
 
@@ -719,7 +719,7 @@ def _written_strides(parts: DescParts) -> tuple[int, ...] | None:
 
 
 def _written_padding(dtype: DType, parts: DescParts, blocking: Blocking) -> tuple[object, ...]:
-    """What operations write beside the elements: ``==`` compares where the buffer ends, and a value other than 0."""
+    """A key for the padding that operations write: the end of the buffer and, if it is not 0, the padding's value."""
     padded = parts.padded_sizes or parts.sizes
     value = element_bits(parts.padding_value, dtype) if padded != parts.sizes else 0
     if not value:

@@ -200,6 +200,11 @@ class Preprocess(Generic[_Result]):
         self._shorter = None if options["shorter"] is None else integer("shorter", options["shorter"])
         self._depth = integer("depth", options["depth"])
         options |= {"shorter": self._shorter, "depth": self._depth, "fill": _of_channels("fill", options["fill"])}
+        given: object = sizes
+        if isinstance(given, str):
+            raise DescriptorError(
+                f"sizes must be a height and a width, got {given!r}: rs.Preprocess.preset takes the name of a recipe"
+            )
         self._sizes = read_sizes(sizes)
         _require_options(self._sizes, self._shorter, letterbox, options)
         if self._depth < 1:

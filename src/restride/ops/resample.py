@@ -554,7 +554,7 @@ class ClippedPlan(Plan):
         return result
 
     def _clipping(self, clip: PostOp) -> Steps:
-        """The steps from the sums to the result."""
+        """The steps that compute the result from the sums."""
         full, site, last = self._target.arithmetic, Site(SOURCE, self._sums), Steps(self._steps.limits)
         if full.is_conversion:
             full = replace(full, post_ops=(clip,))

@@ -349,7 +349,7 @@ def _in_words(dst: TensorDesc) -> TensorDesc:
 def _invocation(
     problem: Problem, columns: int, lane: Axis, crops: Crops, conversion: Conversion, limits: Limits
 ) -> _Invocation:
-    """The output of one invocation. columns: position of the axis of columns. lane: the axis of channels."""
+    """What one invocation computes. columns: position of the axis of columns. lane: the axis of channels."""
     is_fixed = crops.sums.shifts is not None
     by_pixels = None if is_fixed else _by_pixels(problem, columns, lane, crops, conversion, limits)
     if by_pixels is not None:

@@ -1,7 +1,7 @@
 """Plan of a copy: which kernel moves the elements of one layout into another bit for bit, and in how many dispatches.
 
-The first kernel that fits is chosen, in this order: pixels and planes, transposes through shared memory, padded
-elements, transposes through registers, rows of narrow elements, long or short, single elements, words. Shared
+The first kernel that fits is chosen, in the order: pixels and planes; transposes through shared memory; padded
+elements; transposes through registers; rows of narrow elements, long or short; single elements; words. Shared
 memory is used only where ``Choices.transpose`` is "shared". The general kernel, by digits, copies layouts that no
 strided walks describe.
 """

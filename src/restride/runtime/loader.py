@@ -1,4 +1,4 @@
-"""The Vulkan loader through the CFFI package ``vulkan``: how to install a missing one, and VkResults checked.
+"""Load the Vulkan loader through the CFFI package ``vulkan``, say how to install a missing one, and check VkResults.
 
 The package is untyped and its struct helpers are slow and drop what nested structs point to, so only its ``ffi``, its
 library and its constants are used, all of them from here.

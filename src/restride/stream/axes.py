@@ -173,7 +173,7 @@ def _of_lazy(lazy: LazyArray) -> tuple[Axis, ...]:
     inner = stated_axes(given)
     if not inner:
         return ()
-    before = len(work.stages) - len(added.operations)  # stages of ``given``, or that turn a TIFF upright
+    before = len(work.stages) - len(added.operations)  # stages that ``given`` has, or that turn a TIFF upright
     axes = []
     for axis, size in enumerate(work.sizes):
         ends = [range(min(size, 1)), range(max(size - 1, 0), size)]  # the first and the last element
@@ -209,7 +209,7 @@ def _of_zarr(array: Any) -> tuple[Axis, ...]:
 
 
 def _named(names: object, rank: int, where: str) -> tuple[Axis, ...]:
-    """Axes of these names; dim_0, dim_1, ... are xarray's for axes without one.
+    """Axes with these names. Those that xarray calls dim_0, dim_1, ... have no name.
 
     Raises:
         DescriptorError: they are not a list with one name for each axis.

@@ -278,8 +278,8 @@ class WindowedChain:
         """The part of the source that a window of the result reads.
 
         Raises:
-            DescriptorError: the window is not a slice without a step, or None for all of it, for each axis, inside the
-                result.
+            DescriptorError: for an axis, the window has neither a slice without a step, inside the result, nor None
+                for all of it.
         """
         return slices(self.windows(self.as_window(window))[0])
 

@@ -37,7 +37,7 @@ _MANY_CHUNKS = 1000
 """From this many chunks on, which take a few ms each, their size matters."""
 
 MAX_TINY = 10_000
-"""Maximum number of tiny parts of a result: more would take minutes, but only seconds with a little more memory."""
+"""Maximum number of tiny parts of a result. More would take minutes; with a little more memory it takes seconds."""
 
 _TINY = 64 << 10
 """A part with fewer bytes of host and device takes only the fixed time for reading and computing."""

@@ -5,6 +5,8 @@ Source: TIFF 6.0: PhotometricInterpretation, Orientation, ColorMap; OME schema 2
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -60,21 +62,24 @@ def names_of(series: Any, array: Any) -> str:
 def open_series(series: Any, array: Any = None) -> tuple[Any, Chain, bool]:
     """The array of a series' largest level, read from the file when it is indexed, and the chain that puts it upright.
 
-    The third value is True if the elements are numbers of colours in a palette. The file has to stay open. One element
-    is read now, to see that it can be. array: the array, if it is open already.
+    The third value is True if the elements are numbers of colours in a palette. The file has to stay open; an array of
+    zarr opens it itself. One element is read now, to see that it can be. array: the array, if it is open already.
 
     Raises:
-        DescriptorError: a part of the file is missing or damaged, or its elements are no values.
+        DescriptorError: a part of the file is missing or damaged, its elements are no values, or it was closed.
         UnsupportedError: decompression needs a library that is not installed.
     """
     name = series.parent.filehandle.path
+    if array is None and series.parent.filehandle.closed:
+        raise DescriptorError(f"{name} is closed, and a series reads its elements when they are needed: keep it open")
     is_palette = _require_values(series, name)
     orientation = _orientation(series)
     if orientation not in range(1, 9):
         raise DescriptorError(f"{name} has the orientation {orientation}, which is none of 1 to 8")
     try:
-        _require_whole(series, name)
-        _require_alike(series)
+        with _opened(series.parent.filehandle):
+            _require_whole(series, name)
+            _require_alike(series)
         array = _array(series) if array is None else array
         array[(slice(0, 1),) * array.ndim]  # a codec may be missing, or the data damaged
     except RestrideError:
@@ -110,6 +115,19 @@ def sizes_of(series: Any) -> dict[str, tuple[str, float, float]]:
             f"the {kind} metadata of {name} are damaged ({error}): say what is right by axes= and pixel_sizes="
         ) from error
     return {}
+
+
+@contextmanager
+def _opened(file: Any) -> Iterator[None]:
+    """Open a file that tifffile has closed: all of several but the first, and after ``imread(..., aszarr=True)``."""
+    if not file.closed:
+        yield
+        return
+    file.open()
+    try:
+        yield
+    finally:
+        file.close()
 
 
 def _array(series: Any) -> Any:
@@ -182,7 +200,7 @@ def _has_pages(opens: Any, path: Path) -> bool:
 
 
 def _require_alike(series: Any) -> None:
-    """Check that every page is as the first one in what tifffile takes from the first.
+    """Check that every page equals the first one in all that tifffile reads from the first one only.
 
     Raises:
         DescriptorError: a page has other sizes, tiles or strips, another type, photometric interpretation or
@@ -195,14 +213,8 @@ def _require_alike(series: Any) -> None:
         if page.is_virtual:  # a page of a file that lists only its first one
             continue
         file = page.parent.filehandle
-        was_closed = file.closed  # tifffile closes all files of several but the first
-        if was_closed:
-            file.open()
-        try:
+        with _opened(file):
             stated = _stated_by(page.aspage())
-        finally:
-            if was_closed:
-                file.close()
         for what, value in first.items():
             if stated[what] != value:
                 raise DescriptorError(

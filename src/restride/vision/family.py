@@ -37,7 +37,7 @@ def cropped(image: Picture, options: Options) -> Picture:
 
 
 def by_rule(rule: SizeRule = by_size, *, crops: bool = True) -> Geometry:
-    """The common order: the image is resized to the size of a rule, then its middle is cut out.
+    """The usual geometry: the image is resized to the size of a rule, then its middle is cut out.
 
     crops: False: it is only resized, even if ``do_center_crop`` is true.
     """
@@ -82,7 +82,7 @@ class Family:
         build: a function from the pictures of all images, and the number of images of each sample, to the results by
             their keys.
         size_words: the size that images are resized to, for people.
-        words: a description for people of the steps of ``geometry`` that the common order lacks.
+        words: a description for people of the steps of ``geometry`` beside resizing and cropping.
         ignored: keys that change no pixel.
         checks: checks of the family's own keys, if the default's type is not enough: a boolean, a count, a positive
             number, a tuple of numbers, a dictionary that is a size, a list of heights and widths, or None for a count

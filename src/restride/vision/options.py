@@ -271,6 +271,19 @@ def as_mean(key: str, value: Any) -> Mean:
     return None if value is None else as_number(key, value)
 
 
+def as_std(key: str, value: Any) -> Mean:
+    """One number to divide by, or a tuple of one for each channel; null is None.
+
+    Raises:
+        DescriptorError: anything else, or a number that is 0 as f32.
+    """
+    numbers = as_mean(key, value)
+    of_channels = numbers if isinstance(numbers, tuple) else (numbers,)
+    if any(each is not None and abs(each) <= 2**-150 for each in of_channels):  # half of the smallest f32
+        raise DescriptorError(f"{key} must not be 0 as f32, got {shown(value)}")
+    return numbers
+
+
 def as_number(key: str, value: Any) -> float:
     """``value`` as a number.
 
@@ -301,7 +314,7 @@ _CHECKS: dict[str, Check] = {
     "crop_size": as_size,
     "rescale_factor": as_number,
     "image_mean": as_mean,
-    "image_std": as_mean,
+    "image_std": as_std,
     "pad_size": as_size,
     "input_data_format": as_data_format,
 }

@@ -59,7 +59,7 @@ class Order(NamedTuple):
 
 @dataclass(frozen=True)
 class Put:
-    """A picture of image ``image`` that fills ``count`` places from ``start``.
+    """A picture of image number ``image``, written to ``count`` places of a result from place ``start`` on.
 
     corner: the first elements of the axes after the first; () where it fills these axes.
     extent: the number of elements of these axes that it fills.
@@ -96,14 +96,14 @@ Result = Pixels | Array | list[Any]
 
 @dataclass(frozen=True)
 class Shot:
-    """The pieces of one image in the order of the result, and facts about it, mostly results by their keys."""
+    """The pictures that one image becomes, in the order of the result, and facts about it: mostly results by keys."""
 
     pieces: tuple[Piece, ...]
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def tiles(self) -> int:
-        """Tiles of all pieces."""
+        """The number of tiles of all pieces."""
         return sum(piece.tiles for piece in self.pieces)
 
     @property
@@ -119,7 +119,7 @@ class Shot:
 
 
 def one(picture: Picture, **facts: Any) -> Shot:
-    """The shot of an image that stays one picture."""
+    """The value for an image that becomes a single picture."""
     return Shot((Piece(picture),), facts)
 
 
@@ -265,7 +265,7 @@ def channels_of(shots: Sequence[Shot]) -> int:
 
 
 def mask(pixels: Pixels) -> Array:
-    """1 for each pixel of a result that a picture fills, else 0: [..., height, width], without channels."""
+    """A mask [..., height, width] that is 1 for each pixel of a result that a picture fills, and 0 elsewhere."""
     result = np.zeros((pixels.sizes[0], *pixels.sizes[2:]), np.int64)
     for put in pixels.puts:
         _, tall, wide = put.extent or pixels.sizes[1:]

@@ -30,7 +30,7 @@ from restride.weights.request import Request, replaced, resizing, rows_of_sizes
 from restride.weights.rows import LibraryRows, Rows, Shifts
 
 MAX_TAPS_OF_BOX = 2048
-"""Maximum taps of a row, and products of row and column taps: 8,192 for an invocation, which computes four rows."""
+"""Maximum taps of a row, and maximum taps of a row times those of a column: an invocation computes four such sums."""
 
 _PLACES_OF_WEIGHTS = 22
 """Fraction bits of weights if a library rounds after each axis: one number for all boxes, so they share dispatches."""

@@ -107,7 +107,7 @@ class Request(NamedTuple):
     source_sizes: Iterable[SupportsIndex] | None = None
 
     def settled(self, dtype: str) -> tuple[Request, LibraryRequest | None]:
-        """The checked request in our words, with all defaults and without ``like``; and that to ``like``, or None.
+        """The checked request in our words, with all defaults, without ``like``; and the request to ``like``, or None.
 
         dtype: element type of the source, on which a library's rules may depend.
 

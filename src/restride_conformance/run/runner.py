@@ -82,7 +82,7 @@ class Runner:
         return self._run("first", case, mode)
 
     def run_bitwise(self, case: Case) -> Outcome:
-        """Run a case in two processes: the worse outcome, at best FAILED if the destinations differ in any byte.
+        """Run a case in two processes; return the worse outcome, at best FAILED if the destinations differ in any byte.
 
         Raises:
             RestrideError: as ``run``.
@@ -287,7 +287,7 @@ class WorkerProcess(JsonProcess):
             return Outcome(case, died.verdict, str(died), time.monotonic() - begin)
 
     def _with_messages(self, outcome: Outcome) -> Outcome:
-        """The outcome, at best FAILED if the validation layer has messages; the first case gets those of opening."""
+        """The outcome, at best FAILED if the validation layer has messages; those of opening go to the first case."""
         messages = self._messages()
         if not messages:
             return outcome

@@ -76,16 +76,16 @@ class Access:
 
 @dataclass
 class _Types:
-    """The declarations that precede a module's functions, by id."""
+    """The types, constants and decorations that a module declares before its functions, by their ids."""
 
     words: dict[int, tuple[int, list[int]]] = field(default_factory=dict)  # opcode and operands of types
     constants: dict[int, int] = field(default_factory=dict)
-    decorations: dict[tuple[int, int], int] = field(default_factory=dict)  # by id and decoration
-    offsets: dict[tuple[int, int], int] = field(default_factory=dict)  # of members, by struct and number
-    pointers: dict[int, int] = field(default_factory=dict)  # from variables in storage buffers to their types
+    decorations: dict[tuple[int, int], int] = field(default_factory=dict)  # by id and number of the decoration
+    offsets: dict[tuple[int, int], int] = field(default_factory=dict)  # the offset of each member, by struct and number
+    pointers: dict[int, int] = field(default_factory=dict)  # the type of each variable in a storage buffer
 
     def nbytes(self, kind: int) -> int:
-        """Bytes of a value of a type."""
+        """The size of a type's values in bytes."""
         opcode, operands = self.words[kind]
         if opcode in (_TYPE_INT, _TYPE_FLOAT):
             return operands[0] // 8

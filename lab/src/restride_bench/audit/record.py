@@ -56,7 +56,7 @@ def record(rows: Sequence[Row], settings: Mapping[str, Any], model: Model) -> di
 
 
 def _traffic_record(traffic: Traffic) -> dict[str, float]:
-    """The fields, which are estimates, rounded to integers, and both ratios."""
+    """The fields of ``traffic``, rounded to integers because they are estimates, and both ratios."""
     counts = {name: round(value) for name, value in asdict(traffic).items()}
     return {**counts, "efficiency": round(traffic.efficiency, 4), "useful": round(traffic.useful, 4)}
 

@@ -15,7 +15,7 @@ _MAX_CHANNELS = 4
 
 
 class OpenCV(Peer):
-    """Images of one to four channels."""
+    """The peer OpenCV, for images of one to four channels."""
 
     lingers = True
 

@@ -131,7 +131,7 @@ def _exact_rows(old: int, new: int, whole: float, unit: float) -> Rows:
 
 
 def _cells(request: Request) -> Array:
-    """The mean of every cell: of 2 x 2, for 1, 3 and 4 channels, with halves up; else in f32, with halves to even."""
+    """The mean of every cell. Cells of 2 x 2 with 1, 3 or 4 channels round halves up; others round f32 to even."""
     x, count = request.array.astype(np.int64), 1
     for axis, old, new in request.each():
         count *= old // new
@@ -148,7 +148,7 @@ def _cells(request: Request) -> Array:
 
 
 def _cubic_weights(part: np.float32) -> list[np.float32]:
-    """Weights of four elements, with a = -0.75; the last is 1 less the others."""
+    """Weights of four elements, with a = -0.75; the last weight is 1 minus the others."""
     a, before, behind = _F(-0.75), part + _F(1), _F(1) - part
     first = ((a * before - _F(5) * a) * before + _F(8) * a) * before - _F(4) * a
     inner = [((a + _F(2)) * x - (a + _F(3))) * x * x + _F(1) for x in (part, behind)]

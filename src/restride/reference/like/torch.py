@@ -35,7 +35,7 @@ def without_ignored_scales(request: Request) -> Request:
 
 
 def answer(request: Request) -> Answer | None:
-    """The result as torch computes it; None for floats, whose sums are those of ``linear`` and ``cubic``."""
+    """The result as torch computes it; None for floats, which the rules of ``linear`` and ``cubic`` already give."""
     scales = dict(zip(request.axes, request.factors or (None,) * len(request.axes), strict=True))
     if request.word in ("nearest", "nearest-exact"):
         real = np.float64 if request.array.dtype == np.float64 else np.float32

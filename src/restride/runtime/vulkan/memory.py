@@ -709,8 +709,8 @@ class Blocks:
     """The pools of a device and its imports. The caller holds the runtime's lock, except to append to ``freed``.
 
     pools: the open pools. pool: for tensors. host_pool: for staging. parameter_pool: for parameters of kernels.
-        Pools of one memory type are one: all three if the host works in place.
-    freed: blocks that nobody refers to any more, each after the bytes that it counted for in use. The garbage collector
+        There is one pool for each memory type, so all three are the same pool if the host works in place.
+    freed: blocks that nobody refers to any more, each after the bytes in use that it counted for. The garbage collector
         may free a block in the middle of anything, so a finalizer only appends it here, which needs no lock; the next
         thread that holds the lock returns it to its pool.
     in_use: bytes of live memories. lent: number of blocks whose memory arrays of the host may use.

@@ -202,7 +202,7 @@ def maskformer_results(shots: Sequence[Shot], options: Options, _samples: Sequen
 
 
 def old_detr(config: dict[str, Any]) -> None:
-    """Reads old files: ``max_size``, by default 1333, adds a longest edge to an integer ``size``.
+    """Convert the keys of old files: ``max_size``, by default 1333, adds a longest edge to an integer ``size``.
 
     ``pad_and_return_pixel_mask`` is the old name of ``do_pad``.
 
@@ -216,7 +216,7 @@ def old_detr(config: dict[str, Any]) -> None:
 
 
 def old_maskformer(config: dict[str, Any]) -> None:
-    """Reads old files: ``max_size`` adds a longest edge to an integer ``size``, or to no ``size``.
+    """Convert the keys of old files: ``max_size`` adds a longest edge to an integer ``size``, or to no ``size``.
 
     Source: transformers, MaskFormerImageProcessorPil.
     """
@@ -247,7 +247,7 @@ def sam_size(height: int, width: int, options: Options) -> HeightWidth:
 
 
 def sam(image: Picture, options: Options) -> Shot:
-    """The common order with the rule of ``sam_size``, and the sizes of the image before and after."""
+    """The image, resized by the rule of ``sam_size`` and cropped as usual, and its sizes before and after."""
     small = resize(image, options, sam_size)
     before, after = [image.height, image.width], [small.height, small.width]
     return one(cropped(small, options), original_sizes=before, reshaped_input_sizes=after)
@@ -314,7 +314,7 @@ def _thumbnail(image: Picture, tall: int, wide: int, mode: str) -> Picture:
 
 
 def size_as_width_height(config: dict[str, Any]) -> None:
-    """Reads old Donut files, in which a ``size`` of two integers is width and height.
+    """Convert the key ``size`` of old Donut files, whose two integers are width and height.
 
     Source: transformers, DonutImageProcessorPil.
     """

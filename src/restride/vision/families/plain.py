@@ -1,4 +1,4 @@
-"""Families of the common order: resize, cut out the middle, map bytes by a table, write a plane for each channel."""
+"""Families with the usual steps: resize, cut out the middle, map bytes by a table, write a plane for each channel."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from restride.vision.options import (
     as_mode,
     as_number,
     as_positive,
+    as_std,
     needed,
     or_null,
 )
@@ -440,7 +441,11 @@ FAMILIES = (
         flava,
         flava_results,
         words="return_codebook_pixels: a smaller image, mapped by 0.8 v + 0.1",
-        checks={"codebook_resample": needed(as_mode), "codebook_rescale_factor": as_number},
+        checks={
+            "codebook_resample": needed(as_mode),
+            "codebook_rescale_factor": as_number,
+            "codebook_image_std": needed(as_std),
+        },
         ignored=frozenset(
             (
                 "codebook_do_convert_rgb",

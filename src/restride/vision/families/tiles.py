@@ -254,7 +254,7 @@ def mllama_results(shots: Sequence[Shot], options: Options, samples: Sequence[in
 
 
 def minicpm(image: Picture, options: Options) -> Shot:
-    """The whole image, then its slices, in blocks of 4 x 4 or 2 x 2 patches.
+    """The whole image, then its slices; all have whole blocks of 4 x 4 or 2 x 2 patches.
 
     Source: transformers, MiniCPMV4_6ImageProcessorPil.
     """

@@ -75,7 +75,7 @@ def _actual_mode(request: LibraryRequest, steps: list[float]) -> str:
 
 
 def _shrunk(request: LibraryRequest, steps: list[float], along: list[str]) -> LibraryRows:
-    """INTER_AREA where it shrinks: integers of whole cells are added, then shifted or divided; others are weighted."""
+    """Rows of INTER_AREA where it shrinks: sums of whole cells of integers, shifted or divided; else weighted means."""
     factors = [int(step) for step in steps]
     is_shifted = factors == steps == [2, 2] and request.channels in (1, 3, 4)
     fit = all(new * step <= old for old, new, step in zip(request.old, request.new, steps, strict=True))
@@ -191,7 +191,7 @@ def cells(source_size: int, size: int, factor: int, places: int, bits: int, alon
 
 
 def area(source_size: int, size: int, step: float) -> Taps:
-    """Rows of INTER_AREA where an axis shrinks: whole elements, and parts of those at both ends from 0.001 on."""
+    """Rows of INTER_AREA where an axis shrinks: whole elements, and the covered parts of both ends from 0.001 on."""
     start = np.arange(size) * step
     end = start + step
     width = np.minimum(step, source_size - start)

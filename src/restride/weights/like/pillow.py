@@ -96,7 +96,7 @@ def rows_of_part(request: LibraryRequest, box: tuple[tuple[float, float], ...]) 
 
 
 def nearest(source_size: int, size: int, start: float, end: float, of_16_bits: bool) -> Taps:
-    """Rows of NEAREST, in f64: each middle is the one before it plus a step; for I;16 it is a product."""
+    """Rows of NEAREST, in f64. The middle of an output is the previous middle plus a step; for I;16 it is a product."""
     origin, step = _line(size, start, end)
     if of_16_bits:
         middles = step * (np.arange(size) + 0.5) + origin

@@ -46,7 +46,7 @@ def follows_sizes(request: LibraryRequest) -> tuple[bool, ...]:
 
 
 def rules(request: LibraryRequest) -> LibraryRows | None:
-    """The indices of nearest, and the weights of bytes or of ``antialias`` with ``align_corners``; else None."""
+    """The rows of nearest modes, of bytes, and of ``antialias`` with ``align_corners``; None for other requests."""
     axes = tuple(zip(request.old, request.new, request.scales, strict=True))
     if request.mode.startswith("nearest"):
         others: tuple[object, ...] = (request.mode == "nearest-exact", request.dtype == "f64")
