@@ -242,7 +242,7 @@ rs.resample(photo.astype(np.float64), (24, 32), axes=(0, 1))
 rs.resample_backward(photo, size=(24, 32))
     TypeError: resample_backward() got an unexpected keyword argument 'size'; it is input_sizes here
 rs.quantize(photo, 0.5, dtype="int7")
-    DescriptorError: unknown element type 'int7'; ... , for u8[48,64,3]{2,1,0}. Did you mean 'int8'?
+    DescriptorError: dtype: unknown element type 'int7'; ... , for u8[48,64,3]{2,1,0}. Did you mean 'int8'?
 rs.yuv_to_rgb(photo)
     DescriptorError: a frame must have sizes [..., 3/2 rows, colum ... olumns, and at most 7 axes: u8[48,64,3]{2,1,0}
 rs.empty((4, 4))

@@ -318,7 +318,7 @@ REFUSED = {
     r"layout 'NHWC' of a chain only permutes axes": lambda: rs.Chain().reorder("NHWC"),
     r"window is not accepted in a chain": lambda: rs.Chain().resample((3,), window=(slice(1),)),
     r"a chain takes integers, slices, ... and None as an index, got \[1\]": lambda: rs.Chain()[[1]],
-    r"index 6 is outside axis 0 of size 6, for u8\[6,24,32\]": lambda: rs.Chain()[6].of(VOLUME.shape, "u8"),
+    r"index 6 is out of range for axis 0 of size 6, for u8\[6,24,32\]": lambda: rs.Chain()[6].of(VOLUME.shape, "u8"),
     r"window\[2\] \[0, 17\) exceeds the 16 outputs of its axis": lambda: HALF.of(VOLUME.shape, "u8").source_window(
         (slice(0, 1), slice(0, 1), slice(0, 17))
     ),

@@ -26,7 +26,7 @@ PlacedRounding: TypeAlias = Literal["nearest", "floor", "half_up"]
 Order: TypeAlias = Literal["yx", "xy"]
 
 ORDERS: dict[Order, str] = {"yx": "y0, x0, y1, x1", "xy": "x0, y0, x1, y1"}
-"""Coordinates of a box by their order."""
+"""For each order, the names of a box's coordinates."""
 
 PLACED_ROUNDINGS: dict[PlacedRounding, Callable[[float], int]] = {
     "nearest": round,
@@ -98,7 +98,7 @@ class Letterboxed:
         before: npt.NDArray[np.int64],
         after: npt.NDArray[np.int64],
     ) -> npt.NDArray[np.float64]:
-        """Points in the rectangles ``before`` as points in the rectangles ``after``, flipped inside these."""
+        """Points in the rectangles ``before``, mapped to the rectangles ``after`` and flipped inside them."""
         old, new = before[index].astype(np.float64), after[index].astype(np.float64)
         part = (points - old[..., :2]) / (old[..., 2:] - old[..., :2])
         part = np.where(self.flipped[index], 1 - part, part)
@@ -170,15 +170,15 @@ class Letterboxed:
 
     def _boxes(
         self,
-        boxes: Any,
-        index: Any,
+        boxes: object,
+        index: object,
         order: Order,
         before: npt.NDArray[np.int64],
         after: npt.NDArray[np.int64],
         *,
         clip: bool,
     ) -> npt.NDArray[np.float64]:
-        """Boxes in the rectangles ``before`` as boxes in the rectangles ``after``, both in ``order``."""
+        """Boxes in the rectangles ``before``, mapped to the rectangles ``after``; both are in ``order``."""
         require_word("order", order, tuple(ORDERS))
         array = _read("boxes", boxes, 4)
         if array.ndim == 0 or array.shape[-1] != 4:
@@ -192,18 +192,17 @@ class Letterboxed:
             )
         if order == "xy":
             corners = corners[..., ::-1]
-        mapped = np.stack([self._mapped(corners[..., end, :], box, before, after) for end in (0, 1)], axis=-2)
-        mapped.sort(axis=-2)
+        box = box[..., np.newaxis]  # the same for both corners
+        mapped = np.sort(self._mapped(corners, box, before, after), axis=-2)
         if clip:
-            edges = after[box]
-            mapped = mapped.clip(edges[..., None, :2], edges[..., None, 2:])
+            mapped = mapped.clip(after[box][..., :2], after[box][..., 2:])
         if order == "xy":
             mapped = mapped[..., ::-1]
         return mapped.reshape(array.shape)
 
 
 def _read(argument: str, values: object, length: int) -> npt.NDArray[np.float64]:
-    """``values`` as f64 of shape (..., length); an empty list as (0, length)."""
+    """``values`` as an f64 array of shape (..., length); an empty list has the shape (0, length)."""
     array = numbers(argument, values).astype(np.float64, copy=False)
     return array.reshape(0, length) if array.shape == (0,) else array
 

@@ -13,7 +13,7 @@ from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, is_permutation
 from restride.layout.pattern import Pattern
 from restride.ops.plan import Plan, ViewPlan, perform
-from restride.ops.target import Out, destination, element_type, require_room
+from restride.ops.target import Out, destination, element_type
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.tensor import Tensor
 
@@ -74,7 +74,7 @@ def rearrange_plan(
     src_scale: object,
     dst_scale: object,
 ) -> Plan:
-    """The plan of ``rearrange``: the view is copied into the destination, whose axes are split like the view's."""
+    """The plan of ``rearrange``: copies a view into the destination, whose axes are split like those of the view."""
     if is_permutation(layout):
         raise DescriptorError(f"layout {layout!r} permutes axes, which the pattern {pattern!r} says, for {src}")
     with ErrorContext(src):
@@ -86,7 +86,6 @@ def rearrange_plan(
     like = TensorDesc(src.dtype, sizes)
     element = element_type(like, layout, dtype, out)
     dst, site = destination(like, layout, src, out, dtype=element)
-    require_room(dst.sizes, element, limits)
     apart = views.reshape(dst, view.sizes)
     with ErrorContext(src):
         asked = Numbers(_number("src_scale", src_scale), dst_scale=_number("dst_scale", dst_scale))
@@ -97,7 +96,7 @@ def rearrange_plan(
 
 
 def _number(argument: str, value: object) -> Any:
-    """``value``, unless it is an array, which would need axes that the pattern splits."""
+    """``value``, if it is a number. An array is refused, because it would need axes that the pattern splits."""
     if getattr(value, "ndim", 0) or isinstance(value, list | tuple):
         raise DescriptorError(f"{argument} must be a number, got {value!r}; rs.reorder takes arrays")
     return value

@@ -160,8 +160,7 @@ def settle(desc: TensorDesc, sizes: Any, mode: Any, options: ResizeArguments) ->
     filters: dict[str, Any] = {"sizes": new, "axes": both, "mode": mode, "like": like, "antialias": antialias}
     if like is None and mode in (None, "linear", "cubic") and antialias in (None, True):
         filters |= {"antialias": True, "exclude_outside": True, "cubic_a": -0.5 if mode == "cubic" else None}
-    channels = _channels(desc.rank, both)
-    channels = channels if channels is not None and desc.sizes[channels] in (2, 4) else None
+    channels = _channels_with_alpha(desc.sizes, both)
     linear_light, premultiply = options.get("linear_light", False), options.get("premultiply", False)
     if linear_light or premultiply:
         _require_effect(desc, Request(**filters), linear_light, premultiply, channels is not None)
@@ -169,7 +168,7 @@ def settle(desc: TensorDesc, sizes: Any, mode: Any, options: ResizeArguments) ->
 
 
 KEEP_ASPECT = {"shorter": "not_smaller", "longer": "not_larger", "fit": "not_larger", "cover": "not_smaller"}
-"""The aspect ratio policy of each argument that stands for sizes."""
+"""For each argument that gives sizes, the aspect ratio policy that it means."""
 
 
 def _sizes(old: tuple[int, int], sizes: object, options: ResizeArguments) -> Any:
@@ -228,11 +227,10 @@ def rows_and_columns(sizes: tuple[int, ...], axes: Iterable[SupportsIndex] | Non
     )
 
 
-def _channels(rank: int, both: tuple[int, int]) -> int | None:
-    """The last axis if it comes after rows and columns, else the one before them; None: there is none."""
-    if max(both) < rank - 1:
-        return rank - 1
-    return min(both) - 1 if min(both) else None
+def _channels_with_alpha(sizes: tuple[int, ...], both: tuple[int, int]) -> int | None:
+    """The axis of 2 or 4 channels: the last one if it comes after rows and columns, else the one before them."""
+    axis = len(sizes) - 1 if max(both) < len(sizes) - 1 else min(both) - 1
+    return axis if axis >= 0 and sizes[axis] in (2, 4) else None
 
 
 def _require_effect(desc: TensorDesc, request: Request, linear_light: bool, premultiply: bool, has_alpha: bool) -> None:
@@ -257,7 +255,7 @@ def _resize_in_light(
     is_linear: bool,
     premultiply: bool,
 ) -> Tensor:
-    """Convert codes to f32, resample, and convert back: colours by a table, alpha, the last channel, without one."""
+    """Convert codes to f32, resample, and convert back: colours through a table, alpha (the last channel) without."""
     whole = x.desc
     x = x if whole.strides is not None else x.copy()
     light = empty(TensorDesc.xla("f32", x.sizes, family(x.desc, x.sizes).minor_to_major), x.device)
@@ -279,7 +277,7 @@ def _convert_codes(src: Tensor, dst: Tensor, channels: int | None, is_linear: bo
         colors, dst = src[(*before, slice(-1))], dst[(*before, slice(-1))]
         alpha = src[(*before, slice(-1, None))].broadcast_to(colors.sizes) if premultiply else None
     arguments = colors.desc, None if alpha is None else alpha.desc, dst.desc, is_linear, src.device.limits
-    is_short = "u8" in (src.dtype.name, dst.dtype.name)  # tables of u16 are 256 KB, too many to keep
+    is_short = "u8" in (src.dtype.name, dst.dtype.name)  # the 256 KB tables of u16 are too large to keep
     kernels = cached(light_kernels, *arguments) if is_short else light_kernels(*arguments)
     if kernels:
         src.device.runtime.submit(kernels, (src.memory, dst.memory, src.memory))

@@ -44,7 +44,7 @@ class Recorder:
         self._vk = device.vk
         self._null = device.null
         self._limits = limits
-        # The device's own limit, even if a test narrows the one for tensors.
+        # This is the device's own limit, even if a test has lowered the limit for tensors.
         self._most_parameters = device.physical.info.limits.max_buffer_range
         self._queue = queue
         self._preparations = preparations
@@ -65,7 +65,7 @@ class Recorder:
             OutOfDeviceMemory: there is no room for its parameters.
             DeviceError: the module is damaged, or the driver refuses it.
         """
-        # The id stays unique: the cached entry keeps the tuple alive.
+        # The id stays unique, because the cached entry keeps the tuple alive.
         key = (id(kernels), *blocks, *sizes) if type(kernels) is tuple else None
         prepared = None if key is None else self._preparations.by_key.get(key)
         if prepared is not None:
@@ -85,7 +85,7 @@ class Recorder:
 
         ticket: its submission, or the one before if its submission failed.
         """
-        # Cleared first: an interrupt may lose an entry, but never releases one twice.
+        # The list is cleared first: an interrupt may lose an entry, but never releases one twice.
         current, self._current = self._current, []
         for prepared in current:
             if prepared.used != ticket:
@@ -254,7 +254,7 @@ class Preparations:
 
     def put(self, key: tuple[object, ...], prepared: Prepared) -> None:
         """Cache ``prepared`` under ``key``. Above the limit, drop the least recently used down to half of it."""
-        weight = prepared.weight  # an interrupt may come at this call: not between the statements that belong together
+        weight = prepared.weight  # called first: an interrupt, which may come in a call, must not come below
         prepared.cached = True
         self.by_key[key] = prepared
         self._weight += weight
@@ -324,7 +324,7 @@ class DescriptorSets:
             "VkDescriptorBufferInfo",
             [(block.chunk.buffer, block.offset + offset, nbytes) for block, offset, nbytes in windows],
         )
-        # Each binding has one descriptor, and a write of more than one continues at the next binding.
+        # Each binding has one descriptor; Vulkan continues a write of more than one at the next binding.
         write = struct(
             "VkWriteDescriptorSet",
             dstSet=descriptors.handles[0],
