@@ -26,6 +26,7 @@ pytestmark = [
     pytest.mark.usefixtures("vulkan_device"),
     pytest.mark.filterwarnings("ignore:Passing `min_pixels`:FutureWarning"),
     pytest.mark.filterwarnings("ignore:an image of Pillow has 16 bits"),
+    pytest.mark.filterwarnings("ignore:images have floats of 0 to 1"),
 ]
 
 IMAGES = [pixels(90, 130), pixels(64, 70), pixels(64, 70, seed=1)]

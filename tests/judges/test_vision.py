@@ -17,6 +17,7 @@ from restride.vision.families import FAMILIES
 pytestmark = [
     pytest.mark.usefixtures("vulkan_device"),
     pytest.mark.filterwarnings("ignore:.* has 16 bits, and Pillow's conversion"),
+    pytest.mark.filterwarnings("ignore:images have floats of 0 to 1"),
 ]
 
 ROUNDS = 12

@@ -221,7 +221,7 @@ def test_arrays_of_four_axes_in_lists_are_samples(images):
 
 def test_tensors_of_torch_are_read_from_where_they_are():
     torch = judge("torch")
-    processor = rs.vision.processor(CLIP)
+    processor = rs.vision.processor({**CLIP, "do_rescale": False})
     image = pixels(50, 60).astype(np.float32) / np.float32(255)
     expected = processor(image)["pixel_values"]
     assert (processor(torch.from_numpy(image).requires_grad_())["pixel_values"] == expected).all()
@@ -537,6 +537,19 @@ def test_floats_are_refused_where_a_byte_does_not_hold_them():
         rs.vision.processor({**CLIP, "do_resize": False, "do_center_crop": False})(floats)
     with pytest.raises(rs.UnsupportedError, match="whose last one is alpha, is not resized"):
         rs.vision.processor({**CLIP, "do_convert_rgb": None, "do_normalize": False})(pixels(50, 60, 4))
+
+
+def test_floats_of_0_to_1_that_are_rescaled_too_are_warned_of():
+    image = pixels(50, 60)
+    floats = image.astype(np.float32) / np.float32(255)
+    with pytest.warns(UserWarning, match="do_rescale multiplies these by 0.00392157 too") as warned:
+        rs.vision.processor(CLIP)([image, floats])
+    assert warned[0].filename == __file__
+    as_they_are = rs.vision.processor({**CLIP, "do_rescale": False})(floats)["pixel_values"]
+    of_bytes = rs.vision.processor(CLIP)(image)["pixel_values"]
+    assert np.allclose(as_they_are, of_bytes, atol=0.02)  # a step is 1 / 255 / std
+    once = rs.vision.processor({**CLIP, "rescale_factor": 1})(floats)["pixel_values"]
+    assert np.array_equal(once, as_they_are)
 
 
 # Rules.

@@ -54,8 +54,8 @@ class Reordering(NamedTuple):
             inner, _, rule = str(error).partition(" ")
             if inner not in self.names:
                 raise
-            is_fraction = "a side of floats" in rule  # then no integer type would help
-            end = self.remedy if f"an integer of {self.result.dtype}" in rule and not is_fraction else ""
+            rule, of_floats, _ = rule.partition("; a side of floats")  # reorder's remedy; no integer type would help
+            end = self.remedy if f"an integer of {self.result.dtype}" in rule and not of_floats else ""
             rule = rule.replace(f", for {error.desc}", "")  # the result's layout, which the caller may not have given
             raise DescriptorError(f"{self.names[inner]} {rule}{end}") from error
 

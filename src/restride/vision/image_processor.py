@@ -14,7 +14,7 @@ import numpy as np
 
 from restride.arguments import check_keywords, counts, require_word
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown, warn_caller
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, as_device
 from restride.vision import work
@@ -149,6 +149,7 @@ class Processor:
             where = _device_of(read, device)
             sources = _sources(read)
             results = self._results(sources, samples)
+            self._warn_of_rescaled(sources)
             elements = [image.elements for image in read]
             computed = execute(results, sources, elements, self._options, where, element)
         return {key: _as_kind(value, return_tensors) for key, value in computed.items()}
@@ -170,6 +171,14 @@ class Processor:
             sum(put.count for result in results.values() if isinstance(result, Pixels) for put in result.puts),
             work.dispatches(results, (0,)),
         )
+
+    def _warn_of_rescaled(self, sources: Sequence[Source]) -> None:
+        factor = self._options.rescale_factor
+        if self._options.do_rescale and factor != 1 and any(source.floats for source in sources):
+            warn_caller(
+                f"images have floats of 0 to 1, and do_rescale multiplies these by {factor:.6g} too, as in "
+                "transformers: pass u8, or a configuration with do_rescale false"
+            )
 
     def _results(self, sources: Sequence[Source], samples: Sequence[int]) -> dict[str, Any]:
         alone = self._family.geometry
