@@ -38,7 +38,7 @@ if bug == "core":
     # a descriptor covers more than its buffer
     session, block = runtime._session, a.block
     layout = session.recorder.pipelines.get(("bump", (), 1), 0).layout
-    session.preparations.sets.take(layout, [(block, 0, block.chunk.nbytes + 4)], 0)
+    session.recorder.preparations.sets.take(layout, [(block, 0, block.chunk.nbytes + 4)], 0)
 runtime.submit([go, bump], [b, a])
 runtime.submit([go, go], [a, b])
 runtime.submit([go], [b, a])

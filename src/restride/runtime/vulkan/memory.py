@@ -190,6 +190,7 @@ class Chunk:
     def destroy(self, device: LogicalDevice) -> None:
         """Destroy the buffer and free the memory, which unmaps it."""
         self.view = None
+        device.freed += 1
         device.vk.vkDestroyBuffer(device.handle, self.buffer, device.null)
         device.vk.vkFreeMemory(device.handle, self.memory, device.null)
         for budget in self.budgets:
@@ -197,25 +198,19 @@ class Chunk:
 
 
 class Chunks:
-    """The chunks of one memory type. ``forget`` is called before a buffer is destroyed.
+    """The chunks of one memory type.
 
     budget: the heap's budget. limits: budgets of this device alone.
     """
 
     def __init__(
-        self,
-        device: LogicalDevice,
-        memory_type: int,
-        budget: HeapBudget,
-        limits: tuple[HeapBudget, ...],
-        forget: Callable[[], None],
+        self, device: LogicalDevice, memory_type: int, budget: HeapBudget, limits: tuple[HeapBudget, ...]
     ) -> None:
         self._device = device
         self.memory_type = memory_type
         self.budget = budget
         self.limits = limits
         self._budgets = (*limits, budget)
-        self._forget = forget
         self._alive: dict[int, Chunk] = {}
         self.allocations = 0  # requested from the driver so far
         self.nbytes = 0  # allocated now
@@ -270,7 +265,6 @@ class Chunks:
 
     def destroy(self, chunk: Chunk) -> None:
         """Give a chunk back to the driver."""
-        self._forget()
         del self._alive[chunk.serial]
         chunk.destroy(self._device)
         self.nbytes -= chunk.allocated
@@ -593,20 +587,18 @@ def _first_block(chunk: Chunk, size: int) -> Block:
 class Imports:
     """Pages of the host as device memory that is only read: nothing is copied, and the pages are kept alive.
 
-    The caller holds the runtime's lock, except in ``release_owners``. ``forget`` is called before a buffer is
-    destroyed.
+    The caller holds the runtime's lock, except in ``release_owners``.
 
-    destroyed: freed chunks that still own bytes of the host, until ``release_owners``.
+    destroyed: the owners of destroyed chunks, until ``release_owners``.
     """
 
-    def __init__(self, device: LogicalDevice, offset_alignment: int, forget: Callable[[], None]) -> None:
+    def __init__(self, device: LogicalDevice, offset_alignment: int) -> None:
         self._device = device
         self._kind = package().VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT
         self._alignment = max(MEMORY_ROUNDING, offset_alignment)
-        self._forget = forget
         self._alive: dict[int, Chunk] = {}
         self._leaving: list[Block] = []  # freed blocks that the device may still read
-        self.destroyed: deque[Chunk] = deque()
+        self.destroyed: deque[memoryview | None] = deque()
 
     def add(self, data: memoryview) -> tuple[Block, int]:
         """A block over the pages of ``data`` (one or more one-dimensional bytes), and the offset of ``data`` in it.
@@ -667,10 +659,10 @@ class Imports:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._alive))
 
     def _destroy(self, chunk: Chunk) -> None:
-        self._forget()
         del self._alive[chunk.serial]
         chunk.destroy(self._device)
-        self.destroyed.append(chunk)
+        self.destroyed.append(chunk.owner)
+        chunk.owner = memoryview(b"")  # prepared submissions may still refer to the chunk, but not to the host's bytes
 
     def _import(self, first: int, nbytes: int) -> Chunk:
         """Import the pages from address ``first``, the start of one, as a chunk with a buffer of ``nbytes`` bytes."""
@@ -716,25 +708,17 @@ class Blocks:
     in_use: bytes of live memories. lent: number of blocks whose memory arrays of the host may use.
     """
 
-    def __init__(
-        self,
-        device: LogicalDevice,
-        placement: Placement,
-        limits: Limits,
-        memory_limit: int | None,
-        forget: Callable[[], None],
-    ) -> None:
+    def __init__(self, device: LogicalDevice, placement: Placement, limits: Limits, memory_limit: int | None) -> None:
         self._device = device
         self._placement = placement
         self._alignment = limits.offset_alignment
         self._limits = limit_budgets(memory_limit)
-        self._forget = forget
         self._separate = bool(os.environ.get(SEPARATE_BUFFERS_VARIABLE))
         self.pools: tuple[Pool, ...] = ()
         self.pool = self._pool_of(placement.device)
         self.host_pool = self._pool_of(placement.host)
         self.parameter_pool = self._pool_of(placement.parameters)
-        self.imports = Imports(device, limits.offset_alignment, forget)
+        self.imports = Imports(device, limits.offset_alignment)
         self.freed: deque[tuple[int, Block]] = deque()
         self.in_use = 0
         self.lent = 0
@@ -758,7 +742,7 @@ class Blocks:
                 return pool
         physical = self._device.physical
         budget = shared_budget(physical, physical.memory_types[memory_type].heap)
-        chunks = Chunks(self._device, memory_type, budget, self._limits, self._forget)
+        chunks = Chunks(self._device, memory_type, budget, self._limits)
         most = min(each.heap_bytes for each in (budget, *self._limits))
         pool = Pool(chunks, self._alignment, most, separate=self._separate)
         self.pools += (pool,)

@@ -46,7 +46,7 @@ from restride.runtime.loader import struct
 from restride.runtime.vulkan import sharing
 from restride.runtime.vulkan.clock import Clock
 from restride.runtime.vulkan.device import LogicalDevice
-from restride.runtime.vulkan.dispatch import Preparations, Prepared, Recorder
+from restride.runtime.vulkan.dispatch import Prepared, Recorder
 from restride.runtime.vulkan.memory import Block, Blocks, Pool, buffer_types, place
 from restride.runtime.vulkan.queue import Queue, Slot, Use
 
@@ -261,7 +261,7 @@ class VulkanRuntime:
                 barriers=session.queue.barriers,
                 allocations=sum(pool.chunks.allocations for pool in blocks.pools),
                 bytes_allocated=blocks.allocated,
-                bytes_in_use=blocks.in_use + session.preparations.bytes_in_use(session.queue.completed),
+                bytes_in_use=blocks.in_use + session.recorder.preparations.bytes_in_use(session.queue.completed),
                 uploaded=session.uploaded,
                 downloaded=session.downloaded,
             )
@@ -354,18 +354,15 @@ class Session:
         self.device = LogicalDevice(physical)
         with ExitStack() as parts:
             parts.callback(self.device.destroy)
-            self.preparations = Preparations(self.device)
             self.placement = place(physical, buffer_types(self.device), staging=staging)
-            self.blocks = Blocks(self.device, self.placement, limits, memory_limit, self.preparations.forget)
+            self.blocks = Blocks(self.device, self.placement, limits, memory_limit)
             for pool in self.blocks.pools:
                 pool.chunks.budget.join(self)  # other devices that need room ask this one to trim
             parts.callback(self.blocks.destroy_all)
             self.queue = Queue(self.device)
             parts.callback(self.queue.destroy)
             parts.callback(_destroy_clocks, self.clocks)
-            self.recorder = Recorder(
-                self.device, limits, self.queue, self.blocks.parameter_pool, self.preparations, module_source
-            )
+            self.recorder = Recorder(self.device, limits, self.queue, self.blocks.parameter_pool, module_source)
             parts.callback(self.recorder.destroy)
             self._parts = parts.pop_all()
         self._closed = False
@@ -542,7 +539,7 @@ class Session:
     def _trim(self) -> int:
         self.enter()
         before = self.blocks.allocated
-        self.preparations.forget()
+        self.recorder.preparations.forget()
         self.blocks.collect(self.queue.completed)
         self.blocks.trim()
         return before - self.blocks.allocated
