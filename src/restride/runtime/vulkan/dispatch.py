@@ -234,10 +234,10 @@ class Prepared:
 class Preparations:
     """A cache of prepared submissions: up to 1024 dispatches (or KiB of parameters) in all.
 
-    All are forgotten before there are more, and before the next use once the device has freed a pipeline or a buffer that
-    they may need. The cache pays: the host's part of a small reorder takes 12 us with it and 16 us without, of a small
-    antialiased resample 30 us and 38 us. A cache of parameters by their contents did not: a lookup takes 0.3 us, an
-    upload of 16 KiB 1.4 us.
+    All are forgotten before there are more, and before the next use once the device has freed a pipeline or a buffer
+    that they may need. The cache pays: the host's part of a small reorder takes 12 us with it and 16 us without, of a
+    small antialiased resample 30 us and 38 us. A cache of parameters by their contents did not: a lookup takes 0.3 us,
+    an upload of 16 KiB 1.4 us.
 
     pool: the pool of parameter blocks.
     freed: the device's ``freed`` since which nothing that an entry needs was freed.

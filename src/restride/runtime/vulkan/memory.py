@@ -642,6 +642,7 @@ class Imports:
                     self._leaving.append(block)
                 else:
                     self._destroy(block.chunk)
+                    block.chunk.owner = memoryview(b"")  # a prepared submission may refer to the chunk a little longer
 
     def destroy_all(self) -> None:
         """Destroy everything; nothing may be pending."""
@@ -662,7 +663,6 @@ class Imports:
         del self._alive[chunk.serial]
         chunk.destroy(self._device)
         self.destroyed.append(chunk.owner)
-        chunk.owner = memoryview(b"")  # prepared submissions may still refer to the chunk, but not to the host's bytes
 
     def _import(self, first: int, nbytes: int) -> Chunk:
         """Import the pages from address ``first``, the start of one, as a chunk with a buffer of ``nbytes`` bytes."""

@@ -656,6 +656,7 @@ class Session:
         """Destroy everything except memory that arrays still use."""
         self.blocks.drain()
         if self.blocks.lent:
+            self.recorder.preparations.forget()
             self.blocks.destroy_idle(self.queue.submitted)
         else:
             self._idle = False
