@@ -402,12 +402,13 @@ class Session:
             DeviceTimeout: freed blocks stayed in use past the time limit.
         """
         pool = self.blocks.pool
+        most_leaving = pool.most_pooled
         if shareable:
             with self.lock:
                 self.enter()
                 pool = self.blocks.shareable_pool
                 pool.chunks.budget.join(self)
-        return self._take(pool, nbytes, pool.most_pooled, shareable, in_use=nbytes)
+        return self._take(pool, nbytes, most_leaving, in_use=nbytes)
 
     def staging_block(self, nbytes: int) -> Block:
         """A host-visible block, the caller's until ``free_staging``; waits for those that the device still uses.
@@ -416,12 +417,12 @@ class Session:
         """
         return self._take(self.blocks.host_pool, nbytes, PIECE_BYTES)
 
-    def _take(self, pool: Pool, nbytes: int, most_leaving: int, shareable: bool = False, *, in_use: int = 0) -> Block:
+    def _take(self, pool: Pool, nbytes: int, most_leaving: int, *, in_use: int = 0) -> Block:
         """Allocate from ``pool``; wait until it has room. ``in_use``: bytes to add to those in use."""
         while True:
             with self.lock:
                 self.enter()
-                block = pool.allocate(nbytes, most_leaving, shareable)
+                block = pool.allocate(nbytes, most_leaving)
                 if block is not None:
                     self.blocks.in_use += in_use
                     return block
