@@ -200,25 +200,21 @@ class Chunk:
 class Chunks:
     """The chunks of one memory type.
 
-    budget: the heap's budget. limits: budgets of this device alone.
+    budget: the heap's budget. limits: budgets of this device alone. most_bytes: the smallest of them all.
     shareable: other processes may import them.
     """
 
     def __init__(
-        self,
-        device: LogicalDevice,
-        memory_type: int,
-        budget: HeapBudget,
-        limits: tuple[HeapBudget, ...],
-        *,
-        shareable: bool,
+        self, device: LogicalDevice, memory_type: int, limits: tuple[HeapBudget, ...], *, shareable: bool
     ) -> None:
+        physical = device.physical
         self._device = device
         self.memory_type = memory_type
         self.shareable = shareable
-        self.budget = budget
+        self.budget = shared_budget(physical, physical.memory_types[memory_type].heap)
         self.limits = limits
-        self._budgets = (*limits, budget)
+        self._budgets = (*limits, self.budget)
+        self.most_bytes = min(budget.heap_bytes for budget in self._budgets)
         self._alive: dict[int, Chunk] = {}
         self.allocations = 0  # requested from the driver so far
         self.nbytes = 0  # allocated now
@@ -387,20 +383,19 @@ class Pool:
     Small blocks (up to 256 KiB) come from slabs of 1 MiB in some 80 size classes; larger ones, rounded up to 64 KiB,
     each have a chunk to themselves, since a driver takes long to allocate one: NVIDIA's 25 ms for 512 MiB.
 
-    most_bytes: the size of the heap, or the device's limit.
     most_pooled: bytes of large idle chunks that are kept; none in a pool of shareable chunks.
     separate: give every block a chunk of exactly its size. GPU-assisted validation (1.3.239) compares accesses with
         the buffer, not with the bound range, so only then does it notice the first byte past the end. Shareable
         chunks always have one block.
     """
 
-    def __init__(self, chunks: Chunks, offset_alignment: int, most_bytes: int, *, separate: bool) -> None:
+    def __init__(self, chunks: Chunks, offset_alignment: int, *, separate: bool) -> None:
         self.chunks = chunks
         self._separate = separate or chunks.shareable
         self._most_small = 0 if self._separate else _SMALL_BYTES
         self._alignment = max(256, offset_alignment)
-        self.most_bytes = most_bytes
-        pooled = min(max(_MAX_POOLED_BYTES, int(most_bytes * _MAX_POOLED_SHARE)), most_bytes // 2)
+        most = chunks.most_bytes
+        pooled = min(max(_MAX_POOLED_BYTES, int(most * _MAX_POOLED_SHARE)), most // 2)
         self.most_pooled = 0 if chunks.shareable else pooled
         self._idle_slabs: dict[int, Chunk] = {}
         self._filling: Chunk | None = None  # the slab that new blocks come from
@@ -423,7 +418,7 @@ class Pool:
             try:
                 return self.grow(nbytes)
             except OutOfDeviceMemory:
-                if not self.leaving_bytes or nbytes > self.most_bytes:
+                if not self.leaving_bytes or nbytes > self.chunks.most_bytes:
                     raise
         return block
 
@@ -565,7 +560,7 @@ class Pool:
         try:
             return chunks.allocate(nbytes)
         except OutOfDeviceMemory:
-            if nbytes > self.most_bytes:
+            if nbytes > chunks.most_bytes:
                 raise
             self.trim()
         try:
@@ -740,11 +735,8 @@ class Blocks:
         for pool in self.pools:
             if (pool.chunks.memory_type, pool.chunks.shareable) == (memory_type, shareable):
                 return pool
-        physical = self._device.physical
-        budget = shared_budget(physical, physical.memory_types[memory_type].heap)
-        chunks = Chunks(self._device, memory_type, budget, self._limits, shareable=shareable)
-        most = min(each.heap_bytes for each in (budget, *self._limits))
-        pool = Pool(chunks, self._alignment, most, separate=self._separate)
+        chunks = Chunks(self._device, memory_type, self._limits, shareable=shareable)
+        pool = Pool(chunks, self._alignment, separate=self._separate)
         self.pools += (pool,)
         return pool
 

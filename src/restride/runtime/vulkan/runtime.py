@@ -46,7 +46,7 @@ from restride.runtime.loader import struct
 from restride.runtime.vulkan import sharing
 from restride.runtime.vulkan.clock import Clock
 from restride.runtime.vulkan.device import LogicalDevice
-from restride.runtime.vulkan.dispatch import Prepared, Recorder
+from restride.runtime.vulkan.dispatch import Recorder
 from restride.runtime.vulkan.memory import Block, Blocks, Pool, buffer_types, place
 from restride.runtime.vulkan.queue import Queue, Slot, Use
 
@@ -305,10 +305,11 @@ class VulkanRuntime:
                 work = session.recorder.prepare(kernels, blocks, sizes, queue.submitted + 1)
                 if not work.dispatches:
                     return
-                if run is None:
-                    queue.submit(work.uses, lambda slot: session.recorder.record(slot, work.dispatches))
-                else:
-                    session.submit_with_copy(work, blocks[0], blocks[1], run)
+                uses, records = work.uses, [lambda slot: session.recorder.record(slot, work.dispatches)]
+                if run is not None:
+                    copy_uses, record_copy = session.copying(blocks[0], blocks[1], run)
+                    uses, records = [*uses, *copy_uses], [*records, record_copy]
+                queue.submit(uses, *records)
                 self._dispatches += len(work.dispatches)
             finally:
                 session.recorder.settle(queue.last, queue.completed)
@@ -558,16 +559,6 @@ class Session:
         with self.lock:
             self.enter()
             return self.queue.submit(uses, record)
-
-    def submit_with_copy(self, work: Prepared, source: Block, target: Block, run: Run) -> None:
-        """Start prepared kernels and a copy after them, in one submission. The caller holds the lock."""
-        uses, record_copy = self.copying(source, target, run)
-
-        def record(slot: Slot) -> None:
-            self.recorder.record(slot, work.dispatches)
-            record_copy(slot)
-
-        self.queue.submit([*work.uses, *uses], record)
 
     def copying(self, source: Block, target: Block, run: Run) -> tuple[list[Use], Callable[[Slot], None]]:
         """The uses of a copy, and the function that records it."""
