@@ -53,9 +53,10 @@ fi
 
 step "a driver that poses as a discrete GPU: copies go through staging, kernels are those of GPUs"
 RESTRIDE_TEST_AS_GPU=1 $PYTHON -m pytest tests/runtime/vulkan tests/runtime/test_heap.py \
-    tests/runtime/kompute/test_runtime.py tests/runtime/kompute/test_device.py tests/runtime/kompute/test_memory.py \
-    tests/tensor/test_device*.py tests/tensor/test_arrays.py tests/tensor/test_tensor.py tests/plan/test_copy_runs.py \
-    tests/vision tests/house/test_large.py lab/tests/reliability/test_threads.py lab/tests/reliability/test_interrupts.py
+    tests/runtime/test_interface_runtimes.py tests/runtime/kompute/test_runtime.py tests/runtime/kompute/test_device.py \
+    tests/runtime/kompute/test_memory.py tests/tensor/test_device*.py tests/tensor/test_arrays.py tests/tensor/test_tensor.py \
+    tests/plan/test_copy_runs.py tests/vision tests/house/test_large.py \
+    lab/tests/reliability/test_threads.py lab/tests/reliability/test_interrupts.py
 
 # Mesa 25 beside the system's: its lavapipe runs the suite's core, its RADV compiles for a GPU that the system's does not
 # know.

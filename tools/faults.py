@@ -79,7 +79,8 @@ class Fault:
         places = [(path, match) for path, source in sources.items() for match in text.finditer(source)]
         if len(places) != 1:
             names = ", ".join(path.name for path, _ in places)
-            raise FaultError(f"{self.replace!r} occurs {len(places)} times in the shaders, not once: {names}")
+            hint = f": {names}; add shader = or more text" if places else "; write the fault anew"
+            raise FaultError(f"{self.replace!r} occurs {len(places)} times in the shaders, not once{hint}")
         path, match = places[0]
         source = sources[path]
         return path.relative_to(root), source[: match.start()] + self.by.strip() + source[match.end() :]

@@ -193,12 +193,10 @@ def list_arguments(kind: object, defaults: Mapping[str, object]) -> Callable[[_F
 
 def check_keywords(function: _Function, elsewhere: Elsewhere = _NOWHERE) -> _Function:
     """Decorate a function: a keyword that its signature does not list is refused as by ``require_listed``."""
-    listed = _listed(function)
 
     @wraps(function)
     def checked(*values: Any, **arguments: Any) -> Any:
-        if not listed.issuperset(arguments):
-            raise unexpected(function, arguments, listed, elsewhere)
+        require_listed(function, arguments, elsewhere)
         return function(*values, **arguments)
 
     return checked  # type: ignore[return-value] # it has the same signature

@@ -442,7 +442,7 @@ def _post_ops(post_ops: Any) -> tuple[PostOp, ...]:
     return tuple(_post_op(op) for op in members)
 
 
-def _post_op(op: Any) -> PostOp:
+def _post_op(op: Sequence[object]) -> PostOp:
     name, *values = op
     counts = {"linear": (2,), "clip": (2,), "relu": (0, 1)}
     if not isinstance(name, str) or name not in counts:

@@ -31,6 +31,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -252,7 +253,8 @@ class CheckedOperation:
     """An operation that cases can name: its parameters, sizes, numpy answer, tolerance and call on a device.
 
     Each subclass in ``restride_conformance.operations`` defines ``function``, ``parameters`` and ``sizes``. The other
-    methods have a default that suits an operation which moves elements and takes ``layout``, ``dtype`` and ``out``.
+    methods have a default that suits an operation which moves elements and takes ``out``, and perhaps ``layout`` and
+    ``dtype``.
     ``source`` arguments already have the case's view applied.
 
     function: its name in ``restride`` and in ``restride.reference``, whose functions take the same arguments.
@@ -295,12 +297,18 @@ class CheckedOperation:
 
     def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
         """Run the operation on the device; the result is ``out``, or a new tensor where ``out`` is None."""
-        result: Tensor = getattr(rs, self.function)(source, **self.destination(case, out) | self.arguments(case))
+        function = getattr(rs, self.function)
+        result: Tensor = function(source, **self.destination(case, out) | self.arguments(case))
+        if out is None and "layout" not in signature(function).parameters:
+            return copied_to_destination(case, result, None)
         return result
 
     def destination(self, case: Case, out: Tensor | None) -> dict[str, Any]:
-        """The arguments for the destination: the tensor ``out``, or the layout and element type of a new tensor."""
-        return {"layout": case.layout, "dtype": case.dst.dtype} if out is None else {"out": out}
+        """The arguments for the destination: ``out``, or layout and type of a new tensor if the function takes them."""
+        if out is not None:
+            return {"out": out}
+        new = {"layout": case.layout, "dtype": case.dst.dtype}
+        return {name: new[name] for name in new.keys() & signature(getattr(rs, self.function)).parameters.keys()}
 
     def moves(self, _case: Case) -> bool:
         """True if each element of the result comes from one element of the source, converted or not; False for sums."""
@@ -328,6 +336,13 @@ class CheckedOperation:
     def elements_read(self, case: Case) -> int:
         """How many source elements it must read: by default one per element written, even if zero strides repeat it."""
         return case.dst.numel
+
+
+def copied_to_destination(case: Case, result: Tensor, out: Tensor | None) -> Tensor:
+    """A new tensor as it is with ``out=default``, else a copy of it in the destination that the case asks for."""
+    if out is None and case["out"] == "default":
+        return result
+    return rs.reorder(result, None if out is not None else case.layout, out=out)
 
 
 def unplaced(dtype: DType, sizes: Sizes) -> TensorDesc:

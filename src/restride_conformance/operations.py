@@ -34,7 +34,7 @@ from restride.tensor.tensor import Tensor
 from restride.weights import AREA_MODES, COORDINATES, NEAREST_RULES, POLICIES, Request, Resizing, resizing
 from restride.weights.like import LIBRARIES
 from restride_conformance import fill
-from restride_conformance.case import OPERATIONS, Answer, Array, Case, CheckedOperation, unplaced
+from restride_conformance.case import OPERATIONS, Answer, Array, Case, CheckedOperation, copied_to_destination, unplaced
 from restride_conformance.fill import hashed_words
 from restride_conformance.spelling import (
     OneOf,
@@ -518,9 +518,6 @@ class YuvToRgb(CheckedOperation):
         *frames, height, columns = case.viewed
         return (*frames, height // 3 * 2, columns, 3)
 
-    def destination(self, case: Case, out: Tensor | None) -> dict[str, Any]:
-        return {"layout": case.layout} if out is None else {"out": out}
-
     def moves(self, _case: Case) -> bool:
         return False
 
@@ -603,18 +600,11 @@ class _ArrayFunction(CheckedOperation):
         return Answer(right, right)
 
     def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
-        return _copied_to_destination(case, self.applied(case, xp, source), out)
+        return copied_to_destination(case, self.applied(case, xp, source), out)
 
     def applied(self, case: Case, module: Any, x: Any) -> Any:
         """The function of ``module``, numpy or ``restride.xp``, applied to ``x``."""
         raise NotImplementedError
-
-
-def _copied_to_destination(case: Case, result: Tensor, out: Tensor | None) -> Tensor:
-    """A new tensor as it is with ``out=default``, else a copy of it in the destination that the case asks for."""
-    if out is None and case["out"] == "default":
-        return result
-    return rs.reorder(result, None if out is not None else case.layout, out=out)
 
 
 def _axes_of(case: Case, count: int | None = None) -> tuple[int, ...]:
@@ -731,6 +721,7 @@ class Tile(_ArrayFunction):
 class Rearrange(_Converting):
     """``rs.rearrange``."""
 
+    function = "rearrange"
     parameters = (
         Parameter("pattern", read_pattern, required=True),
         Parameter("lengths", read_lengths),
@@ -843,7 +834,7 @@ class Equal(CheckedOperation):
         desc = _other(case)
         buffer = reference.to_buffer(_other_values(case), desc, fill.poison(desc.nbytes))
         other = rs.from_buffer(buffer, desc, device=source.device)
-        return _copied_to_destination(case, source != other if case["negated"] == "yes" else source == other, out)
+        return copied_to_destination(case, source != other if case["negated"] == "yes" else source == other, out)
 
     def moves(self, _case: Case) -> bool:
         return False

@@ -9,17 +9,19 @@ import sys
 from importlib import metadata
 from importlib.metadata import EntryPoints
 from types import SimpleNamespace
+from typing import SupportsIndex
 
 import numpy as np
 import pytest
 from support.devices import open_device
 
 import restride as rs
-from restride.cli import command_modules, devices, doctor, main
+from restride.cli import command_modules, devices, doctor, main, operations
 from restride.cli.comparison import compare_bits, compare_limits
 from restride.cli.devices import cpu_model
 from restride.cli.doctor import Finding
-from restride.cli.parser import LABORATORY, parse, parse_index
+from restride.cli.operate import FileCommand, call
+from restride.cli.parser import LABORATORY, SUMMARIES, parse, parse_index
 from restride.cli.process import UsageError, ending
 from restride.errors import warn_caller
 from restride.runtime import RUNTIMES, DeviceInfo
@@ -52,6 +54,24 @@ def restride(*arguments, **environment):
         env=os.environ | environment,
     )
     return done.returncode, done.stdout, done.stderr
+
+
+def test_an_axis_of_a_function_reaches_it(x, tmp_path, monkeypatch, capsys):
+    """Functions that take scales do not take the axis of scales; the command makes arrays of both."""
+
+    def flip(x: rs.Tensor, axis: SupportsIndex) -> rs.Tensor:
+        return x[(slice(None),) * axis + (slice(None, None, -1),)]
+
+    def operation(options, file):
+        return call(options, file, file.desc)
+
+    flips = FileCommand("flip", "", flip, {"": {"axis": "which"}}, operation)
+    monkeypatch.setitem(SUMMARIES, "flip", "reverse an axis")
+    monkeypatch.setattr(operations, "COMMANDS", (*operations.COMMANDS, flips))
+    monkeypatch.setattr(rs.reference, "flip", np.flip, raising=False)
+    assert main(["flip", str(tmp_path / "x.npy"), str(tmp_path / "y.npy"), "--axis", "2", "--check"]) == 0
+    assert "OK" in capsys.readouterr().out
+    assert np.array_equal(np.load(tmp_path / "y.npy"), x[:, :, ::-1])
 
 
 def refused(capsys, *arguments):

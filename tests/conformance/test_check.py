@@ -485,6 +485,22 @@ class TestRun:
         with pytest.raises(DescriptorError, match="turned has no parameter mode"):
             _ = case["mode"]
 
+    @pytest.mark.parametrize("out", ["", " out=new", " out=default"])
+    def test_a_function_without_a_layout_is_tried_with_every_destination(self, out: str, device, monkeypatch) -> None:
+        class Copied(CheckedOperation):
+            function = "copied"
+            parameters = ()
+
+            def sizes(self, case: Case) -> tuple[int, ...]:
+                return case.viewed
+
+        monkeypatch.setattr(rs, "copied", lambda x, out=None: rs.reorder(x, out=out), raising=False)
+        monkeypatch.setattr(rs.reference, "copied", np.array, raising=False)
+        monkeypatch.setitem(OPERATIONS, "copied", Copied())
+        layout = "" if out == " out=default" else ":aB4b"
+        outcome = run_case(Case.parse(f"copied u16[5,7] -> u16[5,7]{layout}{out}"), device)
+        assert (outcome.verdict, outcome.message) == (Verdict.PASSED, "")
+
     def with_call(self, monkeypatch: pytest.MonkeyPatch, call) -> None:
         monkeypatch.setattr(OPERATIONS["reorder"], "call", call)
 

@@ -21,65 +21,17 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "resample.md").read_text(
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 DRAWINGS = re.findall(r"```text\n(draw_resampling.*?)\n(.*?)\n```", PAGE, re.DOTALL)
 COMMANDS = [line for line in PAGE.splitlines() if line.startswith(("restride resample ", "restride resize "))]
-SAME = {
-    "torch": (
-        ("interpolate(x, size)", 'rs.resample(x, size, mode="nearest", coordinates="asymmetric", nearest="floor")'),
-        ('interpolate(x, size, mode="nearest-exact")', 'rs.resample(x, size, mode="nearest")'),
-        ('interpolate(x, size, mode="bilinear")', "rs.resample(x, size)"),
-        (
-            'interpolate(x, size, mode="bilinear", align_corners=True)',
-            'rs.resample(x, size, coordinates="align_corners")',
-        ),
-        (
-            'interpolate(x, size, mode="bilinear", antialias=True)',
-            "rs.resample(x, size, antialias=True, exclude_outside=True)",
-        ),
-        ('interpolate(x, size, mode="bicubic")', 'rs.resample(x, size, mode="cubic")'),
-        (
-            'interpolate(x, size, mode="bicubic", align_corners=True)',
-            'rs.resample(x, size, mode="cubic", coordinates="align_corners")',
-        ),
-        (
-            'interpolate(x, size, mode="bicubic", antialias=True)',
-            'rs.resample(x, size, mode="cubic", cubic_a=-0.5, antialias=True, exclude_outside=True)',
-        ),
-        ('interpolate(x, size, mode="area")', 'rs.resample(x, size, mode="area")'),
-        (
-            "interpolate(x, scale_factor=scale)",
-            'rs.resample(x, scales=scale, mode="nearest", coordinates="asymmetric", nearest="floor")',
-        ),
-        ('interpolate(x, scale_factor=scale, mode="bilinear")', "rs.resample(x, scales=scale)"),
-        (
-            'interpolate(x, scale_factor=scale, mode="bilinear", recompute_scale_factor=True)',
-            "rs.resample(x, scales=scale, recompute_scale_factor=True)",
-        ),
-        (
-            'interpolate(x, scale_factor=scale, mode="bilinear", align_corners=True)',
-            'rs.resample(x, scales=scale, coordinates="align_corners", recompute_scale_factor=True)',
-        ),
-        ('interpolate(x, scale_factor=scale, mode="area")', 'rs.resample(x, scales=scale, mode="area")'),
-    ),
-    "PIL.Image": (
-        ("image.resize(size[::-1], NEAREST)", 'rs.resample(x, size, mode="nearest")'),
-        ("image.resize(size[::-1], BILINEAR)", "rs.resample(x, size, antialias=True, exclude_outside=True)"),
-        (
-            "image.resize(size[::-1], BICUBIC)",
-            'rs.resample(x, size, mode="cubic", cubic_a=-0.5, antialias=True, exclude_outside=True)',
-        ),
-        ("image.resize(half[::-1], BOX)", 'rs.resample(x, half, mode="area")'),
-        ("image.reduce(2)", 'rs.resample(x, half, mode="area")'),
-    ),
-    "cv2": (
-        ("resize(x, size[::-1], interpolation=INTER_LINEAR)", "rs.resample(x, size)"),
-        ("resize(x, size[::-1], interpolation=INTER_CUBIC)", 'rs.resample(x, size, mode="cubic")'),
-        (
-            "resize(x, size[::-1], interpolation=INTER_NEAREST)",
-            'rs.resample(x, size, mode="nearest", coordinates="asymmetric", nearest="floor")',
-        ),
-        ("resize(x, half[::-1], interpolation=INTER_AREA)", 'rs.resample(x, half, mode="area_weighted")'),
-    ),
-}
-"""Calls of other libraries, each beside the arguments of ``rs.resample`` that give the same in f32."""
+SAME = [
+    ("Pillow", "NEAREST", (7, 29), {"mode": "nearest"}),
+    ("Pillow", "BOX", (6, 11), {"mode": "area"}),
+    ("OpenCV", "LINEAR", (7, 29), {}),
+    ("OpenCV", "CUBIC", (7, 29), {"mode": "cubic"}),
+    ("OpenCV", "NEAREST", (7, 29), {"mode": "nearest", "coordinates": "asymmetric", "nearest": "floor"}),
+]
+"""Filters of other libraries, and the arguments of ``rs.resample`` that give the same in f32.
+
+tests/judges/test_reference_resample.py compares those of torch, and Pillow's and OpenCV's others.
+"""
 
 
 def rows_below(header):
@@ -203,28 +155,17 @@ def test_defaults_of_onnx_and_of_ours():
             assert here in ("", "the last ones") or here.strip("`") == str(default), name
 
 
-def library(name):
-    """A library, and what its calls may name of it."""
-    module = judge(name)
-    x = np.random.default_rng(7).normal(size=(12, 22)).astype(np.float32)
-    names = {"x": x, "size": (7, 29), "half": (6, 11), "scale": (0.6, 1.7)}
-    if name == "torch":
-        stacked = module.from_numpy(x[None, None]).double()
-        return names | {"interpolate": module.nn.functional.interpolate, "x": stacked}
-    if name == "PIL.Image":
-        return names | {"image": module.fromarray(x)} | {way.name: way for way in module.Resampling}
-    return names | vars(module)
-
-
 @pytest.mark.usefixtures("vulkan_device")
-@pytest.mark.parametrize("name", SAME)
-def test_other_libraries_give_the_same(name):
-    names = library(name)
-    for theirs, ours in SAME[name]:
-        expected = np.asarray(eval(theirs, dict(names))).astype(np.float64)
-        result = eval(ours, {"rs": rs, **names, "x": np.asarray(names["x"], np.float32)}).numpy()
-        assert result.shape == expected.shape, theirs
-        assert np.abs(result - expected).max() < 1e-5, theirs
+@pytest.mark.parametrize(("library", "name", "sizes", "arguments"), SAME)
+def test_other_libraries_give_the_same(library, name, sizes, arguments):
+    x = np.random.default_rng(7).normal(size=(12, 22)).astype(np.float32)
+    if library == "Pillow":
+        image = judge("PIL.Image")
+        expected = np.asarray(image.fromarray(x).resize(sizes[::-1], image.Resampling[name]))
+    else:
+        cv2 = judge("cv2")
+        expected = cv2.resize(x, sizes[::-1], interpolation=getattr(cv2, f"INTER_{name}"))
+    assert np.abs(rs.resample(x, sizes, **arguments).numpy() - expected).max() < 1e-5
 
 
 @pytest.mark.usefixtures("vulkan_device")

@@ -41,93 +41,115 @@ LONG = "one.broadcast_to((1, 10**8))"
 LIKE = ("like makes the weights of a whole axis", "at most 2097152 elements")
 TAPS = ("at most 4194304 elements along an axis", "100000000 to 3 elements along axis 1")
 
-REFUSED = {
-    "pillow, 10^12": Refused("rs.resample(grey, (10**12, 3), like='pillow')", "OutOfDeviceMemory", ROOM),
-    "pillow, 10^6 by 10^6": Refused("rs.resample(grey, (10**6, 10**6), like='pillow')", "OutOfDeviceMemory", ROOM),
-    "opencv, 10^6 by 10^6": Refused("rs.resample(grey, (10**6, 10**6), like='opencv')", "OutOfDeviceMemory", ROOM),
-    "scikit-image, 10^12": Refused("rs.resample(grey, (10**12, 3), like='scikit-image')", "OutOfDeviceMemory", ROOM),
-    "photograph, bytes": Refused("rs.resample(photo, (10**6, 10**6), axes=(0, 1))", "OutOfDeviceMemory", ROOM),
-    "10^30": Refused("rs.resample(grey, (10**30, 3))", "OutOfDeviceMemory", ROOM),
-    "a large window": Refused(
-        "rs.resample(grey, (10**12, 3), like='torch', window=(slice(10**11), None))", "OutOfDeviceMemory", ROOM
+NO_ROOM = {
+    "pillow, 10^12": "rs.resample(grey, (10**12, 3), like='pillow')",
+    "pillow, 10^6 by 10^6": "rs.resample(grey, (10**6, 10**6), like='pillow')",
+    "opencv, 10^6 by 10^6": "rs.resample(grey, (10**6, 10**6), like='opencv')",
+    "scikit-image, 10^12": "rs.resample(grey, (10**12, 3), like='scikit-image')",
+    "photograph, bytes": "rs.resample(photo, (10**6, 10**6), axes=(0, 1))",
+    "10^30": "rs.resample(grey, (10**30, 3))",
+    "a large window": "rs.resample(grey, (10**12, 3), like='torch', window=(slice(10**11), None))",
+    "gradient": "rs.resample_backward(grey, (10**12, 3))",
+    "plan into a layout": "rs.plan_resample_backward('f32[2]', 'f32[1000000000000]', (10**12,))",
+    "crop_resize": "rs.crop_resize(photo, BOX, (10**12, 3), axes=(0, 1))",
+    "crop_resize, letterbox": "rs.crop_resize(photo, BOX, (10**12, 3), axes=(0, 1), letterbox='center')",
+    "crop_resize, like": "rs.crop_resize(photo, BOX, (10**12, 3), axes=(0, 1), like='pillow')",
+    "compat.torch": "interpolate(np.ones((1, 1, 2), np.float32), scale_factor=1e12)",
+    "compat.torch, 10^6 by 10^6": "interpolate(np.ones((1, 1, 2, 2), np.uint8), (10**6, 10**6), mode='bilinear')",
+    "compat.cv2": "rs.compat.cv2.resize(codes, (10**6, 10**6))",
+    "compat.pil": "rs.compat.pil.resize(codes, (10**6, 10**6))",
+    "reorder, scales": "rs.reorder(one.broadcast_to((10**5, 10**5)), src_scale=np.full((10**5, 1), 2.0))",
+}
+"""Calls whose results no device has room for."""
+
+UNSUPPORTED = {
+    "area": (f"rs.resample({LONG}, (1, 3), mode='area')", (*TAPS, "33333334")),
+    "antialias": (f"rs.resample({LONG}, (1, 3), antialias=True)", (*TAPS, "66666667")),
+    "plan of area": ("rs.plan_resample('f32[1,100000000]', None, (1, 3), mode='area')", TAPS),
+    "area, many outputs": (
+        "rs.resample(one.broadcast_to((1, 10**12)), (1, 10**8), mode='area')",
+        ("at most 536870912 elements along an axis", "10000 each of 100000000"),
     ),
-    "gradient": Refused("rs.resample_backward(grey, (10**12, 3))", "OutOfDeviceMemory", ROOM),
+    "like, shrunk": (f"rs.resample({LONG}, (1, 3), like='pillow')", (*LIKE, "100000000 to 3")),
+    "like, a window of 10^9": ("rs.resample(grey, (10**9, 3), like='pillow', window=(slice(2), None))", LIKE),
+    "source_window, like": ("rs.source_window((10**9, 3), (3, 3), window=(slice(2), None), like='pillow')", LIKE),
+    "gradient of 10^9": (
+        "rs.resample_backward(one.broadcast_to((1, 10**9)), (1, 2))",
+        ("a gradient has axes of at most 16777216 elements", "2 to 1000000000"),
+    ),
+    "an index that s64 does not have": (
+        "rs.resample(grey, (10**30, 3), mode='nearest', window=(slice(10**29, 10**29 + 2), None))",
+        ("axis 0 must have less than 2^63 elements",),
+    ),
+    "like, a box of 2^30 pixels": (
+        "rs.crop_resize(photo, [(0, 0, 2**30, 2**30)], (3, 3), axes=(0, 1), like='pillow')",
+        ("like makes the weights of", "more than 67108864"),
+    ),
+    "like, a crop of an image of 10^7 pixels": (
+        "rs.Preprocess((2, 2), shorter=10**7, like='pillow')(np.ones((4, 5, 3), np.uint8))",
+        LIKE,
+    ),
+    "rows of many boxes": (
+        "rs.crop_resize(photo[..., 0], BOX * 2000, (10**5, 1))",
+        ("at most 268435456 weights", "2000 boxes to sizes (100000, 1)"),
+    ),
+    "reference": (
+        "rs.reference.resample(floats, (10**12, 3))",
+        ("at most 4194304 elements along an axis, not 1000000000000",),
+    ),
+    "reference, 10^6 by 10^6": (
+        "rs.reference.resample(floats, (10**6, 10**6))",
+        ("arrays of at most 134217728 elements, not 1000000000000 of sizes [1000000, 1000000]", "f32[2,2]"),
+    ),
+    "reference, like": (
+        "rs.reference.resample(floats, (10**6, 10**6), like='pillow')",
+        ("of sizes [1000000, 1000000]",),
+    ),
+    "reference, a window like a library's": (
+        "rs.reference.resample(codes, (10**9, 3), like='opencv', window=(slice(2), None))",
+        ("at most 4194304 elements along an axis, not 1000000000",),
+    ),
+    "reference, a byte window like torch's": (
+        "rs.reference.resample(codes, (10**5, 10**5), mode='bilinear', like='torch', window=(slice(2), slice(2)))",
+        ("of sizes [100000, 100000]",),
+    ),
+    "reference, limits": ("rs.reference.resample_limits(floats, (10**5, 10**5))", ("of sizes [100000, 100000]",)),
+    "reference of resize": ("rs.reference.resize(codes, (10**5, 10**5))", ("of sizes [100000, 100000]",)),
+    "reference of a large box": (
+        "rs.reference.crop_resize(codes, [(0, 0, 10**6, 10**6)], (2, 2), axes=(0, 1))",
+        ("of sizes [1000000, 1000000]",),
+    ),
+    "reference of many boxes": (
+        "rs.reference.crop_resize(codes, BOX * 10**4, (10**3, 10**3), axes=(0, 1))",
+        ("of sizes [10000, 1000, 1000]",),
+    ),
+    "reference of a gradient, 10^6 by 10^6": (
+        "rs.reference.resample_backward(floats, (10**6, 10**6))",
+        ("of sizes [1000000, 1000000]",),
+    ),
+    "reference of a gradient": (
+        "rs.reference.resample_backward(np.ones(2, np.float32), (10**12,))",
+        ("at most 4194304 elements", "[1000000000000]"),
+    ),
+}
+"""Calls that need too much of the host, and what the messages have."""
+
+REFUSED = {
+    **{name: Refused(call, "OutOfDeviceMemory", ROOM) for name, call in NO_ROOM.items()},
+    **{name: Refused(call, "UnsupportedError", texts) for name, (call, texts) in UNSUPPORTED.items()},
     "plan of a gradient": Refused(
         "rs.plan_resample_backward('f32[2]', None, (10**12,))", "OutOfDeviceMemory", (*ROOM, "f32[1000000000000]")
-    ),
-    "plan into a layout": Refused(
-        "rs.plan_resample_backward('f32[2]', 'f32[1000000000000]', (10**12,))", "OutOfDeviceMemory", ROOM
-    ),
-    "crop_resize": Refused("rs.crop_resize(photo, BOX, (10**12, 3), axes=(0, 1))", "OutOfDeviceMemory", ROOM),
-    "crop_resize, letterbox": Refused(
-        "rs.crop_resize(photo, BOX, (10**12, 3), axes=(0, 1), letterbox='center')", "OutOfDeviceMemory", ROOM
-    ),
-    "crop_resize, like": Refused(
-        "rs.crop_resize(photo, BOX, (10**12, 3), axes=(0, 1), like='pillow')", "OutOfDeviceMemory", ROOM
     ),
     "20,000 boxes": Refused(
         "rs.crop_resize(photo, BOX * 20000, (1000, 1000), axes=(0, 1))",
         "OutOfDeviceMemory",
         (*ROOM, "u8[20000,1000,1000,3]"),
     ),
-    "compat.torch": Refused(
-        "interpolate(np.ones((1, 1, 2), np.float32), scale_factor=1e12)", "OutOfDeviceMemory", ROOM
-    ),
-    "compat.torch, 10^6 by 10^6": Refused(
-        "interpolate(np.ones((1, 1, 2, 2), np.uint8), (10**6, 10**6), mode='bilinear')", "OutOfDeviceMemory", ROOM
-    ),
-    "compat.cv2": Refused("rs.compat.cv2.resize(np.ones((2, 2), np.uint8), (10**6, 10**6))", "OutOfDeviceMemory", ROOM),
-    "compat.pil": Refused("rs.compat.pil.resize(np.ones((2, 2), np.uint8), (10**6, 10**6))", "OutOfDeviceMemory", ROOM),
-    "reorder, scales": Refused(
-        "rs.reorder(one.broadcast_to((10**5, 10**5)), src_scale=np.full((10**5, 1), 2.0))", "OutOfDeviceMemory", ROOM
-    ),
     "scales along one axis, zero points along another": Refused(
         "rs.reorder(one.broadcast_to((10**4, 10**4)), dtype='u8', src_scale=np.full((10**4, 1), 2.0), "
         "src_zero_point=np.ones((1, 10**4)))",
         "DescriptorError",
         ("src_scale and src_zero_point", "[10000, 1] and [1, 10000]", "100000000 pairs, more than 16777216"),
-    ),
-    "area": Refused(f"rs.resample({LONG}, (1, 3), mode='area')", "UnsupportedError", (*TAPS, "33333334")),
-    "antialias": Refused(f"rs.resample({LONG}, (1, 3), antialias=True)", "UnsupportedError", (*TAPS, "66666667")),
-    "plan of area": Refused(
-        "rs.plan_resample('f32[1,100000000]', None, (1, 3), mode='area')", "UnsupportedError", TAPS
-    ),
-    "area, many outputs": Refused(
-        "rs.resample(one.broadcast_to((1, 10**12)), (1, 10**8), mode='area')",
-        "UnsupportedError",
-        ("at most 536870912 elements along an axis", "10000 each of 100000000"),
-    ),
-    "like, shrunk": Refused(
-        f"rs.resample({LONG}, (1, 3), like='pillow')", "UnsupportedError", (*LIKE, "100000000 to 3")
-    ),
-    "like, a window of 10^9": Refused(
-        "rs.resample(grey, (10**9, 3), like='pillow', window=(slice(2), None))", "UnsupportedError", LIKE
-    ),
-    "source_window, like": Refused(
-        "rs.source_window((10**9, 3), (3, 3), window=(slice(2), None), like='pillow')", "UnsupportedError", LIKE
-    ),
-    "gradient of 10^9": Refused(
-        "rs.resample_backward(one.broadcast_to((1, 10**9)), (1, 2))",
-        "UnsupportedError",
-        ("a gradient has axes of at most 16777216 elements", "2 to 1000000000"),
-    ),
-    "an index that s64 does not have": Refused(
-        "rs.resample(grey, (10**30, 3), mode='nearest', window=(slice(10**29, 10**29 + 2), None))",
-        "UnsupportedError",
-        ("axis 0 must have less than 2^63 elements",),
-    ),
-    "like, a box of 2^30 pixels": Refused(
-        "rs.crop_resize(photo, [(0, 0, 2**30, 2**30)], (3, 3), axes=(0, 1), like='pillow')",
-        "UnsupportedError",
-        ("like makes the weights of", "more than 67108864"),
-    ),
-    "like, a crop of an image of 10^7 pixels": Refused(
-        "rs.Preprocess((2, 2), shorter=10**7, like='pillow')(np.ones((4, 5, 3), np.uint8))", "UnsupportedError", LIKE
-    ),
-    "rows of many boxes": Refused(
-        "rs.crop_resize(photo[..., 0], BOX * 2000, (10**5, 1))",
-        "UnsupportedError",
-        ("at most 268435456 weights", "2000 boxes to sizes (100000, 1)"),
     ),
     "post_ops": Refused(
         "rs.reorder(one, 'AB->AB', post_ops=[('relu',)] * 10**6)",
@@ -138,62 +160,6 @@ REFUSED = {
         "rs.reorder(one, 'AB->AB', post_ops=itertools.repeat(('relu',)))",
         "DescriptorError",
         ("post_ops are more than 4",),
-    ),
-    "reference": Refused(
-        "rs.reference.resample(np.ones((2, 2), np.float32), (10**12, 3))",
-        "UnsupportedError",
-        ("at most 4194304 elements along an axis, not 1000000000000",),
-    ),
-    "reference, 10^6 by 10^6": Refused(
-        "rs.reference.resample(np.ones((2, 2), np.float32), (10**6, 10**6))",
-        "UnsupportedError",
-        ("arrays of at most 134217728 elements, not 1000000000000 of sizes [1000000, 1000000]", "f32[2,2]"),
-    ),
-    "reference, like": Refused(
-        "rs.reference.resample(np.ones((2, 2), np.float32), (10**6, 10**6), like='pillow')",
-        "UnsupportedError",
-        ("of sizes [1000000, 1000000]",),
-    ),
-    "reference, a window like a library's": Refused(
-        "rs.reference.resample(np.ones((2, 2), np.uint8), (10**9, 3), like='opencv', window=(slice(2), None))",
-        "UnsupportedError",
-        ("at most 4194304 elements along an axis, not 1000000000",),
-    ),
-    "reference, a byte window like torch's": Refused(
-        "rs.reference.resample(np.ones((2, 2), np.uint8), (10**5, 10**5), mode='bilinear', like='torch', "
-        "window=(slice(2), slice(2)))",
-        "UnsupportedError",
-        ("of sizes [100000, 100000]",),
-    ),
-    "reference, limits": Refused(
-        "rs.reference.resample_limits(np.ones((2, 2), np.float32), (10**5, 10**5))",
-        "UnsupportedError",
-        ("of sizes [100000, 100000]",),
-    ),
-    "reference of resize": Refused(
-        "rs.reference.resize(np.ones((2, 2), np.uint8), (10**5, 10**5))",
-        "UnsupportedError",
-        ("of sizes [100000, 100000]",),
-    ),
-    "reference of a large box": Refused(
-        "rs.reference.crop_resize(np.ones((2, 2), np.uint8), [(0, 0, 10**6, 10**6)], (2, 2), axes=(0, 1))",
-        "UnsupportedError",
-        ("of sizes [1000000, 1000000]",),
-    ),
-    "reference of many boxes": Refused(
-        "rs.reference.crop_resize(np.ones((2, 2), np.uint8), BOX * 10**4, (10**3, 10**3), axes=(0, 1))",
-        "UnsupportedError",
-        ("of sizes [10000, 1000, 1000]",),
-    ),
-    "reference of a gradient, 10^6 by 10^6": Refused(
-        "rs.reference.resample_backward(np.ones((2, 2), np.float32), (10**6, 10**6))",
-        "UnsupportedError",
-        ("of sizes [1000000, 1000000]",),
-    ),
-    "reference of a gradient": Refused(
-        "rs.reference.resample_backward(np.ones(2, np.float32), (10**12,))",
-        "UnsupportedError",
-        ("at most 4194304 elements", "[1000000000000]"),
     ),
 }
 
@@ -228,6 +194,7 @@ BOX = [(0, 0, 2, 2)]
 one = rs.asarray(np.ones((1, 1), np.float32))
 grey = rs.asarray(np.ones((4, 5), np.float32))
 photo = rs.asarray(np.ones((4, 5, 3), np.uint8))
+floats, codes = (np.ones((2, 2), dtype) for dtype in (np.float32, np.uint8))
 rs.resample(grey, (3, 3)).numpy()
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 tracemalloc.start()

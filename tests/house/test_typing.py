@@ -72,15 +72,9 @@ MISSPELT = {
 
 @pytest.mark.parametrize("call", MISSPELT)
 def test_a_misspelt_name_is_refused_as_python_refuses_one(call):
-    with pytest.raises(TypeError, match="unexpected keyword argument 'mod'"):
+    hint = "" if "reorder" in call or "quantize" in call else r"\. Did you mean 'mode'\?"
+    with pytest.raises(TypeError, match=rf"^(Chain\.)?\w+\(\) got an unexpected keyword argument 'mod'{hint}$"):
         MISSPELT[call]()
-
-
-def test_a_message_has_the_name_that_was_meant():
-    with pytest.raises(
-        TypeError, match=r"^resample\(\) got an unexpected keyword argument 'mod'. Did you mean 'mode'\?$"
-    ):
-        rs.resample([0.0], (2,), mod="linear")
 
 
 @pytest.mark.parametrize(

@@ -543,21 +543,9 @@ def test_every_format_gives_the_same_levels(tmp_path: Path, capsys, name: str):
     source = make(tmp_path, name)
     cells = make(tmp_path, "cells.npy")
     out = tmp_path / "out.ome.zarr"
-    words = [
-        "pyramid",
-        source,
-        str(out),
-        "--levels",
-        "3",
-        "--labels",
-        f"cells={cells}",
-        "--pixel-size",
-        "0.5",
-        "1",
-        "1",
-    ]
-    words += ["--unit", "micrometer", "--chunks", "5", "30", "70"]
-    assert main([*words, "--mode", "linear", "--antialias", "--runtime", "vulkan"]) == 0
+    words = f"pyramid {source} {out} --labels cells={cells} --levels 3 --pixel-size 0.5 1 1 --unit micrometer".split()
+    words += ["--chunks", "5", "30", "70", "--mode", "linear", "--antialias", "--runtime", "vulkan"]
+    assert main(words) == 0
     printed = capsys.readouterr()
     assert f"{out}/2: [5, 11, 17], 1 chunks written, 0 were there\n" in printed.out
     assert " ms on " in printed.err

@@ -245,12 +245,6 @@ def test_decoding_waits_for_the_caller(tmp_path, monkeypatch):
     frames.close()
 
 
-def test_without_pyav_the_error_names_the_extra():
-    code = "import sys; sys.modules['av'] = None; import restride.interop.video"
-    ended = captured([sys.executable, "-c", code])
-    assert ended.stderr.endswith("MissingPackage: restride.interop.video needs PyAV: pip install 'restride[video]'\n")
-
-
 def test_a_process_that_ends_in_the_middle_says_nothing(tmp_path):
     path = write(tmp_path / "a.mp4", "mpeg4", "yuv420p")
     code = f"from restride.interop.video import Video; frames = iter(Video({str(path)!r})); next(frames)"

@@ -78,18 +78,7 @@ OWN_TESTS = {
 @pytest.mark.usefixtures("vulkan_device")
 def test_xarrays_own_tests_of_duck_arrays_pass():
     names = [f"xarray.tests.{place}::test_{name}" for place, names in OWN_TESTS.items() for name in names.split()]
-    options = [
-        "-p",
-        "support.xarray_shim",
-        "-p",
-        "no:cacheprovider",
-        "-c",
-        os.devnull,
-        "-W",
-        "ignore",
-        "-q",
-        "--pyargs",
-    ]
+    options = f"-p support.xarray_shim -p no:cacheprovider -c {os.devnull} -W ignore -q --pyargs".split()
     done = captured([sys.executable, "-m", "pytest", *options, *names], cwd=Path(__file__).resolve().parents[1])
     assert f"{len(names)} passed" in done.stdout, done.stdout + done.stderr
 

@@ -39,13 +39,6 @@ def test_names_of_other_ranks(device):
     assert_equal(rs.reorder(rs.asarray(row, device=device), "W"), row)
 
 
-def test_an_arrow_permutes_the_axes_too(device):
-    x = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)
-    result = rs.reorder(rs.asarray(x, device=device), "NCHW->NHWC")
-    assert_equal(result, x.transpose(0, 2, 3, 1))
-    assert result.desc == rs.TensorDesc("f32", (2, 4, 5, 3))
-
-
 def test_any_letters_in_any_order(device):
     x = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)
     tensor = rs.asarray(x, device=device)
@@ -56,24 +49,3 @@ def test_any_letters_in_any_order(device):
     order = (5, 3, 7, 6, 1, 0, 2, 4)
     after = "".join("abcdefgh"[axis] for axis in order)
     assert_equal(rs.reorder(rs.asarray(wide, device=device), f"abcdefgh -> {after}"), wide.transpose(order))
-
-
-@pytest.mark.parametrize(
-    "layout",
-    [
-        "u16[3,5]{0,1}",
-        "u16[3,5]",
-        "u16[3,5]{strides=(9,1),offset=4}",
-        "u16[3,5]{strides=(-5,-1),offset=14}",
-        "u16[3,5]{strides=(2,7),offset=1}",  # interleaved: 7 < 2 * 2 + 5
-        rs.TensorDesc("u16", (3, 5), (1, -3), 13),
-    ],
-    ids=str,
-)
-def test_layouts_by_text_and_by_descriptor(layout, device):
-    x = np.arange(15, dtype=np.uint16).reshape(3, 5) + 1000
-    result = rs.reorder(rs.asarray(x, device=device), layout)
-    desc = layout if isinstance(layout, rs.TensorDesc) else rs.TensorDesc.parse(layout)
-    assert result.desc == desc
-    assert_equal(result, x)
-    assert_equal(rs.asarray(rs.reference.from_buffer(result.buffer(), desc), device=device), x)

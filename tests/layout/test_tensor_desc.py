@@ -145,6 +145,8 @@ def test_what_was_written_is_given_back():
     ("arguments", "message"),
     [
         (("f33", (2,)), "unknown element type 'f33'"),
+        ((",U1", (2, 3)), "unknown element type ',U1'"),  # numpy reads both as fields
+        (("{'names': ['a'], 'formats': ['f4']}", (2, 3)), "unknown element type"),
         ((">f4", (2,)), "byte-swapped"),
         (("i8", (2,)), "element type 'i8' counts bytes in numpy, where it is int64: say 's64' or 's8'"),
         (("i1", (2,)), "element type 'i1' counts bytes in numpy, where it is int8: say 's8'"),

@@ -324,12 +324,7 @@ def xla(**arguments: object) -> TensorDesc:
         ({"tiles": [(2, 2.0)]}, "tile[1] must be an integer, got 2.0 (float), for f32[2,3]"),
         ({"tiles": [(True,)]}, "tile[0] must be an integer, got the boolean True, for f32[2,3]"),
         ({"tiles": 2}, "tiles must be a sequence"),
-        ({"tiles": None}, "tiles must be a sequence"),
         ({"padded_sizes": (2,)}, "padded_sizes must have one value per axis: got (2,) for 2 axes, for f32[2,3]"),
-        (
-            {"padded_sizes": (2, 3, 4)},
-            "padded_sizes must have one value per axis: got (2, 3, 4) for 2 axes, for f32[2,3]",
-        ),
         ({"padded_sizes": (3, 2)}, "padded size 2 of axis 1 is below its size 3, for f32[2,3]"),
         ({"padded_sizes": 5}, "padded_sizes must be a sequence of integers, got 5 (int), for f32[2,3]"),
         ({"padding_value": 3}, "padding_value 3 needs padded_sizes, for f32[2,3]"),
@@ -361,9 +356,6 @@ def test_too_many_tiles_or_blocks_are_refused_with_the_descriptor():
         ("nChw16c", (2, 3, 4, 5, 6), "tag 'nChw16c' has 4 axes, f32[2,3,4,5,6] has 5"),
         ("ab", (), "tag 'ab' has 2 axes, f32[] has 0"),
         ("a", (1,) * 9, "rank 9 exceeds 8"),
-        ("nChw", (2, 3, 4, 5), "upper-case letter 'C' needs a block"),
-        ("", (2,), "tag ''"),
-        (None, (2,), "a format tag must be a str, got None"),
     ],
 )
 def test_from_tag_refuses(tag, sizes, message):

@@ -59,20 +59,7 @@ def test_minor_to_major_from_strides(sizes, strides, order):
     assert TensorDesc("u8", sizes, strides, 10).minor_to_major == order
 
 
-# --- XLA: padding, tiles
-
-
 # --- oneDNN: blocks
-
-
-@pytest.mark.parametrize(
-    ("tag", "strides"),
-    [("nchw", (60, 20, 5, 1)), ("nhwc", (60, 1, 15, 3)), ("chwn", (1, 40, 10, 2)), ("acdb", (60, 1, 15, 3))],
-)
-def test_plain_tags_are_strides(tag, strides):
-    desc = TensorDesc.from_tag(tag, (2, 3, 4, 5))
-    assert desc.strides == strides
-    assert desc == TensorDesc("f32", (2, 3, 4, 5), strides)
 
 
 @pytest.mark.parametrize(

@@ -151,35 +151,6 @@ def test_worked_examples(text, expected):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "f32[]",
-        "f32[2,3]{1,0}",
-        "f32[2,3]{0,1}",
-        "bf16[0]{0}",
-        "f8e4m3fn[1,2,3,4,5,6,7,8]{7,6,5,4,3,2,1,0}",
-        "f32[2,3]{strides=(1,2),offset=4}",
-        "u8[3]{strides=(-1),offset=2}",
-        "pred[2,2]{strides=(0,0)}",
-        "s64[]{strides=(),offset=9}",
-        "f32[4611686018427387904]{strides=(1099511627776)}",
-        "f32[3,5]{1,0:T(2,2)}",
-        "bf16[2048]{0:T(1024)(128)(2,1)}",
-        "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}",
-        "u32[]{:T(128)}",
-        "f32[2,3]{0,1:pad(3,5)=0}",
-        "f32[2,3]{1,0:T(2,2)pad(3,5)=-1.5}",
-        "f32[2,16,4,4]:nChw16c",
-        "f32[2,3]:ba",
-        "f32[2]{at=(1+2a,3),in=[4,4]{1,0:T(4,4)}}",
-        "f32[3,4]{at=(7-b,a,0),in=[8,3,20]:aBc4b}",
-    ],
-)
-def test_canonical_texts_print_as_they_are(text):
-    assert str(TensorDesc.parse(text)) == text
-
-
-@pytest.mark.parametrize(
     ("text", "canonical"),
     [
         ("f32[2,3]", "f32[2,3]{1,0}"),

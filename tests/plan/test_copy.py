@@ -16,7 +16,7 @@ from restride.errors import UnsupportedError
 from restride.kernel import CANDIDATES, Choices, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.copy import copy_kernels
-from restride.plan.problem import Axis, multiply_shift, simplify, widen
+from restride.plan.problem import Axis, Problem, multiply_shift, simplify, widen
 from restride.plan.transpose import GROUP_BLOCKS
 from restride_conformance.shader.part import SteeredLimits
 
@@ -468,10 +468,10 @@ def test_a_divisor_is_exact_up_to_two_to_the_31():
 
 def test_neighbours_that_move_together_merge_and_widen():
     # A u8 crop of 8 columns out of rows of 32: one axis of 8-byte elements.
-    problem = widen(simplify([Axis(4, 32, 8), Axis(8, 1, 1)], 0, 0, 1), 16)
+    problem = widen(simplify(Problem((Axis(4, 32, 8), Axis(8, 1, 1)), 0, 0, 1)), 16)
     assert (problem.itemsize, problem.axes) == (8, (Axis(4, 4, 1),))
     # A packed copy is one run of the widest elements.
-    problem = widen(simplify([Axis(4, 8, 8), Axis(8, 1, 1)], 0, 0, 4), 16)
+    problem = widen(simplify(Problem((Axis(4, 8, 8), Axis(8, 1, 1)), 0, 0, 4)), 16)
     assert (problem.itemsize, problem.axes) == (16, (Axis(8, 1, 1),))
 
 

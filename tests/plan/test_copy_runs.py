@@ -10,7 +10,7 @@ import pytest
 from support.devices import open_device
 
 import restride as rs
-from restride.kernel import RunsChoice
+from restride.kernel.limits import RunsChoice
 from restride.plan.copy import copy_kernels
 
 RUNS = [

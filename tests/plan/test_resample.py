@@ -63,7 +63,8 @@ def problem(src: str, dst: str, choice: Request = WIDENED, axes: tuple[int, ...]
     for axis, (size, *strides) in enumerate(zip(made.sizes, source.strides, made.strides, strict=True)):
         slot, table = tables.get(axis, (0, None))
         walked.append(Axis(size, *strides, table, source.sizes[axis], slot))
-    return simplify(walked, source.offset, made.offset, made.dtype.itemsize, source.dtype.itemsize)
+    offsets, itemsizes = (source.offset, made.offset), (made.dtype.itemsize, source.dtype.itemsize)
+    return simplify(Problem(tuple(walked), *offsets, *itemsizes))
 
 
 def chosen(src: str, dst: str, choice: Request = WIDENED, axes: tuple[int, ...] | None = None) -> Invocations:
@@ -75,7 +76,7 @@ def chosen(src: str, dst: str, choice: Request = WIDENED, axes: tuple[int, ...] 
 
 def test_cells_are_the_worked_example():
     made = by_cells(problem("u8[8,1080,1920]", "u8[8,540,960]", AREA), ROOMY)
-    assert (made.shader, made.total, made.row_pieces, made.blocks) == ("resample_cells", 130_560, 240, 68)
+    assert (made.shader, made.total, *made.push.values()) == ("resample_cells", 130_560, 240, 68)
     # The rows are axis 1, of two taps like axis 0, whose cells are two apart; no slot between.
     taps = {"TAPS": 2, "TAPS_0": 2, "TAPS_1": 1}
     assert made.constants == {"ROW_AXIS": 1, "AXIS_1": 0, **taps, "STEP": 2, "ROWS": 8}
@@ -101,7 +102,7 @@ def test_cells_have_the_bits_of_elements(src, dst, choice):
 
 def test_rows_are_the_worked_example():
     made = by_rows(problem("u8[3,224,224]", "u8[3,1080,1920]", LINEAR), ROOMY)
-    assert (made.shader, made.total, made.row_pieces, made.blocks) == ("resample_runs", 97_200, 240, 135)
+    assert (made.shader, made.total, *made.push.values()) == ("resample_runs", 97_200, 240, 135)
     # The rows are axis 1, axes 0 and 1 have tables, of two taps each; no slot 1 inside; along axis 0, runs of three.
     axes = {"ROW_AXIS": 1, "TABLED": 3, "TAPS": 2, "TAPS_0": 2, "TAPS_1": 2, "AXIS_1": 0}
     assert made.constants == {"BITS": 8, "ELEMENTS": 8, **axes, "ALONG_AXIS_0": 1, "RUN": 3, "ROWS": 8}
@@ -113,11 +114,11 @@ def test_taps_are_the_worked_example():
     made = by_taps(asked, ROOMY)
     assert made.problem.axes[0].table.taps == 20
     # Planes and rows are one axis, of 405 blocks.
-    assert (made.shader, made.total, made.row_pieces, made.blocks) == ("resample_along", 90_720, 224, 405)
+    assert (made.shader, made.total, *made.push.values()) == ("resample_along", 90_720, 224, 405)
     pixels = {"CHANNELS": 1, "CHANNEL_AXIS": 0}
     assert made.constants == {"TAP_AXIS": 0, "ALIGNED": 1, "ROW_AXIS": 1, **pixels, "ROWS": 8}
     apart = by_taps(problem("u8[3,1080,1920]{strides=(2073604,1920,1)}", "f32[3,1080,224]", WIDENED), ROOMY)
-    assert (apart.total, apart.row_pieces, apart.blocks) == (90_720, 224, 135)
+    assert (apart.total, *apart.push.values()) == (90_720, 224, 135)
 
 
 def test_neighbours_are_the_worked_example():
@@ -132,7 +133,7 @@ def test_channels_side_by_side_are_one_pixel(channels):
     if channels == 5:
         assert made.shader == "resample_across"
         return
-    assert (made.shader, made.total, made.blocks) == ("resample_along", 12 * 3, 3)
+    assert (made.shader, made.total, made.push["blocks"]) == ("resample_along", 12 * 3, 3)
     axes = {"TAP_AXIS": 1, "ROW_AXIS": 2} if channels > 1 else {"TAP_AXIS": 0, "ROW_AXIS": 1}
     assert made.constants == {**axes, "ALIGNED": 1, "CHANNELS": channels, "CHANNEL_AXIS": 0, "ROWS": 8}
 
@@ -182,7 +183,7 @@ def test_whole_quads_that_no_binding_covers_are_not_made_by_taps():
 )
 def test_neighbours_that_are_not_whole_quads_are_put_together(src, dst, pieces):
     made = by_neighbours(problem(src, dst, WIDENED))
-    assert (made.shader, made.row_pieces, made.constants["ALIGNED"]) == ("resample_across", pieces, 0)
+    assert (made.shader, made.push["row_pieces"], made.constants["ALIGNED"]) == ("resample_across", pieces, 0)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +220,7 @@ def test_a_gpu_has_as_many_rows_of_pixels_as_a_cache_keeps_and_invocations_allow
     for choices, rows in ((Choices("apart"), few), (Choices("apart", invocations="many"), many), (Choices(), 8)):
         made = by_taps(asked, replace(ROOMY, choices=choices))
         assert made.constants["ROWS"] == rows
-        assert made.blocks == -(-asked.axes[made.constants["ROW_AXIS"]].size // rows)
+        assert made.push["blocks"] == -(-asked.axes[made.constants["ROW_AXIS"]].size // rows)
 
 
 SHADERS_OF = {

@@ -6,7 +6,7 @@ from support.runtime_process import passes
 def test_no_driver_says_what_to_install():
     out = passes(
         """
-        for open_it in (runtime.list_devices, lambda: runtime.open_runtime()):
+        for open_it in (runtime.list_devices, runtime.open_runtime, lambda: runtime.open_runtime(None, "kompute")):
             try:
                 open_it()
             except DeviceNotFound as error:
@@ -16,7 +16,7 @@ def test_no_driver_says_what_to_install():
         VK_ICD_FILENAMES="/nonexistent.json",
     )
     lines = out.splitlines()
-    assert len(lines) == 2
+    assert len(lines) == 3
     for line in lines:
         assert "apt install mesa-vulkan-drivers" in line
         assert "VK_DRIVER_FILES" in line

@@ -17,14 +17,15 @@ layout(push_constant) uniform Push { uint n; uint k; } push;
 """
 
 SOURCES = {
-    # b[i] = a[i] * MUL + k
+    # b[i] = a[i] * MUL + ADD + k
     "affine": """
         layout(constant_id = 0) const uint MUL = 1u;
+        layout(constant_id = 1) const uint ADD = 0u;
         layout(binding = 0) readonly buffer A { uint a[]; };
         layout(binding = 1) buffer B { uint b[]; };
         void main() {
             uint i = gl_GlobalInvocationID.x;
-            if (i < push.n) b[i] = a[i] * MUL + push.k;
+            if (i < push.n) b[i] = a[i] * MUL + ADD + push.k;
         }""",
     # a[i] += k, in place
     "bump": """

@@ -1,4 +1,4 @@
-"""Runtimes and small kernels for the tests of the direct runtime."""
+"""Runtimes and small kernels for the tests of the runtimes."""
 
 import os
 
@@ -36,10 +36,10 @@ def in_place(modules):
     made.close()
 
 
-def affine(words, mul=1, k=0, source=0, target=0):
+def affine(words, mul=1, k=0, source=0, target=0, add=0):
     groups = (-(-words // 64), 1, 1)
     bindings = (Binding(source, 4 * words), Binding(target, 4 * words, writes=True))
-    return KernelSpec("affine", (mul,), (words, k), b"", groups, bindings)
+    return KernelSpec("affine", (mul, add), (words, k), b"", groups, bindings)
 
 
 def bump(words, k=1):
@@ -57,13 +57,15 @@ def slow(words, rounds=60_000):
 
 
 def upload(runtime, array):
+    """A memory of the array's bytes; numpy's own integers become words of 32 bits."""
+    array = array.astype(np.uint32) if array.dtype == np.int64 else array
     memory = runtime.allocate(array.nbytes)
     runtime.write(memory, 0, memoryview(array))
     return memory
 
 
-def download(runtime, memory, words):
-    out = np.empty(words, np.uint32)
+def download(runtime, memory, words=None):
+    out = np.empty(memory.nbytes // 4 if words is None else words, np.uint32)
     runtime.read(memory, 0, memoryview(out))
     return out
 

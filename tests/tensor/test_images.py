@@ -22,27 +22,9 @@ RNG = np.random.default_rng(3)
 PHOTO = RNG.integers(0, 256, (5, 7, 3), np.uint8)
 
 
-@pytest.mark.parametrize("sizes", [(5, 7), (5, 7, 1), (5, 7, 2), (5, 7, 3), (5, 7, 4)], ids=str)
-def test_png_keeps_every_pixel(sizes, tmp_path):
-    pixels = RNG.integers(0, 256, sizes, np.uint8)
-    rs.imwrite(tmp_path / "x.png", pixels)
-    again = rs.imread(str(tmp_path / "x.png"))
-    assert again.flags.writeable
-    assert np.array_equal(again, pixels.squeeze(2) if sizes[2:] == (1,) else pixels)
-
-
-def test_grey_of_16_bits_is_kept(tmp_path):
-    pixels = RNG.integers(0, 1 << 16, (5, 7)).astype(np.uint16)
-    rs.imwrite(tmp_path / "x.png", pixels)
-    assert rs.imread(tmp_path / "x.png").dtype == np.uint16
-    assert np.array_equal(rs.imread(tmp_path / "x.png"), pixels)
-
-
-def test_grey_of_16_bits_with_alpha_is_kept(tmp_path):
+def test_pillow_reads_the_high_bytes_of_written_grey_of_16_bits_with_alpha(tmp_path):
     pixels = RNG.integers(0, 1 << 16, (5, 7, 2)).astype(np.uint16)
     rs.imwrite(tmp_path / "x.png", pixels)
-    assert rs.imread(tmp_path / "x.png").dtype == np.uint16
-    assert np.array_equal(rs.imread(tmp_path / "x.png"), pixels)
     opened = np.asarray(Image.open(tmp_path / "x.png"))  # of grey with alpha Pillow reads the high bytes, as RGBA
     assert np.array_equal(opened[..., [0, 3]], pixels >> 8)
 
@@ -113,26 +95,6 @@ def test_pictures_are_turned_as_the_camera_was_held(turn, tmp_path):
     assert np.array_equal(rs.imread(tmp_path / "x.png"), (*held, np.rot90(x))[turn - 1])
 
 
-def test_palettes_alpha_and_inks_become_channels(tmp_path):
-    image = Image.fromarray(PHOTO)
-    palette = image.convert("P", palette=Image.Palette.ADAPTIVE)
-    for name, saved, expected, options in (
-        ("x.png", palette, palette.convert("RGB"), {}),
-        ("x.png", palette, None, {"transparency": 0}),
-        ("x.png", image.convert("LA"), image.convert("LA"), {}),
-        ("x.png", image.convert("1"), image.convert("1").convert("L"), {}),
-    ):
-        saved.save(tmp_path / name, **options)
-        result = rs.imread(tmp_path / name)
-        if expected is None:
-            assert result.shape == (5, 7, 4)
-            assert np.array_equal(result[..., 3] == 0, np.asarray(palette) == 0)
-        else:
-            assert np.array_equal(result, np.asarray(expected))
-    image.convert("CMYK").save(tmp_path / "x.jpg")
-    assert rs.imread(tmp_path / "x.jpg").shape == (5, 7, 3)
-
-
 def png_header(width, height):
     data = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + data + struct.pack(">II", zlib.crc32(data), 9) + b"IDAT"
@@ -188,7 +150,7 @@ def test_what_is_no_file_is_refused(tmp_path):
         ("x.gif", PHOTO, r"the name of an image must end in \.png, \.jpg, \.jpeg, got '.*x\.gif'"),
         ("x.png", PHOTO.astype(np.float32), r"u8 elements, or u16 of 1 or 2 channels, not f32 of sizes \[5, 7, 3\]"),
         ("x.png", PHOTO.astype(np.uint16), r"u8 elements, or u16 of 1 or 2 channels, not u16 of sizes \[5, 7, 3\]"),
-        ("x.jpg", np.zeros((4, 4, 4), np.uint8), r"with 1 or 3 channels, not \[4, 4, 4\]"),
+        ("x.jpg", np.zeros((4, 4, 4), np.uint8), r"with 1 or 3 channels, not \[4, 4, 4\]: rs\.to_rgb\(image\) leaves"),
         ("x.png", np.zeros(4, np.uint8), r"1 to 4 channels, not \[4\]"),
         ("x.jpg", np.zeros((1, 65501), np.uint8), "at most 65500 pixels a side"),
     ],
@@ -207,6 +169,7 @@ def test_bytes_and_file_objects_are_read(tmp_path):
     written.write(content)  # and stands at its end
     for file in (content, bytearray(content), memoryview(content), BytesIO(content), written):
         assert np.array_equal(rs.imread(file), PHOTO)
+        assert rs.imread(file).flags.writeable
     with (tmp_path / "x.png").open("rb") as file:
         for _ in range(2):
             assert np.array_equal(rs.imread(file), PHOTO)
@@ -227,7 +190,6 @@ def closed_file() -> BytesIO:
 @pytest.mark.parametrize(
     ("file", "message"),
     [
-        (b"no image", "cannot read 8 bytes: cannot identify image file"),
         (BytesIO(png_header(8000, 8000)), "cannot read BytesIO: 41 bytes cannot hold the 8000 x 8000 pixels"),
         (StringIO("text"), r"opened for reading bytes, such as open\(path, 'rb'\); StringIO reads str"),
         (None, "file must be a path, bytes, or a file object opened for reading bytes, got NoneType"),
@@ -238,7 +200,7 @@ def closed_file() -> BytesIO:
         (TextIOWrapper(BytesIO(png_header(8, 8))), r"open\(path, 'rb'\): 'utf-8' codec can't decode"),
         (closed_file(), r"open\(path, 'rb'\): I/O operation on closed file"),
     ],
-    ids=["no image", "too large", "text", "None", "7", "array", "null byte", "view", "not UTF-8", "closed"],
+    ids=["too large", "text", "None", "7", "array", "null byte", "view", "not UTF-8", "closed"],
 )
 def test_what_is_neither_path_nor_bytes_nor_file_is_refused(file, message):
     with pytest.raises(rs.DescriptorError, match=message):
@@ -261,10 +223,10 @@ def test_any_image_becomes_red_green_and_blue(mode):
 
 
 def test_the_channels_of_a_file_become_red_green_and_blue(tmp_path):
-    for sizes in ((5, 7), (5, 7, 2), (5, 7, 3), (5, 7, 4)):
+    for sizes in ((5, 7), (5, 7, 1), (5, 7, 2), (5, 7, 3), (5, 7, 4)):
         pixels = RNG.integers(0, 256, sizes, np.uint8)
         rs.imwrite(tmp_path / "x.png", pixels)
-        expected = np.atleast_3d(pixels)[..., [0, 0, 0] if sizes[2:] in ((), (2,)) else [0, 1, 2]]
+        expected = np.atleast_3d(pixels)[..., [0, 0, 0] if sizes[2:] in ((), (1,), (2,)) else [0, 1, 2]]
         assert np.array_equal(rs.imread(tmp_path / "x.png", mode="rgb"), expected)
     with pytest.raises(rs.DescriptorError, match=r"mode must be one of None, 'rgb'.*, not 'RBG'"):
         rs.imread(tmp_path / "x.png", mode="RBG")
@@ -327,11 +289,8 @@ def test_exif_that_cannot_be_read_turns_nothing():
         ("import restride.interop.torch", "torch", "restride.interop.torch needs torch: pip install 'restride[torch]'"),
         ("import restride.interop.jax", "jax", "restride.interop.jax needs jax: pip install 'restride[jax]'"),
         ("import restride.interop.video", "av", "restride.interop.video needs PyAV: pip install 'restride[video]'"),
-        ("rs.dask", "dask", "rs.dask needs dask: pip install 'restride[dask]'"),
-        ("rs.ome", "zarr", "rs.ome needs zarr: pip install 'restride[ome]'"),
-        ("rs.xarray", "xarray", "rs.xarray needs xarray: pip install 'restride[xarray]'"),
     ],
-    ids=["imread", "imwrite", "einops", "torch", "jax", "video", "dask", "ome", "xarray"],
+    ids=["imread", "imwrite", "einops", "torch", "jax", "video"],
 )
 def test_without_a_package_the_extra_is_named(call, package, message):
     program = (

@@ -111,19 +111,15 @@ def test_astype_may_give_the_tensor_itself(device):
         tensor.astype("complex64")
 
 
-def test_a_copy_has_memory_of_its_own(device):
+@pytest.mark.parametrize(
+    "copied", [lambda x: x.copy(), copy.copy, lambda x: copy.deepcopy([x])[0]], ids=["method", "copy", "deepcopy"]
+)
+def test_a_copy_has_memory_of_its_own(copied, device):
     tensor = rs.asarray(X, device=device)
-    copied = tensor[:, ::-1].copy()
+    made = copied(tensor[:, ::-1])
     tensor[...] = 0
-    assert copied.desc == rs.TensorDesc("s32", (2, 3, 4))
-    assert_equal(copied.numpy(), X[:, ::-1])
-
-
-def test_the_module_copy_copies(device):
-    tensor = rs.asarray(X, device=device)
-    for copied in (copy.copy(tensor[:, ::-1]), copy.deepcopy([tensor[:, ::-1]])[0]):
-        assert copied.memory is not tensor.memory
-        assert_equal(copied.numpy(), X[:, ::-1])
+    assert made.desc == rs.TensorDesc("s32", (2, 3, 4))
+    assert_equal(made.numpy(), X[:, ::-1])
 
 
 def test_what_a_tensor_does_not_have_is_said(vulkan_device):
@@ -157,8 +153,6 @@ def test_to_another_device(device):
             moved = view.to(other)
             assert moved.device is other
             assert_equal(moved.numpy(), expected)
-    with pytest.raises(rs.DescriptorError, match=r"device must be a restride\.Device, got 'cpu'"):
-        tensor.to("cpu")
 
 
 # Assignment

@@ -20,7 +20,10 @@ FAULT = faults.Fault("a name", replace="old", by="new")
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_changes_one_file_and_what_python_changes_compiles(fault):
-    path, text = fault.plant()
+    try:
+        path, text = fault.plant()
+    except faults.FaultError as error:
+        raise pytest.fail.Exception(f"tools/faults.toml: {error}", pytrace=False) from None
     assert text != (ROOT / path).read_text(encoding="utf-8")
     if fault.symbol:
         compile(text, path, "exec")

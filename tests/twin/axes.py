@@ -79,7 +79,8 @@ def walk(index: np.ndarray, axes: list[TwinAxis]) -> tuple[np.ndarray, np.ndarra
 
 def pieces(kernel: KernelSpec, per_group: int) -> np.ndarray:
     count = kernel.pushed("pieces")
-    assert kernel.groups[0] * kernel.groups[1] * per_group >= count
+    runs = kernel.groups[0] * kernel.groups[1] * per_group
+    assert runs >= count, f"{runs} of {count} pieces run, with {per_group} a group of {kernel.shader} (twin/kernels.py)"
     assert count < 1 << 31
     return np.arange(count, dtype=np.int64)
 

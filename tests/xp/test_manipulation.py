@@ -251,10 +251,6 @@ def test_what_is_wrong_says_why(place):
         call(rs.asarray(A))
 
 
-def test_there_are_messages():
-    assert len(REFUSED) >= 60
-
-
 # Each with what is no tensor of the device in place of one.
 FOREIGN = {
     "astype": lambda x, _t: xp.astype(x, "f32"),
@@ -308,8 +304,6 @@ def test_tensors_of_two_devices_do_not_mix(vulkan_device):
     here = rs.asarray(A, device=vulkan_device)
     with rs.Device(runtime="vulkan") as other:
         there = rs.asarray(A, device=other)
-        with pytest.raises(rs.DescriptorError, match="lies on another device than"):
-            xp.concat([here, there])
         for call in (xp.stack, xp.concat):
             with pytest.raises(rs.DescriptorError, match=r"arrays\[1\] .* lies on another device than"):
                 call([here, there])

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
+from inspect import signature
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -266,7 +267,9 @@ def call(
     arguments = given(options) | arguments
     layout = arguments.pop("layout", None)
     of_layout = {} if layout is None else {"layout": layout}
-    arguments.pop("axis", None)
+    function: Callable[..., Tensor] = options.file_command.function
+    if "axis" not in signature(function).parameters:
+        arguments.pop("axis", None)  # the axis of scales
     order = axis_order(plain, layout)
     dtype = arguments.get("dtype") or laid_out(plain, layout).dtype
     if "dtype" in options.arguments:
@@ -274,7 +277,6 @@ def call(
     on_device = arguments | scales_along(options, plain, order)
     right = of_reference(arguments | scales_along(options, plain, range(plain.rank)))
     has_scales = not right.keys().isdisjoint(SCALES)
-    function: Callable[..., Tensor] = options.file_command.function
     whole = tuple(slice(None) for _ in order)
     taken = tuple(0 if is_first and axis == 0 else slice(None) for axis in order)
 

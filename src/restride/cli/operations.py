@@ -158,7 +158,7 @@ def _resize(options: argparse.Namespace, file: FileContent) -> FileOperation:
     asked: Any = given(options)
     with ErrorContext(desc):
         filters, channels = settle(desc, options.sizes, options.mode, asked)
-        resized, _, _ = resolve(desc, Request(**filters), argument=str(options.input))
+        resized, _ = resolve(desc, Request(**filters), str(options.input))
     light = {name: asked.get(name, False) for name in ("linear_light", "premultiply")}
     right = {name: value for name, value in filters.items() if value is not None} | light | {"channels": channels}
     return call(options, file, TensorDesc(desc.dtype, resized.sizes), of_reference=lambda _: right)
@@ -168,7 +168,7 @@ def _resample(options: argparse.Namespace, file: FileContent) -> FileOperation:
     desc = file.desc
     request, _, _ = split_arguments(given(options))
     with ErrorContext(desc):
-        resized, _, warning = resolve(desc, request, argument=str(options.input))
+        resized, warning = resolve(desc, request, str(options.input))
     result = TensorDesc(desc.dtype, resized.sizes)
     notes = [in_options(warning)] if warning else []
     if file.is_image and _aliases(options, desc, result):

@@ -17,7 +17,7 @@ from restride.ops.target import require_room
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor
 from restride.weights import Resizing
-from restride.weights.like import pillow
+from restride.weights.like import LIBRARIES, pillow
 from restride.weights.like.profile import LibraryRequest
 
 __all__ = ["BICUBIC", "BILINEAR", "BOX", "HAMMING", "LANCZOS", "NEAREST", "Resampling", "resize"]
@@ -129,7 +129,8 @@ def _of_image(image: Any, sizes: tuple[int, int], name: str, edges: tuple[float,
 def _resized(x: Tensor, sizes: tuple[int, int], name: str, edges: tuple[float, ...]) -> Tensor:
     old = x.sizes[:2]
     require_room((*sizes, *x.sizes[2:]), x.dtype, x.device.limits)
-    request = LibraryRequest(name, True, False, x.dtype.name, x.sizes, (0, 1), old, sizes, (None, None))
+    library = "pillow", LIBRARIES["pillow"]
+    request = LibraryRequest(*library, name, True, False, x.dtype.name, x.sizes, (0, 1), old, sizes, (None, None))
     left, upper, right, lower = edges
     rows = pillow.rows_of_part(request, ((upper, lower), (left, right)))
     window = (range(sizes[0]), range(sizes[1]))

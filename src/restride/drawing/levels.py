@@ -10,7 +10,7 @@ from math import prod
 
 from restride.layout import TensorDesc
 from restride.layout.blocking import Blocking, tiled
-from restride.layout.digits import Linear, affine
+from restride.layout.digits import Linear, coordinates
 from restride.layout.tags import parse_tag
 
 
@@ -23,7 +23,8 @@ class Level:
         noun: what they are called.
         size: its elements, padding included.
         is_contiguous: they lie together in memory, so that element offset ``o`` is in the one numbered ``o div size``.
-        order: the axes of the layout with the digits that number them, as a layout of these numbers.
+        order: the axes of the layout with the digits that number its tiles or blocks, as a layout of these numbers: an
+            element's address in it is the number of the tile or block that holds it.
     """
 
     name: str
@@ -31,10 +32,6 @@ class Level:
     size: int
     is_contiguous: bool
     order: Blocking
-
-    def number(self, coordinates: Sequence[Linear]) -> Linear:
-        """The number of the tile or block that holds the element at ``coordinates`` of the whole layout."""
-        return self.order.address(coordinates)
 
 
 def levels_of(desc: TensorDesc) -> tuple[Level, ...]:
@@ -64,7 +61,7 @@ def _of_tiles(whole: TensorDesc, blocking: Blocking) -> Iterator[Level]:
         is_contiguous = True
         for later in tiles[position + 1 :]:
             is_contiguous = is_contiguous and len(later) <= inside
-            inside += len(later) - 2 * (len(later) - _dimensions(later))
+            inside += 2 * _dimensions(later) - len(later)
         size = _elements(blocking, inside) if is_contiguous else prod(size for size in tile if size != -1)
         sizes = ",".join("*" if size == -1 else str(size) for size in tile)
         noun = ("tiles", "sub-tiles", "tiles inside them")[min(position, 2)]
@@ -110,12 +107,8 @@ class Numbers:
 
     @cached_property
     def _numbers(self) -> list[Linear]:
-        starts, steps = self._desc.coordinate_walk
-        coordinates = [
-            affine(start, [(axis, size, steps[axis][place]) for axis, size in enumerate(self._box)])
-            for place, start in enumerate(starts)
-        ]
-        return [level.number(coordinates) for level in self.levels]
+        places = coordinates(*self._desc.coordinate_walk, self._box)
+        return [level.order.address(places) for level in self.levels]
 
     def at(self, index: Sequence[int], level: int = 0) -> int:
         """The number of the tile or block of a level that holds ``index``."""

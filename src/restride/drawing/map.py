@@ -11,7 +11,7 @@ from math import prod
 from restride.drawing.levels import Level, Numbers
 from restride.drawing.plane import Plane, usual_plane
 from restride.layout import TensorDesc
-from restride.layout.digits import Linear, affine
+from restride.layout.digits import Linear, coordinates, each_axis
 
 HUES = (153, 223, 151, 218, 229, 183, 188)
 """Colours of successive tiles and runs: blue, orange, green, pink, yellow, violet, grey of xterm's 6x6x6 colour cube.
@@ -224,7 +224,7 @@ class LayoutMap:
         """The offset of every coordinate in the box, which has the same splits as the array's own."""
         if self._blocking is None:
             return self.desc.address
-        return self._blocking.address(affine(0, [(axis, size, 1)]) for axis, size in enumerate(self._box))
+        return self._blocking.address(coordinates(*each_axis(self.desc.rank), self._box))
 
 
 _TAIL = 3

@@ -104,7 +104,7 @@ def linear_map(
         if value is not None
     }
     with ErrorContext(src):
-        resized, _, warning = resolve(src, Request(sizes, axes=axes, **named))
+        resized, warning = resolve(src, Request(sizes, axes=axes, **named))
     if warning:
         warn_caller(warning)
     return LinearMap(

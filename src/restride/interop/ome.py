@@ -280,7 +280,7 @@ class _Image:
     def mode(self) -> str:
         """The mode, by the name of its library if ``like`` is set."""
         choice, known = Request(**self.rules).settled(self.desc.dtype.name)
-        return str(choice.mode) if known is None else known.word
+        return str(choice.mode) if known is None else known.mode
 
     def position(self, axis: int, level: int) -> tuple[Fraction, Fraction]:
         """The slope and intercept: element o of the level is at ``slope * o + intercept`` of level 0.

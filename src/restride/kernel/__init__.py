@@ -3,14 +3,12 @@
 from restride.kernel.limits import (
     ARM,
     CANDIDATES,
-    MANY,
     NVIDIA,
     Choices,
     ElementsChoice,
     InvocationsChoice,
     Limits,
     RowsChoice,
-    RunsChoice,
     TransposeChoice,
 )
 from restride.kernel.spec import Binding, KernelSpec, Run
@@ -18,7 +16,6 @@ from restride.kernel.spec import Binding, KernelSpec, Run
 __all__ = [
     "ARM",
     "CANDIDATES",
-    "MANY",
     "NVIDIA",
     "Binding",
     "Choices",
@@ -28,6 +25,5 @@ __all__ = [
     "Limits",
     "RowsChoice",
     "Run",
-    "RunsChoice",
     "TransposeChoice",
 ]

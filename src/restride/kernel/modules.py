@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Any
+from typing import Any, TypeAlias
 
 from restride.errors import DeviceError
+
+_Entry: TypeAlias = dict[str, Any]
+"""A module in a manifest: sha256, bytes, source, defines, and the fields of ``Interface``."""
 
 _REINSTALL = "reinstall restride (from a source tree: run `make shaders`)"
 
@@ -26,8 +29,8 @@ def spirv_folder() -> Traversable:
 
 
 @cache
-def manifest() -> dict[str, dict[str, Any]]:
-    """The manifest of the wheel's modules: name -> sha256, bytes, source, defines, and the fields of ``Interface``.
+def manifest() -> dict[str, _Entry]:
+    """The manifest of the wheel's modules, by name.
 
     Raises:
         DeviceError: there is no manifest, or it cannot be read.
@@ -35,7 +38,7 @@ def manifest() -> dict[str, dict[str, Any]]:
     return _read_manifest(spirv_folder())
 
 
-def _read_manifest(folder: Traversable) -> dict[str, dict[str, Any]]:
+def _read_manifest(folder: Traversable) -> dict[str, _Entry]:
     path = folder / "manifest.json"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -48,11 +51,11 @@ def _read_manifest(folder: Traversable) -> dict[str, dict[str, Any]]:
     for name, entry in content["modules"].items():
         if not isinstance(entry, dict) or not isinstance(entry.get("defines"), list):
             raise DeviceError(f"the list of shader modules {path} is damaged at {name[:80]!a}; {_REINSTALL}")
-    modules: dict[str, dict[str, Any]] = content["modules"]
+    modules: dict[str, _Entry] = content["modules"]
     return modules
 
 
-_ADDED: dict[str, tuple[Traversable, dict[str, Any]]] = {}
+_ADDED: dict[str, tuple[Traversable, _Entry]] = {}
 """The modules that ``add_folder`` has added, by name: the folder of each, and its entry in the manifest there."""
 
 
@@ -113,7 +116,7 @@ def interface_of(name: str) -> Interface:
         raise DeviceError(f"the list of shader modules is damaged at {name!r}: {error!r}; {_REINSTALL}") from error
 
 
-def _found(name: str) -> tuple[Traversable, dict[str, Any]]:
+def _found(name: str) -> tuple[Traversable, _Entry]:
     """The folder of a module and its entry in the manifest there."""
     entry = manifest().get(name)
     if entry is not None:

@@ -50,7 +50,7 @@ class KernelSpec:
         """The dispatch of a shipped module whose constants and push constants are given by their names in its GLSL.
 
         ``run_copy_32`` has the constants NEIGHBOURS, id 0, and EACH, id 1: ``{"EACH": 4, "NEIGHBOURS": 1}`` is (1, 4).
-        Push constants that are left out are 0.
+        Push constants that are left out are 0; of the others the low 32 bits are pushed, so that -1 is 4294967295.
 
         Raises:
             AssertionError: the module has no constant or push constant of a name, or a constant is not given.
@@ -65,7 +65,8 @@ class KernelSpec:
         packed = [0] * declared.ids
         for name, number in declared.constants.items():
             packed[number] = int(constants[name])
-        return cls(shader, tuple(packed), tuple(words.values()), parameters, groups, bindings)
+        pushed = tuple([number & 0xFFFFFFFF for number in words.values()])
+        return cls(shader, tuple(packed), pushed, parameters, groups, bindings)
 
     def constant(self, name: str) -> int:
         """A specialization constant of a shipped module by its name in GLSL."""

@@ -29,11 +29,6 @@ class Index:
         """The lowest and the highest value."""
         return 0, self.size - 1
 
-    @property
-    def indices(self) -> frozenset[Index]:
-        """Itself."""
-        return frozenset((self,))
-
     def __str__(self) -> str:
         return axis_letter(self.axis)
 
@@ -50,11 +45,6 @@ class Digit:
     def span(self) -> tuple[int, int]:
         """Bounds of the value."""
         return digit_span(self.of.span, self.modulus, self.divisor)
-
-    @property
-    def indices(self) -> frozenset[Index]:
-        """The axes it depends on."""
-        return self.of.indices
 
     def __str__(self) -> str:
         text = str(self.of) if self.of.is_atom else f"({self.of})"
@@ -89,7 +79,9 @@ class Linear:
     @cached_property
     def indices(self) -> frozenset[Index]:
         """The axes it depends on."""
-        return frozenset[Index]().union(*(atom.indices for _, atom in self.terms))
+        return frozenset[Index]().union(
+            *({atom} if isinstance(atom, Index) else atom.of.indices for _, atom in self.terms)
+        )
 
     @property
     def is_atom(self) -> bool:
@@ -138,6 +130,20 @@ def axis_letter(axis: int) -> str:
 def affine(const: int, strides: Iterable[tuple[int, int, int]]) -> Linear:
     """``const + sum of stride * index``, from (axis, size, stride); an axis of size 1 or stride 0 adds nothing."""
     return _sum(const, ((stride, Index(axis, size)) for axis, size, stride in strides if size > 1))
+
+
+def each_axis(rank: int) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    """The starts and steps by which each index moves along a coordinate of its own: ``i`` is at coordinates ``i``."""
+    axes = range(rank)
+    return (0,) * rank, tuple(tuple(int(axis == other) for other in axes) for axis in axes)
+
+
+def coordinates(starts: Sequence[int], steps: Sequence[Sequence[int]], sizes: Sequence[int]) -> list[Linear]:
+    """The coordinates ``starts + sum of i_k * steps[k]`` of an index i within ``sizes``, an expression for each."""
+    return [
+        affine(start, [(axis, size, steps[axis][place]) for axis, size in enumerate(sizes)])
+        for place, start in enumerate(starts)
+    ]
 
 
 def digit(of: Linear, modulus: int, divisor: int) -> Linear:

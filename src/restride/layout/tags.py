@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NoReturn
 
 from restride.arguments import MAX_RANK
@@ -77,6 +78,11 @@ class FormatTag:
         return len(self.order)
 
     @property
+    def minor_to_major(self) -> tuple[int, ...] | None:
+        """The axes from the fastest to the slowest; None with blocks."""
+        return None if self.blocks else self.order[::-1]
+
+    @property
     def letters(self) -> str:
         """The lower-case letter of each logical axis: ``nchw`` for nhwc."""
         places = {axis: place for place, axis in enumerate(self.order)}
@@ -93,6 +99,11 @@ def parse_tag(text: str) -> FormatTag:
         raise DescriptorError(f"a format tag must be a str, got {text!r} ({type(text).__name__})")
     if re.fullmatch("[A-Z]+", text):
         _fail(text, 0, f"an upper-case name is no tag, write {cut(text.lower())} (a layout argument takes 'NHWC' too),")
+    return _parsed(text)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> FormatTag:
     tag = _OWN_SPELLING.get(text, text)
     outer = _outer_letters(tag)
     axes = _axes(tag, outer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Any, NoReturn, SupportsIndex
@@ -15,18 +15,34 @@ from restride.arguments import MAX_RANK, integer, integers, one_per_axis, permut
 from restride.dtypes import DType, DTypeLike, as_dtype, as_number
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
 from restride.layout.blocking import Blocking, blocked, tiled
-from restride.layout.digits import Linear, affine
+from restride.layout.digits import Linear, affine, coordinates, each_axis
 from restride.layout.dml import checked_dml
 from restride.layout.equation import STEPS, SearchTooLongError, has_gap, smallest_index
 from restride.layout.tags import format_tag, parse_tag
 from restride.layout.text import DescParts, Storage, cut, format_parts, parse_parts, shape_text
 
-_PLAIN = DescParts("", ())
-"""Stands for a layout written by strides or by an order of axes alone, without tiles, padding, tag or view."""
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class _Fields:
+    """The attributes of a TensorDesc: how it was written, and the memory that this describes."""
+
+    dtype: DType
+    sizes: tuple[int, ...]
+    parts: DescParts
+    inner: TensorDesc | None
+    blocking: Blocking | None
+    strides: tuple[int, ...] | None
+    offset: int
+    numel: int
+    nbytes: int
+    lowest: int
+    highest: int
+    _terms: Linear | None  # the address where there are no strides
+    _key: tuple[object, ...]  # the memory, which == compares
+    _hash: int  # of the key
 
 
-@dataclass(init=False, repr=False, eq=False, slots=True)
-class TensorDesc:
+class TensorDesc(_Fields):
     """Element type, sizes and layout of a tensor in a buffer. It never changes.
 
     The constructor takes strides; ``xla`` takes XLA's layouts, ``from_tag`` oneDNN's format tags, ``parse`` a text of
@@ -48,9 +64,10 @@ class TensorDesc:
         memory_space: a number of XLA's, kept and printed; every buffer is in the device's memory. 0: the default one.
 
     Attributes:
+        parts: the descriptor as it was written, which ``str`` formats.
         strides: None where no strides describe the layout: tiles and blocks, and most views of them.
         numel: the product of the sizes.
-        extent: elements that the buffer needs to have, including the offset; see ``nbytes``.
+        nbytes: bytes that the buffer needs, not rounded: those of ``extent`` elements of ``element_size_in_bits``.
         lowest: the smallest element of the buffer that an index reaches; 0 if the tensor is empty.
         highest: the largest one; -1 if the tensor is empty. Both are bounds where ``strides`` is None.
         blocking: the tiles, padding and blocks of the layout, or of the layout that is viewed; None if there are none.
@@ -68,23 +85,7 @@ class TensorDesc:
         (True, True, False)
     """
 
-    dtype: DType
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...] | None
-    offset: int
-    element_size_in_bits: int
-    memory_space: int
-    numel: int
-    extent: int
-    lowest: int
-    highest: int
-    blocking: Blocking | None
-    inner: TensorDesc | None
-    _key: tuple[object, ...]  # the canonical layout, which == compares
-    _hash: int  # of the key
-    _address: Linear | None  # None: follows from the strides
-    _order: tuple[int, ...] | None  # minor_to_major, if the layout was written so
-    _parts: DescParts  # the text's parts; _PLAIN if only strides or an order were written
+    __slots__ = ()
 
     def __init__(
         self,
@@ -98,21 +99,22 @@ class TensorDesc:
     ) -> None:
         element = as_dtype(dtype)
         sizes = _checked_sizes(element, sizes)
-        order: tuple[int, ...] | None = None
+        order = None
         try:
             offset = integer("offset", offset)
-            if strides is None:
-                row_major = _row_major(len(sizes))
-                strides, order = packed_strides(sizes, row_major), None if offset else row_major
-            else:
+            if strides is not None:
                 strides = one_per_axis("strides", strides, len(sizes))
-            storage = (0, 0)
+            elif offset:
+                strides = packed_strides(sizes, _row_major(len(sizes)))
+            else:
+                order = _row_major(len(sizes))
+            bits = space = 0
             if element_size_in_bits != 0 or memory_space != 0:
-                storage = _checked_storage(element_size_in_bits, memory_space)
+                bits, space = _checked_storage(element_size_in_bits, memory_space)
         except DescriptorError as error:
             error.add_descriptor(shape_text(element.name, sizes))
             raise
-        self._fill(_by_strides(element, sizes, strides, offset, order, storage=storage))
+        self._locate(element, DescParts(element.name, sizes, order, (), None, 0, 1, bits, space, strides, offset))
 
     @classmethod
     def xla(
@@ -175,9 +177,7 @@ class TensorDesc:
         except DescriptorError as error:
             error.add_descriptor(shape_text(element.name, sizes))
             raise
-        if not tiles and padded is None and tail == 1:
-            return cls._of(_by_strides(element, sizes, packed_strides(sizes, order), order=order, storage=storage))
-        return cls._of(_by_blocks(element, DescParts(element.name, sizes, order, tiles, padded, value, tail, *storage)))
+        return cls._of(element, DescParts(element.name, sizes, order, tiles, padded, value, tail, *storage))
 
     @classmethod
     def from_tag(cls, tag: str, sizes: Iterable[SupportsIndex], dtype: DTypeLike = "f32") -> TensorDesc:
@@ -202,11 +202,7 @@ class TensorDesc:
             raise DescriptorError(
                 f"tag {tag!r} has {read.rank} axes, {shape_text(element.name, sizes)} has {len(sizes)}"
             )
-        parts = DescParts(element.name, sizes, tag=read.text)
-        if read.blocks:
-            return cls._of(_by_blocks(element, parts))
-        order = read.order[::-1]
-        return cls._of(_by_strides(element, sizes, packed_strides(sizes, order), order=order, parts=parts))
+        return cls._of(element, DescParts(element.name, sizes, tag=read.text))
 
     @classmethod
     def view_of(
@@ -236,11 +232,12 @@ class TensorDesc:
         with ErrorContext(inner):
             sizes, starts = _checked_sizes(inner.dtype, sizes), integers("starts", starts)
             moves = tuple(integers(f"steps[{axis}]", step) for axis, step in enumerate(_members("steps", steps)))
-            coordinates = _coordinates_of_view(inner.sizes, sizes, starts, moves)
-            if inner.inner is not None or not (inner.is_whole or inner.is_written_by_order):
+            _check_view(inner.sizes, sizes, starts, moves)
+            if inner.inner is not None or inner.parts.strides is not None:
                 raise UnsupportedError(f"a view looks at an order, tiles or a tag, not at {inner}")
-            parts = DescParts(inner.dtype.name, sizes, inner=inner.parts, starts=starts, steps=moves)
-            return cls._of(_by_blocks(inner.dtype, parts, inner, coordinates))
+            written = inner.parts
+            parts = DescParts(written.dtype, sizes, inner=written, starts=starts, steps=moves, **written.storage)
+            return cls._of(inner.dtype, parts, inner)
 
     @classmethod
     def parse(cls, text: str) -> TensorDesc:
@@ -334,26 +331,80 @@ class TensorDesc:
             blocks = [(axis + extra, size) for axis, size in tag.blocks]
             order = [*range(extra), *(axis + extra for axis in tag.order)]
             return TensorDesc.from_tag(format_tag(order, blocks), sizes, self.dtype)
-        if self._order is not None:
-            minor_to_major = (*(axis + extra for axis in self._order), *_row_major(extra))
+        if self.parts.minor_to_major is not None:
+            minor_to_major = (*(axis + extra for axis in self.parts.minor_to_major), *_row_major(extra))
             padded = None if self.padded_sizes is None else (1,) * extra + self.padded_sizes
-            return _from_parts(replace(self.parts, sizes=sizes, minor_to_major=minor_to_major, padded_sizes=padded))
+            parts = self.parts._replace(sizes=sizes, minor_to_major=minor_to_major, padded_sizes=padded)
+            return TensorDesc._of(self.dtype, parts)
         if self.strides is not None:
             slowest = max((abs(s) * size for s, size in zip(self.strides, self.sizes, strict=True)), default=1)
             return with_strides(self, sizes, (slowest,) * extra + self.strides, self.offset)
         starts, steps = self.walk
         return TensorDesc.view_of(self.inner or self, sizes, starts, ((0,) * len(starts),) * extra + steps)
 
-    def _fill(self, fields: dict[str, Any]) -> None:
-        assign = object.__setattr__
-        for name, value in fields.items():
-            assign(self, name, value)
-
     @classmethod
-    def _of(cls, fields: dict[str, Any]) -> TensorDesc:
+    def _of(cls, dtype: DType, parts: DescParts, inner: TensorDesc | None = None) -> TensorDesc:
+        """The descriptor that ``parts`` write, which were checked; ``inner``: of a view, the layout that is viewed."""
         desc = cls.__new__(cls)
-        desc._fill(fields)  # noqa: SLF001 - the object that is being made
+        desc._locate(dtype, parts, inner)  # noqa: SLF001 - the object that is being made
         return desc
+
+    def _locate(self, dtype: DType, parts: DescParts, inner: TensorDesc | None = None) -> None:
+        """Set the fields, all of which follow from ``parts``: where in the buffer the elements are.
+
+        ``place`` and ``padding`` are what ``==`` compares beside type, sizes and storage: strides and offset or else
+        the address, and what operations write between the elements.
+
+        Raises:
+            DescriptorError: an element below the buffer's start.
+        """
+        sizes, strides, offset = parts.sizes, _written_strides(parts), parts.offset
+        numel, low, high = 1, offset, offset
+        blocking: Blocking | None = None
+        terms: Linear | None = None
+        padding: tuple[object, ...] = ()
+        place: tuple[object, ...]
+        if strides is not None:
+            moves = []
+            for size, stride in zip(sizes, strides, strict=True):
+                numel *= size
+                moves.append(stride if size > 1 else 0)  # the stride of an axis of size 1 does not count
+                reach = (size - 1) * stride
+                if reach < 0:
+                    low += reach
+                else:
+                    high += reach
+            if not numel:
+                low, high = 0, -1
+            if offset < 0 or low < 0:
+                raise DescriptorError(
+                    f"the lowest element must be at 0 or above: offset {offset} puts it at {min(offset, low)} in "
+                    f"{format_parts(parts)}; the smallest legal offset is {offset - low if numel else 0}"
+                )
+            extent, place = high + 1, (tuple(moves), offset)
+        else:
+            numel = prod(sizes)
+            blocking = inner.blocking if inner and inner.blocking else _blocking(parts.inner or parts)
+            walk = (parts.starts, parts.steps) if inner else each_axis(len(sizes))
+            address = blocking.address(coordinates(*walk, sizes)) if numel else Linear()
+            low, high = address.span if numel else (0, -1)
+            high, extent = min(high, blocking.tail - 1), blocking.extent
+            offset = address.at((0,) * len(sizes))
+            if address.is_affine:  # such as within a single tile
+                strides = tuple(map(address.stride, range(len(sizes))))
+                place = strides, offset
+            else:
+                terms, place = address, (address,)
+            if not inner and extent > numel:
+                padding = _written_padding(dtype, parts, blocking)
+        bits = parts.element_size_in_bits or 8 * dtype.itemsize
+        nbytes = (extent * bits + 7) // 8
+        key = (dtype.name, sizes, *place) if numel else (dtype.name, sizes)
+        if padding or parts.memory_space or bits != 8 * dtype.itemsize:
+            key += (bits, parts.memory_space, padding)
+        _Fields.__init__(
+            self, dtype, sizes, parts, inner, blocking, strides, offset, numel, nbytes, low, high, terms, key, hash(key)
+        )
 
     def __setattr__(self, name: str, *_: object) -> NoReturn:
         raise AttributeError(f"a TensorDesc never changes: {name} of {self}")
@@ -394,29 +445,17 @@ class TensorDesc:
         return sum(size > 1 for size in self.sizes)
 
     @property
-    def parts(self) -> DescParts:
-        """The descriptor as it was written, which ``str`` formats."""
-        if self._parts is not _PLAIN:
-            return self._parts
-        if self._order is not None:
-            return DescParts(self.dtype.name, self.sizes, minor_to_major=self._order, **self.storage)
-        return DescParts(self.dtype.name, self.sizes, strides=self.strides, offset=self.offset, **self.storage)
-
-    @property
-    def spelled(self) -> tuple[object, ...]:
-        """The descriptor and how it was written, a key for caches: equal descriptors may be written differently."""
-        return (self, self._order, self.strides, self.offset) if self._parts is _PLAIN else (self, self._parts)
-
-    @property
     def minor_to_major(self) -> tuple[int, ...] | None:
         """The axes from the fastest to the slowest: as written, else by stride.
 
         None where there is no such order: a broadcast, blocks, or a view of tiles. Equal strides go row-major, later
         axis first. An axis of size 1 written with stride 0 counts as slowest.
         """
-        strides = self.strides
-        if self._order is not None:
-            return self._order
+        parts, strides = self.parts, self.strides
+        if parts.minor_to_major is not None:
+            return parts.minor_to_major
+        if parts.tag is not None and self.blocking is None:
+            return parse_tag(parts.tag).minor_to_major
         if strides is None or self.is_broadcast:
             return None
         return tuple(sorted(range(self.rank), key=lambda axis: (strides[axis] == 0, abs(strides[axis]), -axis)))
@@ -424,42 +463,52 @@ class TensorDesc:
     @property
     def is_written_by_order(self) -> bool:
         """True if the layout was written with a ``minor_to_major`` (or without a layout) rather than by strides."""
-        return self._order is not None
+        return self.parts.minor_to_major is not None or (self.tag is not None and self.blocking is None)
 
     @property
     def tiles(self) -> tuple[tuple[int, ...], ...]:
         """XLA's tiles as written, -1 for a joined dimension; () for a view."""
-        return self._parts.tiles
+        return self.parts.tiles
 
     @property
     def padded_sizes(self) -> tuple[int, ...] | None:
         """The sizes after padding, before tiling, as written; None: no padding."""
-        return self._parts.padded_sizes
+        return self.parts.padded_sizes
 
     @property
     def padding_value(self) -> float:
         """The value that operations write between ``sizes`` and ``padded_sizes``."""
-        return self._parts.padding_value
+        return self.parts.padding_value
 
     @property
     def tail_padding_alignment_in_elements(self) -> int:
         """The buffer has a multiple of so many elements, as written; 1 for a view."""
-        return self._parts.tail_padding_alignment_in_elements
+        return self.parts.tail_padding_alignment_in_elements
+
+    @property
+    def element_size_in_bits(self) -> int:
+        """Bits that XLA stores an element in, as written; 0: those of the type."""
+        return self.parts.element_size_in_bits
+
+    @property
+    def memory_space(self) -> int:
+        """XLA's number of the memory, as written; 0: the default one."""
+        return self.parts.memory_space
 
     @property
     def storage(self) -> Storage:
         """``element_size_in_bits`` and ``memory_space``, as keywords of the constructors."""
-        return {"element_size_in_bits": self.element_size_in_bits, "memory_space": self.memory_space}
+        return self.parts.storage
 
     @property
     def has_whole_elements(self) -> bool:
         """True if an element has the size of its type. Operations refuse others, such as s8 stored in 4 bits."""
-        return self.element_size_in_bits in (0, 8 * self.dtype.itemsize)
+        return self.parts.element_size_in_bits in (0, 8 * self.dtype.itemsize)
 
     @property
     def tag(self) -> str | None:
         """The oneDNN format tag, if the layout was written with one; else None."""
-        return self._parts.tag
+        return self.parts.tag
 
     @property
     def is_whole(self) -> bool:
@@ -483,41 +532,35 @@ class TensorDesc:
     @property
     def coordinate_walk(self) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
         """``walk`` through the coordinates that are tiled or blocked, even where strides describe the layout too."""
-        if self.inner is not None:
-            return self.starts, self.steps
-        axes = range(self.rank)
-        return (0,) * self.rank, tuple(tuple(int(axis == other) for other in axes) for axis in axes)
+        return each_axis(self.rank) if self.inner is None else (self.starts, self.steps)
 
     @property
     def starts(self) -> tuple[int, ...]:
         """For a view of tiles or blocks: the index of its first element in ``inner``."""
-        return self._parts.starts
+        return self.parts.starts
 
     @property
     def steps(self) -> tuple[tuple[int, ...], ...]:
         """For a view of tiles or blocks, per axis: how far a step moves along each axis of ``inner``."""
-        return self._parts.steps
+        return self.parts.steps
 
     @property
     def address(self) -> Linear:
         """Element offset as a sum of digits of the index; 0 for an empty tensor."""
-        if self._address is not None:
-            return self._address
+        if self._terms is not None:
+            return self._terms
         if not self.numel or self.strides is None:
             return Linear()
         return affine(self.offset, zip(range(self.rank), self.sizes, self.strides, strict=True))
 
     @property
-    def nbytes(self) -> int:
-        """Bytes that the buffer needs, not rounded.
+    def extent(self) -> int:
+        """Elements that the buffer needs.
 
         Strides: through the highest element, including the offset; 0 if empty. Tiles, padded sizes and blocks: the
-        whole buffer, including padding; views of them need as much. Another ``element_size_in_bits`` counts instead of
-        the type's.
+        whole buffer, including padding; views of them need as much.
         """
-        if self.element_size_in_bits:
-            return -(-self.extent * self.element_size_in_bits // 8)
-        return self.extent * self.dtype.itemsize
+        return self.highest + 1 if self.blocking is None else self.blocking.extent
 
     @property
     def is_broadcast(self) -> bool:
@@ -535,8 +578,7 @@ class TensorDesc:
         starts, steps = self.walk
         for coordinate, (bound, start) in enumerate(zip(bounds, starts, strict=True)):
             moves = [step[coordinate] for step in steps]
-            ends = [(size - 1) * move for size, move in zip(self.sizes, moves, strict=True)]
-            lowest, highest = start + sum(min(end, 0) for end in ends), start + sum(max(end, 0) for end in ends)
+            lowest, highest = span(start, self.sizes, moves)
             if lowest > 0 or highest < bound - 1 or has_gap(self.sizes, moves):
                 return True
         return self.extent > whole.numel
@@ -597,12 +639,12 @@ class TensorDesc:
                 return None
             # Without strides, these are the coordinates that are split into digits. No axis moves along two of them, so
             # each coordinate has an equation of its own.
-            coordinates: tuple[int, ...] | None = (at,)
+            found: tuple[int, ...] | None = (at,)
             if self.strides is None and self.blocking is not None:
-                coordinates = self.blocking.coordinates_of(at)
+                found = self.blocking.coordinates_of(at)
             index = [0] * self.rank
             starts, steps = self.walk
-            for coordinate, (value, start) in enumerate(zip(coordinates or (), starts, strict=False)):
+            for coordinate, (value, start) in enumerate(zip(found or (), starts, strict=False)):
                 axes = [axis for axis in range(self.rank) if steps[axis][coordinate]]
                 strides = tuple(steps[axis][coordinate] for axis in axes)
                 try:
@@ -613,7 +655,7 @@ class TensorDesc:
                     return None
                 for axis, position in zip(axes, positions, strict=True):
                     index[axis] = position
-            return None if coordinates is None else tuple(index)
+            return None if found is None else tuple(index)
 
     def to_dml(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Sizes and strides as DirectML's buffer tensor takes them; padding is not part of them.
@@ -661,117 +703,28 @@ def _from_parts(parts: DescParts) -> TensorDesc:
     return TensorDesc.xla(dtype, sizes, parts.minor_to_major, parts.tiles, *padding, **parts.storage)
 
 
-# The fields of a TensorDesc, from strides or from tiles and blocks.
+# The memory of what was written.
 
 
-def _by_strides(
-    dtype: DType,
-    sizes: tuple[int, ...],
-    strides: tuple[int, ...],
-    offset: int = 0,
-    order: tuple[int, ...] | None = None,
-    parts: DescParts = _PLAIN,
-    storage: tuple[int, int] = (0, 0),
-) -> dict[str, Any]:
-    """The fields of a strided layout; ``order`` and ``parts``: how it was written, if not by strides.
-
-    storage: ``element_size_in_bits`` and ``memory_space``.
-
-    Raises:
-        DescriptorError: an element below the buffer's start.
-    """
-    numel, below, above = 1, 0, 0
-    moves = []
-    for size, stride in zip(sizes, strides, strict=True):
-        numel *= size
-        moves.append(stride if size > 1 else 0)
-        reach = (size - 1) * stride
-        if reach < 0:
-            below += reach
-        else:
-            above += reach
-    lowest, highest = (offset + below, offset + above) if numel else (0, -1)
-    if offset < 0 or lowest < 0:
-        text = format_parts(DescParts(dtype.name, sizes, strides=strides, offset=offset))
-        raise DescriptorError(
-            f"the lowest element must be at 0 or above: offset {offset} puts it at {min(offset, lowest)} "
-            f"in {text}; the smallest legal offset is {-below if numel else 0}"
-        )
-    key: tuple[object, ...] = (dtype.name, sizes)
-    if numel:
-        key += (tuple(moves), offset)
-    if storage != (0, 0):
-        key += _storage_key(dtype, *storage)
-    return {
-        "dtype": dtype,
-        "sizes": sizes,
-        "strides": strides,
-        "offset": offset,
-        "element_size_in_bits": storage[0],
-        "memory_space": storage[1],
-        "numel": numel,
-        "extent": highest + 1,
-        "lowest": lowest,
-        "highest": highest,
-        "blocking": None,
-        "inner": None,
-        "_key": key,
-        "_hash": hash(key),
-        "_address": None,
-        "_order": order,
-        "_parts": parts,
-    }
+def _written_strides(parts: DescParts) -> tuple[int, ...] | None:
+    """The strides of a layout written by strides, an order or a tag; None with tiles, padding, blocks or a view."""
+    if parts.strides is not None:
+        return parts.strides
+    if parts.tiles or parts.padded_sizes is not None or parts.tail_padding_alignment_in_elements != 1:
+        return None
+    order = parts.minor_to_major
+    if parts.tag is not None:
+        order = parse_tag(parts.tag).minor_to_major
+    return None if order is None else packed_strides(parts.sizes, order)
 
 
-def _by_blocks(
-    dtype: DType, parts: DescParts, inner: TensorDesc | None = None, coordinates: Sequence[Linear] | None = None
-) -> dict[str, Any]:
-    """The fields of a whole buffer of tiles, padding or blocks, or of a view at ``coordinates`` of ``inner``.
-
-    The layout has strides if its address is affine in the index.
-    """
-    sizes, numel = parts.sizes, prod(parts.sizes)
-    blocking = _blocking(parts) if inner is None else inner.blocking or _blocking(inner.parts)
-    address = blocking.address(_coordinates(sizes) if coordinates is None else coordinates) if numel else Linear()
-    low, high = address.span if numel else (0, -1)
-    offset = address.at((0,) * len(sizes)) if numel else 0
-    strides = tuple(address.stride(axis) for axis in range(len(sizes))) if address.is_affine else None
-    key: tuple[object, ...] = (dtype.name, sizes)
-    if numel:
-        key += (address,) if strides is None else (strides, offset)
-    stored = parts if inner is None else inner
-    bits, space = stored.element_size_in_bits, stored.memory_space
-    key += _storage_key(dtype, bits, space)
-    extent = blocking.extent
-    if inner is None and extent > numel:
-        # Operations write the padding of a whole buffer, so == compares it, and also its value unless that is 0.
-        padded = parts.padded_sizes or sizes
-        value = element_bits(parts.padding_value, dtype) if padded != sizes else 0
-        key += (extent, *((value, padded, blocking.address(_coordinates(padded))) if value else ()))
-    return {
-        "dtype": dtype,
-        "sizes": sizes,
-        "strides": strides,
-        "offset": offset,
-        "element_size_in_bits": bits,
-        "memory_space": space,
-        "numel": numel,
-        "extent": extent,
-        "lowest": low,
-        "highest": min(high, blocking.tail - 1),
-        "blocking": blocking,
-        "inner": inner,
-        "_key": key,
-        "_hash": hash(key),
-        "_address": address,
-        "_order": parts.minor_to_major,
-        "_parts": parts,
-    }
-
-
-def _storage_key(dtype: DType, bits: int, space: int) -> tuple[object, ...]:
-    """What ``==`` compares of an element's size in bits and of the memory space; () for the defaults."""
-    return ((bits or 8 * dtype.itemsize, space),) if space or bits not in (0, 8 * dtype.itemsize) else ()
+def _written_padding(dtype: DType, parts: DescParts, blocking: Blocking) -> tuple[object, ...]:
+    """What operations write beside the elements: ``==`` compares where the buffer ends, and a value other than 0."""
+    padded = parts.padded_sizes or parts.sizes
+    value = element_bits(parts.padding_value, dtype) if padded != parts.sizes else 0
+    if not value:
+        return (blocking.extent,)
+    return blocking.extent, value, padded, blocking.address(coordinates(*each_axis(len(padded)), padded))
 
 
 def _blocking(parts: DescParts) -> Blocking:
@@ -787,15 +740,13 @@ def _blocking(parts: DescParts) -> Blocking:
         raise
 
 
-def _coordinates(sizes: Sequence[int]) -> list[Linear]:
-    """For each axis the index itself."""
-    return [affine(0, [(axis, size, 1)]) for axis, size in enumerate(sizes)]
+# Checks of the arguments.
 
 
-def _coordinates_of_view(
+def _check_view(
     sizes: tuple[int, ...], counts: tuple[int, ...], starts: tuple[int, ...], steps: tuple[tuple[int, ...], ...]
-) -> list[Linear]:
-    """The position of an index of a view of sizes ``counts`` along each axis of the viewed layout of ``sizes``.
+) -> None:
+    """Check that a view of sizes ``counts`` stays within the viewed layout of ``sizes``.
 
     Raises:
         DescriptorError: an index outside the viewed layout, an axis that moves along two of its axes, or not as many
@@ -806,20 +757,13 @@ def _coordinates_of_view(
             f"a view of sizes {counts} needs one step per axis, and starts and steps of {len(sizes)} numbers each: got "
             f"starts {starts}, steps {steps}"
         )
-    coordinates = []
     for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
-        coordinate = affine(start, [(k, counts[k], step[axis]) for k, step in enumerate(steps)])
-        low, high = coordinate.span if 0 not in counts else (start, start - 1)
+        low, high = (start, start - 1) if 0 in counts else span(start, counts, [step[axis] for step in steps])
         if low < 0 or high >= size:
             raise DescriptorError(f"a view reaches [{low}, {high}] along axis {axis} of size {size}")
-        coordinates.append(coordinate)
     for axis, (count, moves) in enumerate(zip(counts, steps, strict=True)):
         if count > 1 and sum(move != 0 for move in moves) > 1:
             raise DescriptorError(f"axis {axis} of a view moves along several axes of what it looks at: steps {moves}")
-    return coordinates
-
-
-# Checks of the arguments.
 
 
 def packed_strides(sizes: Sequence[int], minor_to_major: Sequence[int]) -> tuple[int, ...]:
@@ -831,6 +775,18 @@ def packed_strides(sizes: Sequence[int], minor_to_major: Sequence[int]) -> tuple
     return tuple(strides)
 
 
+def span(start: int, sizes: Sequence[int], moves: Sequence[int]) -> tuple[int, int]:
+    """The lowest and the highest value of ``start + sum of i_k * moves[k]`` for an index within sizes of 1 or more."""
+    low = high = start
+    for size, move in zip(sizes, moves, strict=True):
+        reach = (size - 1) * move
+        if reach < 0:
+            low += reach
+        else:
+            high += reach
+    return low, high
+
+
 def _row_major(rank: int) -> tuple[int, ...]:
     return tuple(range(rank))[::-1]
 
@@ -840,9 +796,9 @@ def _checked_sizes(dtype: DType, sizes: object) -> tuple[int, ...]:
     checked = integers("sizes", sizes)
     if len(checked) > MAX_RANK:
         raise DescriptorError(f"rank {len(checked)} exceeds {MAX_RANK}: sizes {checked} of {dtype.name}")
-    for axis, size in enumerate(checked):
-        if size < 0:
-            raise DescriptorError(f"size {size} of axis {axis} must be 0 or more in {dtype.name}{list(checked)}")
+    if checked and min(checked) < 0:
+        axis = next(axis for axis, size in enumerate(checked) if size < 0)
+        raise DescriptorError(f"size {checked[axis]} of axis {axis} must be 0 or more in {dtype.name}{list(checked)}")
     return checked
 
 

@@ -32,9 +32,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from string import ascii_lowercase
-from typing import Any, NoReturn, TypedDict, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypedDict, TypeVar
 
 from restride.dtypes import BY_NAME, DTYPES
 from restride.errors import DescriptorError, UnsupportedError
@@ -82,15 +81,14 @@ class Storage(TypedDict):
     memory_space: int
 
 
-@dataclass(frozen=True)
-class DescParts:
+class DescParts(NamedTuple):
     """A descriptor as it was written; the fields of one written form are set, the others have their defaults.
 
     An order: ``minor_to_major``, and with it ``tiles`` (-1 for ``*``), ``padded_sizes`` with ``padding_value``, and
-    ``tail_padding_alignment_in_elements``. Strides: ``strides`` and ``offset``. Orders and
-    strides: ``element_size_in_bits`` and ``memory_space``. A tag: ``tag``. A view: ``inner``, the viewed layout,
-    ``starts``, the coordinate of index 0,0,... along each axis of ``inner``, and ``steps``: per axis of the view, how
-    far one step moves along each axis of ``inner``. None of these: row-major.
+    ``tail_padding_alignment_in_elements``. Strides: ``strides`` and ``offset``. Orders and strides:
+    ``element_size_in_bits`` and ``memory_space``; the descriptor of a view has those of ``inner``. A tag: ``tag``. A
+    view: ``inner``, the viewed layout, ``starts``, the coordinate of index 0,0,... along each axis of ``inner``, and
+    ``steps``: per axis of the view, how far one step moves along each axis of ``inner``. None of these: row-major.
 
     ``f32[2]{at=(1+2a,3),in=[4,4]{1,0}}`` has starts (1, 3) and steps ((2, 0),).
     """
@@ -143,7 +141,7 @@ def _parse_array(scanner: Scanner, dtype: str, *, is_inner: bool = False) -> Des
     """Sizes and layout: what follows the element type, and what follows the ``in=`` of a view."""
     parts = DescParts(dtype, scanner.numbers("[]", "a size", "the sizes"))
     if scanner.accept(":"):
-        parts = replace(parts, tag=scanner.name("a format tag such as 'nChw16c'"))
+        parts = parts._replace(tag=scanner.name("a format tag such as 'nChw16c'"))
         if scanner.comes("("):
             scanner.fail("XLA's tiles and other parts stand in braces after an order, as in '{1,0:T(8,128)(2,1)}',")
         return parts
@@ -174,7 +172,7 @@ def _parse_strides(scanner: Scanner, parts: DescParts) -> DescParts:
         scanner.expect("offset", "after the strides")
         scanner.expect("=", "after 'offset'")
         offset = scanner.number("an offset")
-    return _parse_colon(scanner, replace(parts, strides=strides, offset=offset), "E S")
+    return _parse_colon(scanner, parts._replace(strides=strides, offset=offset), "E S")
 
 
 def _parse_order(scanner: Scanner, parts: DescParts) -> DescParts:
@@ -182,7 +180,7 @@ def _parse_order(scanner: Scanner, parts: DescParts) -> DescParts:
     if scanner.comes("TpLES"):
         scanner.fail("an order of axes comes before ':' and other parts, as in '{1,0:T(8,128)(2,1)}',")
     order = scanner.sequence(lambda: scanner.number("an axis number"), "}:", "an axis number")
-    return _parse_colon(scanner, replace(parts, minor_to_major=order), "T pad L E S")
+    return _parse_colon(scanner, parts._replace(minor_to_major=order), "T pad L E S")
 
 
 def _parse_colon(scanner: Scanner, parts: DescParts, known: str) -> DescParts:
@@ -202,11 +200,11 @@ def _parse_colon(scanner: Scanner, parts: DescParts, known: str) -> DescParts:
             scanner.fail(f"{letters}(..) is written once{hint}", at)
         seen.append(letters)
         if letters == "T":
-            parts = replace(parts, tiles=_parse_tiles(scanner))
+            parts = parts._replace(tiles=_parse_tiles(scanner))
         elif letters == "pad":
             padded_sizes = scanner.numbers("()", "a padded size", "the padded sizes")
             scanner.expect("=", "before the padding value")
-            parts = replace(parts, padded_sizes=padded_sizes, padding_value=_parse_value(scanner))
+            parts = parts._replace(padded_sizes=padded_sizes, padding_value=_parse_value(scanner))
         else:
             parts = _parse_number(scanner, parts, letters)
     return parts
@@ -222,7 +220,7 @@ def _parse_number(scanner: Scanner, parts: DescParts, letter: str) -> DescParts:
         scanner.fail(f"{name} is {least} or more, and below 2^63, not {value}", at)
     scanner.expect(")", f"after the number of {letter}(..)")
     field: dict[str, Any] = {name: value}
-    return replace(parts, **field)
+    return parts._replace(**field)
 
 
 def _parse_tiles(scanner: Scanner) -> tuple[tuple[int, ...], ...]:
@@ -269,7 +267,9 @@ def _refuse_part_of_xla(scanner: Scanner) -> None:
     at = scanner.here()
     for letters, what in _REFUSED.items():
         if scanner.accept(letters) and scanner.comes("("):
-            scanner.refuse(what, at)
+            raise UnsupportedError(
+                f"{what} are not supported: {cut(scanner.text[at:])} at character {at + 1} of {cut(scanner.text)}"
+            )
         scanner.position = at
 
 
@@ -289,7 +289,7 @@ def _parse_view(scanner: Scanner, parts: DescParts) -> DescParts:
         scanner.fail(f"at needs one coordinate per axis of in: got {len(coordinates)} for {len(inner.sizes)} axes", at)
     starts = tuple(start for start, _ in coordinates)
     steps = tuple(tuple(factors.get(axis, 0) for _, factors in coordinates) for axis in range(rank))
-    return replace(parts, inner=inner, starts=starts, steps=steps)
+    return parts._replace(inner=inner, starts=starts, steps=steps)
 
 
 def _parse_coordinate(scanner: Scanner, rank: int) -> tuple[int, dict[int, int]]:
@@ -398,7 +398,6 @@ class Scanner:
 
     Raises:
         DescriptorError: from ``fail``, and from every method that finds something else than it needs.
-        UnsupportedError: from ``refuse``.
     """
 
     def __init__(self, text: str) -> None:
@@ -494,12 +493,6 @@ class Scanner:
         position = self.here() if at is None else at
         here = f"found {cut(self.text[position:])}" if position < len(self.text) else "the text ends"
         raise DescriptorError(f"{rule} at character {position + 1} of {cut(self.text)}: {here}")
-
-    def refuse(self, what: str, at: int) -> NoReturn:
-        """Raise UnsupportedError for a legal part that has no meaning here, and name that part."""
-        raise UnsupportedError(
-            f"{what} are not supported: {cut(self.text[at:])} at character {at + 1} of {cut(self.text)}"
-        )
 
 
 def cut(text: str) -> str:

@@ -35,9 +35,10 @@ from restride.plan.boxes import add_crops, boxes_of, table_bytes
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
-from restride.weights import Boxes, Crops, Request, Rules
+from restride.weights import Boxes, Crops, Request
 from restride.weights.boxes import crops_of, require_few_weights, summed_by_filters, summed_by_library
 from restride.weights.like.libraries import ModeName
+from restride.weights.like.profile import LibraryRequest
 from restride.weights.request import FilterArguments
 
 CROPPED_TYPES = tuple(name for name in INTERPOLATED_TYPES if name not in ("s32", "u32"))
@@ -193,7 +194,7 @@ def cropped(
 # Checks, and the target: where the result is written, and with which arithmetic.
 
 
-def _settled_request(request: Request, boxes: Boxes, src: TensorDesc) -> tuple[Request, Rules | None]:
+def _settled_request(request: Request, boxes: Boxes, src: TensorDesc) -> tuple[Request, LibraryRequest | None]:
     if not boxes.is_exact:
         if request.antialias:
             refuse_floats("antialias", boxes.units)
@@ -227,7 +228,7 @@ def _target(
     if is_normalized:
         numbers = normalized(mean, std, source, result_dtype, layout, numbers)
     result = _family(source, cropped.sizes, result_dtype)
-    return target_of_sums(src, cropped, result, layout, out, numbers, moves=cropped.dtype == src.dtype)
+    return target_of_sums(src, cropped, result, layout, out, numbers)
 
 
 def _family(source: Images, sizes: tuple[int, ...], dtype: DType) -> TensorDesc:
@@ -312,16 +313,16 @@ def _crop_plan(
         sides = np.array([source.extents(desc) for desc in source.descs])
         warning = about_pixels(edges, sides[of_images if source.is_list else np.zeros(count, np.int64)])
     boxes = Boxes(edges, cut.units, places, read_flips(cut.flip, count))
-    request, rules = _settled_request(asked, boxes, src)
+    request, library = _settled_request(asked, boxes, src)
     elements = read_fill(cut.fill, source)
     result_sizes = source.result_sizes(count, size)
     element_with_room(src, result_sizes, cut.layout, cut.dtype, out, limits)
     require_few_weights(count, size)
     summed = None
-    if rules is not None:
+    if library is not None:
         image, axes = result_sizes[1:], source.axes_of_image
-        summed = summed_by_library(boxes, rules, image, axes, is_moved=request.mode == "nearest")
-    cropped_dtype = _resized_dtype(src, request, None if summed is None and count else rules)
+        summed = summed_by_library(boxes, library, image, axes, is_moved=request.mode == "nearest")
+    cropped_dtype = _resized_dtype(src, request, None if summed is None and count else library)
     cropped = TensorDesc(cropped_dtype, result_sizes)
     target = cached(_target, source.resized(size), cropped, out, cut.mean, cut.std, cut.layout, cut.dtype, numbers)
     if not target.whole.numel:
@@ -338,9 +339,9 @@ def _crop_plan(
     return _by_kernels(target, runs, parts, limits)._replace(warning=warning)
 
 
-def _resized_dtype(src: TensorDesc, request: Request, rules: Rules | None) -> DType:
-    """The element type of resized boxes before scales, zero points and post-ops. rules: the library's, if any."""
-    if request.mode == "nearest" or (rules is not None and rules.keeps_type):
+def _resized_dtype(src: TensorDesc, request: Request, library: LibraryRequest | None) -> DType:
+    """The element type of resized boxes before scales, zero points and post-ops. library: the request to it, if any."""
+    if request.mode == "nearest" or (library is not None and library.keeps_type):
         return src.dtype
     if src.dtype.name not in CROPPED_TYPES:
         raise UnsupportedError(

@@ -170,8 +170,8 @@ class Letterboxed:
 
     def _boxes(
         self,
-        boxes: Any,
-        index: Any,
+        boxes: object,
+        index: object,
         order: Order,
         before: npt.NDArray[np.int64],
         after: npt.NDArray[np.int64],
@@ -192,11 +192,10 @@ class Letterboxed:
             )
         if order == "xy":
             corners = corners[..., ::-1]
-        mapped = np.stack([self._mapped(corners[..., end, :], box, before, after) for end in (0, 1)], axis=-2)
-        mapped.sort(axis=-2)
+        box = box[..., np.newaxis]  # the same for both corners
+        mapped = np.sort(self._mapped(corners, box, before, after), axis=-2)
         if clip:
-            edges = after[box]
-            mapped = mapped.clip(edges[..., None, :2], edges[..., None, 2:])
+            mapped = mapped.clip(after[box][..., :2], after[box][..., 2:])
         if order == "xy":
             mapped = mapped[..., ::-1]
         return mapped.reshape(array.shape)

@@ -12,7 +12,7 @@ from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order
 from restride.ops.operation import Operation, Window
 from restride.ops.plan import Plan, perform, source_beside
-from restride.ops.target import Out, destination, require_room
+from restride.ops.target import Out, destination
 from restride.plan.lookup import ENTRIES, INDEXED, Table
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.arrays import host_array
@@ -40,8 +40,7 @@ def lookup(
             table is in the order of its arguments.
         table: [256], or with ``axis`` [sizes[axis], 256], an array of any element type on the host.
         axis: the axis of ``x`` whose indices choose the row of the table, even if ``layout`` permutes axes; negative
-        ones
-            count from the end. None: all elements share one row.
+            ones count from the end. None: all elements share one row.
         layout: of the result, as in ``reorder``.
         dtype: element type of the result; default: that of the table. A table of another type is cast on the host, as
             numpy casts.
@@ -126,7 +125,6 @@ def _axis(axis: SupportsIndex, src: TensorDesc) -> int:
 def lookup_plan(src: TensorDesc, out: Out | None, limits: Limits, table: Table, layout: Layout = None) -> Plan:
     """The plan of ``lookup``; if no strided walks describe both sides, the side without them is copied."""
     dst, site = destination(src, layout, src, out, dtype=table.dtype)
-    require_room(dst.sizes, dst.dtype, limits)
     steps = Steps(limits)
     steps.look_up(Site(SOURCE, src), site, dst, table)
     return Plan(src, dst, steps)

@@ -11,8 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from restride.errors import DescriptorError, ErrorContext
-from restride.layout import TensorDesc
+from restride.layout import TensorDesc, views
 from restride.tensor.tensor import Tensor
 
 Window: TypeAlias = tuple[range, ...]
@@ -76,33 +75,26 @@ class Indexed(Operation):
 
     def __init__(self, src: TensorDesc, key: tuple[Any, ...]) -> None:
         """key: consists of Python integers, and slices whose steps are not 0."""
+        result = views.index(src, key)
+        place = key.index(Ellipsis) if Ellipsis in key else len(key)
+        rest = (slice(None),) * (src.rank - sum(member is not None and member is not Ellipsis for member in key))
         axes: list[int | None] = []
-        sizes, steps, axis, fixed = [], [], 0, {}
-        with ErrorContext(src):
-            named = sum(1 for member in key if member is not None and member is not Ellipsis)
-            if key.count(Ellipsis) > 1 or named > src.rank:
-                raise DescriptorError(f"index {key!r} has more than the {src.rank} axes")
-            full = (slice(None),) * (src.rank - named)
-            place = key.index(Ellipsis) if Ellipsis in key else len(key)
-            for member in (*key[:place], *full, *key[place + 1 :]):
-                if member is None:
-                    axes.append(None)
-                    sizes.append(1)
-                    steps.append((0, 1))
-                    continue
-                size = src.sizes[axis]
-                if isinstance(member, slice):
-                    walked = range(size)[member]
-                    axes.append(axis)
-                    sizes.append(len(walked))
-                    steps.append((walked.start, walked.step))
-                elif not -size <= member < size:
-                    raise DescriptorError(f"index {member} is outside axis {axis} of size {size}")
-                else:
-                    fixed[axis] = member % size
-                axis += 1
-        super().__init__(src, TensorDesc(src.dtype, sizes), axes)
-        self.fixed, self._steps = fixed, steps
+        self._steps: list[tuple[int, int]] = []
+        self.fixed = dict[int, int]()
+        axis = 0
+        for member in (*key[:place], *rest, *key[place + 1 :]):
+            if member is None:
+                axes.append(None)
+                self._steps.append((0, 1))
+                continue
+            if isinstance(member, slice):
+                walked = range(src.sizes[axis])[member]
+                axes.append(axis)
+                self._steps.append((walked.start, walked.step))
+            else:
+                self.fixed[axis] = member % src.sizes[axis]
+            axis += 1
+        super().__init__(src, result, axes)
 
     def reads_along(self, axis: int, part: range) -> range:
         if not part:

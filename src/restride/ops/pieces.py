@@ -16,7 +16,7 @@ from restride.kernel import Limits
 from restride.layout import TensorDesc, views
 from restride.ops.plan import Plan, ViewPlan, cached, perform
 from restride.ops.reorder import reorder_plan
-from restride.ops.target import Out, require_room
+from restride.ops.target import Out
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.tensor import Tensor, empty
 
@@ -120,7 +120,6 @@ def _joined(src: TensorDesc, view: TensorDesc, sizes: Sequence[int], limits: Lim
             dst = views.reshape(packed, sizes)
         except DescriptorError:
             raise error from None
-        require_room(sizes, view.dtype, limits)
         steps = Steps(limits)
         steps.copy(Site(SOURCE, view), Site(RESULT, packed))
         return Plan(src, dst, steps)

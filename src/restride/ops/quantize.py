@@ -14,13 +14,12 @@ from restride.arithmetic import Numbers, numbers, require_unit, value_range
 from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
-from restride.layout.argument import Layout, axis_order, laid_out
+from restride.layout.argument import Layout, axis_order
 from restride.ops.lookup import LookingUp, looking_up
 from restride.ops.normalized import ORDERS, Order, normalized_table
-from restride.ops.plan import perform
+from restride.ops.plan import perform, source_beside
 from restride.ops.reorder import Reorder, reorder_plan
-from restride.ops.target import Result
-from restride.tensor.arrays import host_array
+from restride.ops.target import Out, Result, element_type
 from restride.tensor.dlpack import CPU, array_from_dlpack, device_type
 from restride.tensor.tensor import Tensor
 
@@ -110,9 +109,9 @@ def quantize(
 
     Source: ONNX operators, QuantizeLinear.
     """
-    src, desc = _host_and_desc(x)
-    with ErrorContext(desc):
-        return quantizing(desc, scale, zero_point, dtype, axis, block_size, saturate, layout, out).perform(src, out)
+    src = source_beside(x, out)
+    with ErrorContext(src.desc):
+        return quantizing(src.desc, scale, zero_point, dtype, axis, block_size, saturate, layout, out).perform(src, out)
 
 
 def quantizing(
@@ -128,19 +127,20 @@ def quantizing(
 ) -> Reordering:
     """``quantize`` for a source with the element type and sizes of ``desc``, as arguments of ``reorder``."""
     require_word("saturate", saturate, (True, False))
-    result = _quantized_type(zero_point) if dtype is None else as_dtype(dtype)
-    is_default = result is None and out is None
-    if result is None:
-        result = _type_of(out, layout, desc, "u8")
+    asked = _quantized_type(zero_point) if dtype is None else dtype
+    is_default = asked is None and out is None
+    result = _type_of(asked, out, layout, desc, "u8")
     _require_quantized("the result of quantize", result)
-    scales = in_axes_of_result(_scales("dst", scale, zero_point, axis, block_size, desc), desc, layout)
-    numbers = scales._replace(
-        group_sizes=_group_sizes(axis, block_size, desc),
+    scales, zero_points, group_sizes = _entries(scale, zero_point, axis, block_size, desc)
+    numbers = Numbers(
+        dst_scale=scales,
+        dst_zero_point=zero_points,
+        group_sizes=group_sizes,
         saturate=not result.is_float or saturate,
         rounds_first=not result.is_float,
     )
     return Reordering(
-        Result(layout, result, numbers),
+        Result(layout, result, in_axes_of_result(numbers, desc, layout)),
         {"dst_scale": "scale", "dst_zero_point": "zero_point"},
         "; the result is u8 unless dtype says otherwise" if is_default and result == "u8" else "",
     )
@@ -180,9 +180,9 @@ def dequantize(
 
     Source: ONNX operators, DequantizeLinear.
     """
-    src, desc = _host_and_desc(x)
-    with ErrorContext(desc):
-        return dequantizing(desc, scale, zero_point, dtype, axis, block_size, layout, out).perform(src, out)
+    src = source_beside(x, out)
+    with ErrorContext(src.desc):
+        return dequantizing(src.desc, scale, zero_point, dtype, axis, block_size, layout, out).perform(src, out)
 
 
 def dequantizing(
@@ -196,11 +196,11 @@ def dequantizing(
     out: Tensor | None = None,
 ) -> Reordering:
     """``dequantize`` for a source with the element type and sizes of ``desc``, as arguments of ``reorder``."""
-    result = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
+    result = _type_of(dtype, out, layout, desc, "f32")
     _require_quantized("the source of dequantize", desc.dtype)
     _require_float("dequantize", result)
-    scales = _scales("src", scale, zero_point, axis, block_size, desc)
-    numbers = scales._replace(group_sizes=_group_sizes(axis, block_size, desc))
+    scales, zero_points, group_sizes = _entries(scale, zero_point, axis, block_size, desc)
+    numbers = Numbers(scales, zero_points, group_sizes=group_sizes)
     return Reordering(Result(layout, result, numbers), {"src_scale": "scale", "src_zero_point": "zero_point"})
 
 
@@ -254,10 +254,10 @@ def normalize(
 
     Source: torchvision, transforms: Normalize and ToTensor.
     """
-    src, desc = _host_and_desc(x)
-    with ErrorContext(desc):
-        asked = normalizing(desc, mean, std, axis=axis, layout=layout, dtype=dtype, like=like, out=out)
-        warn_of_unit(src, mean, std)
+    src = source_beside(x, out)
+    with ErrorContext(src.desc):
+        asked = normalizing(src.desc, mean, std, axis=axis, layout=layout, dtype=dtype, like=like, out=out)
+        warn_of_unit(x, mean, std)
         return asked.perform(src, out)
 
 
@@ -273,7 +273,7 @@ def normalizing(
     out: Tensor | None = None,
 ) -> Reordering | LookingUp:
     """``normalize`` for a source with the element type and sizes of ``desc``, as a reorder or a look-up."""
-    result = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
+    result = _type_of(dtype, out, layout, desc, "f32")
     _require_float("normalize", result)
     require_word("like", like, (None, *ORDERS))
     if like is not None and desc.dtype not in ("u8", "f32"):
@@ -303,7 +303,7 @@ def _rows(argument: str, value: object, axis: int, desc: TensorDesc) -> npt.NDAr
     return array.reshape(-1, 1)
 
 
-def normalizing_scales(mean: object, std: object, dtype: DType, read: Callable[[str, Any], Array]) -> Numbers:
+def normalizing_scales(mean: object, std: object, dtype: DType, read: Callable[[str, object], Array]) -> Numbers:
     """Arguments of ``reorder`` that compute ``(v - mean) / std`` for elements of ``dtype``.
 
     Floats take a subtraction and a division. Integers, which are also divided by their largest value, 255 for u8, take
@@ -362,11 +362,14 @@ def warn_of_unit(x: object, mean: Any, std: Any) -> None:
 
 def in_axes_of_result(scales: Numbers, desc: TensorDesc, layout: Layout) -> Numbers:
     """Scales and zero points in the axes of ``desc``; the destination's are permuted by a ``layout`` "A->B"."""
-    scale, zero_point = (
-        None if array is None else _of_result(array, desc, layout)
-        for array in (scales.dst_scale, scales.dst_zero_point)
-    )
-    return scales._replace(dst_scale=scale, dst_zero_point=zero_point)
+    order = axis_order(desc, layout)
+
+    def permuted(array: Array | None) -> Array | None:
+        if array is None or not array.ndim or array.ndim > desc.rank:
+            return array
+        return array.reshape((1,) * (desc.rank - array.ndim) + array.shape).transpose(order)
+
+    return scales._replace(dst_scale=permuted(scales.dst_scale), dst_zero_point=permuted(scales.dst_zero_point))
 
 
 def _require_quantized(what: str, dtype: DType) -> None:
@@ -377,14 +380,6 @@ def _require_quantized(what: str, dtype: DType) -> None:
 def _require_float(function: str, dtype: DType) -> None:
     if not dtype.is_float:
         raise DescriptorError(f"the result of {function} must be of floats, got {dtype}")
-
-
-def _host_and_desc(x: object) -> tuple[Any, TensorDesc]:
-    """``x``, not uploaded yet, and its element type and sizes."""
-    if isinstance(x, Tensor):
-        return x, x.desc
-    array = host_array(x)
-    return array, TensorDesc(array.dtype, array.shape)
 
 
 def _quantized_type(zero_point: object) -> DType | None:
@@ -400,19 +395,27 @@ def _quantized_type(zero_point: object) -> DType | None:
     return dtype
 
 
-def _type_of(out: Tensor | None, layout: Layout, desc: TensorDesc, default: str) -> DType:
-    if isinstance(out, Tensor):
-        return out.dtype
-    return laid_out(desc, layout, as_dtype(default)).dtype
+def _type_of(
+    dtype: DTypeLike | None, out: Tensor | None, layout: Layout, desc: TensorDesc, default: DTypeLike
+) -> DType:
+    """The element type of the result: ``dtype``, or that of ``out``, of a ``layout`` that names one, or ``default``."""
+    place = Out(out.desc, is_shared=False) if isinstance(out, Tensor) else None
+    return element_type(TensorDesc(default, desc.sizes), layout, dtype, place)
 
 
-def _scales(
-    side: str, scale: Any, zero_point: Any, axis: SupportsIndex, block_size: SupportsIndex | None, desc: TensorDesc
-) -> Numbers:
-    """Scale and zero point of one side, "src" or "dst", in the axes of ``x``."""
+def _entries(
+    scale: object, zero_point: object, axis: SupportsIndex, block_size: SupportsIndex | None, desc: TensorDesc
+) -> tuple[Array, Array, Sequence[int] | None]:
+    """Scales and zero points in the axes of ``x``, and how many neighbours along each axis share one, if any do."""
     scales = _on_axis("scale", scale, axis, block_size, desc)
     zero_points = _on_axis("zero_point", 0 if zero_point is None else zero_point, axis, block_size, desc)
-    return Numbers(scales, zero_points) if side == "src" else Numbers(dst_scale=scales, dst_zero_point=zero_points)
+    size = 0 if block_size is None else integer("block_size", block_size)
+    if size < 0:
+        raise DescriptorError(f"block_size must be 0 or more, got {size}")
+    if not size:
+        return scales, zero_points, None
+    place = _axis(axis, desc)
+    return scales, zero_points, [size if other == place else 1 for other in range(desc.rank)]
 
 
 def _on_axis(
@@ -436,21 +439,6 @@ def _on_axis(
             f"got {array.size}"
         )
     return array.reshape(tuple(-1 if other == place else 1 for other in range(desc.rank)))
-
-
-def _of_result(array: Array, desc: TensorDesc, layout: Layout) -> Array:
-    """``array`` in the axes of the result, which "A->B" permutes."""
-    if not array.ndim or array.ndim > desc.rank:
-        return array
-    return array.reshape((1,) * (desc.rank - array.ndim) + array.shape).transpose(axis_order(desc, layout))
-
-
-def _group_sizes(axis: SupportsIndex, block_size: SupportsIndex | None, desc: TensorDesc) -> Sequence[int] | None:
-    size = 0 if block_size is None else integer("block_size", block_size)
-    if size < 0:
-        raise DescriptorError(f"block_size must be 0 or more, got {size}")
-    place = _axis(axis, desc) if size else None
-    return [size if other == place else 1 for other in range(desc.rank)] if size else None
 
 
 def _axis(axis: SupportsIndex, desc: TensorDesc) -> int:

@@ -174,7 +174,7 @@ def reorder_plan(
     """The plan of ``reorder``. layout, dtype, numbers: as in ``Result``."""
     result = Result(layout, dtype, numbers)
     require_out_of_sum(result.sum_scale, src, out)
-    target = target_of(src, out, result, limits, in_place=True)
+    target = target_of(src, out, result)
     steps = Steps(limits)
     steps.copy(Site(SOURCE, src), *target)
     return Plan(src, target.whole, steps, reads_result=result.sum_scale is not None)
@@ -184,7 +184,7 @@ class Reorder(Operation):
     """``reorder`` without a sum; ``layout`` is None or a permutation "A->B"."""
 
     def __init__(self, src: TensorDesc, result: Result) -> None:
-        _, dst, self._arithmetic = target_of(src, None, result, in_place=True)
+        _, dst, self._arithmetic = target_of(src, None, result)
         super().__init__(src, dst, axis_order(src, result.layout))
         self._layout = result.layout
 

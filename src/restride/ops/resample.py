@@ -34,10 +34,8 @@ from restride.ops.target import (
     Out,
     Result,
     Target,
-    element_type,
     element_with_room,
     require_out_of_sum,
-    require_room,
     target_of_sums,
 )
 from restride.plan.fill import padding_kernels
@@ -273,7 +271,7 @@ def source_window(
     request = Request(sizes, scales, axes, mode, window=window, **arguments)
     with ErrorContext(f"source_sizes {whole_sizes}"):
         whole = TensorDesc(source_dtype, whole_sizes)
-        resized, _, warning = resolve(whole, request, argument="source_sizes")
+        resized, warning = resolve(whole, request, "source_sizes")
         ranges = resized.part_read
     if warning:
         warn_caller(warning)
@@ -350,31 +348,24 @@ def resample_plan(
 ) -> Plan:
     """The plan of ``resample``."""
     with ErrorContext(src):
-        resized, element, warning = resolve(src, request, Result(layout, dtype), out=out, limits=limits)
-    return plan_of(src, out, limits, resized, Result(layout, element, numbers), warning)
+        resized, warning = resolve(src, request)
+    return plan_of(src, out, limits, resized, Result(layout, dtype, numbers), warning)
 
 
-def resolve(
-    src: TensorDesc,
-    request: Request,
-    result: Result = PLAIN,
-    *,
-    argument: str = "x",
-    out: Out | None = None,
-    limits: Limits | None = None,
-) -> tuple[Resizing, DType, str]:
-    """The resampling of ``src`` that a call asks for, the element type of its result, and a warning, or empty text.
+def resolve(src: TensorDesc, request: Request, argument: str = "x") -> tuple[Resizing, str]:
+    """The resampling of ``src`` that a call asks for, and a warning, or empty text.
 
-    argument: name of the source in messages. limits: those of a device that must have room for the result.
+    argument: name of the source in messages.
 
     Raises:
-        DescriptorError, UnsupportedError, OutOfDeviceMemory: as ``resample`` says.
+        DescriptorError, UnsupportedError: as ``resample`` says.
     """
-    part = request.source_sizes
-    resized = resizing(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
-    element = element_with_room(src, resized.sizes, result.layout, result.dtype, out, limits)
+    whole = src.sizes if request.source_sizes is None else counts("source_sizes", request.source_sizes)
+    if len(whole) != src.rank:
+        raise DescriptorError(f"source_sizes {whole} must be as many as the axes of its part, {src}")
+    resized = resizing(whole, request, src.dtype.name)
     require_rows_and_columns(request, resized.axes, argument, src)
-    if part is not None:
+    if request.source_sizes is not None:
         if src.sizes != resized.read_sizes:
             raise DescriptorError(
                 f"{argument} {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
@@ -382,20 +373,19 @@ def resolve(
             )
         if resized.clips:  # the range of the whole source is not known
             resized = replace(resized, clips=False)
-    return resized, element, about_channels(request, src.rank, resized.old, resized.new, argument)
+    return resized, about_channels(request, src.rank, resized.old, resized.new, argument)
 
 
 class Resample(Operation):
     """``resample`` without a sum; ``layout`` is None or a permutation "A->B"."""
 
     def __init__(self, src: TensorDesc, request: Request, result: Result) -> None:
-        resized, element, self.warning = resolve(src, request, result)
-        layout, default = result.layout, family(src, resized.sizes, element)
-        target = target_of_sums(src, sums_of(src, resized), default, layout, None, result.numbers, moves=resized.moves)
-        self._order = axis_order(default, layout)
+        resized, self.warning = resolve(src, request)
+        _, target = _sums_and_target(src, None, resized, result, None)
+        self._order = axis_order(src, result.layout)
         super().__init__(src, target.whole, self._order)
         self.blends = not resized.moves
-        self._resized, self._layout, self._arithmetic = resized, layout, target.arithmetic
+        self._resized, self._layout, self._arithmetic = resized, result.layout, target.arithmetic
 
     def reads_along(self, axis: int, part: range) -> range:
         return self._resized.reads_along(self._order[axis], part)
@@ -430,14 +420,13 @@ def backward_plan(
         sizes = replaced(src.sizes, axes, input_sizes)
         element = element_with_room(src, sizes, layout, dtype, out, limits)
         forward = resizing(sizes, request._replace(sizes=[src.sizes[axis] for axis in axes], axes=axes), src.dtype.name)
-        _ = forward.library  # report too many rows before a wrong type
-        require_rows_and_columns(request, forward.axes, "grad", src)
+        require_rows_and_columns(request, axes, "grad", src)
         for type_, argument in ((src.dtype, "grad"), (element, "dtype")):
             if type_.name not in GRADIENT_TYPES:
                 raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}")
-    warning = about_channels(request, src.rank, [src.sizes[axis] for axis in axes], input_sizes, "grad")
-    unsaturated = Result(layout, element, Numbers(saturate=False))
-    return plan_of(src, out, limits, forward.transposed(), unsaturated, warning)
+        backward = forward.transposed()
+    warning = about_channels(request, src.rank, forward.new, input_sizes, "grad")
+    return plan_of(src, out, limits, backward, Result(layout, element, Numbers(saturate=False)), warning)
 
 
 def require_rows_and_columns(request: Request, axes: tuple[int, ...], argument: str, src: TensorDesc) -> None:
@@ -478,13 +467,6 @@ def about_channels(request: Request, rank: int, old: Sequence[int], new: Sequenc
     )
 
 
-def _whole_sizes(source_sizes: Iterable[SupportsIndex], part: TensorDesc) -> tuple[int, ...]:
-    sizes = counts("source_sizes", source_sizes)
-    if len(sizes) != part.rank:
-        raise DescriptorError(f"source_sizes {sizes} must be as many as the axes of its part, {part}")
-    return sizes
-
-
 # The plan of a checked resampling: one or more passes, and boxes of a constant around them if it extrapolates.
 
 _MANY = 1 << 12
@@ -516,24 +498,36 @@ def plan_of(
     warning: the plan's warning.
 
     Raises:
+        DescriptorError: ``out`` or the arithmetic does not fit.
         UnsupportedError: elements are not interpolated, or too many weights are needed.
+        OutOfDeviceMemory: the device has no room for the result.
     """
-    with ErrorContext(src):
-        _require_few_weights(resized)
-    layout, dtype, numbers = result
-    sum_scale = result.sum_scale
-    require_out_of_sum(sum_scale, src, out)
-    sums = sums_of(src, resized)
-    element = element_type(src, layout, dtype, out)
-    require_room(resized.sizes, element, limits)
-    default = family(src, resized.sizes, element)
-    target = target_of_sums(src, sums, default, layout, out, numbers, moves=resized.moves)
-    reads_result = sum_scale is not None
+    require_out_of_sum(result.sum_scale, src, out)
+    sums, target = _sums_and_target(src, out, resized, result, limits)
+    reads_result = result.sum_scale is not None
     if not resized.clips or resized.moves or not sums.numel:
         steps = steps_to(src, resized, sums, target, limits)
         return Plan(src, target.whole, steps, reads_result=reads_result, warning=warning)
     steps = steps_to(src, resized, sums, Target(Site(RESULT, sums), sums, NO_ARITHMETIC), limits)
     return ClippedPlan(src, sums, target, steps, reads_result=reads_result, warning=warning)
+
+
+def _sums_and_target(
+    src: TensorDesc, out: Out | None, resized: Resizing, result: Result, limits: Limits | None
+) -> tuple[TensorDesc, Target]:
+    """The type and sizes of the sums, before the arithmetic, and their target. Room is checked before rows are made."""
+    layout, dtype, numbers = result
+    with ErrorContext(src):
+        element = element_with_room(src, resized.sizes, layout, dtype, out, limits)
+        _require_few_weights(resized)
+        if not resized.moves and src.dtype.name not in INTERPOLATED_TYPES:
+            raise UnsupportedError(
+                f"elements of type {src.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} are; "
+                f"rs.reorder converts: dtype='f32', and nearest modes take every type"
+            )
+    sums = TensorDesc(src.dtype if resized.moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
+    default = family(src, sums.sizes, element)
+    return sums, target_of_sums(src, sums, default, layout, out, numbers)
 
 
 class ClippedPlan(Plan):
@@ -576,20 +570,6 @@ def _range_of(x: Tensor) -> PostOp:
     elements = x.numpy()
     low, high = (float(np.float32(end.reduce(elements, axis=None))) for end in (np.fmin, np.fmax))
     return PostOp("clip", low, high) if low <= high else PostOp("clip", -math.inf, math.inf)
-
-
-def sums_of(src: TensorDesc, resized: Resizing) -> TensorDesc:
-    """The type and sizes of the sums that a resampling of ``src`` computes, before the arithmetic.
-
-    Raises:
-        UnsupportedError: elements of the type cannot be interpolated.
-    """
-    if not resized.moves and src.dtype.name not in INTERPOLATED_TYPES:
-        raise UnsupportedError(
-            f"elements of type {src.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} are, for "
-            f"{src}; rs.reorder converts: dtype='f32', and nearest modes take every type"
-        )
-    return TensorDesc(src.dtype if resized.moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
 
 
 def steps_to(
@@ -649,7 +629,7 @@ def _add_extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorD
     plain = target.site if is_direct else steps.new(whole)
     steps.pad(inner, plain, starts, _saturated(resized.fill, whole.dtype))
     if not is_direct:
-        steps.copy(plain, target.site, target.whole, target.arithmetic)
+        steps.copy(plain, *target)
 
 
 def _saturated(value: float, dtype: DType) -> bytes:
@@ -692,7 +672,7 @@ def _add_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> N
         order = tuple(range(src.desc.rank))
         steps.copy(sums, src, arithmetic=arithmetic(sums.desc, src.desc, order, Numbers(resized.library.scale)))
     if not tables or is_copied:
-        steps.copy(src, target.site, target.whole, target.arithmetic)
+        steps.copy(src, *target)
 
 
 def _add_one_pass(
@@ -714,27 +694,16 @@ def _add_one_pass(
         and result.numel >= _MANY
         and is_made_by_elements(src.desc, result, tables, steps.limits)
     ):
+        # Rows of u8[750,1050], for example, begin inside words: a pass into packed sums and a copy are faster.
         packed = _pass_layout(src.desc, tables, dtype)
-        if _is_better_packed(src.desc, packed, tables, steps.limits):
+        fits = packed.nbytes <= min(steps.limits.max_buffer_range, _MAX_PACKED_BYTES)
+        if fits and not is_made_by_elements(src.desc, packed, tables, steps.limits):
             result = packed
-    if target is not None and result is target.site.desc:
-        _add_pass(steps, src, target.site, tables, target.arithmetic, target.whole)
-        return target.site
-    buffer = steps.new(result)
-    _add_pass(steps, src, buffer, tables, last, result)
-    if target is not None:
-        steps.copy(buffer, target.site, target.whole, target.arithmetic)
-    return buffer
-
-
-def _is_better_packed(src: TensorDesc, packed: TensorDesc, tables: Tables, limits: Limits) -> bool:
-    """True if a pass into ``packed`` and a copy are better than computing the result element by element.
-
-    Rows of u8[750,1050], for example, begin inside words.
-    """
-    return packed.nbytes <= min(limits.max_buffer_range, _MAX_PACKED_BYTES) and not is_made_by_elements(
-        src, packed, tables, limits
-    )
+    into = target if target is not None and result is target.site.desc else Target(steps.new(result), result, last)
+    _add_pass(steps, src, tables, into)
+    if target is not None and into is not target:
+        steps.copy(into.site, *target)
+    return into.site
 
 
 def _pass_layout(src: TensorDesc, tables: Tables, dtype: DType) -> TensorDesc:
@@ -743,9 +712,11 @@ def _pass_layout(src: TensorDesc, tables: Tables, dtype: DType) -> TensorDesc:
     return TensorDesc.xla(dtype, sizes, src.minor_to_major)
 
 
-def _add_pass(steps: Steps, src: Site, dst: Site, tables: Tables, last: Arithmetic, whole: TensorDesc) -> None:
+def _add_pass(steps: Steps, src: Site, tables: Tables, target: Target) -> None:
+    site, whole, last = target
+
     def make() -> Iterable[KernelSpec]:
         padding = padding_kernels(whole, steps.limits) if whole.is_whole and last.sum_scale is None else ()
-        return together(padding, resample_kernels(src.desc, dst.desc, tables, last, steps.limits))
+        return together(padding, resample_kernels(src.desc, site.desc, tables, last, steps.limits))
 
-    steps.add(src, dst, make)
+    steps.add(src, site, make)

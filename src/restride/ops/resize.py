@@ -160,8 +160,7 @@ def settle(desc: TensorDesc, sizes: Any, mode: Any, options: ResizeArguments) ->
     filters: dict[str, Any] = {"sizes": new, "axes": both, "mode": mode, "like": like, "antialias": antialias}
     if like is None and mode in (None, "linear", "cubic") and antialias in (None, True):
         filters |= {"antialias": True, "exclude_outside": True, "cubic_a": -0.5 if mode == "cubic" else None}
-    channels = _channels(desc.rank, both)
-    channels = channels if channels is not None and desc.sizes[channels] in (2, 4) else None
+    channels = _channels_with_alpha(desc.sizes, both)
     linear_light, premultiply = options.get("linear_light", False), options.get("premultiply", False)
     if linear_light or premultiply:
         _require_effect(desc, Request(**filters), linear_light, premultiply, channels is not None)
@@ -228,11 +227,10 @@ def rows_and_columns(sizes: tuple[int, ...], axes: Iterable[SupportsIndex] | Non
     )
 
 
-def _channels(rank: int, both: tuple[int, int]) -> int | None:
-    """The last axis if it comes after rows and columns, else the one before them; None: there is none."""
-    if max(both) < rank - 1:
-        return rank - 1
-    return min(both) - 1 if min(both) else None
+def _channels_with_alpha(sizes: tuple[int, ...], both: tuple[int, int]) -> int | None:
+    """The axis of 2 or 4 channels: the last one if it comes after rows and columns, else the one before them."""
+    axis = len(sizes) - 1 if max(both) < len(sizes) - 1 else min(both) - 1
+    return axis if axis >= 0 and sizes[axis] in (2, 4) else None
 
 
 def _require_effect(desc: TensorDesc, request: Request, linear_light: bool, premultiply: bool, has_alpha: bool) -> None:

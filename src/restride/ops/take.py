@@ -72,10 +72,8 @@ def taken_along(x: Tensor, indices: Indices, axis: int) -> Tensor:
     require_room(indices.shape, x.dtype, x.device.limits)
     with ErrorContext(x.desc):
         along_axis = _from_0(indices, axis, x.sizes[axis])
+    x = x if x.desc.strides is not None else x.copy()
     desc = x.desc
-    if desc.strides is None:
-        x = x.copy()
-        desc = x.desc
     places = np.full(indices.shape, desc.offset, np.int64)
     for k, (size, stride) in enumerate(zip(desc.sizes, desc.strides or (), strict=True)):
         places += stride * (along_axis if k == axis else np.arange(size).reshape(-1, *(1,) * (desc.rank - 1 - k)))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from restride.arithmetic import Arithmetic, Numbers, arithmetic
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, OutOfDeviceMemory
+from restride.errors import DescriptorError, ErrorContext, OutOfDeviceMemory, prefixed
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, axis_order, is_permutation, laid_out
@@ -56,19 +56,17 @@ def destination(
     layout: Layout,
     src: TensorDesc,
     out: Out | None,
-    default: TensorDesc | None = None,
     dtype: DType | None = None,
     in_place: bool = False,
 ) -> tuple[TensorDesc, Site]:
     """The checked destination of a result with the axes of ``like``, and its type unless ``dtype`` is given.
 
     Returns the result as the caller gets it, and the site of its elements with the axes in the order of ``like``; the
-    orders differ when the layout is a permutation "A->B". ``default`` is the layout where none is asked for; None:
-    packed, row-major. ``in_place``: ``out`` may be the source itself.
+    orders differ when the layout is a permutation "A->B". ``in_place``: ``out`` may be the source itself.
     """
     order = axis_order(like, layout)
     permuted = views.permute(like, order) if is_permutation(layout) else like
-    desc = laid_out(permuted, default if layout is None else layout, dtype)
+    desc = laid_out(permuted, layout, dtype)
     if out is None:
         require_like(desc, "layout", permuted, dtype)
         require_injective(desc, "layout")
@@ -92,14 +90,9 @@ def destination(
 
 def element_type(src: TensorDesc, layout: Layout, dtype: object, out: Out | None) -> DType:
     """The element type of a result: ``dtype``, or that of ``out``, of a ``layout`` that names one, or of ``src``."""
-    if isinstance(dtype, DType):
-        return dtype
     if dtype is not None:
-        with ErrorContext(src):
-            try:
-                return as_dtype(dtype)
-            except DescriptorError as error:
-                raise DescriptorError(f"dtype: {error}") from error
+        with ErrorContext(src), prefixed("dtype"):
+            return as_dtype(dtype)
     if out is not None:
         return out.desc.dtype
     return src.dtype if layout is None else laid_out(src, layout).dtype
@@ -152,18 +145,11 @@ class Target(NamedTuple):
     arithmetic: Arithmetic
 
 
-def target_of(
-    src: TensorDesc, out: Out | None, result: Result, limits: Limits | None = None, *, in_place: bool = False
-) -> Target:
-    """The target of an operation that moves each element of ``src``.
-
-    limits: those of a device that must have room for the result. in_place: ``out`` may be the source itself.
-    """
+def target_of(src: TensorDesc, out: Out | None, result: Result) -> Target:
+    """The target of ``reorder``, which moves each element of ``src``; ``out`` may be the source itself."""
     layout, dtype, numbers = result
     element = element_type(src, layout, dtype, out)
-    dst, site = destination(src, layout, src, out, dtype=element, in_place=in_place)
-    if limits is not None:
-        require_room(dst.sizes, element, limits)
+    dst, site = destination(src, layout, src, out, dtype=element, in_place=True)
     return Target(site, dst, arithmetic_of_result(src, dst, layout, numbers))
 
 
@@ -174,8 +160,6 @@ def target_of_sums(
     layout: Layout,
     out: Out | None,
     numbers: Numbers | Arithmetic | None,
-    *,
-    moves: bool,
 ) -> Target:
     """The target of sums of elements of ``src`` that have the type and sizes of ``computed``.
 
@@ -188,11 +172,11 @@ def target_of_sums(
         layout: as in ``reorder``.
         out: the caller's destination, if any.
         numbers: as in ``Result``.
-        moves: elements are moved, not summed.
     """
-    whole, site = destination(result, layout, src, out, result, result.dtype)
+    asked = result if layout is None and out is None else layout
+    whole, site = destination(result, asked, src, out, result.dtype)
     full = arithmetic_of_result(computed, whole, layout, numbers)
-    if not moves and full.is_conversion and src.dtype == result.dtype and result.dtype.name in ("f16", "f8e5m2"):
+    if full.is_conversion and computed.dtype != src.dtype == result.dtype and src.dtype.name in ("f16", "f8e5m2"):
         full = replace(full, saturate=False)
     return Target(site, whole, full)
 

@@ -12,8 +12,8 @@ from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout
 from restride.layout.views import index
+from restride.ops.pieces import concatenated, reshaped
 from restride.ops.plan import Plan, perform
-from restride.ops.reorder import reorder
 from restride.ops.target import Out, destination
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.plan.yuv import (
@@ -29,7 +29,7 @@ from restride.plan.yuv import (
     yuv_kernels,
 )
 from restride.tensor.arrays import asarray
-from restride.tensor.tensor import Tensor, empty
+from restride.tensor.tensor import Tensor
 
 
 @check_keywords
@@ -128,11 +128,5 @@ def _joined(parts: Sequence[object], form: Format, name: str, out: Tensor | None
             f"the parts of a frame of format {name!r} must be u8, luma [rows, columns], both even, and chroma {chroma} "
             f"beside such luma, not {', '.join(str(tensor.desc) for tensor in tensors)}"
         )
-    frame = empty(TensorDesc(DTYPES["u8"], (rows // 2 * 3, columns)), tensors[0].device)
-    flat = frame.reshape(-1)
-    begin = 0
-    for tensor in tensors:
-        count = tensor.desc.numel
-        reorder(tensor, out=flat[begin : begin + count].reshape(tensor.sizes))
-        begin += count
-    return frame
+    flat = [reshaped(tensor, (tensor.size,)) for tensor in tensors]
+    return concatenated(flat, 0).reshape(rows // 2 * 3, columns)

@@ -31,7 +31,6 @@ from restride.plan.convert import Conversion
 from restride.plan.dispatches import (
     MAX_PAIR_BYTES,
     MAX_TABLE_BYTES,
-    Work,
     axis_to_cut,
     bind,
     pair_spans,
@@ -52,7 +51,6 @@ from restride.plan.problem import (
     box_table_bytes,
     in_order,
     pack_boxes,
-    word,
 )
 from restride.plan.resample import ELEMENT_COST, FEW_TAPS, LONG, PRODUCT_COST, SHORT_SUM
 from restride.plan.steps import Site, Steps
@@ -293,14 +291,16 @@ def _kernel(problem: Problem, crops: Crops, conversion: Conversion, limits: Limi
     walk = in_order(axes)
     bound = bind(problem, limits)
     is_fixed, is_pixels = crops.sums.shifts is not None, made.shader == "crop_pixels"
-    work = Work(own_words=False, pieces=prod(axis.size for axis in walk), first=0)
-    if not is_pixels:
+    if is_pixels:
+        of_destination, pushed = dict[str, int](), {"pieces": prod(axis.size for axis in walk)}
+    else:
         work = work_of(Problem(walk, 0, problem.dst_offset, problem.itemsize), bound)
+        of_destination, pushed = work.constants, work.push
     # Integer sums and moved elements are integers if the source's elements are.
     are_elements = is_fixed or crops.columns.weights is None
     constants = {
         **(conversion.constants_of_elements if are_elements else conversion.constants),
-        **({} if is_pixels else {"BITS": 8 * problem.itemsize, "OWN_WORDS": work.own_words}),
+        **of_destination,
         **made.constants,
         "SLOTS_AND_KIND": _slots(crops),
         "CHANNELS": made.channels,
@@ -308,13 +308,12 @@ def _kernel(problem: Problem, crops: Crops, conversion: Conversion, limits: Limi
         "ROWS": many_rows,
     }
     push = {
-        "src_base": word(bound.src_base - made.backwards * (made.channels - 1)),
+        "src_base": bound.src_base - made.backwards * (made.channels - 1),
         "dst_base": bound.dst_base,
-        "pieces": work.pieces,
-        "first_word": work.first,
-        "lane_stride": word(lane.src),
-        "src_pair_lane": word(lane.pairs[0]),
-        "dst_pair_lane": word(lane.pairs[1]),
+        **pushed,
+        "lane_stride": lane.src,
+        "src_pair_lane": lane.pairs[0],
+        "dst_pair_lane": lane.pairs[1],
         "lane_dst": lane.dst,
         "box_rows": row.size,
         "row_dst": row.dst,

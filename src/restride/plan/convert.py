@@ -24,7 +24,7 @@ from restride.plan.dispatches import (
     pair_spans,
     parts,
     strided_kernel,
-    whole_quads,
+    whole_units,
     work_of,
 )
 from restride.plan.general import digit_dispatches
@@ -36,7 +36,6 @@ from restride.plan.problem import (
     Problem,
     Span,
     pack_parameters,
-    word,
 )
 from restride.plan.tiles import Pairs, Region, SharedPlace, walks
 from restride.weights import Shifts
@@ -155,7 +154,7 @@ class Conversion:
         sides = self.arithmetic.src, self.arithmetic.dst
         parts, nbytes, first = [parameters], len(parameters), []
         for side, place, offset, span in zip(sides, self.places, offsets, spans, strict=True):
-            first.append(word(nbytes // PAIR_BYTES + offset - span.lowest))
+            first.append(nbytes // PAIR_BYTES + offset - span.lowest)
             if side is not None and place is not None:
                 pairs = side.pairs[span.lowest * PAIR_BYTES : (span.highest + 1) * PAIR_BYTES]
                 parts.append(pairs + bytes(-len(pairs) % (4 * ROW_WORDS)))
@@ -221,7 +220,7 @@ def _conversion_kernels(
         yield from _by_digits(region, conversion, limits)
         return
     for walk in cut_walks:
-        for run in whole_quads(walk.problem(dst.dtype.itemsize, src.dtype.itemsize), 0, limits, _quads):
+        for run in whole_units(walk.problem(dst.dtype.itemsize, src.dtype.itemsize), 0, 4, limits, _quads):
             for part in parts(run, limits, axis_with_too_many_pairs):
                 yield _convert(part, conversion, limits)
 
@@ -244,12 +243,8 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> Kernel
     if quads is None:
         work = work_of(problem, bound)
         shader, each = "convert_elements", 1
-        constants = {
-            "BITS": 8 * problem.itemsize,
-            "OWN_WORDS": work.own_words,
-            **conversion.constants_of_elements,
-        }
-        push = {**bound.bases, "pieces": work.pieces, "first_word": work.first}
+        constants = {**work.constants, **conversion.constants_of_elements}
+        push = {**bound.bases, **work.push}
     else:
         lane, plane = quads.lane, quads.plane
         shader, each = "convert_quads" if plane.size == 1 else "convert_planes", QUADS_PER_INVOCATION
@@ -257,12 +252,12 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> Kernel
         push = {
             **bound.bases,
             "pieces": problem.count // (4 * plane.size),
-            "lane_stride": word(lane.src),
-            "src_pair_lane": word(lane.pairs[0]),
-            "dst_pair_lane": word(lane.pairs[1]),
+            "lane_stride": lane.src,
+            "src_pair_lane": lane.pairs[0],
+            "dst_pair_lane": lane.pairs[1],
             "plane_stride": plane.dst,
-            "src_pair_plane": word(plane.pairs[0]),
-            "dst_pair_plane": word(plane.pairs[1]),
+            "src_pair_plane": plane.pairs[0],
+            "dst_pair_plane": plane.pairs[1],
         }
     spans = pair_spans(problem)
     push, parameters = conversion.with_scales(push, pack_parameters(axes), problem.pair_offsets, spans)

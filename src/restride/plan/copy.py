@@ -22,11 +22,11 @@ from restride.plan.dispatches import (
     bind,
     full_groups,
     groups_for,
-    part_of,
     parts,
     plan_elements,
     rows_of_groups,
     strided_kernel,
+    whole_units,
 )
 from restride.plan.general import general_kernels
 from restride.plan.problem import (
@@ -38,7 +38,6 @@ from restride.plan.problem import (
     narrow,
     simplify,
     widen,
-    word,
 )
 from restride.plan.tiles import Region, walks
 from restride.plan.transpose import (
@@ -98,8 +97,8 @@ def copy_problems(src: TensorDesc, dst: TensorDesc) -> tuple[Problem, ...] | Non
     if src.numel == 0:
         return ()
     if src.strides is not None and dst.strides is not None:
-        axes = [Axis(*triple) for triple in zip(dst.sizes, src.strides, dst.strides, strict=True)]
-        return (simplify(axes, src.offset, dst.offset, src.dtype.itemsize),)
+        axes = tuple([Axis(*triple) for triple in zip(dst.sizes, src.strides, dst.strides, strict=True)])
+        return (simplify(Problem(axes, src.offset, dst.offset, src.dtype.itemsize)),)
     cut_walks = walks(Region.of(src, dst))
     return None if cut_walks is None else tuple(walk.problem(src.dtype.itemsize) for walk in cut_walks)
 
@@ -118,7 +117,7 @@ def run_copied(src: TensorDesc, dst: TensorDesc) -> Run | None:
 
 def byte_copy_kernels(axes: tuple[Axis, ...], src_offset: int, limits: Limits) -> tuple[KernelSpec, ...]:
     """Dispatches that copy single bytes along ``axes``, whose strides are bytes, to the start of the destination."""
-    return plan_copy(simplify(axes, src_offset, 0, 1), limits)
+    return plan_copy(simplify(Problem(axes, src_offset, 0, 1)), limits)
 
 
 def plan_copy(problem: Problem, limits: Limits) -> tuple[KernelSpec, ...]:
@@ -132,20 +131,16 @@ def plan_copy(problem: Problem, limits: Limits) -> tuple[KernelSpec, ...]:
     )
 
 
-def _whole_elements(problem: Problem, limits: Limits) -> Iterator[Problem]:
+def _whole_elements(problem: Problem, limits: Limits) -> tuple[Problem, ...]:
     """The problem; a contiguous copy is split before its last bytes if they do not fill an element of maximum width.
 
     u8[16777213] is 1,048,575 elements of 16 bytes, and then 13 bytes.
     """
     wide = max(limits.widest_element // problem.itemsize, 1)
-    rest = problem.count % wide
-    is_run = len(problem.axes) == 1 and _is_run(problem)
     begins_whole = problem.src_offset % wide == problem.dst_offset % wide == 0
-    if rest and is_run and begins_whole and limits.shortcuts and limits.allow(2, problem.count):
-        yield part_of(problem, 0, 0, problem.count - rest)
-        yield part_of(problem, 0, problem.count - rest, rest)
-    else:
-        yield problem
+    if len(problem.axes) != 1 or not (_is_run(problem) and begins_whole and limits.shortcuts):
+        return (problem,)
+    return whole_units(problem, 0, wide, limits, lambda _whole: True)
 
 
 def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
@@ -221,22 +216,22 @@ def _planes(stride: int) -> tuple[int, ...]:
     return () if stride == 1 else (stride,)
 
 
-def _whole_chunks(problem: Problem, limits: Limits) -> Iterator[Problem]:
+def _whole_chunks(problem: Problem, limits: Limits) -> tuple[Problem, ...]:
     """The problem, or its rows split after their last whole chunk, if one side is then loaded or stored by 16 bytes.
 
     u8[1,1079,1917,3] to planes: 2,068,443 pixels are 129,277 chunks of 16, and 11 pixels that are copied separately.
     """
     pixels = _pixels_of(problem) if limits.shortcuts else None
-    if pixels is not None and limits.allow(2, problem.count):
-        position = problem.axes.index(pixels.along)
-        size = pixels.along.size
-        rest = size % pixels.chunk
-        whole = part_of(problem, position, 0, size - rest)
-        cut = _pixels_of(whole)
-        if rest and cut is not None and any(cut.whole_sides(whole, cut.chunk)):
-            yield from (whole, part_of(problem, position, size - rest, rest))
-            return
-    yield problem
+    if pixels is None:
+        return (problem,)
+    position = problem.axes.index(pixels.along)
+    return whole_units(problem, position, pixels.chunk, limits, _has_whole_side)
+
+
+def _has_whole_side(problem: Problem) -> bool:
+    """True for a copy between pixels and planes one side of which is loaded or stored by 16 bytes."""
+    pixels = _pixels_of(problem)
+    return pixels is not None and any(pixels.whole_sides(problem, pixels.chunk))
 
 
 def _rows_of(problem: Problem) -> _Interleaved | None:
@@ -301,7 +296,7 @@ def _copy_interleaved(problem: Problem, interleaved: _Interleaved, limits: Limit
         "GROUPS": chunk // lanes,
     }
     plane_stride = sum((*_planes(channel.src), *_planes(channel.dst)))
-    push = {**bound.bases, "pieces": pieces, "row_size": along.size, "plane_stride": word(plane_stride)}
+    push = {**bound.bases, "pieces": pieces, "row_size": along.size, "plane_stride": plane_stride}
     return strided_kernel("interleaved_copy", (*by_chunks, *others), constants, push, bound.windows, limits)
 
 
@@ -325,7 +320,7 @@ def _share_short_rows(problem: Problem, short_rows: _Interleaved, limits: Limits
         axes = (beside, *(axis for axis in axes if axis is not beside))
     across = 1 if beside is None else beside.size
     deep = most // across
-    push = {**bound.bases, "pieces": pieces, "lane_stride": word(channel.src)}
+    push = {**bound.bases, "pieces": pieces, "lane_stride": channel.src}
     constants = {"BITS": 8 * problem.itemsize, "ROW": channel.size, "ACROSS": across, "DEEP": deep}
     groups = rows_of_groups(-(-pieces // (across * deep)), limits)
     return strided_kernel("short_rows", axes, constants, push, bound.windows, limits, groups=groups)
@@ -337,25 +332,16 @@ def _share_short_rows(problem: Problem, short_rows: _Interleaved, limits: Limits
 def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
     axes = problem.axes
     scattered = _scattered_axis(problem)
-    if limits.shortcuts and _can_gather(problem) and not _is_run(problem):
+    if limits.shortcuts and not _is_run(problem):
         bound = bind(problem, limits)
-        push = {
-            "src_base": bound.src_base,
-            "dst_base": bound.dst_base // 4,
-            "pieces": problem.count // 4,
-            "lane_stride": word(axes[0].src),
-        }
-        arrangement = _BACKWARDS if _is_reversed(problem) else _APART
-        return walking_kernel("strided_gather_128", _gathered(axes), push, bound.windows, limits, arrangement)
-    if limits.shortcuts and scattered is not None and not _is_run(problem):
-        bound = bind(problem, limits)
-        push = {
-            "src_base": bound.src_base // 4,
-            "dst_base": bound.dst_base,
-            "pieces": problem.count // 4,
-            "lane_stride": axes[scattered].dst,
-        }
-        return walking_kernel("strided_scatter_128", _scattered(axes, scattered), push, bound.windows, limits)
+        push = {**bound.bases, "pieces": problem.count // 4}
+        if _can_gather(problem):
+            push |= {"dst_base": bound.dst_base // 4, "lane_stride": axes[0].src}
+            arrangement = _BACKWARDS if _is_reversed(problem) else _APART
+            return walking_kernel("strided_gather_128", _gathered(axes), push, bound.windows, limits, arrangement)
+        if scattered is not None:
+            push |= {"src_base": bound.src_base // 4, "lane_stride": axes[scattered].dst}
+            return walking_kernel("strided_scatter_128", _scattered(axes, scattered), push, bound.windows, limits)
     problem = _spread(problem, limits.choices)
     bound = bind(problem, limits)
     push = {**bound.bases, "pieces": problem.count}

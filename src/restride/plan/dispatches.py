@@ -9,7 +9,7 @@ rows still span all of its columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from operator import eq, mul
@@ -29,7 +29,6 @@ from restride.plan.problem import (
     pack_parameters,
     pushed_words,
     table_bytes,
-    word,
 )
 
 GROUP_SIZE = 128
@@ -79,7 +78,7 @@ def bind(problem: Problem, limits: Limits) -> Bound:
     dst = problem.dst_span.window(problem.itemsize, limits, writes=True)
     return Bound(
         (src, dst),
-        word(problem.src_offset - src.offset // problem.src_itemsize),
+        problem.src_offset - src.offset // problem.src_itemsize,
         problem.dst_offset - dst.offset // problem.itemsize,
     )
 
@@ -159,11 +158,6 @@ def longest(problem: Problem, measure: Callable[[Axis], int]) -> int:
     return max(range(len(problem.axes)), key=lambda k: (problem.axes[k].size > 1, measure(problem.axes[k])))
 
 
-def _half_rounded(size: int) -> int:
-    half = size // 2
-    return half // _CUT * _CUT if half > _CUT else half
-
-
 def part_of(problem: Problem, position: int, start: int, size: int) -> Problem:
     """The problem with ``size`` steps of one axis, from step ``start`` on."""
     axis = problem.axes[position]
@@ -201,8 +195,9 @@ def parts(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _
         raise UnsupportedError(
             f"one output element reads further than the {limits.max_buffer_range} bytes of a binding"
         )
-    for start, part in ((0, _half_rounded(size)), (_half_rounded(size), size - _half_rounded(size))):
-        yield from parts(part_of(problem, position, start, part), limits, also)
+    half = size // 2
+    for part in cut_in_two(problem, position, half // _CUT * _CUT if half > _CUT else half):
+        yield from parts(part, limits, also)
 
 
 def groups_for(pieces: int, limits: Limits, each: int = 1) -> tuple[int, int, int]:
@@ -230,7 +225,13 @@ def _pays_for_full_groups(problem: Problem, limits: Limits) -> bool:
     return limits.choices.neighbours and limits.allow(2, problem.count * problem.itemsize // _MIN_BYTES_FULL)
 
 
-def full_groups(problem: Problem, elements: int, limits: Limits) -> Iterator[Problem]:
+def cut_in_two(problem: Problem, position: int, start: int) -> tuple[Problem, Problem]:
+    """The problem as two: the steps of one axis before ``start``, and those from ``start`` on."""
+    size = problem.axes[position].size
+    return part_of(problem, position, 0, start), part_of(problem, position, start, size - start)
+
+
+def full_groups(problem: Problem, elements: int, limits: Limits) -> tuple[Problem, ...]:
     """The problem; a large one is cut along an outer axis into a part that fills its groups, and the rest.
 
     f32[3,540,960], groups of 2048: 759 would be full, and one would not. 512 of 540 rows are 720 full ones. llvmpipe
@@ -243,27 +244,24 @@ def full_groups(problem: Problem, elements: int, limits: Limits) -> Iterator[Pro
     position = min(rests, key=lambda each: rests[each] / problem.axes[each].size, default=0)
     size, rest = problem.axes[position].size, rests.get(position, 0)
     if 0 < rest <= size * _MAX_REST and _pays_for_full_groups(problem, limits):
-        yield part_of(problem, position, 0, size - rest)
-        yield part_of(problem, position, size - rest, rest)
-    else:
-        yield problem
+        return cut_in_two(problem, position, size - rest)
+    return (problem,)
 
 
-def whole_quads(
-    problem: Problem, position: int, limits: Limits, quads: Callable[[Problem], object | None]
-) -> Iterator[Problem]:
-    """Yield the problem, cut at the last multiple of four of an axis if that pays: 10,002 elements as 10,000 and 2.
+def whole_units(
+    problem: Problem, position: int, unit: int, limits: Limits, are_faster: Callable[[Problem], object]
+) -> tuple[Problem, ...]:
+    """The problem, cut at the last multiple of ``unit`` of an axis if that pays: 10,002 elements as 10,000 and 2.
 
-    quads: returns None for a problem that cannot be handled by quads.
+    are_faster: what is true, or an object, for a problem of whole units that has a faster kernel.
     """
     size = problem.axes[position].size if position < len(problem.axes) else 0
-    rest = size % 4
+    rest = size % unit
     if 0 < rest < size and limits.allow(2, problem.count):
-        whole = part_of(problem, position, 0, size - rest)
-        if quads(whole) is not None:
-            yield from (whole, part_of(problem, position, size - rest, rest))
-            return
-    yield problem
+        whole, end = cut_in_two(problem, position, size - rest)
+        if are_faster(whole):
+            return whole, end
+    return (problem,)
 
 
 def rows_of_groups(groups: int, limits: Limits) -> tuple[int, int, int]:
@@ -313,28 +311,37 @@ def rows_each(rows: int, pieces: int, elements: int, choices: Choices, most: int
 
 
 class Work(NamedTuple):
-    """The pieces of a dispatch in shaders/include/destination.glsl: words from ``first`` on, or elements."""
+    """The pieces of a dispatch in shaders/include/destination.glsl: words from ``first`` on, or elements.
 
+    bits: of an element.
+    """
+
+    bits: int
     own_words: bool
     pieces: int
-    first: int
+    first: int = 0
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """The constants of destination.glsl."""
+        return {"BITS": self.bits, "OWN_WORDS": self.own_words}
+
+    @property
+    def push(self) -> dict[str, int]:
+        """The push constants of destination.glsl, except the base."""
+        return {"pieces": self.pieces, "first_word": self.first}
 
 
 def work_of(problem: Problem, bound: Bound) -> Work:
     """The pieces of a problem: words where elements are narrower than a word and leave few holes, else elements."""
-    if problem.itemsize >= 4:
-        return Work(False, problem.count, 0)
-    lanes = 4 // problem.itemsize
-    dst = problem.dst_span
-    first_word = bound.dst_base // lanes
-    words = (bound.dst_base + dst.highest - dst.lowest) // lanes - first_word + 1
-    if words * lanes <= problem.count * _MAX_HOLES + lanes and _is_nested(problem):
-        return Work(True, words, first_word)
-    return Work(False, problem.count, 0)
-
-
-def _is_nested(problem: Problem) -> bool:
-    return nested([axis.size for axis in problem.axes], [axis.dst for axis in problem.axes])
+    bits, lanes, dst = 8 * problem.itemsize, 4 // problem.itemsize, problem.dst_span
+    if lanes > 1:
+        first_word = bound.dst_base // lanes
+        words = (bound.dst_base + dst.highest - dst.lowest) // lanes - first_word + 1
+        has_few_holes = words * lanes <= problem.count * _MAX_HOLES + lanes
+        if has_few_holes and nested([axis.size for axis in problem.axes], [axis.dst for axis in problem.axes]):
+            return Work(bits, True, words, first_word)
+    return Work(bits, False, problem.count)
 
 
 def plan_elements(
@@ -352,10 +359,10 @@ def plan_elements(
         if shader == "element_pad":
             axes = tuple(replace(axis, inside=axis.inside or range(axis.size)) for axis in axes)
         for work, are_whole in _by_whole_words(part, work_of(part, bound), limits, may_cut=shader == "element_copy"):
-            push = {**bound.bases, "pieces": work.pieces, "first_word": work.first, **(value or {})}
+            push = {**bound.bases, **work.push, **(value or {})}
             if shader == "element_fill":
                 del push["src_base"]
-            constants = {"BITS": 8 * part.itemsize, "OWN_WORDS": work.own_words}
+            constants = work.constants
             if shader in ("element_copy", "element_pad"):
                 is_full = are_whole and are_full(work.pieces, limits)
                 constants |= {"WHOLE_WORDS": are_whole, "FULL": is_full}
@@ -370,20 +377,19 @@ def _by_whole_words(problem: Problem, work: Work, limits: Limits, may_cut: bool)
     u8[1079,1917,3], each row backwards: 6,205,329 bytes. 1,551,232 words are 12,119 groups; 100 words and a byte are
     left.
     """
-    if not work.own_words or not _is_packed(problem):
+    if not (work.own_words and is_packed(problem.axes) and problem.dst_offset * problem.itemsize % 4 == 0):
         yield work, False
         return
     words, rest = divmod(problem.count, 4 // problem.itemsize)
     full = _in_full_groups(words, limits)
     pays = _pays_for_full_groups(problem, limits) or (rest > 0 and limits.allow(2, problem.count))
     if may_cut and pays and 0 < full < work.pieces:
-        yield Work(True, full, work.first), True
-        work = Work(True, work.pieces - full, work.first + full)
+        yield work._replace(pieces=full), True
+        work = work._replace(pieces=work.pieces - full, first=work.first + full)
     yield work, not rest
 
 
-def _is_packed(problem: Problem) -> bool:
-    """True if the destination begins at a word boundary, has no hole, and is packed in the order of the axes."""
-    strides = accumulate((axis.size for axis in problem.axes), mul, initial=1)
-    has_no_holes = all(map(eq, (axis.dst for axis in problem.axes), strides))
-    return has_no_holes and problem.dst_offset * problem.itemsize % 4 == 0
+def is_packed(axes: Sequence[Axis]) -> bool:
+    """True if the axes walk the destination without holes, in their order."""
+    strides = accumulate([axis.size for axis in axes], mul, initial=1)
+    return all(map(eq, [axis.dst for axis in axes], strides))

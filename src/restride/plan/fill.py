@@ -157,7 +157,7 @@ def _fill_words(problem: Problem, words: int, limits: Limits) -> Iterator[Kernel
     """Dispatches that fill elements of 4 or 16 bytes with one word, or with two in turn."""
     for part in parts(problem, limits):
         bound = bind(part, limits)
-        push = {"low": words & 0xFFFFFFFF, "high": words >> 32, "dst_base": bound.dst_base, "pieces": part.count}
+        push = {"low": words, "high": words >> 32, "dst_base": bound.dst_base, "pieces": part.count}
         yield walking_kernel(f"strided_fill_{8 * part.itemsize}", part.axes, push, (UNREAD, bound.windows[1]), limits)
 
 
@@ -177,15 +177,14 @@ def pad_kernels(
     """
     if src.strides is None or dst.strides is None:
         raise AssertionError(f"padding {src} to {dst} is not strided")
-    axes = [
+    walked = zip(dst.sizes, src.strides, dst.strides, starts, src.sizes, strict=True)
+    axes = tuple(
         Axis(size, along_src, along_dst, inside=range(start, start + count))
-        for size, along_src, along_dst, start, count in zip(
-            dst.sizes, src.strides, dst.strides, starts, src.sizes, strict=True
-        )
-    ]
+        for size, along_src, along_dst, start, count in walked
+    )
     origin = src.offset - sum(start * stride for start, stride in zip(starts, src.strides, strict=True))
     itemsize = src.dtype.itemsize
-    problem = widen(simplify(axes, origin, dst.offset, itemsize), _MAX_PADDED)
+    problem = widen(simplify(Problem(axes, origin, dst.offset, itemsize)), _MAX_PADDED)
     words = _repeated(bits, itemsize, problem.itemsize)
-    value = {"low": words & 0xFFFFFFFF, "high": words >> 32}
+    value = {"low": words, "high": words >> 32}
     return tuple(plan_elements(problem, limits, "element_pad", value))

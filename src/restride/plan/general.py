@@ -66,7 +66,7 @@ def general_kernels(region: Region, itemsize: int, limits: Limits, fill: int | N
         if fill is None:
             yield part.kernel("digit_copy", constants, push, limits)
         else:
-            push |= {"src_base_or_low": word(fill), "high": fill >> 32}
+            push |= {"src_base_or_low": fill, "high": fill >> 32}
             filled = part._replace(bound=part.bound._replace(windows=(UNREAD, part.bound.windows[1])))
             yield filled.kernel("digit_copy", constants, push, limits)
 
@@ -93,8 +93,8 @@ def digit_dispatches(
         return
     program = _Program(region)
     packed = program.packed(*(program.terms_of(address) for address in (src, dst, *(pairs if has_pairs else ()))))
-    src_base = word(src.const - windows[0].offset // itemsizes[0])
-    dst_base = word(dst.const - windows[1].offset // itemsizes[1])
+    src_base = src.const - windows[0].offset // itemsizes[0]
+    dst_base = dst.const - windows[1].offset // itemsizes[1]
     room = next(numbers for numbers in _NUMBERS if program.numbers <= numbers)
     yield DigitDispatch(packed, Bound(windows, src_base, dst_base), region.count, room, (pairs[0], pairs[1]))
 

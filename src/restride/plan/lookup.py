@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -21,10 +21,10 @@ from restride.plan.dispatches import (
     pair_spans,
     parts,
     strided_kernel,
-    whole_quads,
+    whole_units,
     work_of,
 )
-from restride.plan.problem import MAX_CHANNELS, Axis, Problem, Span, pack_parameters, word
+from restride.plan.problem import MAX_CHANNELS, Axis, Problem, Span, pack_parameters
 from restride.plan.tiles import Region, SharedPlace, Walk, walks
 
 ENTRIES = 256
@@ -120,11 +120,9 @@ def _axis_with_too_many_rows(problem: Problem, _limits: Limits) -> int | None:
     return longest(problem, lambda axis: (axis.size - 1) * abs(axis.pairs[0]))
 
 
-def _whole_quads(problem: Problem, limits: Limits) -> Iterator[Problem]:
+def _whole_quads(problem: Problem, limits: Limits) -> tuple[Problem, ...]:
     """The problem, or two: its whole quads of pixels, and the rest."""
-    position = int(_is_interleaved(problem))
-    is_whole = _quads(problem) is not None
-    return iter((problem,)) if is_whole else whole_quads(problem, position, limits, _quads)
+    return (problem,) if _quads(problem) else whole_units(problem, int(_is_interleaved(problem)), 4, limits, _quads)
 
 
 def _lookup(problem: Problem, words: npt.NDArray[np.uint32], limits: Limits) -> KernelSpec:
@@ -135,8 +133,7 @@ def _lookup(problem: Problem, words: npt.NDArray[np.uint32], limits: Limits) -> 
     if quads is None:
         work = work_of(problem, bound)
         shader, axes, each = "lookup_elements", problem.axes, 1
-        constants = {"BITS": 8 * problem.itemsize, "OWN_WORDS": work.own_words}
-        push = {**bound.bases, "pieces": work.pieces, "first_word": work.first, "table_row": row}
+        constants, push = work.constants, {**bound.bases, **work.push, "table_row": row}
     else:
         shader, axes, each = "lookup_quads", quads.axes, _QUADS_EACH if limits.choices.neighbours else 1
         constants = {"BITS": 8 * problem.itemsize, "EACH": each, **quads.constants}
@@ -150,16 +147,13 @@ class _Quads(NamedTuple):
 
     axes: from pixel to pixel, the first one within a quad. plane: from element to element of a pixel. copies: an axis
     along which the result repeats itself. The last two have size 1 if there is none.
-    is_interleaved: elements of a pixel are side by side in the destination too. crosses: a quad may have pixels of two
-    rows. is_wide: the elements of four pixels are whole words of the source. is_aligned: in the destination every quad
-    begins at a multiple of four elements.
+    is_wide: the elements of four pixels are whole words of the source. is_aligned: in the destination every quad begins
+    at a multiple of four elements.
     """
 
     axes: tuple[Axis, ...]
     plane: Axis
     copies: Axis
-    is_interleaved: bool
-    crosses: bool
     is_wide: bool
     is_aligned: bool
 
@@ -168,9 +162,9 @@ class _Quads(NamedTuple):
         """The specialization constants of ``lookup_quads`` that do not depend on the device."""
         return {
             "PLANES": self.plane.size,
-            "INTERLEAVED": self.is_interleaved,
+            "INTERLEAVED": self.plane.dst == 1,
             "COPIES": self.copies.size,
-            "CROSSES": self.crosses,
+            "CROSSES": self.axes[0].size % 4 != 0,  # a quad may have pixels of two rows
             "WIDE": self.is_wide,
             "WHOLE_STORES": self.is_aligned,
             "ROWS_OF_PLANES": not any(axis.pairs[0] for axis in self.axes),
@@ -186,14 +180,14 @@ class _Quads(NamedTuple):
         back = plane.size - 1 if plane.src < 0 else 0
         sign = -1 if back else 1
         return {
-            "src_base": word(bound.src_base - back),
+            "src_base": bound.src_base - back,
             "dst_base": bound.dst_base + back * plane.dst,
             "pieces": prod(axis.size for axis in self.axes) // 4,
-            "table_row": word(row + back * plane.pairs[0]),
-            "lane_stride": word(lane.src),
-            "lane_row": word(lane.pairs[0]),
-            "plane_stride": word(sign * plane.dst),
-            "plane_row": word(sign * plane.pairs[0]),
+            "table_row": row + back * plane.pairs[0],
+            "lane_stride": lane.src,
+            "lane_row": lane.pairs[0],
+            "plane_stride": sign * plane.dst,
+            "plane_row": sign * plane.pairs[0],
             "copy_stride": self.copies.dst,
         }
 
@@ -239,8 +233,6 @@ def _quads(problem: Problem) -> _Quads | None:
         axes=(lane, *others),
         plane=plane,
         copies=copies,
-        is_interleaved=is_interleaved,
-        crosses=crosses,
         is_wide=lane.src == plane.size and are_words and not crosses,
         is_aligned=is_aligned,
     )

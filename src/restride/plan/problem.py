@@ -182,19 +182,13 @@ class Problem:
         return Span(self.dst_offset, highest)
 
 
-def simplify(
-    axes: Sequence[Axis],
-    src_offset: int,
-    dst_offset: int,
-    itemsize: int,
-    src_itemsize: int = 0,
-    pair_offsets: tuple[int, int] = (0, 0),
-) -> Problem:
+def simplify(problem: Problem) -> Problem:
     """The simplest problem that maps the same source elements to the same destination elements.
 
     The destination must be injective: a zero destination stride on an axis of more than one step has no meaning here.
     """
-    moving = [axis for axis in map(_all_inside, axes) if axis.size > 1 or not axis.is_plain]
+    src_offset, dst_offset, pair_offsets = problem.src_offset, problem.dst_offset, problem.pair_offsets
+    moving = [axis for axis in map(_all_inside, problem.axes) if axis.size > 1 or not axis.is_plain]
     for position, axis in enumerate(moving):
         if axis.dst < 0:
             # Walk both sides from the other end: dst[9 - i] = src[i] is dst[i] = src[9 - i].
@@ -207,7 +201,8 @@ def simplify(
                 moving[position] = replace(axis, src=-axis.src, dst=-axis.dst, pairs=back, inside=inside)
             else:
                 moving[position] = replace(axis, table=axis.table.reversed(), dst=-axis.dst, pairs=back)
-    return Problem(_merge(in_order(moving)), src_offset, dst_offset, itemsize, src_itemsize, pair_offsets)
+    axes = _merge(in_order(moving))
+    return Problem(axes, src_offset, dst_offset, problem.itemsize, problem.src_itemsize, pair_offsets)
 
 
 def _all_inside(axis: Axis) -> Axis:
@@ -270,15 +265,10 @@ def _can_widen(problem: Problem) -> bool:
     if not problem.axes:
         return False
     inner, *outer = problem.axes
-    return (
-        inner.src == 1
-        and inner.dst == 1
-        and inner.size % 2 == 0
-        and (inner.inside is None or inner.inside.start % 2 == inner.inside.stop % 2 == 0)
-        and problem.src_offset % 2 == 0
-        and problem.dst_offset % 2 == 0
-        and all(axis.src % 2 == 0 and axis.dst % 2 == 0 for axis in outer)
-    )
+    inside = range(0) if inner.inside is None else inner.inside
+    strides = [stride for axis in outer for stride in (axis.src, axis.dst)]
+    numbers = (inner.size, inside.start, inside.stop, problem.src_offset, problem.dst_offset, *strides)
+    return inner.src == inner.dst == 1 and not any(number % 2 for number in numbers)
 
 
 def narrow(problem: Problem) -> Problem:
@@ -323,7 +313,7 @@ def slot_word(axis: Axis) -> int:
 def pushed_words(axes: Sequence[Axis]) -> Iterator[int]:
     """Axes as push constants, five words each: size, strides, and multiplier and shift of the division by the size."""
     for axis in axes:
-        yield from (axis.size, word(axis.src), word(axis.dst), *multiply_shift(axis.size))
+        yield from (axis.size, axis.src, axis.dst, *multiply_shift(axis.size))
 
 
 def axis_rows(axis: Axis, table: int) -> list[int]:

@@ -26,6 +26,7 @@ from restride.plan.dispatches import (
     MAX_TABLE_BYTES,
     axis_with_too_many_pairs,
     bind,
+    is_packed,
     pair_spans,
     parts,
     plan_elements,
@@ -40,7 +41,6 @@ from restride.plan.problem import (
     narrow,
     pack_parameters,
     table_bytes,
-    table_words,
 )
 from restride.plan.tiles import Pairs, Region, walks
 from restride.weights import MAX_TAPS, Resizing, Rows, Shifts, in_quads, with_edges
@@ -67,18 +67,16 @@ _CACHED_BYTES = 20 << 10
 class Invocations(NamedTuple):
     """How ``total`` invocations of a shader divide a problem among them.
 
-    row_pieces, blocks: pieces in a row, and blocks of rows; 0 if each computes an element or a word.
     constants: specialization constants that describe the axes and the output of an invocation.
-    first_word: the destination word of piece 0, if each computes an element or a word.
+    push: what is pushed besides: the pieces in a row, and the blocks of rows; or the destination word of piece 0, if
+        each computes an element or a word.
     """
 
     shader: str
     problem: Problem
     total: int
     constants: dict[str, int]
-    row_pieces: int = 0
-    blocks: int = 0
-    first_word: int = 0
+    push: dict[str, int]
 
     @property
     def are_elements(self) -> bool:
@@ -104,8 +102,7 @@ def invocations(problem: Problem, limits: Limits) -> Invocations:
 def by_elements(problem: Problem, limits: Limits) -> Invocations:
     """Each invocation computes one element or word of the destination. Fits every problem of one dispatch."""
     work = work_of(problem, bind(problem, limits))
-    constants = {"BITS": 8 * problem.itemsize, "OWN_WORDS": work.own_words}
-    return Invocations("resample", problem, work.pieces, constants, first_word=work.first)
+    return Invocations("resample", problem, work.pieces, work.constants, work.push)
 
 
 def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
@@ -140,7 +137,7 @@ def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
         "STEP": step,
         "ROWS": rows,
     }
-    return Invocations("resample_cells", problem, count * blocks, constants, pieces, blocks)
+    return Invocations("resample_cells", problem, count * blocks, constants, {"row_pieces": pieces, "blocks": blocks})
 
 
 def _cell_step(axis: Axis) -> int:
@@ -202,7 +199,7 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
             **({"RUN": shared} if shared else {}),
         }
     blocks = -(-row.size // rows)
-    return Invocations(shader, problem, count * blocks, constants, pieces, blocks)
+    return Invocations(shader, problem, count * blocks, constants, {"row_pieces": pieces, "blocks": blocks})
 
 
 def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
@@ -214,14 +211,15 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
     axis 1, planes and rows, 405 blocks: 90,720 invocations.
     """
     pixel = _pixel(problem)
-    if pixel is None:
+    if not pixel:
         return None
-    position, channels = pixel.position, pixel.channels
+    position = pixel[0]
     axis = problem.axes[position]
-    rows = [place for place, other in enumerate(problem.axes) if other.is_plain and place not in pixel.axes]
+    channels = axis.src
+    rows = [place for place, other in enumerate(problem.axes) if other.is_plain and place not in pixel]
     if axis.table is None or not rows:
         return None
-    aligned = axis.extent % 4 == 0 and _reads_quads(problem, pixel.axes)
+    aligned = axis.extent % 4 == 0 and _reads_quads(problem, pixel)
     table = in_quads(axis.table, axis.extent, aligned)
     if table.taps > axis.extent:
         return None
@@ -240,10 +238,11 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
         "ALIGNED": aligned,
         "ROW_AXIS": row,
         "CHANNELS": channels,
-        "CHANNEL_AXIS": pixel.axes[-1],
+        "CHANNEL_AXIS": pixel[-1],
         "ROWS": each,
     }
-    return Invocations("resample_along", padded, count * blocks, constants, axis.size, blocks)
+    push = {"row_pieces": axis.size, "blocks": blocks}
+    return Invocations("resample_along", padded, count * blocks, constants, push)
 
 
 def _most_cached_rows(axis: Axis, itemsize: int) -> int:
@@ -256,32 +255,24 @@ def _most_cached_rows(axis: Axis, itemsize: int) -> int:
     return next((rows for rows in (8, 4, 2) if rows * nbytes <= _CACHED_BYTES), 1)
 
 
-class _Pixel(NamedTuple):
-    """A pixel that a tap reads.
+def _pixel(problem: Problem) -> tuple[int, ...]:
+    """Where the axes of the pixel are that a tap reads, if sums run along the innermost pixels of the source; else ().
 
-    position: of the axis with the table. channels: number of adjacent channels. axes: positions of the axis with the
-    table and, if there are several channels, of theirs after it.
+    The first is the axis with the table, which moves the source by the number of adjacent channels; if these are
+    several, the second is theirs.
     """
-
-    position: int
-    channels: int
-    axes: tuple[int, ...]
-
-
-def _pixel(problem: Problem) -> _Pixel | None:
-    """The pixel that a tap reads, if sums run along the innermost pixels of the source; else None."""
     tabled = [position for position, axis in enumerate(problem.axes) if axis.table is not None]
     axis = problem.axes[tabled[0]]
     if len(tabled) > 1 or axis.table is None or axis.table.moves:
-        return None
+        return ()
     if problem.itemsize != 4 or problem.src_itemsize > 4 or not 0 < axis.src <= MAX_CHANNELS:
-        return None
+        return ()
     if axis.src == 1:
-        return _Pixel(tabled[0], 1, (tabled[0],))
+        return (tabled[0],)
     for place, other in enumerate(problem.axes):
         if other.is_plain and other.src == 1 and other.size == axis.src:
-            return _Pixel(tabled[0], axis.src, (tabled[0], place))
-    return None
+            return tabled[0], place
+    return ()
 
 
 def by_neighbours(problem: Problem) -> Invocations | None:
@@ -302,7 +293,8 @@ def by_neighbours(problem: Problem) -> Invocations | None:
     aligned = whole_words and _reads_quads(problem, (0,))
     pieces = -(-first.size // 4)
     constants = {"TAP_AXIS": tabled[0], "ALIGNED": aligned}
-    return Invocations("resample_across", problem, problem.count // first.size * pieces, constants, pieces, 1)
+    total, push = problem.count // first.size * pieces, {"row_pieces": pieces, "blocks": 1}
+    return Invocations("resample_across", problem, total, constants, push)
 
 
 def _neighbours(problem: Problem, position: int, limits: Limits) -> tuple[int, int]:
@@ -315,7 +307,8 @@ def _neighbours(problem: Problem, position: int, limits: Limits) -> tuple[int, i
     size = math.prod(axis.size for axis in inner)
     most = 8 if limits.choices.neighbours else 4
     for elements in (most, 4, 4 // problem.itemsize):
-        whole_words = elements == 1 or (_is_run(inner, elements) and _is_aligned(problem, others, elements))
+        fills_words = size % elements == 0 and is_packed(inner) and _is_aligned(problem, others, elements)
+        whole_words = elements == 1 or fills_words
         if whole_words and size >= 2 * elements:
             shared = _run(problem, elements) or (_group(problem, limits) if elements == 4 else 0)
             if not shared and elements == 4 and problem.itemsize > 1 and _is_spread(problem):
@@ -372,7 +365,7 @@ def _group(problem: Problem, limits: Limits) -> int:
     others = (problem.src_offset, *(axis.src for axis in problem.axes[1:]))
     if first.table is None or not first.table.moves or first.src != 1 or first.size % 4:
         return 0
-    index = table_words(first.table, 1).reshape(-1, 4)
+    index = first.table.first().reshape(-1, 4)
     bound = bind(problem, limits).windows[0].nbytes  # the window begins at a multiple of 16 bytes
     for nbytes in (4, 8, 16):
         group = nbytes // problem.src_itemsize
@@ -389,7 +382,7 @@ def _pattern(axis: Axis, group: int) -> int:
     """
     if group == 0 or axis.table is None:
         return 0
-    index = table_words(axis.table, 1).reshape(-1, 4).astype(np.int64)
+    index = axis.table.first().reshape(-1, 4)
     places = index - group * np.arange(len(index))[:, None]
     if places.min() < 0 or places.max() >= group or (places != places[0]).any():
         return 0
@@ -404,16 +397,6 @@ def _reads_quads(problem: Problem, inner: tuple[int, ...]) -> bool:
     """True when every step of the axes, except the inner ones, moves the source by a multiple of four elements."""
     others = (axis.src for place, axis in enumerate(problem.axes) if place not in inner)
     return not any(stride % 4 for stride in (problem.src_offset, *others))
-
-
-def _is_run(axes: tuple[Axis, ...], lanes: int) -> bool:
-    """True when the elements of the axes are contiguous, in whole words."""
-    stride = 1
-    for axis in axes:
-        if axis.dst != stride:
-            return False
-        stride *= axis.size
-    return stride % lanes == 0
 
 
 def _is_aligned(problem: Problem, others: tuple[Axis, ...], lanes: int) -> bool:
@@ -497,15 +480,11 @@ def is_index(tables: Tables) -> bool:
 def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits: Limits) -> KernelSpec:
     problem = work.problem
     bound = bind(problem, limits)
-    divisors = (work.row_pieces, work.blocks) if work.blocks else ()
     constants = {**work.constants, **conversion.constants}
     if work.shader != "resample_moves":
         constants["SLOTS_AND_KIND"] = _slots(tables)
-    push = {**bound.bases, "pieces": work.total}
-    if work.blocks:
-        push |= {"row_pieces": work.row_pieces, "blocks": work.blocks}
-    else:
-        push["first_word"] = work.first_word
+    push = {**bound.bases, "pieces": work.total, **work.push}
+    divisors = [work.push[name] for name in ("row_pieces", "blocks") if name in work.push]
     scaled, parameters = conversion.with_scales(
         push,
         pack_parameters(problem.axes, divisors),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -33,36 +34,28 @@ class Site(NamedTuple):
     desc: TensorDesc
 
 
+@dataclass(slots=True, eq=False)
 class Step:
-    """One submission: its kernels read the buffer of ``src`` and write that of ``dst``.
+    """One submission: its kernels, which ``make`` builds, read the buffer of ``src`` and write that of ``dst``.
 
     run: bytes to copy after its kernels, if it has any.
     held: the kernels that ``kernels`` has built, if their parameters are small.
     """
 
-    __slots__ = ("_make", "dst", "held", "run", "src")
-
-    def __init__(
-        self,
-        src: Site,
-        dst: Site,
-        make: Callable[[], Iterable[KernelSpec]] = tuple,
-        run: Run | None = None,
-    ) -> None:
-        self.src = src
-        self.dst = dst
-        self.run = run
-        self._make = make
-        self.held: tuple[KernelSpec, ...] | None = None
+    src: Site
+    dst: Site
+    make: Callable[[], Iterable[KernelSpec]]
+    run: Run | None = None
+    held: tuple[KernelSpec, ...] | None = None
 
     def kernels(self) -> Iterable[KernelSpec]:
         """The kernels: held from the first call on if their parameters are small, else built on each call."""
-        make = self._make  # read before ``held``: another thread may set both
+        make = self.make  # read before ``held``: another thread may set both
         if self.held is not None:
             return self.held
         specs = make()
         if isinstance(specs, tuple) and sum(len(kernel.parameters) for kernel in specs) <= _MAX_KEPT_BYTES:
-            self.held, self._make = specs, tuple
+            self.held, self.make = specs, tuple
         return specs
 
 

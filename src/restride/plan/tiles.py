@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from restride.layout import TensorDesc
 from restride.layout.blocking import Blocking
-from restride.layout.digits import Index, Linear, digit
+from restride.layout.digits import Index, Linear, digit, each_axis
 from restride.plan.problem import MAX_AXES, Axis, Problem, simplify
 
 # One side of a copy: the place of each index, and where an axis must be cut so that strides describe it.
@@ -43,8 +43,7 @@ class Place:
     @classmethod
     def of_coordinates(cls, blocking: Blocking) -> Place:
         """The place of all coordinates of a blocked buffer, padding included; one axis for each coordinate."""
-        axes = range(len(blocking.bounds))
-        return cls((0,) * len(axes), tuple(tuple(int(axis == other) for other in axes) for axis in axes), blocking)
+        return cls(*each_axis(len(blocking.bounds)), blocking)
 
     @classmethod
     def nowhere(cls, rank: int) -> Place:
@@ -214,7 +213,8 @@ class Walk(NamedTuple):
 
     def problem(self, itemsize: int, src_itemsize: int = 0) -> Problem:
         """The walk as a problem in its simplest form, for elements of these sizes in bytes."""
-        return simplify(self.axes, self.src_offset, self.dst_offset, itemsize, src_itemsize, self.pair_offsets)
+        offsets = self.src_offset, self.dst_offset
+        return simplify(Problem(self.axes, *offsets, itemsize, src_itemsize, self.pair_offsets))
 
 
 def walks(region: Region, resampled: Mapping[int, int] = MappingProxyType({})) -> tuple[Walk, ...] | None:

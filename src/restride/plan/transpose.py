@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from restride.kernel import Choices, KernelSpec, Limits
 from restride.plan.dispatches import GROUP_SIZE, bind, part_of, plan_elements, strided_kernel
-from restride.plan.problem import MAX_AXES, Axis, Problem, in_order, pack_parameters, word
+from restride.plan.problem import MAX_AXES, Axis, Problem, in_order, pack_parameters
 
 # The axes that a transpose exchanges: those contiguous in the destination, and those contiguous in the source.
 
@@ -44,11 +44,6 @@ class Exchange(NamedTuple):
         return math.prod(axis.size for axis in self.outer)
 
     @property
-    def src_strides(self) -> tuple[int, ...]:
-        """The source strides of all axes except b."""
-        return tuple(axis.src for axis in (*self.a.axes, *self.outer))
-
-    @property
     def dst_strides(self) -> tuple[int, ...]:
         """The destination strides of all axes except a."""
         return tuple(axis.dst for axis in (*self.b.axes, *self.outer))
@@ -63,7 +58,7 @@ def exchange_of(problem: Problem) -> Exchange | None:
     return None if b is None else _exchange(problem, (a,), (b,))
 
 
-def longer(problem: Problem, exchange: Exchange) -> Iterator[Exchange]:
+def _exchanges(problem: Problem, exchange: Exchange) -> list[Exchange]:
     """The exchange, and its variants with axes that continue those two: on one side, on the other, on both.
 
     f32[6,8,8,6] with its axes reversed is axes (6, 384, 1), (8, 48, 6), (8, 6, 48), (6, 1, 384): size and both strides.
@@ -74,13 +69,10 @@ def longer(problem: Problem, exchange: Exchange) -> Iterator[Exchange]:
     behind_a = next((axis for axis in exchange.outer if axis.dst == a.size), None)
     behind_b = next((axis for axis in exchange.outer if axis.src == b.size * b.src), None)
     if behind_a is behind_b:
-        return
-    if behind_a is not None:
-        yield _exchange(problem, (a, behind_a), (b,))
-    if behind_b is not None:
-        yield _exchange(problem, (a,), (b, behind_b))
-    if behind_a is not None and behind_b is not None:
-        yield _exchange(problem, (a, behind_a), (b, behind_b))
+        return [exchange]
+    sides_a = [(a,)] if behind_a is None else [(a,), (a, behind_a)]
+    sides_b = [(b,)] if behind_b is None else [(b,), (b, behind_b)]
+    return [_exchange(problem, along_a, along_b) for along_b in sides_b for along_a in sides_a]
 
 
 def _exchange(problem: Problem, a: tuple[Axis, ...], b: tuple[Axis, ...]) -> Exchange:
@@ -166,14 +158,9 @@ class Transpose(NamedTuple):
 
     @property
     def filled(self) -> float:
-        """The fraction of the groups' capacity that is used."""
+        """The fraction of the groups' capacity that is used; 1: every invocation of every group has a block."""
         room = math.prod(self.block) * GROUP_BLOCKS * math.prod(self.groups)
         return self.exchange.a.size * self.exchange.b.size * self.exchange.indices / room
-
-    @property
-    def is_whole(self) -> bool:
-        """True where every invocation of every group has a block."""
-        return self.filled == 1
 
 
 @lru_cache(maxsize=16)
@@ -186,8 +173,7 @@ def transpose_of(problem: Problem, limits: Limits) -> Transpose | None:
     if single is None:
         return None
     least_filled = _MIN_FILLED if problem.itemsize >= 4 else _MIN_FILLED_NARROW
-    exchanges = (single, *longer(problem, single))
-    chosen = [_in_blocks(problem, exchange, limits.choices) for exchange in exchanges]
+    chosen = [_in_blocks(problem, exchange, limits.choices) for exchange in _exchanges(problem, single)]
     paying = [each for each in chosen if each.filled >= least_filled and _can_end(problem, each.exchange, limits)]
     return max(paying, key=lambda each: (each.is_aligned, _gain(problem, each)), default=None)
 
@@ -286,16 +272,16 @@ def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[K
     constants = {
         "A_JUMPS": len(a.axes) > 1,
         "B_JUMPS": len(b.axes) > 1,
-        **({"FULL": chosen.is_whole} if chosen.is_aligned else {"B_WORDS": b_words}),
+        **({"FULL": chosen.filled == 1} if chosen.is_aligned else {"B_WORDS": b_words}),
         **({"A_WORDS": a_words} if chosen.is_aligned and problem.itemsize == 1 else {}),
     }
     push = {
-        "src_base": word(src_base),
+        "src_base": src_base,
         "dst_base": dst_base,
         "a_size": a.size,
         "b_size": b.size,
-        "a_src": word(a_strides[0]),
-        "b_dst": word(b_strides[0]),
+        "a_src": a_strides[0],
+        "b_dst": b_strides[0],
         "a_jump": _jump(a, a_strides),
         "b_jump": _jump(b, b_strides),
         "across": chosen.across,
@@ -334,7 +320,7 @@ def _end_kernels(problem: Problem, exchange: Exchange, limits: Limits) -> Iterat
 
 def _jump(side: Side, strides: list[int]) -> int:
     """The step from run to run, less the steps along a run: 9 steps of 256, runs 16 apart: 16 - 9 * 256."""
-    return word(sum(strides[1:]) - side.run * strides[0]) if len(strides) > 1 else 0
+    return sum(strides[1:]) - side.run * strides[0] if len(strides) > 1 else 0
 
 
 def _reciprocal(divisor: int) -> int:
@@ -357,9 +343,9 @@ def _ends(problem: Problem, exchange: Exchange) -> tuple[int, int]:
 
 def _is_aligned(problem: Problem, exchange: Exchange, elements: int) -> bool:
     """True when a transpose moves only whole aligned runs of this many elements on both sides."""
-    a, b, _ = exchange
+    a, b, outer = exchange
     src_offset = problem.src_offset - (b.size - 1) * (b.axes[0].src < 0)
-    strides = (*exchange.src_strides, *exchange.dst_strides)
+    strides = (*(axis.src for axis in (*a.axes, *outer)), *exchange.dst_strides)
     values = (*strides, src_offset, problem.dst_offset, a.size, b.size)
     return not any(value % elements for value in values)
 
@@ -409,8 +395,8 @@ def transpose_shared(problem: Problem, exchange: Exchange, limits: Limits) -> It
         **bound.bases,
         "a_size": a.size,
         "b_size": b.size,
-        "a_src": word(a.src),
-        "b_src": word(b.src),
+        "a_src": a.src,
+        "b_src": b.src,
         "b_dst": b.dst,
     }
     shader, groups = f"transpose_shared_{8 * problem.itemsize}", _groups(exchange, tile)

@@ -15,15 +15,15 @@ from restride.kernel import Binding, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.convert import ELEMENT_TYPES
 from restride.plan.dispatches import bind, longest, pair_spans, parts, require_windows, strided_kernel, work_of
-from restride.plan.problem import Axis, Problem, pack_parameters, simplify, word
+from restride.plan.problem import Axis, Problem, pack_parameters, simplify
 
 
 class _Part(NamedTuple):
-    """A part of the walk that fits one dispatch. owns_words: an invocation writes a word, not an element."""
+    """A part of the walk that fits one dispatch. constants: those of destination.glsl."""
 
     problem: Problem
+    constants: dict[str, int]
     push: dict[str, int]
-    owns_words: bool
     windows: tuple[Binding, ...]
 
 
@@ -34,16 +34,17 @@ def _parts(src: TensorDesc, other: TensorDesc, dst: TensorDesc, limits: Limits) 
     if not src.numel:
         return
     walked = zip(src.sizes, src.strides, dst.strides, other.strides, strict=True)
-    axes = [Axis(size, of_src, of_dst, pairs=(of_other, 0)) for size, of_src, of_dst, of_other in walked]
-    whole = simplify(axes, src.offset, dst.offset, dst.dtype.itemsize, src.dtype.itemsize, (other.offset, 0))
+    axes = tuple(Axis(size, of_src, of_dst, pairs=(of_other, 0)) for size, of_src, of_dst, of_other in walked)
+    itemsizes = dst.dtype.itemsize, src.dtype.itemsize
+    whole = simplify(Problem(axes, src.offset, dst.offset, *itemsizes, (other.offset, 0)))
     itemsize = other.dtype.itemsize
     for problem in parts(whole, limits, partial(_axis_to_cut, itemsize)):
         bound = bind(problem, limits)
         work = work_of(problem, bound)
         window = _other_window(problem, itemsize, limits)
-        other_base = word(problem.pair_offsets[0] - window.offset // itemsize)
-        push = {**bound.bases, "pieces": work.pieces, "first_word": work.first, "other_base": other_base}
-        yield _Part(problem, push, work.own_words, (*bound.windows, window))
+        other_base = problem.pair_offsets[0] - window.offset // itemsize
+        push = {**bound.bases, **work.push, "other_base": other_base}
+        yield _Part(problem, work.constants, push, (*bound.windows, window))
 
 
 def _other_window(problem: Problem, itemsize: int, limits: Limits) -> Binding:
@@ -69,22 +70,10 @@ def equal_kernels(
 
     negated: write 1 where elements are not equal, and 0 where they are.
     """
-    constants = {
-        "BITS": 8,
-        "SRC_TYPE": ELEMENT_TYPES[src.dtype.name],
-        "OTHER_TYPE": ELEMENT_TYPES[other.dtype.name],
-        "NEGATED": negated,
-    }
+    types = {"SRC_TYPE": ELEMENT_TYPES[src.dtype.name], "OTHER_TYPE": ELEMENT_TYPES[other.dtype.name]}
     return tuple(
-        strided_kernel(
-            "equal_elements",
-            part.problem.axes,
-            {**constants, "OWN_WORDS": part.owns_words},
-            part.push,
-            part.windows,
-            limits,
-        )
-        for part in _parts(src, other, dst, limits)
+        strided_kernel("equal_elements", problem.axes, constants | types | {"NEGATED": negated}, push, windows, limits)
+        for problem, constants, push, windows in _parts(src, other, dst, limits)
     )
 
 
@@ -115,8 +104,7 @@ def light_kernels(
             push = {**push, "pieces": problem.count // 4}
         axes = quads or problem.axes
         constants = {
-            "BITS": 8 * problem.itemsize,
-            "OWN_WORDS": part.owns_words,
+            **part.constants,
             "TIMES_ALPHA": alpha is not None,
             "SRC_BITS": 8 * problem.src_itemsize,
             "QUADS": quads is not None,

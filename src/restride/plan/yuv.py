@@ -15,7 +15,7 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.dispatches import require_windows, strided_kernel
-from restride.plan.problem import WINDOW_ALIGNMENT, Axis, Span, word
+from restride.plan.problem import WINDOW_ALIGNMENT, Axis, Span
 
 FRACTION_BITS = 20
 """Bits of a factor's fraction: sums stay below 2^30, and a factor is off by at most 2^-21."""
@@ -211,7 +211,7 @@ def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, 
             "dst_row": rgb.row,
             "dst_plane": to_channel,
             "last_chunk": last,
-            **{name: word(value) for name, value in colors._asdict().items()},
+            **colors._asdict(),
         }
         constants = {"ALIGNED": aligned, "INTERLEAVED": to_channel == 1, "CHROMA_STEP": chroma_step}
         yield strided_kernel("yuv_to_rgb", walked, constants, push, windows, limits)

@@ -189,9 +189,9 @@ class Chain:
         return Chain((*self.operations, added))
 
     def __getattr__(self, name: str) -> NoReturn:
+        known = ", ".join(call for call in _OPERATIONS if call != "slice")
         raise AttributeError(
-            f"a chain has no {name}: it takes resample, reorder, quantize, dequantize, normalize, lookup and "
-            f"indices, as rs.Chain().resample((2, 3))[..., 0]",
+            f"a chain has no {name}: it takes {known} and indices, as rs.Chain().resample((2, 3))[..., 0]",
             name=name,
             obj=self,
         )

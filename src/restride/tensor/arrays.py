@@ -8,6 +8,7 @@ it, and the device reads it by strides. If most bytes of the span belong to othe
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from restride.arguments import as_numpy, require_unmasked
 from restride.dtypes import Array, DType
-from restride.errors import DescriptorError, UnsupportedError, shown
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed, shown
 from restride.layout import TensorDesc, as_desc
 from restride.layout.overlap import require_injective, require_like, require_whole_elements
 from restride.plan.copy import byte_copy_kernels
@@ -144,9 +145,7 @@ def _laid_out(tensor: Tensor, desc: TensorDesc, copy: bool | None) -> Tensor:
     require_injective(desc, "desc")
     if copy is False:
         raise UnsupportedError(f"copy=False: elements that lie as {tensor.desc} are copied to lie as desc, {desc}")
-    laid_out = empty(desc, tensor.device)
-    copy_elements(tensor, laid_out)
-    return laid_out
+    return copy_elements(tensor, desc)
 
 
 def _from_cuda(producer: object, desc: TensorDesc | str | None, device: Device | None, copy: bool | None) -> Tensor:
@@ -168,10 +167,7 @@ def _from_cuda(producer: object, desc: TensorDesc | str | None, device: Device |
             "and hand that to the other library, or copy it to the CPU first"
         )
     home, memory, start = lies_in
-    strided = _strided(packed, start + host.offset, host.strides)
-    if strided is None:
-        raise UnsupportedError(f"elements of {packed} must lie at multiples of their {packed.dtype.itemsize} bytes")
-    tensor = Tensor(memory, strided, home)
+    tensor = Tensor(memory, _require_strided(array, packed, host, start), home)
     if copy:
         tensor = tensor.copy()
         home.wait()  # from here on CUDA may change its tensor
@@ -237,13 +233,7 @@ def layout_of(array: Any) -> TensorDesc:
         owner = owner.base
     before = span.data.ctypes.data - owner.ctypes.data
     is_whole = before >= 0 and before % host.itemsize == 0
-    strided = _strided(packed, span.offset + before * is_whole, span.strides)
-    if strided is None:
-        raise UnsupportedError(
-            f"elements of {packed} must lie at multiples of their {packed.dtype.itemsize} bytes; these have strides of "
-            f"{host.strides} bytes"
-        )
-    return strided
+    return _require_strided(host, packed, span, before * is_whole)
 
 
 def _imported(array: Array, packed: TensorDesc, device: Device) -> Tensor:
@@ -255,17 +245,9 @@ def _imported(array: Array, packed: TensorDesc, device: Device) -> Tensor:
     if not packed.numel:
         return empty(packed, device)
     host = _host_span(array)
-    try:
+    with ErrorContext(packed), prefixed("copy=False"):
         memory, start = device.runtime.import_bytes(host.data.data)
-    except UnsupportedError as error:
-        raise UnsupportedError(f"copy=False: {error}; asked for {packed}") from error
-    strided = _strided(packed, start + host.offset, host.strides)
-    if strided is None:
-        raise UnsupportedError(
-            f"copy=False: elements of {packed} must lie at multiples of their {packed.dtype.itemsize} bytes; these lie "
-            f"at address {array.ctypes.data:#x}, with strides of {array.strides} bytes"
-        )
-    return Tensor(memory, strided, device)
+        return Tensor(memory, _require_strided(array, packed, host, start), device)
 
 
 def _strided(packed: TensorDesc, offset: int, strides: tuple[int, ...]) -> TensorDesc | None:
@@ -275,6 +257,21 @@ def _strided(packed: TensorDesc, offset: int, strides: tuple[int, ...]) -> Tenso
         return None
     desc = TensorDesc(packed.dtype, packed.sizes, [stride // itemsize for stride in strides], offset // itemsize)
     return packed if desc == packed else desc
+
+
+def _require_strided(array: Array, packed: TensorDesc, host: _HostBytes, start: int) -> TensorDesc:
+    """The descriptor of an array in a memory that has the bytes of ``host`` from byte ``start`` on.
+
+    Raises:
+        UnsupportedError: its strides or its first byte split elements.
+    """
+    strided = _strided(packed, start + host.offset, host.strides)
+    if strided is None:
+        raise UnsupportedError(
+            f"elements of {packed} must lie at multiples of their {packed.dtype.itemsize} bytes; these lie at address "
+            f"{array.ctypes.data:#x}, with strides of {array.strides} bytes"
+        )
+    return strided
 
 
 def _upload(array: Array, packed: TensorDesc, device: Device) -> Tensor:
@@ -377,19 +374,14 @@ def _host_span(array: Array) -> _HostBytes:
     stride -4.
     """
     strides = tuple(stride if size > 1 else 0 for size, stride in zip(array.shape, array.strides, strict=True))
-    reaches = [(size - 1) * stride for size, stride in zip(array.shape, strides, strict=True)]
-    nbytes = array.itemsize + sum(abs(reach) for reach in reaches)
+    nbytes = array.itemsize + sum((size - 1) * abs(stride) for size, stride in zip(array.shape, strides, strict=True))
     data = np.lib.stride_tricks.as_strided(_lowest_element(array), (nbytes,), (1,), writeable=False)
-    return _HostBytes(data, -sum(min(reach, 0) for reach in reaches), strides)
+    return _HostBytes(data, _offset(array.shape, strides), strides)
 
 
-@dataclass(frozen=True)
-class _Walk:
-    """One axis, walked in the direction of rising addresses; ``stride`` is in bytes."""
-
-    axis: int
-    size: int
-    stride: int
+def _offset(sizes: Sequence[int], strides: Sequence[int]) -> int:
+    """Bytes from the lowest element to the one at index 0, which negative strides move up."""
+    return -sum((size - 1) * min(stride, 0) for size, stride in zip(sizes, strides, strict=True))
 
 
 def _host_bytes(array: Array) -> _HostBytes:
@@ -398,45 +390,28 @@ def _host_bytes(array: Array) -> _HostBytes:
     Example: rows 0 and 3 of u8[4,100], columns 10 to 19: two runs of 10 bytes, so strides of 10 and 1.
     """
     whole = _host_span(array)
-    walks = [
-        _Walk(axis, size, abs(stride))
-        for axis, (size, stride) in enumerate(zip(array.shape, array.strides, strict=True))
-        if size > 1 and stride
-    ]
-    walks.sort(key=lambda walk: walk.stride)
-    run, outer = _run_and_outer_axes(walks, array.itemsize)
-    if whole.data.nbytes <= run * math.prod(walk.size for walk in outer):
+    distance = [abs(stride) for stride in whole.strides]
+    outer = sorted((axis for axis in range(array.ndim) if distance[axis]), key=lambda axis: distance[axis])
+    run = array.itemsize  # bytes that are uploaded together, small gaps included; the axes outside it are walked
+    while outer and distance[outer[0]] - run <= _MAX_GAP:
+        axis = outer.pop(0)
+        run += (array.shape[axis] - 1) * distance[axis]
+    if whole.data.nbytes <= run * math.prod(array.shape[axis] for axis in outer):
         return whole  # one run, or windows that overlap
     runs = np.lib.stride_tricks.as_strided(
         _lowest_element(array),
-        shape=(*(walk.size for walk in reversed(outer)), run),
-        strides=(*(walk.stride for walk in reversed(outer)), 1),
+        shape=(*(array.shape[axis] for axis in reversed(outer)), run),
+        strides=(*(distance[axis] for axis in reversed(outer)), 1),
         writeable=False,
     )
-    strides = dict.fromkeys(range(array.ndim), 0)
-    strides.update({walk.axis: walk.stride for walk in walks})
-    step = run
-    for walk in outer:
-        strides[walk.axis] = step
-        step *= walk.size
-    signed = tuple(
-        -strides[axis] if array_stride < 0 else strides[axis] for axis, array_stride in enumerate(array.strides)
-    )
-    offset = -sum((size - 1) * stride for size, stride in zip(array.shape, signed, strict=True) if stride < 0)
-    return _HostBytes(np.ascontiguousarray(runs).reshape(-1), offset, signed)
+    strides, step = list(whole.strides), run
+    for axis in outer:
+        strides[axis] = step if strides[axis] > 0 else -step
+        step *= array.shape[axis]
+    return _HostBytes(np.ascontiguousarray(runs).reshape(-1), _offset(array.shape, strides), tuple(strides))
 
 
 def _lowest_element(array: Array) -> npt.NDArray[np.uint8]:
     """The bytes of the element at the lowest address. The ``...`` keeps an array without axes an array."""
     lowest = (slice(-1, None) if stride < 0 else slice(0, 1) for stride in array.strides)
     return array[*lowest, ...].reshape(1).view(np.uint8)
-
-
-def _run_and_outer_axes(walks: list[_Walk], itemsize: int) -> tuple[int, list[_Walk]]:
-    """The length in bytes of a run that is uploaded whole, small gaps included, and the axes outside it."""
-    run = itemsize
-    for position, walk in enumerate(walks):
-        if walk.stride - run > _MAX_GAP:
-            return run, walks[position:]
-        run += (walk.size - 1) * walk.stride
-    return run, []

@@ -180,24 +180,22 @@ class Device:
         Raises:
             UnsupportedError: the runtime cannot bind these buffers.
         """
-        if steps.between:
-            self._run_through(steps, {SOURCE: src, RESULT: dst})
-            return
         ends = src, dst
-        for step in steps.steps:
-            self._start(step, ends[step.src.buffer], ends[step.dst.buffer])
-
-    def _run_through(self, steps: Steps, memories: dict[int, Memory]) -> None:
+        if not steps.between:
+            for step in steps.steps:
+                self._start(step, ends[step.src.buffer], ends[step.dst.buffer])
+            return
+        memories = {SOURCE: src, RESULT: dst}
         last = {site.buffer: step for step in steps.steps for site in (step.src, step.dst)}
         for step in steps.steps:
-            sites = (step.src, step.dst)
-            for site in sites:
-                if site.buffer not in memories:
-                    memories[site.buffer] = self._between(steps.between[site.buffer - RESULT - 1])
-            self._start(step, *(memories[site.buffer] for site in sites))
-            for site in sites:
-                if last[site.buffer] is step:
-                    memories.pop(site.buffer, None)
+            buffers = step.src.buffer, step.dst.buffer
+            for buffer in buffers:
+                if buffer not in memories:
+                    memories[buffer] = self._between(steps.between[buffer - RESULT - 1])
+            self._start(step, memories[step.src.buffer], memories[step.dst.buffer])
+            for buffer in buffers:
+                if last[buffer] is step:
+                    memories.pop(buffer, None)
 
     def _start(self, step: Step, src: Memory, dst: Memory) -> None:
         try:

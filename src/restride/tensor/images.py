@@ -288,7 +288,7 @@ def imwrite(path: str | os.PathLike[str], image: Any) -> None:
     except DescriptorError as error:
         raise DescriptorError(f"{error}{_remedy(array)}") from None
     if array.dtype == np.uint16 and array.shape[2:] == (2,):
-        write_file(path, _greywith_alpha(array))
+        write_file(path, _grey_with_alpha(array))
         return
     pixels = image_of(array)
     options = {"quality": _JPEG_QUALITY} if kind == "JPEG" else {}
@@ -308,7 +308,7 @@ def _remedy(array: Array) -> str:
     return ": np.moveaxis(image, 0, -1) puts channels that stand first last" if array.shape[0] <= 4 else ""
 
 
-def _greywith_alpha(array: Array) -> bytes:
+def _grey_with_alpha(array: Array) -> bytes:
     """A PNG file of grey with alpha of 16 bits, which Pillow cannot write.
 
     A pixel has as many bytes as one of RGBA of 8 bits: the file is written as these, and its header is changed.

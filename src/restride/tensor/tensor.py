@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from restride.arguments import integer
 from restride.dtypes import Array, DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed, shown
 from restride.layout import TensorDesc, as_desc, views
 from restride.layout.overlap import require_whole_elements
 from restride.layout.tensor_desc import with_strides
@@ -27,7 +27,7 @@ from restride.words import METHODS as MISSING
 METHODS: dict[str, Callable[..., Any]] = {}
 """Functions that methods of Tensor call and that higher modules register: reorder, assign, equal, html, namespace."""
 
-_API_VERSIONS: Sequence[Any] = (None, "2021.12", "2022.12", "2023.12", "2024.12")
+_API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 
 
 @dataclass(frozen=True)
@@ -189,9 +189,7 @@ class Tensor:
 
     def copy(self) -> Tensor:
         """A copy of the elements in a new row-major tensor."""
-        tensor = empty(with_strides(self.desc, self.sizes), self.device)
-        copy_elements(self, tensor)
-        return tensor
+        return copy_elements(self, with_strides(self.desc, self.sizes))
 
     def to(self, device: Device) -> Tensor:
         """A row-major copy on another device, through the host; on this device, the tensor itself.
@@ -201,11 +199,10 @@ class Tensor:
         """
         if as_device(device) is self.device:
             return self
-        desc = TensorDesc(self.dtype, self.sizes)
-        memory = device.allocate(desc)
-        if desc.numel:
-            device.runtime.write(memory, 0, self.numpy().reshape(-1).view(np.uint8).data)
-        return Tensor(memory, desc, device)
+        copy = empty(TensorDesc(self.dtype, self.sizes), device)
+        if copy.size:
+            device.runtime.write(copy.memory, 0, self.numpy().reshape(-1).view(np.uint8).data)
+        return copy
 
     def to_device(self, device: Device, /, *, stream: None = None) -> Tensor:
         """The same as ``to``, under the name of the array API.
@@ -330,11 +327,8 @@ class Tensor:
             array = np.empty(desc.sizes, desc.dtype.dtype)
             array.flags.writeable = False
             return array
-        try:
-            data = self.device.runtime.mapped_bytes(self.memory)
-        except UnsupportedError as error:
-            raise UnsupportedError(f"copy=False: {error}; asked for {desc}") from error
-        return _elements(data, desc)
+        with ErrorContext(desc), prefixed("copy=False"):
+            return _elements(self.device.runtime.mapped_bytes(self.memory), desc)
 
     def buffer(self) -> npt.NDArray[np.uint8]:
         """The bytes of the whole buffer that this tensor is a view of, padding included, as a new array.
@@ -445,8 +439,7 @@ class Tensor:
                     "copy=False: the memory is not shareable, or the layout has no strides or negative ones; "
                     "rs.empty(desc, shareable=True) makes such a tensor, to be an out"
                 )
-            tensor = empty(TensorDesc(self.dtype, self.sizes), self.device, shareable=True)
-            copy_elements(self, tensor)
+            tensor = copy_elements(self, TensorDesc(self.dtype, self.sizes), shareable=True)
         if stream != -1:  # not needed for a copy, which is finished before it is exported
             self.device.wait()
         # An unversioned capsule, as above.
@@ -550,28 +543,15 @@ def _without_arithmetic(sign: str) -> Callable[..., Any]:
     return refuse
 
 
-for _names, _sign in (
-    ("add radd pos", "+"),
-    ("sub rsub neg", "-"),
-    ("mul rmul", "*"),
-    ("truediv rtruediv", "/"),
-    ("floordiv rfloordiv", "//"),
-    ("mod rmod", "%"),
-    ("divmod rdivmod", "divmod()"),
-    ("pow rpow", "**"),
-    ("matmul rmatmul", "@"),
-    ("and rand", "&"),
-    ("or ror", "|"),
-    ("xor rxor", "^"),
-    ("lshift rlshift", "<<"),
-    ("rshift rrshift", ">>"),
-    ("invert", "~"),
-    ("abs", "abs()"),
-    ("lt", "<"),
-    ("le", "<="),
-    ("gt", ">"),
-    ("ge", ">="),
-):
+_OPERATORS = {
+    "add radd pos": "+", "sub rsub neg": "-", "mul rmul": "*", "truediv rtruediv": "/", "floordiv rfloordiv": "//",
+    "mod rmod": "%", "divmod rdivmod": "divmod()", "pow rpow": "**", "matmul rmatmul": "@", "and rand": "&",
+    "or ror": "|", "xor rxor": "^", "lshift rlshift": "<<", "rshift rrshift": ">>", "invert": "~", "abs": "abs()",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+"""The names of the special methods that a tensor refuses, without underscores, and the operator that calls them."""
+
+for _names, _sign in _OPERATORS.items():
     for _name in _names.split():
         setattr(Tensor, f"__{_name}__", _without_arithmetic(_sign))
 
@@ -688,8 +668,10 @@ def require_tensors(values: Iterable[object], argument: str) -> list[Tensor]:
     return [require_tensor(value, f"{argument}[{place}]") for place, value in enumerate(listed)]
 
 
-def copy_elements(src: Tensor, dst: Tensor) -> None:
-    """Copy every element of ``src`` to the same index of ``dst``, a new tensor of the same type and sizes."""
+def copy_elements(src: Tensor, desc: TensorDesc, *, shareable: bool = False) -> Tensor:
+    """The elements of ``src`` in a new tensor of this layout, which has their type and sizes."""
+    dst = empty(desc, src.device, shareable=shareable)
     steps = Steps(src.device.limits)
     steps.copy(Site(SOURCE, src.desc), Site(RESULT, dst.desc))
     src.device.run(steps, src.memory, dst.memory)
+    return dst

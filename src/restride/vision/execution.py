@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from restride.dtypes import DType
+from restride.dtypes import Array, DType
 from restride.layout import TensorDesc
 from restride.layout.pattern import Pattern
 from restride.layout.views import index, regrouped
@@ -22,7 +22,7 @@ from restride.tensor.tensor import Tensor, empty
 from restride.vision import work
 from restride.vision.options import Options
 from restride.vision.picture import Cropped, Padded, Picture, Resized, Source
-from restride.vision.recipe import Array, Pixels
+from restride.vision.recipe import Pixels
 from restride.vision.work import Run
 
 _ALIGNMENT = 16
@@ -83,16 +83,16 @@ class _Execution:
         device: Device,
     ) -> None:
         self._device = device
-        members: dict[Picture, list[int]] = {}
+        self._members: dict[Picture, list[int]] = {}
+        self._places: list[int] = []
         for image, source in enumerate(sources):
-            members.setdefault(source, []).append(image)
-        self._members = members
-        places = {image: place for images in members.values() for place, image in enumerate(images)}
-        self._places = [places[image] for image in range(len(sources))]
+            images = self._members.setdefault(source, [])
+            self._places.append(len(images))
+            images.append(image)
         self._uses = work.Uses.of(results)
         self._tensors: dict[Picture | Colour, Tensor] = {}
         self._upload(elements)
-        for picture, images in members.items():
+        for picture, images in self._members.items():
             first = elements[images[0]]
             if isinstance(first, Tensor):
                 desc = TensorDesc("u8", (len(images), *first.sizes), offset=first.desc.offset)
@@ -110,19 +110,18 @@ class _Execution:
         if self._uses.zeros:
             blocks[_ZERO] = (1,), [np.zeros(1, np.uint8)]
         parts: list[Array] = []
-        starts, end = [], 0
-        for sizes, arrays in blocks.values():
-            starts.append(end)
-            nbytes = math.prod(sizes)
-            gap = -nbytes % _ALIGNMENT
+        descs: dict[Picture | Colour, TensorDesc] = {}
+        end = 0
+        for key, (sizes, arrays) in blocks.items():
+            descs[key] = TensorDesc("u8", sizes, offset=end)
+            gap = -math.prod(sizes) % _ALIGNMENT
             parts += [*arrays, np.zeros(gap, np.uint8)]
-            end += nbytes + gap
+            end += math.prod(sizes) + gap
         if not parts:
             return
         memory = self._device.allocate(TensorDesc("u8", (end,)))
         self._device.runtime.write(memory, 0, *(part.data for part in parts))
-        for (key, (sizes, _)), start in zip(blocks.items(), starts, strict=True):
-            self._tensors[key] = Tensor(memory, TensorDesc("u8", sizes, offset=start), self._device)
+        self._tensors |= {key: Tensor(memory, desc, self._device) for key, desc in descs.items()}
 
     def _sizes(self, picture: Picture) -> tuple[int, int, int, int]:
         images = len(self._members[work.source_of(picture)])

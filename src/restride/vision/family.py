@@ -8,40 +8,27 @@ from typing import Any
 
 from restride.vision.options import Check, Options
 from restride.vision.picture import Picture
-from restride.vision.recipe import Result, Shot, Table, one, padded, stacked
-from restride.vision.sizes import HeightWidth, Size, resized
+from restride.vision.recipe import Result, Shot, Table, facts_of, one, padded, stacked
+from restride.vision.sizes import HeightWidth, resized
 from restride.vision.values import plain
 
 Geometry = Callable[[Picture, Options], Shot]
 Build = Callable[[Sequence[Shot], Options, Sequence[int]], dict[str, Result]]
-Prepare = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-SizeRule = Callable[[int, int, Size], HeightWidth]
+Prepare = Callable[[dict[str, Any]], None]
+SizeRule = Callable[[int, int, Options], HeightWidth]
+"""A function from an image's height and width and the options to the size that it is resized to."""
 
 
-def unchanged(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A configuration as it is."""
-    return config
+def by_size(height: int, width: int, options: Options) -> HeightWidth:
+    """The common rule: the size that the members of ``size`` say."""
+    return resized(height, width, options.needed_size())
 
 
-def common(image: Picture, options: Options) -> Shot:
-    """The common order: the image is resized to ``size``, then its middle is cut out."""
-    return by_rule(resized)(image, options)
-
-
-def by_rule(rule: SizeRule) -> Geometry:
-    """The common order with another rule for the resized size."""
-
-    def geometry(image: Picture, options: Options) -> Shot:
-        return one(cropped(resize(image, options, rule), options))
-
-    return geometry
-
-
-def resize(image: Picture, options: Options, rule: SizeRule = resized) -> Picture:
-    """Resize a picture to the size that a rule computes from ``size``, if ``do_resize`` is true."""
+def resize(image: Picture, options: Options, rule: SizeRule = by_size, mode: str | None = None) -> Picture:
+    """Resize a picture to the size of a rule, by ``mode`` or the filter ``resample``, if ``do_resize`` is true."""
     if not options.do_resize:
         return image
-    return image.resize(*rule(image.height, image.width, options.needed_size()), options.needed_mode())
+    return image.resize(*rule(image.height, image.width, options), mode or options.needed_mode())
 
 
 def cropped(image: Picture, options: Options) -> Picture:
@@ -49,19 +36,32 @@ def cropped(image: Picture, options: Options) -> Picture:
     return image.center_crop(*options.needed_crop()) if options.do_center_crop else image
 
 
-def planes(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """``pixel_values`` [tiles, channels, height, width], padded at the end if ``do_pad`` is true."""
-    if not options.do_pad:
-        return {"pixel_values": stacked(shots, plain)}
-    size = None if options.pad_size is None else options.pad_size.sides("pad_size")
-    return {"pixel_values": padded(shots, plain, size)}
+def by_rule(rule: SizeRule = by_size, *, crops: bool = True) -> Geometry:
+    """The common order: the image is resized to the size of a rule, then its middle is cut out.
+
+    crops: False: it is only resized, even if ``do_center_crop`` is true.
+    """
+
+    def geometry(image: Picture, options: Options) -> Shot:
+        image = resize(image, options, rule)
+        return one(cropped(image, options) if crops else image)
+
+    return geometry
 
 
-def unpadded(table: Table = plain) -> Build:
-    """The builder of ``pixel_values`` [tiles, channels, height, width] of a family that knows no ``do_pad``."""
+common = by_rule()
 
-    def build(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-        return {"pixel_values": stacked(shots, table)}
+
+def planes(table: Table = plain, *, pads: bool = True) -> Build:
+    """The builder of ``pixel_values`` [tiles, channels, height, width], and of the facts of the images.
+
+    pads: with ``do_pad`` images are at the top left of zeros; False: the family knows no ``do_pad``.
+    """
+
+    def build(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+        is_padded = pads and options.do_pad
+        pixels = padded(shots, options.pad_size, table) if is_padded else stacked(shots, table)
+        return {"pixel_values": pixels, **facts_of(shots)}
 
     return build
 
@@ -84,8 +84,10 @@ class Family:
         size_words: the size that images are resized to, for people.
         words: a description for people of the steps of ``geometry`` that the common order lacks.
         ignored: keys that change no pixel.
-        checks: checks of the family's own keys, if the default's type is not enough; see ``read_options``.
-        prepare: a function that changes a configuration before it is read, for keys that replace others.
+        checks: checks of the family's own keys, if the default's type is not enough: a boolean, a count, a positive
+            number, a tuple of numbers, a dictionary that is a size, a list of heights and widths, or None for a count
+            or null.
+        prepare: a function that changes a configuration in place before it is read, for keys that replace others.
         list_is_sample: a list of images is one sample of several images; else each image is a sample.
         together: the geometry of images whose sample has several images; None: ``geometry``.
     """
@@ -93,12 +95,12 @@ class Family:
     names: tuple[str, ...]
     defaults: Mapping[str, Any]
     geometry: Geometry = common
-    build: Build = planes
+    build: Build = field(default_factory=planes)
     size_words: Callable[[Options], str] = size_in_words
     words: str = ""
     ignored: frozenset[str] = frozenset()
     checks: Mapping[str, Check] = field(default_factory=dict)
-    prepare: Prepare = unchanged
+    prepare: Prepare | None = None
     list_is_sample: bool = False
     together: Geometry | None = None
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from restride.errors import DescriptorError
 from restride.vision.sizes import HeightWidth
 
 RowsColumns = tuple[int, int]
@@ -88,26 +87,20 @@ def best_canvas(height: int, width: int, canvases: Sequence[HeightWidth]) -> Hei
 
     >>> best_canvas(480, 640, [(336, 672), (672, 672), (1008, 336)])
     (672, 672)
-
-    Raises:
-        DescriptorError: no canvas keeps a pixel.
     """
-    best, most, least = None, 0, math.inf
-    for tall, wide in canvases:
-        scale = min(wide / width, tall / height)
-        kept = min(int(width * scale) * int(height * scale), width * height)
-        wasted = wide * tall - kept
-        if kept > most or (kept == most and wasted < least):
-            best, most, least = (tall, wide), kept, wasted
-    if best is None:
-        raise DescriptorError(f"no canvas of {list(canvases)} keeps a pixel of an image of {height} x {width}")
-    return best
+
+    def kept(canvas: HeightWidth) -> int:
+        scale = min(canvas[1] / width, canvas[0] / height)
+        return min(int(width * scale) * int(height * scale), width * height)
+
+    return max(canvases, key=lambda canvas: (kept(canvas), -math.prod(canvas)))
 
 
-def fitted(height: int, width: int, canvas: HeightWidth) -> HeightWidth:
-    """The size of an image fitted into a canvas: one side equals the canvas's, the other one is rounded up.
+def fitted(height: int, width: int, canvas: HeightWidth, rounded: Callable[[float], int] = math.ceil) -> HeightWidth:
+    """The size of an image fitted into a canvas: one side equals the canvas's, the other one is rounded, to 1 or more.
 
-    Source: transformers, image_processing_utils.get_patch_output_size.
+    Source: transformers, image_processing_utils.get_patch_output_size, which rounds up; get_image_size_fit_to_canvas of
+    Mllama and get_max_res_without_distortion of Llama 4, which cut.
 
     >>> fitted(480, 640, (672, 672)), fitted(333, 500, (336, 672))
     ((504, 672), (336, 505))
@@ -115,22 +108,19 @@ def fitted(height: int, width: int, canvas: HeightWidth) -> HeightWidth:
     tall, wide = canvas
     by_width, by_height = wide / width, tall / height
     if by_width < by_height:
-        return min(math.ceil(height * by_width), tall), wide
-    return tall, min(math.ceil(width * by_height), wide)
+        return min(max(1, rounded(height * by_width)), tall), wide
+    return tall, min(max(1, rounded(width * by_height)), wide)
 
 
-@lru_cache(maxsize=64)
-def arrangements(most: int) -> tuple[RowsColumns, ...]:
+def arrangements(most: int) -> list[RowsColumns]:
     """All grids of at most ``most`` tiles, in the order of Mllama's ids.
 
     Source: transformers, get_all_supported_aspect_ratios of Mllama.
 
     >>> arrangements(2)
-    ((1, 1), (1, 2), (2, 1))
+    [(1, 1), (1, 2), (2, 1)]
     """
-    return tuple(
-        (first, second) for first in range(1, most + 1) for second in range(1, most + 1) if first * second <= most
-    )
+    return sorted(grids_of(1, most))
 
 
 def enlarging(height: int, width: int, side: int, most: int) -> RowsColumns:
@@ -151,7 +141,7 @@ def enlarging(height: int, width: int, side: int, most: int) -> RowsColumns:
 def sliced(height: int, width: int, side: int, most: int) -> RowsColumns | None:
     """The grid with the ratio closest to the image's, by logarithm, and about as many tiles as the image fills.
 
-    None: the image fills no more than one tile of ``side``.
+    On a tie it is the one with more rows, then fewer tiles. None: the image fills no more than one tile of ``side``.
 
     Source: transformers, MiniCPMV4_6ImageProcessorPil.get_sliced_grid.
     """
@@ -159,13 +149,5 @@ def sliced(height: int, width: int, side: int, most: int) -> RowsColumns | None:
     tiles = min(math.ceil(width * height / (side * side)), most)
     if tiles <= 1:
         return None
-    best, distance = (1, 1), math.inf
-    for count in (tiles - 1, tiles, tiles + 1):
-        if count == 1 or count > most:
-            continue
-        for rows in (rows for rows in range(1, count + 1) if count % rows == 0):
-            columns = count // rows
-            difference = abs(ratio - math.log(columns / rows))
-            if difference < distance or (difference == distance and rows > best[0]):
-                best, distance = (rows, columns), difference
-    return best
+    grids = grids_of(max(2, tiles - 1), min(tiles + 1, most))
+    return min(grids, key=lambda grid: (abs(ratio - math.log(grid[1] / grid[0])), -grid[0]))

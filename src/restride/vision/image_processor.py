@@ -6,8 +6,8 @@ import copy
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -21,10 +21,10 @@ from restride.vision import work
 from restride.vision.config import family_of, read_config
 from restride.vision.execution import execute
 from restride.vision.family import Family
-from restride.vision.images import Pixels, read_images
+from restride.vision.images import Image, read_images
 from restride.vision.options import COMMON, Options, read_options
 from restride.vision.picture import Picture, Resized, Source, kept_dtype
-from restride.vision.recipe import Pixels as PixelResult
+from restride.vision.recipe import Pixels
 
 Kind = Literal["np", "restride", "pt"]
 
@@ -69,7 +69,10 @@ def processor(config: Mapping[str, Any] | str | os.PathLike[str]) -> Processor:
     read = copy.deepcopy(dict(read_config(config)))
     family = family_of(read)
     with ErrorContext(family.class_name):
-        options = read_options(family.defaults, family.prepare(read), family.ignored, family.checks)
+        changed = dict(read)
+        if family.prepare is not None:
+            family.prepare(changed)
+        options = read_options(family.defaults, changed, family.ignored, family.checks)
         return Processor(family, options, read)
 
 
@@ -164,7 +167,7 @@ class Processor:
         return ImagePlan(
             tuple((each.height, each.width) for each in work.needed(results) if isinstance(each, Resized)),
             {key: _sizes_of(result) for key, result in results.items()},
-            sum(put.count for result in results.values() if isinstance(result, PixelResult) for put in result.puts),
+            sum(put.count for result in results.values() if isinstance(result, Pixels) for put in result.puts),
             work.dispatches(results, (0,)),
         )
 
@@ -172,14 +175,12 @@ class Processor:
         alone = self._family.geometry
         together = self._family.together or alone
         geometries = [alone if images == 1 else together for images in samples for _ in range(images)]
-        asked = list(zip(sources, geometries, strict=True))
-        shots = {each: each[1](each[0], self._options) for each in dict.fromkeys(asked)}
-        results = self._family.build([shots[each] for each in asked], self._options, samples)
+        shot = cache(lambda geometry, source: geometry(source, self._options))  # equal images are planned once
+        results = self._family.build(list(map(shot, geometries, sources)), self._options, samples)
         for result in results.values():
-            if isinstance(result, PixelResult):
+            if isinstance(result, Pixels):
                 for put in result.puts:
-                    _require_resized(put.picture)
-                    _require_known_type(result, put.picture, self._options)
+                    _require_bytes(result, put.picture, self._options)
         return results
 
     @property
@@ -194,7 +195,7 @@ class Processor:
 def _words(family: Family, options: Options) -> list[str]:
     words = ["RGB, alpha over white (of files dropped)" if options.do_convert_rgb else "channels as they are"]
     if options.do_resize:
-        words.append(f"resized to {family.size_words(options)} by Pillow's {options.mode}")
+        words.append(f"resized to {family.size_words(options)} by Pillow's {options.resample}")
     if options.do_center_crop and options.crop_size is not None:
         words.append(f"centre {options.crop_size}")
     if family.words:
@@ -206,14 +207,10 @@ def _words(family: Family, options: Options) -> list[str]:
     return words
 
 
-def _require_resized(picture: Picture) -> None:
-    """Refuse floats that keep their fractions, which bytes cannot hold."""
+def _require_bytes(result: Pixels, picture: Picture, options: Options) -> None:
+    """Refuse an image whose fractions or element type transformers would keep: tables hold the results of bytes."""
     if picture.floats and isinstance(picture, Source):
         raise UnsupportedError("images of floats must be resized; this configuration does not, and needs u8")
-
-
-def _require_known_type(result: PixelResult, picture: Picture, options: Options) -> None:
-    """Refuse an image whose element type the result would keep, as in transformers: tables give results of u8."""
     dtype = np.dtype(kept_dtype(picture))
     if dtype == np.uint8 or options.do_rescale:
         return
@@ -231,7 +228,7 @@ def _pixel_type(dtype: DTypeLike) -> DType:
     return element
 
 
-def _device_of(images: Sequence[Pixels], device: Device | None) -> Device:
+def _device_of(images: Sequence[Image], device: Device | None) -> Device:
     """The device that the caller names, else that of the images that are on a device.
 
     Raises:
@@ -245,18 +242,16 @@ def _device_of(images: Sequence[Pixels], device: Device | None) -> Device:
     return next(iter(found.values()), None) or as_device(None)
 
 
-def _sources(images: Sequence[Pixels]) -> list[Source]:
+def _sources(images: Sequence[Image]) -> list[Source]:
     """The source of each image: images on the host share one, and so do images that are adjacent in one memory."""
     sources: list[Source] = []
     own = 0
-    for place, image in enumerate(images):
-        x = image.elements
+    for place, (x, source) in enumerate(images):
         if not isinstance(x, Tensor):
             own = 0
         elif not (place and _follows(images[place - 1].elements, x)):
             own = place + 1
-        height, width, channels = x.shape
-        sources.append(Source(height, width, channels, image.floats, own, image.dtype))
+        sources.append(replace(source, place=own))
     return sources
 
 

@@ -10,41 +10,36 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from restride.arguments import is_pillow, require_unmasked
+from restride.dtypes import Array
 from restride.errors import DescriptorError, UnsupportedError, prefixed, shown, warn_caller
 from restride.tensor.images import decode_image, pillow
 from restride.tensor.tensor import Tensor
 from restride.vision.options import Options
-
-Array = npt.NDArray[Any]
+from restride.vision.picture import Source
 
 _CHANNELS = (1, 3, 4)
 """Sizes of an axis that may be the channels."""
 
 
-class Pixels(NamedTuple):
-    """An image as [rows, columns, channels] of u8.
-
-    floats: the elements are floats of 0 to 1, times 255, the fraction cut off.
-    dtype: the element type that the caller's image had, as numpy names it.
-    """
+class Image(NamedTuple):
+    """An image as [rows, columns, channels] of u8. Floats of 0 to 1 are times 255, the fraction cut off."""
 
     elements: Array | Tensor
-    floats: bool
-    dtype: str = "uint8"
+    source: Source
+
+    @classmethod
+    def of(cls, elements: Array | Tensor, dtype: str = "uint8", *, floats: bool = False) -> Image:
+        """The image with these elements, whose type was ``dtype``."""
+        height, width, channels = elements.shape
+        return cls(elements, Source(height, width, channels, floats, dtype=dtype))
 
 
-class Images(NamedTuple):
-    """The images of a call, one by one. samples: the number of images of each sample; None: there are no samples."""
-
-    pixels: list[Pixels]
-    samples: list[int] | None
-
-
-def read_images(images: Any, options: Options) -> Images:
+def read_images(images: Any, options: Options) -> tuple[list[Image], list[int] | None]:
     """The images of a call: an image, a batch along the first axis, a list of them or a list of lists.
+
+    Returns them one by one, and the number of images of each sample; None: they are not in samples.
 
     Raises:
         DescriptorError: there is no image, or something is not an image; the message says which.
@@ -56,7 +51,7 @@ def read_images(images: Any, options: Options) -> Images:
     for place, image in enumerate(single):
         with prefixed(f"images[{place}]"):
             read.append(read_image(image, options))
-    return Images(read, samples)
+    return read, samples
 
 
 def _apart(images: Any) -> tuple[list[int] | None, list[Any]]:
@@ -87,7 +82,7 @@ def _is_batch(images: Any) -> bool:
     return is_array and getattr(images, "ndim", 3) == 4
 
 
-def read_image(image: Any, options: Options) -> Pixels:
+def read_image(image: Any, options: Options) -> Image:
     """One image as the options say: converted to RGB, or with the channels that it has.
 
     Source: transformers, PilBackend.process_image.
@@ -203,7 +198,7 @@ def _rgb_of_array(array: Array) -> Array:
     return (np.round(blended) if white == 255 else blended).astype(array.dtype)
 
 
-def _as_bytes(array: Array) -> Pixels:
+def _as_bytes(array: Array) -> Image:
     """Elements as u8: integers and whole floats of 0 to 255, or floats of 0 to 1 times 255.
 
     Source: transformers, image_transforms.resize and to_pil_image.
@@ -214,7 +209,7 @@ def _as_bytes(array: Array) -> Pixels:
     if not array.size:
         raise DescriptorError(f"an image must have pixels, got sizes {array.shape}")
     if array.dtype == np.uint8:
-        return Pixels(array, floats=False)
+        return Image.of(array)
     if array.dtype.kind not in "iuf":
         raise DescriptorError(f"an image must have integers or floats, got {array.dtype}: convert it to u8 or f32")
     low, high = array.min(), array.max()
@@ -222,14 +217,14 @@ def _as_bytes(array: Array) -> Pixels:
         remedy = ": (image >> 8).astype(np.uint8) makes 8 bits of 16" if array.dtype == np.uint16 else ""
         raise DescriptorError(f"elements of an image must be 0 to 255, got {low} to {high} of {array.dtype}{remedy}")
     if array.dtype.kind != "f" or np.allclose(array, array.astype(int)):
-        return Pixels(array.astype(np.uint8), floats=False, dtype=array.dtype.name)
+        return Image.of(array.astype(np.uint8), array.dtype.name)
     if high > 1:
         raise DescriptorError(f"floats of an image must be 0 to 1, or whole and 0 to 255, got {low} to {high}")
     scaled = (array.astype(np.float64) * 255).astype(np.float32)
-    return Pixels(scaled.astype(np.uint8), floats=True, dtype=array.dtype.name)
+    return Image.of(scaled.astype(np.uint8), array.dtype.name, floats=True)
 
 
-def _resident(image: Tensor, options: Options) -> Pixels:
+def _resident(image: Tensor, options: Options) -> Image:
     """An image that is on the device already, as a view of it.
 
     Raises:
@@ -242,4 +237,4 @@ def _resident(image: Tensor, options: Options) -> Pixels:
         raise UnsupportedError(f"an image on the device must be u8 without alpha, got {image.desc}: pass .numpy()")
     if options.do_convert_rgb and view.sizes[2] == 1:
         view = view.broadcast_to(*view.sizes[:2], 3)
-    return Pixels(view, floats=False)
+    return Image.of(view)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError, did_you_mean, shown
 from restride.vision.sizes import Size
+from restride.weights.like import LIBRARIES
 
-FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
+FILTERS = LIBRARIES["pillow"].numbered_modes
 """Pillow's filters by their number, which a configuration has as ``resample``."""
 
 _LATER_FILTERS = (6, 7)
 """MKS2013 and MKS2021 of Pillow 13, which restride does not have."""
-
-HALF_MEAN = HALF_STD = (0.5, 0.5, 0.5)
 
 WITHOUT_EFFECT = frozenset(
     (
@@ -79,6 +79,8 @@ Check = Callable[[str, Any], Any]
 class Options:
     """The checked options: keys that all families share, and a family's own keys by ``options["key"]``.
 
+    ``resample`` is the mode of ``rs.resample``.
+
     A null in the configuration is None even if the family has a default. SigLIP's files, whose ``do_convert_rgb`` is
     null, are read like that.
     """
@@ -86,7 +88,7 @@ class Options:
     do_convert_rgb: bool
     do_resize: bool
     size: Size | None
-    mode: str | None
+    resample: str | None
     do_center_crop: bool
     crop_size: Size | None
     do_rescale: bool
@@ -118,9 +120,9 @@ class Options:
         Raises:
             DescriptorError: it is null.
         """
-        if self.mode is None:
+        if self.resample is None:
             raise DescriptorError("resample must not be null where do_resize is true")
-        return self.mode
+        return self.resample
 
     def needed_crop(self) -> tuple[int, int]:
         """Height and width of the crop.
@@ -131,68 +133,6 @@ class Options:
         if self.crop_size is None:
             raise DescriptorError("crop_size must not be null where do_center_crop is true")
         return self.crop_size.sides("crop_size")
-
-
-def read_options(
-    defaults: Mapping[str, Any], config: Mapping[str, Any], ignored: frozenset[str], checks: Mapping[str, Check]
-) -> Options:
-    """The options of a family with these ``defaults`` for a configuration.
-
-    Args:
-        defaults: the family's values of common keys and of its own ones.
-        config: the configuration.
-        ignored: keys of the family that change no pixel.
-        checks: checks of the family's own keys; without one, a value must have the type of the default.
-
-    Raises:
-        DescriptorError: a key is unknown and not null, or a value is of a wrong kind.
-        UnsupportedError: restride does not have the filter.
-    """
-    known = {**COMMON, **defaults}
-    for key in config:
-        if key not in known and key not in WITHOUT_EFFECT and key not in ignored and config[key] is not None:
-            raise DescriptorError(
-                f"the configuration has the key {key!r} = {shown(config[key])}, which this family does not know"
-                + (did_you_mean(key, known) or "; leave it out if it changes no pixel")
-            )
-    values = {key: config.get(key, default) for key, default in known.items()}
-    is_square = values.pop("default_to_square")
-    read = {
-        "size": as_size("size", values.pop("size"), is_square=bool(is_square)),
-        "mode": as_mode("resample", values.pop("resample")),
-        "crop_size": as_size("crop_size", values.pop("crop_size")),
-        "image_mean": as_mean("image_mean", values.pop("image_mean")),
-        "image_std": as_mean("image_std", values.pop("image_std")),
-        "pad_size": as_size("pad_size", values.pop("pad_size")),
-        "input_data_format": values.pop("input_data_format"),
-    }
-    for field in fields(Options):
-        if field.name.startswith("do_"):
-            read[field.name] = as_flag(field.name, values.pop(field.name))
-    factor = values.pop("rescale_factor")
-    if factor is not None or read["do_rescale"]:
-        factor = as_number("rescale_factor", factor)
-    own = {key: (checks.get(key) or _check_of(defaults[key]))(key, value) for key, value in values.items()}
-    options = Options(**read, rescale_factor=factor or 0.0, own=own)
-    _require_complete(options)
-    return options
-
-
-def _require_complete(options: Options) -> None:
-    """Refuse options that ask for a step whose numbers are missing."""
-    if options.input_data_format not in (None, "channels_first", "channels_last"):
-        raise DescriptorError(
-            f"input_data_format must be channels_first, channels_last or null, got {options.input_data_format!r}"
-        )
-    if options.do_normalize and (options.image_mean is None or options.image_std is None):
-        raise DescriptorError("image_mean and image_std must not be null where do_normalize is true")
-
-
-def _check_of(default: Any) -> Check:
-    """The check of a key with this default: for a boolean, a count or a positive number."""
-    if isinstance(default, bool):
-        return as_flag
-    return as_count if isinstance(default, int) else as_positive
 
 
 def or_null(check: Check) -> Check:
@@ -342,3 +282,72 @@ def as_number(key: str, value: Any) -> float:
     if not abs(value) <= sys.float_info.max:
         raise DescriptorError(f"{key} must be finite, got {shown(value)}")
     return value
+
+
+def as_data_format(key: str, value: Any) -> str | None:
+    """Where an image has its channels, "channels_first" or "channels_last"; null is None.
+
+    Raises:
+        DescriptorError: it is neither.
+    """
+    if value not in (None, "channels_first", "channels_last"):
+        raise DescriptorError(f"{key} must be channels_first, channels_last or null, got {value!r}")
+    return None if value is None else str(value)
+
+
+_CHECKS: dict[str, Check] = {
+    **{key: as_flag for key in COMMON if key.startswith("do_")},
+    "resample": as_mode,
+    "crop_size": as_size,
+    "rescale_factor": as_number,
+    "image_mean": as_mean,
+    "image_std": as_mean,
+    "pad_size": as_size,
+    "input_data_format": as_data_format,
+}
+"""The checks of common keys, but for ``size``."""
+
+_BY_TYPE: dict[type, Check] = {
+    bool: as_flag,
+    int: as_count,
+    float: as_positive,
+    tuple: needed(as_mean),
+    dict: needed(as_size),
+    list: as_pairs,
+    type(None): or_null(as_count),
+}
+"""The check of a family's own key that has no other, by the type of its default."""
+
+
+def read_options(
+    defaults: Mapping[str, Any], config: Mapping[str, Any], ignored: frozenset[str], checks: Mapping[str, Check]
+) -> Options:
+    """The options of a family with these ``defaults`` for a configuration.
+
+    Args:
+        defaults: the family's values of common keys and of its own ones.
+        config: the configuration.
+        ignored: keys of the family that change no pixel.
+        checks: checks of the family's own keys; without one, a value must be of the kind of the default.
+
+    Raises:
+        DescriptorError: a key is unknown and not null, or a value is of a wrong kind.
+        UnsupportedError: restride does not have the filter.
+    """
+    known = {**COMMON, **defaults}
+    for key in config:
+        if key not in known and key not in WITHOUT_EFFECT and key not in ignored and config[key] is not None:
+            raise DescriptorError(
+                f"the configuration has the key {key!r} = {shown(config[key])}, which this family does not know"
+                + (did_you_mean(key, known) or "; leave it out if it changes no pixel")
+            )
+    values = {key: config.get(key, default) for key, default in known.items()}
+    is_square = bool(values.pop("default_to_square"))
+    if values["rescale_factor"] is None and not values["do_rescale"]:
+        values["rescale_factor"] = 0  # it has no effect
+    special: dict[str, Check] = {**_CHECKS, "size": partial(as_size, is_square=is_square), **checks}
+    read = {key: (special.get(key) or _BY_TYPE[type(known[key])])(key, value) for key, value in values.items()}
+    options = Options(**{key: read.pop(key) for key in COMMON if key in read}, own=read)
+    if options.do_normalize and (options.image_mean is None or options.image_std is None):
+        raise DescriptorError("image_mean and image_std must not be null where do_normalize is true")
+    return options

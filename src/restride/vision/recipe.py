@@ -6,19 +6,21 @@ other. The patterns are those of ``rs.rearrange``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from restride.dtypes import Array
 from restride.errors import DescriptorError
 from restride.vision.options import Options
 from restride.vision.picture import Picture, Piece
+from restride.vision.sizes import HeightWidth, Size
+from restride.vision.values import plain
 
-Array = npt.NDArray[Any]
 Table = Callable[[Options, int, bool], Array]
 
 TILES = "(rows h) (columns w) c -> rows columns c h w"
@@ -94,7 +96,7 @@ Result = Pixels | Array | list[Any]
 
 @dataclass(frozen=True)
 class Shot:
-    """The pieces of one image in the order of the result, and facts about it that the results include."""
+    """The pieces of one image in the order of the result, and facts about it, mostly results by their keys."""
 
     pieces: tuple[Piece, ...]
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -110,56 +112,128 @@ class Shot:
         (piece,) = self.pieces
         return piece.picture
 
+    @property
+    def tile(self) -> HeightWidth:
+        """Height and width of the only picture."""
+        return self.picture.height, self.picture.width
+
 
 def one(picture: Picture, **facts: Any) -> Shot:
     """The shot of an image that stays one picture."""
     return Shot((Piece(picture),), facts)
 
 
-def tiled(piece: Piece) -> Order:
-    """The order of the tiles of a piece."""
-    return Order(TILES, (("rows", piece.rows), ("columns", piece.columns)))
+def facts_of(shots: Sequence[Shot]) -> dict[str, Result]:
+    """The facts of the images by their keys, each as one array."""
+    return {key: integers([shot.facts[key] for shot in shots]) for key in shots[0].facts}
 
 
-def tiles_of(shots: Sequence[Shot], starts: Sequence[int]) -> tuple[Put, ...]:
-    """The puts of all tiles; the tiles of image i begin at place ``starts[i]``."""
+def placed(
+    shots: Sequence[Shot],
+    starts: Sequence[int],
+    shape: tuple[int, ...],
+    table: Table,
+    size: HeightWidth | None = None,
+    corner: tuple[int, int] = (0, 0),
+) -> Pixels:
+    """The tiles of each image, from place ``starts[i]`` on; everything else is 0.
+
+    shape: the sizes of the axes of places. size: height and width of a place; None: those of all tiles, which must be
+    equal. corner: the row and column of a place where its tile begins, if that is smaller.
+
+    Raises:
+        DescriptorError: tiles differ in channels, or without ``size`` in any size.
+    """
+    sizes = require_equal_tiles(shots) if size is None else (channels_of(shots), *size)
     puts = []
     for image, (shot, start) in enumerate(zip(shots, starts, strict=True)):
-        place = start
-        for piece in shot.pieces:
-            puts.append(Put(piece.picture, tiled(piece), image, place, piece.tiles))
-            place += piece.tiles
-    return tuple(puts)
+        for piece, before in zip(shot.pieces, starts_of([each.tiles for each in shot.pieces]), strict=True):
+            order = Order(TILES, (("rows", piece.rows), ("columns", piece.columns)))
+            part = () if piece.tile == sizes[1:] else ((0, *corner), (sizes[0], *piece.tile))
+            puts.append(Put(piece.picture, order, image, start + before, piece.tiles, *part))
+    places = math.prod(shape)
+    is_full = sum(put.count for put in puts) == places and not any(put.extent for put in puts)
+    return Pixels((places, *sizes), (*shape, *sizes), tuple(puts), table, zeros=not is_full)
 
 
-def ragged(shots: Sequence[Shot], table: Table, samples: Sequence[int], most: int = 0) -> Pixels:
+def stacked(shots: Sequence[Shot], table: Table = plain) -> Pixels:
+    """All tiles of all images one after the other: [tiles, channels, height, width].
+
+    Raises:
+        DescriptorError: they differ in size.
+    """
+    counts = [shot.tiles for shot in shots]
+    return placed(shots, starts_of(counts), (sum(counts),), table)
+
+
+def padded(shots: Sequence[Shot], size: Size | None, table: Table = plain) -> Pixels:
+    """One picture an image at the top left of zeros: [images, channels, height, width].
+
+    size: the height and width of all; None: the greatest of each.
+
+    Raises:
+        DescriptorError: a picture is larger, or they differ in channels.
+    """
+    tall, wide = largest_tile(shots) if size is None else size.sides("pad_size")
+    for picture in pictures_of(shots):
+        if picture.height > tall or picture.width > wide:
+            raise DescriptorError(
+                f"images are padded to {tall} x {wide}, and one is {picture.height} x {picture.width}, larger than that"
+            )
+    return placed(shots, range(len(shots)), (len(shots),), table, (tall, wide))
+
+
+def ragged(shots: Sequence[Shot], samples: Sequence[int], size: HeightWidth | None = None) -> Pixels:
     """The tiles of each sample, followed by zeros: [samples, most tiles, channels, height, width].
 
-    samples: the number of images of each sample. most: places of each sample; 0: as many as the largest sample needs.
+    samples: the number of images of each sample. size: as in ``placed``.
     """
-    tile = require_equal_tiles(shots)
     counts = [shot.tiles for shot in shots]
     ends = starts_of([*samples, 0])
-    inside = [sum(counts[first:last]) for first, last in pairwise(ends)]
-    most = most or max(inside)
-    starts = [
-        sample * most + start
-        for sample, (first, last) in enumerate(pairwise(ends))
-        for start in starts_of(counts[first:last])
-    ]
-    places = len(samples) * most
-    return Pixels(
-        (places, *tile),
-        (len(samples), most, *tile),
-        tiles_of(shots, starts),
-        table,
-        zeros=sum(counts) < places,
+    inside = [counts[first:last] for first, last in pairwise(ends)]
+    most = max(sum(each) for each in inside)
+    starts = [sample * most + start for sample, each in enumerate(inside) for start in starts_of(each)]
+    return placed(shots, starts, (len(samples), most), plain, size)
+
+
+def grid_of(tile: HeightWidth, patch: int, merge: int = 1) -> HeightWidth:
+    """Rows and columns of patches of ``patch`` x ``patch`` pixels in a tile.
+
+    Raises:
+        DescriptorError: the tile does not consist of whole blocks of ``merge`` x ``merge`` patches.
+    """
+    (height, width), block = tile, patch * merge
+    if height % block or width % block:
+        raise DescriptorError(
+            f"an image, or its slice, of {height} x {width} is not made of blocks of {block} x {block}: set do_resize"
+        )
+    return height // patch, width // patch
+
+
+def patches_of(
+    shots: Sequence[Shot], order: Order, grids: Sequence[HeightWidth], starts: Sequence[int]
+) -> tuple[Put, ...]:
+    """The puts of images as the patches of their grids; those of image i begin at place ``starts[i]``."""
+    each = zip(shots, grids, starts, strict=True)
+    return tuple(
+        Put(shot.picture, order, image, start, math.prod(grid)) for image, (shot, grid, start) in enumerate(each)
     )
 
 
 def starts_of(counts: Sequence[int]) -> list[int]:
     """The first place of each image if images follow one another: counts 2, 3 start at 0, 2."""
     return [sum(counts[:place]) for place in range(len(counts))]
+
+
+def pictures_of(shots: Sequence[Shot]) -> list[Picture]:
+    """All pictures of the images."""
+    return [piece.picture for shot in shots for piece in shot.pieces]
+
+
+def largest_tile(shots: Sequence[Shot]) -> HeightWidth:
+    """The greatest height and the greatest width of all tiles."""
+    heights, widths = zip(*(piece.tile for shot in shots for piece in shot.pieces), strict=True)
+    return max(heights), max(widths)
 
 
 def require_equal_tiles(shots: Sequence[Shot]) -> tuple[int, int, int]:
@@ -178,61 +252,25 @@ def require_equal_tiles(shots: Sequence[Shot]) -> tuple[int, int, int]:
     return sizes
 
 
-def stacked(shots: Sequence[Shot], table: Table) -> Pixels:
-    """All tiles of all images one after the other: [tiles, channels, height, width].
-
-    Raises:
-        DescriptorError: they differ in size.
-    """
-    tile = require_equal_tiles(shots)
-    counts = [shot.tiles for shot in shots]
-    sizes = (sum(counts), *tile)
-    return Pixels(sizes, sizes, tiles_of(shots, starts_of(counts)), table)
-
-
-def channels_of(pictures: Iterable[Picture]) -> int:
+def channels_of(shots: Sequence[Shot]) -> int:
     """The number of channels of all pictures.
 
     Raises:
         DescriptorError: they differ.
     """
-    found = sorted({picture.channels for picture in pictures})
+    found = sorted({picture.channels for picture in pictures_of(shots)})
     if len(found) > 1:
         raise DescriptorError(f"images of one call must have as many channels, got {found}")
     return found[0]
 
 
-def padded(shots: Sequence[Shot], table: Table, size: tuple[int, int] | None = None) -> Pixels:
-    """One picture an image at the top left of zeros: [images, channels, height, width].
-
-    size: height and width; None: the greatest of each.
-
-    Raises:
-        DescriptorError: a picture is larger, or they differ in channels.
-    """
-    pictures = [shot.picture for shot in shots]
-    tall, wide = size or (max(each.height for each in pictures), max(each.width for each in pictures))
-    channels = channels_of(pictures)
-    for picture in pictures:
-        if picture.height > tall or picture.width > wide:
-            raise DescriptorError(
-                f"images are padded to {tall} x {wide}, and one is {picture.height} x {picture.width}, larger than that"
-            )
-    sizes = (len(pictures), channels, tall, wide)
-    puts = tuple(
-        Put(each, tiled(Piece(each)), image, image, 1, (0, 0, 0), (each.channels, each.height, each.width))
-        for image, each in enumerate(pictures)
-    )
-    zeros = any((picture.height, picture.width) != (tall, wide) for picture in pictures)
-    return Pixels(sizes, sizes, puts, table, zeros)
-
-
-def mask(shots: Sequence[Shot], pixels: Pixels, dtype: Any = np.int64) -> Array:
-    """1 where an image of ``padded`` has pixels, else 0: [images, height, width]."""
-    result = np.zeros((len(shots), *pixels.sizes[2:]), dtype)
-    for image, shot in enumerate(shots):
-        result[image, : shot.picture.height, : shot.picture.width] = 1
-    return result
+def mask(pixels: Pixels) -> Array:
+    """1 for each pixel of a result that a picture fills, else 0: [..., height, width], without channels."""
+    result = np.zeros((pixels.sizes[0], *pixels.sizes[2:]), np.int64)
+    for put in pixels.puts:
+        _, tall, wide = put.extent or pixels.sizes[1:]
+        result[put.start : put.start + put.count, :tall, :wide] = 1
+    return result.reshape(*pixels.shape[:-3], *pixels.shape[-2:])
 
 
 def integers(values: Sequence[Any]) -> Array:

@@ -101,11 +101,7 @@ def between_edges(height: int, width: int, shortest: int, longest: int) -> Heigh
     >>> between_edges(480, 640, 800, 1333), between_edges(100, 1000, 800, 1333)
     ((800, 1066), (133, 1333))
     """
-    low, high = float(min(height, width)), float(max(height, width))
-    edge: float = shortest
-    if high / low * shortest > longest:
-        edge = longest * low / high
-        shortest = round(edge)
+    edge, shortest = _shorter_within(height, width, shortest, longest)
     if min(height, width) == shortest:
         return height, width
     if width < height:
@@ -123,11 +119,7 @@ def between_edges_in_multiples(height: int, width: int, shortest: int, longest: 
     >>> between_edges_in_multiples(480, 640, 800, 1333)
     (800, 1056)
     """
-    low, high = float(min(height, width)), float(max(height, width))
-    edge: float = shortest
-    if high / low * shortest > longest:
-        edge = longest * low / high
-        shortest = round(edge)
+    edge, shortest = _shorter_within(height, width, shortest, longest)
     if width < height:
         sides = int(edge * height / width), shortest
     elif height == shortest:
@@ -136,6 +128,24 @@ def between_edges_in_multiples(height: int, width: int, shortest: int, longest: 
         sides = shortest, int(edge * width / height)
     tall, wide = (side - side % factor for side in sides)
     return tall, wide
+
+
+def _shorter_within(height: int, width: int, shortest: int, longest: int) -> tuple[float, int]:
+    """The shorter side before and after it is rounded: ``shortest``, or less where the longer side has no room."""
+    low, high = float(min(height, width)), float(max(height, width))
+    if high / low * shortest <= longest:
+        return shortest, shortest
+    edge = longest * low / high
+    return edge, round(edge)
+
+
+def raised(height: float, width: float, factor: int) -> HeightWidth:
+    """Both sides are raised to multiples of ``factor``.
+
+    >>> raised(30, 56.5, 28)
+    (56, 84)
+    """
+    return math.ceil(height / factor) * factor, math.ceil(width / factor) * factor
 
 
 def inside(height: int, width: int, max_height: int, max_width: int) -> HeightWidth:
@@ -409,15 +419,10 @@ def raised_within(height: int, width: int, factor: int, fewest: int, most: int, 
     Raises:
         DescriptorError: ``most`` is below one block.
     """
-
-    def raised(*sides: float) -> HeightWidth:
-        tall, wide = (math.ceil(side / factor) * factor for side in sides)
-        return tall, wide
-
-    best = raised(height, width)
+    best = raised(height, width, factor)
     if frames * math.prod(best) < fewest:
         scale = math.sqrt(fewest / (frames * height * width))
-        best = raised(max(1, math.ceil(height * scale)), max(1, math.ceil(width * scale)))
+        best = raised(math.ceil(height * scale), math.ceil(width * scale), factor)
     if frames * math.prod(best) <= most:
         return best
     if most < frames * factor**2:
@@ -425,7 +430,7 @@ def raised_within(height: int, width: int, factor: int, fewest: int, most: int, 
     best, low, high = (factor, factor), 1, height
     while low <= high:
         middle = (low + high) // 2
-        sides = raised(middle, max(1, math.floor(width * middle / height)))
+        sides = raised(middle, max(1, math.floor(width * middle / height)), factor)
         if frames * math.prod(sides) <= most:
             best, low = sides, middle + 1
         else:

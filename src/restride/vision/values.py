@@ -5,16 +5,13 @@ A byte has 256 values, so a table that the host computes has the exact result of
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from restride.dtypes import Array
 from restride.errors import DescriptorError
 from restride.ops.normalized import normalize, rescale
 from restride.vision.options import Mean, Options
-
-Array = npt.NDArray[Any]
 
 
 def plain(options: Options, channels: int, floats: bool) -> Array:
@@ -49,10 +46,16 @@ def normalized(values: Array, mean: Mean, std: Mean, channels: int) -> Array:
     Raises:
         DescriptorError: there is not one mean or std for each channel.
     """
-    means, stds = (
-        of_channels(name, value, channels, np.float32) for name, value in (("image_mean", mean), ("image_std", std))
-    )
-    return normalize(values, means, stds)
+    return normalize(values, *means_stds(mean, std, channels, np.float32))
+
+
+def means_stds(mean: Mean, std: Mean, channels: int, dtype: npt.DTypeLike) -> tuple[Array, Array]:
+    """The means and the stds of the channels, each a column, or one number for all.
+
+    Raises:
+        DescriptorError: there is not one mean or std for each channel.
+    """
+    return of_channels("image_mean", mean, channels, dtype), of_channels("image_std", std, channels, dtype)
 
 
 def of_channels(key: str, value: Mean, channels: int, dtype: npt.DTypeLike) -> Array:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, takewhile
 from typing import Any
 
 from restride.vision.picture import Cropped, Padded, Picture, Resized, Source
-from restride.vision.recipe import Order, Pixels, Put
+from restride.vision.recipe import Pixels, Put
 
 MAX_AXES = 8
 """Maximum number of axes of one dispatch."""
@@ -71,49 +72,32 @@ def runs(result: Pixels, places: Sequence[int]) -> Iterator[Run]:
     for put in result.puts:
         groups.setdefault((put.picture, put.order, put.count, put.corner, put.extent), []).append(put)
     for puts in groups.values():
-        begin = 0
-        while begin < len(puts):
-            end = _end_of_run(puts, begin, places)
-            yield _run(puts[begin:end], places)
-            begin = end
+        while puts:
+            yield (run := _first_run(puts, places))
+            del puts[: run.images]
 
 
-def _end_of_run(puts: Sequence[Put], begin: int, places: Sequence[int]) -> int:
-    """The end of the puts from ``begin`` on that are equally spaced, both among the images and in the result."""
-    end = begin + 1
-    while end < len(puts):
-        step, spacing = _distance(puts[end - 1 : end + 1], places)
-        if step < 1 or spacing < puts[end].count or (step, spacing) != _distance(puts[begin : begin + 2], places):
-            break
-        if not _fits(puts[end].order, step == 1 and spacing == puts[end].count):
-            break
-        end += 1
-    return end
+def _first_run(puts: Sequence[Put], places: Sequence[int]) -> Run:
+    """The first of these puts, and those after it that are equally spaced, among the images and in the result.
 
-
-def _distance(puts: Sequence[Put], places: Sequence[int]) -> tuple[int, int]:
-    """The distance of two puts among the images of equal sizes, and in the result."""
-    first, second = puts
-    return places[second.image] - places[first.image], second.start - first.start
-
-
-def _fits(order: Order, is_dense: bool) -> bool:
-    """True if several pictures in this order can be written by one dispatch."""
-    return len(order.axes) < MAX_AXES or (is_dense and grows_down(order))
-
-
-def grows_down(order: Order) -> bool:
-    """True if places follow the rows of a picture first, so that pictures below each other are one."""
-    return order.pattern.startswith(f"({order.axes[0]} ")
-
-
-def _run(puts: Sequence[Put], places: Sequence[int]) -> Run:
+    A dispatch of several pictures has one axis more. If the order of one has all axes already, several can be written
+    only as one tall picture: without gaps, and if their places follow the rows of a picture first.
+    """
     first = puts[0]
-    step, spacing = _distance(puts[:2], places) if len(puts) > 1 else (1, first.count)
+    axes = first.order.axes
+    dense = 1, first.count
+    is_full = len(axes) >= MAX_AXES
+    distances = ((places[b.image] - places[a.image], b.start - a.start) for a, b in pairwise(puts))
+    step, spacing = found = next(distances, (0, 0))
+    if is_full:
+        fits = found == dense and first.order.pattern.startswith(f"({axes[0]} ")
+    else:
+        fits = step >= 1 and spacing >= first.count
     place = places[first.image]
-    selected = slice(place, place + step * len(puts), step)
-    is_tall = len(puts) > 1 and len(first.order.axes) >= MAX_AXES
-    return Run(first, selected, len(puts), spacing, is_tall)
+    if not fits:
+        return Run(first, slice(place, place + 1), 1, first.count, is_tall=False)
+    images = 2 + sum(1 for _ in takewhile(lambda each: each == found, distances))
+    return Run(first, slice(place, place + step * images, step), images, spacing, is_full)
 
 
 @dataclass(frozen=True)

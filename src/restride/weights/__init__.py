@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from restride.weights.boxes import Boxes, BoxRows, Crops, Side, Sums, box_rows, moved_rows
+from restride.weights.boxes import Boxes, BoxRows, Crops, Sums, moved_rows
 from restride.weights.coordinates import COORDINATES
 from restride.weights.filters import AREA_MODES, MODES, NEAREST_RULES, Filter, filter_of
 from restride.weights.request import (
@@ -10,15 +10,13 @@ from restride.weights.request import (
     POLICIES,
     Request,
     Resizing,
-    Rules,
     keeping_aspect,
     resized_axes,
     resizing,
-    rows_of_sizes,
     word_elsewhere,
     word_of_mode,
 )
-from restride.weights.rows import MAX_TAPS, LibraryRows, Rows, Shifts, in_quads, indexed_rows, library_rows, with_edges
+from restride.weights.rows import MAX_TAPS, LibraryRows, Rows, Shifts, in_quads, indexed_rows, with_edges
 
 __all__ = [
     "AREA_MODES",
@@ -36,20 +34,15 @@ __all__ = [
     "Request",
     "Resizing",
     "Rows",
-    "Rules",
     "Shifts",
-    "Side",
     "Sums",
-    "box_rows",
     "filter_of",
     "in_quads",
     "indexed_rows",
     "keeping_aspect",
-    "library_rows",
     "moved_rows",
     "resized_axes",
     "resizing",
-    "rows_of_sizes",
     "with_edges",
     "word_elsewhere",
     "word_of_mode",

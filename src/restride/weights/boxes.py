@@ -25,7 +25,8 @@ import numpy.typing as npt
 from restride.dtypes import Array
 from restride.errors import UnsupportedError
 from restride.weights.filters import Filter, are_alike, filter_of, rows_of_all
-from restride.weights.request import Request, Rules, replaced, resizing, rows_of_sizes
+from restride.weights.like.profile import LibraryRequest
+from restride.weights.request import Request, replaced, resizing, rows_of_sizes
 from restride.weights.rows import LibraryRows, Rows, Shifts
 
 MAX_TAPS_OF_BOX = 2048
@@ -320,7 +321,7 @@ def _roi(edges: npt.NDArray[np.float64], extents: tuple[int, int], units: str, b
 
 
 def summed_by_library(
-    boxes: Boxes, rules: Rules, image: tuple[int, ...], axes: tuple[int, int], *, is_moved: bool
+    boxes: Boxes, library: LibraryRequest, image: tuple[int, ...], axes: tuple[int, int], *, is_moved: bool
 ) -> Summed | None:
     """How a library resizes boxes with integer edges; None: as a filter does, unrounded.
 
@@ -338,18 +339,19 @@ def summed_by_library(
             f"like makes the weights of {len(known)} different boxes with {total} rows and columns before and after, "
             f"more than {_MAX_OF_LIBRARY} of one call: give some of the boxes at a time"
         )
+    library = library._replace(axes=axes, scales=(None, None))
     for old, new in known:
-        known[old, new] = rules.rows(rules.request(replaced(image, axes, old), axes, old, new, (None, None)))
-    sums = {pair: None if rows is None else _summing_of(rows, rules) for pair, rows in known.items()}
+        known[old, new] = library._replace(source_sizes=replaced(image, axes, old), old=old, new=new).rows()
+    sums = {pair: None if rows is None else _summing_of(rows, library) for pair, rows in known.items()}
     has_rows = any(rows is not None for rows in known.values())
-    if not pairs or (not has_rows and (is_moved or not rules.keeps_type)):
+    if not pairs or (not has_rows and (is_moved or not library.keeps_type)):
         return None
     return Summed(
         [() if (rows := known[pair]) is None else rows.rows for pair in pairs], [sums[pair] for pair in pairs]
     )
 
 
-def _summing_of(library_rows: LibraryRows, rules: Rules) -> Sums | None:
+def _summing_of(library_rows: LibraryRows, library: LibraryRequest) -> Sums | None:
     """How the kernels of crops can sum a box as a library does; None: they cannot.
 
     Bytes are summed in integers in one of two ways. OpenCV sums exactly along columns, then shifts the sums along rows.
@@ -360,11 +362,11 @@ def _summing_of(library_rows: LibraryRows, rules: Rules) -> Sums | None:
         return Sums(moves=True)
     rows_first = library_rows.order == (0, 1)
     is_one_kind = rows.moves == columns.moves and (rows.shifts is None) == (columns.shifts is None)
-    has_more = library_rows.scale is not None or library_rows.rounding is not None or rules.clips
+    has_more = library_rows.scale is not None or library_rows.rounding is not None or library.clips
     if not is_one_kind or has_more or max(rows.taps, columns.taps) > MAX_TAPS_OF_BOX:
         return None
     if rows.shifts is None or columns.shifts is None:
-        return None if rules.keeps_type or rows_first else Sums(in_order=rows.in_order)
+        return None if library.keeps_type or rows_first else Sums(in_order=rows.in_order)
     if columns.shifts == Shifts():
         return None if rows_first else Sums(shifts=rows.shifts)
     if any(side != Shifts(total=side.total, bits=8) for side in (rows.shifts, columns.shifts)):

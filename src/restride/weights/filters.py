@@ -116,7 +116,7 @@ def filter_of(rows: Rows) -> Filter | None:
 def _compute_filter(filter_: Filter, index: npt.NDArray[np.int64], weighs: bool) -> Taps:
     reach, line = filter_.reach, filter_.line
     source_size, size = filter_.source_size, filter_.size
-    axis = _Axis(line.start, line.denominator, source_size, size, min(reach, source_size))
+    axis = _Axis(line.denominator, source_size, size, min(reach, source_size))
     if filter_.mode in AREA_MODES:
         return _area(axis, reach, index, weighs, by_share=filter_.mode == "area_weighted")
     # Python's integers where 64 bits might not hold what is computed from them.
@@ -129,9 +129,8 @@ def _compute_filter(filter_: Filter, index: npt.NDArray[np.int64], weighs: bool)
 
 
 class _Axis(NamedTuple):
-    """The integers of one axis, or columns of them for many: start and denominator of the line, sizes, taps."""
+    """The integers of one axis, or columns of them for many: denominator of the line, sizes, taps."""
 
-    start: _Numbers
     one: _Numbers
     source_size: _Numbers
     size: _Numbers
@@ -162,9 +161,9 @@ def rows_of_all(filters: Sequence[Filter], index: npt.NDArray[np.int64], least: 
         (each.line.step, each.line.start, each.line.denominator, each.source_size, each.size) for each in filters
     ]
     step, start, one, source_size, size = np.array(numbers, np.int64).T[:, :, np.newaxis]
-    axis = _Axis(start, one, source_size, size, np.minimum(reach, source_size))
+    axis = _Axis(one, source_size, size, np.minimum(reach, source_size))
     beyond = (reach + 1) * axis.one
-    positions = np.minimum(np.maximum(index * step + axis.start, -beyond), (axis.source_size - 1) * axis.one + beyond)
+    positions = np.minimum(np.maximum(index * step + start, -beyond), (axis.source_size - 1) * axis.one + beyond)
     return _rows_at(filters[0], axis, positions, max(least, int(axis.taps.max())), True)
 
 

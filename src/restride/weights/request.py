@@ -21,7 +21,7 @@ import numpy as np
 
 from restride.arguments import LIMIT, integers
 from restride.errors import DescriptorError, UnsupportedError, did_you_mean, shown
-from restride.weights.coordinates import COORDINATES, CoordinatesRule, Ends, Line, line, line_of_offsets
+from restride.weights.coordinates import COORDINATES, HALF, CoordinatesRule, Ends, Line, line, line_of_offsets
 from restride.weights.filters import AREA_MODES, MODES, NEAREST_RULES, Filter, NearestRule, filter_rows
 from restride.weights.like.libraries import LIBRARIES, OTHER_NAMES, Library
 from restride.weights.like.profile import LibraryRequest, Mode, Profile
@@ -106,8 +106,8 @@ class Request(NamedTuple):
     window: Iterable[slice | None] | None = None
     source_sizes: Iterable[SupportsIndex] | None = None
 
-    def settled(self, dtype: str) -> tuple[Request, Rules | None]:
-        """The checked request in our words, with all defaults and without ``like``; and the rules of ``like``, or None.
+    def settled(self, dtype: str) -> tuple[Request, LibraryRequest | None]:
+        """The checked request in our words, with all defaults and without ``like``; and that to ``like``, or None.
 
         dtype: element type of the source, on which a library's rules may depend.
 
@@ -117,61 +117,16 @@ class Request(NamedTuple):
         """
         present = {name: value for name, value in self._asdict().items() if value is not None and name in DEFAULTS}
         if self.like is None:
-            plain, rules = self._replace(**(DEFAULTS | present)), None
+            plain, library = self._replace(**(DEFAULTS | present)), None
         else:
             profile = _profile(self.like)
             word, fixed = _in_our_words(self.like, profile, present)
             plain = self._replace(**(DEFAULTS | fixed), like=None)
-            rules = Rules(self.like, profile, word, plain.antialias, plain.coordinates == "align_corners", dtype)
+            aligns = plain.coordinates == "align_corners"
+            library = LibraryRequest(self.like, profile, word, plain.antialias, aligns, dtype)
         _require_words(plain)
         _require_agreement(plain)
-        return plain, rules
-
-
-class Rules(NamedTuple):
-    """A library's own rules for a request: its word for the mode, and the other values on which they depend."""
-
-    like: str
-    profile: Profile
-    word: str
-    antialias: bool
-    align_corners: bool
-    dtype: str
-
-    @property
-    def keeps_type(self) -> bool:
-        """True if results are rounded to the source's type before they are converted to another."""
-        return self.dtype in self.profile.keeps
-
-    @property
-    def clips(self) -> bool:
-        """True if sums are clipped to the range of the source."""
-        return self.profile.clips
-
-    def request(
-        self,
-        source_sizes: tuple[int, ...],
-        axes: tuple[int, ...],
-        old: tuple[int, ...],
-        new: tuple[int, ...],
-        scales: Iterable[Fraction | None],
-    ) -> LibraryRequest:
-        """The request on which the library's rows of ``axes`` depend, from ``old`` sizes to ``new`` ones.
-
-        scales: one for each axis, which its coordinates follow; None: they follow its sizes.
-        """
-        factors = tuple(None if scale is None else float(scale) for scale in scales)
-        return LibraryRequest(
-            self.word, self.antialias, self.align_corners, self.dtype, source_sizes, axes, old, new, factors
-        )
-
-    def rows(self, request: LibraryRequest) -> LibraryRows | None:
-        """The rows of each axis; None: the library's rows are those of our own words."""
-        if self.profile.is_flat and len(request.axes) != 2:
-            raise DescriptorError(f"like {self.like!r} resizes two axes, not {len(request.axes)}")
-        if 0 in (*request.old, *request.new):
-            return None
-        return self.profile.rules(request)
+        return plain, library
 
 
 @dataclass(frozen=True)
@@ -184,7 +139,7 @@ class Resizing:
     fill: the value of outputs that read beyond the source, where an axis extrapolates.
     clips: sums are clipped to the range of the whole source.
     filters: the filter of each of ``axes`` in our own words; with ``like``, the filters closest to the library.
-    rules, request: with ``like``, the functions that compute the library's rows, and their arguments.
+    request: with ``like``, the request to the library, which computes its rows.
     """
 
     source_sizes: tuple[int, ...]
@@ -195,7 +150,6 @@ class Resizing:
     fill: float = 0.0
     clips: bool = False
     filters: tuple[Filter, ...] = ()
-    rules: Rules | None = None
     request: LibraryRequest | None = None
 
     @cached_property
@@ -210,7 +164,7 @@ class Resizing:
         for axis, size, before in zip(self.axes, self.new, self.old, strict=True):
             if max(size, before) >= _MAX_OF_AXIS:
                 raise UnsupportedError(f"axis {axis} must have less than 2^63 elements: {before} become {size}")
-        library = None if self.rules is None or self.request is None else self.rules.rows(self.request)
+        library = None if self.request is None else self.request.rows()
         return LibraryRows(tuple(map(filter_rows, self.filters))) if library is None else library
 
     @cached_property
@@ -303,10 +257,9 @@ def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
     Raises:
         DescriptorError: an unknown word; or the arguments do not fit each other or the source.
     """
-    choice, rules = request.settled(dtype)
-    old, new_sizes, axes, factors = _sizes(
-        source_sizes, choice, rounds=rules is not None and rules.profile.rounds_sizes
-    )
+    choice, library = request.settled(dtype)
+    rounds = library is not None and library.profile.rounds_sizes
+    old, new_sizes, axes, factors = _sizes(source_sizes, choice, rounds=rounds)
     for axis, size, before in zip(axes, new_sizes, old, strict=True):
         if size > 0 and before == 0:
             raise DescriptorError(f"axis {axis} has no elements to make {size} of, sizes are {new_sizes}")
@@ -320,35 +273,23 @@ def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
     if isinstance(choice.extrapolation_value, int | np.integer):
         fill = int(choice.extrapolation_value)  # 64-bit elements hold integers that f64 cannot
     sizes = tuple(source_sizes)
-    scales, of_library = _scales(choice, rules, factors, (sizes, axes, old, new_sizes))
+    # The scale that coordinates follow along each axis; None: they follow its sizes.
+    scales: Sequence[Fraction | None] = (None,) * len(axes)
+    if not (factors is None or choice.recompute_scale_factor):
+        scales = factors
+    if library is not None:
+        library = library._replace(source_sizes=sizes, axes=axes, old=old, new=new_sizes)
+        by_sizes = library.profile.follows_sizes(library)
+        scales = [None if follows else scale for follows, scale in zip(by_sizes, scales, strict=True)]
+        library = library._replace(scales=tuple([scale if scale is None else float(scale) for scale in scales]))
     ratios = tuple(
         (Fraction(size, before) if before else _ONE) if scale is None else scale
         for size, before, scale in zip(new_sizes, old, scales, strict=True)
     )
     each = zip(old, new_sizes, _lines(choice, old, new_sizes, ratios), ratios, strict=True)
     filters = tuple([_filter(choice, *of_axis) for of_axis in each])
-    keeps_type, clips = (False, False) if rules is None else (rules.keeps_type, rules.clips)
-    return Resizing(sizes, axes, window, None, keeps_type, fill, clips, filters, rules, of_library)
-
-
-def _scales(
-    choice: Request,
-    rules: Rules | None,
-    factors: tuple[Fraction, ...] | None,
-    places: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]],
-) -> tuple[tuple[Fraction | None, ...], LibraryRequest | None]:
-    """The scale that coordinates follow along each axis (None: they follow its sizes), and the library's request.
-
-    factors: the given scales, or those of an aspect ratio policy; None: there are none. places: sizes of the
-    source, axes, and their sizes before and after.
-    """
-    scales: tuple[Fraction | None, ...] = (None,) * len(places[1])
-    if not (factors is None or choice.recompute_scale_factor):
-        scales = factors
-        if rules is not None:
-            by_sizes = rules.profile.follows_sizes(rules.request(*places, factors))
-            scales = tuple(None if follows else factor for follows, factor in zip(by_sizes, factors, strict=True))
-    return scales, None if rules is None else rules.request(*places, scales)
+    keeps_type, clips = (False, False) if library is None else (library.keeps_type, library.clips)
+    return Resizing(sizes, axes, window, None, keeps_type, fill, clips, filters, library)
 
 
 def _sizes(
@@ -420,7 +361,7 @@ def replaced(values: Iterable[_Value], axes: Iterable[int], new: Iterable[_Value
 
 
 def resized_axes(
-    axes: Iterable[SupportsIndex] | None, named: Mapping[str, tuple[Any, ...]], rank: int
+    axes: Iterable[SupportsIndex] | None, named: Mapping[str, tuple[object, ...]], rank: int
 ) -> tuple[int, ...]:
     """The axes, counted from 0: one for each of the numbers in ``named``; default: the last ones.
 
@@ -460,27 +401,21 @@ def keeping_aspect(
 def _lines(
     choice: Request, old: tuple[int, ...], sizes: tuple[int, ...], factors: tuple[Fraction, ...]
 ) -> tuple[Line, ...]:
+    """The line along which each axis reads."""
     count = len(old)
-    if choice.input_offsets is not None or choice.output_offsets is not None:
-        offsets = [
-            _per_axis(name, value, (default,) * count)
-            for name, value, default in (
-                ("input_offsets", choice.input_offsets, Fraction(1, 2)),
-                ("output_offsets", choice.output_offsets, Fraction(-1, 2)),
-            )
-        ]
-        return tuple(
-            line_of_offsets(factor, *both) if factor else Line(1, 0, 1)
-            for factor, *both in zip(factors, *offsets, strict=True)
-        )
+    inputs = _per_axis("input_offsets", choice.input_offsets, (HALF,) * count)
+    outputs = _per_axis("output_offsets", choice.output_offsets, (-HALF,) * count)
     roi = _per_axis("roi", choice.roi, (_ZERO,) * count + (_ONE,) * count)
-    edges = zip(roi[:count], roi[count:], strict=True)
-    return tuple(
-        line(choice.coordinates, Ends(before, size, factor, both))
-        if factor and before
-        else Line(1, 0, 1)  # an axis without elements
-        for before, size, factor, both in zip(old, sizes, factors, edges, strict=True)
-    )
+    has_offsets = choice.input_offsets is not None or choice.output_offsets is not None
+    lines = []
+    for place, (before, size, factor) in enumerate(zip(old, sizes, factors, strict=True)):
+        if not (factor and before):  # an axis without elements
+            lines.append(Line(1, 0, 1))
+        elif has_offsets:
+            lines.append(line_of_offsets(factor, inputs[place], outputs[place]))
+        else:
+            lines.append(line(choice.coordinates, Ends(before, size, factor, (roi[place], roi[count + place]))))
+    return tuple(lines)
 
 
 def _per_axis(argument: str, values: object, default: tuple[Fraction, ...]) -> tuple[Fraction, ...]:

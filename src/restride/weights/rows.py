@@ -227,36 +227,26 @@ class Rows:
         """
         if self.taps <= MAX_TAPS:
             return (self,)
-        many = -(-self.taps // MAX_TAPS)
-        of_parts = of_sums = None
-        if self.shifts is not None:
-            of_parts = Shifts(self.shifts.element, self.shifts.product)
-            of_sums = Shifts(total=self.shifts.total, bits=self.shifts.bits)
-        whole = replace(self, start=0, count=self.size, origin=0)
-        parts = Rows(
-            _part_of_row,
-            (whole, many),
-            self.source_size,
-            self.size * many,
-            MAX_TAPS,
-            shifts=of_parts,
-            is_transposed=self.is_transposed,
-            in_order=self.in_order,
+        many, shifts = -(-self.taps // MAX_TAPS), self.shifts
+        parts = replace(
+            self,
+            compute=_part_of_row,
+            arguments=(replace(self, start=0, count=self.size, origin=0), many),
+            size=self.size * many,
+            taps=MAX_TAPS,
+            shifts=shifts and Shifts(shifts.element, shifts.product),
+            at_once=False,
             start=self.start * many,
             count=self.count * many,
-            origin=self.origin,
         )
-        sums = Rows(
-            _sum_of_parts,
-            (many, of_sums is None),
-            parts.size,
-            self.size,
-            many,
-            shifts=of_sums,
-            is_transposed=self.is_transposed,
-            in_order=self.in_order,
-            start=self.start,
-            count=self.count,
+        sums = replace(
+            self,
+            compute=_sum_of_parts,
+            arguments=(many, shifts is None),
+            source_size=parts.size,
+            taps=many,
+            shifts=shifts and Shifts(total=shifts.total, bits=shifts.bits),
+            at_once=False,
             origin=parts.start,
         )
         return (parts, *sums.split())
@@ -358,21 +348,18 @@ def _part_of_row(whole: Rows, many: int, index: Index, weighs: bool) -> Taps:
     early = begin + part * MAX_TAPS - first
     weights = np.zeros((len(index), MAX_TAPS), np.float32 if whole.shifts is None else np.int32)
     for one in np.unique(row).tolist():
-        of_row = _row(whole, one)
+        # Cached, because successive dispatches need successive parts of a long row.
+        _, of_row, _ = _cached_rows(_taken, (replace(whole, start=one, count=1),), 1)
         for place in np.flatnonzero(row == one):
-            some = of_row[part[place] * MAX_TAPS : (part[place] + 1) * MAX_TAPS]
+            begin_of_part = part[place] * MAX_TAPS
+            some = of_row[0, begin_of_part : begin_of_part + MAX_TAPS]  # type: ignore[index] # there are weights
             weights[place, early[place] : early[place] + len(some)] = some
     return Taps(first, weights)
 
 
-def _row(whole: Rows, row: int) -> Array:
-    """The weights of one row, from the cache, because successive dispatches need successive parts of a long row."""
-    key = _row, whole, row
-    taps = _cache.get(key)
-    if taps is None:
-        taps = Taps(*replace(whole, start=row, count=1).first_and_weights())
-        _cache.put(key, taps)
-    return taps.weights[0]  # type: ignore[index,no-any-return] # there are weights
+def _taken(rows: Rows, _index: Index, _weighs: bool) -> Taps:
+    """The given rows, whichever are asked for."""
+    return Taps(*rows.first_and_weights())
 
 
 def _sum_of_parts(many: int, of_floats: bool, index: Index, _weighs: bool) -> Taps:

@@ -35,8 +35,8 @@ from restride.plan.problem import (
     multiply_shift,
 )
 from restride.plan.transpose import GROUP_BLOCKS, shared_edge
-from restride.weights import Request, Side, box_rows, moved_rows, resizing
-from restride.weights.boxes import MAX_TAPS_OF_BOX, _clipped
+from restride.weights import Request, moved_rows, resizing
+from restride.weights.boxes import MAX_TAPS_OF_BOX, Side, _clipped, box_rows
 from restride_conformance import Case
 from restride_conformance.shader.contract import (
     CONTRACT,
@@ -169,8 +169,8 @@ def test_the_readme_explains_every_constant_of_every_module_and_no_other():
     text = (SHADERS / "README.md").read_text(encoding="utf-8")
     declared = {(name, module) for module, given in interfaces().items() for name in given.constants if name != "RANK"}
     said = {(name, module) for name, module in named_rows(text) if name != "RANK"}
-    assert sorted(declared - said) == []
-    assert sorted(said - declared) == []
+    assert sorted(declared - said) == [], "the table of constants in shaders/README.md needs rows that explain these"
+    assert sorted(said - declared) == [], "the table of constants in shaders/README.md has these, and no module does"
 
 
 def test_every_name_of_a_push_constant_is_in_the_readme():
@@ -261,7 +261,10 @@ def test_every_module_that_ships_keeps_to_the_contract(name):
 
 def test_the_readme_says_what_each_module_is_given():
     text = (SHADERS / "README.md").read_text(encoding="utf-8")
-    assert f"\n\n{table()}\n\n<!-- end of interfaces -->" in text
+    rows = set(text.split("<!-- interfaces:")[1].split("<!-- end of interfaces -->")[0].splitlines())
+    missing = [row for row in table().splitlines() if row not in rows]
+    assert not missing, "rows of shaders/README.md, below `interfaces`:\n" + "\n".join(missing)
+    assert f"\n\n{table()}\n\n<!-- end of interfaces -->" in text, "rows that no module has, or in another order"
 
 
 def test_the_readme_names_the_contract_everywhere():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import struct
+from operator import itemgetter
 
 import pytest
 from support.contract_shader import INT64, KEEPS, LINE, MAIN, SRC, build
 
 from restride.errors import DescriptorError
-from restride.kernel.modules import load_module
+from restride.kernel.modules import interface_of, load_module
 from restride_conformance.shader.contract import require_interface
 from restride_conformance.shader.spirv import MAX_BYTES, is_spirv, read_interface
 
@@ -192,11 +193,10 @@ def test_the_number_of_axes_is_a_constant_where_axes_are_walked(build):
         KEEPS.replace(LINE, LINE + "layout(constant_id = 15) const uint RANK = 0;\n").replace("src[0]", "RANK")
     )
     require_interface(code, "strided_copy_32")
-    for module, known in (
-        ("run_copy_32", "0 NEIGHBOURS, 1 EACH"),
-        ("digit_copy", "0 BITS, 1 WORDS, 2 FILL, 3 NUMBERS"),
-        ("digit_convert", "0 BITS, 2 SRC_TYPE, .*, 6 NUMBERS"),
-    ):
+    for module in ("run_copy_32", "digit_copy", "digit_convert"):
+        known = ", ".join(
+            f"{number} {name}" for name, number in sorted(interface_of(module).constants.items(), key=itemgetter(1))
+        )
         with pytest.raises(DescriptorError, match=f"specialization constant 15; the contract has {known}$"):
             require_interface(code, module)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support import kompute_kernels
-from support.kompute_kernels import affine, download, table, upload
+from support.vulkan_kernels import affine, download, table, upload
 
 from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError
 from restride.kernel import Binding
@@ -24,7 +24,7 @@ def test_2000_submits_make_a_handful_of_allocations_and_pipelines(runtime):
     before = runtime.counters()
     for i in range(2000):
         b = runtime.allocate(1024)
-        runtime.submit([affine(1024, 256, k=i % 4)], [a, b])
+        runtime.submit([affine(256, k=i % 4)], [a, b])
         if i % 100 == 0:
             assert download(runtime, b)[255] == 255 + i % 4
     after = runtime.counters()
@@ -40,8 +40,8 @@ def test_buffers_find_their_pipelines_in_whatever_order_they_were_freed(runtime,
     for turn in range(4):
         a, b, c = memories = [runtime.allocate(1024) for _ in range(3)]
         runtime.write(a, 0, memoryview(np.full(256, turn, np.uint32)))
-        runtime.submit([affine(1024, 256, k=1)], [a, b])
-        runtime.submit([affine(1024, 256, k=2)], [b, c])
+        runtime.submit([affine(256, k=1)], [a, b])
+        runtime.submit([affine(256, k=2)], [b, c])
         assert (download(runtime, c) == turn + 3).all()
         for number in order:
             memories[number].free()
@@ -71,7 +71,7 @@ def test_kernels_of_destroyed_buffers_are_forgotten(runtime):
     for turn in range(2):
         for n in range(1, 81):
             a, b = upload(runtime, np.full(4 * n, turn)), runtime.allocate(16 * n)
-            runtime.submit([affine(16 * n, 4 * n, k=n)], [a, b])
+            runtime.submit([affine(4 * n, k=n)], [a, b])
             assert (download(runtime, b) == turn + n).all()
     used = {serial for key in runtime._programs._programs for serial in key.buffers}
     assert used <= set(runtime._pool._alive)
@@ -82,19 +82,19 @@ def test_programs_and_their_recordings_are_bounded(runtime):
     a, b = upload(runtime, np.arange(words)), runtime.allocate(4 * words)
     for turn in range(2):
         for groups in range(1, MAX_PROGRAMS + 11):
-            runtime.submit([affine(4 * words, 64 * groups, k=turn)], [a, b])
+            runtime.submit([affine(64 * groups, k=turn)], [a, b])
     assert (download(runtime, b) == np.arange(words) + 1).all()
     programs = runtime._programs._programs
     assert len(programs) == MAX_PROGRAMS
     for k in range(2 * MAX_RECORDINGS):
-        runtime.submit([affine(4 * words, words, k=k)], [a, b])
+        runtime.submit([affine(words, k=k)], [a, b])
     assert max(len(program.recordings) for program in programs.values()) == MAX_RECORDINGS
 
 
 def test_a_memory_from_the_pool_copies_nothing_of_its_past(make):
     runtime = make(in_place=False)
     a, b = upload(runtime, np.arange(64)), runtime.allocate(256)
-    runtime.submit([affine(256, 64)], [a, b])
+    runtime.submit([affine(64)], [a, b])
     b.free()
     before = runtime.counters().submissions
     b = runtime.allocate(256)
@@ -117,16 +117,6 @@ def test_counters(runtime):
     del a
     assert runtime.counters().bytes_in_use == 0
     runtime.wait()
-
-
-def test_memories_of_others_and_freed_ones(make):
-    runtime, other = make(), make()
-    mine, foreign = runtime.allocate(16), other.allocate(16)
-    with pytest.raises(DescriptorError, match="not a memory of this device"):
-        runtime.submit([affine(16, 4)], [mine, foreign])
-    mine.free()
-    with pytest.raises(DescriptorError, match="used after it was freed"):
-        runtime.write(mine, 0, memoryview(b"a"))
 
 
 def test_memories_that_kp_cannot_make_are_refused_with_the_numbers(make):
@@ -153,11 +143,11 @@ def test_limits_are_refused_with_the_numbers(make, device):
     small, large = runtime.allocate(1024), upload(runtime, np.arange(257))
     # It can be held, written and read; it cannot be bound.
     assert download(runtime, large)[256] == 256
-    spec = affine(1024, 16)
+    spec = affine(16)
     with pytest.raises(UnsupportedError, match=r"affine: binding 1 is a memory of 1,040 bytes, more than the 1,024"):
         runtime.submit([spec], [small, large])
-    with pytest.raises(UnsupportedError, match=r"binding 2 is a memory of 2,048 bytes"):
-        runtime.submit([table(1024, list(range(257)))], [small, small])
+    with pytest.raises(UnsupportedError, match=r"binding 1 is a memory of 2,048 bytes"):
+        runtime.submit([table(256, range(257))], [small])
     for groups in [(5, 1, 1), (0, 1, 1), (1, 0, 1)]:
         with pytest.raises(DescriptorError, match=rf"groups \({groups[0]}, {groups[1]}, 1\)"):
             runtime.submit([replace(spec, groups=groups)], [small, small])
@@ -175,8 +165,8 @@ def test_limits_are_refused_with_the_numbers(make, device):
     # A bad kernel stops the good ones before it, and nothing is broken.
     runtime.write(small, 0, memoryview(np.arange(256, dtype=np.uint32)))
     with pytest.raises(DescriptorError):
-        runtime.submit([affine(1024, 16, k=1), replace(spec, groups=(5, 1, 1))], [small, small])
-    runtime.submit([affine(1024, 16, k=2)], [small, small])
+        runtime.submit([affine(16, k=1), replace(spec, groups=(5, 1, 1))], [small, small])
+    runtime.submit([affine(16, k=2)], [small, small])
     assert download(runtime, small)[:17].tolist() == [*range(2, 18), 16]
 
 
@@ -234,9 +224,8 @@ def test_twins_count_twice(make):
 
 
 def test_parameters_of_finished_kernels_do_not_count(runtime):
-    source, target = upload(runtime, np.zeros(4)), runtime.allocate(16)
-    runtime.submit([table(16, np.zeros(1 << 10))], [source, target])
-    assert runtime.counters().bytes_in_use == 32
-    runtime.submit([table(16, np.zeros(1 << 20))], [source, target])
-    assert runtime.counters().bytes_in_use == 32
-    assert runtime.counters().bytes_allocated >= 32 + (4 << 20), "an idle buffer is still memory"
+    target = runtime.allocate(16)
+    for words in (1 << 10, 1 << 20):
+        runtime.submit([table(4, np.zeros(words))], [target])
+        assert runtime.counters().bytes_in_use == 16
+    assert runtime.counters().bytes_allocated >= 16 + (4 << 20), "an idle buffer is still memory"

@@ -8,7 +8,6 @@ from support import runtime_process
 from support.runtime_process import passes, run
 from support.spirv_kernels import compile_kernels
 
-from restride.errors import DeviceLost
 from restride.kernel import Binding, KernelSpec
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
@@ -52,21 +51,6 @@ def test_exit_in_the_middle_of_an_exception_is_quiet(kernels):
         kernels,
     )
     assert (done.returncode, done.stderr) == (7, "")
-
-
-def test_close_waits_and_refuses_from_then_on(kernels):
-    device = VulkanRuntime(0, module_source=compile_kernels(kernels))
-    memory = device.allocate(4 * 8192)
-    bindings = (Binding(0, 4 * 8192, writes=True),)
-    device.submit([KernelSpec("slow", (), (8192, 60_000), b"", (128, 1, 1), bindings)], [memory])
-    device.close()
-    device.close()
-    for call in (device.wait, device.counters, lambda: device.allocate(4)):
-        with pytest.raises(DeviceLost, match="was closed; make a new Device"):
-            call()
-    memory.free()
-    with pytest.raises(DeviceLost):
-        device.submit([], [])
 
 
 def test_devices_open_and_close_many_times(kernels):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support import vulkan_kernels
-from support.vulkan_kernels import affine, barriers, bump, download, table, upload
+from support.vulkan_kernels import affine, barriers, bump, table, upload
 
 from restride.kernel import Binding
 from restride.runtime.vulkan.queue import MAX_WINDOWS, Hazards
@@ -29,29 +29,6 @@ def test_barriers_stand_between_dependent_dispatches_only(in_place):
     assert barriers(in_place, [affine(words)], [d, e]) == 0, "nothing in common"
     in_place.wait()
     assert barriers(in_place, [table(words, [1, 2, 3, 4])], [in_place.allocate(4 * words)]) == 0
-
-
-def test_chains_of_dependent_kernels_are_right(runtime):
-    words = 10_000
-    rng = random.Random(7)
-    truth = [np.arange(words, dtype=np.uint32) + index for index in range(4)]
-    memories = [upload(runtime, values) for values in truth]
-    for _ in range(60):
-        kernels, target = [], rng.randrange(4)
-        if rng.random() < 0.5:
-            source = (target + 1 + rng.randrange(3)) % 4
-            mul, k = rng.randrange(1, 5), rng.randrange(100)
-            kernels = [affine(words, mul, k)] * rng.randrange(1, 3)
-            runtime.submit(kernels, [memories[source], memories[target]])
-            truth[target] = truth[source] * np.uint32(mul) + np.uint32(k)
-        else:
-            count = rng.randrange(1, 6)
-            runtime.submit([bump(words, 3)] * count, [memories[target]])
-            truth[target] = truth[target] + np.uint32(3 * count)
-        if rng.random() < 0.2:
-            assert np.array_equal(download(runtime, memories[target], words), truth[target])
-    for memory, expected in zip(memories, truth, strict=True):
-        assert np.array_equal(download(runtime, memory, words), expected)
 
 
 def test_windows_that_do_not_meet_need_no_barrier(in_place):

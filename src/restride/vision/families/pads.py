@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from restride.errors import DescriptorError, UnsupportedError, shown
-from restride.vision.families.plain import BICUBIC, BILINEAR, CLIP, HALF, IMAGENET, square
-from restride.vision.family import Family, cropped, planes, resize, unpadded
+from restride.vision.families.plain import BICUBIC, BILINEAR, CLIP, HALF, IMAGENET, rgb, square
+from restride.vision.family import Family, Geometry, SizeRule, by_rule, cropped, planes, resize
 from restride.vision.options import (
     Options,
     as_byte,
     as_count,
-    as_flag,
     as_number,
     as_size,
     one_of,
@@ -27,14 +25,16 @@ from restride.vision.recipe import (
     PIXEL_PATCHES,
     Order,
     Pixels,
-    Put,
     Result,
     Shot,
     channels_of,
+    grid_of,
     integers,
     mask,
     one,
     padded,
+    patches_of,
+    placed,
     ragged,
     require_equal_tiles,
     stacked,
@@ -49,6 +49,7 @@ from restride.vision.sizes import (
     most_patches,
     nearest_multiples,
     patch_budget,
+    raised,
     resized,
 )
 from restride.vision.values import plain
@@ -56,15 +57,17 @@ from restride.vision.values import plain
 # A fixed number of patches: SigLIP2, Gemma 4.
 
 
-def siglip2(image: Picture, options: Options) -> Shot:
+def siglip2_size(height: int, width: int, options: Options) -> HeightWidth:
     """Multiples of a patch, as many patches as ``max_num_patches`` allows.
 
     Source: transformers, Siglip2ImageProcessorPil.
     """
-    if options.do_resize:
-        patch, most = options["patch_size"], options["max_num_patches"]
-        image = image.resize(*most_patches(image.height, image.width, patch, most), options.mode or "bilinear")
-    return one(image)
+    return most_patches(height, width, options["patch_size"], options["max_num_patches"])
+
+
+def or_bilinear(rule: SizeRule) -> Geometry:
+    """The image is resized to the size of a rule, by the bilinear filter if ``resample`` is null."""
+    return lambda image, options: one(resize(image, options, rule, options.resample or "bilinear"))
 
 
 def rows_of_patches(shots: Sequence[Shot], patch: int, most: int) -> tuple[Pixels, list[HeightWidth]]:
@@ -73,22 +76,15 @@ def rows_of_patches(shots: Sequence[Shot], patch: int, most: int) -> tuple[Pixel
     Raises:
         DescriptorError: an image does not consist of whole patches, or has more than ``most``.
     """
-    grids, puts = [], []
-    for image, shot in enumerate(shots):
-        picture = shot.picture
-        if picture.height % patch or picture.width % patch:
-            raise DescriptorError(f"{picture.height} x {picture.width} is not made of patches of {patch} x {patch}")
-        rows, columns = picture.height // patch, picture.width // patch
-        if rows * columns > most:
-            raise DescriptorError(f"{rows * columns} patches of an image are more than the {most} that are allowed")
-        grids.append((rows, columns))
-        puts.append(
-            Put(picture, Order(PIXEL_PATCHES, (("p", patch), ("q", patch))), image, image * most, rows * columns)
-        )
-    channels = channels_of(put.picture for put in puts)
-    sizes = (len(shots) * most, patch, patch, channels)
-    zeros = any(rows * columns < most for rows, columns in grids)
-    return Pixels(sizes, (len(shots), most, math.prod(sizes[1:])), tuple(puts), plain, zeros), grids
+    grids = [grid_of(shot.tile, patch) for shot in shots]
+    largest = max(rows * columns for rows, columns in grids)
+    if largest > most:
+        raise DescriptorError(f"{largest} patches of an image are more than the {most} that are allowed")
+    order = Order(PIXEL_PATCHES, (("p", patch), ("q", patch)))
+    puts = patches_of(shots, order, grids, [image * most for image in range(len(shots))])
+    sizes = (len(shots) * most, patch, patch, channels_of(shots))
+    zeros = any(put.count < most for put in puts)
+    return Pixels(sizes, (len(shots), most, math.prod(sizes[1:])), puts, plain, zeros), grids
 
 
 def siglip2_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
@@ -103,16 +99,13 @@ def siglip2_results(shots: Sequence[Shot], options: Options, _samples: Sequence[
     }
 
 
-def gemma4(image: Picture, options: Options) -> Shot:
+def gemma4_size(height: int, width: int, options: Options) -> HeightWidth:
     """Multiples of a block of patches that are pooled, as many as ``max_soft_tokens`` allow.
 
     Source: transformers, Gemma4ImageProcessorPil.
     """
-    if not options.do_resize:
-        return one(image)
     patch, pool = options["patch_size"], options["pooling_kernel_size"]
-    sides = patch_budget(image.height, image.width, patch, _most_patches(options), pool)
-    return one(image.resize(*sides, options.mode or "bilinear"))
+    return patch_budget(height, width, patch, _most_patches(options), pool)
 
 
 def _most_patches(options: Options) -> int:
@@ -138,59 +131,43 @@ def gemma4_results(shots: Sequence[Shot], options: Options, _samples: Sequence[i
 # Padded to the largest image of a call.
 
 
-def pixtral(image: Picture, options: Options) -> Shot:
+def pixtral_size(height: int, width: int, options: Options) -> HeightWidth:
     """Fitted into the longest edge, and raised to multiples of a patch.
 
     Source: transformers, PixtralImageProcessorPil.
     """
-    patch = options["patch_size"] or Size(16, 16)
-    if options.do_resize:
-        size = options.needed_size()
-        most = (size.longest_edge, size.longest_edge) if size.longest_edge else size.sides("size")
-        image = image.resize(
-            *in_patches(image.height, image.width, most, patch.sides("patch_size")), options.needed_mode()
-        )
-    return one(cropped(image, options))
+    size, patch = options.needed_size(), options["patch_size"] or Size(16, 16)
+    most = (size.longest_edge, size.longest_edge) if size.longest_edge else size.sides("size")
+    return in_patches(height, width, most, patch.sides("patch_size"))
 
 
 def pixtral_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """Images at the top left of zeros, and their sizes."""
-    pixels = padded(shots, plain) if options.do_pad else stacked(shots, plain)
+    """Images at the top left of zeros, as large as the largest whatever ``pad_size`` is, and their sizes."""
+    pixels = padded(shots, None) if options.do_pad else stacked(shots)
     sizes = [[shot.picture.height, shot.picture.width] for shot in shots]
     return {"pixel_values": pixels, "image_sizes": integers(sizes)}
 
 
-def detr_size(height: int, width: int, size: Size) -> HeightWidth:
+def detr_size(height: int, width: int, options: Options) -> HeightWidth:
     """As ``resized``, but a shortest edge alone is refused.
 
     Source: transformers, DetrImageProcessorPil.resize.
     """
+    size = options.needed_size()
     if size.shortest_edge and not size.longest_edge:
         raise DescriptorError(f"size must have longest_edge beside shortest_edge, got {size}")
     return resized(height, width, size)
 
 
-def yolos_size(height: int, width: int, size: Size) -> HeightWidth:
+def yolos_size(height: int, width: int, options: Options) -> HeightWidth:
     """As ``detr_size``, edges in multiples of 16.
 
     Source: transformers, YolosImageProcessorPil.resize.
     """
+    size = options.needed_size()
     if size.shortest_edge and size.longest_edge:
         return between_edges_in_multiples(height, width, size.shortest_edge, size.longest_edge)
-    return detr_size(height, width, size)
-
-
-def detr(image: Picture, options: Options) -> Shot:
-    """Resized between the edges.
-
-    Source: transformers, DetrImageProcessorPil.
-    """
-    return one(resize(image, options, detr_size))
-
-
-def yolos(image: Picture, options: Options) -> Shot:
-    """Resized between the edges, to multiples of 16."""
-    return one(resize(image, options, yolos_size))
+    return detr_size(height, width, options)
 
 
 def as_divisor(key: str, value: Any) -> int | None:
@@ -202,132 +179,105 @@ def as_divisor(key: str, value: Any) -> int | None:
     return None if value in (None, 0) else as_count(key, value)
 
 
-def maskformer(image: Picture, options: Options) -> Shot:
-    """Resized between the edges, and raised to multiples of ``size_divisor``.
+def maskformer_size(height: int, width: int, options: Options) -> HeightWidth:
+    """As ``detr_size``, raised to multiples of ``size_divisor``.
 
     Source: transformers, MaskFormerImageProcessorPil.resize.
     """
-    if options.do_resize:
-        sides = detr_size(image.height, image.width, options.needed_size())
-        divisor = options["size_divisor"]
-        if divisor:
-            sides = math.ceil(sides[0] / divisor) * divisor, math.ceil(sides[1] / divisor) * divisor
-        image = image.resize(*sides, options.needed_mode())
-    return one(image)
+    return raised(*detr_size(height, width, options), options["size_divisor"] or 1)
 
 
 def detr_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """The pixels: with ``do_pad`` the images at the top left of zeros, and a mask; otherwise the images alone."""
     if not options.do_pad:
-        return {"pixel_values": stacked(shots, plain)}
-    pixels = padded(shots, plain, _pad_size(options))
-    return {"pixel_mask": mask(shots, pixels), "pixel_values": pixels}
+        return {"pixel_values": stacked(shots)}
+    pixels = padded(shots, options.pad_size)
+    return {"pixel_mask": mask(pixels), "pixel_values": pixels}
 
 
 def maskformer_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """The images at the top left of zeros, and a mask."""
-    pixels = padded(shots, plain, _pad_size(options))
-    return {"pixel_values": pixels, "pixel_mask": mask(shots, pixels)}
+    pixels = padded(shots, options.pad_size)
+    return {"pixel_values": pixels, "pixel_mask": mask(pixels)}
 
 
-def _pad_size(options: Options) -> HeightWidth | None:
-    return None if options.pad_size is None else options.pad_size.sides("pad_size")
-
-
-def old_detr(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def old_detr(config: dict[str, Any]) -> None:
     """Reads old files: ``max_size``, by default 1333, adds a longest edge to an integer ``size``.
 
     ``pad_and_return_pixel_mask`` is the old name of ``do_pad``.
 
     Source: transformers, DetrImageProcessorPil.
     """
-    changed = dict(config)
-    pads = changed.pop("pad_and_return_pixel_mask", True)
-    changed.setdefault("do_pad", pads)
-    size = changed.get("size")
-    longest = changed.pop("max_size", 1333)
-    if size is None:
-        changed["size"] = _EDGES
-    elif isinstance(size, int) and longest is not None:
-        changed["size"] = {"shortest_edge": size, "longest_edge": longest}
-    return changed
+    config.setdefault("do_pad", config.pop("pad_and_return_pixel_mask", True))
+    longest = config.pop("max_size", 1333)
+    if config.get("size") is None:
+        config["size"] = _EDGES
+    _add_longest_edge(config, longest)
 
 
-def old_maskformer(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def old_maskformer(config: dict[str, Any]) -> None:
     """Reads old files: ``max_size`` adds a longest edge to an integer ``size``, or to no ``size``.
 
     Source: transformers, MaskFormerImageProcessorPil.
     """
-    changed = dict(config)
-    size, longest = changed.get("size"), changed.pop("max_size", None)
-    if size is None:
-        changed["size"] = _EDGES if longest is None else {**_EDGES, "longest_edge": longest}
-    elif isinstance(size, int) and longest is not None:
-        changed["size"] = {"shortest_edge": size, "longest_edge": longest}
-    return changed
+    longest = config.pop("max_size", None)
+    if config.get("size") is None:
+        config["size"] = _EDGES if longest is None else {**_EDGES, "longest_edge": longest}
+    _add_longest_edge(config, longest)
+
+
+def _add_longest_edge(config: dict[str, Any], longest: Any) -> None:
+    """Make an integer ``size`` the shortest edge beside a longest one, if there is one."""
+    if isinstance(config["size"], int) and longest is not None:
+        config["size"] = {"shortest_edge": config["size"], "longest_edge": longest}
 
 
 # Padded to one size.
 
 
-def sam(image: Picture, options: Options) -> Shot:
+def sam_size(height: int, width: int, options: Options) -> HeightWidth:
     """The longer side becomes ``longest_edge``, both are rounded half up.
 
     Source: transformers, SamImageProcessorPil.
     """
-    sizes = [[image.height, image.width]]
-    if options.do_resize:
-        longest = options.needed_size().longest_edge
-        if not longest:
-            raise DescriptorError(f"size must have longest_edge, got {options.size}")
-        image = image.resize(*longest_by_half_up(image.height, image.width, longest), options.needed_mode())
-    sizes.append([image.height, image.width])
-    return one(cropped(image, options), sizes=sizes)
+    longest = options.needed_size().longest_edge
+    if not longest:
+        raise DescriptorError(f"size must have longest_edge, got {options.size}")
+    return longest_by_half_up(height, width, longest)
 
 
-def sam_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
-    """Images at the top left of zeros, their original sizes and their resized sizes."""
-    before, after = (integers([shot.facts["sizes"][step] for shot in shots]) for step in (0, 1))
-    return {**planes(shots, options, samples), "original_sizes": before, "reshaped_input_sizes": after}
+def sam(image: Picture, options: Options) -> Shot:
+    """The common order with the rule of ``sam_size``, and the sizes of the image before and after."""
+    small = resize(image, options, sam_size)
+    before, after = [image.height, image.width], [small.height, small.width]
+    return one(cropped(small, options), original_sizes=before, reshaped_input_sizes=after)
 
 
-def dpt(image: Picture, options: Options) -> Shot:
-    """The image in a size of multiples of ``ensure_multiple_of``, by the rule of ``nearest_multiples``.
+def dpt_size(height: int, width: int, options: Options) -> HeightWidth:
+    """Multiples of ``ensure_multiple_of``, by the rule of ``nearest_multiples``.
 
     Source: transformers, DPTImageProcessorPil.
     """
-    if options.do_resize:
-        sides = nearest_multiples(
-            image.height,
-            image.width,
-            options.needed_size().sides("size"),
-            options["ensure_multiple_of"],
-            keeps_ratio=bool(options["keep_aspect_ratio"]),
-        )
-        image = image.resize(*sides, options.needed_mode())
-    return one(image)
+    size, factor = options.needed_size().sides("size"), options["ensure_multiple_of"]
+    return nearest_multiples(height, width, size, factor, keeps_ratio=options["keep_aspect_ratio"])
 
 
 def dpt_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """The images; with ``do_pad`` in the middle of zeros, up to multiples of ``size_divisor``."""
-    pixels = stacked(shots, plain)
     if not options.do_pad or options["size_divisor"] is None:
-        return {"pixel_values": pixels}
-    divisor = options["size_divisor"]
-    images, channels, height, width = pixels.sizes
-    tall, wide = (-(-side // divisor) * divisor for side in (height, width))
-    corner = 0, (tall - height) // 2, (wide - width) // 2
-    puts = tuple(replace(put, corner=corner, extent=(channels, height, width)) for put in pixels.puts)
-    sizes = (images, channels, tall, wide)
-    return {"pixel_values": Pixels(sizes, sizes, puts, plain, zeros=(tall, wide) != (height, width))}
+        return {"pixel_values": stacked(shots)}
+    _, height, width = require_equal_tiles(shots)
+    tall, wide = raised(height, width, options["size_divisor"])
+    corner = (tall - height) // 2, (wide - width) // 2
+    return {"pixel_values": placed(shots, range(len(shots)), (len(shots),), plain, (tall, wide), corner)}
 
 
-def without_conversion(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def without_conversion(config: dict[str, Any]) -> None:
     """Images keep their channels, whatever ``do_convert_rgb`` says.
 
     Source: transformers, PromptDepthAnythingImageProcessorPil.
     """
-    return {**config, "do_convert_rgb": False}
+    config["do_convert_rgb"] = False
 
 
 def donut(image: Picture, options: Options) -> Shot:
@@ -345,7 +295,7 @@ def donut(image: Picture, options: Options) -> Shot:
             *resized(image.height, image.width, Size(shortest_edge=min(tall, wide))), options.needed_mode()
         )
     if options["do_thumbnail"]:
-        mode = options.mode if options.mode not in (None, "nearest") else "bicubic"
+        mode = options.resample if options.resample not in (None, "nearest") else "bicubic"
         image = _thumbnail(image, tall, wide, mode)
     if options.do_pad:
         image = image.pad_center(tall, wide)
@@ -363,18 +313,16 @@ def _thumbnail(image: Picture, tall: int, wide: int, mode: str) -> Picture:
     return image.resize(height, width, mode)
 
 
-def size_as_width_height(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def size_as_width_height(config: dict[str, Any]) -> None:
     """Reads old Donut files, in which a ``size`` of two integers is width and height.
 
     Source: transformers, DonutImageProcessorPil.
     """
-    changed = dict(config)
-    size = changed.get("size")
+    size = config.get("size")
     if isinstance(size, list | tuple):
-        changed["size"] = list(size)[::-1]
+        config["size"] = list(size)[::-1]
     elif size is None:
-        changed.pop("size", None)
-    return changed
+        config.pop("size", None)
 
 
 def as_constant(key: str, value: Any) -> str:
@@ -410,7 +358,7 @@ def fuyu_results(shots: Sequence[Shot], _options: Options, samples: Sequence[int
     require_equal_tiles(shots)
     firsts = [shots[sum(samples[:sample])].facts for sample in range(len(samples))]
     return {
-        "images": ragged(shots, plain, samples),
+        "images": ragged(shots, samples),
         "image_unpadded_heights": integers([[facts["after"][0]] for facts in firsts]),
         "image_unpadded_widths": integers([[facts["after"][1]] for facts in firsts]),
         "image_scale_factors": np.array([[facts["after"][0] / facts["before"][0]] for facts in firsts]),
@@ -445,8 +393,8 @@ def _parts(image: Picture, options: Options) -> list[Picture]:
     return [image.crop(start, 0, min(length, image.height - start), image.width) for start in starts]
 
 
-def require_pan_and_scan(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The configuration, if ``do_pan_and_scan`` has all its numbers.
+def require_pan_and_scan(config: dict[str, Any]) -> None:
+    """Refuse ``do_pan_and_scan`` without all its numbers.
 
     Raises:
         DescriptorError: one of the numbers is null.
@@ -454,12 +402,11 @@ def require_pan_and_scan(config: Mapping[str, Any]) -> Mapping[str, Any]:
     for key in _PAN_AND_SCAN:
         if config.get("do_pan_and_scan") and config.get(key) is None:
             raise DescriptorError(f"{key} must not be null where do_pan_and_scan is true")
-    return config
 
 
 def gemma3_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """All pictures, and the number of parts of each image."""
-    return {"pixel_values": stacked(shots, plain), "num_crops": integers([shot.tiles - 1 for shot in shots])}
+    return {"pixel_values": stacked(shots), "num_crops": integers([shot.tiles - 1 for shot in shots])}
 
 
 _PAN_AND_SCAN = (
@@ -476,7 +423,6 @@ _DPT = {
     "keep_aspect_ratio": False,
     "size_divisor": None,
 }
-_DPT_CHECKS = {"size_divisor": or_null(as_count)}
 _DPT_WORDS = "multiples of ensure_multiple_of; do_pad: zeros around"
 _EDGES = {"shortest_edge": 800, "longest_edge": 1333}
 _LABELS = frozenset(("format", "do_convert_annotations", "max_size"))
@@ -488,58 +434,40 @@ FAMILIES = (
     Family(
         ("Siglip2",),
         {**HALF, "resample": BILINEAR, "patch_size": 16, "max_num_patches": 256},
-        siglip2,
+        or_bilinear(siglip2_size),
         siglip2_results,
         words="multiples of patch_size, at most max_num_patches; zeros behind",
     ),
     Family(
         ("Gemma4",),
         {
-            "do_resize": True,
-            "do_rescale": True,
+            **HALF,
+            **rgb(BICUBIC),
             "do_normalize": False,
-            "do_convert_rgb": True,
-            "resample": BICUBIC,
             "image_mean": (0.0, 0.0, 0.0),
             "image_std": (1.0, 1.0, 1.0),
             "patch_size": 16,
             "max_soft_tokens": 280,
             "pooling_kernel_size": 3,
         },
-        gemma4,
+        or_bilinear(gemma4_size),
         gemma4_results,
         words="multiples of a pool of patches, at most max_soft_tokens; zeros behind",
         checks={"max_soft_tokens": one_of(70, 140, 280, 560, 1120)},
     ),
     Family(
         ("Gemma3",),
-        {
-            **HALF,
-            "do_convert_rgb": True,
-            "resample": BILINEAR,
-            "size": square(224),
-            "do_pan_and_scan": None,
-            **dict.fromkeys(_PAN_AND_SCAN),
-        },
+        {**HALF, **rgb(BILINEAR), "size": square(224), "do_pan_and_scan": False, **dict.fromkeys(_PAN_AND_SCAN)},
         gemma3,
         gemma3_results,
         words="do_pan_and_scan: parts along the longer side behind the whole image",
-        checks={
-            "do_pan_and_scan": as_flag,
-            **dict.fromkeys(_PAN_AND_SCAN, or_null(as_count)),
-            "pan_and_scan_min_ratio_to_activate": or_null(as_number),
-        },
+        checks={"pan_and_scan_min_ratio_to_activate": or_null(as_number)},
         prepare=require_pan_and_scan,
     ),
     Family(
         ("Pixtral",),
-        {
-            **CLIP,
-            "size": {"longest_edge": 1024},
-            "do_pad": True,
-            "patch_size": square(16),
-        },
-        pixtral,
+        {**CLIP, "size": {"longest_edge": 1024}, "do_pad": True, "patch_size": square(16)},
+        by_rule(pixtral_size),
         pixtral_results,
         words="raised to multiples of patch_size; zeros right and below",
         checks={"patch_size": as_size},
@@ -547,7 +475,7 @@ FAMILIES = (
     Family(
         ("Detr", "ConditionalDetr", "DeformableDetr", "GroundingDino"),
         _DETR,
-        detr,
+        by_rule(detr_size, crops=False),
         detr_results,
         words=_DETR_WORDS,
         ignored=_LABELS,
@@ -556,7 +484,7 @@ FAMILIES = (
     Family(
         ("Yolos",),
         _DETR,
-        yolos,
+        by_rule(yolos_size, crops=False),
         detr_results,
         words=f"multiples of 16; {_DETR_WORDS}",
         ignored=_LABELS,
@@ -572,21 +500,15 @@ FAMILIES = (
             "size": square(640),
             "default_to_square": False,
         },
-        detr,
+        by_rule(detr_size, crops=False),
         detr_results,
         words=f"do_pad: {_DETR_WORDS}",
         ignored=_LABELS,
     ),
     Family(
         ("MaskFormer", "Mask2Former"),
-        {
-            **IMAGENET,
-            "resample": BILINEAR,
-            "size": _EDGES,
-            "default_to_square": False,
-            "size_divisor": 32,
-        },
-        maskformer,
+        {**IMAGENET, "resample": BILINEAR, "size": _EDGES, "default_to_square": False, "size_divisor": 32},
+        by_rule(maskformer_size, crops=False),
         maskformer_results,
         words=f"raised to multiples of size_divisor; {_DETR_WORDS}",
         checks={"size_divisor": as_divisor},
@@ -595,36 +517,26 @@ FAMILIES = (
     ),
     Family(
         ("Sam",),
-        {
-            **IMAGENET,
-            "do_convert_rgb": True,
-            "resample": BILINEAR,
-            "size": {"longest_edge": 1024},
-            "do_pad": True,
-            "pad_size": square(1024),
-        },
+        {**IMAGENET, **rgb(BILINEAR), "size": {"longest_edge": 1024}, "do_pad": True, "pad_size": square(1024)},
         sam,
-        sam_results,
         words="zeros right and below",
         ignored=frozenset(("mask_size", "mask_pad_size")),
     ),
     Family(
         ("DPT",),
         _DPT,
-        dpt,
+        by_rule(dpt_size, crops=False),
         dpt_results,
         words=_DPT_WORDS,
         ignored=frozenset(("do_reduce_labels",)),
-        checks=_DPT_CHECKS,
     ),
     Family(
         ("PromptDepthAnything",),
         _DPT,
-        dpt,
+        by_rule(dpt_size, crops=False),
         dpt_results,
         words=_DPT_WORDS,
         ignored=frozenset(("prompt_scale_to_meter",)),
-        checks=_DPT_CHECKS,
         prepare=without_conversion,
     ),
     Family(
@@ -638,7 +550,7 @@ FAMILIES = (
             "do_align_long_axis": False,
         },
         donut,
-        unpadded(),
+        planes(pads=False),
         words="the shorter side, then a thumbnail, then on the middle of zeros",
         ignored=frozenset(("random_padding",)),
         prepare=size_as_width_height,
@@ -646,14 +558,12 @@ FAMILIES = (
     Family(
         ("Fuyu",),
         {
-            "do_resize": True,
-            "do_rescale": True,
-            "do_normalize": True,
+            **HALF,
+            "image_mean": 0.5,
+            "image_std": 0.5,
             "do_pad": True,
             "resample": BILINEAR,
             "size": {"height": 1080, "width": 1920},
-            "image_mean": 0.5,
-            "image_std": 0.5,
             "padding_value": 1.0,
             "padding_mode": "constant",
         },

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
+from restride.dtypes import Array
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.normalized import CLIP_MEAN, CLIP_STD, IMAGENET_MEAN, IMAGENET_STD, rescale
-from restride.vision.family import Family, by_rule, common, cropped, resize, unpadded
+from restride.vision.family import Family, by_rule, common, cropped, planes, resize
 from restride.vision.options import (
-    HALF_MEAN,
-    HALF_STD,
+    Mean,
     Options,
-    as_mean,
     as_mode,
     as_number,
     as_positive,
-    as_size,
     needed,
     or_null,
 )
 from restride.vision.picture import Picture, Piece
 from restride.vision.recipe import Result, Shot, one, ragged, stacked
-from restride.vision.sizes import HeightWidth, Size, resized, shorter_side
-from restride.vision.values import Array, bytes_of, normalized, plain
+from restride.vision.sizes import HeightWidth, raised, resized, shorter_side
+from restride.vision.values import bytes_of, normalized
 
 BILINEAR, BICUBIC, LANCZOS = 2, 3, 1
 
+
+def rgb(resample: int) -> dict[str, Any]:
+    """Keys of a family that converts images to RGB and resizes them by a filter."""
+    return {"do_convert_rgb": True, "resample": resample}
+
+
 _STEPS = {"do_resize": True, "do_rescale": True, "do_normalize": True}
-CLIP = {**_STEPS, "do_convert_rgb": True, "resample": BICUBIC, "image_mean": CLIP_MEAN, "image_std": CLIP_STD}
-HALF = {**_STEPS, "image_mean": HALF_MEAN, "image_std": HALF_STD}
+CLIP = {**_STEPS, **rgb(BICUBIC), "image_mean": CLIP_MEAN, "image_std": CLIP_STD}
+HALF = {**_STEPS, "image_mean": (0.5, 0.5, 0.5), "image_std": (0.5, 0.5, 0.5)}
 IMAGENET = {**_STEPS, "image_mean": IMAGENET_MEAN, "image_std": IMAGENET_STD}
 
 
@@ -52,19 +55,15 @@ def shorter(edge: int, crop: int | None = None) -> dict[str, Any]:
 # Size rules that one family has.
 
 
-def levit_size(height: int, width: int, size: Size) -> HeightWidth:
+def levit_size(height: int, width: int, options: Options) -> HeightWidth:
     """The shorter side becomes ``int(256 / 224 * shortest_edge)``.
 
     Source: transformers, LevitImageProcessorPil.resize.
     """
+    size = options.needed_size()
     if size.shortest_edge:
         return shorter_side(height, width, int(256 / 224 * size.shortest_edge))
     return size.sides("size")
-
-
-def uncropped(image: Picture, options: Options) -> Shot:
-    """The image is only resized, even if ``do_center_crop`` is true."""
-    return one(resize(image, options))
 
 
 def convnext(image: Picture, options: Options) -> Shot:
@@ -86,47 +85,38 @@ def convnext(image: Picture, options: Options) -> Shot:
     return one(cropped(image, options))
 
 
-def poolformer(image: Picture, options: Options) -> Shot:
+def poolformer_size(height: int, width: int, options: Options) -> HeightWidth:
     """The shorter side becomes ``int(edge / crop_pct)``, unless ``crop_pct`` is null.
 
     Source: transformers, PoolFormerImageProcessorPil.resize.
     """
-    if not options.do_resize or options["crop_pct"] is None:
-        return common(image, options)
     size, part = options.needed_size(), options["crop_pct"]
+    if part is None:
+        return resized(height, width, size)
     if size.shortest_edge:
-        sides = shorter_side(image.height, image.width, int(size.shortest_edge / part))
-    else:
-        tall, wide = (int(side / part) for side in size.sides("size"))
-        sides = shorter_side(image.height, image.width, tall) if tall == wide else (tall, wide)
-    return one(cropped(image.resize(*sides, options.needed_mode()), options))
+        return shorter_side(height, width, int(size.shortest_edge / part))
+    tall, wide = (int(side / part) for side in size.sides("size"))
+    return shorter_side(height, width, tall) if tall == wide else (tall, wide)
 
 
-def textnet(image: Picture, options: Options) -> Shot:
+def textnet_size(height: int, width: int, options: Options) -> HeightWidth:
     """The size is that of ``shorter_side``, with each side raised to a multiple of ``size_divisor``.
 
     Source: transformers, TextNetImageProcessorPil.resize.
     """
-    if options.do_resize:
-        size, divisor = options.needed_size(), options["size_divisor"]
-        if not size.shortest_edge:
-            raise DescriptorError(f"size must have shortest_edge, got {size}")
-        sides = shorter_side(image.height, image.width, size.shortest_edge)
-        tall, wide = (-(-side // divisor) * divisor for side in sides)
-        image = image.resize(tall, wide, options.needed_mode())
-    return one(cropped(image, options))
+    size = options.needed_size()
+    if not size.shortest_edge:
+        raise DescriptorError(f"size must have shortest_edge, got {size}")
+    return raised(*shorter_side(height, width, size.shortest_edge), options["size_divisor"])
 
 
-def glpn(image: Picture, options: Options) -> Shot:
+def glpn_size(height: int, width: int, options: Options) -> HeightWidth:
     """Each side is cut to a multiple of ``size_divisor``.
 
     Source: transformers, GLPNImageProcessorPil.resize.
     """
-    if options.do_resize:
-        divisor = options["size_divisor"]
-        tall, wide = (side // divisor * divisor for side in (image.height, image.width))
-        image = image.resize(tall, wide, options.needed_mode())
-    return one(image)
+    divisor = options["size_divisor"]
+    return height // divisor * divisor, width // divisor * divisor
 
 
 def perceiver(image: Picture, options: Options) -> Shot:
@@ -146,10 +136,10 @@ def llava(image: Picture, options: Options) -> Shot:
 
     Source: transformers, LlavaImageProcessorPil.
     """
-    return common(on_square(image, options) if options.do_pad else image, options)
+    return common(on_square(image, options.image_mean) if options.do_pad else image, options)
 
 
-def on_square(image: Picture, options: Options) -> Picture:
+def on_square(image: Picture, mean: Mean) -> Picture:
     """The image in the middle of a square of the mean colour; an odd row or column is added after it.
 
     Source: transformers, LlavaImageProcessorPil.pad_to_square.
@@ -157,35 +147,38 @@ def on_square(image: Picture, options: Options) -> Picture:
     Raises:
         DescriptorError: there is not one mean for each channel, or a mean is no colour.
     """
-    mean = options.image_mean
     if isinstance(mean, float | int) or (mean and len(mean) != image.channels):
         raise DescriptorError(f"image_mean must have {image.channels} values for do_pad, one a channel, got {mean}")
     fill = tuple(int(value * 255) for value in mean) if mean else (0,)
     if not all(0 <= value <= 255 for value in fill):
         raise DescriptorError(f"image_mean must be 0 to 1 for do_pad, got {mean}")
     side = max(image.height, image.width)
-    return image.pad(side, side, (side - image.height) // 2, (side - image.width) // 2, fill)
+    return image.pad_center(side, side, fill)
+
+
+def janus_size(height: int, width: int, options: Options) -> HeightWidth:
+    """The longer side becomes ``size``; both sides are rounded half to even, to ``min_size`` or more.
+
+    Source: transformers, JanusImageProcessorPil.resize.
+    """
+    side, other = options.needed_size().sides("size")
+    if side != other:
+        raise DescriptorError(f"size must be a square, got {options.size}")
+    scale, least = side / max(height, width), options["min_size"]
+    return max(round(height * scale), least), max(round(width * scale), least)
 
 
 def janus(image: Picture, options: Options) -> Shot:
-    """The longer side becomes ``size``, and the image is put in the middle of a square of the mean colour.
-
-    Both sides are rounded half to even.
+    """The rule of ``janus_size``; then the image is put in the middle of a square of the mean colour.
 
     Source: transformers, JanusImageProcessorPil.
     """
     if isinstance(options.image_mean, float):
         raise DescriptorError(f"image_mean must have one value for each channel, got {options.image_mean}")
-    if options.do_resize:
-        side, other = options.needed_size().sides("size")
-        if side != other:
-            raise DescriptorError(f"size must be a square, got {options.size}")
-        scale, least = side / max(image.height, image.width), options["min_size"]
-        tall, wide = (max(round(old * scale), least) for old in (image.height, image.width))
-        image = image.resize(tall, wide, options.needed_mode())
-    if not options.do_pad or image.height == image.width:
-        return one(image)
-    return one(on_square(image, replace(options, image_mean=options.image_mean or (0.5, 0.5, 0.5))))
+    image = resize(image, options, janus_size)
+    if options.do_pad and image.height != image.width:
+        image = on_square(image, options.image_mean or (0.5, 0.5, 0.5))
+    return one(image)
 
 
 def frames(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> dict[str, Result]:
@@ -195,7 +188,7 @@ def frames(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> 
     """
     if len(set(samples)) > 1:
         raise DescriptorError(f"videos of one call must have as many frames, got {list(samples)}")
-    return {"pixel_values": ragged(shots, plain, samples)}
+    return {"pixel_values": ragged(shots, samples)}
 
 
 # Values that one family has.
@@ -264,33 +257,29 @@ def flava(image: Picture, options: Options) -> Shot:
 
 def flava_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """``pixel_values``, and ``codebook_pixel_values`` if there are any."""
-    results: dict[str, Result] = {"pixel_values": stacked([Shot(shot.pieces[:1]) for shot in shots], plain)}
+    results: dict[str, Result] = {"pixel_values": stacked([Shot(shot.pieces[:1]) for shot in shots])}
     if len(shots[0].pieces) > 1:
         codebook = [Shot(shot.pieces[1:]) for shot in shots]
         results["codebook_pixel_values"] = stacked(codebook, flava_codebook)
     return results
 
 
-def square_if_asked(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def square_if_asked(config: dict[str, Any]) -> None:
     """With ``use_square_size``, in old CLIP files, the size is a square of 224, whatever ``size`` is.
 
     Source: transformers, CLIPImageProcessorPil.
     """
-    changed = dict(config)
-    if changed.pop("use_square_size", False):
-        changed["size"] = square(224)
-    return changed
+    if config.pop("use_square_size", False):
+        config["size"] = square(224)
 
 
-def old_rescale(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def old_rescale(config: dict[str, Any]) -> None:
     """``rescale`` of old OWL-ViT files is ``do_rescale``.
 
     Source: transformers, OwlViTImageProcessorPil.
     """
-    changed = dict(config)
-    if "rescale" in changed:
-        changed["do_rescale"] = changed.pop("rescale")
-    return changed
+    if "rescale" in config:
+        config["do_rescale"] = config.pop("rescale")
 
 
 _LABELS = frozenset(("do_reduce_labels", "reduce_labels"))
@@ -304,7 +293,7 @@ FAMILIES = (
     Family(("OwlViT",), {**CLIP, "size": square(768), "crop_size": square(768)}, prepare=old_rescale),
     Family(
         ("Siglip",),
-        {**HALF, "do_convert_rgb": True, "resample": BICUBIC, "size": square(224), "default_to_square": False},
+        {**HALF, **rgb(BICUBIC), "size": square(224), "default_to_square": False},
     ),
     Family(("ViT",), {**HALF, "resample": BILINEAR, "size": square(224)}),
     Family(
@@ -314,19 +303,16 @@ FAMILIES = (
     Family(
         ("Beit",),
         {**HALF, "resample": BICUBIC, "size": square(224), "crop_size": square(224)},
-        build=unpadded(),
+        build=planes(pads=False),
         ignored=_LABELS,
     ),
     Family(("Pvt",), {**IMAGENET, "resample": BICUBIC, "size": square(224)}),
-    Family(
-        ("PPChart2Table",),
-        {**CLIP, "do_convert_rgb": None, "size": square(1024)},
-    ),
+    Family(("PPChart2Table",), {**CLIP, "do_convert_rgb": None, "size": square(1024)}),
     Family(("MobileNetV1",), {**HALF, "resample": BILINEAR, **shorter(256, 224)}),
     Family(
         ("MobileNetV2",),
         {**HALF, "resample": BILINEAR, **shorter(256, 224)},
-        build=unpadded(),
+        build=planes(pads=False),
         ignored=_LABELS,
     ),
     Family(
@@ -338,9 +324,8 @@ FAMILIES = (
     Family(
         ("Chameleon",),
         {
-            **_STEPS,
-            "do_convert_rgb": True,
-            "resample": LANCZOS,
+            **HALF,
+            **rgb(LANCZOS),
             "rescale_factor": 0.0078,
             "image_mean": (1.0, 1.0, 1.0),
             "image_std": (1.0, 1.0, 1.0),
@@ -350,8 +335,8 @@ FAMILIES = (
     Family(
         ("Segformer",),
         {**IMAGENET, "resample": BILINEAR, "size": square(512)},
-        uncropped,
-        build=unpadded(),
+        by_rule(crops=False),
+        build=planes(pads=False),
         ignored=_LABELS,
     ),
     Family(
@@ -364,7 +349,7 @@ FAMILIES = (
             "rescale_offset": False,
             "include_top": True,
         },
-        build=unpadded(efficientnet),
+        build=planes(efficientnet, pads=False),
         words="include_top divides by the std once more",
     ),
     Family(
@@ -377,62 +362,49 @@ FAMILIES = (
             "crop_pct": 224 / 256,
         },
         convnext,
-        unpadded(),
+        planes(pads=False),
         words="below 384 resized to size / crop_pct and cut, else stretched",
     ),
     Family(
         ("PoolFormer",),
         {**IMAGENET, "resample": BICUBIC, **shorter(224), "crop_pct": 0.9},
-        poolformer,
+        by_rule(poolformer_size),
         words="resized to size / crop_pct",
         checks={"crop_pct": or_null(as_positive)},
     ),
     Family(
         ("TextNet",),
-        {
-            **IMAGENET,
-            "do_convert_rgb": True,
-            "resample": BILINEAR,
-            **shorter(640, 224),
-            "do_center_crop": False,
-            "size_divisor": 32,
-        },
-        textnet,
-        unpadded(),
+        {**IMAGENET, **rgb(BILINEAR), **shorter(640, 224), "do_center_crop": False, "size_divisor": 32},
+        by_rule(textnet_size),
+        planes(pads=False),
         words="sides raised to multiples of size_divisor",
     ),
     Family(
         ("GLPN",),
         {"do_resize": True, "do_rescale": True, "resample": BILINEAR, "size_divisor": 32},
-        glpn,
-        unpadded(rescaled_only),
+        by_rule(glpn_size, crops=False),
+        planes(rescaled_only, pads=False),
         words="sides cut to multiples of size_divisor",
     ),
     Family(
         ("Perceiver",),
-        {
-            **IMAGENET,
-            "resample": BICUBIC,
-            "size": square(224),
-            "do_center_crop": True,
-            "crop_size": square(256),
-        },
+        {**IMAGENET, "resample": BICUBIC, "size": square(224), "do_center_crop": True, "crop_size": square(256)},
         perceiver,
-        unpadded(),
+        planes(pads=False),
         words="a square of the middle is cut out first",
     ),
     Family(
         ("Llava",),
         {**CLIP, **shorter(224), "do_pad": False},
         llava,
-        unpadded(),
+        planes(pads=False),
         words="do_pad: laid on a square of the mean colour first",
     ),
     Family(
         ("Janus", "DeepseekVL"),
         {**CLIP, "do_convert_rgb": None, "size": square(384), "do_pad": True, "min_size": 14},
         janus,
-        unpadded(),
+        planes(pads=False),
         words="the longer side becomes size; on a square of the mean colour",
         ignored=frozenset(("background_color",)),
     ),
@@ -446,13 +418,11 @@ FAMILIES = (
     Family(
         ("Flava",),
         {
-            **_STEPS,
-            "resample": BICUBIC,
+            **CLIP,
+            "do_convert_rgb": None,
             "size": square(224),
             "do_center_crop": True,
             "crop_size": square(224),
-            "image_mean": CLIP_MEAN,
-            "image_std": CLIP_STD,
             "return_image_mask": False,
             "return_codebook_pixels": False,
             "codebook_do_resize": True,
@@ -470,14 +440,7 @@ FAMILIES = (
         flava,
         flava_results,
         words="return_codebook_pixels: a smaller image, mapped by 0.8 v + 0.1",
-        checks={
-            "codebook_size": needed(as_size),
-            "codebook_resample": needed(as_mode),
-            "codebook_crop_size": needed(as_size),
-            "codebook_rescale_factor": as_number,
-            "codebook_image_mean": needed(as_mean),
-            "codebook_image_std": needed(as_mean),
-        },
+        checks={"codebook_resample": needed(as_mode), "codebook_rescale_factor": as_number},
         ignored=frozenset(
             (
                 "codebook_do_convert_rgb",

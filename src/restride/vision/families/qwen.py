@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError
-from restride.ops.normalized import CLIP_MEAN, CLIP_STD
-from restride.vision.families.plain import BICUBIC
-from restride.vision.family import Build, Family, Geometry, Prepare, size_in_words
-from restride.vision.options import HALF_MEAN, HALF_STD, Options
+from restride.vision.families.plain import CLIP, HALF
+from restride.vision.family import Build, Family, Prepare, by_rule, resize, size_in_words
+from restride.vision.options import Options
 from restride.vision.picture import Picture
 from restride.vision.recipe import (
     FRAME,
@@ -22,9 +22,12 @@ from restride.vision.recipe import (
     Put,
     Result,
     Shot,
+    Table,
     channels_of,
+    grid_of,
     integers,
     one,
+    patches_of,
     starts_of,
 )
 from restride.vision.sizes import (
@@ -36,8 +39,6 @@ from restride.vision.sizes import (
     raised_within,
 )
 from restride.vision.values import always_floats
-
-_Rule = Callable[[int, int, Options], HeightWidth]
 
 
 def _block(options: Options) -> int:
@@ -99,7 +100,7 @@ def glm5(image: Picture, options: Options) -> Shot:
         max(1, min(wide, math.floor(image.width * scale))),
     )
     if sides != (image.height, image.width):
-        image = image.resize(*sides, options.mode or "bilinear")
+        image = image.resize(*sides, options.resample or "bilinear")
     return one(image.pad(tall, wide, 0, 0))
 
 
@@ -108,23 +109,10 @@ def hunyuan(image: Picture, options: Options) -> Shot:
 
     Source: transformers, HunYuanVLImageProcessorPil.resize.
     """
-    if options.do_resize:
-        image = image.resize(*qwen_size(image.height, image.width, options), "bicubic")
-    return one(image)
+    return one(resize(image, options, qwen_size, "bicubic"))
 
 
-def to_multiples(rule: _Rule) -> Geometry:
-    """The geometry that resizes by a rule."""
-
-    def geometry(image: Picture, options: Options) -> Shot:
-        if options.do_resize:
-            image = image.resize(*rule(image.height, image.width, options), options.needed_mode())
-        return one(image)
-
-    return geometry
-
-
-def patches(pattern: str = MERGED_PATCHES, *, are_planes: bool = False) -> Build:
+def patches(pattern: str = MERGED_PATCHES, table: Table = always_floats, *, are_planes: bool = False) -> Build:
     """The builder of ``pixel_values``, patches of all images, and ``image_grid_thw``, the grid of each.
 
     pattern: the order of the patches and of the elements of each. are_planes: a patch stays planes, not one row.
@@ -133,22 +121,19 @@ def patches(pattern: str = MERGED_PATCHES, *, are_planes: bool = False) -> Build
 
     def build(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
         side, merge = options["patch_size"], options["merge_size"]
-        frames = options["temporal_patch_size"]
+        frames = options.own.get("temporal_patch_size", 1)
         blocks = (("m", merge), ("n", merge)) if is_merged else ()
         order = Order(pattern, (("p", side), ("q", side), ("t", frames), *blocks))
-        channels = channels_of(shot.picture for shot in shots)
-        grids = [_grid(shot.picture, side, 1 if are_planes else merge) for shot in shots]
+        channels = channels_of(shots)
+        grids = [grid_of(shot.tile, side, 1 if are_planes else merge) for shot in shots]
         counts = [rows * columns for rows, columns in grids]
-        puts = tuple(
-            Put(shot.picture, order, image, start, count)
-            for image, (shot, start, count) in enumerate(zip(shots, starts_of(counts), counts, strict=True))
-        )
+        puts = patches_of(shots, order, grids, starts_of(counts))
         lengths = {"c": channels, "t": frames, "p": side, "q": side}
         sizes = tuple(lengths[axis] for axis in order.axes if axis in lengths)
         row = (channels * frames, side, side) if are_planes else (math.prod(sizes),)
         places = sum(counts)
         return {
-            "pixel_values": Pixels((places, *sizes), (places, *row), puts, always_floats),
+            "pixel_values": Pixels((places, *sizes), (places, *row), puts, table),
             "image_grid_thw": integers([[1, *grid] for grid in grids]),
         }
 
@@ -165,14 +150,14 @@ def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[
     side, merge = options["patch_size"], options["merge_size"]
     together = options["temporal_patch_size"]
     order = Order(FRAME, (("p", side), ("q", side), ("m", merge), ("n", merge)))
-    channels = channels_of(shot.picture for shot in shots)
+    channels = channels_of(shots)
     puts, grids, start = [], [], 0
     for first, count in zip(starts_of(samples), samples, strict=True):
         if not count:
             raise DescriptorError("a video must have at least one frame")
-        if len({(shot.picture.height, shot.picture.width) for shot in shots[first : first + count]}) > 1:
+        if len({shot.tile for shot in shots[first : first + count]}) > 1:
             raise DescriptorError("frames of a video must have equal sizes")
-        rows, columns = _grid(shots[first].picture, side, merge)
+        rows, columns = grid_of(shots[first].tile, side, merge)
         groups = -(-count // together)
         for frame in range(groups * together):
             image = first + min(frame, count - 1)
@@ -192,31 +177,16 @@ def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[
     }
 
 
-def whole_videos(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The configuration of a video processor; no key may ask for fewer frames, because the caller chooses them.
+def whole_videos(config: dict[str, Any]) -> None:
+    """No key of a video processor may ask for fewer frames, because the caller chooses them.
 
     Raises:
         UnsupportedError: a key asks for fewer frames.
     """
-    changed = dict(budget_in_pixels(_VIDEO_BUDGET)(config))
+    budget_in_pixels(_VIDEO_BUDGET)(config)
     for key in ("do_sample_frames", "cap_pixels_per_frame", "fps", "num_frames"):
-        if changed.pop(key, None):
+        if config.pop(key, None):
             raise UnsupportedError(f"{key} is not done: choose the frames of a video, and set it to null")
-    return changed
-
-
-def _grid(picture: Picture, side: int, merge: int) -> tuple[int, int]:
-    """Rows and columns of patches.
-
-    Raises:
-        DescriptorError: the picture does not consist of whole blocks.
-    """
-    block = side * merge
-    if picture.height % block or picture.width % block:
-        raise DescriptorError(
-            f"an image of {picture.height} x {picture.width} is not made of blocks of {block} x {block}: set do_resize"
-        )
-    return picture.height // side, picture.width // side
 
 
 def with_merge_sizes(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
@@ -236,18 +206,15 @@ def budget_in_pixels(default: Mapping[str, int]) -> Prepare:
     Source: transformers, Qwen2VLImageProcessorPil.
     """
 
-    def prepare(config: Mapping[str, Any]) -> Mapping[str, Any]:
-        changed = dict(config)
-        size = changed.get("size")
-        if size is None:
-            size = default
+    def prepare(config: dict[str, Any]) -> None:
+        size = default if config.get("size") is None else config["size"]
         for name, edge in (("min_pixels", "shortest_edge"), ("max_pixels", "longest_edge")):
-            pixels = changed.pop(name, None)
+            pixels = config.pop(name, None)
             if pixels is not None:
                 if not isinstance(size, Mapping):
                     raise DescriptorError(f"size must be a dictionary beside {name}, got {size!r}")
                 size = {**{key: value for key, value in size.items() if key != name}, edge: pixels}
-        return {**changed, "size": size}
+        config["size"] = size
 
     return prepare
 
@@ -263,15 +230,9 @@ def pixels_in_words(options: Options) -> str:
 _BUDGET = {"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 1280}
 _PADDLE_BUDGET = {"shortest_edge": 384 * 384, "longest_edge": 1536 * 1536}
 _COMMON: dict[str, Any] = {
-    "do_resize": True,
-    "do_rescale": True,
-    "do_normalize": True,
-    "do_convert_rgb": True,
-    "resample": BICUBIC,
+    **CLIP,
     "default_to_square": False,
     "size": _BUDGET,
-    "image_mean": CLIP_MEAN,
-    "image_std": CLIP_STD,
     "patch_size": 14,
     "temporal_patch_size": 2,
     "merge_size": 2,
@@ -283,37 +244,34 @@ _GLM_IGNORED = frozenset(("patch_expand_factor",))
 _HUNYUAN_BUDGET = {"shortest_edge": 512 * 512, "longest_edge": 2048 * 2048}
 _VIDEO_BUDGET = {"shortest_edge": 128 * 28 * 28, "longest_edge": 28 * 28 * 768}
 
+_Family = partial(Family, size_words=pixels_in_words, words=_WORDS)
+
 FAMILIES = (
-    Family(
+    _Family(
         ("Qwen2VL", "Qwen2_5_VL", "CohereCompass"),
         _COMMON,
-        to_multiples(qwen_size),
+        by_rule(qwen_size, crops=False),
         patches(),
-        size_words=pixels_in_words,
-        words=_WORDS,
         prepare=budget_in_pixels(_BUDGET),
     ),
-    Family(
+    _Family(
         ("Qwen2VLVideo", "Qwen2_5_VLVideo"),
         {**_COMMON, "size": _VIDEO_BUDGET},
-        to_multiples(qwen_size),
+        by_rule(qwen_size, crops=False),
         frames_of_videos,
-        size_words=pixels_in_words,
         words=f"{_WORDS} of temporal_patch_size frames",
         ignored=frozenset(("min_frames", "max_frames", "max_video_tokens", "video_metadata", "return_metadata")),
         prepare=whole_videos,
         list_is_sample=True,
     ),
-    Family(
+    _Family(
         ("Glm4v", "Glm46V", "Glmga"),
         _GLM,
-        to_multiples(glm_size),
+        by_rule(glm_size, crops=False),
         patches(),
-        size_words=pixels_in_words,
-        words=_WORDS,
         ignored=_GLM_IGNORED,
     ),
-    Family(
+    _Family(
         ("Glm5Next",),
         {**_COMMON, "size": {"longest_edge": 1}, "min_image_tokens": 16, "max_image_tokens": 8000},
         glm5,
@@ -322,71 +280,51 @@ FAMILIES = (
         words="the ratio kept, zeros right and below up to blocks of patch_size x merge_size; patches",
         ignored=_GLM_IGNORED,
     ),
-    Family(
+    _Family(
         ("GlmImage",),
         _COMMON,
-        to_multiples(glm_image_size),
+        by_rule(glm_image_size, crops=False),
         patches(),
-        size_words=pixels_in_words,
         words="half of each side, rounded to blocks of patch_size x merge_size; patches",
         prepare=budget_in_pixels(_BUDGET),
     ),
-    Family(
+    _Family(
         ("HunYuanVL", "HYV4VL"),
         {**_COMMON, "size": _HUNYUAN_BUDGET, "patch_size": 16, "temporal_patch_size": 1},
         hunyuan,
         patches(PATCHES),
-        size_words=pixels_in_words,
-        words=_WORDS,
         prepare=budget_in_pixels(_HUNYUAN_BUDGET),
     ),
-    Family(
+    _Family(
         ("Ernie4_5_VLMoe", "Ernie4_5_VL_Moe"),
-        {
-            **_COMMON,
-            "size": {"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 6177},
-            "temporal_patch_size": 1,
-        },
-        to_multiples(qwen_size),
+        {**_COMMON, "size": {**_BUDGET, "longest_edge": 28 * 28 * 6177}, "temporal_patch_size": 1},
+        by_rule(qwen_size, crops=False),
         patches(),
-        size_words=pixels_in_words,
-        words=_WORDS,
     ),
-    Family(
+    _Family(
         ("Cosmos3Edge",),
         {
             **_COMMON,
+            **HALF,
             "size": {"shortest_edge": 256 * 256, "longest_edge": 4096 * 4096},
-            "image_mean": HALF_MEAN,
-            "image_std": HALF_STD,
             "patch_size": 16,
             "temporal_patch_size": 1,
         },
-        to_multiples(glm_size),
+        by_rule(glm_size, crops=False),
         patches(MERGED_PIXELS),
-        size_words=pixels_in_words,
-        words=_WORDS,
     ),
-    Family(
+    _Family(
         ("VideoLlama3",),
-        {**_COMMON, "image_mean": HALF_MEAN, "image_std": HALF_STD, "temporal_patch_size": 1, "merge_size": 1},
-        to_multiples(qwen_size),
+        {**_COMMON, **HALF, "temporal_patch_size": 1, "merge_size": 1},
+        by_rule(qwen_size, crops=False),
         with_merge_sizes,
-        size_words=pixels_in_words,
-        words=_WORDS,
         prepare=budget_in_pixels(_BUDGET),
     ),
-    Family(
+    _Family(
         ("PaddleOCRVL",),
-        {
-            **_COMMON,
-            "size": _PADDLE_BUDGET,
-            "temporal_patch_size": 1,
-        },
-        to_multiples(paddle_size),
+        {**_COMMON, "size": _PADDLE_BUDGET, "temporal_patch_size": 1},
+        by_rule(paddle_size, crops=False),
         patches(PATCHES, are_planes=True),
-        size_words=pixels_in_words,
-        words=_WORDS,
         prepare=budget_in_pixels(_PADDLE_BUDGET),
     ),
 )

@@ -6,34 +6,22 @@ torchvision's own resize gives other bytes than Pillow's, so resized pixels diff
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from ml_dtypes import bfloat16
 
+from restride.dtypes import Array
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.normalized import normalize_fused
-from restride.vision.families.plain import BICUBIC, BILINEAR, HALF, IMAGENET, square
-from restride.vision.family import Family, common
+from restride.vision.families.plain import BICUBIC, BILINEAR, HALF, IMAGENET, rgb, square
+from restride.vision.families.qwen import patches
+from restride.vision.families.tiles import at_corner
+from restride.vision.family import Family, common, planes
 from restride.vision.options import Options
 from restride.vision.picture import Picture, Piece
-from restride.vision.recipe import (
-    PATCHES,
-    Order,
-    Pixels,
-    Put,
-    Result,
-    Shot,
-    channels_of,
-    integers,
-    one,
-    padded,
-    stacked,
-    starts_of,
-)
-from restride.vision.sizes import HeightWidth
-from restride.vision.values import Array, bytes_of, normalized, of_channels
+from restride.vision.recipe import PATCHES, Shot, one
+from restride.vision.sizes import HeightWidth, raised
+from restride.vision.values import bytes_of, means_stds, normalized
 
 
 def fused(options: Options, channels: int, floats: bool) -> Array:
@@ -48,7 +36,9 @@ def fused(options: Options, channels: int, floats: bool) -> Array:
     if options.do_rescale and options.do_normalize:
         if not options.rescale_factor:
             raise DescriptorError("rescale_factor must not be 0 where do_normalize is true")
-        return normalize_fused(values, *_normal(options, channels, np.float32), options.rescale_factor)
+        return normalize_fused(
+            values, *means_stds(options.image_mean, options.image_std, channels, np.float32), options.rescale_factor
+        )
     if options.do_rescale:
         return values.astype(np.float32) * np.float32(options.rescale_factor)
     return normalized(values, options.image_mean, options.image_std, channels) if options.do_normalize else values
@@ -62,16 +52,9 @@ def in_bfloat16(options: Options, channels: int, floats: bool) -> Array:
     if not (options.do_rescale and options.do_normalize):
         raise UnsupportedError("Llama4ImageProcessor needs do_rescale and do_normalize here")
     values = (bytes_of(floats).astype(np.float32) * np.float32(options.rescale_factor)).astype(bfloat16)
-    mean, std = _normal(options, channels, bfloat16)
+    mean, std = means_stds(options.image_mean, options.image_std, channels, bfloat16)
     table: Array = (values - mean) / std
     return table
-
-
-def _normal(options: Options, channels: int, dtype: npt.DTypeLike) -> tuple[Array, Array]:
-    return (
-        of_channels("image_mean", options.image_mean, channels, dtype),
-        of_channels("image_std", options.image_std, channels, dtype),
-    )
 
 
 def kimi_size(height: int, width: int, patch: int, most: int, side: int) -> HeightWidth:
@@ -101,30 +84,7 @@ def kimi(image: Picture, options: Options) -> Shot:
     patch, merge, most = (options[key] for key in ("patch_size", "merge_size", "max_patches"))
     sides = kimi_size(image.height, image.width, patch, most, size.max_height)
     image = image.resize(*sides, options.needed_mode())
-    tall, wide = (-(-side // (patch * merge)) * patch * merge for side in sides)
-    return one(image.pad(tall, wide, 0, 0))
-
-
-def kimi_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """The patches of all images as planes, and the grid of each image."""
-    side = options["patch_size"]
-    pictures = [shot.picture for shot in shots]
-    for picture in pictures:
-        if picture.height % side or picture.width % side:
-            raise DescriptorError(f"{picture.height} x {picture.width} is not made of patches of {side} x {side}")
-    grids = [(picture.height // side, picture.width // side) for picture in pictures]
-    counts = [rows * columns for rows, columns in grids]
-    order = Order(PATCHES, (("p", side), ("q", side), ("t", 1)))
-    puts = tuple(
-        Put(picture, order, image, start, count)
-        for image, (picture, start, count) in enumerate(zip(pictures, starts_of(counts), counts, strict=True))
-    )
-    channels = channels_of(pictures)
-    sizes = (sum(counts), channels, 1, side, side)
-    return {
-        "pixel_values": Pixels(sizes, (sum(counts), channels, side, side), puts, fused),
-        "image_grid_thw": integers([[1, *grid] for grid in grids]),
-    }
+    return one(image.pad(*raised(*sides, patch * merge), 0, 0))
 
 
 def sam2(image: Picture, options: Options) -> Shot:
@@ -132,14 +92,7 @@ def sam2(image: Picture, options: Options) -> Shot:
 
     Source: transformers, Sam2ImageProcessor.
     """
-    return one(common(image, options).picture, size=[image.height, image.width])
-
-
-def sam2_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """The images, and their original sizes."""
-    size = None if options.pad_size is None else options.pad_size.sides("pad_size")
-    pixels = padded(shots, fused, size) if options.do_pad else stacked(shots, fused)
-    return {"pixel_values": pixels, "original_sizes": integers([shot.facts["size"] for shot in shots])}
+    return one(common(image, options).picture, original_sizes=[image.height, image.width])
 
 
 def llama4_canvas(height: int, width: int, side: int, most: int, *, is_largest: bool) -> HeightWidth:
@@ -178,60 +131,36 @@ def llama4(image: Picture, options: Options) -> Shot:
         raise DescriptorError(f"size must be a square, and do_resize true, got {options.size}")
     most, is_largest = options["max_patches"], bool(options["resize_to_max_canvas"])
     tall, wide = llama4_canvas(image.height, image.width, side, most, is_largest=is_largest)
-    inner = (tall, wide) if is_largest else (min(max(image.height, side), tall), min(max(image.width, side), wide))
-    by_height, by_width = inner[0] / image.height, inner[1] / image.width
-    if by_width < by_height:
-        sides = min(math.floor(image.height * by_width), inner[0]), inner[1]
-    else:
-        sides = inner[0], min(math.floor(image.width * by_height), inner[1])
-    mode = options.needed_mode()
-    canvas = image.resize(max(sides[0], 1), max(sides[1], 1), mode).pad(tall, wide, 0, 0)
+    canvas = at_corner(image, (tall, wide), max(tall, wide) if is_largest else side, options)
     rows, columns = tall // side, wide // side
-    whole = (Piece(image.resize(side, side, mode)),) if rows * columns > 1 else ()
-    return Shot((Piece(canvas, rows, columns), *whole), {"grid": [rows, columns]})
-
-
-def llama4_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """The tiles of all images in bf16, and the grid of each image."""
-    return {
-        "pixel_values": stacked(shots, in_bfloat16),
-        "aspect_ratios": integers([shot.facts["grid"] for shot in shots]),
-    }
+    whole = (Piece(image.resize(side, side, options.needed_mode())),) if rows * columns > 1 else ()
+    return Shot((Piece(canvas, rows, columns), *whole), {"aspect_ratios": [rows, columns]})
 
 
 _MASKS = frozenset(("mask_size", "mask_pad_size"))
-_SAM = {"do_convert_rgb": True, "resample": BILINEAR}
 
 FAMILIES = (
     Family(
         ("Kimi_K25",),
         {
             **HALF,
-            "do_convert_rgb": True,
-            "resample": BICUBIC,
+            **rgb(BICUBIC),
             "size": {"max_height": 512, "max_width": 512},
             "max_patches": 16384,
             "patch_size": 14,
             "merge_size": 2,
         },
         kimi,
-        kimi_results,
+        patches(PATCHES, fused, are_planes=True),
         words="only shrunk, to at most max_patches, zeros right and below up to blocks; patches",
     ),
-    Family(("Sam2",), {**IMAGENET, **_SAM, "size": square(1024)}, sam2, sam2_results, ignored=_MASKS),
-    Family(("Sam3",), {**HALF, **_SAM, "size": square(1008)}, sam2, sam2_results, ignored=_MASKS),
+    Family(("Sam2",), {**IMAGENET, **rgb(BILINEAR), "size": square(1024)}, sam2, planes(fused), ignored=_MASKS),
+    Family(("Sam3",), {**HALF, **rgb(BILINEAR), "size": square(1008)}, sam2, planes(fused), ignored=_MASKS),
     Family(
         ("Llama4",),
-        {
-            **HALF,
-            "do_convert_rgb": True,
-            "resample": BILINEAR,
-            "size": square(336),
-            "max_patches": 16,
-            "resize_to_max_canvas": False,
-        },
+        {**HALF, **rgb(BILINEAR), "size": square(336), "max_patches": 16, "resize_to_max_canvas": False},
         llama4,
-        llama4_results,
+        planes(in_bfloat16, pads=False),
         words="tiles of the canvas that enlarges least, zeros right and below, then the whole image; in bf16",
     ),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +52,7 @@ def rules(request: LibraryRequest) -> LibraryRows:
 
 
 def _rows_of_axes(
-    request: LibraryRequest, rule: Rule, others: Sequence[tuple[Any, ...]], *, is_identity: bool = False
+    request: LibraryRequest, rule: Rule, others: Sequence[tuple[object, ...]], *, is_identity: bool = False
 ) -> LibraryRows:
     axes = zip(request.old, request.new, others, strict=True)
     return LibraryRows(tuple(library_rows(rule, old, new, *more, is_identity=is_identity) for old, new, more in axes))

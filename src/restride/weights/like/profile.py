@@ -6,26 +6,47 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from restride.errors import DescriptorError
 from restride.weights.rows import LibraryRows
 
 
 class LibraryRequest(NamedTuple):
-    """The values on which a library's choice of arithmetic depends.
+    """A request to a library: the values on which its choice of arithmetic depends.
 
     mode: the library's word. dtype: name of the element type. source_sizes: of all axes. axes: those that are resized,
     with ``old`` sizes before and ``new`` ones after. scales: the scales that coordinates follow; None: they follow the
-    sizes.
+    sizes. Sizes, axes and scales are empty as long as the source is not known.
     """
 
+    like: str
+    profile: Profile
     mode: str
     antialias: bool
     align_corners: bool
     dtype: str
-    source_sizes: tuple[int, ...]
-    axes: tuple[int, ...]
-    old: tuple[int, ...]
-    new: tuple[int, ...]
-    scales: tuple[float | None, ...]
+    source_sizes: tuple[int, ...] = ()
+    axes: tuple[int, ...] = ()
+    old: tuple[int, ...] = ()
+    new: tuple[int, ...] = ()
+    scales: tuple[float | None, ...] = ()
+
+    @property
+    def keeps_type(self) -> bool:
+        """True if results are rounded to the source's type before they are converted to another."""
+        return self.dtype in self.profile.keeps
+
+    @property
+    def clips(self) -> bool:
+        """True if sums are clipped to the range of the source."""
+        return self.profile.clips
+
+    def rows(self) -> LibraryRows | None:
+        """The rows of each axis; None: the library's rows are those of our own words."""
+        if self.profile.is_flat and len(self.axes) != 2:
+            raise DescriptorError(f"like {self.like!r} resizes two axes, not {len(self.axes)}")
+        if 0 in (*self.old, *self.new):
+            return None
+        return self.profile.rules(self)
 
     @property
     def channels(self) -> int:

@@ -49,7 +49,7 @@ def rules(request: LibraryRequest) -> LibraryRows | None:
     """The indices of nearest, and the weights of bytes or of ``antialias`` with ``align_corners``; else None."""
     axes = tuple(zip(request.old, request.new, request.scales, strict=True))
     if request.mode.startswith("nearest"):
-        others: tuple[Any, ...] = (request.mode == "nearest-exact", request.dtype == "f64")
+        others: tuple[object, ...] = (request.mode == "nearest-exact", request.dtype == "f64")
         return LibraryRows(tuple(picked_rows(nearest, old, new, *others, scale) for old, new, scale in axes))
     is_bytes = _is_of_bytes(request)
     if not is_bytes and not (request.antialias and request.align_corners):
