@@ -1,10 +1,10 @@
-# To be sourced: one command in the background, while others run.
+# Functions for scripts that source this file: they run one command in the background, while other commands run.
 set -m # it gets a process group of its own, so that all of it can be stopped
 
 BESIDE=
 trap '[ -z "$BESIDE" ] || kill -- -"$BESIDE" 2>/dev/null || true' EXIT
 
-# run_beside FILE COMMAND...: start it, with its output in FILE.
+# run_beside FILE COMMAND...: starts the command, with its output in FILE.
 run_beside() {
     BESIDE_OUTPUT="$1"
     shift
@@ -13,7 +13,7 @@ run_beside() {
     BESIDE=$!
 }
 
-# wait_beside: wait for its end, show its output, and fail as it did.
+# wait_beside: waits for the command's end, shows its output, and fails if it failed.
 wait_beside() {
     local code=0
     wait "$BESIDE" || code=$?

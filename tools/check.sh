@@ -37,14 +37,14 @@ if ! $PYTHON -m restride audit --no-traffic --against docs/benchmarks/audit.json
     exit 1
 fi
 
-# The output has the seed; a wrong result prints the command that repeats it.
+# The output has the seed; if a result is wrong, it has the command that repeats the case.
 step "random cases"
 $PYTHON lab/reliability/soak.py --minutes 2 --seed "$(date +%Y%m%d)"
 
 bash tools/judges.sh
 make --no-print-directory docs
 
-# What would be published: built twice, compared, and tried where nothing else is installed.
+# Builds what would be published twice, compares the results, and tries them where nothing else is installed.
 if git rev-parse --quiet --verify HEAD >/dev/null 2>&1; then
     $PYTHON tools/release_check.py
 else
@@ -67,7 +67,7 @@ mesa25 pytest tests/ops/test_reorder.py tests/ops/test_resample.py tests/runtime
 mesa25 restride audit --family gfx1201 --no-traffic >.cache/gfx1201.txt
 head -n 12 .cache/gfx1201.txt
 
-# Every kernel of the contract as Mesa 26 compiles it for GPUs of four makers: no error, no spills or scratch memory but
+# Checks every kernel of the contract as Mesa 26 compiles it for GPUs of four makers: no error, no spills or scratch memory but
 # for the listed exceptions, and no count worse than in the stored table, if that is of the same version.
 bash tools/mesa26.sh
 bash tools/mesa26.sh $PYTHON -m pytest lab/tests/bench/audit/test_vendors.py -k mesa_26

@@ -26,14 +26,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # where another build imports this file by its path
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # needed where another build imports this file by its path
 from shader_interface import read_interface
 
 ROOT = Path(__file__).resolve().parent.parent
 SHADERS = ROOT / "shaders"
 TARGET = ROOT / "src" / "restride" / "spirv"
 
-# Vulkan 1.1 and SPIR-V 1.3: what every device that restride supports accepts.
+# Every device that restride supports accepts Vulkan 1.1 and SPIR-V 1.3.
 FLAGS = ("-V", "--target-env", "vulkan1.1", "--target-env", "spirv1.3")
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -156,7 +156,7 @@ def read_variants(table: Path) -> list[Variant]:
 def source_files(source: Path, include: Path) -> list[Path]:
     """``source`` and every file that it includes, directly or not, each once; missing files are left to glslang."""
     sources = [source]
-    for path in sources:  # grows while it is walked
+    for path in sources:  # the list grows during the loop
         for name in _INCLUDE.findall(path.read_text(encoding="utf-8")):
             for candidate in (path.parent / name, include / name):
                 if candidate.is_file():
@@ -200,7 +200,7 @@ def _read_json(path: Path) -> dict[str, str]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
-        return {}  # no stamp, or an incomplete one of a killed build: compile everything
+        return {}  # there is no stamp, or a build that was killed left an incomplete one: compile everything
     return content if isinstance(content, dict) else {}
 
 

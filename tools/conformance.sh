@@ -14,7 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PYTHON=.venv/bin/python
 SEED="${RESTRIDE_TEST_SEED:-1}"
 
-# one_of N: the part of N that the seed draws.
+# one_of N: prints the options for the one of N parts that the seed draws.
 one_of() { echo "--shard $((SEED % $1 + 1))/$1"; }
 
 cases() {
@@ -36,9 +36,9 @@ test)
     if has_swiftshader; then cases smoke --driver swiftshader; fi
     ;;
 check)
-    # What converts, as every resampling but nearest does, is compiled for each pair of types and way to round: a
-    # twentieth of a second on llvmpipe, a fifth on SwiftShader, and on kompute, which makes a pipeline for every set of
-    # buffers, for every case. kompute runs the kernels of the direct runtime: what differs is how buffers are bound.
+    # Resamplings other than nearest are compiled for each pair of types and way to round: this takes a twentieth of a second on
+    # llvmpipe and a fifth on SwiftShader. kompute creates a pipeline for every set of buffers, so it compiles for every case. It
+    # runs the same kernels as the direct runtime and differs only in how it binds buffers.
     folder=src/restride_conformance/catalogue/ci
     conversions=("$folder"/{conversion,arithmetic,crop,resample,resampling,gradients}*.txt)
     copies=()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `make test-judges` runs: the judges that are too large to be asked of everybody (torch, jax, dask), then mypy and every test
-# that the last `make test` skipped for want of a judge. No such skip is allowed here, and no test at all is a failure.
+# What `make test-judges` runs. It installs the judges that are too large to ask everybody for (torch, jax, dask), then runs mypy
+# and every test that the last `make test` skipped because a judge was missing. No such skip is allowed here; no test at all fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -40,16 +40,16 @@ _MAX_ELEMENTS = (60, 600, 600, 600, 5000)
 """Most elements of a tensor, drawn at random; with more than 2048 each, the parts of cut tiles are strided walks."""
 
 _MAX_BYTES = 1 << 18
-"""Most bytes of the layout that a view refers to."""
+"""Maximum bytes of the layout that a view refers to."""
 
 
 def proves_something(case: Case) -> bool:
-    """True if a right answer to the case proves something."""
+    """True if only a correct device gives the right answer to the case, so that the case is worth running."""
     return not mistrusted(case, prepare(case))
 
 
 def texts(is_taken: Callable[[Case], bool] = proves_something) -> dict[Path, str]:
-    """The file by its path, with different random cases for which ``is_taken`` is true."""
+    """The text of the file, by its path, with different random cases for which ``is_taken`` is true."""
     head = "# Written by tools/make_layout_cases.py: random pairs of layouts of all families, of every element type."
     return case_files(FILES, random.Random(_SEED), lambda _: cycle(DTYPES), random_case, head, is_taken)
 

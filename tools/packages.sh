@@ -6,7 +6,7 @@ ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 say() { printf 'restride: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
-# archive [RELEASE]: where apt gets the main packages of that release, or of any. The same archive has the other suites.
+# archive [RELEASE]: prints where apt gets the main packages of that release, or of any. That archive has the other suites too.
 archive() {
     apt-get indextargets --no-release-info --format "\$(RELEASE) \$(COMPONENT) \$(REPO_URI)" "Identifier: Packages" |
         awk -v release="${1:-}" '$2 == "main" && (release == "" ? $3 !~ /security/ : $1 == release) && !count++ { print $3 }'
@@ -20,7 +20,7 @@ own_apt() {
         -o Debug::NoLocking=true -o APT::Sandbox::User="$(id -un)" "${@:4}"
 }
 
-# unpack FOLDER ARCHITECTURE STATUS PACKAGES...: the packages, and what they need that is not installed, into FOLDER.
+# unpack FOLDER ARCHITECTURE STATUS PACKAGES...: unpacks the packages, and those they need that are not installed, into FOLDER.
 unpack() {
     local new="$1" package
     mkdir -p "$new"/lists/partial "$new"/archives/partial
@@ -32,7 +32,7 @@ unpack() {
     rm -r "$new"/lists "$new"/archives
 }
 
-# once FOLDER WHAT FUNCTION: unless FOLDER exists, say WHAT is fetched and let FUNCTION fill a new one.
+# once FOLDER WHAT FUNCTION: unless FOLDER exists, prints that WHAT is fetched and lets FUNCTION fill a new folder.
 once() {
     local folder="$1" log="$1.log" code
     [ ! -d "$folder" ] || return 0
@@ -50,5 +50,5 @@ once() {
     mv "$folder.new" "$folder"
 }
 
-# x86_64-linux-gnu, or that of another machine.
+# Prints the folder name of libraries: x86_64-linux-gnu, or that of another machine.
 libraries() { basename "$(dirname "$(echo "$1"/usr/lib/*/libvulkan_lvp.so)")"; }

@@ -35,11 +35,11 @@ TOOLS = ROOT / ".cache" / "release"
 """A virtual environment with the dependency group ``release`` and the build requirements."""
 
 MAX_BYTES = 3_000_000
-"""Most bytes of a wheel, and of a source distribution."""
+"""Maximum bytes of a wheel, and of a source distribution."""
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 OLDEST_NUMPY, LAST_PYTHON_OF_IT = "numpy==1.26.*", "3.12"
-"""The oldest numpy that restride supports, and the last Python with wheels of it."""
+"""The oldest numpy that restride supports, and the last Python for which it has wheels."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def say(text: str) -> None:
     print(f"restride: {text}", file=sys.stderr, flush=True)
 
 
-# Checks of the two files without running anything.
+# Checks the two files without running anything.
 
 
 def members(path: Path) -> dict[str, bytes]:
@@ -204,7 +204,7 @@ def contents(path: Path, files: Mapping[str, bytes]) -> str:
     return "\n".join([f"{path.name}: {path.stat().st_size:,} bytes, {len(files)} files", *lines])
 
 
-# Building and trying the wheel.
+# Builds the wheel and tries it.
 
 
 def pip(python: Path, *arguments: str | Path) -> None:
@@ -282,7 +282,7 @@ def try_wheel(python: Path, wheel: Path, numpy: str, folder: Path) -> str:
 
 def try_without_vulkan(python: Path, folder: Path) -> None:
     """Check without a Vulkan loader: what needs a device ends in the error that names the fix, and the rest works."""
-    # Empty files, which are no libraries, come first on the library path, so that no installed loader can be loaded.
+    # Empty files, which are not valid libraries, come first on the library path, so that no installed loader is loaded.
     hidden = folder / "hidden"
     hidden.mkdir()
     for name in ("libvulkan.so", "libvulkan.so.1", "libvulkan.dylib"):

@@ -26,7 +26,7 @@ def stripes() -> np.ndarray:
 
 
 def disc() -> np.ndarray:
-    """Red of alpha 255 inside a circle, green of alpha 0 outside."""
+    """Pixels that are red with alpha 255 inside a circle, and green with alpha 0 outside."""
     y, x = np.ogrid[: SHAPE[0], : SHAPE[1]]
     is_inside = (y - 79.5) ** 2 + (x - 119.5) ** 2 < 67**2
     return np.where(is_inside[..., None], np.uint8([220, 30, 40, 255]), np.uint8([0, 255, 0, 0]))

@@ -25,7 +25,7 @@ BROWSER_PACKAGES=(chromium chromium-common)
 say() { printf 'restride: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
-# step TEXT COMMAND...: say it, do it, and show the end of its output if it fails.
+# step TEXT COMMAND...: prints the text, runs the command, and shows the end of its output if it fails.
 step() {
     say "$1"
     shift
@@ -39,7 +39,7 @@ step() {
 has_apt() { [ -e /etc/debian_version ] && command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; }
 is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
-# How to become root: nothing to add, sudo, or not at all.
+# Prints how to become root: by nothing, by sudo, or not at all.
 as_root() {
     if [ "$(id -u)" = 0 ]; then
         echo env
@@ -69,7 +69,7 @@ apt_install() {
         $root DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
 }
 
-# Debian's chromium, where there is one: the tests that need it skip elsewhere.
+# Installs Debian's chromium, if there is one; elsewhere the tests that need it are skipped.
 install_browser() {
     if is_installed chromium || apt-cache policy chromium 2>/dev/null | grep 'Candidate: [0-9]' >/dev/null; then
         apt_install "${BROWSER_PACKAGES[@]}"
@@ -95,7 +95,7 @@ name_system_packages() {
     esac
 }
 
-# Debian's python3 can lack ensurepip, and then makes no virtual environments.
+# Debian's python3 can lack ensurepip, and then creates no virtual environments.
 can_make_venv() { "$1" -c "$NEW_ENOUGH; import ensurepip, venv" >/dev/null 2>&1; }
 
 find_python() {

@@ -1,4 +1,4 @@
-"""Read what a compiled module is given, by name: its constants, push constants, buffers and group, from its SPIR-V.
+"""Read the interface of a compiled module from its SPIR-V: names of constants and push constants, buffers, group size.
 
 For modules that glslang has just written, with their names; ``restride_conformance.shader.spirv`` reads those of
 strangers. It needs the standard library alone, because wheels are built where no dependency of restride is installed.
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
 
-_SPEC_ID, _BINDING, _OFFSET = 1, 33, 35  # decorations
+_SPEC_ID, _BINDING, _OFFSET = 1, 33, 35  # numbers of decorations
 _LOCAL_SIZE, _PUSH_CONSTANT = 17, 9  # an execution mode, a storage class
 
 
@@ -65,7 +65,7 @@ def read_interface(code: bytes) -> dict[str, Any]:
         raise ValueError(f"the push constants {', '.join(push)} are not one word after the other: {offsets.get(block)}")
     named = {names[target]: number for target, number in ids.items() if target in names}
     return {
-        "local_size": local_size if len(named) == len(ids) else None,  # constants of the group's size have no name
+        "local_size": local_size if len(named) == len(ids) else None,  # only constants that set the size have no name
         "bindings": bindings,
         "constants": dict(sorted(named.items(), key=itemgetter(1))),
         "push": push,
@@ -75,7 +75,7 @@ def read_interface(code: bytes) -> dict[str, Any]:
 def _instructions(code: bytes) -> Iterator[tuple[int, list[int]]]:
     """Yield the opcode and the operands of each instruction."""
     words = struct.unpack(f"<{len(code) // 4}I", code)
-    position = 5  # after the header
+    position = 5  # after the header, which has five words
     while position < len(words):
         count, opcode = words[position] >> 16, words[position] & 0xFFFF
         yield opcode, list(words[position + 1 : position + count])

@@ -73,7 +73,7 @@ def walk(call: Callable[[], object]) -> list[Step]:
 
 
 def entries(steps: list[Step]) -> list[Step]:
-    """The first step into each module."""
+    """The first step into each module of the walk."""
     first: dict[str, Step] = {}
     for step in steps:
         first.setdefault(step.module, step)

@@ -1,9 +1,9 @@
 // Converts elements of one type and layout to another, with scales, zero points, a sum and post-ops on the way.
 //
-// QUADS: an invocation converts quads, four neighbouring elements of the destination that fill whole words. In the source their
-//   elements are lane_stride apart or, if WIDE, side by side in one run.
-// IN_PLANES: one run of the source holds the quads of all PLANES. In u8 NHWC with 3 channels, 4 pixels are 12 bytes, which become
-//   four elements in each of three planes, plane_stride apart.
+// QUADS: an invocation converts quads. A quad is four neighbouring elements of the destination that fill whole words. In the
+//   source its elements are lane_stride apart or, if WIDE, adjacent.
+// IN_PLANES: adjacent elements of the source become one quad in each of PLANES planes, plane_stride apart. In u8 NHWC with 3
+//   channels, 4 pixels are 12 bytes, which become four elements in each of three planes.
 // Without QUADS, strides are arbitrary: an invocation converts one element, or the elements of a word that it owns
 //   (destination.glsl).
 #version 450
@@ -30,17 +30,17 @@ const uint PLANES = 1;
 layout(constant_id = 7) const bool WIDE = false;
 #endif
 
-// Enough work for one invocation to pay for its start. NEIGHBOURS says which quads, as in strided_copy.comp.
+// Each invocation gets enough work to outweigh the cost of its start. NEIGHBOURS says which quads, as in strided_copy.comp.
 const uint QUADS_PER_INVOCATION = 4;
 layout(constant_id = 1) const bool NEIGHBOURS = false;
 
 const uint MAX_PLANES = 4;
 
-// The quads of an invocation are neighbours along axis 0 and have the same pairs: coordinates and pairs are loaded once for them.
+// The quads of an invocation are neighbours along axis 0 with equal scales and zero points: coordinates and pairs are loaded once.
 layout(constant_id = 10) const bool IN_ROW = false;
 
-// Pairs differ at most between planes or within a quad, not from index to index. So the pairs of the planes are loaded once for all
-// invocations.
+// Pairs (a scale and a zero point) differ at most between planes or within a quad, not from index to index. So the pairs of all
+// planes are loaded once for all invocations.
 layout(constant_id = 8) const bool PAIRS_OF_PLANES = false;
 const bool LOADS_PAIRS = PAIRS_OF_PLANES || IN_ROW;
 vec2 src_pair_of[MAX_PLANES];
@@ -55,7 +55,7 @@ void load_pairs(uvec2 place) {
     }
 }
 
-// The words of one run of the source: up to 16 elements of 32 bits, or 4 of 64.
+// The adjacent elements that are loaded at once: up to 16 elements of 32 bits, or 4 of 64.
 const uint MAX_WORDS = 4 * MAX_PLANES;
 uint run[MAX_WORDS];
 
@@ -92,7 +92,7 @@ void take_run_of_row() {
     }
 }
 
-// Shifts the run by one element, so that it begins with the next plane.
+// Shifts the loaded elements by one, so that they begin with the next plane.
 void shift_run() {
     [[unroll]] for (uint n = 0u; n < MAX_WORDS; ++n) {
         if (n < RUN_WORDS) {
@@ -108,7 +108,7 @@ DEFINE_LOAD(load_run, run_word)
 
 uint old_word(uint word) { return dst[word]; }
 
-// Quads of the destination begin at multiples of four elements. If false, which 32 and 64 bits allow, they may begin anywhere.
+// Quads of the destination begin at multiples of four elements. If false, they may begin anywhere: only with 32 and 64 bits.
 layout(constant_id = 9) const bool WHOLE_STORES = true;
 
 void store_elements(uint offset, uvec4 low, uvec4 high) {
@@ -148,8 +148,8 @@ void write_quad(Walk walk, vec2 src_pair, vec2 dst_pair) {
     store_elements(walk.dst, low, high);
 }
 
-// LONG is 0 for a conversion so short that the loop over planes is unrolled, which takes 0.8 of the time on llvmpipe. Otherwise it
-// stays a loop, because its body already has the long conversion four times, once for each element of a quad.
+// LONG is 0 for a conversion so short that the loop over planes is unrolled, which takes 0.8 of the time on llvmpipe. Otherwise the
+// loop stays, because its body already holds four copies of a long conversion, one for each element of a quad.
 const uint LONG_STEPS = ~(SRC_ZERO_POINT | SRC_SCALE | DST_ZERO_POINT | SRC_PAIRS | DST_PAIRS);
 const uint SHORT_STEPS = (ROUNDING & SHORT_QUOTIENTS) != 0u ? DST_SCALE : 0u;
 const uint LONG = (STEPS & LONG_STEPS & ~SHORT_STEPS) | (ROUNDING & ROUNDS_FIRST) | (DST_TYPE ^ F32);
@@ -157,7 +157,7 @@ const uint LONG = (STEPS & LONG_STEPS & ~SHORT_STEPS) | (ROUNDING & ROUNDS_FIRST
 vec2 src_pairs[MAX_PLANES];  // pairs of this plane and the planes after it
 vec2 dst_pairs[MAX_PLANES];
 
-// Writes four elements of a plane, and shifts the run and the pairs to the next plane.
+// Writes four elements of a plane, and shifts the loaded elements and the pairs to the next plane.
 void write_plane(Walk walk, uint plane) {
     walk.dst += plane * dispatch.plane_stride;
     walk.pairs += plane * uvec2(dispatch.src_pair_plane, dispatch.dst_pair_plane);

@@ -51,7 +51,7 @@ uvec2 f64_of(uvec2 bits, uint type) {
     return f64_of_f32(f32_of_small(bits.x, type));
 }
 
-// False if `bits` is an integer of 64 bits that differs from the other number, taken as an integer. As f64 the two may be equal
+// False if `bits` is a 64-bit integer that differs from the other number converted to an integer. Their f64 values may be equal
 // nevertheless: s64 2^53 + 1 becomes f64 2^53.
 bool survives_f64(uvec2 bits, uint type, uvec2 other_bits, uint other_type) {
     if (!is_integer(type) || width_of(type) < 64u) {
@@ -67,7 +67,7 @@ bool is_equal(uvec2 a, uvec2 b) {
     }
     if (is_integer(SRC_TYPE) && is_integer(OTHER_TYPE)) {
         uvec2 wide_a = wide_integer(a, SRC_TYPE), wide_b = wide_integer(b, OTHER_TYPE);
-        // With different signedness, the same bits are the same number only below 2^63.
+        // If one type is signed and the other is not, equal bits are equal numbers only below 2^63.
         return wide_a == wide_b && (is_signed(SRC_TYPE) == is_signed(OTHER_TYPE) || wide_a.y < 0x80000000u);
     }
     bool survive = survives_f64(a, SRC_TYPE, b, OTHER_TYPE) && survives_f64(b, OTHER_TYPE, a, SRC_TYPE);

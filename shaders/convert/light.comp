@@ -1,8 +1,8 @@
 // Maps integers of 8 or 16 bits to f32 through a table, and back; colours may be multiplied by the alpha of their pixel.
 //
-// The table is f32 and follows the axes in `parameters`. To f32: table[element] * alpha. Back: the table has ascending thresholds,
-// and the result is how many of them satisfy threshold * alpha <= element. This divides by alpha in exact steps; the result is 0 if
-// alpha is not above 0.
+// The table is f32; `parameters` holds it after the axes. To f32: table[element] * alpha. Back: the table has ascending thresholds,
+// and the result is how many of them satisfy threshold * alpha <= element. This divides by alpha without rounding; the result is 0
+// if alpha is not above 0.
 // Thresholds 0.5, 1.5, ..., 254.5, element 7, alpha 2: 7 / 2 is 3.5, and 0.5, 1.5, 2.5 and 3.5 times 2 are at most 7, so 4.
 // PAIRS(k).x is the stride of axis k among the alphas.
 //

@@ -1,7 +1,7 @@
-// Replaces elements of 8 bits by the entries of a table that they choose.
+// Replaces each element of 8 bits by an entry of a table: entry `element` of a row.
 //
-// The table follows the axes in `parameters`: rows of 256 entries, a word each, or two words if an entry has 64 bits. PAIRS(k).x is
-// how many rows a step along axis k moves. Row 1, element 7, entries of a word: word 256 + 7 of the table.
+// The table follows the axes in `parameters`: rows of 256 entries, each a word, or two words if an entry has 64 bits. PAIRS(k).x
+// is how many rows of the table a step along axis k moves. Row 1, element 7, entries of a word: word 256 + 7 of the table.
 //
 // QUADS: four pixels at a time, neighbours along axis 0. A pixel has PLANES elements, which are side by side in the source. In the
 //   destination four pixels are a quad in each plane or, if INTERLEAVED, quads one after another. Axis 0 counts pixels.
@@ -33,10 +33,10 @@ layout(constant_id = 5) const bool CROSSES = false;
 // The elements of four pixels are PLANES whole words of the source.
 layout(constant_id = 6) const bool WIDE = false;
 
-// Quads of the destination begin at multiples of four elements. If false, which 32 bits allow, they may begin anywhere.
+// Quads of the destination begin at multiples of four elements. If false, they may begin anywhere: only with entries of 32 bits.
 layout(constant_id = 7) const bool WHOLE_STORES = true;
 
-// No axis steps among the rows of the table: they differ at most from plane to plane.
+// No axis changes the row of the table; rows differ at most from plane to plane.
 layout(constant_id = 8) const bool ROWS_OF_PLANES = false;
 
 const uint MAX_PLANES = 4, MAX_COPIES = 4;
@@ -51,7 +51,7 @@ const uint ENTRY_WORDS = BITS == 64 ? 2 : 1;
 
 #endif
 
-// The first word of the entry that the lowest 8 bits of `element` choose.
+// The index of the first word of an entry: the lowest 8 bits of `element` choose it.
 uint place_of_entry(uint row, uint element) {
     return 4 * AXIS_ROW(RANK) + (row * 256 + (element & 0xFF)) * ENTRY_WORDS;
 }
@@ -100,8 +100,8 @@ void store_elements(uint offset, uvec4 quad) {
     }
 }
 
-// Stores four entries: of plane n, or elements 4n to 4n + 3 of the interleaved pixels. With three elements a pixel, the second quad
-// begins with element 1 of pixel 1.
+// Stores four entries: those of plane n, or elements 4n to 4n + 3 of the interleaved pixels. With three elements a pixel, the
+// second quad begins with element 1 of pixel 1.
 void write_quad(Walk walk, uint n) {
     uvec4 quad;
     [[unroll]] for (uint k = 0; k < 4; ++k) {

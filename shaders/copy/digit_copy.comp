@@ -1,4 +1,4 @@
-// The general copy: splits an index into numbers; the element offset on each side is a weighted sum of them.
+// The general copy: computes some numbers from an index; the element offset on each side is a weighted sum of these numbers.
 //
 // Handles every layout of tiles and blocks, however they nest. The strided kernels are faster where a layout nests well.
 // `parameters` is a program (plan/general.py), in rows of four words:
@@ -6,8 +6,8 @@
 //   an axis, innermost first: its number, its size, multiplier and shift of the division by it
 //   a digit: terms, constant, modulus (0: none), divisor; then multiplier and shift of both; then its terms
 //   a term: number, coefficient
-// CONVERT: converts the type of elements, with scales (scales.glsl). After the terms of both sides follow a row, which counts the
-// terms of the position of the source's pair and of the destination's pair, and these terms.
+// CONVERT: converts the type of elements, with scales (scales.glsl). After the terms of both sides there is another row: the number
+// of terms for the position of the source's scale, and of those for the destination's scale. These terms follow.
 // f32[3,5]{1,0:T(2,2)}, element (2, 3): numbers 2, 3, then a div 2 = 1, b div 2 = 1, a mod 2 = 0, b mod 2 = 1; the offset is
 // 12 * 1 + 4 * 1 + 2 * 0 + 1 * 1 = 17.
 #version 450

@@ -1,9 +1,9 @@
-// Copy of elements of 8, 16 or 32 bits, bits in and bits out, along plain axes or through tables of source indices.
+// Copies elements of 8, 16 or 32 bits without changing their bits, along plain axes or through tables of source indices.
 //
-// A plain axis walks the source by its stride: the strided copy of sub-word elements.
+// A plain axis walks the source by its stride.
 // FILL: the source is not read; every element gets the bits in dispatch.low.
-// PAD: an element with a coordinate outside of START(k) to START(k) + COUNT(k) gets the bits in dispatch.low and, of 64 bits,
-// dispatch.high. Elements may have 64 bits too.
+// PAD: an element outside of the source, with a coordinate before START(k) or from START(k) + COUNT(k) on, gets the bits in
+// dispatch.low and, if it has 64 bits, dispatch.high. Elements may have 64 bits only here.
 // INDEX_TABLES: for an axis with a table, word c of the table is the source offset of destination index c: nearest
 // resampling, exact for every element type.
 #version 450
@@ -46,7 +46,7 @@ uvec2 element_bits(Walk walk) {
 layout(constant_id = 2) const bool WHOLE_WORDS = false;
 layout(constant_id = 3) const bool FULL = false;  // every invocation of every group has such a word
 
-// Only the coordinates of a word's first element come from divisions; each further element is one step on, as in an odometer.
+// Only the coordinates of a word's first element need divisions; those of each further element follow by counting on.
 uint coordinates[MAX_AXES];
 
 #define FIRST_COORDINATE(k) \

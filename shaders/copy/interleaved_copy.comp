@@ -6,8 +6,8 @@
 //   columns to rows of 9  SRC_ROWS 9, SRC_WIDTH 1; DST_ROWS 1, DST_WIDTH 9, for narrow elements
 //   every second element  SRC_ROWS 1, SRC_WIDTH 2; DST_ROWS 1, DST_WIDTH 1: the first of two channels
 //   a flip, or a row that begins in the middle of a word: all 1; with BACKWARDS the source is walked from its other end
-// An invocation copies a chunk of a row: four groups, or one where a GPU would have too few invocations. A group is as many pixels
-// as a word has elements, so that it is WIDTH words in each row of a side. Axis 0 counts chunks; dispatch.row_size is in pixels.
+// An invocation copies a chunk of a row: four groups, or one group where a GPU would otherwise have too few invocations. A group has
+// as many pixels as a word has elements, so it is WIDTH words in each row. Axis 0 counts chunks; dispatch.row_size is in pixels.
 //
 // Rows may begin anywhere. A chunk of the destination begins at the word that contains its first element; the first `outside`
 // elements of that word come before the row. With one channel, loads begin `outside` pixels earlier. With several channels, each
@@ -24,12 +24,12 @@ layout(constant_id = 2) const uint SRC_WIDTH = 3;  // at most 4
 layout(constant_id = 3) const uint DST_ROWS = 3;
 layout(constant_id = 4) const uint DST_WIDTH = 1;
 layout(constant_id = 5) const bool BACKWARDS = false;
-// Rows are whole chunks and begin at multiples of GROUPS words: in the source, WHOLE_LOADS, and in the destination, WHOLE_STORES.
-// With one group, both are set or neither is.
+// WHOLE_LOADS: rows of the source are whole chunks and begin at multiples of GROUPS words. WHOLE_STORES: rows of the destination
+// are and do. With one group, both are set or neither is.
 layout(constant_id = 6) const bool WHOLE_LOADS = false;
 layout(constant_id = 7) const bool WHOLE_STORES = false;
 layout(constant_id = 8) const bool FULL = false;  // every invocation of every group has a chunk
-layout(constant_id = 9) const uint GROUPS = 4;    // of a chunk: 4 or 1
+layout(constant_id = 9) const uint GROUPS = 4;    // groups of a chunk: 4 or 1
 
 #define PUSH_CHUNKS
 #define PUSHED_AXES 5
@@ -53,8 +53,8 @@ uint stored[STORED + 1];
 
 uint src_offset, dst_offset, chunk;
 
-// Loads the words of a row from element `lowest` on, to `place` in `loaded`. Reads only words that contain some of the elements
-// `bottom` to `top`. `lowest` may be lower than `bottom`, even below 0.
+// Loads the words of a row from element `lowest` on into `loaded`, from index `place` on. Reads only words that hold some of the
+// elements `bottom` to `top`. `lowest` may be less than `bottom`, even negative.
 void load_anywhere(uint place, uint lowest, uint bottom, uint top) {
     uint first = bottom / LANES;
     int most = int(top / LANES - first);
@@ -167,7 +167,7 @@ void store_anywhere(uint offset, int low, int high) {
 void main() {
     load_axes();
     uint index = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-    // Inside a branch, llvmpipe tests for each load and store whether its lane is active.
+    // Full dispatches skip this branch, because inside a branch llvmpipe tests for each load and store whether its lane is active.
     if (!FULL) {
         if (index >= dispatch.pieces) {
             return;

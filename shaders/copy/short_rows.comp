@@ -33,7 +33,7 @@ const uint BLOCKS = ACROSS * DEEP;    // blocks of a group, at most 128
 const uint PARTS = 128 / BLOCKS;      // invocations that load a block
 const uint CELLS = BLOCKS * ROW;      // words of a group, at most 1024
 
-shared uint cells[1024];       // word r of block k at k * ROW + r
+shared uint cells[1024];       // word r of block k is at index k * ROW + r
 shared uint first_words[128];  // first destination word of each block
 
 void load_part(uint block, uint part, uint src_offset) {
@@ -45,7 +45,7 @@ void load_part(uint block, uint part, uint src_offset) {
     }
 }
 
-// Word n of the rows of a block: elements n * LANES and on, row after row.
+// Word n of a block's rows: its elements are n * LANES and the following ones, counted through one row after another.
 uint word_of_rows(uint block, uint n) {
     uint bits = 0;
     [[unroll]] for (uint lane = 0; lane < LANES; ++lane) {
@@ -70,7 +70,7 @@ void main() {
         }
         load_part(block, part, src_offset);
     }
-    // All invocations reach the barrier, also those without a block.
+    // Invocations without a block must not return earlier, because all invocations have to reach the barrier.
     barrier();
     [[unroll]] for (uint n = 0; n < (CELLS + 127) / 128; ++n) {
         uint cell = n * 128 + gl_LocalInvocationID.x;

@@ -49,11 +49,11 @@ layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 #include "axes.glsl"
 #endif
 
-// True: the pieces of an invocation are neighbours, which is a fifth faster on llvmpipe. False: they are a group apart, for GPUs,
-// where neighbouring invocations share a memory transaction.
+// True: the pieces of an invocation are neighbours, which is a fifth faster on llvmpipe. False, for GPUs: they are a work group
+// apart, so that neighbouring invocations share a memory transaction.
 layout(constant_id = 0) const bool NEIGHBOURS = false;
 
-// Pieces of an invocation: 4, enough work to pay for its start, or 2 or 1 where a GPU would have too few invocations.
+// Pieces (WORDS words, or four single words) that an invocation copies: 4, or 2 or 1 where a GPU would have too few invocations.
 layout(constant_id = 1) const uint EACH = 4;
 
 #ifndef RUN
@@ -62,17 +62,17 @@ layout(constant_id = 1) const uint EACH = 4;
 // Sizes (12, 5), NEIGHBOURS, EACH 4: piece 16 is coordinates (4, 1), and 17 to 19 are (5, 1) to (7, 1).
 layout(constant_id = 2) const bool TOGETHER = false;
 
-// Every invocation of every group has all its pieces. Otherwise llvmpipe tests for each load and store whether its lane is active.
+// Every invocation has all its pieces. Otherwise there is a branch, in which llvmpipe tests each load and store for active lanes.
 layout(constant_id = 3) const bool FULL = false;
 #else
 const bool FULL = false;
 #endif
 
 #if defined(GATHER) || defined(SCATTER)
-// How the four words of a piece are arranged on the side of single words.
-const uint APART = 0;      // lane_stride apart
+// Where the four single words of a piece are that GATHER loads and SCATTER stores.
+const uint APART = 0;      // at lane_stride from one to the next
 const uint BACKWARDS = 1;  // GATHER: a flip, one 128-bit load whose words are reversed
-const uint IN_A_ROW = 2;   // TOGETHER, EACH 4: the 16 words of the invocation's pieces are side by side, and begin anywhere
+const uint IN_A_ROW = 2;   // TOGETHER, EACH 4: the 16 words of the invocation's pieces are adjacent, and begin at any word
 layout(constant_id = 4) const uint ARRANGEMENT = APART;
 #endif
 
@@ -107,13 +107,13 @@ void store(uint offset, ELEMENT element) {
 // tiles of f32[4091,4077] llvmpipe takes 0.91 of the time with GATHER, and 0.76 with SCATTER.
 // Words 3 to 18 of a buffer: the quads are words 4 to 7, 8 to 11 and 12 to 15, and around them are 16, 17, 18 and 3.
 
-// Word n of the four around the quads, for 16 words that begin at `start`.
+// Of the four words around the quads, number n; the 16 words begin at `start`.
 uint around(uint start, uint n) {
     uint first = (start + 3) / 4 * 4;
     return first + 12 + n < start + 16 ? first + 12 + n : first + n - 4;
 }
 
-// Words n to n + 3 of eight, n 0 to 3.
+// Words n to n + 3 of the eight words of `low` and `high`; n is 0 to 3.
 uvec4 quad_from(uint n, uvec4 low, uvec4 high) {
     bool is_odd = (n & 1) != 0;
     uvec4 one = is_odd ? uvec4(low.yzw, high.x) : low;
@@ -157,7 +157,7 @@ void main() {
     uint start = group_number() * gl_WorkGroupSize.x * EACH;
     start += gl_LocalInvocationID.x * (NEIGHBOURS ? EACH : 1);
     uint step = NEIGHBOURS ? 1 : gl_WorkGroupSize.x;
-    // All loads come before the first store, so that they are in flight together; a load past the last piece loads the last piece.
+    // All loads come before the first store, so that they overlap in time; a load past the last piece loads the last piece again.
     // SCATTER stores each piece at once: with 16 words and 16 offsets, NVK of Mesa 26.1 runs out of registers on Maxwell.
     bool is_there[EACH];
     ELEMENT elements[EACH];
@@ -178,7 +178,7 @@ void main() {
             src_offset = walk.src;
             dst_offset = walk.dst;
 #if defined(GATHER) || defined(SCATTER)
-            if (ARRANGEMENT == IN_A_ROW) {  // reached with n 0 only: moves all pieces at once
+            if (ARRANGEMENT == IN_A_ROW) {  // only n = 0 reaches this line, and moves all pieces at once
                 if (is_there[0]) {
                     move_row(src_offset, dst_offset);
                 }

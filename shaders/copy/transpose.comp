@@ -57,7 +57,7 @@ layout(constant_id = 3) const uint A_WORDS = 4;
 #elif defined(ALIGNED) || WIDTH >= 32
 const uint A_WORDS = 4;
 #else
-const uint A_WORDS = 2;  // with 4, compiling takes twice as long, and rows of the destination leave more of their blocks empty
+const uint A_WORDS = 2;  // with 4, compiling takes twice as long, and more invocations at the end of a row have nothing to write
 #endif
 const uint A_BLOCK = A_WORDS / ELEMENT_WORDS * LANES;
 #ifdef ALIGNED
@@ -73,7 +73,7 @@ const uint ROWS = A_BLOCK;
 const uint READ_ROWS = ROWS;
 #else
 const uint ROWS = A_BLOCK + LANES;
-const uint READ_ROWS = ROWS - 1;  // nothing of the last row is written
+const uint READ_ROWS = ROWS - 1;  // the last row needs no word to be written
 #endif
 
 uvec4 rows[ROWS];
@@ -88,7 +88,7 @@ uint along_b(uint b) {
     return b * dispatch.b_dst + (B_JUMPS ? multiply_shift(b, divisors.zw) * dispatch.b_jump : 0u);
 }
 
-// Transposes squares of LANES x LANES elements: for every word of a row, one word from each of LANES rows.
+// Transposes squares of LANES x LANES elements: word n of a result has one element from each of LANES rows.
 void transpose_squares() {
 #if WIDTH == 8
     // Exchanges halves between words, then bytes between halves.
@@ -109,13 +109,13 @@ void transpose_squares() {
 #endif
 }
 
-// Word n of the transposed row b, after transpose_squares.
+// After transpose_squares: word n of the transposed row b.
 uint word_at(uint b, uint n) {
     return rows[n / ELEMENT_WORDS * LANES + b % LANES][b / LANES * ELEMENT_WORDS + n % ELEMENT_WORDS];
 }
 
-// word_at(b, n) for a store, with 16 bits through a select (selected.glsl). Elements of 32 bits and more need no
-// select, because they are stored as they were loaded; for bytes, a large matrix takes a fifth longer with it.
+// word_at(b, n) for a store. With 16 bits it goes through a select (selected.glsl). Elements of 32 bits and more need none,
+// because they are stored as they were loaded; with bytes, a select makes a large matrix a fifth slower.
 uint stored_word(uint b, uint n, uint row) { return WIDTH == 16 ? selected(word_at(b, n), row) : word_at(b, n); }
 
 #ifdef ALIGNED
@@ -133,7 +133,7 @@ void write_row(uint n, uint row, uint a, uint end) {
 
 #else
 
-// Loads the words of the elements from b on. Words past the row are not read, and not written either.
+// Loads the words of the elements from b on. Words beyond the row are neither read nor written.
 void read_row(uint n, uint row, uint b) {
     uint first = (row + b) / LANES * ELEMENT_WORDS;
     uint last = (row + dispatch.b_size - 1) / LANES * ELEMENT_WORDS + ELEMENT_WORDS - 1;
@@ -144,7 +144,7 @@ void read_row(uint n, uint row, uint b) {
         }
     }
 #if WIDTH < 32
-    // Bytes 6 to 9 are the upper half of word 1 and the lower one of word 2; the second shift is by 32 at most.
+    // Bytes 6 to 9 are the upper half of word 1 and the lower half of word 2. Two steps shift the next word by up to 32 bits.
     uint shift = (row + b) % LANES * WIDTH;
     uint after = src[min(first + B_WORDS, last)];
     uvec4 next = B_WORDS == 4 ? uvec4(words.yzw, after) : uvec4(after);
@@ -178,7 +178,7 @@ void main() {
     uint a = (gl_WorkGroupID.y * dispatch.across + lane - row * dispatch.across) * A_BLOCK;
     uint b = (gl_WorkGroupID.x * dispatch.along + row - box * dispatch.along) * B_BLOCK;
     uint index = gl_WorkGroupID.z * dispatch.deep + box;
-    // Inside a branch, llvmpipe tests for each load and store whether its lane is active.
+    // Full dispatches skip this branch, because inside a branch llvmpipe tests for each load and store whether its lane is active.
     if (!FULL) {
         if (a >= dispatch.a_size || b >= dispatch.b_size || box >= dispatch.deep || index >= dispatch.indices) {
             return;

@@ -47,10 +47,10 @@ layout(push_constant) uniform Dispatch {
     uint axes[5 * PUSHED_AXES];  // the innermost of the other axes, see axes.glsl
 } dispatch;
 
-// Elements of a tile along b: EDGE, or less, of 32 bytes or more, so that there are more tiles.
+// Elements of a tile along b: EDGE, or fewer (at least 32 bytes) where more tiles are needed.
 layout(constant_id = 0) const uint B_EDGE = 32;
 
-// The number of elements along a that have a source; the elements after them get 0. If all have a source, 0. Not with ANYWHERE.
+// The first INSIDE elements along a have a source; those after them get 0. If all have a source, INSIDE is 0. Not with ANYWHERE.
 layout(constant_id = 1) const uint INSIDE = 0;
 
 #if WIDTH < 32
@@ -61,7 +61,7 @@ const bool ANYWHERE = false;
 
 #include "axes.glsl"
 
-// A row of the tile, along a, has ROW cells, and so many squares of LANES x LANES elements; along b there are B_ROW squares.
+// A row of the tile, along a, has ROW cells, so there are ROW squares of LANES x LANES elements along a, and B_ROW along b.
 const uint ROW = EDGE / LANES;
 const uint B_ROW = B_EDGE / LANES;
 const uint SQUARES = (ANYWHERE ? ROW + 1 : ROW) * B_ROW;
@@ -76,7 +76,7 @@ const uint CELLS_PER_INVOCATION = B_EDGE * ROW / 128;
 shared CELL tile[EDGE * (ROW + 1) + LANES / 2];
 uint place_in_tile(uint row, uint cell) { return row * (ROW + 1u) + row / 32u * (LANES / 2u) + cell; }
 
-// Element n of each of LANES cells, packed into one cell.
+// Element n of each of the LANES cells, packed into one cell.
 CELL column(CELL cells[LANES], uint n) {
 #if LANES == 1
     return cells[0];
@@ -93,7 +93,7 @@ CELL column(CELL cells[LANES], uint n) {
 CELL read_cell(uint row, uint b) {
 #if WIDTH < 32
     if (ANYWHERE) {
-        // Bytes 6 to 9 are the upper half of word 1 and the lower one of word 2; the second shift is by 32 at most.
+        // Bytes 6 to 9 are the upper half of word 1 and the lower half of word 2. Two steps shift the next word by up to 32 bits.
         uint first = (row + b) / LANES;
         uint last = (row + dispatch.b_size - 1u) / LANES;
         uint shift = (row + b) % LANES * WIDTH;
@@ -129,8 +129,8 @@ void main() {
     uint first_a = gl_WorkGroupID.x * EDGE;
     uint first_b = gl_WorkGroupID.y * B_EDGE;
 
-    // All loads come before the first store, and without branches, so that they are in flight together. A load past an edge loads
-    // the elements at the edge.
+    // All loads come before the first store and are not in branches, so that they overlap in time. A load past an edge loads the
+    // elements at the edge.
     CELL cells[SQUARES_PER_INVOCATION][LANES];
     [[unroll]] for (uint n = 0u; n < SQUARES_PER_INVOCATION; ++n) {
         uint square = n * 128u + gl_LocalInvocationID.x;
@@ -154,10 +154,10 @@ void main() {
             }
         }
     }
-    // All invocations reach the barrier, also those past an edge.
+    // Invocations past an edge must not return earlier, because all invocations have to reach the barrier.
     barrier();
     [[unroll]] for (uint n = 0u; n < CELLS_PER_INVOCATION; ++n) {
-        // Row after row, so that a run of invocations writes a run of words.
+        // Cells are written row after row, so that neighbouring invocations write neighbouring words.
         uint cell = n * 128u + gl_LocalInvocationID.x;
         uint down = cell / ROW, across = cell % ROW;
         uint a = first_a + across * LANES;

@@ -4,14 +4,14 @@
 // Both taps of a column are neighbouring pixels, loaded as the two or three words that hold them: with three channels from byte 6
 // on, bytes 6 to 11 are in words 1 and 2. Columns close together share words. The column sums of two source rows are kept: in an
 // enlarged box, the next output row needs only one new source row, or none.
-// The tables are those of crop_resize.comp. The column table of each box is padded to a multiple of four rows; the range of these
-// extra rows is PAST.
+// The tables are those of crop_resize.comp. The column table of each box is padded to a multiple of four rows; the added rows have
+// the range PAST.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(constant_id = 8) const bool BY_PIXELS = false;  // pixels are side by side in the destination too; else columns are
-layout(constant_id = 9) const bool ALIGNED = false;  // all quads of the destination are whole and aligned; else elements are words
+layout(constant_id = 8) const bool BY_PIXELS = false;  // the pixels of the destination are adjacent too; else its columns are
+layout(constant_id = 9) const bool ALIGNED = false;  // all quads of the destination are whole and aligned; else each element is a word
 
 #include "crops.glsl"
 #include "quads.glsl"
@@ -25,8 +25,8 @@ float fill_of[MAX_CHANNELS];
 
 float channel_of(uint bytes, uint c) { return number_of(uvec2(bytes >> 8u * c & 0xFFu, 0u)); }
 
-// Loads fill and pairs of CHANNELS channels from `first` on. If all invocations share them, call it before divergent code, see
-// axes.glsl.
+// Loads the fill and the pairs of CHANNELS channels, from channel `first` on. If all invocations share them, call it before any
+// divergent code; axes.glsl says why.
 void load_channels(uint first, uvec2 pairs_at) {
     fill_bytes = 0u;
     [[unroll]] for (uint c = 0u; c < MAX_CHANNELS; ++c) {
@@ -42,7 +42,7 @@ uint taps_inside(uint range) { return (is_inside(0u, range) ? FIRST : 0u) | (is_
 
 vec2 weights_x[COLUMNS];
 uint offset_x[COLUMNS];
-uint inside_x[COLUMNS];  // taps_inside, or IS_PAST; plus IS_FILL
+uint inside_x[COLUMNS];  // the bits of taps_inside, or IS_PAST; IS_FILL may be added
 uint last_byte_x[COLUMNS];  // the last byte of the taps inside the image, relative to the offset
 
 void load_columns() {
@@ -53,7 +53,7 @@ void load_columns() {
         offset_x[x] = row.z;
         uint inside = taps_inside(row.w);
         last_byte_x[x] = (inside == BOTH ? 2u : 1u) * CHANNELS - 1u;
-        if (inside == SECOND) {  // the offset is that of the second tap; a sum of two is the same in either order
+        if (inside == SECOND) {  // the offset is that of the second tap; the order of a sum of two does not matter
             weights_x[x] = weights_x[x].yx;
             inside = FIRST;
         }
@@ -65,8 +65,8 @@ void load_columns() {
 uint low_word, middle_word;
 uint low, middle;
 
-// The bytes of two pixels side by side: the first in x, the second in y. Reads only words that contain bytes up to `last_byte`.
-// The indices of the words are selects (selected.glsl), which llvmpipe computes for all lanes at once; this saves 5 % of the time.
+// The bytes of two adjacent pixels: the first in x, the second in y. Reads only words that contain bytes up to `last_byte`.
+// The word indices go through selects (selected.glsl), which llvmpipe computes for all lanes at once; this saves 5 % of the time.
 uvec2 pixels_at(uint offset, uint last_byte) {
     uint low_before = low_word;
     uint middle_before = middle_word;
@@ -137,7 +137,7 @@ void write_line(uint at, uint bits[COLUMNS * MAX_CHANNELS]) {
     }
 }
 
-// Writes up to ROWS rows of a box. Rows 4 to 6 of 7, with three channels: 36 elements.
+// Writes up to ROWS rows of a box. Rows 4 to 6 of 7, with three channels: 36 elements in four columns.
 void write_lines(uint dst_offset) {
     uint row = channel_and_row >> 16;
     uint end = min(row + ROWS, dispatch.box_rows);

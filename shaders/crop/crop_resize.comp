@@ -27,22 +27,22 @@ const uint BYTES = 1;  // the channels of a pixel are adjacent bytes
 const uint RUN = 2;  // as BYTES, and the pixels of neighbouring columns are adjacent too
 const uint WORD = 3;  // the channels of a pixel are bytes of one word, from the lowest on
 
-// Linear weights are never negative, and integers never -0.0 or infinite.
+// Such products can be added without a test: linear weights are never negative, and integers are never -0.0 or infinite.
 #define ALL_ADD (TAPS == 2u && is_integer(SRC_TYPE))
-#define SHIFTED_SLOT 1u  // integers that are summed along one axis alone need no shifts before the sum
+#define SHIFTED_SLOT 1u  // integers that are summed along one axis only are not shifted before the sum
 #include "crops.glsl"
 #include "elements.glsl"
 #include "destination.glsl"
 
 const uint MAX_ROWS = 4;
-const uint LINES = SLOTS == 1u && BITS == 32u ? ROWS : 1u;  // source rows that are summed along at once
+const uint LINES = SLOTS == 1u && BITS == 32u ? ROWS : 1u;  // source rows that one pass over the columns sums
 const uint TOGETHER = TAPS == 2u ? 2u : TAPS == 4u || PIXELS == RUN ? 4u : 1u;  // taps that are loaded at once
 
-// Rows of tables.
+// A row of a table, as the kernel has loaded it.
 
 struct TableRow {
     uint at;  // word of the first weight
-    uvec4 begin;  // with TAPS: the first four words
+    uvec4 begin;  // the row's first four words, loaded if TAPS is set
     uint offset, range;
 };
 
@@ -68,13 +68,13 @@ TableRow row_of(uint table, uint number, uint count, bool has_weights) {
     return row;
 }
 
-// The number of steps from the first tap inside the image to `tap`, or to the tap inside that is nearest to it.
+// How many steps `tap` is from the first tap inside the image. A tap outside counts as the nearest tap inside.
 uint steps_to(uint tap, uint range) {
     uint first = first_inside(range), end = max(end_inside(range), first + 1u);
     return (range & HELD) != 0u ? 0u : clamp(tap, first, end - 1u) - first;
 }
 
-// Four weights from `tap` on; zeros after the last.
+// Four weights from `tap` on; zeros after the last weight.
 FOUR_NUMBERS weights_from(TableRow row, uint tap, uint count) {
     if (TAPS != 0u) {
         return weights_of(row.begin);
@@ -86,7 +86,7 @@ FOUR_NUMBERS weights_from(TableRow row, uint tap, uint count) {
     return weights_of(mix(uvec4(0u), parameters[(row.at + tap) / 4u], greaterThan(left, uvec4(0u, 1u, 2u, 3u))));
 }
 
-// Elements of the source, and fill.
+// Loads of source elements; fill replaces those outside of the image.
 
 FOUR_NUMBERS fill;  // for each channel of this invocation
 
@@ -127,19 +127,19 @@ FOUR_NUMBERS pixel_of(uint run[4], uint n) {
     return channels_of(funnel(run[byte / 4u], run[min(byte / 4u + 1u, 3u)], byte % 4u * 8u));
 }
 
-// Sums.
+// Sums along columns, then along rows.
 
 TableRow column;
-uint begins[MAX_ROWS];  // the source offset of the first tap inside the image, in each line
-bool has_line[MAX_ROWS];  // the image has that line; otherwise its elements are fill
-uint words_before[MAX_ROWS];  // with RUN: the word loaded last
+uint begins[MAX_ROWS];  // for each line, the source offset of the first tap inside the image
+bool has_line[MAX_ROWS];  // the line is a row of the image; otherwise its elements are fill
+uint words_before[MAX_ROWS];  // with RUN: the word that each line loaded last
 QuadSum sums[MAX_ROWS];
-uint weight_count;  // number of column taps that count, see taps.glsl
+uint weight_count;  // number of column taps with a nonzero weight, as taps.glsl counts them
 
 void add_taps(uint n, uint tap, FOUR_NUMBERS weights) {
     uint run[4] = uint[4](0u, 0u, 0u, 0u);
     if (PIXELS == RUN) {
-        // Bytes count from the word of the first tap inside; only the words of taps inside are read.
+        // Byte offsets are relative to the word of the first tap inside; only words that hold taps inside are read.
         uint inside = max(end_inside(column.range), first_inside(column.range) + 1u) - first_inside(column.range);
         int last = int((begins[n] % 4u + inside * CHANNELS - 1u) / 4u);
         int byte = int(begins[n] % 4u) + (int(tap) - int(first_inside(column.range))) * int(CHANNELS);
@@ -201,7 +201,7 @@ FOUR_NUMBERS nested_sum(TableRow line) {
     return result(sum, 1u, line_count);
 }
 
-// Elements of the destination.
+// Stores to the destination.
 
 TableRow line_of(uint below) { return row_of(tables.y, table_row.y + below, taps.y, SLOTS == 2u); }
 

@@ -1,5 +1,5 @@
-// Shared by all kernels for boxes of images: the axes of the destination, which lead to a row of the column table, a row of the row
-// table, and the fill of a channel.
+// Shared by all kernels for boxes of images: walks the axes of the destination to a row of the column table, a row of the row table,
+// and the fill of a channel.
 //
 // Each axis says how far a step moves in both tables (TABLE_STEPS); a row of each is read once all axes have been visited.
 
@@ -9,7 +9,7 @@ layout(local_size_x = 128) in;
 
 const uint MAX_CHANNELS = 4;
 layout(constant_id = 7) const uint CHANNELS = 1;  // channels of a pixel that an invocation computes: 1 to 4
-layout(constant_id = 10) const bool ALL_CHANNELS = false;  // there are only CHANNELS channels; pairs differ only between them
+layout(constant_id = 10) const bool ALL_CHANNELS = false;  // all channels are these CHANNELS; no other axis changes the scales
 layout(constant_id = 11) const uint ROWS = 1;  // consecutive rows that an invocation computes
 
 #define PUSH_CHANNELS
@@ -29,7 +29,7 @@ uint end_inside(uint range) { return range >> 16u & TAP_BITS; }
 bool is_inside(uint tap, uint range) { return tap >= first_inside(range) && tap < end_inside(range); }
 
 uint fill_at;  // index in `words` of the fill of channel 0
-uvec2 taps, strides, tables;  // of columns (x), rows (y): taps of a row, source elements from tap to tap, table's first word
+uvec2 taps, strides, tables;  // for columns (x) and rows (y): taps of a row, source elements from tap to tap, the table's first word
 
 void load_header() {
     uvec4 counts = parameters[0];
@@ -61,7 +61,7 @@ void begin_element(Walk walk) {
     table_row = walk.table_row;
 }
 
-// The pairs of CHANNELS channels. If all invocations share them, load them before divergent code; see axes.glsl.
+// The scales and zero points of CHANNELS channels. If all invocations share them, load them before divergent code (see axes.glsl).
 vec2 src_pairs_of[MAX_CHANNELS];
 vec2 dst_pairs_of[MAX_CHANNELS];
 

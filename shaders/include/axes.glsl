@@ -36,7 +36,7 @@ layout(constant_id = 15) const uint RANK = 0;
 uvec4 axis_walk[MAX_AXES];
 uvec4 axis_divisors[MAX_AXES];
 uvec4 axis_more[MAX_AXES];
-uvec4 divisors;  // the second row of the header: the numbers for two divisions that some kernels need
+uvec4 divisors;  // the second row of the header: numbers for two divisions that some kernels need
 #define SIZE(k) axis_walk[k].x
 #define SRC(k) axis_walk[k].y
 #define DST(k) axis_walk[k].z
@@ -48,7 +48,7 @@ uvec4 divisors;  // the second row of the header: the numbers for two divisions 
 #define DIVIDE_BY_SIZE(n, k) multiply_shift(n, axis_divisors[k].xy)
 #define DIVIDE_BY_DST(n, k) multiply_shift(n, axis_divisors[k].zw)
 
-// Unrolled loops: each IF_AXIS is decided when the pipeline is created.
+// These loops are unrolled, and each IF_AXIS is decided when the pipeline is created.
 #define IF_AXIS(k) if (RANK > k)
 #define FOR_AXES_INWARD_OUT(VISIT) \
     VISIT(0) VISIT(1) VISIT(2) VISIT(3) VISIT(4) VISIT(5) VISIT(6) VISIT(7) VISIT(8) VISIT(9) VISIT(10) VISIT(11)
@@ -80,8 +80,8 @@ void load_axes() {
     FOR_AXES_INWARD_OUT(LOAD_AXIS)
 }
 
-// The element offsets of a coordinate on both sides, and its pairs. Axes of sizes (3, 4), source strides (4, 1) and
-// destination strides (1, 3), bases 0: index 7 has the coordinates (1, 2), so src is 1 * 4 + 2 * 1 = 6 and dst 1 * 1 + 2 * 3 = 7.
+// The element offsets of some coordinates on both sides, and the positions of their pairs. Axes of sizes (3, 4), source strides
+// (4, 1), destination strides (1, 3), bases 0: index 7 has the coordinates (1, 2), so src is 1 * 4 + 2 * 1 = 6 and dst is 7.
 struct Walk {
     uint src, dst;
     uvec2 pairs;  // positions in `pairs` with SCALES; otherwise the sums of the coordinates times PAIRS(k)
@@ -119,7 +119,7 @@ Walk walk_start() {
     return walk;
 }
 
-// The source elements from coordinate 0 to `coordinate` along axis k.
+// The number of source elements from coordinate 0 of axis k to `coordinate`.
 #ifdef TABLES
 uint src_along(uint k, uint coordinate);
 #else

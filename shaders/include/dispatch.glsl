@@ -1,14 +1,14 @@
 // Push constants of every kernel except the transposes and yuv.comp.
 //
-// The words in the middle depend on the family of kernels, which a kernel selects by a #define: a name never has two meanings.
-// The plans give them by these names, and KernelSpec.of (restride/kernel/spec.py) puts them in this order.
+// The words in the middle depend on the family of kernels, which a kernel selects by a #define. Each name has one meaning in all
+// families. The plans give the values by name, and KernelSpec.of (restride/kernel/spec.py) puts them in this order.
 //
 // src_base, dst_base: element offset of index 0 inside the bound window. Sums with negative strides wrap modulo 2^32 and end
 //                     inside the window: the host has proven that every access is inside.
 // pieces:             units of work, such as elements or destination words; below 2^31.
 layout(push_constant) uniform Dispatch {
 #if defined(FILL)
-    uint low;  // bits of the element to write, or of its lower word; no source is read
+    uint low;  // bits of the element to write, or of its lower word; there is no source
 #elif defined(PUSH_DIGITS)
     uint src_base_or_low;  // `low` if constant FILL is set
 #else
@@ -38,12 +38,12 @@ layout(push_constant) uniform Dispatch {
 #elif defined(PUSH_OTHER)
     uint other_base;  // src_base of the second source
 #else
-    uint lane_stride;  // elements between neighbouring lanes of an invocation, on the side where they are not adjacent
+    uint lane_stride;  // elements from lane to lane of an invocation, on the side where lanes are not adjacent
 #endif
 #endif
 #ifdef SCALES
     uint src_pairs, dst_pairs;  // index in `pairs` of the pair of element 0, for the source and for the destination
-    float src_scale, src_zero_point, dst_scale, dst_zero_point;  // shared by all elements of a side without pairs
+    float src_scale, src_zero_point, dst_scale, dst_zero_point;  // used by all elements of a side that has no pairs
     float sum_scale;
 #if defined(PUSH_CHANNELS)
     uint src_pair_lane, dst_pair_lane;  // how many pairs apart neighbouring channels of an invocation are

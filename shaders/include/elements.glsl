@@ -13,8 +13,8 @@ uint load_bits(uint offset) { return field(src[offset / LANES], offset % LANES, 
 
 uint in_lane(uint bits, uint lane) { return bits << (lane * BITS); }
 
-// Stores an element of a destination whose words several invocations share. Both atomics change only this element's bits. Both
-// depend on `bits`, so an element computed from its old value (a sum) has read that value before either of them.
+// Stores an element of a destination whose words several invocations share. Both atomics change only this element's bits. A sum
+// reads the element's old value first, because both atomics depend on `bits`, which is computed from that value.
 void store_bits_shared(uint offset, uint bits) {
     if (LANES == 1) {
         dst[offset] = bits;
@@ -34,7 +34,7 @@ void store_element_shared(uint offset, uvec2 bits) {
     }
 }
 
-// Stores a word that this invocation owns: bytes outside `mask` are not elements and keep their value.
+// Stores a word that only this invocation writes. Bytes outside `mask` are not elements and keep their value.
 void store_word_owned(uint word, uint bits, uint mask) {
     if (mask == 0xFFFFFFFFu) {
         dst[word] = bits;

@@ -1,4 +1,4 @@
-// Loads and stores of several words at once: 4, 8 or 16 bytes, and four elements of 8, 16 or 32 bits, a quad.
+// Loads and stores several words at once: 4, 8 or 16 bytes; and a quad, which is four elements of 8, 16 or 32 bits.
 //
 // u8 elements 8 to 11 are word 2: load_quad(8, 8) is one load of a word, and store_quad(8, quad, 8) one store. With 16 bits they
 // are two words, uvec2 number 2, and with 32 bits uvec4 number 2.
@@ -7,7 +7,7 @@
 #include "words.glsl"
 #include "selected.glsl"
 
-// `count` words, 1, 2 or 4; `word` is a multiple of `count`.
+// Loads `count` words: 1, 2 or 4. `word` is a multiple of `count`.
 uvec4 load_vector(uint word, uint count) {
     switch (count) {
         case 1: return uvec4(src[word], 0u, 0u, 0u);
@@ -24,12 +24,12 @@ void store_vector(uint word, uvec4 words, uint count) {
     }
 }
 
-// Four elements; `offset` is a multiple of four.
+// Loads four elements; `offset` is a multiple of four.
 uvec4 load_quad(uint offset, uint width) {
     return unpacked(load_vector(offset / (32u / width), width / 8u), width);
 }
 
-// Four elements from any offset on. Reads only words that hold some of them: bytes 6 to 9 are the upper half of word 1
+// Loads four elements from any offset on. Reads only words that hold some of them: bytes 6 to 9 are the upper half of word 1
 // and the lower half of word 2.
 uvec4 load_quad_anywhere(uint offset, uint width) {
     if (width == 32u) {

@@ -23,7 +23,7 @@ const uint SRC_PAIRS_ALONG_QUAD = 128, DST_PAIRS_ALONG_QUAD = 256;  // only in c
 const uint POST_OPS = 9;  // from this bit on, the kind of each post-op in turn, two bits each
 const uint LINEAR = 1, CLIP = 2, RELU = 3;
 
-// Folded to constants when the pipeline is created.
+// Constants when the pipeline is created.
 #define SRC_WIDTH width_of(SRC_TYPE)
 #define DST_WIDTH width_of(DST_TYPE)
 
@@ -42,7 +42,7 @@ float short_quotient(float a, float b) {
     uint bits = floatBitsToUint(ratio);
     uint b_significand = floatBitsToUint(b) & 0x7FFFFFu | 0x800000u;
     int rest = -int((bits & 0x7FFFFFu | 0x800000u) * b_significand);
-    // Adding 1.5 * 2^23 puts the number of units, rounded, into the last bits.
+    // Adding 1.5 * 2^23 rounds the number of units to an integer, in the last bits.
     uint off = floatBitsToUint(float(rest) * (1.0 / float(b_significand)) + 12582912.0) - 0x4B400000u;
     return a == 0.0 ? ratio : uintBitsToFloat(bits + off);
 }
@@ -79,7 +79,7 @@ float divided(float a, float b) {
         uint denormal = shift_right_nearest_even(uint(2 * q + sign(rest - off * b_significand)), shift);
         bool is_seen = DST_TYPE == F32 || DST_TYPE == F64 || DST_TYPE == BF16 || DST_TYPE == PRED;
         magnitude = exponent > 254 ? INFINITY : exponent > 0 ? magnitude : is_seen ? denormal : 0u;
-        // The instruction is exact for zeros, infinities and NaN; a device may flush denormals.
+        // The division instruction is exact for zeros, infinities and NaN; a device may flush denormals.
         special = a / b;
         is_special = a_exponent - 1u > 253u || b_exponent - 1u > 253u;
     }
@@ -186,14 +186,14 @@ uvec2 converted(uvec2 bits, uvec2 old, vec2 src_pair, vec2 dst_pair) {
     return converted_f32(f32_of(bits, SRC_TYPE, is_exact && DST_TYPE != F32), old, src_pair, dst_pair);
 }
 
-// ---- loads of elements of any width by offset; elements.glsl stores elements that share words
+// ---- loads elements of any width by offset; elements.glsl stores elements that share words
 
 uint src_word(uint n) { return src[n]; }
 
 DEFINE_LOAD(load_bits_of_src, src_word)
 uvec2 load_src(uint offset) { return load_bits_of_src(offset, SRC_WIDTH); }
 
-// Loads a word of the destination. The kernel defines it, and knows whether other invocations may write that word meanwhile.
+// Loads a word of the destination. The kernel defines this function, since it knows whether other invocations write that word.
 uint old_word(uint word);
 
 DEFINE_LOAD(load_bits_of_old, old_word)

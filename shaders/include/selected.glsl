@@ -1,6 +1,6 @@
-// Returns `word` through a select that the compiler cannot fold: it cannot know that `offset` is never 2^32 - 1, unless
-// it sees that the offset is a multiple of something. Kernels use it for words about to be stored, and for the indices
-// of loads and stores.
+// Returns `word` through a select that the compiler cannot remove: it does not know that `offset` is never 2^32 - 1, except
+// where it can prove that the offset is a multiple of some number. Kernels use it for words about to be stored, and for the
+// indices of loads and stores.
 //
 // llvmpipe loads and stores lane by lane, and LLVM moves the last operations before a store into that loop, where each
 // operand is fetched from memory. A select is executed for all lanes at once: with it, f16 to f32 takes 0.8 of the

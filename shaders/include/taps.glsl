@@ -1,5 +1,5 @@
-// Nested sums of weighted elements, slot 0 innermost, in one fixed order, in f32 without contraction; and the rows of tables, which
-// hold the weights.
+// Sums weighted elements along up to three axes, one sum inside the other, in a fixed order, in f32 without contraction. Each
+// interpolated axis has a slot; slot 0 is summed first. The weights are in the rows of tables.
 //
 // A sum of more than SHORT_SUM taps of nonzero weight is compensated: the rounding errors of its additions are summed too, and
 // added at the end, so the mean of 600 equal elements is that element. Taps of weight zero, which pad rows, do not count.
@@ -42,7 +42,7 @@ int weight_of(uint bits) { return int(bits); }
 
 ivec4 weights_of(uvec4 bits) { return ivec4(bits); }
 
-// The sum shifted right, to nearest, halves up, and clamped.
+// The sum shifted right, rounded to nearest with halves up, and clamped.
 int number_of_sum(int sum) {
     int places = shift_of(2u);
     int rounded = sum + (1 << places >> 1) >> places;
@@ -55,7 +55,7 @@ bool is_long(uint slot) { return false; }
 int compensated(int sum, int lost_of_sum, uint weight_count) { return sum; }
 
 uvec2 converted_sum(int sum, uint dst_offset, uvec2 pair_offset) {
-    // -2 in 16 bits is 0xFFFE alone: the other half of the word belongs to a neighbour.
+    // Only the low bits are kept, because the rest of the word may belong to a neighbour: -2 in 16 bits is 0xFFFE.
     return uvec2(uint(number_of_sum(sum)) & 0xFFFFFFFFu >> 32u - DST_WIDTH, 0u);
 }
 
@@ -64,7 +64,7 @@ uvec2 converted_sum(int sum, uint dst_offset, uvec2 pair_offset) {
 #define NUMBER float
 #define FOUR_NUMBERS vec4
 
-// The start of a sum: -0.0 plus a number is that number, even if it is -0.0.
+// A sum starts at -0.0, because -0.0 plus any number is that number, even if it is -0.0.
 const float NOTHING = -0.0;
 
 float number_of(uvec2 bits) { return uintBitsToFloat(f32_of(bits, SRC_TYPE, false)); }
@@ -101,7 +101,7 @@ uvec2 converted_sum(float sum, uint dst_offset, uvec2 pair_offset) {
 
 #endif
 
-// The addend of a tap in the sum along a slot, as one number or four.
+// What a tap adds to the sum along a slot, as one number or four.
 #ifdef FIXED
 #ifndef SHIFTED_SLOT
 #define SHIFTED_SLOT (SLOTS - 1u)

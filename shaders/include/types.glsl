@@ -43,7 +43,7 @@ bool is_less(uvec2 a, uvec2 b) { return a.y < b.y || (a.y == b.y && a.x < b.x); 
 
 uvec2 plus_one(uvec2 value) { return uvec2(value.x + 1u, value.y + uint(value.x == 0xFFFFFFFFu)); }
 
-// Shifts by 0 to 63 bits. GLSL leaves a shift of a word by 32 undefined, hence the steps.
+// Shifts by 0 to 63 bits, word by word in several steps, because GLSL leaves a shift of a word by 32 undefined.
 uvec2 shifted_left(uvec2 value, uint count) {
     if (count >= 32u) {
         return uvec2(0u, value.x << (count - 32u));
@@ -160,7 +160,7 @@ uint f32_of_f64(uvec2 bits, bool to_odd) {
 
 const uint NEAREST_EVEN = 0, TRUNCATE = 1, HALF_AWAY = 2;  // how floats become integers
 
-// True if an integer is rounded up because of its fraction. fraction: 0x80000000 is a half. more: lower bits of it are set.
+// True if an integer is rounded up because of its fraction. fraction: 0x80000000 is a half. more: bits below `fraction` are set.
 bool rounds_up(uint fraction, bool more, bool is_odd, uint rounding) {
     switch (rounding) {
         case TRUNCATE: return false;
@@ -178,13 +178,13 @@ uvec2 magnitude_of(uvec2 bits, uint type, out bool negative) {
     return negative ? opposite : bits;
 }
 
-// The largest magnitude of an integer type of at most 32 bits, among numbers of one sign.
+// The largest magnitude that an integer type of at most 32 bits has among negative numbers, or among the others.
 uint most_of(uint type, bool negative) {
     uint mask = 0xFFFFFFFFu >> (32u - width_of(type));
     return is_signed(type) ? (mask >> 1) + uint(negative) : negative ? 0u : mask;
 }
 
-// The element nearest to an integer if `saturate`, otherwise its low bits. beyond: `magnitude` is the low bits of a larger one.
+// The element nearest to an integer if `saturate`, otherwise its low bits. beyond: `magnitude` has only the low bits.
 uvec2 integer_of(bool negative, uvec2 magnitude, bool beyond, uint type, bool saturate) {
     if (width_of(type) == 64u) {
         uvec2 most = negative ? uvec2(0u, type == S64 ? 0x80000000u : 0u) : uvec2(~0u, type == S64 ? 0x7FFFFFFFu : ~0u);
@@ -228,17 +228,17 @@ uvec2 integer_of_integer(uvec2 bits, uint from, uint to, bool saturate) {
     return uvec2(low & (0xFFFFFFFFu >> (32u - width_of(to))), 0u);
 }
 
-// A number from 0 to 2^23 rounded to an integer. Up to there its whole part and its fraction are exact in f32, on every device.
+// Rounds a number from 0 to 2^23 to an integer. Up to there its whole part and its fraction are exact in f32 on every device.
 int whole_of(float magnitude, uint rounding) {
     int whole = int(magnitude);
     precise float left = magnitude - float(whole);
-    // The bits of 0.5 are 0x3F000000. NEAREST_EVEN takes a half up from odd numbers, HALF_AWAY always.
+    // The bits of 0.5 are 0x3F000000. NEAREST_EVEN rounds a half up only from odd numbers, HALF_AWAY always.
     bool is_up = floatBitsToInt(left) > 0x3F000000 - (rounding == NEAREST_EVEN ? whole & 1 : 1);
     return whole + int(rounding != TRUNCATE && is_up);
 }
 
-// An f32 as an integer of 8 or 16 bits, clamped; 0 for NaN. Compared by their bits as signed integers, floats from 0.0 on are in
-// order, and negative floats are below 0.
+// Converts an f32 to an integer of 8 or 16 bits, clamped; NaN becomes 0. The bits of floats, compared as signed integers, have
+// the order of the floats from 0.0 on, and those of negative floats are below 0.
 uint small_integer_of_f32(uint bits, uint type, uint rounding) {
     int most = floatBitsToInt(float(int(most_of(type, false))));
     if (!is_signed(type)) {
@@ -253,8 +253,8 @@ uint small_integer_of_f32(uint bits, uint type, uint rounding) {
     return is_nan(bits) ? 0u : integer;
 }
 
-// An f32 as an integer of at most 32 bits; 0 for NaN. The number is significand * 2^(exponent - 150): 1.0 is 2^23 * 2^-23, so 23
-// bits are shifted out.
+// Converts an f32 to an integer of at most 32 bits; NaN becomes 0. The number is significand * 2^(exponent - 150): 1.0 is
+// 2^23 * 2^-23, so 23 bits are shifted out.
 uint integer_of_f32(uint bits, uint type, uint rounding, bool saturate) {
     if (saturate && width_of(type) < 32u) {
         return small_integer_of_f32(bits, type, rounding);
@@ -272,7 +272,7 @@ uint integer_of_f32(uint bits, uint type, uint rounding, bool saturate) {
     return is_nan(bits) ? 0u : integer;
 }
 
-// An f64 as an integer of any width; 0 for NaN. The number is significand * 2^(exponent - 1075).
+// Converts an f64 to an integer of any width; NaN becomes 0. The number is significand * 2^(exponent - 1075).
 uvec2 integer_of_f64(uvec2 bits, uint type, uint rounding, bool saturate) {
     uint exponent = bits.y >> 20 & 0x7FFu;
     uvec2 significand = uvec2(bits.x, (bits.y & 0xFFFFFu) | 0x100000u);
@@ -291,7 +291,7 @@ uvec2 integer_of_f64(uvec2 bits, uint type, uint rounding, bool saturate) {
     return is_nan ? uvec2(0u) : integer_of(bits.y >= 0x80000000u, whole, exponent >= 1087u, type, saturate);
 }
 
-// The f32 of an integer of 32 or 64 bits, rounded to odd or to nearest even.
+// Converts an integer of 32 or 64 bits to f32, rounded to odd or to nearest even.
 uint f32_of_wide_integer(uvec2 bits, uint type, bool to_odd) {
     bool negative;
     uvec2 magnitude = magnitude_of(bits, type, negative);
@@ -299,7 +299,7 @@ uint f32_of_wide_integer(uvec2 bits, uint type, bool to_odd) {
     if (top < 0) {
         return 0u;
     }
-    // The top bit moves to bit 30 of a word: 24 bits to keep, and 7 below them, the last one set if any lower bit is.
+    // The highest set bit moves to bit 30 of a word: 24 bits to keep, and 7 below; the last is set if any lower bit is.
     uvec2 normal = shifted_left(magnitude, uint(63 - top));
     uint significand = shift_right_odd(normal.y, 1u) | uint(normal.x != 0u);
     uint rounded = to_odd ? shift_right_odd(significand, 7u) : shift_right_nearest_even(significand, 7u);
@@ -323,7 +323,7 @@ uvec2 f64_of_integer(uvec2 bits, uint type) {
 
 // ---- the functions that kernels call
 
-// The f32 of an element whose type is not wide: always exact.
+// Converts an element whose type is not wide to f32, which is always exact.
 uint f32_of_small(uint bits, uint type) {
     if (type == F32) {
         return bits;
@@ -338,7 +338,7 @@ uint f32_of_small(uint bits, uint type) {
     return floatBitsToUint(float(is_signed(type) ? int(bits << unused) >> unused : int(bits)));
 }
 
-// The f32 of an element; a wide type is rounded, to odd or to nearest even.
+// Converts an element to f32; a wide type is rounded, to odd or to nearest even.
 uint f32_of(uvec2 bits, uint type, bool to_odd) {
     if (!is_wide(type)) {
         return f32_of_small(bits.x, type);
@@ -346,7 +346,7 @@ uint f32_of(uvec2 bits, uint type, bool to_odd) {
     return type == F64 ? f32_of_f64(bits, to_odd) : f32_of_wide_integer(bits, type, to_odd);
 }
 
-// An f32 as an element of any type but s64 and u64, for which callers use f64_of_f32 and integer_of_f64.
+// Converts an f32 to any type but s64 and u64, for which callers use f64_of_f32 and integer_of_f64.
 uvec2 of_f32(uint bits, uint type, uint rounding, bool saturate) {
     if (type == F32) {
         return uvec2(bits, 0u);

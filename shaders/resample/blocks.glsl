@@ -1,5 +1,5 @@
-// Which piece of which block of rows an invocation computes. Invocations count the pieces of a row first, then blocks, then the
-// indices of the outer axes.
+// Finds which elements of a row (its piece) and which block of rows an invocation computes. The number of an invocation counts
+// first the pieces of a row, then the blocks, then the indices of the outer axes.
 //
 // number = (outer * blocks + block) * pieces + piece; with 480 pieces and 135 blocks, 65,281 is piece 1 of block 1 of outer 1:
 // 65,281 = (1 * 135 + 1) * 480 + 1. dispatch.row_pieces is the pieces of a row, dispatch.blocks the blocks.

@@ -1,4 +1,4 @@
-// The neighbours of a piece: ELEMENTS elements side by side in the destination, each with its source offset.
+// The ELEMENTS adjacent elements of the destination that an invocation computes in a row, each with its source offset.
 //
 // ALONG_AXIS_0: neighbours differ along axis 0 alone, so that the other axes are walked once for all of them. Otherwise each
 // neighbour has a walk of its own. No walk includes the axis of the rows.

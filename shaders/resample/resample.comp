@@ -1,10 +1,10 @@
-// Resamples along up to three axes: nested sums of weighted elements, the last logical axis first, then the conversion.
+// Resamples along up to three axes: nested sums of weighted elements, the last logical axis first; then converts the sum.
 //
 // Each resampled axis has a table in `parameters`, one row per output index: the weights of its taps, then the source offset of the
 // first tap; taps are one stride of the axis apart. Linear 2 -> 3, output 1 is half way: weights 0.5 and 0.5, offset 0.
 // Sums have one order, in f32 without contraction, so splitting a problem never changes a bit.
 // FIXED: sums of integers, see taps.glsl.
-// Without slots the tables have no weights: an element is moved and converted.
+// Without slots (axes that are interpolated) the tables have no weights: an element is moved and converted.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
@@ -16,7 +16,7 @@ layout(local_size_x = 128) in;
 
 uvec3 taps[3];  // for each slot: number of taps, source elements from tap to tap, word of the first weight
 
-// Uses selects, because compilers keep an array that is written at a variable index in memory.
+// Sets one entry by selects, because compilers keep an array in memory if it is written at a variable index.
 void set_taps(uint slot, uvec3 of_slot) {
     taps[0] = slot == 0 ? of_slot : taps[0];
     taps[1] = slot == 1 ? of_slot : taps[1];
@@ -43,7 +43,7 @@ uint src_along(uint k, uint coordinate) {
 
 NUMBER value_0(uint offset) { return number_of(load_src(offset)); }
 
-// Defines `name(offset)`: the sum along a slot of the values along the slot inside it.
+// Defines `name(offset)`, which sums the values of one slot; each value is itself the sum along the slot inside it.
 #define DEFINE_VALUE(name, slot, value_inside) \
     NUMBER name(uint offset) { \
         Sum sum = NO_SUM; \

@@ -1,5 +1,5 @@
-// Resampling by cells: along every resampled axis, outputs read equally many elements with equal weights, equally far apart.
-//
+// Resamples by cells: along every resampled axis, each output reads a cell of the same size, with the same weights, at a fixed
+// distance from the one before.
 // Halved by mode area, output (y, x) is the mean of a cell: rows 2 y and 2 y + 1, columns 2 x and 2 x + 1. So the first two rows of
 // each table describe all cells, and are loaded once for all invocations: llvmpipe loads lane by lane, and a load costs as much as
 // ten sums. An invocation itself loads only words of the source, each of them once.
@@ -33,7 +33,7 @@ const bool HAS_AXIS_1 = SLOTS == 3u;
 #define LANES_OF_SRC (32u / SRC_WIDTH)
 #define LOADS ((3u * STEP + TAPS_0 + LANES_OF_SRC - 1u) / LANES_OF_SRC)
 
-// The cells along an axis: the source offset of the first, how far they are apart, and the weights of each.
+// The cells along an axis: the source offset of the first cell, the distance from cell to cell, and the weights of a cell.
 struct Cells {
     uint first, apart;
     vec4 weights;
@@ -60,7 +60,7 @@ Cells load_cells(uint k, uint taps) {
     return Cells(first, next - first, uintBitsToFloat(parameters[TABLE(k)]));
 }
 
-// No weight is zero, so every product counts.
+// Unlike in taps.glsl, every product counts, because no weight is zero.
 vec4 added(vec4 sums, float weight, vec4 values) {
     precise vec4 products = weight * values;
     precise vec4 totals = sums + products;

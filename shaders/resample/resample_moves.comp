@@ -1,7 +1,7 @@
-// Nearest resampling by rows: an invocation moves ELEMENTS neighbours of each of ROWS rows, and converts them if types differ.
+// Nearest resampling by rows: an invocation moves ELEMENTS adjacent elements in each of ROWS rows, and converts them if needed.
 //
 // A source row that several consecutive rows read is loaded once. Enlarged twice, four neighbours read two elements of the source:
-// one load of a GROUP, out of which the neighbours are cut.
+// one load gets an aligned group of GROUP elements, and each neighbour picks its element out of it.
 // Tables have no weights: word c of the table of an axis is the source offset of coordinate c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -17,12 +17,13 @@ layout(local_size_x = 128) in;
 #define MAX_ELEMENTS 4u
 #include "neighbours.glsl"
 
-layout(constant_id = 11) const uint REPEATED = 1;  // more than 1: how many consecutive rows are copies of one source row
+layout(constant_id = 11) const uint REPEATED = 1;  // how many consecutive rows are copies of one source row, if more than 1
 layout(constant_id = 12) const bool WHOLE_BLOCKS = false;  // REPEATED > 1, and all blocks have ROWS rows, a multiple of REPEATED
-layout(constant_id = 13) const uint GROUP = 0;  // elements of an aligned group that has all neighbours of a piece; 0: no such group
+layout(constant_id = 13) const uint GROUP = 0;  // elements of the aligned group that has all neighbours of an invocation; 0: there is no such group
 
-// Piece p of a row reads group p, and lane n element PATTERN >> 4 * n & 15 of it, so that no table is loaded. Enlarged twice, the
-// lanes read elements 0, 0, 1, 1 of each group of two: PATTERN is 0x1100 plus HAS_PATTERN. 0: there is no pattern.
+// If all rows of a table have one pattern, no table is loaded: invocation p of a row reads group p, and its neighbour n reads
+// element PATTERN >> 4 * n & 15 of that group. Enlarged twice, the neighbours read elements 0, 0, 1, 1 of each group of two, so
+// PATTERN is 0x1100 plus HAS_PATTERN. 0: there is no pattern.
 layout(constant_id = 14) const uint PATTERN = 0;
 const uint HAS_PATTERN = 0x10000;
 const bool IS_PATTERN = (PATTERN & HAS_PATTERN) != 0u;
@@ -31,7 +32,7 @@ const uint MAX_ROWS = 8;
 const bool IS_COPY = STEPS == 0u && SRC_TYPE == DST_TYPE;
 #define LANES_OF_SRC (32u / SRC_WIDTH)
 
-uvec4 in_group;  // which element of its group each neighbour reads
+uvec4 in_group;  // for each neighbour, which element of its group it reads
 
 uint src_along(uint k, uint coordinate) {
     if ((TABLED >> k & 1u) == 0u) {

@@ -48,7 +48,7 @@ uint src_along(uint k, uint coordinate) {
     return words[4u * table_row + taps];
 }
 
-// The numbers of four elements side by side.
+// Loads four adjacent elements as numbers.
 FOUR_NUMBERS quad_at(uint offset) {
     uvec4 bits = ALIGNED ? load_quad(offset, SRC_WIDTH) : load_quad_anywhere(offset, SRC_WIDTH);
     FOUR_NUMBERS quad;
@@ -102,7 +102,7 @@ void main() {
     Walk walk = walk_to(place.outer);
     move_along(walk, TAP_AXIS, place.piece);
     uint row = place.block * ROWS;
-    // Rows after the last one repeat its sums and are not written.
+    // Rows after the last one repeat the last row's sums and are not written.
     [[unroll]] for (uint n = 0u; n < ROWS; ++n) {
         offsets[n] = walk.src + min(row + n, SIZE(ROW_AXIS) - 1u) * SRC(ROW_AXIS);
         sums[n] = Sum[MAX_CHANNELS](NO_SUM, NO_SUM, NO_SUM, NO_SUM);

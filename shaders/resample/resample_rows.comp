@@ -1,9 +1,9 @@
 // Resampling by rows: an invocation computes ELEMENTS neighbours of each of ROWS rows, and sums along the inner axes once for each
 // source row.
 //
-// A row is one step along the axis of the last slot. The kernel keeps the sums of the last TAPS source rows along the inner slots,
-// because the next row may read them again: enlarged nine times, a source row is summed once, not 18 times. The bits are those of
-// resample.comp, except for the sign of a NaN, which a compiler may choose.
+// A row is one step along the axis of the last slot; the other slots are the inner ones. The kernel keeps the sums of the last TAPS
+// source rows along the inner slots, because the next row may need them again: enlarged nine times, a source row is summed once,
+// not 18 times. The bits are those of resample.comp, except for the sign of a NaN, which a compiler may choose.
 // Weights along the inner axes are loaded once, weights along the rows once for each row: on llvmpipe a load costs as much as ten
 // sums. Neighbours are whole words of the destination: four elements if they fit, eight with RUNS, or two where four would read
 // elements that are far apart.
@@ -140,13 +140,13 @@ float sum_along_run(uint lane) {
     return sum.total;
 }
 
-// Sums the source row that begins at `offset` along the inner slots.
+// Sums the source row that begins at `offset` along the inner slots, which are all but the last.
 void sum_row(uint offset) {
     Sum sums[MAX_ELEMENTS];
     [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
         sums[lane] = NO_SUM;
     }
-    // Stays a loop, because unrolled it would take long to compile.
+    // This stays a loop, because unrolled it would take long to compile.
     for (uint tap = 0u; tap < (SLOTS == 3u ? TAPS_1 : 1u); ++tap) {
         load_run(walks[0].src + offset + (SLOTS == 3u ? tap * tap_stride[1] : 0u));
         float weight = weights[0][1][0];
@@ -175,7 +175,7 @@ void sum_row(uint offset) {
 
 NUMBER number_at(uint lane, uint offset) { return number_of(load_src(offset)); }
 
-// Defines `name(lane, offset)`: the sum along a slot of `tap_count` values along the slot inside it.
+// Defines `name(lane, offset)`, which sums `tap_count` values of one slot; each is itself the sum along the slot inside it.
 #define DEFINE_SUM_ALONG(name, slot, tap_count, value_inside) \
     NUMBER name(uint lane, uint offset) { \
         Sum sum = NO_SUM; \
@@ -197,7 +197,7 @@ NUMBER sum_inside(uint lane, uint offset) {
     }
 }
 
-// Sums the source row that begins at `offset` along the inner slots.
+// Sums the source row that begins at `offset` along the inner slots, which are all but the last.
 void sum_row(uint offset) {
     [[unroll]] for (uint lane = 0u; lane < MAX_ELEMENTS; ++lane) {
         if (lane < ELEMENTS) {

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-# The command ``restride`` imports for some tenths of a second: a signal then ends it silently, with the exit code of an
-# interrupted command, until ``cli.main`` takes the signals over. An ``import restride`` leaves signals alone.
+# The command ``restride`` imports for some tenths of a second. Until ``cli.main`` handles signals, a signal therefore
+# ends it silently, with the exit code of an interrupted command. An ``import restride`` leaves signals alone.
 _program = "".join(sys.argv[:1])
 _is_command = Path(_program).name == "restride" or (_program == "-m" and "restride" in sys.orig_argv)
 if _is_command and threading.current_thread() is threading.main_thread():
@@ -22,7 +22,7 @@ if _is_command and threading.current_thread() is threading.main_thread():
             signal.signal(getattr(signal, _name), lambda *_: os._exit(130))
 
 OVERVIEW = frozenset({"-h", "--help", "--version"})
-"""Arguments of the command ``restride`` that, given alone, need nothing of the library."""
+"""With only one of these arguments, the command ``restride`` needs nothing of the library."""
 
 if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in OVERVIEW):
     from restride import compat, reference
@@ -66,8 +66,8 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
 
     _METHODS["namespace"] = lambda: import_module("restride.xp")  # for Tensor.__array_namespace__, imported on use
 
-    # einops looks for our types among loaded classes. Its import takes 2 ms where it is installed; where it cannot be
-    # imported, that of restride.interop.einops says why.
+    # einops looks for our types among loaded classes. This import takes 2 ms if einops is installed; if it fails, an
+    # import of restride.interop.einops says why.
     with suppress(ImportError):
         from restride.interop import einops as _einops  # noqa: F401 - its functions then take tensors
 

@@ -21,7 +21,7 @@ from restride.errors import DescriptorError, did_you_mean, prefixed, shown, warn
 from restride.words import argument_here
 
 LIMIT = 1 << 512
-"""Sizes, strides and offsets stay below this in magnitude, as do those of 8 axes of 2^62 packed in any order."""
+"""Sizes, strides and offsets are below this in magnitude, and so are those of 8 axes of 2^62 packed in any order."""
 
 MAX_MEMBERS = 1 << 22
 """Maximum number of integers in an argument: ``range(10**12)`` and endless iterators are refused."""
@@ -68,14 +68,20 @@ def integers(argument: str, values: Any, *, or_one: bool = False) -> tuple[int, 
     except TypeError:
         if or_one and isinstance(values, SupportsIndex):
             return (integer(argument, values),)
-        rule = f"must be {'an integer or ' if or_one else ''}a sequence of integers"
-        raise DescriptorError(f"{argument} {rule}, got {shown(values)} ({type(values).__name__})") from None
+        raise _no_integers(argument, values, or_one) from None
     if len(members) > MAX_MEMBERS:
         raise DescriptorError(f"{argument} must be at most {MAX_MEMBERS} integers, got more: {shown(values)}")
     for value in members:
         if type(value) is not int or not -LIMIT < value < LIMIT:
+            if isinstance(values, str):  # such as '224x224', of which the first letter says nothing
+                raise _no_integers(argument, values, or_one)
             return tuple([integer(f"{argument}[{place}]", member) for place, member in enumerate(members)])
     return members
+
+
+def _no_integers(argument: str, values: object, or_one: bool) -> DescriptorError:
+    rule = f"must be {'an integer or ' if or_one else ''}a sequence of integers"
+    return DescriptorError(f"{argument} {rule}, got {shown(values)} ({type(values).__name__})")
 
 
 def counts(argument: str, values: object, *, or_one: bool = False) -> tuple[int, ...]:
@@ -96,7 +102,7 @@ BYTES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
     "GIB": 1 << 30,
     "TIB": 1 << 40,
 }
-"""Bytes of each unit that ``as_bytes`` reads, in upper case."""
+"""The number of bytes of each unit that ``as_bytes`` reads, in upper case."""
 
 
 def as_bytes(argument: str, value: str | float) -> int:
@@ -153,12 +159,12 @@ def require_word(argument: str, value: object, known: Sequence[str | bool | None
         raise DescriptorError(f"{argument} must be one of {', '.join(map(repr, known))}, not {value!r}{hint}")
 
 
-# Arguments that a function passes on: a typed dictionary lists them for type checkers, a signature for readers.
+# Checks arguments that a function passes on: a typed dictionary lists them for type checkers, a signature for readers.
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 Elsewhere: TypeAlias = Mapping[str, Collection[str]]
-"""Names that a function does not take, by the end of the message that says where they belong."""
+"""Names that a function does not take, for each end of a message that says where the names belong."""
 
 _NOWHERE: Elsewhere = {}
 _OF_ARRAYS: Elsewhere = {"rs.asarray(array, device=...) puts an array on a device": ("device",)}
@@ -236,14 +242,14 @@ def unexpected(
     return TypeError(f"{name}() got an unexpected keyword argument {unknown!r}{hint}")
 
 
-# Images of Pillow.
+# Pixels of Pillow's images.
 
 
 _MODES = dict.fromkeys(("P", "CMYK", "YCbCr", "LAB", "HSV", "RGBX"), "RGB")
 _MODES |= {"1": "L", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
 """The mode that an image with other pixels is converted to."""
 _KEYED_MODES = ("1", "L", "RGB", "I;16", "I;16B", "I;16L")
-"""Modes of images that may have a transparent colour, which their ``info`` names."""
+"""Modes of images that may have a transparent colour, given in ``info``."""
 _ORIENTATION = 0x0112
 """The EXIF tag for the orientation of the camera."""
 
@@ -295,7 +301,7 @@ def _orientation(image: Any) -> int:
     """How a decoded image is to be turned, by EXIF; 1: not at all, or it does not say so in a way that can be read."""
     try:
         turn = image.getexif().get(_ORIENTATION)
-    except Exception:  # noqa: BLE001 - as above; what is damaged here is not the pixels
+    except Exception:  # noqa: BLE001 - as above; only the EXIF data are damaged
         return 1
     return turn if turn in range(2, 9) else 1
 
@@ -306,7 +312,7 @@ def with_alpha(pixels: npt.NDArray[Any], samples: npt.NDArray[Any], key: object)
     return np.dstack([pixels, np.where(is_key, 0, np.iinfo(pixels.dtype).max).astype(pixels.dtype)])
 
 
-# Arrays, and lists of numbers.
+# Numpy arrays from arrays and lists of numbers.
 
 
 def as_numpy(argument: str, value: object, dtype: np.dtype[Any] | None = None) -> npt.NDArray[Any]:
@@ -362,7 +368,7 @@ def require_unmasked(argument: str, value: Any) -> None:
     Raises:
         DescriptorError: ``value`` is masked.
     """
-    if isinstance(getattr(value, "_meta", value), np.ma.MaskedArray):  # dask's says which arrays it computes
+    if isinstance(getattr(value, "_meta", value), np.ma.MaskedArray):  # dask's ``_meta`` says which arrays it computes
         raise DescriptorError(
             f"{argument} is masked, and a tensor has no mask: pass {argument}.filled(...), for sizes {value.shape}"
         )

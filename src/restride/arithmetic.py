@@ -216,7 +216,8 @@ def arithmetic(src: TensorDesc, dst: TensorDesc, order: Sequence[int], asked: Nu
 def _canonical(src: DType, dst: DType, full: Arithmetic) -> Arithmetic:
     """``full`` with the default for every setting that makes no difference for these element types."""
     to_integer = not dst.is_float and dst.name != "pred"
-    # Zero points of integers are integers, and integers stay integers in float32, however large.
+    # Zero points do not matter here: those of integers are integers, and integers stay integers in float32, however
+    # large.
     scaled = any(side is not None and side.has_scale for side in (full.src, full.dst))
     is_integral = not (src.is_float or scaled or full.sum_scale is not None or full.post_ops)
     rounds_first = (
@@ -234,7 +235,7 @@ def _holds(dst: DType, src: DType) -> bool:
     """True if no element of ``src`` is outside the range of ``dst``, or both are one type, whose bits are copied."""
     if src == dst:
         return True
-    if src.is_float and src.name != "f8e4m3fn":  # which has no infinities
+    if src.is_float and src.name != "f8e4m3fn":  # which alone has no infinities
         return False
     (low, high), (lowest, highest) = value_range(src), value_range(dst)
     return lowest <= low and high <= highest

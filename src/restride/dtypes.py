@@ -111,7 +111,7 @@ def as_dtype(value: Any) -> DType:
         return BY_NAME[str(value).removeprefix("torch.")]
     known = f"known element types are {', '.join(DTYPES)} and their numpy names"
     try:
-        # numpy reads None as float64; here it is no type at all.
+        # numpy reads None as float64, but here it is no type at all.
         numpy_type = np.dtype(value) if value is not None else None
     except Exception:  # noqa: BLE001 - numpy raises six types of errors: TypeError, SyntaxError, ...
         numpy_type = None
@@ -154,7 +154,7 @@ def cast(argument: str, numbers: Array, dtype: DType) -> Array:
         DescriptorError: objects that are no numbers, or integers of more than 64 bits as integers.
     """
     try:
-        if dtype.is_float and numbers.dtype.hasobject:  # which ml_dtypes' types refuse
+        if dtype.is_float and numbers.dtype.hasobject:  # ml_dtypes' types refuse such arrays
             numbers = numbers.astype(np.float64)
         with np.errstate(all="ignore"):
             return numbers.astype(dtype.dtype)
@@ -168,7 +168,7 @@ def is_torch_dtype(value: object) -> bool:
 
 
 def _suggestion(value: object) -> str:
-    """The end of the error about an unknown element type: restride's name for another library's, or the nearest."""
+    """The end of the error about an unknown type: restride's name if it is another library's, else the nearest name."""
     if not isinstance(value, str):
         return ""
     here = TYPES.get(value) or TYPES.get(value.lower()) or (value.lower() if value.lower() in BY_NAME else None)

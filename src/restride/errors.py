@@ -26,10 +26,10 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 _MAX_SHOWN = 8
-"""Maximum elements of an array that a message shows."""
+"""A message shows at most this many elements of an array."""
 
 _QUESTION = ". Did you mean "
-"""Between a message and the word that is suggested at its end."""
+"""The text between a message and the suggested word at its end."""
 
 
 class RestrideError(Exception):

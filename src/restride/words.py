@@ -37,6 +37,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "image_mean": ("mean",),
     "image_std": ("std",),
     **dict.fromkeys(("dst", "output"), ("out",)),
+    **dict.fromkeys(("starts", "begin"), ("offsets",)),
+    "steps": ("strides",),
     **dict.fromkeys(("longest_edge", "long_side", "longest"), ("longer",)),
     **dict.fromkeys(("short_side", "shortest", "shortest_edge"), ("shorter",)),
     **dict.fromkeys(("color_space", "channel_order", "pixel_format"), ("input",)),

@@ -32,7 +32,7 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class Case:
     dst: TensorDesc
     parameters: tuple[tuple[str, Value], ...] = ()
     seed: int = 0
-    viewed: tuple[int, ...] = field(init=False, compare=False, repr=False)  # the source's sizes after the view
+    viewed: tuple[int, ...] = field(init=False, compare=False, repr=False)  # sizes of the source after the view
 
     def __post_init__(self) -> None:
         """Read the parameters, put them into the order of the operation and drop those that equal their defaults."""
@@ -144,19 +144,11 @@ class Case:
 
     def integers(self, name: str) -> tuple[int, ...]:
         """The value of a parameter that is a list of integers."""
-        value = self[name]
-        integers = value if isinstance(value, tuple) else ()
-        whole = tuple(number for number in integers if isinstance(number, int))
-        if not isinstance(value, tuple) or len(whole) != len(value):
-            raise DescriptorError(f"{name} of {self.op} is no list of integers: {value!r}")
-        return whole
+        return cast("tuple[int, ...]", self[name])
 
     def word(self, name: str) -> str:
         """The value of a parameter that is a word."""
-        value = self[name]
-        if not isinstance(value, str):
-            raise DescriptorError(f"{name} of {self.op} is no word: {value!r}")
-        return value
+        return cast("str", self[name])
 
     def written(self, *names: str) -> dict[str, Any]:
         """The parameters among ``names`` that differ from their defaults; yes and no become True and False."""
@@ -167,8 +159,7 @@ class Case:
     @property
     def view(self) -> View | None:
         """The view of the source that the operation reads; None for the source itself."""
-        value = self["view"]
-        return value if isinstance(value, View) else None
+        return cast("View | None", self["view"])
 
     def viewed_tensor(self, source: Tensor) -> Tensor:
         """The part of the source that the operation reads, through the public methods of ``Tensor``.
@@ -176,13 +167,11 @@ class Case:
         Raises:
             DescriptorError: the tensor has no such view.
         """
-        view = self.view
-        return source if view is None else view.of_tensor(source)
+        return source if self.view is None else self.view.of_tensor(source)
 
     def viewed_array(self, source: Array) -> Array:
         """The part of the source that the operation reads; numpy may copy if the view reshapes."""
-        view = self.view
-        return source if view is None else view.of_array(source)
+        return source if self.view is None else self.view.of_array(source)
 
     @property
     def layout(self) -> Layout:
@@ -351,4 +340,4 @@ def unplaced(dtype: DType, sizes: Sizes) -> TensorDesc:
 
 
 OPERATIONS: dict[str, CheckedOperation] = {}
-"""Every operation by the first word of its cases; filled by ``restride_conformance.operations``."""
+"""Every operation by the first word of its cases; ``restride_conformance.operations`` fills it."""

@@ -40,16 +40,16 @@ SHOWN = 5
 """Maximum number of wrong elements or bytes that a message lists."""
 
 _HOST_BYTES = 12
-"""Host bytes per byte of a buffer or array: fills hash 64-bit words, and the place of each byte is an int64."""
+"""Bytes of the host per byte of a buffer or array: fills hash 64-bit words, and the place of each byte is an int64."""
 
 _CONVERSION_BYTES = 16
-"""Host bytes per computed element: at most two 64-bit numbers at a time."""
+"""Bytes of the host per computed element: at most two 64-bit numbers at a time."""
 
 _COORDINATE_BYTES = 600
-"""Host bytes per index of a resampled axis: its coordinate and both of its weights are Python fractions."""
+"""Bytes of the host per index of a resampled axis: its coordinate and both of its weights are Python fractions."""
 
 _CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-"""Files with a container's memory limit in bytes, of cgroup versions 2 and 1; ``max`` or a huge number: no limit."""
+"""Files with a container's memory limit in bytes, for cgroup versions 2 and 1; ``max`` or a huge number: no limit."""
 
 
 def run_case(
@@ -115,12 +115,14 @@ def destination_tensor(case: Case, setting: Setting, source: Tensor) -> Tensor |
     """The tensor to pass as ``out``; None where the operation allocates its destination."""
     device = source.device
     if makes_destination(case):
-        # An allocation reuses the memory freed last: it gets poison, not the right answer of an earlier case.
+        # The allocation will reuse the memory that is freed last, so it is filled with poison: it must not hold a right
+        # answer.
         rs.from_buffer(setting.destination, setting.dst, device=device).memory.free()
         return None
     if case["out"] == "same":
         return rs.Tensor(source.memory, setting.dst, device)
-    # Poison it by a copy on the device that the operation must wait for: a validation layer sees a missing barrier.
+    # The poison is written by a copy on the device, for which the operation must wait: validation sees a missing
+    # barrier.
     poison = rs.from_buffer(setting.destination, setting.dst, device=device)
     out = rs.Tensor(device.runtime.allocate(poison.memory.nbytes), setting.dst, device)
     device.runtime.copy(poison.memory, out.memory, poison.memory.nbytes)
@@ -131,9 +133,7 @@ def without_holes(setting: Setting, result: Array) -> Array:
     """The buffer of a ``result`` that the operation allocated, with poison in the bytes that it need not write."""
     if result.size != setting.destination.size:
         return result
-    written = setting.padding.copy()
-    written[setting.places] = True
-    return np.where(written, result, setting.destination)
+    return np.where(setting.written, result, setting.destination)
 
 
 def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Outcome:
@@ -154,12 +154,9 @@ def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Ou
     findings = changed_bytes("source", setting.source, source, np.ones(source.size, np.bool_), src)
     actual = elements_of(setting, destination)
     right = is_right(case, setting, actual)
-    untouched = elements_of(setting, setting.destination)
-    findings += wrong_elements(case, untouched, actual, setting.lowest, setting.highest, right)
-    findings += wrong_padding(setting.padded, destination, setting.padding)
-    outside = ~setting.padding
-    outside[setting.places] = False
-    findings += changed_bytes("destination", setting.destination, destination, outside, dst)
+    findings += wrong_elements(case, setting, actual, right)
+    findings += wrong_padding(setting, destination)
+    findings += changed_bytes("destination", setting.destination, destination, ~setting.written, dst)
     if not findings:
         doubt = mistrusted(case, setting)
         return Outcome(case, Verdict.MISTRUSTED if doubt else Verdict.PASSED, doubt or _as_flushed(setting, actual))
@@ -182,7 +179,7 @@ def _as_flushed(setting: Setting, actual: Array) -> str:
     return f"{as_flushed} of {telling.size} elements are {FLUSHED}"
 
 
-# Does a case fit the device and the host?
+# Checks whether a case fits the device and the host.
 
 
 def why_not(case: Case, device: Device) -> str:
@@ -211,7 +208,7 @@ def host_bytes(case: Case) -> int:
     if case.src.dtype != case.dst.dtype or is_arithmetic(case):
         nbytes += case.dst.numel * _CONVERSION_BYTES
     if case.op.startswith("resample") and len(case.viewed) == case.dst.rank:
-        # Axes are resampled one after the other: no array in between exceeds the larger size along each axis.
+        # Axes are resampled one after the other, so no array in between exceeds the larger size along each axis.
         nbytes += prod(map(max, case.viewed, case.dst.sizes)) * (itemsize if case.operation.is_exact(case) else 8)
         resampled = sum(max(old, new) for old, new in zip(case.viewed, case.dst.sizes, strict=True) if old != new)
         return nbytes * _HOST_BYTES + resampled * _COORDINATE_BYTES
@@ -229,21 +226,22 @@ def _available() -> int:
     return min(known) // 2
 
 
-# Messages about what is wrong.
+# Messages that say what is wrong.
 
 
-def wrong_elements(case: Case, before: Array, actual: Array, lowest: Array, highest: Array, right: Array) -> list[str]:
+def wrong_elements(case: Case, setting: Setting, actual: Array, right: Array) -> list[str]:
     """List the elements of ``actual`` that are not ``right``, and the limits of their right values.
 
-    Wrong elements that equal ``before`` were never written, which is the most useful fact about a kernel. It is stated
-    only if at least a quarter are: one byte in 256 is unchanged by chance.
+    Wrong elements that are as before the run were never written, which is the most useful fact about a kernel. It is
+    stated only if at least a quarter are: one byte in 256 is unchanged by chance.
     """
     places = np.argwhere(~right)
+    before = elements_of(setting, setting.destination)
     untouched = int((~right & (bits_of(before) == bits_of(actual))).sum())
     findings = []
     for row in places[:SHOWN].tolist():
         place = tuple(row)
-        expected = _expected(actual[place], lowest[place], highest[place])
+        expected = _expected(actual[place], setting.lowest[place], setting.highest[place])
         findings.append(f"element {place} is {_element_text(actual, place)}, expected {expected}")
     if findings and not case.operation.is_exact(case):
         findings.append(f"the limits are {case.operation.tolerance(case)}")
@@ -253,14 +251,14 @@ def wrong_elements(case: Case, before: Array, actual: Array, lowest: Array, high
     return _with_count(findings, len(places), actual.size, f"elements are wrong{never}")
 
 
-def wrong_padding(right: Array, after: Array, padding: Array) -> list[str]:
-    """List the bytes in the mask ``padding`` that are not ``right``; the layout begins at byte 0 of the buffer."""
-    places = np.flatnonzero((right != after) & padding)
+def wrong_padding(setting: Setting, after: Array) -> list[str]:
+    """List the bytes of the padding that are wrong after the run; the layout begins at byte 0 of the buffer."""
+    places = np.flatnonzero((setting.padded != after) & setting.padding)
     findings = [
-        f"byte {place} of the destination (padding) is 0x{after[place]:02x}, expected 0x{right[place]:02x}"
+        f"byte {place} of the destination (padding) is 0x{after[place]:02x}, expected 0x{setting.padded[place]:02x}"
         for place in places[:SHOWN].tolist()
     ]
-    return _with_count(findings, len(places), int(np.count_nonzero(padding)), "bytes of padding are wrong")
+    return _with_count(findings, len(places), int(np.count_nonzero(setting.padding)), "bytes of padding are wrong")
 
 
 def changed_bytes(which: str, before: Array, after: Array, compared: Array, body: range) -> list[str]:

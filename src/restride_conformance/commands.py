@@ -141,7 +141,7 @@ def run_test(arguments: argparse.Namespace) -> int:
             with missing_runtimes():
                 host = runners[0].host
             tell(str(host))
-            if host.limits != Limits():  # case files may refer to the device's limits
+            if host.limits != Limits():  # then case files may refer to limits that differ from the usual ones
                 cases = choice.cases(host.limits)
             _require_any(cases)
             started, clock = datetime.now(UTC), time.monotonic()
@@ -241,7 +241,7 @@ def _exit(report: Report) -> int:
     return Exit.CHECK_FAILED if report.bad else Exit.OK
 
 
-# The cases to run: those that the arguments name, those that failed last time, or the intersection.
+# Chooses the cases: those that the arguments name, those that failed last time, or those in both.
 
 _MAX_FILE = 64 << 20
 
@@ -319,7 +319,7 @@ def _text(name: str) -> str:
             raise UsageError(f"case file {name} is larger than {_MAX_FILE >> 20} MiB")
         return data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        if name.partition(" ")[0] in OPERATIONS:  # before FileNotFoundError: a long case is no valid file name
+        if name.partition(" ")[0] in OPERATIONS:  # before FileNotFoundError, because a long case is no valid file name
             raise UsageError(f"{name!r} is no case file; a case itself goes with --repro") from None
         if isinstance(error, FileNotFoundError):
             known = ", ".join(CATALOGUES)
@@ -336,7 +336,7 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     return int(match[1]), int(match[2])
 
 
-# The cases that did not pass when they last ran: a case file in the user's cache folder.
+# The file with the cases that did not pass when they last ran, in the user's cache folder.
 
 
 def last_failed_file() -> Path | None:
@@ -391,7 +391,7 @@ def _case(line: str) -> Case | None:
         return None
 
 
-# The report files of a run: all that were asked for are written, even if one of them fails.
+# Report files: all that were requested are written, even if one of them fails.
 
 ReportFile = tuple[Callable[[Report, Path], None], Path]
 """The function that writes a report, and the path to write to."""
@@ -431,7 +431,7 @@ def _write(report: Report, write: Callable[[Report, Path], None], path: Path) ->
     tell(f"wrote {path}")
 
 
-# restride report.
+# The command `restride report`.
 
 _REPORT_DESCRIPTION = """\
 Reads reports that `restride test --json` wrote, also on other devices, with other drivers or by other versions.

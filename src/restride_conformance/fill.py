@@ -44,10 +44,10 @@ def _shuffled(values: Array, width: int) -> Array:
 
 
 _REACH = {"pred": 1, "f16": 16, "bf16": 128, "f32": 128, "f64": 1024, "f8e4m3fn": 9, "f8e5m2": 16}
-"""Binary digits before the point of the type's largest number. Other types: ``_integer_digits``."""
+"""Number of binary digits before the point of a type's largest number. For other types see ``_integer_digits``."""
 
 _PRECISION = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53, "f8e4m3fn": 4, "f8e5m2": 3, "pred": 1}
-"""Significant binary digits n, including the leading one: the type holds every integer in [0, 2^n) exactly."""
+"""Number n of significant binary digits, including the leading one: a type holds every integer in [0, 2^n) exactly."""
 
 
 def _integer_digits(dtype: DType) -> int:
@@ -116,10 +116,10 @@ def comparable(dtype: DType, count: int, seed: int = 0) -> Array:
 
 
 _NUMBERS = {"f32": (24, 2.0**-14), "f16": (11, 2.0**-8), "bf16": (8, 2.0**-5)}
-"""Per type: bits of the magnitude as an integer, and the factor it is multiplied by."""
+"""For each type: the bits of the magnitude as an integer, and the factor by which it is multiplied."""
 
 _NARROW_NUMBERS = {"f8e4m3fn": (5 << 3, 4 << 3), "f8e5m2": (13 << 2, 4 << 2)}
-"""Per 8-bit float: the bit pattern of 1/4, and how many magnitudes to use from there on: those below 4."""
+"""For each 8-bit float: the bit pattern of 1/4, and how many magnitudes to use from there on; all are below 4."""
 
 
 def numbers(dtype: DType, count: int, seed: int = 0) -> Array:
@@ -201,7 +201,7 @@ def edges(dtype: DType, count: int, seed: int = 0) -> Array:
     return values
 
 
-# Elements aimed at a conversion. Out of eight, four are plain numbers within the destination's range, two are halfway
+# Elements chosen for a conversion. Of eight, four are plain numbers within the destination's range, two are halfway
 # between neighbours of its type or next to that, one is near a bound of its range, and one has random bits, which
 # include denormals, infinities and NaN.
 
@@ -262,7 +262,8 @@ def _ties_of_floats(src: DType, dst: DType, words: Array) -> Array:
     """Numbers halfway between two neighbours of ``dst``, or one unit in the last place of ``src`` above or below."""
     bits_of = hashed_words(words, 1)
     if dst.is_float:
-        # Neighbours of the type with the smaller range: neighbours in the wider one are hardly ever within both ranges.
+        # Neighbours are those of the type with the smaller range: neighbours in the wider type are hardly ever within
+        # both ranges.
         grid = min(dst, src, key=_integer_digits)
         lower = bits_of.astype(_unsigned(grid))
         below, above = (each.view(grid.dtype).astype(np.float64) for each in (lower, lower + lower.dtype.type(1)))
@@ -270,7 +271,7 @@ def _ties_of_floats(src: DType, dst: DType, words: Array) -> Array:
     else:
         length = words % np.uint64(
             min(_integer_digits(src), _integer_digits(dst)) + 1
-        )  # bits of the whole part; 0: the number is 1/2
+        )  # number of bits of the whole part; 0: the number is 1/2
         whole = np.where(length == 0, 0, bits_of >> ((np.uint64(64) - length) & np.uint64(63)))
         halfway = np.where(_is_negative(dst, words), -1, 1) * (whole.astype(np.float64) + 0.5)
     patterns: Array = halfway.astype(src.dtype).view(_unsigned(src)) + _off_by_one(words).astype(_unsigned(src))
@@ -308,7 +309,7 @@ def _bounds(src: DType, dst: DType) -> Array:
     else:
         info = ml_dtypes.finfo(dst.dtype)  # type: ignore[no-untyped-call]
         largest, least, normal = (float(each) for each in (info.max, info.smallest_subnormal, info.smallest_normal))
-        step = 2.0 ** (_REACH[dst.name] - _PRECISION[dst.name])  # between the largest numbers
+        step = 2.0 ** (_REACH[dst.name] - _PRECISION[dst.name])  # distance of the largest numbers from each other
         positive = (
             *(largest, largest + step / 2, largest + step),
             *(least, least / 2, least * 1.5, normal, normal - least / 2),

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -62,7 +62,7 @@ from restride_conformance.spelling import (
 MAX_ENTRIES = 1 << 20
 """Maximum number of entries that an array of scales or zero points may have."""
 
-# Functions for cases of every operation.
+# Functions that cases of every operation use.
 
 
 def require_valid(case: Case) -> None:
@@ -155,7 +155,7 @@ def _require_sizes(case: Case, sizes: Sizes) -> None:
         raise DescriptorError(f"{case.op} gives sizes {list(sizes)}, but the destination is {case.dst}: {case}")
 
 
-# Arithmetic: single numbers are written on a case's line, the entries of arrays follow from its seed.
+# Arithmetic: a case's line has single numbers; the entries of arrays follow from its seed.
 
 SCALES = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point")
 """Parameters whose value is a number, or the axes along which an array of numbers varies."""
@@ -240,7 +240,7 @@ def _words(case: Case, name: str, sizes: Sizes, groups: Collection[int], number:
     entries = [-(-size // group) if axis in axes else 1 for axis, (size, group) in grouped]
     if prod(entries) > MAX_ENTRIES:
         raise DescriptorError(f"{name} has {prod(entries):,} entries, more than {MAX_ENTRIES:,}: {case}")
-    first = (number + 1) << 40  # each of the four arrays, and the elements, use different words of one seed
+    first = (number + 1) << 40  # arrays and elements use different parts of a sequence
     words = hashed_words(np.arange(first, first + prod(entries), dtype=np.uint64), case.seed)
     return words.reshape(entries)
 
@@ -330,7 +330,7 @@ class Reorder(_Converting):
         return perform(reorder_plan, source, out, layout, dtype, Numbers(**named, rounds_first=True))
 
 
-# Resampling.
+# Operations that resample.
 
 _MODE = Parameter("mode", str, required=True, moves=False)
 _LIKE = Parameter("like", OneOf("like", *LIBRARIES), moves=False)
@@ -375,7 +375,7 @@ class _Sampling(_Converting):
         return self.limits(case, ", through the arithmetic a f32 step at a time" if is_arithmetic(case) else "")
 
     def limits(self, case: Case, steps: str) -> str:
-        """The line about the limits of sums; ``steps`` is inserted after the sum and names further roundings."""
+        """The line for ``tolerance`` about sums. ``steps``, inserted after the sum, names further roundings."""
         raise NotImplementedError
 
 
@@ -587,7 +587,7 @@ class CropResize(_Sampling):
         return f"those of a resample of each box (restride.reference.resample_limits){steps}"
 
 
-# Functions of the array API that join or repeat parts of an array, which numpy also has.
+# Functions of the array API, which numpy also has, that join or repeat parts of an array.
 
 
 class _ArrayFunction(CheckedOperation):
@@ -679,8 +679,7 @@ class Concat(_ArrayFunction):
         return np.concatenate(pieces, axis) if module is np else module.concat(pieces, axis=axis)
 
     def _parts(self, case: Case) -> tuple[slice, ...]:
-        parts = case["parts"]
-        return parts.slices if isinstance(parts, Window) else ()
+        return cast("Window", case["parts"]).slices
 
 
 class Stack(_ArrayFunction):
@@ -715,7 +714,7 @@ class Tile(_ArrayFunction):
         return module.tile(x, case.integers("repetitions"))
 
 
-# Patterns.
+# The operation that rearranges by patterns.
 
 
 class Rearrange(_Converting):
@@ -769,7 +768,7 @@ def _rearranged(x: Array, pattern: str, lengths: dict[str, int]) -> Array:
     return apart.reshape([prod(sizes[name] for name in axis) for axis in sides[1]])
 
 
-# Tables.
+# The operation that looks up tables.
 
 
 class Lookup(CheckedOperation):
@@ -806,7 +805,7 @@ class Lookup(CheckedOperation):
         return places.transpose(_order(case))
 
 
-# Comparison.
+# The operation that compares.
 
 
 class Equal(CheckedOperation):
@@ -845,10 +844,7 @@ class Equal(CheckedOperation):
 
 def _other(case: Case) -> TensorDesc:
     """The descriptor of the second operand."""
-    desc = case["other"]
-    if not isinstance(desc, TensorDesc):
-        raise DescriptorError(f"other must be a descriptor: {case}")
-    return desc
+    return cast("TensorDesc", case["other"])
 
 
 @lru_cache(maxsize=4)

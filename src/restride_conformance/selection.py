@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError, did_you_mean
+from restride.layout.text import cut
 from restride_conformance.case import OPERATIONS, Case
 
 Matches = Callable[[str], bool]
@@ -76,9 +77,9 @@ def expression(text: str) -> Matches:
     Raises:
         DescriptorError: the expression is not well formed, has more than 4096 characters or more than 100 ``not``.
     """
-    shown = text if len(text) <= 80 else text[:77] + "..."
+    shown = f"expression {cut(text)}"
     if len(text) > _MAX_EXPRESSION:
-        raise DescriptorError(f"expression {shown!r} has more than {_MAX_EXPRESSION} characters")
+        raise DescriptorError(f"{shown} has more than {_MAX_EXPRESSION} characters")
     words: dict[str, str] = {}
 
     def as_python(token: re.Match[str]) -> str:
@@ -90,13 +91,13 @@ def expression(text: str) -> Matches:
         return f"{name} "
 
     source = " ".join(_TOKEN.sub(as_python, text).split())
-    rule = f"expression {shown!r} is not like 'linear and not (u8 or s8)'"
+    rule = f"{shown} is not like 'linear and not (u8 or s8)'"
     try:
         root = ast.parse(source, mode="eval").body
     except (SyntaxError, MemoryError, RecursionError) as error:
         raise DescriptorError(f"{rule}: {error}") from error
     if source.split().count("not") > _MAX_NEGATIONS:
-        raise DescriptorError(f"expression {shown!r} has 'not' more than {_MAX_NEGATIONS} times")
+        raise DescriptorError(f"{shown} has 'not' more than {_MAX_NEGATIONS} times")
     if not all(isinstance(node, _NODES) for node in ast.walk(root)):
         raise DescriptorError(f"{rule}: there are words without 'and' or 'or' between them")
 

@@ -38,7 +38,7 @@ a work group handles, so that one invocation or work group too many is noticed.
 
 _ATTEMPTS = 16
 _ANOTHER = "another seed may prove more"
-_OLD_SEED = 0x01D  # added to the seed to fill the destination before the run
+_OLD_SEED = 0x01D  # added to the seed with which the destination is filled before the run
 _MAX_RETRIED_ELEMENTS = 64  # with more elements, chance alone cannot make a case prove nothing, even with pred
 
 
@@ -61,6 +61,13 @@ class Setting(Answer):
     places: Array
     padding: Array
     padded: Array
+
+    @property
+    def written(self) -> Array:
+        """A mask of the bytes of the destination's buffer that the operation must write: elements and ``padding``."""
+        mask = self.padding.copy()
+        mask[self.places] = True
+        return mask
 
 
 def prepare(case: Case) -> Setting:
@@ -97,13 +104,13 @@ def _setting_of(case: Case, values: Array) -> Setting:
     dst = case.dst if makes_destination(case) else _behind_guard(case.dst, before_dst)
     nbytes = [buffer_bytes(case.src.nbytes), buffer_bytes(case.dst.nbytes)]
     source = fill.poison(max(nbytes) if is_same else nbytes[0], fill.POISON_SEED + 1)
-    # Without to_buffer, which would also write the padding of a whole layout.
+    # to_buffer is not used, because it would also write the padding of a whole layout.
     source[element_bytes(src).reshape(-1)] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
     destination = source if is_same else fill.poison(case.dst.nbytes if makes_destination(case) else nbytes[1])
     places, old = element_bytes(dst), from_buffer(source, src) if is_in_place(case) else old_values(case)
     if old is not None:
         destination[places.reshape(-1)] = np.ascontiguousarray(old).reshape(-1).view(np.uint8)
-    # The source is read back, because elements that share an address (zero strides) hold one value.
+    # The source is read back, because elements that share an address (zero strides) have one value.
     right = answer(case, from_buffer(source, src), old)
     padded = to_buffer(right.lowest, dst, destination.copy())
     padding = np.zeros(destination.size, np.bool_)

@@ -36,6 +36,7 @@ from restride.layout import TensorDesc
 from restride.layout.argument import AXIS_NAMES
 from restride.layout.pattern import Pattern
 from restride.layout.tags import parse_tag
+from restride.layout.text import cut
 from restride.tensor.tensor import Tensor
 
 MAX_STEPS = 16
@@ -107,8 +108,8 @@ class View:
             match = _STEP.match(text, position)
             if match is None or len(steps) == MAX_STEPS:
                 raise DescriptorError(
-                    f"view {_cut(text)} is not 1 to {MAX_STEPS} steps such as [1:,::-1] or .permute(1,0), at "
-                    f"{_cut(text[position:])}"
+                    f"view {cut(text)} is not 1 to {MAX_STEPS} steps such as [1:,::-1] or .permute(1,0), at "
+                    f"{cut(text[position:])}"
                 )
             items, method, numbers = match.groups()
             is_index = method is None
@@ -138,7 +139,7 @@ class View:
 
     def _shapes(self, sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
         try:
-            # With all strides 0, one byte stands for all elements, and any reshape is a view.
+            # All strides are 0, so one byte stands for all elements, and any reshape is a view.
             everywhere = np.lib.stride_tricks.as_strided(np.zeros((), np.int8), sizes, (0,) * len(sizes))
             return [array.shape for array in self._arrays(everywhere)]
         except (IndexError, ValueError, OverflowError) as error:
@@ -183,7 +184,7 @@ def _read_item(text: str) -> Item:
 def _read_span(text: str) -> Span:
     span = _SPAN.fullmatch(text)
     if span is None:
-        raise DescriptorError(f"{_cut(text)} in a view is no integer, slice, '...' or None")
+        raise DescriptorError(f"{cut(text)} in a view is no integer, slice, '...' or None")
     start, stop, step = (None if number is None else int(number) for number in span.groups())
     return Span(start, stop, None if step == 1 else step)
 
@@ -191,12 +192,8 @@ def _read_span(text: str) -> Span:
 def _read_call(method: str, text: str) -> Call:
     numbers = text.split(",") if text else []
     if len(numbers) > _MAX_AXES or not all(re.fullmatch(_NUMBERS[method], number) for number in numbers):
-        raise DescriptorError(f".{method}({_cut(text)}) in a view needs at most {_MAX_AXES} integers")
+        raise DescriptorError(f".{method}({cut(text)}) in a view needs at most {_MAX_AXES} integers")
     return Call(method, tuple(map(int, numbers)))
-
-
-def _cut(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
 _PART = "(?:[0-9]{1,19})?:(?:[0-9]{1,19})?"
@@ -363,7 +360,7 @@ def read_lengths(text: str) -> str:
     """Read ``h=2,s=3``; returns the pairs sorted by name."""
     pairs = text.split(",")
     if not all(re.fullmatch(r"[^\W\d_]\w{0,30}=[0-9]{1,9}", pair) for pair in pairs):
-        raise DescriptorError(f"lengths {_cut(text)} must be written as h=2,s=3")
+        raise DescriptorError(f"lengths {cut(text)} must be written as h=2,s=3")
     return ",".join(sorted(pairs))
 
 

@@ -45,7 +45,7 @@ MAX_CHARACTERS = 20_000_000
 """Maximum number of characters in a file."""
 
 MAX_WORK = 50_000_000
-"""Maximum number of characters that the loops of a file may read and produce; each turn of a loop counts as 50 more."""
+"""Maximum number of characters that the loops of a file may read and produce, where each turn counts as 50 more."""
 
 MAX_NAMES = 256
 """Maximum number of names that are defined at once."""
@@ -54,7 +54,7 @@ MAX_LOOPED = 16
 """Maximum number of names in nested loops."""
 
 NESTED = ("smoke", "ci", "full")
-"""Catalogues each of which contains the one before."""
+"""The catalogues each of which contains the one before it."""
 
 CATALOGUES = (*NESTED, "perf")
 """Every catalogue."""

@@ -69,14 +69,12 @@ def returning(compute: Callable[[], Array]) -> Offer:
 class Peer(Protocol):
     """Another library that can do some of the workloads.
 
-    name: its name in ``--peers`` and in the table.
     version: its version for the report.
     lingers: True if its threads stay busy for a while after a call, and would disturb the next column.
     """
 
-    name: str
     version: str
-    lingers: bool
+    lingers: bool = False
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         """The functions that do the workload on ``source``; None if the library does not support it."""

@@ -163,7 +163,7 @@ def copy_offer(nbytes: int, device: Device) -> Offer:
     half = rounded(nbytes // 2)
     runtime, desc = device.runtime, rs.TensorDesc("u8", (half,))
     src, dst = runtime.allocate(half), runtime.allocate(half)
-    # Not zeros, which a driver may recognise and treat specially.
+    # The bytes are not zeros, which a driver may recognise and treat specially.
     runtime.write(src, 0, np.random.default_rng(0).integers(0, 256, half, np.uint8).data)
 
     if device.limits.copies_runs:

@@ -25,7 +25,7 @@ from restride_measure.own import COPY, OURS
 from restride_measure.workloads import STD, Array, Boxes, Gradient, Normalize, Relayout, Resize, Sizes, Workload
 
 WARM_UP = 3
-"""Rounds that are not counted, because the first dispatches compile kernels."""
+"""Number of first rounds that are not counted, because dispatches compile kernels in them."""
 
 QUIET = 0.01
 """Seconds over which the process must use less than a tenth of a core to count as idle.
@@ -34,7 +34,7 @@ The system may count processor time in steps of 4 ms.
 """
 
 WAKING, AWAKE = 0.3, 0.02
-"""Seconds for which the device works before the first round of a workload, and before each other round."""
+"""Seconds for which the device works before the first round of a workload, and before each further round."""
 
 MAX_PAUSE = 0.5
 """Maximum wait for an idle process, in seconds."""
@@ -87,14 +87,14 @@ class Columns:
 
 
 def run(
-    workloads: Iterable[Workload], device: Device, peers: Sequence[Peer], measures: Sequence[Measure], repeat: int
+    workloads: Iterable[Workload], device: Device, peers: Mapping[str, Peer], measures: Sequence[Measure], repeat: int
 ) -> Iterator[Result]:
     """Measure the workloads one after the other, freeing the tensors of each before the next.
 
     Args:
         workloads: the workloads; one that does not fit into the device's memory is skipped.
         device: the device for restride.
-        peers: the other libraries.
+        peers: the other libraries, by the names of their columns.
         measures: the measures to take; "kernel" only if the device has a clock.
         repeat: rounds that count, after ``WARM_UP``.
     """
@@ -109,7 +109,7 @@ def run(
         yield result
 
 
-def columns_of(workload: Workload, device: Device, peers: Sequence[Peer]) -> Columns:
+def columns_of(workload: Workload, device: Device, peers: Mapping[str, Peer]) -> Columns:
     """Prepare every column of a workload and check each peer once against restride's result."""
     source = workload.source()
     columns = Columns(keep_awake=own.keep_awake(device))
@@ -119,19 +119,19 @@ def columns_of(workload: Workload, device: Device, peers: Sequence[Peer]) -> Col
         wrong = compare(workload, OURS, expected, source)
         columns.disagreements += [wrong] if wrong else []
     columns.offers[COPY] = own.copy_offer(workload.nbytes, device)
-    for rival in workload.rivals:
-        columns.offers[rival.name] = own.offer(rival, None, device)
-    for peer in peers:
+    if workload.rival is not None:
+        columns.offers[workload.rival.name] = own.offer(workload.rival, None, device)
+    for name, peer in peers.items():
         try:
             offer = peer.offer(workload, source)
-            wrong = None if offer is None else _disagreement(workload, peer.name, offer, expected)
+            wrong = None if offer is None else _disagreement(workload, name, offer, expected)
         except Exception as error:  # noqa: BLE001 - other libraries raise any type
-            offer, wrong = None, failed(workload, peer.name, error)
+            offer, wrong = None, failed(workload, name, error)
         if wrong is not None:
             columns.disagreements.append(wrong)
         elif offer is not None:
-            columns.offers[peer.name] = offer
-            columns.lingering |= {peer.name} if peer.lingers else set()
+            columns.offers[name] = offer
+            columns.lingering |= {name} if peer.lingers else set()
     return columns
 
 
@@ -265,7 +265,7 @@ def tolerance(workload: Workload) -> float:
     task, desc = workload.task, workload.desc
     match task:
         case Normalize():
-            # Four roundings on each side, of numbers up to 255 / STD.
+            # Each side rounds four times numbers of up to 255 / STD.
             return 8 * HALF_UNIT * 255 / min(STD)
         case Resize(sizes, mode, antialias) if mode != "nearest":
             if not desc.dtype.is_float:
@@ -276,7 +276,7 @@ def tolerance(workload: Workload) -> float:
             slope = 2.0 if antialias else _SLOPES[mode]
             return span * slope * _coordinate_error(before) + 4 * peak * sum(taps) * HALF_UNIT
         case Boxes():
-            # The error of the sums, as for a resize of bytes as f32, plus that of the normalization.
+            # The error is that of a resize of bytes as f32, plus that of the normalization.
             return (255 * _coordinate_error(desc.sizes[:2]) + (4 * 255 * 8 + 8 * 255) * HALF_UNIT) / min(STD)
         case Gradient(sizes):
             results = desc.sizes[-len(sizes) :]
@@ -304,10 +304,10 @@ def _difference(theirs: Array, ours: Array, *, exactly: bool) -> float:
     return 0.0 if exactly else largest
 
 
-# Conditions that distort the figures.
+# Conditions that would distort the measured times.
 
 BUSY = 0.5
-"""Load average per core above which other work distorts the figures."""
+"""A load average per core above this means that other work distorts the measured times."""
 
 _LAYERS = ("VK_INSTANCE_LAYERS", "VK_LOADER_LAYERS_ENABLE")
 

@@ -63,17 +63,17 @@ SMALL = (224, 224)
 
 
 def _enlarged(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
-    """Enlarge the first quarter along both axes to the sizes of ``x``, linear."""
+    """Enlarge the first quarter of ``x`` along both axes to the sizes of ``x``, in mode linear."""
     return rs.resample(x[: x.sizes[0] // 4, : x.sizes[1] // 4], x.sizes, out=out)
 
 
 def _shrunk(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
-    """Shrink to an eighth of the rows and columns, antialiased."""
+    """Shrink ``x`` to an eighth of its rows and columns, antialiased."""
     return rs.resample(x, [size // 8 for size in x.sizes[:2]], axes=(0, 1), antialias=True, out=out)
 
 
 def _odd(x: rs.Tensor) -> rs.Tensor:
-    """A packed view with a few rows and columns fewer, so that hardly any row begins at a whole word or more."""
+    """A packed view with a few rows and columns fewer, so that hardly any row begins at the start of a word."""
     rows, columns = x.sizes[0] - 5, x.sizes[1] - 19
     return x.reshape(-1)[: rows * columns].reshape((rows, columns))
 
@@ -237,7 +237,7 @@ def _columns(
     return Columns(offers, keep_awake=keep_awake(device))
 
 
-# The command.
+# The command `restride tune`.
 
 
 def add_commands(commands: Commands) -> None:

@@ -385,7 +385,7 @@ class Workload:
     src: str
     task: Task
     goals: tuple[Goal, ...] = ()
-    rivals: tuple[Rival, ...] = ()
+    rival: Rival | None = None
     low: float = 0.0
     high: float = 1.0
 
@@ -473,7 +473,7 @@ def catalogue(is_small: bool = False) -> tuple[Workload, ...]:
 def _row(
     group: str, name: str, src: str, task: Task, *goals: Goal, rival: Rival | None = None, **limits: float
 ) -> Workload:
-    return Workload(name, group, src, task, goals, () if rival is None else (rival,), **limits)
+    return Workload(name, group, src, task, goals, rival, **limits)
 
 
 def _copies(scale: Scale) -> Iterator[Workload]:

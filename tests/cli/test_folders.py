@@ -96,7 +96,7 @@ def test_two_formats_that_become_one_name_are_refused(tmp_path):
     for name in ("x.webp", "x.gif"):
         (tmp_path / name).touch()
     try:
-        with pytest.raises(UsageError, match=r"x\.webp and x\.gif would both be written to new/x\.png"):
+        with pytest.raises(UsageError, match=r"x\.webp and x\.gif would both be written to new/x\.png: rename one"):
             written("x.webp x.gif", "new")
     finally:
         for name in ("x.webp", "x.gif"):

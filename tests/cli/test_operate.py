@@ -248,6 +248,8 @@ def test_doctor_names_what_installs_the_packages_that_are_missing(capsys, monkey
     assert "fix: as for kp\n" in out.split("optional  runtime kompute")[1]
     for name, fix in (("dask", "'restride[dask]'"), ("h5py", "h5py")):
         assert f"fix: pip install {fix}\n" in out.split(f"optional  {name} ")[1]
+    for name in ("einops", "zarr", "xarray", "matplotlib", "tifffile", "imagecodecs"):
+        assert f"ok        {name:<18}1.2.3\n" in out
     assert out.count("1.2.3\n") == len(doctor._PACKAGES) - 3
     last = out.splitlines()[-1]
     assert last.startswith("restride: the default runtime, vulkan, works; ")

@@ -35,6 +35,10 @@ def resample(restride):
         (("--sizes", 4, 5, *CROP, "--extrapolation-value", 7.5), LIKE_TENSORFLOW),
         (("--sizes", 8, 8, "--window", "0:4", "5:7"), {"sizes": (8, 8), "window": (slice(0, 4), slice(5, 7))}),
         (
+            ("--sizes", 4, 5, "--src-scale", 1, 10, "--axis", 0),
+            {"sizes": (4, 5), "src_scale": np.float32([[[1]], [[10]]])},
+        ),
+        (
             ("--sizes", 4, 5, "--to", "u8", "--src-scale", 50, "--dst-zero-point", 100, "--rounding", "truncate"),
             {"sizes": (4, 5), "dtype": "u8", "src_scale": 50, "dst_zero_point": 100, "rounding": "truncate"},
         ),

@@ -43,6 +43,8 @@ rs.resample(photo, 24)
     DescriptorError: sizes must be a sequence of integers, one per ... e.g. (24, 24), got 24, for u8[48,64,3]{2,1,0}
 rs.resample(photo, (24.5, 32), axes=(0, 1))
     DescriptorError: sizes[0] must be an integer, got 24.5 (float), for u8[48,64,3]{2,1,0}
+rs.resample(photo, "24x32", axes=(0, 1))
+    DescriptorError: sizes must be a sequence of integers, got '24x32' (str), for u8[48,64,3]{2,1,0}
 rs.resample(photo)
     DescriptorError: resample needs sizes or scales, for u8[48,64,3]{2,1,0}
 rs.resample(photo, (24, 32), axes=(0, 1), mode="linaer")
@@ -147,6 +149,8 @@ rs.Preprocess((24, 32), layout="nchw")
     DescriptorError: layout must be one of 'NCHW', 'NHWC', not 'nchw'. Did you mean 'NCHW'?
 rs.Preprocess((24, 32), mean=123.675, std=58.4)(photo)
     DescriptorError: mean must be within -1 and 1, because element ... 255 and std / 255, for u8[1,48,64,3]{3,2,1,0}
+rs.Preprocess("imagenet")
+    DescriptorError: sizes must be a height and a width, got 'imagenet': rs.Preprocess.preset takes the name of a recipe
 rs.Preprocess.preset("imagnet")
     DescriptorError: preset must be one of 'imagenet', 'clip', 'yolo', not 'imagnet'. Did you mean 'imagenet'?
 rs.Preprocess.preset("imagenet")(photo[..., 0])
@@ -216,7 +220,9 @@ rs.lookup(photo, np.arange(256), tabel=3)
 rs.yuv_to_rgb(photo, fmt="nv12")
     TypeError: yuv_to_rgb() got an unexpected keyword argument 'fmt'. Did you mean 'format'?
 rs.strided_slice(x, (0, 0, 0), (1, 1, 1), steps=(1, 1, 1))
-    TypeError: strided_slice() got an unexpected keyword argument 'steps'
+    TypeError: strided_slice() got an unexpected keyword argument 'steps'; it is strides here
+rs.strided_slice(x, starts=(0, 0, 0), sizes=(1, 1, 1), strides=(1, 1, 1))
+    TypeError: strided_slice() got an unexpected keyword argument 'starts'; it is offsets here
 rs.compat.torch.interpolate(photo, sizes=(4, 4))
     TypeError: interpolate() got an unexpected keyword argument 'sizes'. Did you mean 'size'?
 rs.compat.cv2.resize(photo, (4, 4), interpolaton=1)

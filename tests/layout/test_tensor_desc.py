@@ -158,7 +158,7 @@ def test_what_was_written_is_given_back():
         (("f32", (2, 3.0)), "sizes[1] must be an integer, got 3.0 (float)"),
         (("f32", (True,)), "sizes[0] must be an integer, got the boolean True"),
         (("f32", (np.True_,)), "sizes[0] must be an integer, got"),
-        (("f32", "23"), "sizes[0] must be an integer, got '2' (str)"),
+        (("f32", "23"), "sizes must be a sequence of integers, got '23' (str)"),
         (("f32", (2, -3)), "size -3 of axis 1 must be 0 or more in f32[2, -3]"),
         (("f32", (1,) * 9), "rank 9 exceeds 8"),
         (("f32", (1 << 512,)), "sizes[0] must be below 2^512 in magnitude, got 513 bits"),

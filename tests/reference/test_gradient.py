@@ -29,9 +29,10 @@ def test_one_axis_is_the_forward_matrix_transposed() -> None:
     rng = np.random.default_rng(1)
     for turn in range(150):
         before, rules = int(rng.integers(1, 12)), random_rules(rng, 1)
-        scales: dict[str, Any] = (
-            {"scales": [round(float(rng.uniform(1 / before, 3)), 2) + 0.01]} if turn % 3 == 0 else {}
-        )
+        scales: dict[str, Any] = {}
+        if turn % 3 == 0:
+            scales["scales"] = [round(float(rng.uniform(1 / before, 3)), 2) + 0.01]
+            scales["recompute_scale_factor"] = turn % 2 == 0
         weights = matrix(before, **rules, **(scales or {"sizes": [int(rng.integers(1, 15))]}))
         grad = rng.standard_normal((3, len(weights))).astype(np.float32)
         result = resample_backward(grad, [before], **scales, **rules)

@@ -201,7 +201,7 @@ def test_empty_arrays() -> None:
         ({"sizes": (4,), "axes": (0, 1)}, r"axes \[0, 1\] must be as many as sizes, 1"),
         ({"sizes": (-1,)}, r"size -1 of axis 1 must be at least 0"),
         ({"sizes": (1.5,)}, r"sizes\[0\] must be an integer, got 1.5 \(float\)"),
-        ({"sizes": "33"}, r"sizes\[0\] must be an integer, got '3' \(str\)"),
+        ({"sizes": "33"}, r"sizes must be a sequence of integers, got '33' \(str\)"),
     ],
 )
 def test_errors_name_rule_argument_value_and_array(arguments: dict[str, Any], message: str) -> None:

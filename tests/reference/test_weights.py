@@ -13,7 +13,7 @@ from support.reference_matrix import matrix
 
 from restride.reference import resample
 from restride.reference.coordinates import COORDINATES
-from restride.reference.weights import MODES
+from restride.reference.weights import AREA_MODES, MODES
 
 
 class TestWeights:
@@ -38,7 +38,8 @@ class TestWeights:
             assert matrix(i, sizes=[n], mode="area_weighted").tolist() == np.float32(exact).tolist(), (i, n)
             mean = [[float(share > 0) / sum(each > 0 for each in row) for share in row] for row in exact]
             assert matrix(i, sizes=[n], mode="area").tolist() == np.float32(mean).tolist(), (i, n)
-        assert matrix(5, scales=[0.7], mode="area").tolist() == matrix(5, sizes=[3], mode="area").tolist()
+        for mode in AREA_MODES:
+            assert matrix(5, scales=[0.7], mode=mode).tolist() == matrix(5, sizes=[3], mode=mode).tolist()
 
     def test_antialias_widens_by_the_scale_given(self) -> None:
         """4 * 0.6 makes 2, at 1/3: (1 - |j - 1/3| * 0.6) of -1, 0, 1 are 0.2, 0.8, 0.6; their sum is 1.6."""

@@ -125,6 +125,31 @@ def test_no_word_of_another_library_is_one_of_ours():
         assert not hasattr(rs, name), name
     for name in words.METHODS:
         assert name not in dir(rs.Tensor), name
+    for here in (*words.FUNCTIONS.values(), *words.METHODS.values()):
+        for owner, name in re.findall(r"\b(rs|x)\.(\w+)", here):
+            assert hasattr({"rs": rs, "x": rs.Tensor}[owner], name), here
+
+
+@pytest.mark.parametrize(
+    ("names", "ours"),
+    [
+        ("output_shape dsize", "sizes=(rows, columns)"),
+        ("scale scale_factor zoom", "scales"),
+        ("resample method order interpolation", "mode"),
+        ("dim axis", "axes"),
+        ("fill_value", "fill"),
+        ("image_mean", "mean"),
+    ],
+)
+def test_an_argument_of_another_library_is_said_in_our_word(names, ours):
+    for name in names.split():
+        known = {"sizes", "scales", "mode", "axes", "fill", "mean"}
+        assert words.argument_here(name, known) == f"; it is {ours} here"
+
+
+def test_a_word_of_another_library_gets_no_name_that_only_looks_alike():
+    assert words.argument_here("imag", {"image", "sizes"}) == ". Did you mean 'image'?"
+    assert words.argument_here("image_mean", {"image", "sizes"}) == ""
 
 
 def _arguments(function):

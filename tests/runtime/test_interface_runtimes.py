@@ -5,6 +5,7 @@ import gc
 import random
 import re
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from support.vulkan_kernels import SEPARATE, affine, barriers, bump, download, s
 
 from restride.errors import DescriptorError, DeviceLost
 from restride.runtime import choose, list_devices
+from restride.runtime.kompute import runtime as kompute
 from restride.runtime.kompute.runtime import KomputeRuntime
+from restride.runtime.vulkan import program
 from restride.runtime.vulkan.runtime import PIECE_BYTES, VulkanRuntime
 
 modules, _, in_place = vulkan_kernels.FIXTURES
@@ -96,7 +99,11 @@ def test_memories_of_others_are_refused(runtime, mode, modules):
         other.close()
 
 
-def test_constants_and_push_constants_arrive_as_words(runtime):
+@pytest.mark.parametrize("by", ["us", "the driver"])
+def test_constants_and_push_constants_arrive_as_words(runtime, monkeypatch, by):
+    if by == "the driver":  # as of a module that restride.runtime.specialization does not understand
+        for module in (kompute, program):
+            monkeypatch.setattr(module, "specialized", lambda code, constants: (code, tuple(constants)))
     # The odd values are signalling NaNs, and integers that float32 does not hold: no word may pass through a float.
     source = np.arange(100, dtype=np.uint32)
     a, b = upload(runtime, source), upload(runtime, np.full(100, 9))
@@ -195,6 +202,27 @@ def test_threads_share_a_device(runtime):
     counters = runtime.counters()
     assert counters.dispatches == 4 * 200 * 3
     assert SEPARATE or isinstance(runtime, KomputeRuntime) or counters.allocations < 20
+
+
+def test_a_call_waits_for_that_of_another_thread(runtime):
+    memory, done = runtime.allocate(16), []
+    calls = (
+        lambda: runtime.allocate(16),
+        lambda: runtime.write(memory, 0, memoryview(bytes(16))),
+        lambda: runtime.read(memory, 0, memoryview(bytearray(16))),
+        lambda: runtime.submit([bump(4)], [memory]),
+        runtime.counters,
+        runtime.trim,
+    )
+    threads = [threading.Thread(target=lambda call=call: (call(), done.append(call))) for call in calls]
+    with getattr(runtime, "_session", runtime)._lock.raw:
+        for thread in threads:
+            thread.start()
+        time.sleep(0.05)
+        assert not done
+    for thread in threads:
+        thread.join()
+    assert len(done) == len(calls)
 
 
 def test_closing_waits_and_what_is_closed_refuses_every_call(runtime):

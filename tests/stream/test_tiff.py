@@ -161,6 +161,19 @@ def test_an_array_of_zarr_that_reads_a_tiff_is_treated_alike(tmp_path: Path):
             rs.ome.pyramid(opened, tmp_path / "out.zarr", 2)
 
 
+@pytest.mark.parametrize("compression", ["none", "zlib"])
+def test_a_tiff_that_tifffile_has_closed_is_read_by_zarr_and_refused_as_a_series(tmp_path: Path, compression: str):
+    tifffile = judge("tifffile")
+    array = save(path := tmp_path / "plain.tif", "plain", "YXS", **COMPRESSIONS[compression])
+    opened = zarr.open_array(tifffile.imread(path, aszarr=True), mode="r")  # closes the file, and opens it to read
+    assert np.array_equal(rs.LazyArray(opened, rs.Chain())[:], array)
+    assert np.array_equal(opened[:], array)
+    with tifffile.TiffFile(path) as file:
+        series = file.series[0]
+    with pytest.raises(rs.DescriptorError, match=r"plain\.tif is closed, and a series reads"):
+        rs.LazyArray(series, rs.Chain())
+
+
 def test_each_level_of_a_pyramidal_tiff_states_its_own_sizes(tmp_path: Path):
     tifffile = judge("tifffile")
     image = elements("YX")

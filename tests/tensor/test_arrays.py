@@ -169,6 +169,14 @@ def test_a_record_field_is_gathered_on_the_device(device):
     assert_equal(tensor.numpy(), RECORDS["c"])
 
 
+def test_the_stride_of_a_single_column_splits_no_elements(device):
+    column = np.arange(3 * 400 * 5).astype(np.uint8).view([("a", "u1"), ("b", "i4")]).reshape(3, 400)["b"][:, :1]
+    costs = Costs(device)
+    tensor = rs.asarray(column, device=device)
+    assert (costs().uploaded, costs().dispatches) == (column.nbytes, 0), column.strides
+    assert_equal(tensor.numpy(), column)
+
+
 def test_asarray_with_a_layout_is_one_dispatch_from_any_strides(device):
     desc = rs.TensorDesc("s32", X.shape[::-1], (40, 1), offset=3)
     costs = Costs(device)

@@ -22,9 +22,11 @@ RNG = np.random.default_rng(3)
 PHOTO = RNG.integers(0, 256, (5, 7, 3), np.uint8)
 
 
-def test_pillow_reads_the_high_bytes_of_written_grey_of_16_bits_with_alpha(tmp_path):
+def test_grey_of_16_bits_is_written_whole(tmp_path):
     pixels = RNG.integers(0, 1 << 16, (5, 7, 2)).astype(np.uint16)
-    rs.imwrite(tmp_path / "x.png", pixels)
+    for image in (pixels[..., :1], pixels):
+        rs.imwrite(tmp_path / "x.png", image)
+        assert np.array_equal(rs.imread(tmp_path / "x.png"), image.squeeze())
     opened = np.asarray(Image.open(tmp_path / "x.png"))  # of grey with alpha Pillow reads the high bytes, as RGBA
     assert np.array_equal(opened[..., [0, 3]], pixels >> 8)
 

@@ -27,7 +27,7 @@ from restride_measure.workloads import BY_AXES, BY_BYTES, bytes_text, result_byt
 
 Figure: TypeAlias = Any
 Axes: TypeAlias = Any
-"""Types of matplotlib, as Any because it may not be installed."""
+"""Types of matplotlib, declared as Any because it may not be installed."""
 
 FORMATS = (".svg", ".png")
 
@@ -35,7 +35,7 @@ _WIDTH, _ROW, _PLOT = 9.0, 0.2, 4.5
 """Inches: the width of a chart, the height of a bar, and the height of a line plot."""
 
 _SETTINGS = {"svg.hashsalt": "restride", "svg.fonttype": "none", "font.size": 9, "axes.autolimit_mode": "round_numbers"}
-"""Equal figures give equal files; text in an SVG stays text; axes end at round numbers."""
+"""Settings with which equal figures give equal files, text in an SVG stays text, and axes end at round numbers."""
 
 
 def require_matplotlib() -> Any:
@@ -197,7 +197,7 @@ def _line(axes: Axes, label: str, results: Sequence[Result], measure: Measure, c
             points.append((result_bytes(workload), seconds))
     if points:
         options = {} if column == OURS else {"color": "C7", "linestyle": "dashed"}
-        # Lines also differ in their marks, for readers who cannot tell the colours apart.
+        # The lines also have different marks, for readers who cannot tell the colours apart.
         mark = "os^vDX"[len(axes.lines) % 6]
         axes.plot(*zip(*points, strict=True), marker=mark, markersize=4, label=label, **options)
 

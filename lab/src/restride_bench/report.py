@@ -270,7 +270,7 @@ def measure(
         broken_off = error
     complete = replace(
         report,
-        peers={peer.name: peer.version for peer in present},
+        peers={name: peer.version for name, peer in present.items()},
         absent=absent,
         results=tuple(results),
         memory_beside=memory,
@@ -342,8 +342,8 @@ def _block(report: Report, measure: Measure) -> Iterator[str]:
 
 
 def _rival_ratio(result: Result, measure: Measure) -> float | None:
-    rivals = result.workload.rivals
-    return result.ratio(measure, rivals[0].name) if rivals else None
+    rival = result.workload.rival
+    return None if rival is None else result.ratio(measure, rival.name)
 
 
 def _number(value: float | None) -> str:

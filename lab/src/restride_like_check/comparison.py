@@ -1,4 +1,4 @@
-"""Compare a way of a library with ``rs.resample`` on images: count differences, check limits of docs/profiles.md."""
+"""Compare a library's resize with ``rs.resample`` on images: count differences, check limits of docs/profiles.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FLOAT_UNIT = 2.0**-24
 
 
 class Limit(NamedTuple):
-    """Maximum difference (in steps of 1 for integers, in 2^-24 for floats), and maximum share of pixels that differ."""
+    """The largest difference (in steps of 1 for integers, 2^-24 for floats) and share of differing pixels allowed."""
 
     largest: float
     share: float = 1.0

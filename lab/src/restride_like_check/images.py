@@ -29,7 +29,7 @@ _PLAIN = {"down": ((2, 2), (3, 3), (4, 2)), "up": ((2, 2), (3, 3), (2, 4)), "bot
 """Whole factors of the first images, because libraries have special code for them."""
 
 _KEEPS = 10
-"""One in this many images keeps the size of an axis."""
+"""One image in this many keeps the size of an axis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def image(number: int, direction: str, channels: int, largest: int, key: str) ->
     old, new = sizes_of(number, direction, largest, key)
     random = _random(key, direction, number, 1)
     names = tuple(shipped(*SHIPPED))
-    # Three in four images, also among those of the same sizes, are photographs, if any are installed.
+    # Three of four images are photographs, if any are installed, also among images of the same sizes.
     name = str(random.choice(names if names and (number + number // SIZES) % 4 else DRAWN))
     pixels = _crop(name, old, random) if name in names else _draw(name, old, random)
     if channels > 3:

@@ -86,7 +86,7 @@ def judges_of(like: str | None) -> tuple[list[Judge], list[str]]:
     return judges, missing
 
 
-# torch: ``interpolate`` on the CPU, of bytes, of floats, and of the same floats in float64.
+# torch: ``interpolate`` on the CPU, for bytes, for floats, and for the same floats in float64.
 
 
 def _torch_ways() -> Iterator[Way]:

@@ -116,7 +116,7 @@ def _rest() -> str:
     )
 
 
-# The picture of docs/replace_preprocessing.md: one photograph by three libraries, and where they differ.
+# Draws the picture of docs/replace_preprocessing.md: one photograph by three libraries, and where they differ.
 
 PHOTOGRAPH = "coffee.png"
 
@@ -124,10 +124,10 @@ SIZES = (240, 360)
 """Rows and columns to which the 400 x 600 pixels are resized."""
 
 MODES: dict[Library, ModeName] = {"pillow": "bilinear", "opencv": "linear", "torch": "bilinear"}
-"""The bilinear mode of each: Pillow's filter covers the whole area of an output, the others read 2 x 2 elements."""
+"""Each library's bilinear mode: Pillow's filter covers all that an output covers, the others read 2 x 2 elements."""
 
 _WHITE = 8
-"""Difference in steps of 1/255 that is drawn white."""
+"""A difference of this many steps of 1/255 is drawn white."""
 
 
 def results(device: Device) -> dict[Library, tuple[Array, Array]]:

@@ -180,14 +180,12 @@ def test_a_small_run_and_its_files(runtime, tmp_path, capsys):
 @pytest.mark.usefixtures("vulkan_device")
 def test_a_peer_that_computes_something_else_is_an_error_and_one_that_is_absent_is_named(chosen_peers, capsys):
     class Wrong:
-        name, version, lingers = "numpy", "0", False
+        version, lingers = "0", False
 
         def offer(self, _, source):
             return Offer(resident=lambda: None, result=lambda: source + 1)
 
     class Raises(Wrong):
-        name = "opencv"
-
         def offer(self, *_):
             raise RuntimeError("no such thing")
 
@@ -207,7 +205,7 @@ def test_a_peer_that_computes_something_else_is_an_error_and_one_that_is_absent_
 @pytest.mark.usefixtures("vulkan_device")
 def test_a_run_that_is_broken_off_says_so_and_writes_what_it_has(chosen_peers, capsys, tmp_path):
     class Interrupts:
-        name, version, lingers = "numpy", "0", False
+        version, lingers = "0", False
 
         def offer(self, workload, _):
             if workload.name != "copy f32 16":

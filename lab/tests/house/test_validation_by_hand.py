@@ -24,7 +24,7 @@ def test_no_message(profile: str) -> None:
 
 if __name__ == "__main__":
     with rs.Device(runtime="vulkan") as device:
-        (by_hand,), _ = open_peers(("by-hand",), device)
+        by_hand = open_peers(("by-hand",), device)[0]["by-hand"]
         for workload in catalogue(is_small=True):
             offer = by_hand.offer(workload, workload.source())
             if offer is not None:

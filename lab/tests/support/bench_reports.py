@@ -15,7 +15,7 @@ TURN = Workload(
     "f32[10,20]",
     Move((1, 0)),
     (Goal("own copy", 1.5), Goal(seconds=400e-6), Goal("pillow")),
-    (Rival("own copy", "f32[200]", Move((0,))),),
+    Rival("own copy", "f32[200]", Move((0,))),
 )
 DEVICE = {"name": "A device", "driver": "drv", "driver_version": "1.2", "limits": {"max_buffer_range": 1 << 27}}
 

@@ -40,7 +40,7 @@ examples:
 
 _MAX_RUNS = 15
 _MAX = 0.3
-"""Seconds after which no further run of a step is measured."""
+"""A step is not measured again after this many seconds."""
 
 SHIPPED = ("astronaut.png", "coffee.png", "chelsea.png")
 """Photographs that scikit-image ships."""
@@ -145,7 +145,7 @@ def _print_fusion(tour: Tour, fused: Outcome, device: Device) -> bool:
     return is_equal
 
 
-# The photograph: the user's own, one that scikit-image ships, or a computed picture.
+# Loads the photograph: the user's own, one that scikit-image ships, or a computed picture.
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,13 +202,13 @@ def shipped(*names: str) -> dict[str, Path]:
     return {name: folder / name for name in names if (folder / name).is_file()}
 
 
-# The steps: each with its source, its destination and the check against the numpy reference.
+# The steps of the demo, each with its source, its destination and its check against the numpy reference.
 
 FUSED_SIZES = (224, 224)
 """The input sizes of many vision models."""
 
 _TAPS = {"nearest": 1, "linear": 4, "cubic": 16}
-"""Source elements per output element, over two axes."""
+"""For each mode, the number of source elements per output element, over two axes."""
 
 
 @dataclass(frozen=True)
@@ -346,7 +346,7 @@ def _resize(
     )
 
 
-# Contact sheets: panels in one picture; the demo's sheet shows results of the steps, and a difference from numpy.
+# Draws contact sheets of panels; the demo's sheet shows results of the steps, and a difference from numpy.
 
 _CELL = (360, 288)
 _CAPTION = 44

@@ -59,7 +59,7 @@ _PACKAGES = (
     ("rich", "progress bars", "pip install 'restride[cli]'"),
     ("shtab", "restride completion", "pip install 'restride[cli]'"),
 )
-"""Name of a package, the only feature that needs it (empty: all of restride needs it), and the fix."""
+"""For each package its name, the only feature that needs it (empty: all of restride needs it), and the fix."""
 
 _MAX = 120.0
 """Maximum seconds for one runtime, including the start of Python and a first compilation of shaders."""

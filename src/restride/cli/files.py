@@ -117,7 +117,7 @@ FileContent = FileArray | FileBuffer
 """The content of a file: elements in logical order, or for a .bin file the bytes of a buffer."""
 
 
-# File names, and checks that files can be read and written.
+# Looks at file names, and checks that files can be read and written.
 
 
 def format_of(path: Path, known: Mapping[str, str] = READ) -> str:
@@ -218,7 +218,7 @@ def named_errors(action: str, path: Path) -> Iterator[None]:
         raise named from error
 
 
-# Reading.
+# Reads files whole.
 
 
 def read_bounded(path: Path, most_bytes: int) -> bytes:
@@ -390,7 +390,7 @@ def _read_image(path: Path) -> Array:
                 tell(f"warning: {path}: {warning.message}")
 
 
-# Arrays of any size, of which only the parts that are asked for are read.
+# Opens arrays of any size, of which only the requested parts are read.
 
 _ARRAYS = {".npy": "npy", ".tif": "tiff", ".tiff": "tiff", ".h5": "hdf5", ".hdf5": "hdf5", ".zarr": "zarr"}
 
@@ -457,7 +457,7 @@ def _array_name(file: Path, name: str, names: list[str]) -> str:
     return names[0]
 
 
-# Writing.
+# Writes files.
 
 
 def write_array(path: Path, array: Array) -> None:

@@ -38,7 +38,7 @@ def outputs_of(inputs: Sequence[Path], output: Path) -> dict[Path, Path]:
         require_file(source)
         target = output / _name_of_output(source)
         if target in targets:
-            raise UsageError(f"{targets[target]} and {source} would both be written to {target}")
+            raise UsageError(f"{targets[target]} and {source} would both be written to {target}: rename one")
         targets[target] = source
     read = set(map(os.path.realpath, sources))
     for target in targets:

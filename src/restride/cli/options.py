@@ -21,7 +21,7 @@ from restride.errors import DescriptorError, ErrorContext, did_you_mean
 from restride.layout import TensorDesc
 from restride.weights import DEFAULTS, MODES, word_elsewhere, word_of_mode
 
-# Values as words of the command line.
+# Parses the values of options.
 
 
 def number(text: str) -> int | float:
@@ -85,7 +85,7 @@ class _OneOrMany(argparse.Action):
         setattr(options, self.dest, values[0] if len(values) == 1 else values)
 
 
-# Options of arguments.
+# Makes options from arguments of functions.
 
 _TYPES: tuple[tuple[Any, dict[str, Any]], ...] = (
     (DType, {"type": element_type, "metavar": "TYPE"}),
@@ -95,7 +95,7 @@ _TYPES: tuple[tuple[Any, dict[str, Any]], ...] = (
     (float, {"type": number, "metavar": "N"}),
     (Any, {"type": number, "metavar": "N"}),
 )
-"""The settings of ``add_argument`` by the type of an argument, or of its members; the first row that fits is taken."""
+"""For each type of an argument or of its members, the settings of ``add_argument``; the first row that fits counts."""
 
 Rows = Mapping[str, str | dict[str, Any]]
 """Options by the names of their arguments. A row is the help, or a dictionary with the help and settings of
@@ -172,7 +172,7 @@ def _end_of_help(name: str, settings: Mapping[str, Any], default: Any) -> str:
     return words if default is None else f"{words} (default: {default})"
 
 
-# Arguments that several commands have.
+# Options that several commands have.
 
 RULES: Rows = {
     "like": {
@@ -186,7 +186,7 @@ RULES: Rows = {
     "antialias": "widen the filters of linear and cubic where an axis shrinks",
     "exclude_outside": "leave out taps outside IN, and divide by the sum of the others",
 }
-"""The rules of a resampling."""
+"""The options for the rules of a resampling."""
 
 SCALES = {
     "src_scale": "multiplies the elements of IN",
@@ -209,7 +209,7 @@ ELEMENTS: Rows = {
         "flag": "--no-saturate",
     },
 }
-"""The elements of the result."""
+"""The options for the elements of the result."""
 
 NORMALIZATION: Rows = {
     "letterbox": "keep the aspect ratio, and fill the rest, with the image at",
@@ -217,7 +217,7 @@ NORMALIZATION: Rows = {
     "mean": "mean of the elements: one number, or one for each channel",
     "std": "std of the elements: one number, or one for each channel",
 }
-"""Arguments that prepare images for a network."""
+"""The options that prepare images for a network."""
 
 
 def require_mode(options: argparse.Namespace) -> str | None:

@@ -240,7 +240,7 @@ class Parser(argparse.ArgumentParser):
         return word.startswith("-") and not self._negative_number_matcher.match(word)
 
     def _ends_values(self, action: argparse.Action, word: str) -> bool:
-        """True for an index, a folder, a pattern, or a name with an ending, that is no value of an option."""
+        """True for an index, a folder, a pattern, or a name with an ending, if it cannot be a value of the option."""
         is_folder = os.path.isdir(word)  # noqa: PTH112 - Path.is_dir raises for a long word
         if not is_folder and not re.match(r"\[|.*(\.[A-Za-z]|\*|[/\\]$)", word):
             return False
@@ -416,7 +416,7 @@ def runtime_name(device: Device) -> str:
     return type(device.runtime).__name__.removesuffix("Runtime").lower()
 
 
-# Parse numpy's slice syntax, ``[..., ::2, ::-1]``, into an indexing key, without evaluating anything.
+# Parses numpy's slice syntax, ``[..., ::2, ::-1]``, into an indexing key, without evaluating anything.
 
 Item = int | slice | EllipsisType | None
 

@@ -101,7 +101,7 @@ def ending(code: int) -> str:
     return f"died of {names.get(-code, f'signal {-code}')}"
 
 
-# Signals that end a program raise KeyboardInterrupt as Ctrl-C does, so that the same code cleans up after all of them.
+# Makes all signals that end a program raise KeyboardInterrupt, as Ctrl-C does, so that the same code cleans up.
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def as_interrupts() -> Iterator[None]:
         if isinstance(error, KeyboardInterrupt) and error.args:
             number = signal.Signals[error.args[0]]
             signal.signal(number, interrupt)
-            # Not Timer.start, which waits for the thread: the signal would arrive in this hook and be dropped again.
+            # Timer.start would wait for the thread, so the signal would arrive in this hook and be dropped again.
             _thread.start_new_thread(_send_later, (number,))
         else:
             hook(unraisable)
@@ -168,7 +168,7 @@ def _endings() -> list[signal.Signals]:
     return [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
-# Standard streams that are closed, full, or no longer read must cause no traceback, and no message at exit.
+# Handles standard streams that are closed, full, or no longer read: no traceback, and no message at exit.
 
 _UNWRITTEN = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EAGAIN}
 

@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     least, most, nans = pixels.extent(array)
     sizes = ",".join(map(str, array.shape))
     is_integer = array.dtype.kind in "iu"
-    span = "{} to {}" if is_integer else "{:g} to {:g}"  # integers with every digit
+    span = "{} to {}" if is_integer else "{:g} to {:g}"  # integers are shown with every digit
     facts = f"{name}: {TensorDesc(array.dtype, array.shape).dtype}[{sizes}], {span.format(least, most)}"
     facts += f", {nans} NaN" if nans else ""
     ends = pixels.ends_shown(array)

@@ -107,7 +107,7 @@ def resize(
         return result
     pixels = result.numpy()
     if pixels.shape[2:] == (1,):
-        pixels = pixels[:, :, 0]  # as OpenCV returns a single channel
+        pixels = pixels[:, :, 0]  # OpenCV too returns a single channel without an axis
     return pixels if dst is None else _into(dst, pixels)
 
 

@@ -46,7 +46,7 @@ _BY_ARRAY = ("1", "I", "I;16", "F")
 """Modes that follow from the element type of an array."""
 
 _BY_BYTES = ("L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "HSV")
-"""Modes whose bytes in memory are those of an array; LAB is not one."""
+"""Modes whose pixels have the same bytes in memory as an array; LAB is not one of them."""
 
 
 def __dir__() -> list[str]:

@@ -26,7 +26,7 @@ _AXES = {
     "bicubic": (2,),
     "trilinear": (3,),
 }
-"""For each mode, the numbers of axes after N and C that it can resize."""
+"""For each mode, how many axes after N and C it can resize."""
 
 _BY_SIZES = ("nearest", "nearest-exact", "area")
 """Modes that cannot align corners."""

@@ -1,4 +1,4 @@
-"""Lets ``restride.vision`` compute the images of a processor of transformers, in place, and undoes that."""
+"""Let ``restride.vision`` compute the images of a transformers processor in place, or undo that."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _class_of(images: Any) -> Any:
 
 
 def _copy(kind: Any, attributes: dict[str, Any]) -> Any:
-    """The accelerated image processor with these attributes, again."""
+    """Create the accelerated image processor with these attributes again."""
     images = kind.__new__(kind)
     images.__dict__.update(attributes)
     return accelerate(images, bits="pil")
@@ -194,7 +194,7 @@ def _processor_for(config: str) -> Processor:
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON lacks: numbers of numpy or torch, a size, or another one as text, which is refused."""
+    """A value in a form that JSON has: numbers of numpy or torch, and sizes; others become text, which is refused."""
     from transformers.image_utils import SizeDict
 
     if hasattr(value, "tolist"):

@@ -137,5 +137,5 @@ def marks(layout: LayoutMap, kinds: Iterable[Kind]) -> tuple[str, ...]:
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 byte``, ``24 bytes``."""
+    """A number and a noun that agrees with it: ``1 byte``, ``24 bytes``."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -17,8 +17,8 @@ from restride.drawing.map import FRAME, Cell, Edge, Grid, Kind, LayoutMap, index
 from restride.errors import needed_package
 
 INK, GREY, FAINT, RED, BLUE, PAPER = "#1f2328", "#656d76", "#afb8c1", "#cf222e", "#0550ae", "#ffffff"
-"""Colours of text and outlines of tiles, of side notes, of cells, of outlines of sub-tiles and of those inside, and of
-the background."""
+"""Colours of text and of outlines of tiles; of side notes; of cells; of outlines of sub-tiles; of outlines inside
+these; and of the background."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Label:
-    """A text, vertically centred at ``y``; ``data`` are names and values that programs may look for in the SVG."""
+    """A text, vertically centred at ``y``. data: names and values that programs may look for in the SVG."""
 
     x: float
     y: float
@@ -263,7 +263,7 @@ class Tiles:
         ]
         for x, y, cell in present:
             yield Rect(x, y, self.cell_width, ROW_HEIGHT, PAPER if cell.hue is None else rgb(cell.hue))
-        # Sub-tiles first, so that where both have an outline, the tile's covers the other.
+        # Sub-tiles are drawn first, so that where both have an outline, that of the tile covers it.
         edges = {edge for row in (*self.beside, *self.above) for edge in row if edge is not None}
         for level in sorted(edges, reverse=True):
             yield from self._outlines(level)

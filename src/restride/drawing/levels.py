@@ -88,7 +88,7 @@ def _of_tag(tag: str, blocking: Blocking) -> Iterator[Level]:
 
 
 def _elements(blocking: Blocking, digits: int) -> int:
-    """The product of the bounds of the fastest digits."""
+    """The number of elements that the fastest ``digits`` digits distinguish: the product of their bounds."""
     return prod(blocking.all_bounds[number] for number in blocking.order[len(blocking.order) - digits :])
 
 
@@ -120,6 +120,6 @@ class Numbers:
         return next(apart, None)
 
     def before(self, offset: int) -> int | None:
-        """The outermost level of which one begins at an offset of memory; None: none does."""
+        """The outermost level that has a tile or block beginning at an offset of memory; None: no level has."""
         begins = (place for place, level in enumerate(self.levels) if level.is_contiguous and offset % level.size == 0)
         return next(begins, None)

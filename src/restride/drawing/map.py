@@ -34,7 +34,7 @@ def painted(text: str, hue: int) -> str:
 
 
 class Kind(Enum):
-    """The kind of an element of the buffer; the value is its mark where there is no colour."""
+    """The kind of an element of the buffer; the value is its mark in pictures without colour."""
 
     ELEMENT = ""
     ZERO = "·"
@@ -228,21 +228,21 @@ class LayoutMap:
 
 
 _TAIL = 3
-"""Rows, columns and planes shown at the end if the middle is left out."""
+"""If the middle of a picture is left out, this many rows, columns or planes are shown at its end."""
 
 OUTSIDE = -1
-"""Stands for the position before the first and after the last."""
+"""The position before the first and after the last one."""
 
 FRAME = 64
-"""The edge of a table where no tile or block ends; more than there are levels."""
+"""The edge of a table where no tile or block ends; a number above that of any level."""
 
 Edge = int | None
-"""The line between two cells: 0 of tiles or blocks, 1 of sub-tiles, ..., FRAME; None: no line."""
+"""The line between two cells: 0 between tiles or blocks, 1 between sub-tiles, ..., FRAME; None: no line."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Positions to draw. The one at index ``gap`` is the first that is left out, and represents all that are."""
+    """Positions to draw. Some may be left out; the position at index ``gap`` stands for all of these."""
 
     positions: tuple[int, ...]
     gap: int | None = None

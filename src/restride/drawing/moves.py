@@ -107,7 +107,7 @@ Offsets = npt.NDArray[Any]
 
 def _offsets(desc: TensorDesc) -> Offsets:
     """The element offset of every index, in row-major order of the indices."""
-    # Element offsets of arrays of indices are arrays; they may exceed numpy's integers.
+    # These offsets are arrays of numpy's integers, or of Python's if they may exceed those of numpy.
     kind = np.int64 if desc.extent < 1 << 62 else object
     axes: Any = np.indices(desc.sizes, kind, sparse=True)
     return np.broadcast_to(np.asarray(desc.address.at(axes), kind), desc.sizes).reshape(-1)

@@ -15,9 +15,9 @@ from restride.tensor.tensor import METHODS, Tensor
 
 _PICTURE = Most(planes=2, rows=4, columns=6, memory_rows=2)
 _MAX_ELEMENTS = 6
-"""Maximum elements along an axis that are read for the preview of values, half of them from each end."""
+"""The preview of values reads at most this many elements along an axis, half of them from each end."""
 _MAX_PIXELS = 400
-"""Maximum rows and columns in the preview of an image, for which every n-th pixel is read."""
+"""The preview of an image has at most this many rows and columns; of a larger one every n-th pixel is read."""
 
 
 def html(tensor: Tensor) -> str:
@@ -66,7 +66,7 @@ def _values(tensor: Tensor) -> str:
     """The first and last elements of the last two axes, at index 0 of the others, as numpy prints them."""
     half, outer = _MAX_ELEMENTS // 2, max(tensor.ndim - 2, 0)
     view = tensor[(0,) * outer] if tensor.size else tensor
-    # One element more on each axis than is shown: numpy then omits the middle.
+    # One element more than is shown on each axis, so that numpy omits the middle.
     array = np.zeros([min(size, _MAX_ELEMENTS + 1) for size in view.sizes], view.dtype.dtype)
     ends = [[slice(None)] if size <= _MAX_ELEMENTS else [slice(half), slice(-half, None)] for size in view.sizes]
     for corner in product(*ends):

@@ -20,9 +20,9 @@ Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
 
 _RAMP = " .:-=+*#%@"
-"""Characters from dark to bright, for a dark background."""
+"""Characters for brightness from dark to bright, on a dark background."""
 _HALF = "▀"
-"""Two pixels in one character: the upper one in its foreground colour, the lower one in its background colour."""
+"""The character that shows two pixels: the upper one as its foreground colour, the lower one as its background."""
 
 
 def channels_last(array: Array) -> Array:
@@ -55,7 +55,7 @@ def extent(array: Array) -> tuple[Any, Any, int]:
 
 
 def ends_shown(array: Array) -> tuple[float, float]:
-    """The values of black and white: 0 and 255 for u8; 0 and 1 for pred and floats in that range; else the extremes."""
+    """The values shown black and white: 0 and 255 for u8; 0 and 1 if all values are within; else least and greatest."""
     if array.dtype == np.uint8:
         return 0.0, 255.0
     values = array.astype(np.float64)

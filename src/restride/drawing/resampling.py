@@ -59,7 +59,7 @@ def _lines(rows: Rows) -> Iterable[str]:
     names = [str(index) if index in inside else f"({index})" for index in range(rows.size)]
     values = [str(place) for place in reads]
     elements = [Fraction(index) for index in range(rows.source_size)]
-    # Characters for each element: enough that neighbouring labels do not touch.
+    # The width of an element in characters is such that neighbouring labels do not touch.
     widest = max((len(label) for label in [*names, *values]), default=0) + 1
     cell = _CELL * math.ceil(widest / (_CELL * min(slope, Fraction(1)))) if slope else _CELL
     left = min([-_HALF, *(place - (slope or Fraction(1)) / 2 for place in reads)])

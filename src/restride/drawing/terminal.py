@@ -13,7 +13,8 @@ from restride.drawing.map import FRAME, Cell, Edge, Grid, Kind, LayoutMap, index
 THIN, THICK, DASHED = 1, 2, 3
 """Weights of a box-drawing line; 0 is no line. A dashed line crosses others as a thin one does."""
 
-# The character whose arms up, right, down and left have weights u, r, d and l is at 27 u + 9 r + 3 d + l.
+# Box-drawing characters: the one whose arms up, right, down and left have weights u, r, d, l is at 27 u + 9 r + 3 d +
+# l.
 CROSSINGS = " ╴╸╷┐┑╻┒┓╶─╾┌┬┭┎┰┱╺╼━┍┮┯┏┲┳╵┘┙│┤┥╽┧┪└┴┵├┼┽┟╁╅┕┶┷┝┾┿┢╆╈╹┚┛╿┦┩┃┨┫┖┸┹┞╀╃┠╂╉┗┺┻┡╄╇┣╊╋"
 
 Paint = Callable[[int, int, str], str]
@@ -23,7 +24,7 @@ T = TypeVar("T")
 
 _MAX_PLANES, _MAX_ROWS, _MAX_MEMORY_ROWS = 5, 20, 8
 _MAX_ROWS_OF_ALL = 40
-"""Maximum rows of all grids together."""
+"""Maximum rows of text that all grids together may have."""
 
 
 def draw_text(layout: LayoutMap, width: int, is_coloured: bool) -> str:

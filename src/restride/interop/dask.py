@@ -12,6 +12,7 @@ import queue
 import sys
 import threading
 import zlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import Enum
@@ -30,10 +31,10 @@ from restride.ops.operation import Window
 from restride.ops.reorder import ReorderArguments
 from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments, about_channels
 from restride.stream.axes import rows_and_columns, stated_axes
-from restride.stream.chain import Chain, WindowedChain, lengths, spelled
+from restride.stream.chain import Chain, WindowedChain, inside, lengths, spelled
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
-from restride.stream.lazy import open_source, unwrapped
+from restride.stream.lazy import LazyArray, unwrapped
 from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
 from restride.stream.reads import default_chunks, require_larger_chunks
 from restride.tensor.device import Device, default_device
@@ -83,7 +84,9 @@ def apply(
     source, work = unwrapped(x, chain, source_dtype)
     x = source.array
     if chunks is None:
-        chunks = _chunks_like(work, source.chunks, as_bytes("memory", memory))
+        most = as_bytes("memory", memory)
+        chunks = default_chunks(work, most, source.chunks)
+        require_larger_chunks(work, chunks, most, source.chunks)
     try:
         each = da.core.normalize_chunks(chunks, work.sizes, dtype=work.dtype.dtype)
     except (ValueError, TypeError, ZeroDivisionError) as error:
@@ -98,16 +101,16 @@ def apply(
     layer: dict[Any, Any] = {f"{name}-work": work}
     if not is_dask:
         layer[f"{name}-source"] = Source(opened, source.dtype)
-    reads = _Reads(work, each)
-    blocks = _Blocks(x) if is_dask else None
-    for place in itertools.product(*(range(len(along)) for along in each)):
-        window, needed = reads.window(place), reads.source(place)
-        key = (name, *place)
-        if blocks is None:
-            layer[key] = (_read_and_compute, f"{name}-work", f"{name}-source", _bounds(window))
-        else:
-            keys, places = blocks.within(needed)
-            layer[key] = (_join_and_compute, f"{name}-work", _bounds(window), _bounds(needed), places, keys, x.dtype)
+    blocks = _parts(x.chunks) if is_dask else []
+    keys = itertools.product([name], *(range(len(along)) for along in each))
+    for key, window in zip(keys, itertools.product(*_parts(each)), strict=True):
+        if not is_dask:
+            layer[key] = (_read_and_compute, f"{name}-work", f"{name}-source", window)
+            continue
+        numbers = list(map(_overlapping, blocks, work.windows(window)[0]))
+        places = [[along[number] for number in of_axis] for along, of_axis in zip(blocks, numbers, strict=True)]
+        joined = list(itertools.product([x.name], *numbers))
+        layer[key] = (_join_and_compute, f"{name}-work", window, list(itertools.product(*places)), joined, x.dtype)
     graph = HighLevelGraph.from_collections(name, layer, dependencies=[x] if is_dask else [])
     meta = np.empty((0,) * len(work.sizes), work.dtype.dtype)
     return da.Array(graph, name, each, meta=meta)
@@ -179,7 +182,7 @@ def pyramid(
             its axes but none is y or x, or a level has no elements.
     """
     require_listed(pyramid, rules)
-    opened = open_source(x)
+    opened = LazyArray(x, Chain())
     desc = Source(opened).desc
     stated = stated_axes(x) if axes is None else ()
     with ErrorContext(desc):
@@ -192,7 +195,7 @@ def pyramid(
         from_x = from_source or drifts(chosen, desc.dtype)
         if named is None and (warning := about_channels(Request(), desc.rank, desc.sizes[-2:], sizes[-1][-2:], "x")):
             warn_caller(warning)
-    whole = opened if isinstance(opened, da.Array) else apply(opened, Chain(), chunks=chunks)
+    whole = x if isinstance(x, da.Array) else apply(opened, Chain(), chunks=chunks)
     each = [whole]
     for level in range(1, len(sizes)):
         chain = Chain().resample([sizes[level][axis] for axis in shrunk], axes=shrunk, **chosen)
@@ -237,63 +240,49 @@ class DevicePlugin(_WorkerPlugin):  # type: ignore[misc] # distributed's types a
 
 
 class _Pool:
-    """The devices of this process; each task takes a free one."""
+    """The devices that plugins opened in this process. A task takes a free one; without any, the default device."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._clear()
+        self.clear()
 
-    def _clear(self) -> None:
-        self._process = os.getpid()
-        self._free: queue.LifoQueue[Device] = queue.LifoQueue()
+    def clear(self) -> None:
+        """Forget all devices, as a child made by fork must, which has none of its parent's."""
         self._devices: list[Device] = []
-        self._default: Device | None = None
+        self._free: queue.LifoQueue[Device] = queue.LifoQueue()
+        self._default = threading.Lock()
 
     def add(self, device: Device) -> None:
-        """Add a device; the default device, which earlier tasks used, is removed."""
-        with self._lock:
-            self._require_process()
-            if self._default is not None:
-                self._devices.remove(self._default)
-                self._default = None
-                with suppress(queue.Empty):  # empty if a task uses it, which then does not put it back
-                    self._free.get_nowait()
-            self._devices.append(device)
+        """Add a device."""
+        self._devices.append(device)
         self._free.put(device)
 
     def remove(self, device: Device) -> None:
         """Wait until the device is free, and remove it."""
+        self._devices.remove(device)
         others = []
         while (other := self._free.get()) is not device:
             others.append(other)
-        with self._lock:
-            self._devices.remove(device)
         for other in others:
             self._free.put(other)
 
     @contextmanager
     def one(self) -> Iterator[Device]:
-        """A context with a device that no other task uses meanwhile; the default device if none was added."""
-        with self._lock:
-            self._require_process()
-            if not self._devices:
-                self._default = default_device()
-                self._devices.append(self._default)
-                self._free.put(self._default)
+        """A context with a device that no other task uses meanwhile."""
+        if not self._devices:
+            with self._default:
+                yield default_device()
+            return
         device = self._free.get()
         try:
             yield device
         finally:
-            with self._lock:
-                if device in self._devices:
-                    self._free.put(device)
-
-    def _require_process(self) -> None:
-        if self._process != os.getpid():  # in a child made by fork
-            self._clear()
+            self._free.put(device)
 
 
 _pool = _Pool()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.clear)
 
 
 def _compute(work: WindowedChain, part: Array, window: Window) -> Array:
@@ -324,117 +313,45 @@ def _require_sendable(dtype: DType) -> None:
             ) from None
 
 
-def _read_and_compute(work: WindowedChain, source: Source, ends: tuple[tuple[int, int], ...]) -> Array:
-    window = _window(ends)
+def _read_and_compute(work: WindowedChain, source: Source, window: Window) -> Array:
     return _compute(work, source.read(work.windows(window)[0]), window)
 
 
 def _join_and_compute(
-    work: WindowedChain,
-    ends: tuple[tuple[int, int], ...],
-    needed: tuple[tuple[int, int], ...],
-    places: list[tuple[tuple[int, int], ...]],
-    blocks: list[Array],
-    stored: np.dtype[Any],
+    work: WindowedChain, window: Window, places: list[Window], blocks: list[Array], stored: np.dtype[Any]
 ) -> Array:
     """Join blocks of the source and compute a window of the result.
 
-    places: the position of each block in the source. stored: the dask array's element type.
+    places: the window of the source that each block holds. stored: the dask array's element type.
 
     Raises:
         DescriptorError: a block has other sizes or another element type than the dask array's metadata.
     """
-    whole = _window(needed)
+    whole = work.windows(window)[0]
     part = np.empty(lengths(whole), stored.newbyteorder("="))
-    for place, block in zip(map(_window, places), blocks, strict=True):
+    for place, block in zip(places, blocks, strict=True):
         elements = as_numpy("a block of x", block)
         if elements.shape != lengths(place) or elements.dtype != stored:
             raise DescriptorError(
                 f"the block at {spelled(place)} of the dask array is {elements.dtype}{list(elements.shape)}, and its "
                 f"metadata say {stored}{list(lengths(place))}"
             )
-        common = [(max(at.start, span.start), min(at.stop, span.stop)) for at, span in zip(place, whole, strict=True)]
-        inside = [slice(low - at.start, high - at.start) for (low, high), at in zip(common, place, strict=True)]
-        outside = [slice(low - span.start, high - span.start) for (low, high), span in zip(common, whole, strict=True)]
-        part[tuple(outside)] = elements[tuple(inside)]
-    return _compute(work, part.view(work.source_dtype.dtype), _window(ends))
+        each = zip(place, whole, strict=True)
+        common = tuple(range(max(at.start, span.start), min(at.stop, span.stop)) for at, span in each)
+        part[inside(common, whole)] = elements[inside(common, place)]
+    return _compute(work, part.view(work.source_dtype.dtype), window)
 
 
-def _bounds(window: Window) -> tuple[tuple[int, int], ...]:
-    return tuple((part.start, part.stop) for part in window)
+def _parts(chunks: Iterable[Iterable[int]]) -> list[list[range]]:
+    """For each axis, the indices of each chunk along it, from the sizes of the chunks."""
+    ends = (itertools.accumulate(along, initial=0) for along in chunks)
+    return [list(itertools.starmap(range, itertools.pairwise(along))) for along in ends]
 
 
-def _window(ends: tuple[tuple[int, int], ...]) -> Window:
-    return tuple(range(*pair) for pair in ends)
-
-
-def _chunks_like(work: WindowedChain, source_chunks: tuple[int, ...] | None, memory: int) -> tuple[int, ...]:
-    """The chunks of the source along the result's axes, or default ones, halved until a task fits ``memory``."""
-    first = None
-    if source_chunks is not None:
-        first = []
-        for axis, size in enumerate(work.sizes):
-            source = work.along(axis, range(min(size, 1)))[0]
-            first.append(min(size, size if source is None else source_chunks[source[0]]) or 1)
-    chunks = default_chunks(work, memory, first)
-    require_larger_chunks(work, chunks, memory, first)
-    return chunks
-
-
-class _Reads:
-    """The window of each chunk of the result, and the window of the source that it reads, computed axis by axis.
-
-    place: the number of a chunk along each axis.
-    """
-
-    def __init__(self, work: WindowedChain, chunks: tuple[tuple[int, ...], ...]) -> None:
-        self._parts: list[list[range]] = []
-        self._sources: list[list[tuple[int, range] | None]] = []
-        for axis, along in enumerate(chunks):
-            starts = [0, *itertools.accumulate(along)]
-            parts = [range(start, stop) for start, stop in itertools.pairwise(starts)]
-            self._parts.append(parts)
-            self._sources.append([work.along(axis, part)[0] for part in parts])
-        self._fixed = work.windows(tuple(parts[0] for parts in self._parts))[0]
-
-    def window(self, place: tuple[int, ...]) -> Window:
-        """The window of the result that is the chunk at a place."""
-        return tuple(parts[index] for parts, index in zip(self._parts, place, strict=True))
-
-    def source(self, place: tuple[int, ...]) -> Window:
-        """The window of the source that the chunk at a place reads."""
-        needed = list(self._fixed)
-        for sources, index in zip(self._sources, place, strict=True):
-            span = sources[index]
-            if span is not None:
-                needed[span[0]] = span[1]
-        return tuple(needed)
-
-
-class _Blocks:
-    """Finds the chunks of a dask array that overlap a window of it."""
-
-    def __init__(self, x: da.Array) -> None:
-        self._name = x.name
-        self._starts = [np.array([0, *itertools.accumulate(along)]) for along in x.chunks]
-
-    def within(self, window: Window) -> tuple[list[Any], list[Any]]:
-        """Keys of the chunks, and the (start, stop) of each along every axis."""
-        each = []
-        for part, starts in zip(window, self._starts, strict=True):
-            if not part:
-                return [], []
-            first = int(np.searchsorted(starts, part.start, "right")) - 1
-            last = int(np.searchsorted(starts, part.stop, "left"))
-            each.append(range(first, last))
-        places = list(itertools.product(*each))
-        ends = [
-            tuple(
-                (int(starts[index]), int(starts[index + 1])) for starts, index in zip(self._starts, place, strict=True)
-            )
-            for place in places
-        ]
-        return [(self._name, *place) for place in places], ends
+def _overlapping(parts: Sequence[range], needed: range) -> range:
+    """The numbers of the parts that contain indices of ``needed``."""
+    first = bisect_right(parts, needed.start, key=lambda part: part.stop)
+    return range(first, bisect_left(parts, needed.stop, first, key=lambda part: part.start))
 
 
 __all__ = ["DevicePlugin", "apply", "crop", "pyramid", "reorder", "resample"]

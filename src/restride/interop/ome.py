@@ -24,6 +24,7 @@ from typing import Any, Unpack
 import zarr
 
 from restride.arguments import as_bytes, counts, list_arguments
+from restride.dtypes import DType
 from restride.errors import DescriptorError, ErrorContext, StreamError, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
 from restride.ops.resample import INTERPOLATED_TYPES, about_channels
@@ -32,7 +33,7 @@ from restride.stream.axes import AXES, KINDS, UNITS, Axis, letters, stated_axes
 from restride.stream.chain import Chain, WindowedChain
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
-from restride.stream.lazy import open_source, require_values, unwrapped
+from restride.stream.lazy import LazyArray, require_values, unwrapped
 from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
 from restride.stream.run import Streamed, open_devices, plan_stream, stream
 from restride.tensor.device import Device
@@ -133,7 +134,7 @@ def pyramid(
     chosen = level_rules({"mode": mode, **rules})
     factors = dict.fromkeys("yx", level_factor("factor", factor))
     factors["z"] = level_factor("z_factor", z_factor, may_keep=True)
-    opened = open_source(source)
+    opened = LazyArray(source, Chain())
     described = Source(opened).desc
     stated = () if axes is not None and pixel_sizes is not None else stated_axes(source)
     with ErrorContext(described):
@@ -147,7 +148,7 @@ def pyramid(
     if not isinstance(labels, Mapping | None):
         raise DescriptorError(f"labels must be arrays by their names, got {type(labels).__name__}")
     for name, array in (labels or {}).items():
-        images.append(_labels_of(image, name, array, factors))
+        images.append(_labels_of(image, axes, name, array, factors))
     name = re.sub(r"(\.ome)?\.zarr$", "", Path(path).name)
     attributes = {each.folder: each.attributes(each.name or name, places) for each in images}
     if labels:
@@ -203,13 +204,13 @@ class _Grid:
 class _Image:
     """One image of the group, in the folder ``folder``, and how its levels are computed.
 
-    desc: descriptor of the source. axes: axes of the source, in its order. sizes: sizes of each level, in the order of
-    the axes of the file.
+    source: the array whose elements are level 0, with its axes in the order of the file, as are ``axes`` and the sizes
+    of each level. dtype: element type of every level.
     """
 
     folder: str
-    source: Any
-    desc: TensorDesc
+    source: LazyArray
+    dtype: DType
     axes: str
     sizes: tuple[tuple[int, ...], ...]
     rules: dict[str, Any]
@@ -219,7 +220,7 @@ class _Image:
     def of(
         cls,
         folder: str,
-        source: object,
+        source: LazyArray,
         axes: str,
         levels: int,
         factors: Mapping[str, float],
@@ -227,13 +228,20 @@ class _Image:
         *,
         from_source: bool,
     ) -> _Image:
+        """The image of a source whose axes are ``axes``, in its order.
+
+        Raises:
+            DescriptorError: a level has no elements, or an operation raises it.
+            UnsupportedError: Zarr has no such elements, or they are not interpolated.
+        """
         desc = Source(source).desc
+        ordered = "".join(sorted(axes, key=AXES.index))
+        if ordered != axes:
+            source = LazyArray(source, Chain().reorder(f"{axes}->{ordered}".upper()))
         with ErrorContext(desc):
             if desc.dtype.name not in _TYPES:
                 raise UnsupportedError(f"Zarr has no elements of type {desc.dtype}, but {', '.join(_TYPES)}")
-            ordered = _sorted(axes)
-            first = [desc.sizes[axes.index(letter)] for letter in ordered]
-            sizes = level_sizes(first, [factors.get(letter, 1) for letter in ordered], levels)
+            sizes = level_sizes(source.shape, [factors.get(letter, 1) for letter in ordered], levels)
             is_moved = drifts(rules, desc.dtype)
             if len(sizes) > 1 and not is_moved and desc.dtype.name not in INTERPOLATED_TYPES:
                 raise UnsupportedError(
@@ -242,8 +250,8 @@ class _Image:
                     f"takes every type"
                 )
             from_source = from_source or is_moved
-        image = cls(folder, source, desc, axes, sizes, rules, from_source)
-        stored = unwrapped(source, Chain(), None)[0]
+        image = cls(folder, source, desc.dtype, ordered, sizes, rules, from_source)
+        stored, _ = unwrapped(source, Chain(), None)
         for level in range(len(sizes)):  # check every operation before anything is written
             require_values(stored, image.work(level))
         return image
@@ -258,11 +266,8 @@ class _Image:
         return 0 if self.from_source else max(level - 1, 0)
 
     def chain(self, level: int) -> Chain:
-        """The operations that compute a level from the one before, or level 0 from the source."""
-        if level == 0:
-            ordered = _sorted(self.axes)
-            return Chain() if ordered == self.axes else Chain().reorder(f"{self.axes}->{ordered}".upper())
-        return Chain().resample(**self.asked(level))
+        """The operations that compute a level from the one before; level 0 is a copy of the source."""
+        return Chain().resample(**self.asked(level)) if level else Chain()
 
     def asked(self, level: int) -> dict[str, Any]:
         """The arguments of ``rs.resample`` that compute a level from the level or array before it."""
@@ -273,13 +278,13 @@ class _Image:
     def work(self, level: int) -> WindowedChain:
         """The chain that computes a level, bound to the array that it is computed from."""
         if level == 0:
-            return unwrapped(self.source, self.chain(0), None)[1]
-        return self.chain(level).of(self.sizes[self.before(level)], self.desc.dtype)
+            return unwrapped(self.source, Chain(), None)[1]
+        return self.chain(level).of(self.sizes[self.before(level)], self.dtype)
 
     @cached_property
     def mode(self) -> str:
         """The mode, by the name of its library if ``like`` is set."""
-        choice, known = Request(**self.rules).settled(self.desc.dtype.name)
+        choice, known = Request(**self.rules).settled(self.dtype.name)
         return str(choice.mode) if known is None else known.mode
 
     def position(self, axis: int, level: int) -> tuple[Fraction, Fraction]:
@@ -291,7 +296,7 @@ class _Image:
             return Fraction(1), Fraction(0)
         before = self.before(level)
         slope, intercept = self.position(axis, before)
-        change = resizing(self.sizes[before], Request(**self.asked(level)), self.desc.dtype.name)
+        change = resizing(self.sizes[before], Request(**self.asked(level)), self.dtype.name)
         centres = line_of_centres(change.filters[change.axes.index(axis)])
         intercept += slope * centres.at(0)
         pixel = Fraction(self.sizes[before][axis], self.sizes[level][axis])
@@ -299,14 +304,13 @@ class _Image:
 
     def attributes(self, name: str, places: Mapping[str, _Place]) -> dict[str, Any]:
         """The metadata of the image's group, the value of its key "ome"."""
-        ordered = _sorted(self.axes)
-        axes: list[dict[str, str]] = [{"name": letter, "type": KINDS[letter]} for letter in ordered]
+        axes: list[dict[str, str]] = [{"name": letter, "type": KINDS[letter]} for letter in self.axes]
         for axis in axes:
             if unit := places[axis["name"]].unit:
                 axis["unit"] = unit
         datasets = []
         for level in range(len(self.sizes)):
-            positions = [(places[letter], *self.position(axis, level)) for axis, letter in enumerate(ordered)]
+            positions = [(places[letter], *self.position(axis, level)) for axis, letter in enumerate(self.axes)]
             scale = [float(place.step * slope) for place, slope, _ in positions]
             translation = [float(place.origin + place.step * intercept) for place, _, intercept in positions]
             transformations = [
@@ -333,19 +337,19 @@ class _Image:
         return {"version": _VERSION, "multiscales": [multiscale], **of_image}
 
 
-def _labels_of(image: _Image, name: object, array: object, factors: Mapping[str, float]) -> _Image:
-    """Check a label image of ``image`` and return its pyramid."""
+def _labels_of(image: _Image, axes: str, name: object, array: object, factors: Mapping[str, float]) -> _Image:
+    """Check a label image of ``image``, whose source has the axes ``axes`` in its order, and return its pyramid."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w-]*", name, re.ASCII):
         raise DescriptorError(f"labels must have names of letters, digits, '_' and '-', got {name!r}")
-    opened = open_source(array)
+    opened = LazyArray(array, Chain())
     desc = Source(opened).desc
     stated = stated_axes(array)
-    axes = image.axes if desc.rank == image.desc.rank else image.axes.replace("c", "")
+    axes = axes if desc.rank == len(axes) else axes.replace("c", "")
     if any(axis.letter not in (None, letter) for axis, letter in zip(stated, axes, strict=False)):
         raise DescriptorError(
             f"labels {name!r} must have the axes {axes!r}, and state {', '.join(axis.name for axis in stated)}"
         )
-    needed = tuple(image.desc.sizes[image.axes.index(letter)] for letter in axes)
+    needed = tuple(image.source.shape[image.axes.index(letter)] for letter in axes)
     if desc.dtype.is_float or desc.dtype == "pred" or desc.sizes != needed:
         raise DescriptorError(f"labels {name!r} must be integers of the sizes {needed} of axes {axes!r}, got {desc}")
     rules = {"mode": "nearest"}
@@ -359,13 +363,11 @@ def _require_memory(images: list[_Image], grid: _Grid, memory: int, devices: lis
         DescriptorError: ``memory`` is too little.
     """
     for image in images:
-        stored = [grid.along(_sorted(image.axes), sizes) for sizes in image.sizes]
+        reader, _ = unwrapped(image.source, Chain(), None)
+        stored = [grid.along(image.axes, sizes) for sizes in image.sizes]
         for level, each in enumerate(stored):
-            if level:
-                source_chunks, several = stored[image.before(level)]["chunks"], open_devices(devices)
-            else:
-                source_chunks = unwrapped(image.source, image.chain(0), None)[0].chunks
-                several = open_devices(devices, image.source)
+            source_chunks = stored[image.before(level)]["chunks"] if level else reader.chunks
+            several = open_devices(devices, None if level else image.source)
             plan_stream(image.work(level), each["shards"] or each["chunks"], source_chunks, memory, several)
 
 
@@ -375,14 +377,14 @@ def _write(
     arrays = {
         f"{image.folder}/{level}".lstrip("/"): {
             "shape": sizes,
-            "dtype": image.desc.dtype.dtype.name,
-            "dimension_names": list(_sorted(image.axes)),
-            **grid.along(_sorted(image.axes), sizes),
+            "dtype": image.source.dtype.name,
+            "dimension_names": list(image.axes),
+            **grid.along(image.axes, sizes),
         }
         for image in images
         for level, sizes in enumerate(image.sizes)
     }
-    sources = [[str(image.desc), image.axes, version(by_name(image.source))] for image in images]
+    sources = [[image.work(0).text, version(by_name(image.source.source))] for image in images]
     state = path / ".restride"
     is_resumed = _begin(path, state, {"attributes": attributes, "arrays": arrays, "sources": sources})
     group = zarr.open_group(path, mode="a", zarr_format=3)
@@ -393,10 +395,10 @@ def _write(
     except (KeyboardInterrupt, StreamError, OSError) as error:
         error.add_note("the same command or call continues the work")
         raise
-    for folder in sorted(attributes, reverse=True):  # the image itself last, because that completes the group
+    for folder in sorted(attributes, reverse=True):  # the image comes last, because its metadata complete the group
         (group[folder] if folder else group).attrs["ome"] = attributes[folder]
     if is_resumed:
-        for part in path.rglob("*.partial"):  # zarr was killed while it wrote them
+        for part in path.rglob("*.partial"):  # left by zarr if it was killed while it wrote them
             part.unlink()
     shutil.rmtree(state)
     return levels
@@ -448,10 +450,6 @@ def _is_image(path: Path) -> bool:
         return "ome" in json.loads((path / "zarr.json").read_bytes())["attributes"]
     except (OSError, ValueError, LookupError, TypeError):
         return False
-
-
-def _sorted(axes: str) -> str:
-    return "".join(sorted(axes, key=AXES.index))
 
 
 def _axes(named: object, desc: TensorDesc, stated: Sequence[Axis]) -> str:

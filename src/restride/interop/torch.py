@@ -81,7 +81,7 @@ class _Apply(torch.autograd.Function):  # type: ignore[misc] # torch may be miss
 
     @staticmethod
     def forward(x: torch.Tensor, operator: LinearMap) -> torch.Tensor:
-        # DLPack would pass on elements that a view such as z.conj().imag negates only on reading.
+        # A view such as z.conj().imag negates elements only on reading, and DLPack would pass them on without that.
         return torch.from_dlpack(operator(x.detach().resolve_neg()))
 
     @staticmethod

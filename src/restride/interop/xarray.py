@@ -101,20 +101,16 @@ def resample(
         elements = _elements(data.variable, argument, asked, named)
         coords = _coords(data, _centres(data, [data.variable], argument, asked, named))
         return xr.DataArray(elements, coords, data.dims, data.name, data.attrs)
-    variables = {}
-    for name, each in data.data_vars.items():
+    variables: dict[Hashable, xr.Variable] = {name: each.variable for name, each in data.data_vars.items()}
+    resized: dict[Hashable, xr.Variable] = {
+        name: variable for name, variable in variables.items() if set(asked) & set(variable.dims)
+    }
+    for name, variable in resized.items():
         with prefixed(f"variable {name!r}"):
-            variables[name] = _variable(each.variable, argument, asked, named)
-    resized = [each.variable for each in data.data_vars.values() if set(asked) & set(each.dims)]
-    return xr.Dataset(variables, _coords(data, _centres(data, resized, argument, asked, named)), data.attrs)
-
-
-def _variable(
-    variable: xr.Variable, argument: str, asked: Mapping[Hashable, Any], named: dict[str, Any]
-) -> xr.Variable:
-    if not set(asked) & set(variable.dims):
-        return variable
-    return xr.Variable(variable.dims, _elements(variable, argument, asked, named), variable.attrs)
+            elements = _elements(variable, argument, asked, named)
+        variables[name] = xr.Variable(variable.dims, elements, variable.attrs)
+    coords = _coords(data, _centres(data, [*resized.values()], argument, asked, named))
+    return xr.Dataset(variables, coords, data.attrs)
 
 
 def _elements(variable: xr.Variable, argument: str, asked: Mapping[Hashable, Any], named: dict[str, Any]) -> Any:
@@ -210,7 +206,7 @@ def _interpolated(values: Array, places: _Centres) -> Array:
     low, high = numbers[first], numbers[second]
     if is_float:
         between = low + (high - low) * (part / one).astype(np.float64)
-    else:  # in integers, because the distance of two days is 2^47 ns; NaT is kept
+    else:  # integers, because the distance of two days is 2^47 ns; NaT stays NaT
         whole = (high - low) // one
         rest = ((high - low) - whole * one) * part
         between = low + whole * part + (rest + one // 2) // one

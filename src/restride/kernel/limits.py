@@ -85,12 +85,13 @@ CANDIDATES: dict[str, tuple[str, ...]] = {name: get_args(kind) for name, kind in
 _GPU = Choices("apart", "shared", "8", "many")
 
 USUAL: dict[str | int, Choices] = {
-    # A CPU runs a group as one thread, so a barrier is expensive, and neighbours share a cache line.
+    # A CPU runs a work group as one thread, so a barrier is expensive, and neighbours share a cache line.
     "cpu": Choices(),
     # Measured on lavapipe: a transpose in narrow groups takes 0.6 to 0.95 of the time in wide ones; with Mesa 22.3 both
     # take equally long.
     "cpu, Mesa 25": Choices(transpose="narrow"),
-    # Neighbouring invocations share a memory transaction, and a result must be cut into enough of them for all units.
+    # Neighbouring invocations share a memory transaction, and a result must be cut into enough invocations for all
+    # units.
     "gpu": _GPU,
     # Measured on an H200: the copy command moves 0.85 TB/s, or 0.05 TB/s if the size is not a multiple of 16; a kernel
     # moves 3.5 TB/s.

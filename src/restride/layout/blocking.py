@@ -78,7 +78,7 @@ class Blocking:
 
     @property
     def extent(self) -> int:
-        """Elements of the buffer, including padding."""
+        """Number of elements of the buffer, including padding."""
         return -(-self.tail // self.alignment) * self.alignment
 
     def address(self, coordinates: Iterable[Linear]) -> Linear:

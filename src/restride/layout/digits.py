@@ -102,7 +102,7 @@ class Linear:
         return self.const + sum(coefficient * _value(atom, index) for coefficient, atom in self.terms)
 
     def times(self, factor: int) -> Linear:
-        """``factor`` times this."""
+        """This expression times ``factor``."""
         if factor == 1:
             return self
         return _sum(self.const * factor, ((c * factor, atom) for c, atom in self.terms))
@@ -271,7 +271,8 @@ def _sum(const: int, terms: Iterable[tuple[int, Atom]]) -> Linear:
 
 
 def _are_adjacent(high_coefficient: int, high: Digit, low_coefficient: int, low: Digit) -> bool:
-    # 4*(a div 2) + 2*(a mod 2) is 2*a: the low digit ends where the high one begins, and weighs that much less.
+    # 4*(a div 2) + 2*(a mod 2) is 2*a: the low digit ends where the high one begins, and the ratio of their weights is
+    # its count.
     return (
         high.of == low.of
         and low.modulus == high.divisor

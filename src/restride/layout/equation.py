@@ -48,7 +48,8 @@ def nested(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 def has_gap(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     """True if some offset between the lowest and the highest is not reached; sizes are 1 or more.
 
-    From the fastest axis on the offsets reached so far are [0, span]: a larger step leaves a hole for good.
+    The axes are taken from the fastest on. If the axes so far reach all of [0, span], a stride above span + 1 leaves a
+    gap, which no slower axis fills.
     """
     return any(stride > span + 1 for stride, span in _strides_and_spans(sizes, strides))
 
@@ -86,7 +87,7 @@ def solve(
     extents = [high - low for low, high in zip(lows, highs, strict=True)]
     if any(extent < 0 for extent in extents):
         return None
-    # later[k]: the reach of axes k, k+1, ...
+    # later[k]: how far axes k, k+1, ... reach together.
     later = [_Reach()] * (count + 1)
     for k in reversed(range(count)):
         later[k] = later[k + 1].with_axis(extents[k], strides[k])
@@ -117,7 +118,7 @@ def _candidates(extent: int, stride: int, rest: int, later: _Reach) -> range:
     """The values x in [0, extent], ascending, for which later axes may reach ``rest - x * stride``."""
     least, most, divisor = later
     if stride == 0 or extent == 0:
-        # Every value leaves the same rest, so only the smallest is tried.
+        # Every value leaves the same remainder, so only the smallest is tried.
         return range(1 if least <= rest <= most and (rest % divisor == 0 if divisor else rest == 0) else 0)
     if stride > 0:
         first, last = -((most - rest) // stride), (rest - least) // stride
@@ -125,7 +126,7 @@ def _candidates(extent: int, stride: int, rest: int, later: _Reach) -> range:
         first, last = -((rest - least) // -stride), (most - rest) // -stride
     first, last = max(first, 0), min(last, extent)
     if divisor == 0:
-        # Nothing varies after this axis, so least = most = 0 and the interval is already exact.
+        # No later axis varies, so least = most = 0 and the interval is exact.
         return range(first, last + 1)
     common = gcd(stride, divisor)
     if rest % common:
@@ -154,7 +155,7 @@ def shared_offset(sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int
     slow_first = [strides[k] for k in order]
     steps = Steps()
     for first in reversed(range(len(order))):
-        # If d is a solution so is -d: the first axis that differs may be taken as positive.
+        # If d is a solution, so is -d. So the first axis whose values differ can be assumed to be positive.
         lows = [1] + [-bound for bound in bounds[first + 1 :]]
         values = solve(lows, bounds[first:], slow_first[first:], 0, steps)
         if values is not None:

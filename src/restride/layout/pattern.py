@@ -18,7 +18,7 @@ _TOKEN = re.compile(r"\.\.\.|[()]|[^\W\d_](?:\w*[^\W_])?|\d+")
 _ELLIPSIS = "..."
 
 Axes = tuple[tuple[str, ...] | None, ...]
-"""For each axis of a tensor the names of its parts, the slowest first; None: the axes of ``...``, each by itself."""
+"""For each axis of a tensor the names of its parts, the slowest first; None: the axes that ``...`` stands for."""
 
 
 class Pattern(NamedTuple):

@@ -37,8 +37,8 @@ class _Fields:
     nbytes: int
     lowest: int
     highest: int
-    _terms: Linear | None  # the address where there are no strides
-    _key: tuple[object, ...]  # the memory, which == compares
+    _terms: Linear | None  # the address, if there are no strides
+    _key: tuple[object, ...]  # describes the memory; == compares it
     _hash: int  # of the key
 
 
@@ -431,7 +431,7 @@ class TensorDesc(_Fields):
         return f"TensorDesc.parse({str(self)!r})"
 
     def __reduce__(self) -> tuple[Callable[[str], TensorDesc], tuple[str]]:
-        # By text, because hashes of texts, and so the stored hash, differ from process to process.
+        # Pickled as text, because hashes of texts, and so the stored hash, differ from process to process.
         return TensorDesc.parse, (str(self),)
 
     @property
@@ -482,7 +482,7 @@ class TensorDesc(_Fields):
 
     @property
     def tail_padding_alignment_in_elements(self) -> int:
-        """The buffer has a multiple of so many elements, as written; 1 for a view."""
+        """The number of elements of the buffer is a multiple of this, as it was written; 1 for a view."""
         return self.parts.tail_padding_alignment_in_elements
 
     @property
@@ -637,8 +637,8 @@ class TensorDesc(_Fields):
             at = integer("offset", offset)
             if not self.numel or not self.lowest <= at <= self.highest:
                 return None
-            # Without strides, these are the coordinates that are split into digits. No axis moves along two of them, so
-            # each coordinate has an equation of its own.
+            # Without strides, the offset is computed from these coordinates, which are split into digits. No axis moves
+            # along two of them, so each coordinate has an equation of its own.
             found: tuple[int, ...] | None = (at,)
             if self.strides is None and self.blocking is not None:
                 found = self.blocking.coordinates_of(at)
@@ -686,7 +686,7 @@ def with_strides(
     return TensorDesc(desc.dtype, sizes, strides, offset, **desc.storage)
 
 
-@lru_cache(maxsize=4096)  # a program uses few texts, each of them at every call
+@lru_cache(maxsize=4096)  # a program uses few texts, but parses them again at every call
 def _parsed(text: str) -> TensorDesc:
     return _from_parts(parse_parts(text))
 
@@ -703,7 +703,7 @@ def _from_parts(parts: DescParts) -> TensorDesc:
     return TensorDesc.xla(dtype, sizes, parts.minor_to_major, parts.tiles, *padding, **parts.storage)
 
 
-# The memory of what was written.
+# Computes the memory that the written parts describe.
 
 
 def _written_strides(parts: DescParts) -> tuple[int, ...] | None:
@@ -719,7 +719,7 @@ def _written_strides(parts: DescParts) -> tuple[int, ...] | None:
 
 
 def _written_padding(dtype: DType, parts: DescParts, blocking: Blocking) -> tuple[object, ...]:
-    """What operations write beside the elements: ``==`` compares where the buffer ends, and a value other than 0."""
+    """A key for the padding that operations write: the end of the buffer and, if it is not 0, the padding's value."""
     padded = parts.padded_sizes or parts.sizes
     value = element_bits(parts.padding_value, dtype) if padded != parts.sizes else 0
     if not value:
@@ -869,7 +869,7 @@ def padding_number(value: object, dtype: DType) -> int | float:
         if math.isfinite(real) != math.isfinite(rounded) or math.isnan(real) != math.isnan(rounded):
             raise DescriptorError(f"padding_value {value} is beyond what {dtype} holds")
         return real
-    whole = int(number) if isinstance(number, float) and number.is_integer() else number  # "0.0" is a 0
+    whole = int(number) if isinstance(number, float) and number.is_integer() else number  # for example "0.0" is 0
     whole = integer("padding_value", whole)
     low, high = (0, 1) if dtype.name == "pred" else (np.iinfo(dtype.dtype).min, np.iinfo(dtype.dtype).max)
     if not low <= whole <= high:

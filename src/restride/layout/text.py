@@ -68,7 +68,7 @@ _NUMBERED = {
     "E": ("element_size_in_bits", 0),
     "S": ("memory_space", 0),
 }
-"""Parts with one number, by the letter before the parenthesis: the field, and its least value, which is the default."""
+"""Parts with one number, by the letter before the parenthesis: the field's name, and its least value and default."""
 
 
 Item = TypeVar("Item")
@@ -336,7 +336,7 @@ def format_parts(parts: DescParts) -> str:
 
 
 def _array_text(parts: DescParts) -> str:
-    """Everything but the element type."""
+    """The text of everything except the element type."""
     sizes = f"[{_listed(parts.sizes)}]"
     if parts.tag is not None:
         return f"{sizes}:{parts.tag}"

@@ -19,7 +19,7 @@ from restride.layout import TensorDesc
 from restride.layout.tensor_desc import with_strides
 
 Step = tuple[int, ...]
-"""The distance of one index step: in the buffer, or along each coordinate that is split into digits."""
+"""How far one step of an index moves: in the buffer, or along each coordinate that is split into digits."""
 
 
 def index(desc: TensorDesc, key: object) -> TensorDesc:
@@ -128,8 +128,9 @@ def reshape(desc: TensorDesc, sizes: SupportsIndex | Iterable[SupportsIndex]) ->
         starts, old_steps = desc.walk
         old = [(size, step) for size, step in zip(desc.sizes, old_steps, strict=True) if size > 1]
         steps: list[Step] = [(0,) * len(starts)] * len(wanted)
-        # From the last axis on: the fastest remaining run of old axes, merged as far as their steps allow, is cut into
-        # new sizes. A new size that does not divide the run would have to jump.
+        # Starting with the last axis, the fastest remaining old axes are merged into one run as far as their steps
+        # allow, and the run is cut into new sizes. A new size that does not divide the run cannot be walked with one
+        # step.
         run, step = 1, steps[0] if steps else ()
         for axis in reversed(range(len(wanted))):
             if wanted[axis] == 1:

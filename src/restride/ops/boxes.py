@@ -42,7 +42,7 @@ def read_boxes(boxes: object, units: object) -> Array:
             f"boxes must be an array of (boxes, 4) numbers, y0, x0, y1, x1, got {edges.dtype} of shape {edges.shape}"
         )
     farthest = FARTHEST if units == "pixels" else 1 << 16
-    is_near = np.abs(edges.astype(np.float64)) <= farthest  # NaN is not
+    is_near = np.abs(edges.astype(np.float64)) <= farthest  # False for NaN
     _require(is_near.all(axis=1), f"finite and within +-{farthest}", edges)
     if edges.dtype.kind == "f" or units == "normalized":
         return edges.astype(np.float64)
@@ -72,7 +72,7 @@ def about_pixels(edges: Array, sides: npt.NDArray[np.int64]) -> str:
             "all boxes are floats of 0 to 1, which as pixels lie between the centres of the first two: "
             "units='normalized' takes them as parts of the image"
         )
-    low, high = np.minimum(edges[:, :2], edges[:, 2:]), np.maximum(edges[:, :2], edges[:, 2:])  # floats may be inverted
+    low, high = np.minimum(edges[:, :2], edges[:, 2:]), np.maximum(edges[:, :2], edges[:, 2:])  # floats may be reversed
     if not (low >= sides).any() or (low < 0).any() or (high[:, ::-1] > sides).any():
         return ""
     return (
@@ -96,7 +96,7 @@ def read_sizes(sizes: object) -> tuple[int, int]:
 
 
 def refuse_floats(what: str, units: str) -> NoReturn:
-    """Refuse an argument that boxes of floats, and normalized ones, do not take."""
+    """Refuse an argument that has no effect on boxes of floats or on normalized boxes."""
     pixels = "boxes" if units == "pixels" else "boxes * (rows, columns, rows, columns)"
     raise DescriptorError(
         f"{what} goes with boxes of integers in pixels, not of floats: np.rint({pixels}).astype(np.int64) makes them; "
@@ -105,7 +105,7 @@ def refuse_floats(what: str, units: str) -> NoReturn:
 
 
 def read_flips(flip: Any, boxes: int) -> npt.NDArray[np.bool_]:
-    """Whether rows and columns of each box are reversed, (boxes, 2), from one word for all or one for each box."""
+    """Whether rows and columns of each box are reversed, (boxes, 2). flip: one word for all, or one for each box."""
     if flip is None or isinstance(flip, str) or not isinstance(flip, Iterable):
         require_word("flip", flip, (None, *FLIPS))
         return np.full((boxes, 2), FLIPS[flip or "none"], np.bool_)

@@ -165,7 +165,7 @@ def crop_resize(
 
     Source: ONNX operators, Resize, and TensorFlow, tf.image.crop_and_resize, for boxes of floats.
     """
-    axes = arguments.pop("axes", None)  # counted as axes of x, while a Request counts the axes of one image
+    axes = arguments.pop("axes", None)  # numbers of axes of x, while a Request has numbers of axes of one image
     request, numbers, others = split_arguments(arguments)
     cut = Cut(np.asarray(boxes) if isinstance(boxes, Tensor) else boxes, sizes, **others)
     if cut.mean is not None or cut.std is not None:
@@ -191,7 +191,7 @@ def cropped(
     return plan.run(tensors, device, out)
 
 
-# Checks, and the target: where the result is written, and with which arithmetic.
+# Checks the arguments, and finds the target: where the result is written, and with which arithmetic.
 
 
 def _settled_request(request: Request, boxes: Boxes, src: TensorDesc) -> tuple[Request, LibraryRequest | None]:
@@ -232,7 +232,7 @@ def _target(
 
 
 def _family(source: Images, sizes: tuple[int, ...], dtype: DType) -> TensorDesc:
-    """The layout of a result in the images' order of axes; without an axis of images, the boxes are outermost."""
+    """The layout of a result, with its axes in the images' order. Without an axis of images, boxes are outermost."""
     src = source.desc
     if source.first:
         return family(src, sizes, dtype)
@@ -266,7 +266,7 @@ def normalized(mean: Any, std: Any, source: Images, dtype: DType, layout: Layout
     return Numbers(*scales[:4], *asked[4:])
 
 
-# The plan, which depends on layouts and arguments, not on elements.
+# The plan depends on layouts and arguments, not on elements.
 
 
 class _CropPlan(NamedTuple):

@@ -68,7 +68,7 @@ def equal(x: Tensor, y: object, negated: bool = False) -> Any:
 
 def _equal_to_each(x: Tensor, numbers: list[int | float], sizes: tuple[int, ...], negated: bool) -> Any:
     """``equal`` for numbers that no single type can hold. A number outside the type of ``x`` equals nothing."""
-    if x.dtype.is_float or x.dtype.itemsize < 8:  # f64 holds all its values
+    if x.dtype.is_float or x.dtype.itemsize < 8:  # then f64 holds all values of the type
         return equal(x, np.array([_exact(number) for number in numbers]).reshape(sizes), negated)
     low, high = value_range(x.dtype)
     are_elements = [low <= number <= high and number % 1 == 0 for number in numbers]
@@ -84,7 +84,7 @@ def _strided(x: Tensor) -> Tensor:
 
 
 def _operand(x: Tensor, y: object) -> Tensor | None:
-    """``y`` as a tensor; None: a tensor cannot be compared with it."""
+    """``y`` as a tensor; None if it cannot be compared with a tensor."""
     if isinstance(y, Tensor):
         return y
     if isinstance(y, int | float) and not isinstance(y, bool | np.generic):
@@ -95,7 +95,7 @@ def _operand(x: Tensor, y: object) -> Tensor | None:
 
 
 def _constant(dtype: DType, number: Any) -> Any:
-    """A Python int in a type that holds it exactly, NaN if none does; a float in ``dtype``, or in f64 if needed."""
+    """A Python int in a type that holds it exactly, or NaN if none does; a float in ``dtype``, or in f64 if needed."""
     if isinstance(number, float):
         with np.errstate(all="ignore"):
             rounded = np.asarray(number).astype(dtype.dtype)[()] if dtype.is_float else np.float64(number)

@@ -22,7 +22,7 @@ from restride.weights.request import replaced
 Indices: TypeAlias = Iterable[SupportsIndex] | None
 
 _BATCH_RANK = 4
-"""Number of axes of a batch: images, rows, columns and channels. A single image seldom has as many."""
+"""A batch has this many axes: images, rows, columns and channels. A single image seldom has as many."""
 
 
 class Images(NamedTuple):
@@ -77,7 +77,7 @@ class Images(NamedTuple):
         return (boxes, *replaced(self.desc.sizes, self.axes, sizes)[self.first :])
 
     def resized(self, sizes: tuple[int, int]) -> Images:
-        """The first tensor alone; if packed, with images of ``sizes``, so that images of any sizes share a target."""
+        """The first tensor alone; a packed one gets images of ``sizes``, so that images of all sizes share a target."""
         desc = self.desc
         if desc.strides is not None and desc.is_packed:
             desc = TensorDesc.xla(desc.dtype, replaced(desc.sizes, self.axes, sizes), desc.minor_to_major)

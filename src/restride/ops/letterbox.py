@@ -26,7 +26,7 @@ PlacedRounding: TypeAlias = Literal["nearest", "floor", "half_up"]
 Order: TypeAlias = Literal["yx", "xy"]
 
 ORDERS: dict[Order, str] = {"yx": "y0, x0, y1, x1", "xy": "x0, y0, x1, y1"}
-"""Coordinates of a box by their order."""
+"""For each order, the names of a box's coordinates."""
 
 PLACED_ROUNDINGS: dict[PlacedRounding, Callable[[float], int]] = {
     "nearest": round,
@@ -98,7 +98,7 @@ class Letterboxed:
         before: npt.NDArray[np.int64],
         after: npt.NDArray[np.int64],
     ) -> npt.NDArray[np.float64]:
-        """Points in the rectangles ``before`` as points in the rectangles ``after``, flipped inside these."""
+        """Points in the rectangles ``before``, mapped to the rectangles ``after`` and flipped inside them."""
         old, new = before[index].astype(np.float64), after[index].astype(np.float64)
         part = (points - old[..., :2]) / (old[..., 2:] - old[..., :2])
         part = np.where(self.flipped[index], 1 - part, part)
@@ -178,7 +178,7 @@ class Letterboxed:
         *,
         clip: bool,
     ) -> npt.NDArray[np.float64]:
-        """Boxes in the rectangles ``before`` as boxes in the rectangles ``after``, both in ``order``."""
+        """Boxes in the rectangles ``before``, mapped to the rectangles ``after``; both are in ``order``."""
         require_word("order", order, tuple(ORDERS))
         array = _read("boxes", boxes, 4)
         if array.ndim == 0 or array.shape[-1] != 4:
@@ -202,7 +202,7 @@ class Letterboxed:
 
 
 def _read(argument: str, values: object, length: int) -> npt.NDArray[np.float64]:
-    """``values`` as f64 of shape (..., length); an empty list as (0, length)."""
+    """``values`` as an f64 array of shape (..., length); an empty list has the shape (0, length)."""
     array = numbers(argument, values).astype(np.float64, copy=False)
     return array.reshape(0, length) if array.shape == (0,) else array
 

@@ -24,11 +24,11 @@ IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 _CODES = np.arange(256, dtype=np.float64)
 _FACTOR = 1 / 255
-"""The factor of both libraries' image processors, which f64 rounds."""
+"""Both libraries' image processors multiply by this factor, which is rounded to f64."""
 
 
 def normalized_table(mean: Numbers, std: Numbers, order: str) -> Entries:
-    """The results for the bytes 0 to 255, by rows, one for each mean and std.
+    """The result for each of the bytes 0 to 255, with a row for each mean and std.
 
     mean, std: of sizes [rows, 1], in units of bytes that are divided by 255.
     """
@@ -44,7 +44,7 @@ def rescale(values: Array, factor: float) -> Entries:
 
 
 def normalize(values: Array, mean: Array, std: Array) -> Entries:
-    """``(values - mean) / std`` in f32, each step rounded; all are rounded to f32 first.
+    """``(values - mean) / std`` in f32: the arguments are rounded to f32 first, and each step is rounded.
 
     Source: transformers, image_transforms.normalize, which the PIL backend calls.
     """
@@ -60,7 +60,7 @@ def normalize_fused(values: Array, mean: Array, std: Array, factor: float) -> En
     torchvision, transforms.v2.functional.normalize.
     """
     inverse = np.float32(1.0 / factor)
-    with np.errstate(all="ignore"):  # as torch
+    with np.errstate(all="ignore"):  # as in torch
         return normalize(values, mean.astype(np.float32) * inverse, std.astype(np.float32) * inverse)
 
 

@@ -57,7 +57,7 @@ class OneByOne(NamedTuple):
                 perform(resample_plan, self._piece(tensors, box, axes), out, request)
 
     def _piece(self, tensors: tuple[Tensor, ...], box: int, axes: tuple[int, int]) -> Tensor:
-        """The elements of a box of its image, with ``fill`` where the box leaves the image."""
+        """The elements of the image that are in a box, with ``fill`` where the box leaves the image."""
         index = int(self.images[box])
         image = tensors[0][index] if self.source.first else tensors[index if self.source.is_list else 0]
         y0, x0, y1, x1 = self.boxes.edges[box].tolist()
@@ -83,5 +83,5 @@ class OneByOne(NamedTuple):
 
 
 def _image_index(axes: tuple[int, int], slices: list[slice]) -> tuple[slice, ...]:
-    """An index of an image that has these slices along rows and columns."""
+    """The index of an image that applies these slices to rows and columns."""
     return replaced([slice(None)] * (axes[1] + 1), axes, slices)

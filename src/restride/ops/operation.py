@@ -36,7 +36,7 @@ class Operation(ABC):
     blends: bool = False
 
     def __init__(self, src: TensorDesc, dst: TensorDesc, axes: Sequence[int | None]) -> None:
-        """dst: type and sizes of the whole result."""
+        """dst: the type and sizes of the whole result."""
         self.src, self.sizes, self.dtype, self.axes = src, dst.sizes, dst.dtype, tuple(axes)
 
     def reads_along(self, axis: int, part: range) -> range:
@@ -107,4 +107,4 @@ class Indexed(Operation):
         moves = dict(zip(self.axes, self._steps, strict=True))
         walked = tuple(0 if axis in self.fixed else slice(None, None, moves[axis][1]) for axis in range(self.src.rank))
         added = tuple(None if axis is None else slice(None) for axis in self.axes)
-        return x[walked][added][tuple(slice(len(part)) for part in window)]  # it may exclude an axis that None added
+        return x[walked][added][tuple(slice(len(part)) for part in window)]  # it may exclude an axis added by None

@@ -42,7 +42,7 @@ def tiled(x: Tensor, repeats: Sequence[int]) -> Tensor:
 
 
 def rolled(x: Tensor, shifts: Sequence[int]) -> Tensor:
-    """Shift elements along each axis; those past its end return at its start: two copies for each shifted axis."""
+    """Shift elements along each axis; past its end they return at its start. Each shifted axis takes two copies."""
     return perform(_roll_plan, x, None, shifts=shifts)
 
 
@@ -156,7 +156,7 @@ def _tilings(src: TensorDesc, repeats: Sequence[int], limits: Limits) -> list[Pl
 
 
 def _roll_plan(src: TensorDesc, out: Out | None, limits: Limits, shifts: Sequence[int]) -> Plan:  # noqa: ARG001 - out is None
-    # Along each axis: the parts of the source, each with its first index in the result.
+    # For each axis, the parts of the source, each with its first index in the result.
     halves = []
     for size, count in zip(src.sizes, shifts, strict=True):
         cut = -count % size if size else 0

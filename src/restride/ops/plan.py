@@ -48,7 +48,7 @@ class Plan:
     def __init__(
         self, src: TensorDesc, dst: TensorDesc, steps: Steps, *, reads_result: bool = False, warning: str = ""
     ) -> None:
-        """reads_result: the steps add to the result. warning: the operation's; calls of the plan do not repeat it.
+        """reads_result: the steps add to the result. warning: of the operation; calls of the plan do not repeat it.
 
         Raises:
             OutOfDeviceMemory: the device has no room for the result.
@@ -197,7 +197,7 @@ def refuse_out(arguments: Mapping[str, object], src: TensorDesc | str) -> None:
         raise DescriptorError(f"a plan has no out, for {as_desc(src)}: dst is the layout of it")
 
 
-# The one cache of plans, keyed by the values of the arguments, if these cannot change.
+# All plans are in one cache. Its keys are the values of the arguments, if these values cannot change.
 
 MAX_PLANS = 512
 """Maximum number of plans and targets that the cache keeps."""

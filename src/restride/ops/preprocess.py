@@ -65,7 +65,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 ``mean``. ``fill`` is an element of u8."""
 
 LAYOUTS: dict[str, tuple[int, ...]] = {"NCHW": (0, 2, 3, 1), "NHWC": (0, 1, 2, 3)}
-"""Layouts of a batch, and its axes in the order images, rows, columns, channels."""
+"""For each layout of a batch, the positions of images, rows, columns and channels among its axes."""
 
 PIXELS = ("rgb", "bgr")
 """Values of ``input`` for images that are pixels."""
@@ -74,11 +74,11 @@ _NORMALIZED = ("u8", "u16")
 """Integer types of pixels, for which a mean and std in units of [0, 1] make sense."""
 
 _UNITS = {"u8": 1, "u16": 257}
-"""The element of each of these types that is as bright as 1 of u8."""
+"""For each of these types, the element that is as bright as 1 of u8."""
 
 _CHANNELS_LAST = "np.moveaxis(image, -3, -1), of torch image.moveaxis(-3, -1)"
 _SMALLER = "image.astype('uint8') where elements are 0 to 255, else floats of 0 to 1: image.astype('float32') / largest"
-"""Remedies for an image, as error messages word them."""
+"""Remedies for unsuitable images, as error messages word them."""
 
 _Read = TypeVar("_Read")
 _Result = TypeVar("_Result")
@@ -127,7 +127,7 @@ DEFAULTS: Options = {
     "depth": 2,
     "device": None,
 }
-"""The arguments of ``Preprocess`` where a call leaves them out."""
+"""The defaults of the arguments of ``Preprocess``."""
 
 
 class Changes(Options, total=False):
@@ -200,6 +200,11 @@ class Preprocess(Generic[_Result]):
         self._shorter = None if options["shorter"] is None else integer("shorter", options["shorter"])
         self._depth = integer("depth", options["depth"])
         options |= {"shorter": self._shorter, "depth": self._depth, "fill": _of_channels("fill", options["fill"])}
+        given: object = sizes
+        if isinstance(given, str):
+            raise DescriptorError(
+                f"sizes must be a height and a width, got {given!r}: rs.Preprocess.preset takes the name of a recipe"
+            )
         self._sizes = read_sizes(sizes)
         _require_options(self._sizes, self._shorter, letterbox, options)
         if self._depth < 1:
@@ -305,7 +310,7 @@ class Preprocess(Generic[_Result]):
             )
 
     def _read(self, image: Any, most_axes: int) -> Tensor:
-        """An image ready to be resized, channels last; or a batch of images, if ``most_axes`` is 4."""
+        """An image that can be resized, with the channels last; or a batch of such images, if ``most_axes`` is 4."""
         _require_rgb(image)
         options = self._options
         is_parts = self._is_parts(image)
@@ -372,7 +377,7 @@ class Preprocess(Generic[_Result]):
         return out
 
     def _places(self, extents: Sequence[tuple[int, int]]) -> list[tuple[int, int, int, int]] | None:
-        """The place of each image in its result; None: all of it."""
+        """The place of each image in its result; None: every image fills its result."""
         if self._shorter is not None:
             rounded = PLACED_ROUNDINGS[self._options["rounding"]]
             return [self._centred_place(self._shorter, extent, rounded) for extent in extents]
@@ -392,7 +397,7 @@ class Preprocess(Generic[_Result]):
         return y, x, y + rows, x + columns
 
 
-# Checks of a recipe: known words, fitting numbers, no argument without effect.
+# Checks of a recipe: its words are known, its numbers fit, and every argument has an effect.
 
 
 class _Accepted(NamedTuple):
@@ -433,7 +438,7 @@ def _require_options(sizes: tuple[int, int], shorter: int | None, letterbox: obj
 
 
 def _of_channels(argument: str, value: object) -> Any:
-    """``value`` as a number, or as a tuple of one for each channel."""
+    """``value`` as a number, or as a tuple with one number for each channel."""
     array = as_numpy(argument, value)
     if array.dtype.kind not in "biuf" or array.ndim > 1:
         raise DescriptorError(f"{argument} must be a number, or one for each channel, got {value!r}")
@@ -583,7 +588,7 @@ def _runs_of_a_type(images: list[Tensor]) -> Iterator[slice]:
 
 
 def _remedy(desc: TensorDesc, count: int) -> str:
-    """The end of an error message: how to give an image ``count`` channels; may be empty."""
+    """The end of an error message, which says how to give an image ``count`` channels; may be empty."""
     if desc.sizes[-3] == count:
         return f"; channels that stand first go last by {_CHANNELS_LAST}"
     if desc.sizes[-1] == count + 1:

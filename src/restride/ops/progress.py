@@ -88,7 +88,7 @@ class Progress:
 
 
 def _bar(total: int | None, terminal: TextIO) -> rich.progress.Progress:
-    """A bar of one task that is drawn on ``refresh`` alone and vanishes on ``stop``."""
+    """A bar for one task, which is drawn only on ``refresh`` and disappears on ``stop``."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -109,5 +109,5 @@ def _bar(total: int | None, terminal: TextIO) -> rich.progress.Progress:
 
 
 def _clock(seconds: float) -> str:
-    """``75`` as ``1:15``."""
+    """Seconds as minutes and seconds: ``75`` is ``1:15``."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

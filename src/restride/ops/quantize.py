@@ -47,16 +47,16 @@ class Reordering(NamedTuple):
 
     @contextmanager
     def renamed(self) -> Iterator[None]:
-        """A block whose errors have the operation's names of arguments, and no descriptor of reorder's."""
+        """A block in which errors of reorder get the operation's argument names, and lose the descriptor of reorder."""
         try:
             yield
         except DescriptorError as error:
             inner, _, rule = str(error).partition(" ")
             if inner not in self.names:
                 raise
-            is_fraction = "a side of floats" in rule  # no integer type would help
+            is_fraction = "a side of floats" in rule  # then no integer type would help
             end = self.remedy if f"an integer of {self.result.dtype}" in rule and not is_fraction else ""
-            rule = rule.replace(f", for {error.desc}", "")  # the result's, which the caller may not have given
+            rule = rule.replace(f", for {error.desc}", "")  # the result's layout, which the caller may not have given
             raise DescriptorError(f"{self.names[inner]} {rule}{end}") from error
 
 
@@ -292,7 +292,7 @@ def normalizing(
 
 
 def _rows(argument: str, value: object, axis: int, desc: TensorDesc) -> npt.NDArray[np.float64]:
-    """``value``, one number or one for each index of an axis, with a row for each."""
+    """``value`` as an array with a row for each number: one number, or one for each index of an axis."""
     array = _on_axis(argument, value, axis, None, desc).astype(np.float64)
     sizes = [desc.sizes[axis] if place == axis else 1 for place in range(desc.rank)]
     if array.size != 1 and list(array.shape) != sizes:
@@ -327,13 +327,14 @@ def normalizing_scales(mean: object, std: object, dtype: DType, read: Callable[[
     require_unit("std", stds, dtype)
     if dtype.is_float:
         return Numbers(src_zero_point=means, dst_scale=stds)
-    # Not src_zero_point = 255 * mean: the zero point of an integer type must be one of its integers.
+    # The offset cannot be src_zero_point = 255 * mean, because the zero point of an integer type must be one of its
+    # integers.
     _, largest = value_range(dtype)
     return Numbers(dst_scale=largest * stds, dst_zero_point=-means / stds)
 
 
 _FAR = 16
-"""How many ``std`` above ``mean`` an average of floats must be to indicate another unit."""
+"""An average of floats this many ``std`` above ``mean`` indicates that they are in another unit."""
 
 _MAX_PER_AXIS = 16
 """About this many elements along each axis are examined, so that it takes less than 0.1 ms for any size."""

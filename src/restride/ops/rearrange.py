@@ -74,7 +74,7 @@ def rearrange_plan(
     src_scale: object,
     dst_scale: object,
 ) -> Plan:
-    """The plan of ``rearrange``: the view is copied into the destination, whose axes are split like the view's."""
+    """The plan of ``rearrange``: copies a view into the destination, whose axes are split like those of the view."""
     if is_permutation(layout):
         raise DescriptorError(f"layout {layout!r} permutes axes, which the pattern {pattern!r} says, for {src}")
     with ErrorContext(src):
@@ -96,7 +96,7 @@ def rearrange_plan(
 
 
 def _number(argument: str, value: object) -> Any:
-    """``value``, unless it is an array, which would need axes that the pattern splits."""
+    """``value``, if it is a number. An array is refused, because it would need axes that the pattern splits."""
     if getattr(value, "ndim", 0) or isinstance(value, list | tuple):
         raise DescriptorError(f"{argument} must be a number, got {value!r}; rs.reorder takes arrays")
     return value

@@ -86,7 +86,7 @@ class BackwardArguments(RuleArguments, total=False):
 
 
 DEFAULT_ARGUMENTS = {**Request._field_defaults, **Numbers._field_defaults}
-"""Defaults of the arguments of ``rs.resample``; None for all others."""
+"""The defaults of the arguments of ``rs.resample``; an argument that is missing here defaults to None."""
 
 
 @list_arguments(PlanArguments, DEFAULT_ARGUMENTS)
@@ -371,7 +371,7 @@ def resolve(src: TensorDesc, request: Request, argument: str = "x") -> tuple[Res
                 f"{argument} {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
                 f"source_sizes {resized.source_sizes}"
             )
-        if resized.clips:  # the range of the whole source is not known
+        if resized.clips:  # a part does not tell the range of the whole source
             resized = replace(resized, clips=False)
     return resized, about_channels(request, src.rank, resized.old, resized.new, argument)
 
@@ -398,7 +398,8 @@ class Resample(Operation):
         return perform(plan_of, x, None, resized, result)
 
     def between(self, lengths: Sequence[int]) -> int:
-        # Also for one axis, if results are narrower than a word: sums in f32, converted afterwards, may be faster.
+        # This holds for one axis too if results are narrower than a word: f32 sums that are converted afterwards may be
+        # faster.
         has_sums = len(self._resized.axes) > 1 or self.dtype.itemsize < 4
         return 4 * math.prod(lengths) if has_sums else 0
 
@@ -467,22 +468,22 @@ def about_channels(request: Request, rank: int, old: Sequence[int], new: Sequenc
     )
 
 
-# The plan of a checked resampling: one or more passes, and boxes of a constant around them if it extrapolates.
+# The plan of a checked resampling: one or more passes and, if it extrapolates, dispatches that fill the boxes outside.
 
 _MANY = 1 << 12
-"""Minimum number of elements that justifies an extra dispatch."""
+"""An extra dispatch is worthwhile from this many elements on."""
 
 _MAX_PACKED_BYTES = 1 << 28
 """Maximum number of bytes of a packed copy between two dispatches."""
 
 _MAX_OF_ROW = 1 << 22
-"""Maximum number of elements that one output reads along an axis: their weights take 200 MB while they are computed."""
+"""One output may read at most this many elements along an axis: their weights take 200 MB while they are computed."""
 
 _MAX_WEIGHTS_OF_AXIS = 1 << 29
-"""Maximum number of weights along an axis, if an output reads more than 4 elements: they take 8 s to compute."""
+"""An axis may have this many weights, if an output reads more than 4 elements: they take 8 s to compute."""
 
 _FEW_TAPS = 4
-"""Maximum taps of an output without averaging: such axes are computed in parts, whatever their length."""
+"""If no output reads more elements than this, an axis is computed in parts, whatever its length."""
 
 
 def plan_of(
@@ -553,7 +554,7 @@ class ClippedPlan(Plan):
         return result
 
     def _clipping(self, clip: PostOp) -> Steps:
-        """The steps from the sums to the result."""
+        """The steps that compute the result from the sums."""
         full, site, last = self._target.arithmetic, Site(SOURCE, self._sums), Steps(self._steps.limits)
         if full.is_conversion:
             full = replace(full, post_ops=(clip,))
@@ -686,7 +687,7 @@ def _add_one_pass(
         if result.strides is None:
             result = _pass_layout(src.desc, tables, dtype)
     if not taps_fit(src.desc, tables, steps.limits):
-        # Copy so that the resampled axes are the fastest, small ones first, which keeps neighbours close together.
+        # Copy with the resampled axes as the fastest, the smallest first, which keeps neighbours close together.
         inward = sorted(range(src.desc.rank), key=lambda axis: (axis not in axes, src.desc.sizes[axis]))
         src = steps.copied(src, TensorDesc.xla(src.desc.dtype, src.desc.sizes, inward))
     if (

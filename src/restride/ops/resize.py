@@ -168,7 +168,7 @@ def settle(desc: TensorDesc, sizes: Any, mode: Any, options: ResizeArguments) ->
 
 
 KEEP_ASPECT = {"shorter": "not_smaller", "longer": "not_larger", "fit": "not_larger", "cover": "not_smaller"}
-"""The aspect ratio policy of each argument that stands for sizes."""
+"""For each argument that gives sizes, the aspect ratio policy that it means."""
 
 
 def _sizes(old: tuple[int, int], sizes: object, options: ResizeArguments) -> Any:
@@ -255,7 +255,7 @@ def _resize_in_light(
     is_linear: bool,
     premultiply: bool,
 ) -> Tensor:
-    """Convert codes to f32, resample, and convert back: colours by a table, alpha, the last channel, without one."""
+    """Convert codes to f32, resample, and convert back: colours through a table, alpha (the last channel) without."""
     whole = x.desc
     x = x if whole.strides is not None else x.copy()
     light = empty(TensorDesc.xla("f32", x.sizes, family(x.desc, x.sizes).minor_to_major), x.device)
@@ -277,7 +277,7 @@ def _convert_codes(src: Tensor, dst: Tensor, channels: int | None, is_linear: bo
         colors, dst = src[(*before, slice(-1))], dst[(*before, slice(-1))]
         alpha = src[(*before, slice(-1, None))].broadcast_to(colors.sizes) if premultiply else None
     arguments = colors.desc, None if alpha is None else alpha.desc, dst.desc, is_linear, src.device.limits
-    is_short = "u8" in (src.dtype.name, dst.dtype.name)  # tables of u16 are 256 KB, too many to keep
+    is_short = "u8" in (src.dtype.name, dst.dtype.name)  # the 256 KB tables of u16 are too large to keep
     kernels = cached(light_kernels, *arguments) if is_short else light_kernels(*arguments)
     if kernels:
         src.device.runtime.submit(kernels, (src.memory, dst.memory, src.memory))

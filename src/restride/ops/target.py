@@ -43,7 +43,7 @@ class Result(NamedTuple):
 
     @property
     def sum_scale(self) -> Any:
-        """The factor of the old destination; None: it is not read."""
+        """The factor of the destination's old elements; None: they are not read."""
         return None if self.numbers is None else self.numbers.sum_scale
 
 
@@ -76,7 +76,8 @@ def destination(
             raise DescriptorError(f"out is {out.desc}, but layout {layout!r} asks for {desc}; give one of the two")
         desc = out.desc
         require_injective(desc, "out")
-        # Disjoint elements may share a word: an invocation that reads it still finds its own bytes unchanged.
+        # Elements that do not overlap may share a word: an invocation that reads the word still finds its own bytes
+        # unchanged.
         is_itself = in_place and desc == src and order == tuple(range(like.rank))
         if out.is_shared and not is_itself and may_overlap(src, written_by(desc)):
             raise DescriptorError(f"out {desc} must lie apart from the source {src} in the buffer they share")
@@ -89,7 +90,7 @@ def destination(
 
 
 def element_type(src: TensorDesc, layout: Layout, dtype: object, out: Out | None) -> DType:
-    """The element type of a result: ``dtype``, or that of ``out``, of a ``layout`` that names one, or of ``src``."""
+    """The element type of a result: ``dtype``, or else that of ``out``, of ``layout`` if it has one, or of ``src``."""
     if dtype is not None:
         with ErrorContext(src), prefixed("dtype"):
             return as_dtype(dtype)

@@ -78,7 +78,7 @@ def yuv_to_rgb(
 
 
 def yuv_plan(src: TensorDesc, out: Out | None, limits: Limits, *, form: Format, colors: Colors, layout: Layout) -> Plan:
-    """The plan of ``yuv_to_rgb``; frames that cannot be read in place are copied first, RGB likewise last."""
+    """The plan of ``yuv_to_rgb``. Frames that cannot be read in place are copied first, and RGB is copied last."""
     rgb = TensorDesc(DTYPES["u8"], sizes_of_rgb(src))
     dst, site = destination(rgb, layout, src, out)
     steps = Steps(limits)

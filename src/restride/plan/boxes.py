@@ -74,7 +74,7 @@ ANYWHERE, BYTES, RUN, WORD = range(4)
 
 
 def boxes_of(desc: TensorDesc, boxes: slice) -> TensorDesc:
-    """The part of a strided result for a range of the boxes."""
+    """The part of a strided result that a range of the boxes fills."""
     return part(desc, [range(boxes.start, boxes.stop), *map(range, desc.sizes[1:])])
 
 
@@ -141,7 +141,7 @@ def _add_pass(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
     ):
         raise UnsupportedError(f"scales and zero points of more than {MAX_PAIR_BYTES} bytes, for {dst.desc}")
     made = dst.desc if crops.sums.shifts is None else _in_words(dst.desc)
-    parts = tuple(_parts(src.desc, made, crops, conversion, limits, first))  # too large a problem fails here
+    parts = tuple(_parts(src.desc, made, crops, conversion, limits, first))  # fails here if the problem is too large
     steps.add(src, dst, lambda: tuple(_kernel(problem, crops, conversion, limits) for problem, crops in parts))
 
 
@@ -184,7 +184,7 @@ def _layout_between(sizes: tuple[int, ...], sums: Sums, axes: tuple[int, int]) -
 def _parts(
     src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion, limits: Limits, first: int
 ) -> Iterator[tuple[Problem, Crops]]:
-    """Yield the problem in parts, with the boxes halved until each part fits one dispatch."""
+    """Yield the problem in parts: the boxes are halved until each part fits one dispatch."""
     problem = _problem(src, dst, crops, conversion, limits, first)
     if _fits(problem, crops, limits):
         yield problem, crops
@@ -244,11 +244,11 @@ def _fits(problem: Problem, crops: Crops, limits: Limits) -> bool:
 
 
 def table_bytes(crops: Crops) -> int:
-    """Bytes of the tables."""
+    """Size of the tables in bytes."""
     return box_table_bytes(crops.rows) + box_table_bytes(crops.columns)
 
 
-# The kernel of a problem: the output of an invocation, and how it reads pixels.
+# The kernel of a problem: what an invocation computes, and how it reads pixels.
 
 
 class _Invocation(NamedTuple):
@@ -296,7 +296,7 @@ def _kernel(problem: Problem, crops: Crops, conversion: Conversion, limits: Limi
     else:
         work = work_of(Problem(walk, 0, problem.dst_offset, problem.itemsize), bound)
         of_destination, pushed = work.constants, work.push
-    # Integer sums and moved elements are integers if the source's elements are.
+    # Sums of integers, and elements that are only moved, stay integers if the source's elements are integers.
     are_elements = is_fixed or crops.columns.weights is None
     constants = {
         **(conversion.constants_of_elements if are_elements else conversion.constants),
@@ -349,7 +349,7 @@ def _in_words(dst: TensorDesc) -> TensorDesc:
 def _invocation(
     problem: Problem, columns: int, lane: Axis, crops: Crops, conversion: Conversion, limits: Limits
 ) -> _Invocation:
-    """The output of one invocation. columns: position of the axis of columns. lane: the axis of channels."""
+    """What one invocation computes. columns: position of the axis of columns. lane: the axis of channels."""
     is_fixed = crops.sums.shifts is not None
     by_pixels = None if is_fixed else _by_pixels(problem, columns, lane, crops, conversion, limits)
     if by_pixels is not None:

@@ -51,7 +51,7 @@ _SATURATES, _ROUNDS_FIRST, _NORMAL_QUOTIENTS, _SHORT_QUOTIENTS = 4, 8, 16, 32
 _ZERO_POINT, _SCALE, _SUM, _DST_SCALE, _DST_ZERO_POINT, _SRC_PAIRS, _DST_PAIRS = (1 << bit for bit in range(7))
 
 _ORDINARY = 2.0**-60, 2.0**60
-"""Smallest and largest scale for which quotients of all 64-bit integers are far from the ends of f32's range."""
+"""The range of scales for which quotients of all 64-bit integers are neither denormal nor infinite in f32."""
 
 _MAX_TRIED = 256
 """Maximum number of scales that are tested for exact short division of every 8-bit integer: 0.3 us for each scale."""
@@ -68,13 +68,13 @@ _POST_OP_BITS = 9
 """First bit of the post-ops in the constant STEPS; each has two bits for its kind."""
 
 PAIRS_ALONG_QUAD = (128, 256)
-"""Flags in the steps of convert_quads: the elements of a quad have different source or destination pairs."""
+"""Flags in the steps of convert_quads: the elements of a quad have different source pairs, or destination pairs."""
 
 QUADS_PER_INVOCATION = 4
 """Quads that an invocation of convert.comp converts."""
 
 _NUMBERS = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point", "sum_scale")
-"""Push constants that are f32."""
+"""Names of the push constants that are f32."""
 
 _MAX_KEPT_PAIR_BYTES = 1 << 12
 
@@ -89,7 +89,7 @@ class Conversion:
 
     @cached_property
     def places(self) -> Pairs:
-        """Where an index finds its pair of scale and zero point, for each side; None if all elements share one pair."""
+        """For each side, the position of an index's scale and zero point; None if all elements share one pair."""
         return _place(self.arithmetic.src), _place(self.arithmetic.dst)
 
     @property

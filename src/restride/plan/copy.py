@@ -1,7 +1,7 @@
 """Plan of a copy: which kernel moves the elements of one layout into another bit for bit, and in how many dispatches.
 
-The first kernel that fits is chosen, in this order: pixels and planes, transposes through shared memory, padded
-elements, transposes through registers, rows of narrow elements, long or short, single elements, words. Shared
+The first kernel that fits is chosen, in the order: pixels and planes; transposes through shared memory; padded
+elements; transposes through registers; rows of narrow elements, long or short; single elements; words. Shared
 memory is used only where ``Choices.transpose`` is "shared". The general kernel, by digits, copies layouts that no
 strided walks describe.
 """
@@ -50,21 +50,21 @@ from restride.plan.transpose import (
 )
 
 PIECES_EACH = 4
-"""Maximum number of pieces that an invocation of strided_copy.comp moves."""
+"""Maximum number of units (single words, or groups of four) that an invocation of strided_copy.comp moves."""
 
 RUN_WIDTHS = (32, 128)
-"""Bits of the elements that run_copy modules move."""
+"""Bits of the elements that the modules named run_copy move."""
 
 _APART, _BACKWARDS, _IN_A_ROW = range(3)
 """Arrangements of single words that are moved by quads (``ARRANGEMENT`` in shaders/copy/strided_copy.comp)."""
 
 _NEAR = 64
-"""Maximum distance in elements between the pieces of an invocation, on at least one side. If they are further apart
-on both, llvmpipe takes twice as long.
+"""The units of an invocation must be at most this many elements apart on one side. If they are further apart on both,
+llvmpipe takes twice as long.
 """
 
 _MAX_ROWS = 2048
-"""Maximum number of rows from which words are gathered in turn: a CPU's TLB holds about as many pages."""
+"""Words are gathered in turn from at most this many rows: a CPU's TLB holds about as many pages."""
 
 _CHUNK_BYTES = 16
 """Number of bytes of a row, or of each plane, that an invocation moves."""
@@ -73,7 +73,7 @@ _MAX_SHORT = 31
 """Maximum length of a short row: an invocation of interleaved_copy.comp keeps a word for each element in registers."""
 
 _SHARED_WORDS = 1024
-"""Words that a group of short_rows.comp shares (``cells`` there)."""
+"""Number of words in the memory that a group of short_rows.comp shares (``cells`` there)."""
 
 _MIN_BLOCKS = 32
 """Minimum number of blocks of short rows in a group."""
@@ -104,7 +104,7 @@ def copy_problems(src: TensorDesc, dst: TensorDesc) -> tuple[Problem, ...] | Non
 
 
 def run_copied(src: TensorDesc, dst: TensorDesc) -> Run | None:
-    """The bytes to copy, if all elements are one contiguous run on both sides, in the same order."""
+    """The bytes to copy, if all elements are contiguous on both sides, in the same order; else None."""
     problems = copy_problems(src, dst)
     if problems is None or len(problems) != 1:
         return None
@@ -167,7 +167,7 @@ def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
         yield _copy_words(problem, limits)
 
 
-# Interleaved channels, in a different order on each side: four words of each row at a time.
+# Interleaved channels that the two sides order differently: an invocation copies four words of each row at a time.
 
 
 class _Interleaved(NamedTuple):
@@ -326,7 +326,7 @@ def _share_short_rows(problem: Problem, short_rows: _Interleaved, limits: Limits
     return strided_kernel("short_rows", axes, constants, push, bound.windows, limits, groups=groups)
 
 
-# Words of 32, 64 and 128 bits, four at a time.
+# Words of 32, 64 and 128 bits; single words are copied four at a time.
 
 
 def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
@@ -355,7 +355,7 @@ def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
 
 
 def _is_run(problem: Problem) -> bool:
-    """True if both sides are contiguous, in the same order."""
+    """True if both sides are contiguous and have the same order of elements."""
     return all((axis.src, axis.dst) == (1, 1) and axis.inside is None for axis in problem.axes)
 
 
@@ -458,7 +458,7 @@ def _can_gather(problem: Problem) -> bool:
 def _is_reversed(problem: Problem) -> bool:
     """True if the four words of every store come from one aligned 128-bit load, in reverse order."""
     inner, *outer = problem.axes
-    lowest = problem.src_offset - 3  # of the first four
+    lowest = problem.src_offset - 3  # offset of the lowest of the first four words
     return inner.src == -1 and not any(offset % 4 for offset in (lowest, *(axis.src for axis in outer)))
 
 

@@ -44,23 +44,23 @@ MAX_PAIR_BYTES = 1 << 20
 """Maximum number of bytes of the pairs of scale and zero point of one dispatch."""
 
 AxisToCut = Callable[[Problem, Limits], int | None]
-"""Returns the position of the axis at which to cut a problem; None: it fits."""
+"""A function that returns the position of the axis at which to cut a problem; None: the problem fits one dispatch."""
 
 _CUT = 64
-"""Halves are rounded to multiples of this, which keeps wide elements and blocks of 16 bytes whole."""
+"""A cut is at a multiple of this many steps, which keeps wide elements and blocks of 16 bytes whole."""
 
 _MIN_BYTES_FULL = 512
-"""Results from this many bytes times ``elements_per_dispatch`` on (1 MiB) get a dispatch for their full groups."""
+"""A result has a separate dispatch of full groups from ``elements_per_dispatch`` times this many bytes on (1 MiB)."""
 
 _MAX_REST = 1 / 8
-"""Largest fraction of a problem that full groups may leave to another dispatch."""
+"""The largest fraction of a problem that may be left to a second dispatch, after one of full groups."""
 
 _MAX_HOLES = 4
-"""Invocations own whole words if words have at most this many places for each element that is written."""
+"""Invocations write whole words if a word has at most this many element positions for each element to write."""
 
 
 class Bound(NamedTuple):
-    """A problem's windows of memories 0 and 1, source and destination, and the element offset of index 0 in each."""
+    """The windows of memories 0 (source) and 1 (destination) that a problem binds, and where index 0 is in each."""
 
     windows: tuple[Binding, Binding]
     src_base: int
@@ -68,12 +68,12 @@ class Bound(NamedTuple):
 
     @property
     def bases(self) -> dict[str, int]:
-        """Both offsets as push constants."""
+        """Both offsets, as push constants."""
         return {"src_base": self.src_base, "dst_base": self.dst_base}
 
 
 def bind(problem: Problem, limits: Limits) -> Bound:
-    """The windows and offsets of a problem that fits one dispatch."""
+    """The windows of a problem that fits one dispatch, and the element offset of index 0 in each."""
     src = problem.src_span.window(problem.src_itemsize, limits)
     dst = problem.dst_span.window(problem.itemsize, limits, writes=True)
     return Bound(
@@ -159,7 +159,7 @@ def longest(problem: Problem, measure: Callable[[Axis], int]) -> int:
 
 
 def part_of(problem: Problem, position: int, start: int, size: int) -> Problem:
-    """The problem with ``size`` steps of one axis, from step ``start`` on."""
+    """The part of the problem that has ``size`` steps of one axis, from step ``start`` on."""
     axis = problem.axes[position]
     if axis.table is None:
         src_offset = problem.src_offset + start * axis.src

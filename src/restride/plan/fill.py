@@ -23,10 +23,10 @@ _THIN = 8
 """Padding is written box by box if it is at most one element in this many; otherwise the whole buffer is filled."""
 
 _MAX_BLOCK = 32
-"""Maximum number of elements along the axis of a transpose that writes padding too."""
+"""Maximum number of elements of the axis that a transpose extends over padding."""
 
 _MAX_PADDED = 8
-"""Bytes of the widest elements of element_pad."""
+"""Maximum bytes of an element that element_pad writes."""
 
 _Box = tuple[tuple[int, ...], tuple[int, ...]]
 

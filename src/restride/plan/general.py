@@ -23,13 +23,13 @@ from restride.plan.problem import Span, multiply_shift, word
 from restride.plan.tiles import Region
 
 _NUMBERS = (16, 32, 64, 192)
-"""The capacities of pipelines, in numbers; few choices, so that there are few pipelines. The largest holds the
-axes and 64 digits for each side, more than a blocking needs."""
+"""A pipeline can hold one of these counts of numbers; there are few counts, so that there are few pipelines. The
+largest holds the axes and 64 digits for each side, more than any blocking needs."""
 
 _Rows = list[list[int]]
 
 UNREAD = Binding(0, 4)
-"""The binding that a fill has instead of a source; it is not read."""
+"""A fill binds this in place of a source, and does not read it."""
 
 
 class DigitDispatch(NamedTuple):
@@ -166,7 +166,7 @@ class _Program:
     def packed(self, src_terms: _Rows, dst_terms: _Rows, *pair_terms: _Rows) -> bytes:
         """The storage buffer that shaders/copy/digit_copy.comp reads; for a conversion, the terms of pairs follow."""
         head = [len(self._axes), len(self._number_of), len(src_terms), len(dst_terms)]
-        # Innermost first, the order in which the kernel splits an index.
+        # The kernel splits an index innermost axis first.
         axes = [[axis, size, *multiply_shift(size)] for axis, size in reversed(list(enumerate(self._axes)))]
         rows = [head, *axes, *self._rows, *src_terms, *dst_terms]
         if pair_terms:

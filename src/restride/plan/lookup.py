@@ -28,19 +28,19 @@ from restride.plan.problem import MAX_CHANNELS, Axis, Problem, Span, pack_parame
 from restride.plan.tiles import Region, SharedPlace, Walk, walks
 
 ENTRIES = 256
-"""Entries of a row of a table: one for each value of an element of 8 bits."""
+"""Number of entries in a row of a table: one for each value of an 8-bit element."""
 
 INDEXED = {"u8": 0, "s8": 128}
-"""The element types that choose an entry, and the offset from an element to the number of its entry."""
+"""The element types that choose an entry, and the number that is added to an element to get the number of its entry."""
 
 _MAX_TABLE_BYTES = 1 << 20
-"""Maximum number of bytes of the rows of one dispatch."""
+"""Maximum size in bytes of the table rows of one dispatch."""
 
 _MAX_KEPT_BYTES = 1 << 16
-"""Maximum number of bytes of a table whose plans the cache keeps."""
+"""Maximum size in bytes of a table whose plans the cache keeps."""
 
 _QUADS_EACH = 4
-"""Quads per invocation, if an invocation handles neighbours."""
+"""Number of quads that an invocation handles, if its quads are neighbours."""
 
 _MAX_COPIES = 4
 """Maximum number of copies that an invocation stores (``MAX_COPIES`` in shaders/convert/lookup.comp)."""
@@ -97,7 +97,7 @@ def lookup_walks(src: TensorDesc, dst: TensorDesc, table: Table, limits: Limits)
 
 def lookup_kernels(cut_walks: Iterable[Walk], src: DType, table: Table, limits: Limits) -> tuple[KernelSpec, ...]:
     """Dispatches of the walks over elements of type ``src``."""
-    # Kernels take the bits of an element: s8 -128, which has entry 0, has the bits of 128.
+    # The kernel uses the bits of an element as its entry number, but s8 -128, which has entry 0, has the bits of 128.
     words = np.roll(table.words, INDEXED[src.name] * table.words_of_entry, 1)
     return tuple(
         _lookup(part, words, limits)
@@ -164,7 +164,7 @@ class _Quads(NamedTuple):
             "PLANES": self.plane.size,
             "INTERLEAVED": self.plane.dst == 1,
             "COPIES": self.copies.size,
-            "CROSSES": self.axes[0].size % 4 != 0,  # a quad may have pixels of two rows
+            "CROSSES": self.axes[0].size % 4 != 0,  # True: a quad may have pixels of two rows
             "WIDE": self.is_wide,
             "WHOLE_STORES": self.is_aligned,
             "ROWS_OF_PLANES": not any(axis.pairs[0] for axis in self.axes),

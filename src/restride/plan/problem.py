@@ -34,7 +34,7 @@ PAIR_BYTES = 8
 """Bytes of a scale and a zero point, both f32."""
 
 WINDOW_ALIGNMENT = 16
-"""Bytes of the widest element: a window starts at a multiple of this."""
+"""A window begins at a multiple of this many bytes, the size of the widest element."""
 
 
 class BoxSteps(NamedTuple):
@@ -191,7 +191,7 @@ def simplify(problem: Problem) -> Problem:
     moving = [axis for axis in map(_all_inside, problem.axes) if axis.size > 1 or not axis.is_plain]
     for position, axis in enumerate(moving):
         if axis.dst < 0:
-            # Walk both sides from the other end: dst[9 - i] = src[i] is dst[i] = src[9 - i].
+            # Walk both sides from the other end: dst[9 - i] = src[i] becomes dst[i] = src[9 - i].
             dst_offset += (axis.size - 1) * axis.dst
             pair_offsets = moved(pair_offsets, axis, axis.size - 1)
             back = (-axis.pairs[0], -axis.pairs[1])
@@ -393,7 +393,7 @@ HELD, IS_FILL = 1 << 15, 1 << 31
 """Flags of a table row: all taps read the first one's element; its output is fill (shaders/crop/crop_resize.comp)."""
 
 BoxTable = npt.NDArray[np.uint32]
-"""The table of an axis of boxes: (boxes, size, words of a row)."""
+"""The table of an axis of boxes, an array of shape (boxes, size, words of a row)."""
 
 
 def box_table_bytes(rows: BoxRows) -> int:

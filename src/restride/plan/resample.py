@@ -45,23 +45,23 @@ from restride.plan.problem import (
 from restride.plan.tiles import Pairs, Region, walks
 from restride.weights import MAX_TAPS, Resizing, Rows, Shifts, in_quads, with_edges
 
-# Invocations: each computes cells or rows, or loads four taps or four neighbours at once, or computes one element. All
-# write the same bits, except for the sign of a NaN. The first that fits a problem is the fastest.
+# What one invocation computes: cells; or rows; or sums with four taps or four neighbours at once; or one element. All
+# write the same bits, except for the sign of a NaN. The first of these that fits a problem is the fastest.
 
 _MAX_TAPS_OF_ROWS = 4
 """Maximum number of taps along each axis of a sum by rows or by cells (``MAX_TAPS`` in their shaders)."""
 
 _MAX_IN_RUN = 8
-"""Maximum number of elements that neighbours read together (``MAX_RUN`` in shaders/resample/resample_rows.comp)."""
+"""Maximum number of source elements that neighbours read as one run (``MAX_RUN`` in resample_rows.comp)."""
 
 _HAS_PATTERN = 1 << 16
-"""Bit of PATTERN of ``resample_moves`` (``HAS_PATTERN`` in its shader)."""
+"""The bit of the constant PATTERN of ``resample_moves`` that says there is one (``HAS_PATTERN`` in its shader)."""
 
 _LINE_BYTES = 64
 """Bytes of a cache line."""
 
 _CACHED_BYTES = 20 << 10
-"""Maximum source bytes that a group reads repeatedly; a cache of 16 KiB holds at least four fifths of them."""
+"""A group repeatedly reads at most this many bytes of the source, of which a cache of 16 KiB holds four fifths."""
 
 
 class Invocations(NamedTuple):
@@ -404,15 +404,15 @@ def _is_aligned(problem: Problem, others: tuple[Axis, ...], lanes: int) -> bool:
     return not any(stride % lanes for stride in (problem.dst_offset, *(axis.dst for axis in others)))
 
 
-# Dispatches of a pass: plain axes are walked by stride, resampled axes through tables.
+# The dispatches of a pass. Axes that keep their size are walked by stride, resampled axes through tables.
 
 MAX_SLOTS = 3
-"""Maximum number of axes that one dispatch interpolates along."""
+"""Maximum number of axes along which one dispatch interpolates."""
 
 _GRADIENT = 4
 
 LONG = 8
-"""The bit for long sums along slot 0; slots 1 and 2 have the next two (``LONG`` in shaders/include/taps.glsl)."""
+"""The flag that sums along slot 0 may be long; slots 1 and 2 use the next two bits (``LONG`` in taps.glsl)."""
 
 SHORT_SUM = 32
 """Maximum nonzero taps of a sum without compensation for rounding (``SHORT_SUM`` in shaders/include/taps.glsl).
@@ -511,10 +511,10 @@ def _is_long(rows: Rows) -> bool:
 # Passes: which axes are summed in the same dispatch, and which in successive dispatches.
 
 ELEMENT_COST = 8
-"""Cost of writing an element between two passes and reading it again, in taps."""
+"""Cost, in taps, of an element that one pass writes and the next one reads."""
 
 PRODUCT_COST = 4
-"""Cost of a tap in a sum along several axes, relative to one along a single axis, where taps are loaded by quads."""
+"""Cost of a tap in a sum along several axes; one along a single axis, where a load gets four taps, costs 1."""
 
 FEW_TAPS = 16
 """If all axes together have at most this many taps, they are summed in one dispatch, whatever the sizes."""
@@ -533,7 +533,7 @@ def passes(resized: Resizing) -> tuple[Tables, ...]:
         return ()
     whole = tuple(stepped)
     if resized.library.rounding is not None:
-        return tuple((one,) for one in whole)  # each pass rounds its sums
+        return tuple((one,) for one in whole)  # separate passes, because each rounds its sums
     if is_index(whole):
         return (whole,)
     if _is_one_dispatch(whole) and math.prod(table.taps for _, table in whole) <= FEW_TAPS:
@@ -588,7 +588,7 @@ def _cost(grouping: Sequence[Tables], sizes: Sequence[int]) -> int:
     return cost
 
 
-# The functions that operations call: whether a plan is possible, and its dispatches.
+# What operations call: functions that say whether a plan is possible, and those that return its dispatches.
 
 
 def is_resampled_by_walks(src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...]) -> bool:

@@ -19,7 +19,7 @@ from restride.plan.lookup import Table, lookup_kernels, lookup_walks
 
 SOURCE = 0
 RESULT = 1
-"""Numbers of an operation's source and result buffers; those of the buffers between its steps follow."""
+"""An operation's buffers have numbers: 0 its source, 1 its result, 2, 3, ... those between its steps."""
 
 _MAX_KEPT_BYTES = 1 << 18
 """Maximum bytes of parameters for which a step keeps its kernels; building them again takes a quarter of a millisecond.
@@ -38,8 +38,8 @@ class Site(NamedTuple):
 class Step:
     """One submission: its kernels, which ``make`` builds, read the buffer of ``src`` and write that of ``dst``.
 
-    run: bytes to copy after its kernels, if it has any.
-    held: the kernels that ``kernels`` has built, if their parameters are small.
+    run: bytes to copy after the kernels; None: there are none to copy.
+    held: the kernels, once ``kernels`` has built them, if their parameters are small.
     """
 
     src: Site

@@ -21,7 +21,7 @@ from restride.layout.blocking import Blocking
 from restride.layout.digits import Index, Linear, digit, each_axis
 from restride.plan.problem import MAX_AXES, Axis, Problem, simplify
 
-# One side of a copy: the place of each index, and where an axis must be cut so that strides describe it.
+# One side of a copy: the offset of each index, and where an axis must be cut so that strides describe the offsets.
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,17 @@ class Place:
 
     @classmethod
     def of(cls, desc: TensorDesc) -> Place:
-        """The place of the elements of a descriptor."""
+        """Where the elements of a descriptor are."""
         return cls(*desc.walk, None if desc.strides is not None else desc.blocking)
 
     @classmethod
     def of_coordinates(cls, blocking: Blocking) -> Place:
-        """The place of all coordinates of a blocked buffer, padding included; one axis for each coordinate."""
+        """Where all coordinates of a blocked buffer are, padding included; one axis for each coordinate."""
         return cls(*each_axis(len(blocking.bounds)), blocking)
 
     @classmethod
     def nowhere(cls, rank: int) -> Place:
-        """The source of a fill: it is not read."""
+        """The source of a fill, which is not read."""
         return cls((0,), ((0,),) * rank, None)
 
     @property
@@ -163,7 +163,7 @@ def _stretches(low: int, high: int, weights: tuple[int, ...]) -> list[Stretch]:
     return [*_stretches(low, first, finer), *middle, *_stretches(last, high, finer)]
 
 
-# Both sides: the regions into which the cuts divide a copy, and the walk of each.
+# Both sides: a copy is cut into regions, and each region is walked by strides.
 
 MAX_WALKS = 16
 """Maximum number of strided walks for one copy; a copy that needs more uses the general kernel."""
@@ -188,17 +188,17 @@ class Region:
 
     @property
     def count(self) -> int:
-        """Indices in it."""
+        """Number of indices."""
         return math.prod(self.sizes)
 
     @classmethod
     def of(cls, src: TensorDesc, dst: TensorDesc, pairs: Pairs = (None, None)) -> Region:
-        """All elements of ``dst``; ``src`` has equal sizes, but along axes that are resampled."""
+        """All elements of ``dst``. ``src`` has the same sizes, except along resampled axes."""
         return cls((0,) * dst.rank, dst.sizes, Place.of(src), Place.of(dst), pairs)
 
     @property
     def places(self) -> tuple[Place | SharedPlace, ...]:
-        """Every place that an index has."""
+        """The positions of an index: in source and destination and, if there are scales, in the pairs of both."""
         return (self.src, self.dst, *(place for place in self.pairs if place is not None))
 
 
@@ -270,7 +270,7 @@ def _strided(region: Region, resampled: Mapping[int, int]) -> Walk | None:
 
 
 def complement(outer: Sequence[int], inner: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """The boxes (starts, sizes) that cover ``outer`` except the box ``inner`` in its first corner.
+    """Yield the boxes (starts, sizes) that cover ``outer`` except the box ``inner`` in its first corner.
 
     (4, 6) without (3, 5): row 3, all 6 columns; then rows 0 to 2 of column 5.
     """
@@ -295,7 +295,7 @@ def _cuts(region: Region, axis: int) -> Cuts | None:
 def _walk(region: Region, stretches: Sequence[Stretch], resampled: Mapping[int, int]) -> Walk | None:
     src_index: list[Linear] = []
     dst_index: list[Linear] = []
-    sizes: list[tuple[int, int]] = []  # region axis and size of each axis of the walk
+    sizes: list[tuple[int, int]] = []  # the region's axis and the size, for each axis of the walk
     for axis, (start, stretch) in enumerate(zip(region.starts, stretches, strict=True)):
         first = len(sizes)
         sizes += [(axis, count) for count, _ in stretch.digits]
@@ -309,7 +309,7 @@ def _walk(region: Region, stretches: Sequence[Stretch], resampled: Mapping[int, 
     if not all(address.is_affine for address in (*addresses, *pairs)):
         return None
     if sum(size > 1 or axis in resampled for axis, size in sizes) > MAX_STEPS:
-        return None  # an axis with a table is kept even if it has one step
+        return None  # a table remains even if its axis has one step
     src, dst = addresses
     axes = tuple(
         Axis(size, src.stride(place), dst.stride(place), pairs=(pairs[0].stride(place), pairs[1].stride(place)))

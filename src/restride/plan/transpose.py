@@ -12,7 +12,7 @@ from restride.kernel import Choices, KernelSpec, Limits
 from restride.plan.dispatches import GROUP_SIZE, bind, part_of, plan_elements, strided_kernel
 from restride.plan.problem import MAX_AXES, Axis, Problem, in_order, pack_parameters
 
-# The axes that a transpose exchanges: those contiguous in the destination, and those contiguous in the source.
+# The two axes that a transpose exchanges: a is contiguous in the destination, b in the source.
 
 
 class Side(NamedTuple):
@@ -22,12 +22,12 @@ class Side(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Elements along it."""
+        """Number of elements along both axes."""
         return math.prod(axis.size for axis in self.axes)
 
     @property
     def run(self) -> int:
-        """Elements along the inner axis."""
+        """Number of elements along the inner axis."""
         return self.axes[0].size
 
 
@@ -50,7 +50,7 @@ class Exchange(NamedTuple):
 
 
 def exchange_of(problem: Problem) -> Exchange | None:
-    """The one axis that is contiguous in the destination and the one in the source, if these are two."""
+    """The axis that is contiguous in the destination and the one in the source; None unless these are two axes."""
     if problem.itemsize > 8 or not problem.axes or problem.axes[0].dst != 1 or abs(problem.axes[0].src) <= 1:
         return None
     a, *others = problem.axes
@@ -79,58 +79,58 @@ def _exchange(problem: Problem, a: tuple[Axis, ...], b: tuple[Axis, ...]) -> Exc
     return Exchange(Side(a), Side(b), tuple(axis for axis in problem.axes if axis not in (*a, *b)))
 
 
-# Through registers: blocks that are contiguous on both sides.
+# The transpose through registers: an invocation copies a block, whose rows are contiguous on both sides.
 
 GROUP_BLOCKS = 64
-"""Blocks that a group of transpose.comp moves, one per invocation."""
+"""Number of blocks that a group of transpose.comp copies, one per invocation."""
 
 _RUN = 256
-"""Bytes along a that a group writes, if the axis is long enough and no other length below is better."""
+"""A group writes this many bytes along axis a, if the axis is long enough and no other length below is better."""
 
 _RUN_LONG = 1024
-"""Run length for 32 and 64 bits with the choice ``registers``, where rows of b are long and groups nearly full.
+"""Replaces ``_RUN`` for 32 and 64 bits with the choice ``registers``, if rows of b are long and groups nearly full.
 
 A group reads 16 bytes of each row, and the next groups continue there. Mesa 22.3's llvmpipe takes 0.65 to 0.9 of the
 time.
 """
 
 _RUN_NARROW = 64
-"""Run length with the choice ``narrow``: a cache line, so that groups read and write whole lines.
+"""Replaces ``_RUN`` with the choice ``narrow``: a cache line, so that groups read and write whole lines.
 
 Mesa 25.0's llvmpipe takes 0.6 to 0.95 of the time of 256 bytes, and 0.75 to 1.05 of that of 32.
 """
 
 _RUN_SHORT = 32
-"""Run length for elements of 8 and 16 bits without the choice ``narrow``, if rows of b are long.
+"""Replaces ``_RUN`` for elements of 8 and 16 bits without the choice ``narrow``, if rows of b are long.
 
 Mesa 22.3's llvmpipe takes 0.6 to 1.0 of the time.
 """
 
 _LONG = 512
-"""Minimum length in bytes of a long row of b: that of a ``_RUN_SHORT`` group of aligned blocks, 32 of 16 bytes."""
+"""A row of b is long from this many bytes on: those of a ``_RUN_SHORT`` group of 32 aligned blocks of 16 bytes."""
 
 _LINE = 64
-"""Bytes along b that a group reads whole, if the axis is long enough: a cache line."""
+"""A group reads at least this many bytes along b, if the axis is long enough: a cache line."""
 
 _LONGER = 0.75
-"""Factor on the gain for each second axis: every row is then divided by the length of the first."""
+"""Each second axis multiplies the gain by this, because it makes the kernel divide by the length of the first axis."""
 
 _MAX_ENDS = 1 / 8
-"""Largest share of a row that may be copied element by element."""
+"""The largest part of a row that may be copied element by element at the row's ends."""
 
 _MIN_GAIN = 4
-"""A dispatch for the ends of rows pays from this many times ``elements_per_dispatch`` elements on."""
+"""A separate dispatch for the ends of rows pays from ``elements_per_dispatch`` times this many elements on."""
 
 _MIN_FILLED = 0.5
-"""Minimum share of a transpose's invocations that must have work: a batch of 3 x 3 is better copied singly."""
+"""The least part of a transpose's invocations that must have work; batches of 3 x 3 are copied element by element."""
 
 _MIN_FILLED_NARROW = 0.25
-"""As ``_MIN_FILLED``, for elements below 32 bits, where copying single elements costs more."""
+"""As ``_MIN_FILLED`` for elements below 32 bits, where copying single elements costs more."""
 
 
 _NEARLY_FULL = 0.9
-"""Share of filled invocations from which no other run length is tried: 1920 elements in runs of 256 fill 0.94,
-and take 0.87 of the time of those of 64, which are full; 640, which fill 0.83, take 1.07."""
+"""If this part of the invocations has work, no other run length is tried. 1920 elements in runs of 256 fill 0.94,
+and take 0.87 of the time of full runs of 64; 640 elements in runs of 256 fill 0.83, and take 1.07."""
 
 
 class Transpose(NamedTuple):
@@ -202,7 +202,7 @@ def _can_end(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
 
 
 def _in_blocks(problem: Problem, exchange: Exchange, choices: Choices) -> Transpose:
-    """The transpose in blocks; if rows are unaligned and wide blocks are too few, the blocks are narrow along b.
+    """The transpose in blocks. If rows are unaligned and wide blocks would be too few, blocks are narrow along axis b.
 
     s8[64,9] to its columns, 4096 of them: blocks of 8 x 16 need 32,768 invocations, blocks of 8 x 4 four times as many.
     """
@@ -234,14 +234,15 @@ def _in_groups(
 ) -> Transpose:
     """The transpose in groups that write the first of ``runs`` bytes along a which leaves few invocations idle."""
     blocks = -(-exchange.a.size // block[0]), -(-exchange.b.size // block[1])
-    # Copying words singly is no faster than other kernels if there are few blocks along a and b.
+    # Unaligned elements of 32 bits and more are copied word by word. With few blocks along a and b, and several outer
+    # indices in a group instead, that is no faster than other kernels.
     indices = exchange.indices if is_aligned or problem.itemsize < 4 else 1
-    # A narrow group that is not full along b is wider: 4 blocks of 16 channels, and 16 along a.
+    # A group that covers axis b and has room left gets more blocks along a: 4 blocks of 16 channels, and 16 along a.
     filling = min(GROUP_BLOCKS // blocks[1], _RUN // (block[0] * problem.itemsize))
     fullest = []
     for run in runs:
         least = min(max(run // (block[0] * problem.itemsize), filling), blocks[0])
-        # 9 blocks in one row of 9; 24 in one of 24; 25 in two of 13; 1024 in 64 of 16.
+        # Blocks per group and row, for 9 blocks: one row of 9; 24: one of 24; 25: two of 13; 1024: 64 of 16.
         widths = {least, *(-(-blocks[0] // rows) for rows in range(1, 5))}
         each = []
         for across in sorted(width for width in widths if least <= width <= GROUP_BLOCKS):
@@ -263,7 +264,7 @@ def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[K
     b_strides = [axis.dst for axis in b.axes]
     src_base, dst_base = bound.src_base, bound.dst_base
     if b.axes[0].src < 0:
-        # Walk axis b from its other end: src[9 - b] to dst[100 * b] is src[b] to dst[900 - 100 * b].
+        # Walk axis b from its other end: src[9 - b] to dst[100 * b] becomes src[b] to dst[900 - 100 * b].
         src_base -= b.size - 1
         dst_base += sum((axis.size - 1) * axis.dst for axis in b.axes)
         b_strides = [-stride for stride in b_strides]
@@ -350,17 +351,17 @@ def _is_aligned(problem: Problem, exchange: Exchange, elements: int) -> bool:
     return not any(value % elements for value in values)
 
 
-# Through shared memory: whole words of rows, in tiles of one group.
+# The transpose through shared memory: a group copies a tile, of which it reads and writes whole words of rows.
 
 _MIN_FILLED_SHARED = 0.25
-"""Minimum share of the tiles' elements that must exist: on a GPU an invocation without work costs little."""
+"""The least part of the tiles' elements that must exist; on a GPU an invocation without work costs little."""
 
 _MIN_TILE_BYTES = 32
-"""Minimum bytes of a tile's rows along b: the size of one memory transaction of a GPU."""
+"""Minimum size in bytes of a tile's rows along b: that of one memory transaction of a GPU."""
 
 
 def shared_edge(itemsize: int) -> int:
-    """Elements along each edge, or the longer edge, of a tile of transpose_shared.comp."""
+    """Number of elements along a tile of transpose_shared.comp: along a and, unless the tile is shortened, along b."""
     return 64 if itemsize < 4 else 32
 
 
@@ -444,7 +445,7 @@ def _can_cut_words(problem: Problem, exchange: Exchange, limits: Limits) -> bool
     return problem.itemsize < 4 and b.src == 1 and a.inside is None and _can_end(problem, exchange, limits)
 
 
-# Shared by both kernels.
+# Used by both kernels.
 
 
 def axis_with_too_many_groups(problem: Problem, limits: Limits) -> int | None:

@@ -19,7 +19,7 @@ from restride.plan.problem import Axis, Problem, pack_parameters, simplify
 
 
 class _Part(NamedTuple):
-    """A part of the walk that fits one dispatch. constants: those of destination.glsl."""
+    """A part of the walk that fits one dispatch. constants: the constants of destination.glsl."""
 
     problem: Problem
     constants: dict[str, int]
@@ -77,7 +77,7 @@ def equal_kernels(
     )
 
 
-# Light and alpha: integers become f32 through a table, times alpha, and back.
+# Light and alpha: a table converts integers to f32, which are multiplied by alpha; and back.
 
 CODES = {"u8": 255, "u16": 65535}
 """The largest code of each element type that has a table."""
@@ -133,7 +133,7 @@ def _by_quads(problem: Problem) -> tuple[Axis, ...] | None:
 
 @cache
 def _table(dtype: str, is_to_light: bool, is_linear: bool) -> bytes:
-    """The f32 of every code; or the thresholds between neighbouring codes, and a last entry that is not read."""
+    """The f32 of every code; or the thresholds between neighbouring codes, and one more entry, which is not read."""
     most = CODES[dtype]
     codes = np.arange(most + 1) + (0.0 if is_to_light else 0.5)
     return (light_of_srgb(codes / most) if is_linear else codes).astype(np.float32).tobytes()

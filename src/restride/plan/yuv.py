@@ -18,20 +18,20 @@ from restride.plan.dispatches import require_windows, strided_kernel
 from restride.plan.problem import WINDOW_ALIGNMENT, Axis, Span
 
 FRACTION_BITS = 20
-"""Bits of a factor's fraction: sums stay below 2^30, and a factor is off by at most 2^-21."""
+"""Number of fraction bits of a factor: sums stay below 2^30, and a factor is off by at most 2^-21."""
 
 CHANNELS = 3
 
 COLUMNS = 4
 _ROWS = 2
-"""Columns and rows of pixels that an invocation computes."""
+"""Number of columns and of rows of pixels that an invocation computes."""
 
 _NO_CHUNK = 0xFFFFFFFF
-"""``last_chunk`` where every chunk of a row is four whole pixels."""
+"""The value of ``last_chunk`` if every chunk of a row is four whole pixels."""
 
 
 class Format(NamedTuple):
-    """How the chroma of a frame lies below its luma: rows x columns of luma are the first of 3/2 rows x columns.
+    """How a frame stores its chroma: the first 2/3 of its rows are luma, and the rows after them are chroma.
 
     planar: U and V are planes, each a quarter of the luma; else they alternate, in rows as wide as luma rows.
     v_first: V comes before U.
@@ -73,7 +73,7 @@ _SHARES: dict[MatrixName, tuple[Fraction, Fraction]] = {
     "bt601": (Fraction(299, 1000), Fraction(114, 1000)),
     "bt709": (Fraction(2126, 10000), Fraction(722, 10000)),
 }
-"""The shares of red and blue in the luma."""
+"""The shares of red and of blue in the luma, for each matrix."""
 
 MATRICES = tuple(_SHARES)
 

@@ -11,7 +11,7 @@ from restride.dtypes import as_dtype
 from restride.errors import DescriptorError
 from restride.reference.arguments import Array, as_array, describe
 
-# Elements of every type as exact numbers: a sign, an integer and a power of two.
+# Elements of every type as exact numbers, each with a sign, an integer and a power of two.
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ FLOAT_FORMATS = {
     "f32": FloatFormat(32, 23, 0x7F7F_FFFF, 0x7F80_0000),
     "f64": FloatFormat(64, 52, 0x7FEF_FFFF_FFFF_FFFF, 0x7FF0_0000_0000_0000),
 }
-"""Sources: IEEE 754-2019, 3.4; bfloat16 is the upper half of binary32; OCP 8-bit Floating Point Specification, 5."""
+"""The formats. Sources: IEEE 754-2019, 3.4; bfloat16 is the upper half of binary32; OCP 8-bit Floating Point, 5."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ def exact(elements: Array, name: str) -> Exact:
 
 
 def _exact_float(elements: Array, form: FloatFormat) -> Exact:
-    """f16 0x3E00: field 15, fraction 0x200; 0x600 * 2^(15 - 1 - 24) is 1.5. Field 0, no hidden bit: 0x0001 is 2^-24."""
+    """The values of floats. f16 0x3E00: field 15, fraction 0x200; 0x600 * 2^(15 - 1 - 24) is 1.5. 0x0001 is 2^-24."""
     bits = elements.view(f"u{form.width // 8}").astype(np.uint64)
     fraction = bits & np.uint64((1 << form.fraction) - 1)
     field = (bits >> np.uint64(form.fraction)) & np.uint64(form.exponent_mask)
@@ -104,10 +104,10 @@ def _exact_float(elements: Array, form: FloatFormat) -> Exact:
     return Exact(magnitude, unsigned != bits, exponent, infinite, nan, payload)
 
 
-# The exact numbers as elements.
+# Converts the exact numbers to elements.
 
 ROUNDINGS = ("nearest_even", "truncate", "half_away")
-_CHUNK = 1 << 15  # elements at a time: two dozen arrays of 8-byte intermediates stay in the cache
+_CHUNK = 1 << 15  # elements converted at a time: two dozen arrays of 8-byte intermediates stay in the cache
 
 
 def convert(x: Any, dtype: Any, rounding: str = "nearest_even", saturate: bool = True) -> Array:
@@ -157,7 +157,7 @@ def _to_integer(number: Exact, bounds: np.iinfo[Any], rounding: str, saturate: b
     whole = _scaled(number.magnitude, number.exponent, rounding)
     if saturate:
         limit = np.where(number.negative, np.uint64(-int(bounds.min)), np.uint64(bounds.max))
-        # _scaled keeps 64 bits: 2^64 would become 0. Only floats have exponents above 0.
+        # _scaled keeps 64 bits, and 2^64 would become 0. Exponents above 0 occur only in floats.
         huge = (number.magnitude != 0) & (_bit_length(number.magnitude) + number.exponent > 64)
         whole = np.where(huge | number.infinite, limit, np.minimum(whole, limit))
     signed = np.where(number.negative, np.uint64(0) - whole, whole)

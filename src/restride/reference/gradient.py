@@ -1,4 +1,4 @@
-"""The reference for ``resample_backward``: the transposed matrices of ``resample``, in their f32 weights."""
+"""The reference for ``resample_backward``: sums with the transposed matrices of ``resample``, whose weights are f32."""
 
 from __future__ import annotations
 

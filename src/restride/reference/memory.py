@@ -67,9 +67,9 @@ def read_tag(tag: str) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
 # The contents of a buffer, element by element.
 
 ZERO = -1
-"""In a memory line: padding inside tiles and blocks, whose bits are zero."""
+"""The number that a memory line has for padding inside tiles and blocks, whose bits are zero."""
 PADDING_VALUE = -2
-"""In a memory line: padding between ``sizes`` and ``padded_sizes``, with the descriptor's ``padding_value``."""
+"""Its number for padding between ``sizes`` and ``padded_sizes``, which has the descriptor's ``padding_value``."""
 _COMBINE = -1
 _MAX_BYTES = 1 << 62
 
@@ -201,7 +201,7 @@ def _look_up(view: TensorDesc, positions: Array) -> Array:
         for axis, start in enumerate(view.starts)
     ]
     looked_up: Array = positions[tuple(coordinates)]
-    # Broadcast, because a view of a scalar has no coordinates, and every index refers to its one element.
+    # The sum broadcasts for a view of a scalar, which has no coordinates: every index refers to the one element.
     return np.zeros(view.sizes, np.int64) + looked_up
 
 
@@ -211,7 +211,7 @@ def _strided(desc: TensorDesc) -> Array:
     if strides is None:
         raise DescriptorError(f"the reference knows no such layout: {desc}")
     if 0 not in sizes:
-        # Python integers first, so that the int64 arithmetic below cannot wrap.
+        # Python integers are used here, so that the int64 arithmetic below cannot wrap.
         reach = [(size - 1) * stride for size, stride in zip(sizes, strides, strict=True)]
         first = desc.offset + sum(step for step in reach if step < 0)
         last = desc.offset + sum(step for step in reach if step > 0)
@@ -228,7 +228,7 @@ def _strided(desc: TensorDesc) -> Array:
     return positions
 
 
-# Bytes.
+# Positions of bytes, and whole buffers.
 
 
 def element_bytes(desc: TensorDesc) -> Array:
@@ -269,7 +269,7 @@ def to_buffer(array: Any, desc: TensorDesc | str, buffer: Array | None = None) -
     elements, desc = as_array(array), as_desc(desc)
     if elements.shape != tuple(desc.sizes) or desc.dtype != elements.dtype:
         raise DescriptorError(f"array {describe(elements)} must have the sizes and element type of {desc}")
-    # reshape(-1) first: a view to bytes needs contiguous elements, and rank 0 has no axis to split.
+    # reshape(-1) comes first, because a view as bytes needs contiguous elements, and rank 0 has no axis to split.
     raw = np.ascontiguousarray(elements).reshape(-1).view(np.uint8)
     needed = extent(desc) * desc.dtype.itemsize
     if buffer is None:

@@ -169,7 +169,7 @@ def _require_a_letter_for_each_axis(name: str, layout: str, array: Array) -> Non
         raise DescriptorError(f"layout {layout!r} names {len(name)} axes, but {describe(array)} has {array.ndim}")
 
 
-# Scales, zero points, sum and post-ops, in the order that oneDNN specifies.
+# Computes scales, zero points, the sum and post-ops, in the order that oneDNN specifies.
 
 _MIN_NORMAL = np.float32(2.0**-126)
 

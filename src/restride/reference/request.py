@@ -179,7 +179,7 @@ def _as_tuple(argument: str, values: Any, array: Array) -> tuple[Any, ...]:
 
 
 def scaled(size: int, scale: Any) -> int:
-    """The size that a scale gives: exact for an integer or fraction; in f64 for a float, where 100 * 0.29 is 28."""
+    """``size`` times ``scale``, truncated: exact for an integer or fraction, in f64 for a float: 100 * 0.29 is 28."""
     exactly = isinstance(scale, Rational)
     return int(size * Fraction(int(scale.numerator), int(scale.denominator))) if exactly else int(size * float(scale))
 

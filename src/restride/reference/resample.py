@@ -23,7 +23,7 @@ from restride.reference.reorder import entries, reorder
 from restride.reference.request import Request
 from restride.reference.weights import Answer, WeightedAxes, weight_rows
 
-# A bound, with its derivation, of the error of nested weighted sums evaluated in f32.
+# Bounds the error of nested weighted sums that are evaluated in f32; the derivation is below.
 
 _F32_UNIT = 2.0**-24  # largest relative error of one rounding to f32
 _F32_DENORMAL_UNIT = 2.0**-150  # largest absolute error of one rounding among f32's denormals
@@ -153,7 +153,7 @@ def _fraction_bits(values: Array) -> int:
     return next((bits for bits in range(24) if (np.ldexp(values, bits) % 1 == 0).all()), 1100)
 
 
-# A call of ``resample``: the rows of each axis, and the arithmetic after the sums.
+# Checks a call of ``resample``, and computes the rows of each axis and the arithmetic after the sums.
 
 LINEAR_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32")
 """Element types that oneDNN interpolates."""
@@ -393,7 +393,7 @@ def resample_limits(
 
 
 def _nearest_result(problem: Problem) -> Array:
-    """The result in mode nearest: one element each, with its bits, and then ``reorder``."""
+    """The result in mode nearest: each is one source element with its bits, to which ``reorder`` is then applied."""
     result = problem.array
     for axis, rows in problem.weighted:
         result = np.take(result, rows.index[:, 0] if rows.index.size else [], axis)
@@ -460,7 +460,7 @@ def _sorted(one: Array, other: Array) -> tuple[Array, Array]:
 
 def _limits(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
     """The lowest and highest result for a number from ``low`` to ``high``."""
-    if problem.target == "pred":  # lowest 0 if it can be zero, highest 1 if it can be nonzero
+    if problem.target == "pred":  # the lowest is 0 if the number can be zero, the highest 1 if it can be nonzero
         return ~((low <= 0) & (high >= 0)), (low != 0) | (high != 0)
     lowest, highest = _sorted(_converted(problem, low), _converted(problem, high))
     if problem.target.is_float or problem.steps.get("saturate", True):
@@ -474,7 +474,7 @@ def _limits(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
     return np.where(wraps, bounds.min, lowest), np.where(wraps, bounds.max, highest)
 
 
-# A window on each axis, read forwards or backwards.
+# The reference for ``strided_slice``: a window of each axis, read forwards or backwards.
 
 
 def strided_slice(

@@ -99,7 +99,7 @@ class Rows:
     def of(
         cls, table: Sequence[Iterable[tuple[int, float]]], columns: int, extrapolated: Sequence[bool] | None = None
     ) -> Rows:
-        """Rows from pairs of a column and its weight; columns beyond an end become the end."""
+        """Rows from (column, weight) pairs; a column beyond an end is replaced by the column at that end."""
         pairs = [list(row) for row in table]
         shape = (len(pairs), max(map(len, pairs), default=0))
         index, weight = np.zeros(shape, np.int64), np.zeros(shape)
@@ -143,7 +143,7 @@ class Rows:
         return total
 
     def transposed(self) -> Rows:
-        """The transposed matrix, in its f32 weights: row j has, in order, every row that reads column j.
+        """The transposed matrix, with weights rounded to f32: row j has, in order, all rows here that read column j.
 
         Extrapolated rows read nothing.
         """
@@ -171,14 +171,14 @@ def weight_rows(axis: Axis, start: int, stop: int) -> Rows:
 WeightedAxes = Sequence[tuple[int, Rows]]
 """Axes of an array, each with its rows of weights."""
 
-# The arithmetic of libraries: weights as integers, and sums of integers with them.
+# The integer arithmetic of libraries: converts weights to integers, and sums integers with them.
 
 Answer = Array | list[tuple[int, Rows]]
 """The whole result if a library computes it in integers, else the rows of weights whose sums it approximates."""
 
 
 def picks(indices: Sequence[int], columns: int) -> Rows:
-    """Rows of one element each, with weight 1."""
+    """Rows that each have one element, with weight 1."""
     return Rows.of([[(at, 1.0)] for at in indices], columns)
 
 

@@ -78,7 +78,7 @@ def open_runtime(
         raise DescriptorError(f"timeout must be positive, got {timeout!r}")
     if memory_limit is not None and memory_limit < 1:
         raise DescriptorError(f"memory_limit must be 1 byte or more, or None; got {memory_limit!r}")
-    # Imported here: each needs a package or a loader that the rest of restride works without.
+    # Imported only here, because each runtime needs a package or a loader that the rest of restride works without.
     if manager is not None:
         from restride.runtime.kompute.device import device_of
 

@@ -12,7 +12,7 @@ from restride.kernel import Choices
 from restride.runtime.file_store import cache_path, read_cached, write_cached
 
 FOLDER_VARIABLE = "RESTRIDE_CHOICES"
-"""Environment variable: the folder of the files, by default ``restride/choices`` in the user's cache; empty: none."""
+"""Environment variable with the folder of the files; default: ``restride/choices`` in the user's cache; empty: none."""
 
 MAX_BYTES = 1 << 16
 

@@ -19,7 +19,7 @@ from restride.errors import DeviceError, OutOfDeviceMemory, UnsupportedError
 from restride.runtime.interface import ExternalMemory
 
 LEGACY_STREAM = 1
-"""The default stream: CU_STREAM_LEGACY, which DLPack numbers 1 too."""
+"""The legacy default stream of CUDA, CU_STREAM_LEGACY; DLPack gives it the number 1 too."""
 
 _LIBRARY = "libcuda.so.1"
 _OUT_OF_MEMORY = 2

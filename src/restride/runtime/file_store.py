@@ -48,13 +48,13 @@ def write_file(path: Path, content: Content, mode: int = 0o666) -> None:
     is_ours = True
     try:
         try:
-            # O_EXCL: do not write through a link or into a file that somebody else put there. The part has mode 0o600
-            # if it replaces a file, so that nobody else reads it before it is complete.
+            # O_EXCL: do not write through a link or into a file that another user created. The new file has mode 0o600
+            # if it will replace a file, so that nobody else can read it before it is complete.
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
             descriptor = os.open(part, flags, mode if old is None else 0o600)
         except OSError as error:
             is_ours = not isinstance(error, FileExistsError)
-            error.filename = str(path)  # the user does not know the name of the part
+            error.filename = str(path)  # name the user's file, not the temporary one
             raise
         with os.fdopen(descriptor, "wb") as file:
             _write(file, content)
@@ -106,7 +106,7 @@ def _write(file: BinaryIO, content: Content) -> None:
 
 def _copy_metadata(descriptor: int, path: Path, old: os.stat_result) -> None:
     """Give an open file the owner, extended attributes and permissions of ``path``, as far as this user may."""
-    if not hasattr(os, "fchown"):  # Windows, where files have no owner, extended attributes or permissions
+    if not hasattr(os, "fchown"):  # on Windows, where files have no owner, extended attributes or permissions
         return
     mode = stat.S_IMODE(old.st_mode)
     new = os.fstat(descriptor)
@@ -120,7 +120,7 @@ def _copy_metadata(descriptor: int, path: Path, old: os.stat_result) -> None:
             os.fchown(descriptor, -1, old.st_gid)
         except OSError:  # give the group of the new file no more rights than everyone has
             mode &= ~(stat.S_ISGID | stat.S_IRWXG) | (mode & stat.S_IRWXO) << 3
-    if hasattr(os, "listxattr"):  # Linux
+    if hasattr(os, "listxattr"):  # on Linux
         with suppress(OSError):
             names = os.listxattr(path)
             for name in names:
@@ -133,7 +133,7 @@ def _copy_metadata(descriptor: int, path: Path, old: os.stat_result) -> None:
     os.fchmod(descriptor, mode)  # last, because copying the access list (an attribute) changes the permissions
 
 
-# Files for later processes: where they are, and checks that they belong to this user.
+# Files that later processes read: finds their folder, and checks that they belong to this user.
 
 
 def cache_folder() -> Path | None:
@@ -210,7 +210,7 @@ def locked_cached(path: Path) -> Iterator[None]:
     # The file itself cannot be the lock, because writing replaces it.
     with open(f"{path}.lock", "ab", opener=_unfollowed_own) as file:
         if sys.platform != "win32":
-            with suppress(OSError):  # a file system without locks: the last write wins
+            with suppress(OSError):  # on a file system without locks, where the last write wins
                 fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

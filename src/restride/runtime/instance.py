@@ -30,7 +30,7 @@ API_VERSION = (1 << 22) | (1 << 12)
 _KINDS = {0: "other", 1: "integrated", 2: "discrete", 3: "virtual", 4: "cpu"}
 _PORTABILITY = "VK_KHR_portability_enumeration"
 HOST_IMPORT = "VK_EXT_external_memory_host"
-"""The device extension that turns pages of the host into device memory."""
+"""The device extension that imports pages of host memory as device memory."""
 
 FD_SHARING = "VK_KHR_external_memory_fd"
 """The device extension that shares device memory between processes, by file descriptors."""
@@ -111,7 +111,7 @@ class Instance:
     def __init__(self) -> None:
         vulkan = package()
         self.ffi, lib = vulkan.ffi, vulkan.lib
-        # With a null instance, the loader gives the functions that exist before there is an instance.
+        # With a null instance, the loader returns the functions that can be called before an instance exists.
         start = Functions(lambda name: lib.vkGetInstanceProcAddr(self.ffi.NULL, name))
         names = _extension_names(start.vkEnumerateInstanceExtensionProperties)
         # Without this extension the loader hides MoltenVK.
@@ -172,7 +172,7 @@ def _destroy_instance() -> None:
 
 def _after_fork_in_child() -> None:
     global _inherited, _lock  # noqa: PLW0603
-    # If the lock is held, another thread of the parent was inside, perhaps creating the instance.
+    # The lock is held if another thread of the parent was inside at the fork, perhaps creating the instance.
     _inherited = _inherited or _instance is not None or _lock.locked()
     _lock = threading.Lock()
 

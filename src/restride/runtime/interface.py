@@ -21,7 +21,7 @@ DEFAULT_TIMEOUT = 30.0
 """Seconds that one submission may take, once those before it are finished, before ``DeviceTimeout`` is raised."""
 
 _NUMPY_BYTES = 1 << 16
-"""Size in bytes from which numpy copies: it releases the GIL, which a memoryview does not."""
+"""From this many bytes on, numpy copies, because it releases the GIL and a memoryview does not."""
 
 PUSH_BYTES = 128
 """Bytes of push constants that every Vulkan device supports."""

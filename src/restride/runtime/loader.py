@@ -1,4 +1,4 @@
-"""The Vulkan loader through the CFFI package ``vulkan``: how to install a missing one, and VkResults checked.
+"""Load the Vulkan loader through the CFFI package ``vulkan``, say how to install a missing one, and check VkResults.
 
 The package is untyped and its struct helpers are slow and drop what nested structs point to, so only its ``ffi``, its
 library and its constants are used, all of them from here.
@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from restride.errors import DeviceError, DeviceLost, DeviceNotFound, OutOfDeviceMemory
 
 Handle: TypeAlias = Any
-"""A CFFI value: a Vulkan handle, struct or array. The package has no types."""
+"""A value of CFFI: a Vulkan handle, struct or array. The vulkan package declares no types."""
 
 INSTALL_DRIVER = (
     "install a driver (Debian, Ubuntu: `apt install mesa-vulkan-drivers`, which holds lavapipe for machines without a "
@@ -138,7 +138,7 @@ class Functions:
         self._lost = lost
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        # Runs once for each name: then the function is an attribute.
+        # Runs only once for each name, because the function then becomes an attribute.
         function = self.unchecked(name)
         if package().ffi.typeof(f"PFN_{name}").result == package().ffi.typeof("VkResult"):
             function = self._checked(name, function)

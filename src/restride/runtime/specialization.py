@@ -28,7 +28,7 @@ from restride.errors import DeviceError
 
 _HEADER_WORDS = 5
 _WORD = (1 << 32) - 1
-_SPEC_ID = 1  # decoration
+_SPEC_ID = 1  # number of a decoration
 
 _NAME, _MEMBER_NAME, _ENTRY_POINT, _TYPE_BOOL, _TYPE_INT, _TYPE_FLOAT = 5, 6, 15, 20, 21, 22
 _DECORATE, _DECORATE_GROUP, _DECORATE_ID, _DECORATE_STRING = 71, 74, 332, 5632
@@ -103,8 +103,8 @@ def specialized(code: bytes, constants: Sequence[int]) -> tuple[bytes, tuple[int
     except _NotUnderstoodError:
         return code, tuple(constants)
     except (LookupError, TypeError, ValueError, struct.error) as error:
-        # Our own modules are intact, as their hashes show; for a user's shader only the interface has been checked so
-        # far.
+        # Hashes have shown that restride's own modules are intact; of a user's shader only the interface has been
+        # checked.
         raise DeviceError(f"the shader module of {len(code)} bytes is no well-formed SPIR-V: {error}") from error
 
 
@@ -194,7 +194,7 @@ class _Module:
             position = end
 
     def _declare(self, step: _Step) -> None:
-        """Record an instruction that stands before all functions."""
+        """Record an instruction that comes before all functions."""
         opcode, operands = step.opcode, step.operands
         if opcode == _TYPE_BOOL:
             self._bool_types.add(operands[0])
@@ -282,7 +282,7 @@ def _instruction(opcode: int, *operands: int) -> list[int]:
     return [(len(operands) + 1) << 16 | opcode, *operands]
 
 
-# The cache pays: reading takes 1.3 ms (median; at most 8), putting constants in 0.3, a small pipeline on llvmpipe 5.
+# Worth a cache: reading takes 1.3 ms (median; at most 8), putting constants in 0.3, a small llvmpipe pipeline 5.
 @lru_cache(maxsize=64)
 def _read(code: bytes) -> _Module:
     return _Module(code)

@@ -165,7 +165,7 @@ def _remedy(axes: Sequence[Axis]) -> str:
     return f"name all of them, each letter of {AXES} once, for example axes={''.join(reversed(names))!r}"
 
 
-# Readers, each of which takes an array of one library.
+# Readers of axes, each for the arrays of one library.
 
 
 def _of_lazy(lazy: LazyArray) -> tuple[Axis, ...]:
@@ -173,17 +173,17 @@ def _of_lazy(lazy: LazyArray) -> tuple[Axis, ...]:
     inner = stated_axes(given)
     if not inner:
         return ()
-    before = len(work.stages) - len(added.operations)  # stages that belong to ``given``, or that turn a TIFF upright
+    before = len(work.stages) - len(added.operations)  # stages that ``given`` has, or that turn a TIFF upright
     axes = []
     for axis, size in enumerate(work.sizes):
-        spans = {place: work.along(axis, range(place, min(place + 1, size)))[before] for place in (0, max(size - 1, 0))}
-        if spans[0] is None:
+        ends = [range(min(size, 1)), range(max(size - 1, 0), size)]  # the first and the last element
+        read = [work.along(axis, end)[before] for end in ends]
+        if read[0] is None:
             axes.append(Axis(""))
             continue
-        stated = inner[spans[0][0]]
-        is_kept = all(
-            span is not None and span[1] == range(place, min(place + 1, size)) for place, span in spans.items()
-        )
+        source = read[0][0]
+        stated = inner[source]
+        is_kept = read == [(source, end) for end in ends]
         is_bare = stated == Axis(stated.name)
         axes.append(stated if is_kept or is_bare else Axis(stated.name, origin=math.nan))
     return tuple(axes)
@@ -209,7 +209,7 @@ def _of_zarr(array: Any) -> tuple[Axis, ...]:
 
 
 def _named(names: object, rank: int, where: str) -> tuple[Axis, ...]:
-    """Axes of these names; dim_0, dim_1, ... are xarray's for axes without one.
+    """Axes with these names. Those that xarray calls dim_0, dim_1, ... have no name.
 
     Raises:
         DescriptorError: they are not a list with one name for each axis.
@@ -315,7 +315,7 @@ def _of_xarray(array: Any) -> tuple[Axis, ...]:
 
 
 def _along(axis: Axis, coord: Any) -> Axis:
-    """The axis with the sizes that its coordinate states: where elements are, in even steps."""
+    """The axis with step and origin as its coordinate states them, if elements are at even distances."""
     values = coordinate_values(coord.variable)
     if values is None or not len(values):
         return axis

@@ -165,7 +165,7 @@ class Chain:
         return WindowedChain(self, counts("sizes", sizes), as_dtype(dtype))
 
     def _with(self, operation: Callable[..., Any], *arguments: object, **named: object) -> Chain:
-        """The chain and one more operation, with the arguments that are not its defaults."""
+        """The chain with one more operation, and those of its arguments that differ from the defaults."""
         listed = signature(operation)
         if not named.keys() <= listed.parameters.keys():
             raise unexpected(operation, named, listed.parameters)
@@ -278,8 +278,8 @@ class WindowedChain:
         """The part of the source that a window of the result reads.
 
         Raises:
-            DescriptorError: the window is not a slice without a step, or None for all of it, for each axis, inside the
-                result.
+            DescriptorError: for an axis, the window has neither a slice without a step, inside the result, nor None
+                for all of it.
         """
         return slices(self.windows(self.as_window(window))[0])
 
@@ -330,8 +330,7 @@ class WindowedChain:
         They hold the part of the source and its copy on the device, intermediate results between operations and between
         their passes, the result, and its copy on the host.
         """
-        sizes = [lengths(each) for each in self.windows(window)]
-        return self.nbytes_of([list(each) for each in sizes])
+        return self.nbytes_of([lengths(each) for each in self.windows(window)])
 
     def nbytes_of(self, sizes: Sequence[Sequence[int]]) -> int:
         """As ``nbytes``, given the sizes of every array from the source to the result."""
@@ -354,6 +353,13 @@ class WindowedChain:
 def slices(window: Window) -> tuple[slice, ...]:
     """The window as an index of an array."""
     return tuple(slice(part.start, part.stop) for part in window)
+
+
+def inside(window: Window, whole: Window) -> tuple[slice, ...]:
+    """The index that selects ``window`` in an array of the window ``whole``."""
+    return tuple(
+        slice(part.start - around.start, part.stop - around.start) for part, around in zip(window, whole, strict=True)
+    )
 
 
 def lengths(window: Window) -> tuple[int, ...]:

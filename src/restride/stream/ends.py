@@ -33,17 +33,19 @@ class Source:
     Args:
         array: numpy, ``np.memmap``, zarr, h5py, tensorstore, dask, ``rs.LazyArray``, ... in either byte order.
         dtype: element type, if the array stores only its bits: "bf16" in uint16, "f8e4m3fn" in uint8.
+        is_palette: the elements are numbers of colours in a palette. They must not be averaged: a mean is another
+            colour's number.
 
     Raises:
         DescriptorError: the array lacks one of these attributes, its type cannot hold the bits, or it is masked.
     """
 
-    def __init__(self, array: Any, dtype: DTypeLike | None = None) -> None:
+    def __init__(self, array: Any, dtype: DTypeLike | None = None, *, is_palette: bool = False) -> None:
         if not hasattr(array, "__getitem__"):
             raise _lacks("source", "__getitem__", array)
-        self.array = array
+        self.array, self.is_palette = array, is_palette
         self.sizes, self._stored = _sizes_and_type("source", array)
-        self.dtype = _type_of_elements("source", self._stored, dtype)
+        self.dtype = _type_of_elements(self._stored, dtype)
         self.chunks = _chunks_of(array, "chunks")
         self.is_for_threads = _is_for_threads(array)
 
@@ -113,17 +115,17 @@ class Destination:
         Raises:
             OSError: the disk is full.
         """
-        array = getattr(self.array, "raw", self.array)  # the bytes of a LaidOut
+        array = getattr(self.array, "raw", self.array)  # for a LaidOut, the bytes
         is_whole = _is_mapped(array) and isinstance(array.base, mmap.mmap) and array.filename is not None
         if not is_whole or not array.nbytes or not hasattr(os, "posix_fallocate"):
             return
         try:
             with Path(array.filename).open("r+b") as file:
                 status, end = os.fstat(file.fileno()), array.offset + array.nbytes
-                if status.st_size >= end and 512 * status.st_blocks < end:  # otherwise replaced, or fully allocated
+                if status.st_size >= end and 512 * status.st_blocks < end:  # else replaced or fully allocated
                     os.posix_fallocate(file.fileno(), array.offset, array.nbytes)
         except OSError as error:
-            # Others: the file was deleted or moved, or its file system cannot allocate in advance.
+            # Other errors: the file was deleted or moved, or its file system cannot allocate in advance.
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise OSError(error.errno, error.strerror, str(array.filename)) from error
 
@@ -151,7 +153,7 @@ class Destination:
         file = getattr(self.array, "file", None)  # the file of an h5py dataset
         for buffered in (self.array, file):
             flush = getattr(buffered, "flush", None)
-            if callable(flush) and not _is_mapped(buffered):  # mapped pages already belong to the system
+            if callable(flush) and not _is_mapped(buffered):  # the system has mapped pages without a flush
                 flush()
 
 
@@ -165,7 +167,7 @@ def stored_copies(source: Any, destination: Any, chunks: tuple[int, ...]) -> Cal
     if not (_is_zarr(source) and _is_zarr(destination)):
         return None
     try:
-        from zarr.core.sync import sync  # not public: where a zarr lacks it, chunks are decoded and encoded
+        from zarr.core.sync import sync  # zarr does not promise this module; without it chunks are decoded and encoded
     except ImportError:
         return None
     read, written = source.metadata, destination.metadata
@@ -263,14 +265,15 @@ def _sizes_and_type(argument: str, array: Any) -> tuple[tuple[int, ...], np.dtyp
         raise DescriptorError(f"{argument} has elements of type {stored!r}, which numpy does not know") from error
 
 
-def _type_of_elements(argument: str, stored: np.dtype[Any], dtype: DTypeLike | None) -> DType:
+def _type_of_elements(stored: np.dtype[Any], dtype: DTypeLike | None) -> DType:
+    """The element type of a source that stores ``stored``, by default this one."""
     stored = stored.newbyteorder("=")
     if dtype is None:
-        with prefixed(argument):
+        with prefixed("source"):
             return as_dtype(stored)
     element = as_dtype(dtype)
     if element.dtype != stored and stored != _BITS.get(element.name):
-        raise DescriptorError(f"{argument} has elements of type {stored}, which are not the bits of {element}")
+        raise DescriptorError(f"source has elements of type {stored}, which are not the bits of {element}")
     return element
 
 

@@ -6,7 +6,7 @@ import mmap
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,11 +21,11 @@ class MappedFile:
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     offset: int
-    order: str
+    order: Literal["C", "F"]
 
     def __getitem__(self, key: Any) -> Array:
         """A copy of the elements at ``key``."""
-        mapped = np.memmap(self.filename, self.dtype, "r", self.offset, self.shape, "F" if self.order == "F" else "C")
+        mapped = np.memmap(self.filename, self.dtype, "r", self.offset, self.shape, self.order)
         return np.array(mapped[key])
 
 
@@ -48,33 +48,6 @@ class H5Dataset:
         return elements
 
 
-@dataclass(frozen=True, eq=False)
-class Palette:
-    """An array of numbers of colours in a palette, which must not be averaged: a mean is another colour's number."""
-
-    array: Any
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Sizes of the array."""
-        return tuple(self.array.shape)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the numbers."""
-        dtype: np.dtype[Any] = self.array.dtype
-        return dtype
-
-    @property
-    def chunks(self) -> Any:
-        """The array's chunks; None if it has none."""
-        return getattr(self.array, "chunks", None)
-
-    def __getitem__(self, key: object) -> Array:
-        """The numbers at ``key``."""
-        return np.array(self.array[key])
-
-
 def by_name(source: Any) -> Any:
     """A reference to ``source`` that pickles without its elements, if it is in a file that can be opened again.
 
@@ -83,10 +56,8 @@ def by_name(source: Any) -> Any:
     base: Any = getattr(source, "base", None)  # typed Any because numpy declares it an array
     is_whole = isinstance(source, np.memmap) and isinstance(base, mmap.mmap)
     if is_whole and source.mode != "c" and source.filename is not None:
-        order = "C" if source.flags.c_contiguous else "F"
+        order: Literal["C", "F"] = "C" if source.flags.c_contiguous else "F"
         return MappedFile(str(source.filename), source.dtype, source.shape, source.offset, order)
-    if isinstance(source, Palette):
-        return Palette(by_name(source.array))
     h5py = sys.modules.get("h5py")
     if h5py is not None and isinstance(source, h5py.Dataset):
         filename = str(Path(source.file.filename).absolute())
@@ -105,7 +76,7 @@ def arrays_in(group: Any) -> list[str]:
     library = library_of(group)
     if library == "zarr" and hasattr(group, "members"):
         names += [name for name, item in group.members(max_depth=None) if hasattr(item, "shape")]
-    elif library == "h5py" and hasattr(group, "visititems") and group:  # a closed file is False
+    elif library == "h5py" and hasattr(group, "visititems") and group:  # a closed h5py file is False
         group.visititems(lambda name, item: names.append(name) if hasattr(item, "shape") else None)
     elif library == "xarray" and hasattr(group, "data_vars"):
         names += map(str, group.data_vars)
@@ -114,8 +85,6 @@ def arrays_in(group: Any) -> list[str]:
 
 def version(source: object) -> tuple[int, int] | None:
     """Size in bytes and modification time in ns of the file of ``source``; None if it has none, or the file is gone."""
-    if isinstance(source, Palette):
-        return version(source.array)
     if not isinstance(source, MappedFile | H5Dataset):
         return None
     try:

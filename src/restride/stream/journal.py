@@ -19,7 +19,7 @@ else:
     import fcntl
 
 _EVERY = 1.0
-"""Seconds between two writes of the file; so much work may be repeated after a kill."""
+"""The file is written this often, in seconds; after a kill, as much work may be repeated."""
 
 _MAX_SHOWN = 500
 """Maximum number of characters of other work that an error shows."""
@@ -119,7 +119,7 @@ class Journal:
 
 
 _LOCKED = (1 << 31) - 1
-"""The byte locked on Windows, where other processes cannot read a locked byte: beyond the end of any journal."""
+"""On Windows the lock is on this byte, beyond the end of any journal, because a locked byte cannot be read."""
 
 
 def _lock(file: BinaryIO) -> None:

@@ -16,7 +16,7 @@ from restride.tensor.device import Device
 from restride.tensor.tensor import as_device
 
 _CHUNK = 16 << 20
-"""Bytes of a chunk, if the outermost blocks are smaller."""
+"""Size in bytes of a chunk, if the outermost blocks are smaller."""
 
 _MAX_OF_BLOCK = 1 << 12
 """Maximum number of indices of an outermost block that the search considers."""

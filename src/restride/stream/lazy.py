@@ -15,7 +15,7 @@ from restride.dtypes import DTypeLike, as_dtype
 from restride.errors import DescriptorError
 from restride.stream.chain import Chain, WindowedChain
 from restride.stream.ends import Source
-from restride.stream.files import Palette, library_of
+from restride.stream.files import library_of
 from restride.stream.tiff import open_series, series_of
 from restride.tensor.device import Device
 
@@ -93,25 +93,13 @@ class LazyArray:
         return f"<restride.LazyArray {self._work}>"
 
 
-def open_source(source: object) -> Any:
-    """``source``, or for a TIFF the array in it: upright, which takes a ``LazyArray`` if it is stored otherwise.
-
-    Raises:
-        DescriptorError, UnsupportedError: ``open_series`` raises it.
-    """
-    if series_of(source) is None:
-        return source
-    upright = LazyArray(source, Chain())
-    return upright if upright.chain.operations else upright.source
-
-
 def require_values(source: Source, work: WindowedChain) -> None:
     """Check that ``work`` does not average elements of ``source`` that are numbers of colours in a palette.
 
     Raises:
         DescriptorError: it averages them.
     """
-    if isinstance(source.array, Palette) and work.blends:
+    if source.is_palette and work.blends:
         raise DescriptorError(
             "the elements of source are numbers of colours in a palette, and their means are other colours: "
             "mode='nearest' keeps them as numbers, or convert the file to RGB"
@@ -138,10 +126,10 @@ def unwrapped(source: Any, chain: Chain, source_dtype: DTypeLike | None) -> tupl
     else:
         if library_of(source) == "xarray" and getattr(source, "chunks", None):
             source = source.data  # dask's array, whose chunks are tasks of their own
-        before, series = Chain(), series_of(source)
+        before, is_palette, series = Chain(), False, series_of(source)
         if series is not None:
-            source, before = open_series(series, None if series is source else source)
-        reader = Source(source, source_dtype)
+            source, before, is_palette = open_series(series, None if series is source else source)
+        reader = Source(source, source_dtype, is_palette=is_palette)
     work = Chain((*before.operations, *chain.operations)).of(reader.sizes, reader.dtype)
     require_values(reader, work)
     return reader, work

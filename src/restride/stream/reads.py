@@ -11,39 +11,36 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from restride.errors import DescriptorError, warn_caller
 from restride.ops.operation import Window
 from restride.stream.chain import WindowedChain, lengths
 
 _COMFORT = 64 << 20
-"""Bytes of a group that is large enough: a larger one would save little, and keep other threads waiting."""
+"""A group of this many bytes is large enough: a larger one would save little, and keep other threads waiting."""
 
 _SMALL = 4 << 20
-"""Minimum bytes of a group that is worth its own thread."""
+"""A group of fewer bytes is not worth its own thread."""
 
 _GROUPS_EACH = 4
-"""Groups to aim at for each thread, if that costs no reads."""
+"""Number of groups to aim at for each thread, if that costs no further reads."""
 
 _MAX_WAYS = 20_000
 """Maximum number of ways of grouping that are compared, 10 us each."""
 
 _DEFAULT_CHUNK = 16 << 20
-"""Bytes of a default chunk."""
+"""Size in bytes of a default chunk."""
 
 _PAGE = 4096
-"""Chunks of fewer bytes take the same time whatever their size."""
+"""A chunk of fewer bytes takes the same time whatever its size."""
 
 _MANY_CHUNKS = 1000
-"""More chunks than this, a few ms each, take so long that their size matters."""
+"""From this many chunks on, which take a few ms each, their size matters."""
 
 MAX_TINY = 10_000
-"""Maximum number of tiny parts of a result: more would take minutes, but only seconds with a little more memory."""
+"""Maximum number of tiny parts of a result. More would take minutes; with a little more memory it takes seconds."""
 
 _TINY = 64 << 10
-"""Bytes of host and device below which reading and computing a part take no more than its fixed time."""
+"""A part with fewer bytes of host and device takes only the fixed time for reading and computing."""
 
 _ENOUGH = 1 << 40
 """An amount of memory above which more would change nothing."""
@@ -146,17 +143,22 @@ class ReadPlan:
         )
 
 
-def default_chunks(work: WindowedChain, memory: int, first: Sequence[int] | None = None) -> tuple[int, ...]:
+def default_chunks(work: WindowedChain, memory: int, source_chunks: Sequence[int] | None = None) -> tuple[int, ...]:
     """Default chunks of a result, with long contiguous runs in both source and destination.
 
     Axes are halved until a chunk is small, first those that are slow in both: for [t,y,x] that becomes [y,x,t] this is
     y, then x and t alternately.
 
-    first: the chunk to start from; default: the whole result, halved until it is about 16 MiB.
+    source_chunks: sizes of source chunks; chunks of the result have these along its axes, unless they are too large.
+    None: start from the whole result, and halve it until it is about 16 MiB.
     """
-    chunks = [max(size, 1) for size in first or work.sizes]
-    most = min(memory // 8, _DEFAULT_CHUNK if first is None else memory)
+    chunks, most = [max(size, 1) for size in work.sizes], memory // 8
     sources = [work.along(axis, range(min(size, 1)))[0] for axis, size in enumerate(work.sizes)]
+    if source_chunks is None:
+        most = min(most, _DEFAULT_CHUNK)
+    else:
+        each = zip(chunks, sources, strict=True)
+        chunks = [size if source is None else min(size, source_chunks[source[0]]) for size, source in each]
     fastest = [axis if source is None else max(axis, source[0]) for axis, source in enumerate(sources)]
     while math.prod(chunks) > 1:
         window = tuple(range(min(chunk, size)) for chunk, size in zip(chunks, work.sizes, strict=True))
@@ -170,99 +172,82 @@ def default_chunks(work: WindowedChain, memory: int, first: Sequence[int] | None
 
 
 def require_larger_chunks(
-    work: WindowedChain, chunks: Sequence[int], memory: int, first: Sequence[int] | None = None
+    work: WindowedChain, chunks: tuple[int, ...], memory: int, source_chunks: Sequence[int] | None = None
 ) -> None:
     """Warn if too little ``memory`` leaves over 1000 default chunks of less than a page, and say how much is enough.
 
     Raises:
         DescriptorError: more than ``MAX_TINY`` chunks are tiny.
     """
-    if _is_page(work, chunks) or _chunk_count(work, chunks) <= _MANY_CHUNKS:
+    count = len(Grid(work.sizes, chunks))
+    if _is_page(work, chunks) or count <= _MANY_CHUNKS:
         return
-    largest, least, larger = default_chunks(work, _ENOUGH, first), memory, chunks
-    while larger != largest and not (_is_page(work, larger) and _chunk_count(work, larger) <= MAX_TINY):
+    largest, least, larger = default_chunks(work, _ENOUGH, source_chunks), memory, chunks
+    while larger != largest and not (_is_page(work, larger) and len(Grid(work.sizes, larger)) <= MAX_TINY):
         least *= 2
-        larger = default_chunks(work, least, first)
+        larger = default_chunks(work, least, source_chunks)
     if least > memory:
         message = (
-            f"memory of {memory} bytes leaves {_chunk_count(work, chunks)} chunks of {list(chunks)} elements, which "
-            f"take as much time each as large ones; memory={least} leaves {_chunk_count(work, larger)}"
+            f"memory of {memory} bytes leaves {count} chunks of {list(chunks)} elements, which "
+            f"take as much time each as large ones; memory={least} leaves {len(Grid(work.sizes, larger))}"
         )
-        if _chunk_count(work, chunks) > MAX_TINY and is_tiny(work, tuple(map(range, chunks))):
+        if count > MAX_TINY and is_tiny(work, tuple(map(range, chunks))):
             raise DescriptorError(f"{message}; more than {MAX_TINY} of less than {_PAGE} bytes are refused")
         warn_caller(message)
 
 
-def _is_page(work: WindowedChain, chunks: Sequence[int]) -> bool:
-    return math.prod(chunks) * work.dtype.itemsize >= _PAGE
-
-
-def _chunk_count(work: WindowedChain, chunks: Sequence[int]) -> int:
-    return math.prod(-(-size // chunk) for size, chunk in zip(work.sizes, chunks, strict=True))
+def _is_page(work: WindowedChain, sizes: Sequence[int]) -> bool:
+    return math.prod(sizes) * work.dtype.itemsize >= _PAGE
 
 
 @dataclass(frozen=True)
-class _Axis:
-    """The ranges that chunks along one axis of the result read, in every array from the source to the result.
+class _Way:
+    """A way to group the chunks along one axis of the result: ``multiple`` of them together.
 
-    spans: for each array, the axis that the chunks read, and for each chunk the first index and the end (exclusive);
-    None: the array has no corresponding axis. count: chunks along the axis. step: elements of a source chunk along it.
+    groups: the number of groups. reads: source chunks along the axis that all groups read, counted for each group; the
+    number of groups if the source has no such axis. longest: for each array from the source to the result, the axis
+    that a group reads, and how many indices of it at most; None: the array has no corresponding axis.
     """
 
-    spans: list[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]] | None]
-    count: int
-    step: int
+    multiple: int
+    groups: int
+    reads: int
+    longest: list[tuple[int, int] | None]
 
     @classmethod
-    def of(cls, work: WindowedChain, grid: Grid, axis: int, source_chunks: Sequence[int] | None) -> _Axis:
-        size, chunk, count = grid.sizes[axis], grid.chunks[axis], grid.counts[axis]
-        each = [work.along(axis, range(at * chunk, min((at + 1) * chunk, size))) for at in range(count)]
-        spans: list[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]] | None] = []
-        for of_array in zip(*each, strict=True):
-            reads = [span for span in of_array if span is not None]
-            if not reads:
-                spans.append(None)
-                continue
-            starts, stops = (np.array(ends) for ends in zip(*((p.start, p.stop) for _, p in reads), strict=True))
-            spans.append((reads[0][0], starts, stops))
-        source = spans[0]
-        return cls(spans, count, 1 if source is None or source_chunks is None else source_chunks[source[0]])
-
-    def reads(self, multiple: int) -> int:
-        """Source chunks along the axis that all groups of ``multiple`` chunks read; the number of groups if none."""
-        if self.spans[0] is None:
-            return -(-self.count // multiple)
-        _, starts, stops = self.spans[0]
-        first, last = _hulls(starts, stops, multiple)
-        return int((-(-last // self.step) - first // self.step)[last > first].sum())
-
-    def lengths(self, multiple: int) -> list[tuple[int, int] | None]:
-        """For each array, the axis that a group of ``multiple`` chunks reads, and how many indices at most."""
+    def of(cls, work: WindowedChain, grid: Grid, axis: int, multiple: int, source_chunks: Sequence[int]) -> _Way:
+        size, step = grid.sizes[axis], multiple * grid.chunks[axis]
+        groups = [work.along(axis, range(start, min(start + step, size))) for start in range(0, size, step)]
         longest: list[tuple[int, int] | None] = []
-        for span in self.spans:
-            if span is None:
-                longest.append(None)
-                continue
-            first, last = _hulls(*span[1:], multiple)
-            longest.append((span[0], int((last - first).max())))
-        return longest
-
-    def multiples(self) -> list[int]:
-        """Numbers of chunks in a group that are worth comparing."""
-        doubled = [1 << power for power in range(self.count.bit_length()) if 1 << power < self.count]
-        parts = [-(-self.count // part) for part in (1, 2, 3, 4, 6, 8)]
-        return sorted({*doubled, *parts})
+        for of_array in zip(*groups, strict=True):
+            spans = [span for span in of_array if span is not None]
+            longest.append((spans[0][0], max(len(part) for _, part in spans)) if spans else None)
+        of_source = [group[0] for group in groups]
+        reads = sum(1 if span is None else _count(span[1], source_chunks[span[0]]) for span in of_source)
+        return cls(multiple, len(groups), reads, longest)
 
 
-def _hulls(
-    starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64], multiple: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """First index and end of the range that each group of ``multiple`` chunks reads, ignoring chunks without reads."""
-    reads = stops > starts
-    ends = np.arange(0, len(starts), multiple)
-    first = np.minimum.reduceat(np.where(reads, starts, np.iinfo(np.int64).max), ends)
-    last = np.maximum.reduceat(np.where(reads, stops, 0), ends)
-    return np.minimum(first, last), last
+def _count(part: range, chunk: int) -> int:
+    """The number of chunks along an axis that contain indices of ``part``."""
+    return -(-part.stop // chunk) - part.start // chunk if part else 0
+
+
+def _multiples(count: int) -> list[int]:
+    """Numbers of chunks in a group that are worth comparing, for an axis of ``count`` chunks."""
+    doubled = [1 << power for power in range(count.bit_length()) if 1 << power < count]
+    parts = [-(-count // part) for part in (1, 2, 3, 4, 6, 8)]
+    return sorted({*doubled, *parts})
+
+
+def _largest(work: WindowedChain, windows: Sequence[Window], ways: Sequence[_Way]) -> int:
+    """Upper bound of the bytes that any group needs. windows: those of one group, as ``work.windows`` returns them."""
+    shapes = [list(lengths(window)) for window in windows]
+    for way in ways:
+        for shape, along in zip(shapes, way.longest, strict=True):
+            if along is not None:
+                axis, length = along
+                shape[axis] = length
+    return work.nbytes_of(shapes)
 
 
 def plan_reads(
@@ -279,41 +264,28 @@ def plan_reads(
     """
     if not len(grid):
         return ReadPlan(grid, (1,) * len(grid.sizes), 0, 0, 0)
-    axes = [_Axis.of(work, grid, axis, source_chunks) for axis in range(len(grid.sizes))]
-    first = work.windows(grid.window((0,) * len(axes), (1,) * len(axes)))
-    shapes = [list(lengths(window)) for window in first]
-    used = {axis.spans[0][0] for axis in axes if axis.spans[0] is not None}
-    alone = math.prod(
-        -(-part.stop // step) - part.start // step
-        for axis, part in enumerate(first[0])
-        for step in [1 if source_chunks is None else source_chunks[axis]]
-        if axis not in used
-    )  # along source axes from which the operations take one index
-    needed = alone * math.prod(axis.reads(axis.count) for axis in axes)
-    candidates = [axis.multiples() for axis in axes]
+    steps = (1,) * len(work.source_sizes) if source_chunks is None else source_chunks
+    whole = tuple(map(range, grid.sizes))
+    windows = work.windows(whole)
+    counts = [_count(part, step) for part, step in zip(windows[0], steps, strict=True)]
+    needed = math.prod(counts)
+    candidates = [_multiples(count) for count in grid.counts]
     while math.prod(map(len, candidates)) > _MAX_WAYS:
         longest = max(candidates, key=len)
         longest[:] = [longest[0], *longest[2::2]]
-    reads = [{multiple: axis.reads(multiple) for multiple in each} for axis, each in zip(axes, candidates, strict=True)]
-    long = [
-        {multiple: axis.lengths(multiple) for multiple in each} for axis, each in zip(axes, candidates, strict=True)
-    ]
-
-    def nbytes(multiples: Sequence[int]) -> int:
-        for each, multiple in zip(long, multiples, strict=True):
-            _lengthen(shapes, each[multiple])
-        return work.nbytes_of(shapes)
-
-    whole = work.nbytes(tuple(range(size) for size in grid.sizes))
-    comfort = min(max(whole // (_GROUPS_EACH * threads), _SMALL), _COMFORT)
+    ways = [[_Way.of(work, grid, axis, multiple, steps) for multiple in each] for axis, each in enumerate(candidates)]
+    used = {each[0].longest[0][0] for each in ways if each[0].longest[0] is not None}
+    alone = math.prod(count for axis, count in enumerate(counts) if axis not in used)  # the chain takes one index there
+    comfort = min(max(work.nbytes(whole) // (_GROUPS_EACH * threads), _SMALL), _COMFORT)
     best: tuple[tuple[int, int, int], ReadPlan] | None = None
-    for multiples in itertools.product(*candidates):
-        taken = nbytes(multiples)
+    for chosen in itertools.product(*ways):
+        taken = _largest(work, windows, chosen)
+        multiples = tuple(way.multiple for way in chosen)
         if taken > most and math.prod(multiples) > 1:
             continue
-        total = alone * math.prod(each[multiple] for each, multiple in zip(reads, multiples, strict=True))
-        groups = math.prod(-(-axis.count // multiple) for axis, multiple in zip(axes, multiples, strict=True))
+        total = alone * math.prod(way.reads for way in chosen)
         is_large = taken > comfort
+        groups = math.prod(way.groups for way in chosen)
         key = (_FINE * total // max(needed, 1), int(is_large), taken if is_large else groups)
         if best is None or key < best[0]:
             best = key, ReadPlan(grid, multiples, total, needed, taken)
@@ -323,24 +295,14 @@ def plan_reads(
 
 def is_tiny(work: WindowedChain, window: Window) -> bool:
     """True if the window is so small that it takes the same time whatever its bytes and the source bytes it reads."""
-    return math.prod(lengths(window)) * work.dtype.itemsize < _PAGE and work.nbytes(window) < _TINY
+    return not _is_page(work, lengths(window)) and work.nbytes(window) < _TINY
 
 
 def one_element(work: WindowedChain) -> int:
     """Upper bound of the bytes needed to compute a single element of the result, which must have elements."""
-    single = Grid(work.sizes, (1,) * len(work.sizes))
-    shapes = [list(lengths(window)) for window in work.windows(tuple(range(1) for _ in work.sizes))]
-    for axis in range(len(work.sizes)):
-        _lengthen(shapes, _Axis.of(work, single, axis, None).lengths(1))
-    return work.nbytes_of(shapes)
-
-
-def _lengthen(shapes: Sequence[list[int]], longest: Sequence[tuple[int, int] | None]) -> None:
-    """Give each shape its length along one axis, if it has one: (axis, length)."""
-    for shape, along in zip(shapes, longest, strict=True):
-        if along is not None:
-            axis, length = along
-            shape[axis] = length
+    single, steps = Grid(work.sizes, (1,) * len(work.sizes)), (1,) * len(work.source_sizes)
+    ways = [_Way.of(work, single, axis, 1, steps) for axis in range(len(work.sizes))]
+    return _largest(work, work.windows(tuple(range(1) for _ in work.sizes)), ways)
 
 
 def pieces(work: WindowedChain, window: Window, most: int, room: float = math.inf) -> Iterator[Window]:

@@ -26,7 +26,7 @@ from restride.dtypes import Array, DTypeLike
 from restride.errors import DescriptorError, StreamError
 from restride.ops.operation import Window
 from restride.ops.progress import Progress
-from restride.stream.chain import Chain, WindowedChain, lengths, spelled
+from restride.stream.chain import Chain, WindowedChain, inside, lengths, spelled
 from restride.stream.ends import Destination, Source, require_apart, stored_copies
 from restride.stream.journal import Journal
 from restride.stream.lazy import LazyArray, unwrapped
@@ -248,39 +248,6 @@ def _require_memory(work: WindowedChain, plan: ReadPlan, memory: int, room: floa
             _job(work, group, memory, room)
 
 
-class _Budget:
-    """A budget of bytes; a thread that asks for more than is left waits until others release some."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._taken = 0
-        self._changed = threading.Condition()
-        self._is_closed = False
-        self.peak = 0
-
-    def take(self, nbytes: int) -> bool:
-        """Take the bytes, after waiting for them; False if the budget was closed."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_closed or self._taken + nbytes <= self._most)
-            if self._is_closed:
-                return False
-            self._taken += nbytes
-            self.peak = max(self.peak, self._taken)
-            return True
-
-    def give_back(self, nbytes: int) -> None:
-        """Give bytes back."""
-        with self._changed:
-            self._taken -= nbytes
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """Refuse all later and waiting requests."""
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify_all()
-
-
 @dataclass(frozen=True)
 class _Job:
     """A group, the pieces to compute it in, and the bytes that this takes."""
@@ -291,7 +258,7 @@ class _Job:
 
 
 class _Run:
-    """The state of one call of ``stream``."""
+    """The state of one call of ``stream``. Its threads change it only while they hold ``_changed``."""
 
     def __init__(
         self,
@@ -310,16 +277,16 @@ class _Run:
         self._devices: queue.SimpleQueue[Device] = queue.SimpleQueue()
         for device in devices:
             self._devices.put(device)
-        self._threads = len(devices) + 2
-        self._budget = _Budget(memory)
+        self._threads = [threading.Thread(target=self._take_jobs, daemon=True) for _ in range(len(devices) + 2)]
         self._skipped = len(journal.written)
         self._jobs = self._each_job()
-        self._job_lock, self._count_lock = threading.Lock(), threading.Lock()
+        self._next_job = next(self._jobs, None)
+        self._changed = threading.Condition()
         self._reading = nullcontext() if source.is_for_threads else threading.Lock()
         self._writing = nullcontext() if destination.is_for_threads(plan.grid.chunks) else threading.Lock()
         self._copy = None if work.stages else stored_copies(source.array, destination.array, plan.grid.chunks)
         self._failure: BaseException | None = None
-        self._bytes_read = self._bytes_written = 0
+        self._bytes_read = self._bytes_written = self._bytes_taken = self._peak = 0
 
     def __call__(self) -> Streamed:
         started = monotonic()
@@ -327,15 +294,14 @@ class _Run:
         before = f", {self._skipped} of them written before" if self._skipped else ""
         amount = _in_bytes(math.prod(grid.sizes) * self._work.dtype.itemsize)
         self._progress.begin(f"{amount} in {len(grid)} chunks of {list(grid.chunks)}{before}")
-        threads = [threading.Thread(target=self._take_jobs, daemon=True) for _ in range(self._threads)]
-        for thread in threads:
+        for thread in self._threads:
             thread.start()
         try:
-            for thread in threads:
+            for thread in self._threads:
                 thread.join()
         finally:  # also after an interrupt: threads complete the jobs they have begun
-            self._budget.close()
-            for thread in threads:
+            self._stop()
+            for thread in self._threads:
                 thread.join()
             self._progress.clear()
         if self._failure is not None:
@@ -346,7 +312,7 @@ class _Run:
             self._bytes_read,
             self._bytes_written,
             self._plan,
-            self._budget.peak,
+            self._peak,
             monotonic() - started,
         )
 
@@ -359,18 +325,36 @@ class _Run:
 
     def _take_jobs(self) -> None:
         try:
-            while True:
-                with self._job_lock:  # in order: a thread that waits for memory lets no other pass
-                    job = next(self._jobs, None)
-                    if job is None or not self._budget.take(job.nbytes):
-                        return
+            while (job := self._take_job()) is not None:
                 try:
                     self._write(job.group, self._result(job) if self._copy is None else None)
                 finally:
-                    self._budget.give_back(job.nbytes)
+                    with self._changed:
+                        self._bytes_taken -= job.nbytes
+                        self._changed.notify_all()
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that called stream
+            self._stop(error)
+
+    def _take_job(self) -> _Job | None:
+        """The next job, once the memory for it is free; None if there is none, or the run was stopped."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._next_job is None or self._bytes_taken + self._next_job.nbytes <= self._memory
+            )
+            job = self._next_job
+            if job is not None:
+                self._bytes_taken += job.nbytes
+                self._peak = max(self._peak, self._bytes_taken)
+                self._next_job = next(self._jobs, None)
+                self._changed.notify_all()
+            return job
+
+    def _stop(self, error: BaseException | None = None) -> None:
+        """Let no thread take another job."""
+        with self._changed:
             self._failure = self._failure or error
-            self._budget.close()
+            self._jobs, self._next_job = iter(()), None
+            self._changed.notify_all()
 
     def _result(self, job: _Job) -> Array:
         group = job.group
@@ -378,14 +362,14 @@ class _Run:
             return self._compute(group, group.window)
         result = np.empty(lengths(group.window), self._work.dtype.dtype)
         for piece in job.pieces:
-            result[_inside(piece, group.window)] = self._compute(group, piece)
+            result[inside(piece, group.window)] = self._compute(group, piece)
         return result
 
     def _compute(self, group: Group, window: Window) -> Array:
         needed = self._work.windows(window)[0]
         with self._reading, _chunk_errors(f"reading {spelled(needed)} of the source", group, window):
             part = self._source.read(needed)
-        with self._count_lock:
+        with self._changed:
             self._bytes_read += part.nbytes
         if not self._work.stages:
             return part
@@ -408,12 +392,12 @@ class _Run:
                 _chunk_errors("writing" if self._copy is None else "copying", group.alone(place), window),
             ):
                 if result is not None:
-                    self._destination.write(window, result[_inside(window, group.window)])
+                    self._destination.write(window, result[inside(window, group.window)])
                 elif self._copy is not None and not self._copy(place):
                     self._destination.write(window, self._source.read(window))
-                with self._count_lock:
+                with self._changed:
                     self._journal.add(number)
-            with self._count_lock:
+            with self._changed:
                 self._bytes_read += nbytes if self._copy is not None else 0
                 self._bytes_written += nbytes
                 self._progress.step(f"read {self._plan.amplification:.2f} times")
@@ -428,10 +412,3 @@ def _chunk_errors(what: str, group: Group, window: Window) -> Iterator[None]:
         raise StreamError(
             f"{what} failed for {group}, {spelled(window)} of the result: {type(error).__name__}: {error}", group.first
         ) from error
-
-
-def _inside(window: Window, whole: Window) -> tuple[slice, ...]:
-    """The slices of an array of the window ``whole`` that select ``window``."""
-    return tuple(
-        slice(part.start - around.start, part.stop - around.start) for part, around in zip(window, whole, strict=True)
-    )

@@ -5,6 +5,8 @@ Source: TIFF 6.0: PhotometricInterpretation, Orientation, ColorMap; OME schema 2
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,19 +14,19 @@ from xml.etree import ElementTree as ET
 
 from restride.errors import DescriptorError, RestrideError, UnsupportedError
 from restride.stream.chain import Chain
-from restride.stream.files import Palette, library_of
+from restride.stream.files import library_of
 
 _VALUES = ("MINISBLACK", "RGB", "MASK", "LINEAR_RAW", "DEPTH_MAP")
-"""Photometric interpretations of which any mean of elements is a value again."""
+"""Photometric interpretations in which a mean of elements is a meaningful value."""
 
 _JPEG = ("OJPEG", "JPEG", "ALT_JPEG", "JPEG_LOSSY")
-"""Compressions from which tifffile gives RGB where the file has YCbCr."""
+"""Compressions from which tifffile decodes RGB if the file has YCbCr."""
 
 _FLIPPED = {"rows": (3, 4, 6, 7), "columns": (2, 3, 7, 8)}
-"""Orientations by which stored rows, or columns, are in reverse order; 5 to 8 store columns as rows."""
+"""Orientations in which the stored rows, or columns, have reverse order; 5 to 8 store columns as rows."""
 
 _SIZES = {"X": "PhysicalSizeX", "Y": "PhysicalSizeY", "Z": "PhysicalSizeZ", "T": "TimeIncrement"}
-"""Attributes of OME for the distance of neighbouring elements; the unit is in another, Unit."""
+"""OME's attribute for the distance of neighbouring elements along each axis; its unit has the name with Unit added."""
 
 
 def series_of(source: Any) -> Any:
@@ -57,23 +59,27 @@ def names_of(series: Any, array: Any) -> str:
     return str(series.get_axes(squeeze=array.ndim == series.ndim))
 
 
-def open_series(series: Any, array: Any = None) -> tuple[Any, Chain]:
+def open_series(series: Any, array: Any = None) -> tuple[Any, Chain, bool]:
     """The array of a series' largest level, read from the file when it is indexed, and the chain that puts it upright.
 
-    The file has to stay open. One element is read now, to see that it can be. array: the array, if it is open already.
+    The third value is True if the elements are numbers of colours in a palette. The file has to stay open; an array of
+    zarr opens it itself. One element is read now, to see that it can be. array: the array, if it is open already.
 
     Raises:
-        DescriptorError: a part of the file is missing or damaged, or its elements are no values.
+        DescriptorError: a part of the file is missing or damaged, its elements are no values, or it was closed.
         UnsupportedError: decompression needs a library that is not installed.
     """
     name = series.parent.filehandle.path
+    if array is None and series.parent.filehandle.closed:
+        raise DescriptorError(f"{name} is closed, and a series reads its elements when they are needed: keep it open")
     is_palette = _require_values(series, name)
     orientation = _orientation(series)
     if orientation not in range(1, 9):
         raise DescriptorError(f"{name} has the orientation {orientation}, which is none of 1 to 8")
     try:
-        _require_whole(series, name)
-        _require_alike(series)
+        with _opened(series.parent.filehandle):
+            _require_whole(series, name)
+            _require_alike(series)
         array = _array(series) if array is None else array
         array[(slice(0, 1),) * array.ndim]  # a codec may be missing, or the data damaged
     except RestrideError:
@@ -83,7 +89,7 @@ def open_series(series: Any, array: Any = None) -> tuple[Any, Chain]:
         if "imagecodecs" in text or isinstance(error, ImportError):  # tifffile may import other packages in its place
             raise UnsupportedError(f"{text}: pip install 'restride[ome]'") from error
         raise DescriptorError(text) from error
-    return Palette(array) if is_palette else array, _upright(names_of(series, array), orientation)
+    return array, _upright(names_of(series, array), orientation), is_palette
 
 
 def sizes_of(series: Any) -> dict[str, tuple[str, float, float]]:
@@ -109,6 +115,19 @@ def sizes_of(series: Any) -> dict[str, tuple[str, float, float]]:
             f"the {kind} metadata of {name} are damaged ({error}): say what is right by axes= and pixel_sizes="
         ) from error
     return {}
+
+
+@contextmanager
+def _opened(file: Any) -> Iterator[None]:
+    """Open a file that tifffile has closed: all of several but the first, and after ``imread(..., aszarr=True)``."""
+    if not file.closed:
+        yield
+        return
+    file.open()
+    try:
+        yield
+    finally:
+        file.close()
 
 
 def _array(series: Any) -> Any:
@@ -181,7 +200,7 @@ def _has_pages(opens: Any, path: Path) -> bool:
 
 
 def _require_alike(series: Any) -> None:
-    """Check that every page is as the first one in what tifffile takes from the first.
+    """Check that every page equals the first one in all that tifffile reads from the first one only.
 
     Raises:
         DescriptorError: a page has other sizes, tiles or strips, another type, photometric interpretation or
@@ -194,14 +213,8 @@ def _require_alike(series: Any) -> None:
         if page.is_virtual:  # a page of a file that lists only its first one
             continue
         file = page.parent.filehandle
-        was_closed = file.closed  # tifffile closes all files of several but the first
-        if was_closed:
-            file.open()
-        try:
+        with _opened(file):
             stated = _stated_by(page.aspage())
-        finally:
-            if was_closed:
-                file.close()
         for what, value in first.items():
             if stated[what] != value:
                 raise DescriptorError(
@@ -251,7 +264,7 @@ def _upright(axes: str, orientation: int) -> Chain:
 
 
 def _sizes_of_ome(series: Any) -> dict[str, tuple[str, float, float]]:
-    """The metadata give the sizes of the largest level; a smaller level's follow from its number of elements."""
+    """``sizes_of`` by OME's metadata, which give the sizes of the largest level; those of smaller ones follow."""
     images = _ome(series.parent).findall("{*}Image")
     all_series = series.parent.series
     if len(images) != len(all_series):  # tifffile leaves out images without elements
@@ -272,7 +285,7 @@ def _sizes_of_ome(series: Any) -> dict[str, tuple[str, float, float]]:
 
 
 def _sizes_of_imagej(series: Any) -> dict[str, tuple[str, float, float]]:
-    """ImageJ states elements for each unit along x and y, and which element is at 0."""
+    """``sizes_of`` by ImageJ's metadata, which give elements per unit along x and y, and the element at position 0."""
     stated = series.parent.imagej_metadata
     sizes = {}
     if stated.get("finterval"):

@@ -32,7 +32,7 @@ from restride.tensor.dlpack import CUDA, array_from_dlpack, device_type
 from restride.tensor.tensor import Tensor, as_device, copy_elements, empty
 
 _MAX_NAMED = 100
-"""Maximum number of elements of an array of objects whose types an error names."""
+"""If an array of objects is refused, the error names the types of at most this many elements."""
 
 _MAX_GAP = 16
 """Widest gap in bytes between two runs that is uploaded too; starting another run costs numpy less than a wider gap."""
@@ -120,7 +120,7 @@ def asarray(
     packed = _packed(host)
     if desc is not None:
         desc = as_desc(desc)
-        require_like(desc, "desc", packed)  # before anything is uploaded
+        require_like(desc, "desc", packed)  # checked before anything is uploaded
         own = _own_layout(host, packed)
         if desc != own:
             if copy is False:
@@ -278,7 +278,7 @@ def _upload(array: Array, packed: TensorDesc, device: Device) -> Tensor:
     if not packed.numel:
         return empty(packed, device)
     dtype = packed.dtype
-    if array.flags.c_contiguous:  # skips the walk over its strides, which takes as long as a small transfer
+    if array.flags.c_contiguous:  # the walk over the strides would take as long as a small transfer
         memory = device.allocate(packed, array.nbytes)
         device.runtime.write(memory, 0, array.reshape(-1).view(np.uint8).data)
         return Tensor(memory, packed, device)

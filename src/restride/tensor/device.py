@@ -28,7 +28,7 @@ from restride.runtime import (
 from restride.runtime.live_objects import LiveObjects
 
 MAX_PARAMETER_BYTES = 1 << 20
-"""Maximum bytes of an operation's parameters in flight; with more (an axis of millions) it waits between dispatches."""
+"""An operation has at most this many bytes of parameters in flight; with more it waits between its dispatches."""
 
 
 class Device:
@@ -267,7 +267,7 @@ def devices() -> list[DeviceInfo]:
 
 
 _numbers: dict[int, count[int]] = {}
-"""For the index of a GPU, the number of its next ``Device``, which tells several of one GPU apart."""
+"""For the index of a GPU the number that its next ``Device`` gets, which tells several devices of one GPU apart."""
 
 _over_managers: LiveObjects[Device] = LiveObjects()
 

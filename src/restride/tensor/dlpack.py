@@ -25,7 +25,7 @@ _REFUSALS = (BufferError, RuntimeError, ValueError)
 tensors, and RuntimeError for nested tensors, those of mkldnn and those under vmap."""
 
 CPU, CUDA = 1, 2
-"""DLPack's device types."""
+"""Numbers of device types in DLPack."""
 
 _HOST_DEVICES = (CPU, 3, 11)
 """Memory that the host can read: 3 and 11 are pinned memory of the host, CUDA's and ROCm's."""
@@ -35,7 +35,7 @@ _OTHER_DEVICES = {
     14: "oneAPI", 15: "WebGPU", 16: "Hexagon", 17: "MAIA", 18: "Trainium",
 }  # fmt: skip
 
-# (type code, bits) -> numpy type
+# Numpy types by their DLPack type code and bits.
 _ELEMENT_TYPES: dict[tuple[int, int], Any] = {
     (0, 8): np.int8,
     (0, 16): np.int16,
@@ -54,7 +54,7 @@ _ELEMENT_TYPES: dict[tuple[int, int], Any] = {
     (12, 8): ml_dtypes.float8_e5m2,
 }
 _NARROW = {np.dtype(kind): key for key, kind in _ELEMENT_TYPES.items() if np.dtype(kind).isbuiltin != 1}
-"""DLPack codes of ml_dtypes' types, which numpy's own DLPack does not support."""
+"""The DLPack code and bits of ml_dtypes' types, which numpy's own DLPack does not support."""
 _CODE_NAMES = (
     "int", "uint", "float", "opaque handle", "bfloat", "complex", "bool", "float8_e3m4", "float8_e4m3",
     "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
@@ -103,7 +103,7 @@ _capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, (ctypes.p
 _capsule_rename = ctypes.pythonapi.PyCapsule_SetName
 _capsule_rename.restype, _capsule_rename.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
 
-# A capsule keeps the pointer to its name, so the names live as long as the module.
+# These names live as long as the module, because a capsule keeps only the pointer to its name.
 _NAMES: tuple[tuple[bytes, bytes, type[_DLManagedTensor | _DLManagedTensorVersioned]], ...] = (
     (b"dltensor_versioned", b"used_dltensor_versioned", _DLManagedTensorVersioned),
     (b"dltensor", b"used_dltensor", _DLManagedTensor),
@@ -118,7 +118,7 @@ class _Owner:
 
     def __init__(self, address: int, deleter: int | None) -> None:
         self.__array_interface__: dict[str, Any] = {}
-        # At interpreter exit arrays may still be in use: then the producer's memory ends with the process.
+        # At interpreter exit arrays may still be in use: the producer's memory is then left to the end of the process.
         self.release = weakref.finalize(self, _delete, address, deleter)
         self.release.atexit = False
 

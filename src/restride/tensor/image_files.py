@@ -26,13 +26,13 @@ class Png(NamedTuple):
 
 
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
-"""Channels of each color type of PNG."""
+"""Number of channels of each PNG color type."""
 _CRITICAL = frozenset((b"IHDR", b"PLTE", b"IDAT", b"IEND"))
 _SINGLE = frozenset((
     *(b"IHDR", b"PLTE", b"IEND", b"tRNS", b"acTL", b"bKGD", b"cHRM", b"cICP", b"eXIf", b"gAMA", b"hIST", b"iCCP"),
     *(b"pHYs", b"sBIT", b"sRGB", b"tIME"),
 ))  # fmt: skip
-"""Chunks that a PNG file has once at most."""
+"""Chunks that occur at most once in a PNG file."""
 _KEPT = frozenset((b"IHDR", b"PLTE", b"tRNS", b"fcTL"))
 """Chunks whose content is read here."""
 _DEFLATED = 1032
@@ -43,7 +43,7 @@ _COMPRESSIONS = {
 }
 """Compressions that are read, by Pillow's names. Run lengths of BMP (1, 2) may skip to 255 rows by 4 bytes."""
 _TILE_SIDES = (322, 323)
-"""The tags of TIFF that say how wide and how long a tile is."""
+"""The TIFF tags for the width and the length of a tile."""
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 """Passes of an interlaced PNG: the first column and row, and the steps between columns and between rows."""
 
@@ -188,8 +188,8 @@ _MAX_SCANS = 100
 _PIXELS_PER_BYTE = 512
 """Maximum pixels in a byte of a JPEG with Huffman codes: a block of 8 x 8 takes at least one bit."""
 _MAX_FREE_SAMPLES = 1 << 22
-"""Samples that are decoded whatever the length of the file, where a format needs hardly any bits for them: as many as
-Pillow and the result keep in 32 MiB."""
+"""This many samples are decoded whatever the length of the file, because some formats need hardly any bits for them:
+Pillow and the result then take 32 MiB."""
 
 
 def read_jpeg(file: BinaryIO) -> int:
@@ -236,7 +236,7 @@ def _require_scans(frame: int, header: bytes, scans: list[bytes]) -> None:
     """Raise ``ValueError`` unless the headers of frame and ``scans`` are whole, and each component is coded once."""
     if len(header) < 9 or len(header) != 6 + 3 * header[5]:
         raise ValueError("it is damaged, its frame header (SOF) is missing or has a wrong length")
-    lowest: dict[tuple[int, int], int] = {}  # the lowest bit that is coded, of a component and a coefficient
+    lowest: dict[tuple[int, int], int] = {}  # for a component and a coefficient, the lowest bit that has been coded
     for scan in scans:
         if len(scan) < 4 or len(scan) != 4 + 2 * scan[0]:
             raise ValueError("it is damaged, the header of a scan (SOS) has a wrong length")

@@ -28,14 +28,14 @@ IMAGE_FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 """Formats of image files that are written, and read after a check of all their parts, by the suffix of the name."""
 
 READ_FORMATS = IMAGE_FORMATS | {".webp": "WEBP", ".bmp": "BMP", ".tif": "TIFF", ".tiff": "TIFF", ".gif": "GIF"}
-"""Formats of image files that are read, Pillow's names by the suffix of the name."""
+"""Image formats that are read: Pillow's name of each, by the suffix of the file's name."""
 
 _READ = tuple(dict.fromkeys(READ_FORMATS.values()))
 
 _T = TypeVar("_T")
 
 Decode: TypeAlias = Callable[[Any, BinaryIO, Png | None], _T]
-"""Decodes an image that Pillow has opened, from its file; of a PNG with what its chunks say."""
+"""A function that decodes an image from its file, after Pillow has opened it; for a PNG it gets what the chunks say."""
 
 _JPEG_QUALITY = 95
 _MAX_JPEG_SIDE = 65_500
@@ -85,7 +85,7 @@ def imread(
 
 
 def decode_image(file: Any, decode: Decode[_T]) -> _T:
-    """What ``decode`` returns for an image that is opened and checked, not decoded, its file, and the facts of a PNG.
+    """Open and check an image, and return what ``decode`` makes of it, of its file and, for a PNG, of its chunks.
 
     Raises:
         OSError, DescriptorError, ImportError: as of ``imread``.

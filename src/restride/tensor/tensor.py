@@ -419,7 +419,7 @@ class Tensor:
         try:
             if kind == CUDA:
                 return self._cuda_capsule(number, stream, copy)
-            # The capsule of a copy is unversioned, which every consumer accepts, whatever max_version allows.
+            # A copy gets an unversioned capsule, which every consumer accepts whatever ``max_version`` allows.
             if copy is not False:
                 return capsule_over(self.numpy())
             return capsule_over(self.numpy(copy=False), max_version=max_version)
@@ -472,7 +472,7 @@ class Tensor:
             f"{self!r} has no truth value: its {self.size} elements lie on a device; .numpy() brings them here"
         )
 
-    # Elementwise comparison with a tensor, an array or a number; see restride.ops.equal.
+    # Compares elements with a tensor, an array or a number; see restride.ops.equal.
     def __eq__(self, other: object) -> Tensor:  # type: ignore[override] # as arrays do
         result: Tensor = METHODS["equal"](self, other)
         return result
@@ -497,7 +497,7 @@ class Tensor:
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} lies on a device and is not pickled; .numpy() copies its elements")
 
-    if not TYPE_CHECKING:  # or type checkers would accept every name
+    if not TYPE_CHECKING:  # type checkers do not see this method, or they would accept every name
 
         def __getattr__(self, name: str) -> NoReturn:
             """Raise for a method of numpy's or torch's that is not here, such as ``sum``."""

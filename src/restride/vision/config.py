@@ -13,13 +13,13 @@ from restride.vision.families import FAMILIES, REFUSED
 from restride.vision.family import Family
 
 FILES = ("processor_config.json", "preprocessor_config.json")
-"""Files of a folder that may have the configuration; the first one has it as its member ``image_processor``."""
+"""Files of a folder that may contain the configuration; in the first it is the member ``image_processor``."""
 
 _TYPES = ("image_processor_type", "feature_extractor_type", "video_processor_type")
 """Keys that may name the class."""
 
 _ENDINGS = ("Pil", "Fast", "FeatureExtractor", "ImageProcessor", "Processor")
-"""Endings of a class's name after the name of its family."""
+"""A class's name is the name of its family, followed by some of these endings."""
 
 
 def read_config(config: Mapping[str, Any] | str | os.PathLike[str]) -> Mapping[str, Any]:

@@ -26,22 +26,22 @@ from restride.vision.recipe import Pixels
 from restride.vision.work import Run
 
 _ALIGNMENT = 16
-"""Images of equal sizes begin at multiples of this many bytes, so that kernels can load whole vectors."""
+"""Each image of a batch of equal sizes begins at a multiple of this many bytes, so that kernels can load vectors."""
 
 Element = Literal["u8", "s32"]
 """Element types of pictures on the device."""
 
 _MAX_WORDS = 1 << 20
-"""Maximum elements of a picture that stays in words: 4 MiB, which caches hold. In larger pictures llvmpipe looks up
-elements that are 12 bytes apart at 0.4 of the speed."""
+"""A picture of at most this many elements stays in words: 4 MiB, which caches hold. In larger pictures llvmpipe looks
+up elements that are 12 bytes apart at 0.4 of the speed."""
 
 Colour = tuple[int, ...]
-"""The fill of a pad: one element, or one for each channel."""
+"""The colour that fills a pad: one element, or one for each channel."""
 
 _ZERO: Colour = (0,)
 
 Window = tuple[slice, slice]
-"""Rows and columns of a picture."""
+"""A range of rows and a range of columns of a picture."""
 
 _parse = lru_cache(maxsize=64)(Pattern.parse)
 
@@ -128,7 +128,7 @@ class _Execution:
         return images, picture.height, picture.width, picture.channels
 
     def tensor(self, picture: Picture) -> Tensor:
-        """A picture, computed once."""
+        """The picture as a tensor, which is computed once."""
         if picture not in self._tensors:
             self._tensors[picture] = self._computed(picture)
         return self._tensors[picture]
@@ -162,7 +162,7 @@ class _Execution:
         return _as_bytes(canvas)
 
     def _resized(self, picture: Resized, needed: Picture, window: Window = (slice(None), slice(None))) -> Tensor:
-        """A window of a resized picture, in an element type that ``needed``, the picture that reads it, may have."""
+        """A window of a resized picture, in an element type that ``needed``, the picture which reads it, accepts."""
         before = self.tensor(picture.of)
         if not work.changes(picture):
             return before[:, *window]
@@ -202,7 +202,7 @@ class _Execution:
         )
 
     def pixels(self, result: Pixels, options: Options, dtype: DType | None) -> Tensor:
-        """A result, every part of it written once."""
+        """The tensor of a result, of which every part is written once."""
         tables: dict[tuple[int, bool], Array] = {}
         for put in result.puts:
             kind = put.picture.channels, put.picture.floats
@@ -232,7 +232,7 @@ class _Execution:
 
 
 def _part_of(picture: Cropped | Padded, height: int, width: int) -> Window:
-    """The rows and columns from ``top`` and ``left`` on."""
+    """The rows and columns that begin at ``top`` and ``left``."""
     return slice(picture.top, picture.top + height), slice(picture.left, picture.left + width)
 
 
@@ -245,7 +245,7 @@ def _as_bytes(x: Tensor) -> Tensor:
 
 
 def _on_host(picture: Picture, image: Array | Tensor) -> Array:
-    """One image on the host, row-major, inside the colour of its padding if it is padded."""
+    """One image on the host, row-major; a padded image is surrounded by the colour of its padding."""
     if not isinstance(picture, Padded):
         return np.ascontiguousarray(image)
     inner = picture.of
@@ -276,7 +276,7 @@ def _arranged(source: Tensor, run: Run) -> tuple[Tensor, int]:
 
 
 def _part(out: Tensor, run: Run) -> Tensor:
-    """The places of a result that a run writes: [images, places, ...], without the first axis for one image."""
+    """The part of a result that a run writes: [images, places, ...], without the first axis if there is one image."""
     put, strides = run.put, out.desc.strides or ()
     extent = put.extent or out.sizes[1:]
     offset = put.start * strides[0] + sum(step * stride for step, stride in zip(put.corner, strides[1:], strict=False))

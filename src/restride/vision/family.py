@@ -20,7 +20,7 @@ SizeRule = Callable[[int, int, Options], HeightWidth]
 
 
 def by_size(height: int, width: int, options: Options) -> HeightWidth:
-    """The common rule: the size that the members of ``size`` say."""
+    """The common rule for sizes: the members of ``size`` determine the size."""
     return resized(height, width, options.needed_size())
 
 
@@ -37,7 +37,7 @@ def cropped(image: Picture, options: Options) -> Picture:
 
 
 def by_rule(rule: SizeRule = by_size, *, crops: bool = True) -> Geometry:
-    """The common order: the image is resized to the size of a rule, then its middle is cut out.
+    """The usual geometry: the image is resized to the size of a rule, then its middle is cut out.
 
     crops: False: it is only resized, even if ``do_center_crop`` is true.
     """
@@ -53,7 +53,7 @@ common = by_rule()
 
 
 def planes(table: Table = plain, *, pads: bool = True) -> Build:
-    """The builder of ``pixel_values`` [tiles, channels, height, width], and of the facts of the images.
+    """The builder of ``pixel_values`` [tiles, channels, height, width] and of the other results of the images.
 
     pads: with ``do_pad`` images are at the top left of zeros; False: the family knows no ``do_pad``.
     """
@@ -82,7 +82,7 @@ class Family:
         build: a function from the pictures of all images, and the number of images of each sample, to the results by
             their keys.
         size_words: the size that images are resized to, for people.
-        words: a description for people of the steps of ``geometry`` that the common order lacks.
+        words: a description for people of the steps of ``geometry`` beside resizing and cropping.
         ignored: keys that change no pixel.
         checks: checks of the family's own keys, if the default's type is not enough: a boolean, a count, a positive
             number, a tuple of numbers, a dictionary that is a size, a list of heights and widths, or None for a count

@@ -33,7 +33,7 @@ _PIXEL_TYPES = ("f32", "f16", "bf16")
 
 
 _ELSEWHERE = {"a configuration has it as a key: rs.vision.processor({**config, ...})": COMMON}
-"""Where keywords belong that transformers also takes at a call."""
+"""Keywords that transformers takes at a call, and where a caller of restride gives them instead."""
 
 
 @partial(
@@ -188,7 +188,7 @@ class Processor:
         return self._family.class_name
 
     def __repr__(self) -> str:
-        """The steps in words."""
+        """The steps of the processor in words."""
         return f"<restride.vision {self._name}: {'; '.join(_words(self._family, self._options))}>"
 
 
@@ -256,7 +256,7 @@ def _sources(images: Sequence[Image]) -> list[Source]:
 
 
 def _follows(before: Any, x: Tensor) -> bool:
-    """True if ``x`` begins where an image of its sizes ends, in the same memory, both row-major."""
+    """True if ``x`` begins where an image of the same sizes ends, in the same memory, and both are row-major."""
     if not isinstance(before, Tensor) or before.memory is not x.memory or before.sizes != x.sizes:
         return False
     is_next = x.desc.offset == before.desc.offset + before.desc.numel
@@ -277,7 +277,7 @@ def _as_kind(value: Any, kind: Kind) -> Any:
 
 
 def _as_torch(value: Any) -> Any:
-    """A result as a tensor of torch, over the memory of a device that is a CPU."""
+    """A result as a torch tensor; on a CPU device it shares the device's memory."""
     import torch
 
     if isinstance(value, Tensor):

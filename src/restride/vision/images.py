@@ -20,11 +20,11 @@ from restride.vision.options import Options
 from restride.vision.picture import Source
 
 _CHANNELS = (1, 3, 4)
-"""Sizes of an axis that may be the channels."""
+"""An axis of one of these sizes may be the channels."""
 
 
 class Image(NamedTuple):
-    """An image as [rows, columns, channels] of u8. Floats of 0 to 1 are times 255, the fraction cut off."""
+    """An image as [rows, columns, channels] of u8. Floats of 0 to 1 were multiplied by 255 and truncated."""
 
     elements: Array | Tensor
     source: Source
@@ -83,7 +83,7 @@ def _is_batch(images: Any) -> bool:
 
 
 def read_image(image: Any, options: Options) -> Image:
-    """One image as the options say: converted to RGB, or with the channels that it has.
+    """One image, converted to RGB or with its own channels, as the options say.
 
     Source: transformers, PilBackend.process_image.
 
@@ -199,7 +199,7 @@ def _rgb_of_array(array: Array) -> Array:
 
 
 def _as_bytes(array: Array) -> Image:
-    """Elements as u8: integers and whole floats of 0 to 255, or floats of 0 to 1 times 255.
+    """The elements as u8: they are integers or whole floats of 0 to 255, or floats of 0 to 1, which are scaled by 255.
 
     Source: transformers, image_transforms.resize and to_pil_image.
 

@@ -13,7 +13,7 @@ from restride.vision.sizes import Size
 from restride.weights.like import LIBRARIES
 
 FILTERS = LIBRARIES["pillow"].numbered_modes
-"""Pillow's filters by their number, which a configuration has as ``resample``."""
+"""Pillow's filters by their numbers, one of which a configuration has as ``resample``."""
 
 _LATER_FILTERS = (6, 7)
 """MKS2013 and MKS2021 of Pillow 13, which restride does not have."""
@@ -271,6 +271,19 @@ def as_mean(key: str, value: Any) -> Mean:
     return None if value is None else as_number(key, value)
 
 
+def as_std(key: str, value: Any) -> Mean:
+    """One number to divide by, or a tuple of one for each channel; null is None.
+
+    Raises:
+        DescriptorError: anything else, or a number that is 0 as f32.
+    """
+    numbers = as_mean(key, value)
+    of_channels = numbers if isinstance(numbers, tuple) else (numbers,)
+    if any(each is not None and abs(each) <= 2**-150 for each in of_channels):  # half of the smallest f32
+        raise DescriptorError(f"{key} must not be 0 as f32, got {shown(value)}")
+    return numbers
+
+
 def as_number(key: str, value: Any) -> float:
     """``value`` as a number.
 
@@ -301,11 +314,11 @@ _CHECKS: dict[str, Check] = {
     "crop_size": as_size,
     "rescale_factor": as_number,
     "image_mean": as_mean,
-    "image_std": as_mean,
+    "image_std": as_std,
     "pad_size": as_size,
     "input_data_format": as_data_format,
 }
-"""The checks of common keys, but for ``size``."""
+"""For each common key except ``size``, the check of its value."""
 
 _BY_TYPE: dict[type, Check] = {
     bool: as_flag,
@@ -316,7 +329,7 @@ _BY_TYPE: dict[type, Check] = {
     list: as_pairs,
     type(None): or_null(as_count),
 }
-"""The check of a family's own key that has no other, by the type of its default."""
+"""For other keys of a family, the check of a value, by the type of the key's default."""
 
 
 def read_options(
@@ -344,7 +357,7 @@ def read_options(
     values = {key: config.get(key, default) for key, default in known.items()}
     is_square = bool(values.pop("default_to_square"))
     if values["rescale_factor"] is None and not values["do_rescale"]:
-        values["rescale_factor"] = 0  # it has no effect
+        values["rescale_factor"] = 0  # with these values it has no effect
     special: dict[str, Check] = {**_CHECKS, "size": partial(as_size, is_square=is_square), **checks}
     read = {key: (special.get(key) or _BY_TYPE[type(known[key])])(key, value) for key, value in values.items()}
     options = Options(**{key: read.pop(key) for key in COMMON if key in read}, own=read)

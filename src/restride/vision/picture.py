@@ -109,7 +109,7 @@ class Source(Picture):
 
 @dataclass(frozen=True)
 class Resized(Picture):
-    """``of`` resized by a filter of Pillow."""
+    """The picture ``of``, resized by a filter of Pillow."""
 
     of: Picture
     mode: str
@@ -117,7 +117,7 @@ class Resized(Picture):
 
 @dataclass(frozen=True)
 class Cropped(Picture):
-    """The part of ``of`` that begins at ``top``, ``left``."""
+    """The part of the picture ``of`` that begins at row ``top`` and column ``left``."""
 
     of: Picture
     top: int
@@ -126,7 +126,7 @@ class Cropped(Picture):
 
 @dataclass(frozen=True)
 class Padded(Picture):
-    """``of`` at row ``top``, column ``left``; the rest is ``fill``, one element or one for each channel."""
+    """The picture ``of`` at row ``top`` and column ``left``; the rest is ``fill``, one element or one per channel."""
 
     of: Picture
     top: int
@@ -151,7 +151,7 @@ def tiles_of_canvas(canvas: Picture, height: int, width: int) -> list[Picture]:
 
 
 def cut(canvas: Picture, height: int, width: int, finish: Callable[[Picture], Picture]) -> tuple[Piece, ...]:
-    """The tiles of a canvas, after ``finish``. Equal tiles that ``finish`` does not change stay one piece."""
+    """The tiles of a canvas, after ``finish``. Tiles of equal sizes that ``finish`` does not change stay one piece."""
     tiles = tiles_of_canvas(canvas, height, width)
     finished = [finish(tile) for tile in tiles]
     if finished == tiles and canvas.height % height == canvas.width % width == 0:

@@ -24,22 +24,22 @@ from restride.vision.values import plain
 Table = Callable[[Options, int, bool], Array]
 
 TILES = "(rows h) (columns w) c -> rows columns c h w"
-"""Tiles of a picture, row by row, each as planes; of one tile, the picture as planes."""
+"""The pattern for tiles of a picture, row by row, each as planes. One tile gives the whole picture as planes."""
 
 MERGED_PATCHES = "(gh m p) (gw n q) c t -> gh gw m n c t p q"
-"""Patches of p x q, in blocks of m x n that a model merges, each as planes of t equal frames."""
+"""The pattern for patches of p x q, in blocks of m x n that a model merges, each as planes of t equal frames."""
 
 PATCHES = "(gh p) (gw q) c t -> gh gw c t p q"
-"""Patches in rows, each as planes of t equal frames."""
+"""The pattern for patches in rows, each as planes of t equal frames."""
 
 MERGED_PIXELS = "(gh m p) (gw n q) c t -> gh gw m n p q c t"
 """As ``MERGED_PATCHES``, but each patch has its channels and frames last."""
 
 FRAME = "(gh m p) (gw n q) c -> gh gw m n c p q"
-"""As ``MERGED_PATCHES``, of one frame."""
+"""As ``MERGED_PATCHES``, for one frame."""
 
 PIXEL_PATCHES = "(gh p) (gw q) c -> gh gw p q c"
-"""Patches in rows, each with its channels last."""
+"""The pattern for patches in rows, each with its channels last."""
 
 
 class Order(NamedTuple):
@@ -59,7 +59,7 @@ class Order(NamedTuple):
 
 @dataclass(frozen=True)
 class Put:
-    """A picture of image ``image`` that fills ``count`` places from ``start``.
+    """A picture of image number ``image``, written to ``count`` places of a result from place ``start`` on.
 
     corner: the first elements of the axes after the first; () where it fills these axes.
     extent: the number of elements of these axes that it fills.
@@ -96,14 +96,14 @@ Result = Pixels | Array | list[Any]
 
 @dataclass(frozen=True)
 class Shot:
-    """The pieces of one image in the order of the result, and facts about it, mostly results by their keys."""
+    """The pictures that one image becomes, in the order of the result, and facts about it: mostly results by keys."""
 
     pieces: tuple[Piece, ...]
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def tiles(self) -> int:
-        """Tiles of all pieces."""
+        """The number of tiles of all pieces."""
         return sum(piece.tiles for piece in self.pieces)
 
     @property
@@ -119,7 +119,7 @@ class Shot:
 
 
 def one(picture: Picture, **facts: Any) -> Shot:
-    """The shot of an image that stays one picture."""
+    """The value for an image that becomes a single picture."""
     return Shot((Piece(picture),), facts)
 
 
@@ -265,7 +265,7 @@ def channels_of(shots: Sequence[Shot]) -> int:
 
 
 def mask(pixels: Pixels) -> Array:
-    """1 for each pixel of a result that a picture fills, else 0: [..., height, width], without channels."""
+    """A mask [..., height, width] that is 1 for each pixel of a result that a picture fills, and 0 elsewhere."""
     result = np.zeros((pixels.sizes[0], *pixels.sizes[2:]), np.int64)
     for put in pixels.puts:
         _, tall, wide = put.extent or pixels.sizes[1:]

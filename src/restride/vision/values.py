@@ -59,7 +59,7 @@ def means_stds(mean: Mean, std: Mean, channels: int, dtype: npt.DTypeLike) -> tu
 
 
 def of_channels(key: str, value: Mean, channels: int, dtype: npt.DTypeLike) -> Array:
-    """One number for each channel, as a column, or one number for all.
+    """``value`` as an array: a column with one number for each channel, or one number for all.
 
     Raises:
         DescriptorError: there is not one number for each channel.

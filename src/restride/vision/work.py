@@ -50,7 +50,7 @@ def needed(results: Mapping[str, Any]) -> list[Picture]:
 
 @dataclass(frozen=True)
 class Run:
-    """Puts that one dispatch writes: one picture of each of ``images`` images, ``spacing`` places apart.
+    """Pictures that one dispatch writes: one of each of ``images`` images, ``spacing`` places apart in the result.
 
     selected: the range of the run among the images of equal sizes.
     is_tall: the pictures are below each other, and are written as one picture.
@@ -64,7 +64,7 @@ class Run:
 
 
 def runs(result: Pixels, places: Sequence[int]) -> Iterator[Run]:
-    """The puts of a result, joined where one dispatch can write several.
+    """The pictures of a result as they are written; several are one run where one dispatch can write them.
 
     places: the number of each image of the call among the images of equal sizes.
     """
@@ -140,7 +140,7 @@ class Uses:
 
 
 def puts_of(results: Mapping[str, Any]) -> Iterator[Put]:
-    """The puts of all results."""
+    """Yield the pictures that all results write, as values of ``Put``."""
     for result in results.values():
         if isinstance(result, Pixels):
             yield from result.puts

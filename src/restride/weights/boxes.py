@@ -30,19 +30,19 @@ from restride.weights.request import Request, replaced, resizing, rows_of_sizes
 from restride.weights.rows import LibraryRows, Rows, Shifts
 
 MAX_TAPS_OF_BOX = 2048
-"""Maximum taps of a row, and products of row and column taps: 8,192 for an invocation, which computes four rows."""
+"""Maximum taps of a row, and maximum taps of a row times those of a column: an invocation computes four such sums."""
 
 _PLACES_OF_WEIGHTS = 22
-"""Fraction bits of weights if a library rounds after each axis: one number, so that boxes share dispatches."""
+"""Fraction bits of weights if a library rounds after each axis: one number for all boxes, so they share dispatches."""
 
 _MAX_WEIGHTS = 1 << 28
 """Maximum number of weights of all boxes of a call, which are computed at once: they take 1 GB on the host."""
 
 _MIN_TAPS = 16
-"""Minimum number of weights that a row or a column counts as: its other data take as much memory."""
+"""A row or a column counts as at least this many weights, because its other data take as much memory."""
 
 _MAX_OF_LIBRARY = 1 << 26
-"""Maximum rows and columns, before and after, of all differently sized boxes with a library's weights: 10 s of work."""
+"""Maximum rows and columns, before and after, of boxes of different sizes with a library's weights: 10 s of work."""
 
 
 class Side(NamedTuple):
@@ -81,7 +81,7 @@ class BoxRows(NamedTuple):
         return 1 if self.weights is None else self.weights.shape[2]
 
     def part(self, boxes: slice) -> BoxRows:
-        """The rows of a range of the boxes."""
+        """The rows of some neighbouring boxes."""
         return self._replace(**{name: each[boxes] for name, each in self._asdict().items() if each is not None})
 
     @property
@@ -99,7 +99,7 @@ class BoxRows(NamedTuple):
         return int(low.min()), int(high.max())
 
     def within(self, low: npt.NDArray[np.int64], extent: int) -> BoxRows:
-        """These rows for the part of each box's image that begins at index ``low`` and has ``extent`` indices."""
+        """These rows for a part of each box's image, which begins at index ``low`` and has ``extent`` indices."""
         extents = np.full((len(low), 1), extent)
         return _clipped(self.first - low[:, np.newaxis], self.taps, self.is_fill, self.weights, extents)
 
@@ -156,7 +156,7 @@ def box_rows(
         if rows.repeats_edges:
             is_held[box, inside] = (index == 0) | (index == rows.source_size)
             index = np.clip(index - 1, 0, rows.source_size - 1)
-        first[box] = index[0] + start  # rows of fill must read near the other rows, too
+        first[box] = index[0] + start  # also for rows of fill, which must read near the other rows
         first[box, inside] = index + start
         if weights is not None:
             shift = 0 if places is None or rows.shifts is None else places - rows.shifts.total
@@ -168,7 +168,7 @@ def box_rows(
 def _at_once(
     sides: Sequence[Side], filters: Sequence[Filter], size: int, extent: npt.NDArray[np.int64], least: int
 ) -> BoxRows:
-    """``box_rows`` for similar filters, computed together."""
+    """``box_rows`` for similar filters, which are computed together."""
     shape = len(sides), size
     if any(side.at or side.flipped or side.rows.size != size for side in sides):
         sizes, at = _column([side.rows.size for side in sides]), _column([side.at for side in sides])
@@ -187,7 +187,7 @@ def _column(numbers: Sequence[int]) -> npt.NDArray[np.int64]:
     return np.array(numbers, np.int64)[:, np.newaxis]
 
 
-# From boxes to crops: the rows of each box, and how they are summed.
+# From boxes to crops: computes the rows of each box, and how they are summed.
 
 
 class Boxes(NamedTuple):
@@ -264,7 +264,7 @@ class Crops:
         return len(self.rows.first)
 
     def part(self, boxes: slice) -> Crops:
-        """The crops of a range of the boxes."""
+        """The crops of some neighbouring boxes."""
         images = None if self.images is None else self.images[boxes]
         return replace(self, rows=self.rows.part(boxes), columns=self.columns.part(boxes), images=images)
 

@@ -34,9 +34,10 @@ def centres(filter_: Filter) -> tuple[Array, int]:
     first, last = index * before // size, -(-(index + 1) * before // size) - 1
     if filter_.mode == "area":
         return first + last, 2
-    # Elements count from ``first``, in units of 1 / size: each has a weight of ``size``, less what is not covered.
+    # Elements are numbered from ``first``. In units of 1 / size each has the weight ``size``, except that the parts of
+    # the first and the last one outside of the output do not count.
     taps = last - first + 1
-    not_covered = (last + 1) * size - (index + 1) * before  # of the last element; the weight of the first one counts 0
+    not_covered = (last + 1) * size - (index + 1) * before  # of the last element; the first one counts 0
     return 2 * before * first + size * taps * (taps - 1) - 2 * (taps - 1) * not_covered, 2 * before
 
 
@@ -55,7 +56,8 @@ def line_of_centres(filter_: Filter) -> Line:
     half_pixel = line("half_pixel", Ends(before, size, Fraction(size, before)))
     if filter_.mode == "area_weighted" or size >= before or before % size == 0:
         return half_pixel
-    # Output o covers from o I / O to (o + 1) I / O, whose fractions, rounded down and up, move its centre.
+    # Output o covers o I / O to (o + 1) I / O. These ends are rounded down and up to whole elements, which moves the
+    # centre.
     index = np.arange(size).astype(np.int64 if before < _MAX_IN_64_BITS else object)
     moment = int(((2 * index - size + 1) * (index * before % size)).sum())
     slope = Fraction(before, size) - Fraction(6 * moment, max(size**2 * (size**2 - 1), 1))
@@ -73,11 +75,11 @@ def _line_of_nearest(rule: str, at: Line) -> Line:
     if rule in ("floor", "ceil"):
         step, start, one = at
     elif abs(at.step) < at.denominator:
-        return at  # elements are taken several times, evenly around the positions
+        return at  # an element is taken several times, evenly around its positions
     else:  # floor(s + 1/2), or ceil(s - 1/2)
         step, one = 2 * at.step, 2 * at.denominator
         start = 2 * at.start + (-at.denominator if rule == "round_prefer_floor" else at.denominator)
-    # Rounding down or up moves a position by (least + k * common) / one, for all k for which that is below 1.
+    # Rounding moves a position, down or up, by (least + k * common) / one, for all k for which that is below 1.
     common = math.gcd(step, one)
     if rule in ("ceil", "round_prefer_floor"):
         shift = 2 * (-start % common) + one - common

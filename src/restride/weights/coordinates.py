@@ -63,14 +63,14 @@ class Ends(NamedTuple):
 
 
 def _half_pixel(ends: Ends) -> Line:
-    # Slope 1 / f and intercept 1 / 2f - 1/2 in integers: arithmetic of fractions is slow.
+    # Slope 1 / f and intercept 1 / 2f - 1/2, in integers, because arithmetic of fractions is slow.
     up, down = ends.scale.numerator, ends.scale.denominator
     common = math.gcd(2 * up, down - up, 2 * down)
     return Line(2 * down // common, (down - up) // common, 2 * up // common)
 
 
 def _half_pixel_symmetric(ends: Ends) -> Line:
-    # The centre of the source is read at the centre of the output, also where the size is not source size * scale.
+    # The source's centre is read at the output's centre, even if the output size is not source size * scale.
     shift = HALF * ends.source_size - HALF * ends.size / ends.scale
     return Line.through(1 / ends.scale, _half_pixel(ends).at(0) + shift)
 

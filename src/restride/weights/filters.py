@@ -33,7 +33,7 @@ AREA_MODES = ("area", "area_weighted")
 NEAREST_RULES: tuple[NearestRule, ...] = get_args(NearestRule)
 
 _RADIUS = {"linear": 1, "cubic": 2}
-"""Radius of a filter, in source elements, or in output elements where it is antialiased."""
+"""Radius of each filter, in source elements; in output elements if it is antialiased."""
 
 _Numbers = Any
 """A Python integer, or a column of int64 with one for each axis."""
@@ -74,10 +74,11 @@ class Filter(NamedTuple):
         if self.mode == "nearest":
             return 1
         if self.mode in AREA_MODES:
-            # ceil((o + 1) I / O) - floor(o I / O) where o I / O is furthest past a whole number: 3 for 5 -> 3.
+            # The maximum of ceil((o + 1) I / O) - floor(o I / O), where o I / O is furthest past an integer: 3 for 5 ->
+            # 3.
             common = math.gcd(self.source_size, self.size)
             return 1 - (common - self.source_size) // max(self.size, 1)
-        # The largest number of integers in an open interval of twice the radius, which is _RADIUS / shrink.
+        # The largest number of integers in an open interval of twice the radius. The radius is _RADIUS / shrink.
         return -(-2 * _RADIUS[self.mode] * self.shrink.denominator // self.shrink.numerator)
 
     @property
@@ -109,7 +110,7 @@ def filter_rows(filter_: Filter) -> Rows:
 
 
 def filter_of(rows: Rows) -> Filter | None:
-    """The filter of these rows; None: they follow a library's rule, or are those of a gradient."""
+    """The filter of these rows; None if they follow a library's rule, or are the rows of a gradient."""
     return rows.arguments[0] if rows.compute is _compute_filter else None
 
 
@@ -119,17 +120,17 @@ def _compute_filter(filter_: Filter, index: npt.NDArray[np.int64], weighs: bool)
     axis = _Axis(line.denominator, source_size, size, min(reach, source_size))
     if filter_.mode in AREA_MODES:
         return _area(axis, reach, index, weighs, by_share=filter_.mode == "area_weighted")
-    # Python's integers where 64 bits might not hold what is computed from them.
+    # Python's integers are used if 64 bits might not hold what is computed from these numbers.
     last, beyond = (source_size - 1) * axis.one, (reach + 1) * axis.one
     is_wide = (last + beyond) * 8 * max(filter_.shrink.numerator, filter_.shrink.denominator) >= 1 << 63
     numerators = line.numerators(index, size)
-    # Clamped to where all taps are folded onto an edge anyway.
+    # Positions are clamped to the range beyond which all taps are folded onto an edge anyway.
     positions = np.minimum(np.maximum(numerators.astype(object) if is_wide else numerators, -beyond), last + beyond)
     return _rows_at(filter_, axis, positions if is_wide else positions.astype(np.int64, copy=False), axis.taps, weighs)
 
 
 class _Axis(NamedTuple):
-    """The integers of one axis, or columns of them for many: denominator of the line, sizes, taps."""
+    """The integers of one axis, or columns of integers for many axes: denominator of the line, sizes, taps."""
 
     one: _Numbers
     source_size: _Numbers
@@ -168,13 +169,13 @@ def rows_of_all(filters: Sequence[Filter], index: npt.NDArray[np.int64], least: 
 
 
 def _rows_at(choice: Filter, axis: _Axis, positions: Array, taps: int, weighs: bool) -> Taps:
-    """Rows of ``taps`` taps that read at ``positions / axis.one``. choice: a filter with all that the axes share."""
+    """Rows of ``taps`` taps that read at ``positions / axis.one``. choice: one of the filters, for what all share."""
     one, shrink, reach = axis.one, choice.shrink, choice.reach
     if choice.mode == "nearest":
         return Taps(_on_axis(nearest(choice.nearest, positions, one), axis))
     if reach == taps == 2 and weighs and not choice.exclude_outside:
         return _linear_rows(axis, positions)
-    # The first integer above s - _RADIUS / shrink.
+    # Index of the first tap: the first integer above s - _RADIUS / shrink.
     begins = positions * shrink.numerator - _RADIUS[choice.mode] * shrink.denominator * one
     lowest = (begins // (one * shrink.numerator) + 1).astype(np.int64, copy=False)
     first = _on_axis(lowest, axis)
@@ -183,7 +184,7 @@ def _rows_at(choice: Filter, axis: _Axis, positions: Array, taps: int, weighs: b
     tap = np.arange(reach).astype(positions.dtype)
     to_lowest = lowest.astype(positions.dtype, copy=False) * one - positions
     unit_of_tap = one if isinstance(one, int) else one[..., np.newaxis]
-    # In output elements where the filter is widened.
+    # Distances are in output elements if the filter is widened.
     distance = abs(to_lowest[..., np.newaxis] + tap * unit_of_tap) * shrink.numerator
     unit = unit_of_tap * shrink.denominator
     weights = triangle(distance, unit) if choice.mode == "linear" else keys(distance, unit, choice.cubic_a)
@@ -203,7 +204,7 @@ def _on_axis(lowest: Array, axis: _Axis) -> npt.NDArray[np.int64]:
 
 
 def _linear_rows(axis: _Axis, positions: Array) -> Taps:
-    """Linear rows of axes with two elements or more; rows beyond an edge read the edge's element alone.
+    """Linear rows of axes with two elements or more; rows that read beyond an edge read only the edge's element.
 
     Axes of one element may be among many axes: their rows read it with a weight of 1.
     """
@@ -233,7 +234,8 @@ def _area(axis: _Axis, reach: int, index: npt.NDArray[np.int64], weighs: bool, *
         return Taps(first)
     covered = (-(-(edges + axis.source_size) // axis.size) - lowest).astype(np.int64)
     if by_share:
-        # In units of 1 / O: where each element begins, counted from the start of the output, whose width is I.
+        # Where each element begins, in units of 1 / O, counted from the start of the output. The output is I units
+        # wide.
         begin = np.arange(reach) * axis.size - (edges % axis.size)[:, np.newaxis]
         share = np.minimum(begin + axis.size, axis.source_size) - np.maximum(begin, 0)
         weights = (np.maximum(share, 0) / axis.source_size).astype(np.float64, copy=False)
@@ -279,12 +281,12 @@ def nearest(rule: str, numerators: Array, denominator: _Numbers) -> Array:
         return np.asarray(-(-numerators // denominator))
     if rule == "round_prefer_floor":
         return np.asarray(-((denominator - 2 * numerators) // (2 * denominator)))
-    # Half up for both other rules, which differ only below index 0, where index 0 is read in any case.
+    # Both other rules round to nearest, halves up; they differ only below index 0, where index 0 is read in any case.
     return np.asarray((2 * numerators + denominator) // (2 * denominator))
 
 
 def triangle(distance: Array, one: _Numbers) -> npt.NDArray[np.float64]:
-    """1 at distance 0, 0 from distance 1 on."""
+    """The triangle filter: 1 at distance 0, falling to 0 at distance 1, and 0 beyond."""
     weights: npt.NDArray[np.float64] = (np.maximum(one - distance, 0) / one).astype(np.float64, copy=False)
     return weights
 

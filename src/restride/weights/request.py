@@ -51,7 +51,7 @@ _Value = TypeVar("_Value")
 _ZERO, _ONE = Fraction(0), Fraction(1)
 
 _MAX_OF_AXIS = 1 << 63
-"""A resampled axis has fewer elements than this: their indices are s64."""
+"""A resampled axis has fewer elements than this, because their indices are s64."""
 
 
 class FilterArguments(TypedDict, total=False):
@@ -107,7 +107,7 @@ class Request(NamedTuple):
     source_sizes: Iterable[SupportsIndex] | None = None
 
     def settled(self, dtype: str) -> tuple[Request, LibraryRequest | None]:
-        """The checked request in our words, with all defaults and without ``like``; and that to ``like``, or None.
+        """The checked request in our words, with all defaults, without ``like``; and the request to ``like``, or None.
 
         dtype: element type of the source, on which a library's rules may depend.
 
@@ -174,7 +174,7 @@ class Resizing:
 
     @property
     def old(self) -> tuple[int, ...]:
-        """Sizes of ``axes`` before."""
+        """The sizes of ``axes`` in the source."""
         return tuple([self.source_sizes[axis] for axis in self.axes])
 
     @property
@@ -529,7 +529,7 @@ def _require_agreement(choice: Request) -> None:
         )
 
 
-# Libraries: their words translated into ours.
+# Translates the words of libraries into ours.
 
 _OUR_WORDS = {"linear": ("bilinear",), "cubic": ("bicubic",)}
 """Our words for modes, and what libraries without these words call them."""

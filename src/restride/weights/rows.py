@@ -19,16 +19,16 @@ from restride.errors import UnsupportedError
 from restride.lru import LRU
 
 MAX_TAPS = 4096
-"""Maximum number of taps of one row in a dispatch: llvmpipe silently ends loops after 65,535 steps of an invocation."""
+"""Maximum number of taps of a row in one dispatch: llvmpipe silently ends loops after 65,535 steps of an invocation."""
 
 MAX_OF_LIBRARY = 1 << 21
-"""Maximum size of an axis, before and after, for a library's rows, which are computed for the whole axis at once.
+"""Maximum size of an axis, before and after, with a library's rows, which are computed for the whole axis at once.
 
 Two million outputs of Pillow's lanczos, the slowest, take 4 s and 900 MB, those of bicubic 1 s and 500 MB.
 """
 
 MAX_OF_GRADIENT = 1 << 24
-"""Maximum number of elements of an axis, before and after, for a gradient, which needs to know what reads each of them.
+"""Maximum size of an axis, before and after, for a gradient, which must know which outputs read each element.
 
 Sixteen million take 3 s and 1 GB.
 """
@@ -64,7 +64,7 @@ class Shifts(NamedTuple):
 
     @property
     def word(self) -> int:
-        """All four shifts, one byte each."""
+        """All four shifts in one word, one byte each."""
         return int.from_bytes(bytes(self), "little")
 
 
@@ -81,7 +81,7 @@ class Taps(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """Bytes of both arrays, by which a cache counts them."""
+        """The weight in a cache: the bytes of both arrays."""
         return self.first.nbytes + (0 if self.weights is None else self.weights.nbytes)
 
 
@@ -151,7 +151,7 @@ class Rows:
 
     @property
     def _these(self) -> Index | slice:
-        """``index()``; as a slice, which copies no row, if all rows of the axis are cached and these ascend."""
+        """``index()``; if all rows of the axis are cached and these ascend, it is a slice, which copies no row."""
         if self.at_once and not self.descending:
             return slice(self.start, self.start + self.count)
         return self.index()
@@ -170,10 +170,10 @@ class Rows:
 
     def reads(self) -> tuple[int, int]:
         """The lowest and the highest source index that these rows read, counted from ``origin``."""
-        if self.compute in (_part_of_row, _indexed):  # parts of rows, and indices in any order
+        if self.compute in (_part_of_row, _indexed):  # rows are parts of rows, or have indices in any order
             first = self.first()
             return int(first.min()), int(first.max()) + self.taps - 1
-        # Other rows read ever higher, or ever lower.
+        # From row to row, other rows read ever higher, or ever lower.
         low, high = sorted(self.at(np.array(self.ends, np.int64), weighs=False).first.tolist())
         return low - self.origin, high + self.taps - 1 - self.origin
 
@@ -303,7 +303,7 @@ def _indexed(_source_size: int, _size: int, indices: bytes, index: Index, _weigh
 def _compute_library(
     rule: Rule, source_size: int, size: int, others: tuple[object, ...], is_identity: bool, _index: Index, _weighs: bool
 ) -> Taps:
-    """All rows, whichever are asked for."""
+    """All rows of a library's rule, whichever rows are requested."""
     taps = rule(source_size, size, *others)
     if not is_identity or taps.weights is None:
         return taps
@@ -312,7 +312,7 @@ def _compute_library(
 
 
 def _readers(forward: Rows, source: Index, _weighs: bool) -> Taps:
-    """The first output that reads each source index; instead of weights, the maximum number of outputs of an index."""
+    """The first output that reads each source index; instead of weights, how many outputs read an index at most."""
     first = forward.at(np.arange(forward.size, dtype=np.int64), weighs=False).first
     descends = len(first) > 0 and first[0] > first[-1]
     ascending = first[::-1] if descends else first
@@ -348,7 +348,7 @@ def _part_of_row(whole: Rows, many: int, index: Index, weighs: bool) -> Taps:
     early = begin + part * MAX_TAPS - first
     weights = np.zeros((len(index), MAX_TAPS), np.float32 if whole.shifts is None else np.int32)
     for one in np.unique(row).tolist():
-        # Cached, because successive dispatches need successive parts of a long row.
+        # The row is cached, because successive dispatches need successive parts of it.
         _, of_row, _ = _cached_rows(_taken, (replace(whole, start=one, count=1),), 1)
         for place in np.flatnonzero(row == one):
             begin_of_part = part[place] * MAX_TAPS
@@ -358,7 +358,7 @@ def _part_of_row(whole: Rows, many: int, index: Index, weighs: bool) -> Taps:
 
 
 def _taken(rows: Rows, _index: Index, _weighs: bool) -> Taps:
-    """The given rows, whichever are asked for."""
+    """The given rows, whichever rows are requested."""
     return Taps(*rows.first_and_weights())
 
 
@@ -367,7 +367,7 @@ def _sum_of_parts(many: int, of_floats: bool, index: Index, _weighs: bool) -> Ta
 
 
 _cache: LRU[Taps] = LRU(_MAX_CACHED_BYTES)
-"""Rows of whole axes, keyed by rule and arguments; the rows of the last two axes stay whatever their size."""
+"""Rows of whole axes, by rule and arguments; the rows of the last two axes are kept whatever their size."""
 
 
 def _cached_rows(compute: Callable[..., Taps], arguments: tuple[object, ...], size: int) -> Taps:
@@ -416,7 +416,7 @@ def _quads(rows: Rows, taps: int, extent: int, aligned: bool, index: Index, weig
     return Taps(begin, wide[:, :taps])
 
 
-# The return values of a library's rules, and functions that several libraries' rules share.
+# For the rules of libraries: their return value, and functions that several of them share.
 
 
 class LibraryRows(NamedTuple):
@@ -447,9 +447,9 @@ def on_axis(first: Index, weights: Array, source_size: int, shifts: Shifts | Non
 
 
 def normalized(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Each row divided by its sum, added up in order as loops in C do: numpy's own sums are pairwise."""
+    """Divide each row by its sum, which is added up in order, as loops in C do; numpy's own sums are pairwise."""
     total = np.zeros(len(weights))
-    if len(weights) < weights.shape[1]:  # few rows and many columns: running sums add in the same order
+    if len(weights) < weights.shape[1]:  # faster for few rows and many columns: running sums add in the same order
         total += np.cumsum(weights, axis=1)[:, -1]
     else:
         for column in weights.T:
@@ -466,7 +466,7 @@ def folded_at_edges(index: Index, weights: Array, source_size: int) -> tuple[Ind
     first = np.minimum(index.min(axis=1, initial=source_size), source_size - taps)
     folded = np.zeros((len(index), taps), weights.dtype)
     rows = np.arange(len(index))
-    if len(index) < index.shape[1]:  # few rows and many columns: in each row weights are added in the same order
+    if len(index) < index.shape[1]:  # few rows and many columns: weights are added in the same order
         np.add.at(folded, (rows[:, np.newaxis], index - first[:, np.newaxis]), weights)
     else:
         for column, tap in zip(weights.T, index.T, strict=True):
@@ -475,7 +475,7 @@ def folded_at_edges(index: Index, weights: Array, source_size: int) -> tuple[Ind
 
 
 def at_edges(index: Index, weights: Array, source_size: int, shifts: Shifts | None = None) -> Taps:
-    """``folded_at_edges`` as ``Taps``."""
+    """The rows of ``folded_at_edges``, as ``Taps``."""
     return Taps(*folded_at_edges(index, weights, source_size), shifts)
 
 

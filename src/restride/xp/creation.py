@@ -179,7 +179,7 @@ def linspace(
 def eye(
     n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Device | None = None
 ) -> Tensor:
-    """Ones on diagonal ``k``, zeros elsewhere: fills with zeros, then writes ones to a strided view of the diagonal."""
+    """Ones on diagonal ``k``, zeros elsewhere. Zeros are written first, then ones to a strided view of the diagonal."""
     rows = integer("n_rows", n_rows)
     columns = rows if n_cols is None else integer("n_cols", n_cols)
     k = integer("k", k)
@@ -193,7 +193,7 @@ def eye(
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
-    """Views of one-dimensional tensors broadcast against each other."""
+    """For each one-dimensional tensor a view of it, broadcast to the sizes of all of them."""
     if indexing not in {"xy", "ij"}:
         raise DescriptorError(f"indexing must be 'xy' or 'ij', got {indexing!r}")
     for place, x in enumerate(require_tensors(arrays, "arrays")):

@@ -247,7 +247,7 @@ def _axis(argument: str, value: Any, count: int, x: Tensor) -> int:
 
 
 def _axes(argument: str, axes: Axes, x: Tensor, *, may_repeat: bool = False) -> tuple[int, ...]:
-    """One axis or several as numbers from 0 on."""
+    """One axis or several, as numbers from 0 on."""
     count = require_tensor(x).ndim
     each = tuple(_axis(argument, axis, count, x) for axis in integers(argument, axes, or_one=True))
     if len({*each}) < len(each) and not may_repeat:
@@ -262,6 +262,6 @@ def _indices(argument: str, values: Any) -> Indices:
     array = as_numpy(argument, values)
     if array.dtype.kind not in "iu" and array.size:
         raise DescriptorError(f"{argument} must be integers, got {array.dtype}")
-    if array.dtype.kind == "u" and array.max(initial=0) >= 1 << 63:  # as s64 it would count from the end
+    if array.dtype.kind == "u" and array.max(initial=0) >= 1 << 63:  # as s64 such a number would count from the end
         raise DescriptorError(f"{argument} must be below 2^63, got {array.max()}")
     return array.astype(np.int64)

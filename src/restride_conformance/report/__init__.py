@@ -28,10 +28,10 @@ PICTURE_BYTES = 16 << 20
 
 SHOWN_FAILURES = 20
 SHOWN_LINES = 8
-"""Maximum number of lines that the summary shows of a failure's message."""
+"""Maximum number of lines of a failure's message that the summary shows."""
 SHOWN_REASONS = 10
 MIN_MOVED = 64 << 10
-"""Minimum number of bytes that a case must move to count in a median, unless no case of its operation moves as many."""
+"""A case must move at least this many bytes to count in a median, unless no case of its operation does."""
 MAX_DIGITS = 6  # digits after the decimal point
 
 
@@ -144,8 +144,8 @@ def _bounded(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
 
 # The report as text.
 
-# Control characters except the line feed, and characters that change the direction of text: a message may hold what a
-# driver printed, and a report file may come from anyone.
+# These are control characters except the line feed, and characters that change the direction of text: a message may
+# hold what a driver printed, and a report file may come from anyone.
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -196,7 +196,7 @@ def facts(report: Report) -> dict[str, str]:
         "device": str(device["name"]),
         "kind": str(device["kind"]),
         "driver": report.driver,
-        "API": f"Vulkan {device['api_version']}",  # among the versions, vulkan is the package
+        "API": f"Vulkan {device['api_version']}",  # ``versions`` has the package vulkan
         "runtime": target.runtime,
         "validation": target.validate or "",
         "limits": target.limits or "",
@@ -206,7 +206,7 @@ def facts(report: Report) -> dict[str, str]:
         "mode": report.mode,
         "platform": report.platform,
     }
-    # ``known`` comes first, for the order, and once more, so that no version of the same name replaces its facts.
+    # ``known`` comes first for the order, and again last, so that no version with the same name replaces its facts.
     return {**known, **report.versions, **known}
 
 

@@ -28,7 +28,7 @@ MAX_BYTES = 48 << 20
 
 
 def write_json(report: Report, path: Path) -> None:
-    """Write the report as JSON, as ``write_text`` does."""
+    """Write the report as JSON; ``write_text`` says how."""
     write_text(path, json.dumps(report.record(), ensure_ascii=False, allow_nan=False, indent=1))
 
 

@@ -26,7 +26,7 @@ ELEMENTS = {
 }
 """The XML element for each verdict; PASSED has none."""
 
-# https://www.w3.org/TR/xml/#charsets: characters that a document cannot contain, not even as references.
+# Characters that an XML document cannot contain, not even as references: https://www.w3.org/TR/xml/#charsets
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -41,7 +41,7 @@ def write_junit(report: Report, path: Path) -> None:
         "time": f"{report.seconds:.3f}",
     }
     root = ET.Element("testsuites", {"name": "restride test", **counts})
-    # In UTC and without a zone, the only form that every reader accepts.
+    # Times are in UTC and without a zone, the only form that every reader accepts.
     started = report.started.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
     suite = ET.SubElement(root, "testsuite", {"name": _suite_name(report), **counts, "timestamp": started})
     properties = ET.SubElement(suite, "properties")

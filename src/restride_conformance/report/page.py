@@ -22,7 +22,7 @@ from restride_conformance.report import Report, ended_early, facts, headline, pr
 from restride_conformance.report.file import write_text
 
 _CONVERTED = {name: f"{name} to others" for name in DTYPES}
-"""Rows of the page's matrix by element type for cases whose types differ; a row for each pair would make 210."""
+"""For each source type, the row of the page's matrix for cases whose types differ; a row per pair would make 210."""
 
 
 def write_page(report: Report, path: Path) -> None:

@@ -23,19 +23,19 @@ from restride_conformance.case import Array, Case
 from restride_conformance.record import Pictures
 
 SMALL = 160
-"""Pixels of the longer side: smaller pictures are enlarged by a whole factor, at most to this size."""
+"""A picture whose longer side has fewer pixels is enlarged by a whole factor, at most to this size."""
 LARGE = 256
-"""Pixels of the longer side: of larger pictures every nth row and column is drawn; of the difference, the largest value
-of each square of n by n pixels."""
+"""If the longer side has more pixels, every nth row and column is drawn; of the difference, the largest value of each
+square of n by n pixels."""
 NAN_COLOUR = (255, 0, 255)
 RIGHT, WRONG, LINE = (150, 158, 168), (208, 32, 32), (112, 120, 130)
 """Colours of a picture of wrong elements, seen on white and on black: elements, and the lines between large ones."""
-_LINED = 8  # least pixels of an element with lines around it
+_LINED = 8  # lines surround an element that is drawn with at least this many pixels
 
 _MAX_DOUBLINGS = 1023  # largest exponent of f64
 
 
-# Signalling NaNs, infinities and differences beyond the range of f64 must all be drawn without warnings.
+# No warnings: signalling NaNs, infinities and differences beyond the range of f64 must all be drawn.
 @np.errstate(invalid="ignore", over="ignore")
 def draw(case: Case, expected: Array, actual: Array) -> Pictures | None:
     """The pictures of a resample case whose destination looks like an image; None for any other case."""
@@ -47,7 +47,7 @@ def draw(case: Case, expected: Array, actual: Array) -> Pictures | None:
         worst = int(difference.reshape(difference.shape[0], -1).max(axis=1).argmax())
         expected, actual, difference = expected[worst], actual[worst], difference[worst]
         channel -= 1
-    # [height, width, channels] from here on.
+    # From here on the arrays are [height, width, channels].
     if expected.ndim == 2:
         expected, actual, difference = expected[..., None], actual[..., None], difference[..., None]
     else:
@@ -99,7 +99,7 @@ def _shades(values: Array, low: float, high: float) -> Array:
     """Pixels as u8, grey or colour: 0 for ``low``, 255 for ``high``, ``NAN_COLOUR`` for NaN."""
     values = values[..., :3] if values.shape[-1] > 1 else values
     lost = np.isnan(values)
-    # Computed with halves, because high - low may overflow f64.
+    # The range is computed from halves, because high - low may overflow f64.
     scale = (high / 2 - low / 2) or 0.5
     levels = np.clip((np.where(lost, low, values) / 2 - low / 2) / scale, 0, 1) * 255
     shades = np.rint(levels).astype(np.uint8)

@@ -17,7 +17,7 @@ from restride_conformance.setting import prepare
 
 BATCHES = 5
 BATCH_SECONDS = 0.01
-"""A batch takes once to twice this long, so a case and its copies take about 0.15 s; a slow call is a batch alone."""
+"""A batch takes once to twice this long, so a case and its copies take about 0.15 s; a slower call is a batch alone."""
 
 MAX_CALLS = 1024
 _MIN_COPIED, _MAX_COPIED = 16 << 20, 256 << 20
@@ -71,7 +71,7 @@ def measure_case(case: Case, device: Device, started: Callable[[], None] = lambd
     copied = min(max(_MIN_COPIED, 1 << (moved - 1).bit_length()), _MAX_COPIED)
     runtime = device.runtime
     src, dst = runtime.allocate(copied), runtime.allocate(copied)
-    # Not zeros, which a driver may recognise and treat specially.
+    # The bytes are not zeros, which a driver may recognise and treat specially.
     runtime.write(src, 0, np.resize(poison(1 << 20), copied).data)
     operation = Batch(lambda: case.operation.call(case, viewed, out), device.wait, started)
     copy = Batch(lambda: runtime.copy(src, dst, copied), device.wait, started)

@@ -12,7 +12,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
@@ -21,11 +22,12 @@ from restride.cli.process import ending
 from restride_conformance.record import Verdict
 
 _DYING = 0.5
-"""Maximum wait in seconds for the end of a process that was killed, or closed its channel."""
+"""Maximum seconds to wait for the end of a process that was killed, or that closed its channel."""
 
 _SAID_BYTES = 8192
+_TRACEBACK_LINES = 12
 _BEFORE, _AFTER = 6, 10
-"""Lines of stderr that a message shows before and after the first line of faulthandler's report."""
+"""How many lines of stderr a message shows before and after the first line of faulthandler's report."""
 
 
 class WorkerDied(Exception):
@@ -55,7 +57,8 @@ class JsonProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=environment,
-                # Its own process group: Ctrl-C reaches only the parent, and a kill reaches the driver's children.
+                # It has its own process group, so Ctrl-C reaches only the parent, and a kill also reaches the driver's
+                # children.
                 start_new_session=True,
                 creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
             )
@@ -159,6 +162,12 @@ class JsonProcess:
             del self._stderr_tail[:-_SAID_BYTES]
 
 
+def mistake() -> str:
+    """A message about the exception that is being handled, a mistake of ours: its line and the end of its traceback."""
+    lines = traceback.format_exc().splitlines()[-_TRACEBACK_LINES:]
+    return "\n".join([f"a mistake in restride: {lines[-1]}", *lines])
+
+
 def inherited() -> dict[str, str]:
     """The environment of this process, with its module path, for another Python."""
     return {
@@ -169,8 +178,15 @@ def inherited() -> dict[str, str]:
     }
 
 
-def take_channel() -> tuple[BinaryIO, BinaryIO]:
-    """Move commands and answers to other descriptors, stdout to stderr, and ignore Ctrl-C, which the parent handles."""
+Answer = Callable[[Mapping[str, Any]], None]
+"""A function that sends one answer to the parent."""
+
+
+def take_channel() -> tuple[BinaryIO, Answer]:
+    """Take the channel to the parent: the stream of commands, and the function that sends an answer.
+
+    Commands and answers move to other descriptors, and stdout to stderr. Ctrl-C is ignored: the parent handles it.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     commands, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -178,4 +194,9 @@ def take_channel() -> tuple[BinaryIO, BinaryIO]:
     os.close(nothing)
     os.dup2(2, 1)
     faulthandler.enable(all_threads=False)
-    return commands, answers
+
+    def answer(message: Mapping[str, Any]) -> None:
+        answers.write(json.dumps(message).encode() + b"\n")
+        answers.flush()
+
+    return commands, answer

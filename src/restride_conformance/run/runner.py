@@ -29,7 +29,7 @@ COMMAND = (sys.executable, "-m", "restride_conformance.run.worker")
 _SHOWN = 5  # maximum number of differing bytes that a message lists
 
 REOPENING = 10.0
-"""Seconds during which to retry opening a device that was open before: a GPU vanishes for a few while it is reset."""
+"""A device that was open before is tried again for this many seconds: a GPU vanishes for a few while it is reset."""
 
 _PAUSE = 0.5
 
@@ -82,7 +82,7 @@ class Runner:
         return self._run("first", case, mode)
 
     def run_bitwise(self, case: Case) -> Outcome:
-        """Run a case in two processes: the worse outcome, at best FAILED if the destinations differ in any byte.
+        """Run a case in two processes; return the worse outcome, at best FAILED if the destinations differ in any byte.
 
         Raises:
             RestrideError: as ``run``.
@@ -287,7 +287,7 @@ class WorkerProcess(JsonProcess):
             return Outcome(case, died.verdict, str(died), time.monotonic() - begin)
 
     def _with_messages(self, outcome: Outcome) -> Outcome:
-        """The outcome, at best FAILED if the validation layer has messages; the first case gets those of opening."""
+        """The outcome, at best FAILED if the validation layer has messages; those of opening go to the first case."""
         messages = self._messages()
         if not messages:
             return outcome

@@ -50,7 +50,7 @@ _ABOUT_ITSELF = (
 
 # Practices that restride deliberately does not follow. Command buffers are reset one by one, because others of their
 # pool are pending. Blocks of 256 KiB to 1 MiB have an allocation each, because a slab of 1 MiB holds at most three of
-# them; smaller blocks must share a slab, and the message small-allocation, which is kept, reports those that do not.
+# them. Smaller blocks must share a slab; the message small-allocation, which is not dropped, reports those that do not.
 _ANSWERED = (
     "BestPractices-vkCreateCommandPool-command-buffer-reset",
     "BestPractices-vkBindMemory-small-dedicated-allocation",

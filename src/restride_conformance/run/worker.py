@@ -16,7 +16,6 @@ import json
 import platform
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
@@ -35,36 +34,27 @@ from restride_conformance.check import host_bytes, run_case
 from restride_conformance.record import Outcome, Target, Verdict
 from restride_conformance.run.limits import open_within
 from restride_conformance.run.measure import measure_case
-from restride_conformance.run.process import take_channel
+from restride_conformance.run.process import Answer, mistake, take_channel
 from restride_conformance.shader import module_source
 from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart
 
 PREPARATION = 60.0
-"""Shortest limit in seconds for opening the device, for filling inputs and computing the answer, and for judging."""
+"""Minimum limit in seconds for opening the device, for filling inputs and computing the answer, and for judging."""
 
 PREPARED_BYTES = 32 << 20
-"""Host bytes for which filling and judging get one more second each."""
+"""Filling and judging get another second for each of this many bytes of the host."""
 
 GRACE = 1.0
 """Seconds that the parent waits past a case's time limit, so that the runtime, which has the same limit, can answer."""
 
-_TRACEBACK_LINES = 12
 _PACKAGES = ("numpy", "ml_dtypes", "vulkan", "kp")
-
-Answer = Callable[[dict[str, Any]], None]
 
 
 def main() -> None:
     """Serve the parent until the end of its commands."""
-    commands, answers = take_channel()
-
-    def answer(message: dict[str, Any]) -> None:
-        answers.write(json.dumps(message).encode() + b"\n")
-        answers.flush()
-
     # The parent may be gone.
     with suppress(BrokenPipeError):
-        serve(commands, answer)
+        serve(*take_channel())
     _end_after(0)
 
 
@@ -139,8 +129,7 @@ def run(case: Case, device: Device, target: Target, command: dict[str, Any], ans
     except RestrideError as error:
         return ended(Verdict.FAILED, f"{type(error).__name__}: {error}")
     except Exception:  # noqa: BLE001 - a mistake of ours costs its own case only, and is reported there
-        lines = traceback.format_exc().splitlines()[-_TRACEBACK_LINES:]
-        return ended(Verdict.FAILED, "\n".join([f"a mistake in restride: {lines[-1]}", *lines]))
+        return ended(Verdict.FAILED, mistake())
     return outcome
 
 

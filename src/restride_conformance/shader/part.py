@@ -80,7 +80,7 @@ class RuntimeUnderTest:
         transpose = self.limits.choices.transpose
         choices = Choices(transpose=transpose)
         if number % 2:
-            # With elements "apart", crop_pixels does not get 32-bit elements.
+            # crop_pixels gets 32-bit elements only if the choice is not "apart".
             elements: ElementsChoice = "neighbours" if self._module == "crop_pixels" else "apart"
             rows: tuple[RowsChoice, ...] = ("4", "2", "1")
             invocations: InvocationsChoice = "few" if number // 6 % 2 else "many"
@@ -88,7 +88,7 @@ class RuntimeUnderTest:
         self.limits = replace(self.limits, choices=choices)
 
     def __getattr__(self, name: str) -> Any:
-        # All other calls pass through: a tensor is written only when it is created, so no held submission is affected.
+        # Other calls pass through. A tensor is written only when it is created, so they affect no held submission.
         if name in ("read", "mapped_bytes") and not self._uses_module:
             raise TakesNoPart(f"{self._module} takes no part in it")
         return getattr(self._runtime, name)

@@ -28,7 +28,7 @@ CASE_SECONDS = 10.0
 """Maximum seconds that a case may take on the device."""
 
 SMALL_CASES = 24
-"""Cases of a catalogue in a small selftest."""
+"""Number of a catalogue's cases that a small selftest runs."""
 
 _SHOWN = 20
 """Maximum number of failed cases that a file lists."""
@@ -134,10 +134,10 @@ def _cases(job: Job, chosen: Sequence[Case], more: Mapping[str, int]) -> Part:
     return Part(record, f"{text}; {without or 'under the Khronos validation layer'}", tuple(problems))
 
 
-# A tensor over 4 GiB.
+# The check of a tensor over 4 GiB.
 
 LARGE, SMALL_LARGE = (81920, 65520), (512, 510)
-"""Rows and columns of the large tensor of u8: 5.4 * 10^9 elements, more than 2^32."""
+"""Rows and columns of the large u8 tensor, for 5.4 * 10^9 elements, more than 2^32; and those of a small selftest."""
 
 _PIECES, _SHIFT = 16, 7919
 """The large tensor consists of this many parts of one random array of the host, each this many elements further on."""
@@ -223,7 +223,7 @@ def _places(rows: int, columns: int) -> list[tuple[int, int]]:
     return [*places, *((int(random.integers(last_row)), int(random.integers(last_column))) for _ in range(20))]
 
 
-# Memory that CUDA shares.
+# The check of memory that CUDA shares.
 
 
 def cuda(job: Job) -> Part:

@@ -49,10 +49,10 @@ examples:
   restride selftest --table docs/devices/*.json       the table of several files, as Markdown"""
 
 COMMAND = (sys.executable, "-m", "restride_measure.selftest.worker")
-"""Starts the process of a part, whose name follows; tests replace it."""
+"""The command that starts the process of a part, whose name is appended; tests replace it."""
 
 _MIN = 2.0
-"""Minimum seconds for a part; a part that would get fewer does not run."""
+"""A part that would get fewer seconds than this does not run."""
 
 _WORST_FIRST = (Exit.INTERNAL, Exit.DEVICE_FAILED, Exit.CHECK_FAILED, Exit.NO_DEVICE)
 
@@ -149,7 +149,7 @@ class _Selftest:
                 answer, end = run_part(row.name, {**self._job, "seconds": seconds}, bar.step)
         except WorkerDied as died:
             end = str(died)
-        except BaseException as error:  # an interrupt, or a mistake of ours
+        except BaseException as error:  # an interrupt, or a fault in restride
             self._add(row.name, None, why_ended(error))
             self._write()
             raise

@@ -23,9 +23,9 @@ _HOST_VARIABLES = ("HOSTNAME", "HOST", "COMPUTERNAME")
 _FOLDER_VARIABLES = ("HOME", "USERPROFILE", "PWD", "VIRTUAL_ENV", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 
 _END = r"\s'\"<>|,;:()\[\]{}`"
-# a quoted path, which may contain blanks: '/home/x/a b.py'
+# Matches a quoted path, which may contain blanks: '/home/x/a b.py'.
 _QUOTED = re.compile(r"""(['"`])(?:~?[/\\]|[A-Za-z]:[/\\])(?:(?!\1).)*\1""")
-# /home/x/a.py, ~/a, C:\Users\x, \\server\share; but no quotient such as GB/s or 1/3, and no lone slash
+# Matches /home/x/a.py, ~/a, C:\Users\x and \\server\share, but no quotient such as GB/s or 1/3, and no lone slash.
 _ABSOLUTE = re.compile(rf"(?<![\w/\\.~])(?:~[\w.-]*(?=[/\\])|[A-Za-z]:(?=[/\\]))?(?:[/\\]+[^/\\{_END}]+)+[/\\]?")
 
 
@@ -36,7 +36,7 @@ def nameless(value: Any, unchanged: Collection[str] = (), environment: Mapping[s
     """
     folders = sorted(set(_folders(environment)), key=len, reverse=True)
     names = sorted(set(_names(environment)), key=len, reverse=True)
-    # Known folders are matched whole, as the pattern of a path ends at a blank; the rest of the path goes with them.
+    # Known folders are matched first, because they may contain blanks, at which the pattern of a path ends.
     whole = re.compile(rf"(?:{_any(folders)})(?:[/\\]+[^/\\{_END}]+)*[/\\]?", re.IGNORECASE) if folders else None
     words = re.compile(rf"(?<![A-Za-z0-9])(?:{_any(names)})(?![A-Za-z0-9])", re.IGNORECASE) if names else None
 

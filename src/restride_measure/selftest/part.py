@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from restride.cli.process import Exit
 from restride.tensor.device import Device
@@ -70,13 +70,6 @@ class Job:
         """Close the device if it is open."""
         if "device" in vars(self):
             self.device.close()
-
-
-class Function(Protocol):
-    """The function of a part."""
-
-    def __call__(self, job: Job, /) -> Part:
-        """The result of the part."""
 
 
 def figure(value: float) -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from restride_measure.selftest import checks, speeds
-from restride_measure.selftest.part import Function
+from restride_measure.selftest.part import Job, Part
 
 
 class Row(NamedTuple):
@@ -14,7 +15,7 @@ class Row(NamedTuple):
     name: str
     title: str
     seconds: float
-    function: Function
+    function: Callable[[Job], Part]
 
 
 PARTS = (

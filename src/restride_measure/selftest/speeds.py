@@ -44,7 +44,7 @@ MEASURED = (
 """Names of the benchmark's workloads to measure."""
 
 ROUNDS, FEW_ROUNDS = 9, 5
-"""Rounds of a measurement, and rounds if it moves hundreds of megabytes."""
+"""Number of rounds of a measurement, and number of rounds if it moves hundreds of megabytes."""
 
 SMALL_EDGE = 64
 """For small selftests: rows and columns of the source that kernels are measured on."""
@@ -96,11 +96,11 @@ def copy_speed(record: Mapping[str, Any]) -> float:
 def speed(job: Job) -> Part:
     """A short benchmark: restride compared with the device's own copy of as many bytes."""
     device = job.device
-    chosen = [replace(each, goals=(), rivals=()) for each in workloads(job.is_small) if each.name in MEASURED]
+    chosen = [replace(each, goals=(), rival=None) for each in workloads(job.is_small) if each.name in MEASURED]
     measures: tuple[Measure, ...] = ("resident", "kernel") if has_clock(device) else ("resident",)
     rounds = _rounds(job)
     results: list[Result] = []
-    for result in run(chosen, device, (), measures, rounds):
+    for result in run(chosen, device, {}, measures, rounds):
         results.append(result)
         job.step(f"{len(results)} of {len(chosen)}: {result.workload.name}")
         if job.is_over:
@@ -253,7 +253,7 @@ def transfer_rows(record: Mapping[str, Any]) -> Rows:
 
 
 IN_A_ROW = 32
-"""Calls that are started before the wait."""
+"""Number of calls that are started before the wait."""
 
 
 def calls(job: Job) -> Part:

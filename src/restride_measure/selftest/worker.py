@@ -14,28 +14,19 @@ from __future__ import annotations
 import faulthandler
 import json
 import sys
-import traceback
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 from restride.cli.process import Exit, exit_for, line_for
 from restride.errors import OutOfDeviceMemory
-from restride_conformance.run.process import take_channel
+from restride_conformance.run.process import mistake, take_channel
 from restride_measure.selftest.part import Job, NotRun, Part
 from restride_measure.selftest.parts import GRACE, PARTS
-
-_TRACEBACK_LINES = 12
 
 
 def main() -> None:
     """Run the part that the command line names."""
-    commands, answers = take_channel()
-
-    def answer(message: Mapping[str, Any]) -> None:
-        answers.write(json.dumps(message).encode() + b"\n")
-        answers.flush()
-
+    commands, answer = take_channel()
     # The parent may be gone.
     with suppress(BrokenPipeError):
         job = Job(**json.loads(commands.readline()), step=lambda text: answer({"step": text}))
@@ -59,8 +50,7 @@ def _result(name: str, job: Job) -> dict[str, Any]:
     except Exception as error:  # noqa: BLE001 - a mistake of ours costs its own part only, and is reported there
         code, message = exit_for(error), line_for(error)
         if code is None:
-            lines = traceback.format_exc().splitlines()[-_TRACEBACK_LINES:]
-            code, message = Exit.INTERNAL, "\n".join([f"a mistake in restride: {lines[-1]}", *lines])
+            code, message = Exit.INTERNAL, mistake()
         elif code is Exit.USAGE:  # the part made the request, not the user
             code = Exit.CHECK_FAILED
         return {"problems": [[int(code), message]]}

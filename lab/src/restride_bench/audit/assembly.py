@@ -25,21 +25,21 @@ _WIDTHS |= {"b128": 16, "b96": 12, "b64": 8, "b32": 4}
 
 
 def _amd(code: str) -> Iterator[Access]:
-    """``buffer_load_dwordx4``, ``buffer_store_short``, ``ds_read_b64``, ``s_buffer_load_dword``."""
+    """Read AMD's code: ``buffer_load_dwordx4``, ``buffer_store_short``, ``ds_read_b64``, ``s_buffer_load_dword``."""
     for unit, way, width in _AMD.findall(code):
         nbytes = next(nbytes for end, nbytes in _WIDTHS.items() if width.endswith(end))
         yield _UNITS.get(unit, "") + {"read": "load", "write": "store"}.get(way, way), nbytes
 
 
 def _nvidia(code: str) -> Iterator[Access]:
-    """``ld.global.a64.b128``, ``st.shared.b32``, ``ld.local.b32``."""
+    """Read NVIDIA's code: ``ld.global.a64.b128``, ``st.shared.b32``, ``ld.local.b32``."""
     for way, space, bits in re.findall(r"\b(ld|st)\.(global|shared|local)\S*?\.[busi](\d+)", code):
         unit = {"global": "", "shared": "shared ", "local": "scratch "}[space]
         yield unit + {"ld": "load", "st": "store"}[way], int(bits) // 8
 
 
 def _qualcomm(code: str) -> Iterator[Access]:
-    """``isam.v (u32)(xyzw)``, ``stib.b.untyped.1d.u32.4``, ``ldl.u32 ..., 2``, ``stp``."""
+    """Read Qualcomm's code: ``isam.v (u32)(xyzw)``, ``stib.b.untyped.1d.u32.4``, ``ldl.u32 ..., 2``, ``stp``."""
     for line in code.splitlines():
         if found := re.search(r"\b(?:isam|ldib)\S* \((?:u|s|f)\d+\)\((\w+)\)", line):
             yield "load", 4 * len(found[1])
@@ -53,7 +53,7 @@ def _qualcomm(code: str) -> Iterator[Access]:
 
 
 def _intel(code: str) -> Iterator[Access]:
-    """Messages to the units ugm (buffers) and slm (shared); those with "transpose" are for a whole subgroup."""
+    """Read Intel's code: messages to ugm (buffers) and slm (shared memory); "transpose": for a whole subgroup."""
     for line in code.splitlines():
         if found := re.search(r"(ugm|slm) MsgDesc: \( (load|store)\w*, a\d+, d(\d+)\w*,(?: V(\d+))?", line):
             unit = "uniform " if "transpose" in line else "shared " if found[1] == "slm" else ""
@@ -66,13 +66,13 @@ def _intel(code: str) -> Iterator[Access]:
 
 
 def _arm(code: str) -> Iterator[Access]:
-    """``LD_PKA.i128``, ``LD_BUFFER.i32``, ``LOAD.i128``, ``STORE.i32``; shared memory is ordinary memory."""
+    """Read Arm's code: ``LD_PKA.i128``, ``LD_BUFFER.i32``, ``LOAD.i128``, ``STORE.i32``, also for shared memory."""
     for way, bits in re.findall(r"\b(LD_PKA|LD_BUFFER|LOAD|STORE)\S*?\.i(\d+)", code):
         yield ("store" if way == "STORE" else "load"), int(bits) // 8
 
 
 def _apple(code: str) -> Iterator[Access]:
-    """``device_load i32, ..., xyzw``. The text includes the code before the kernel, which computes uniform values."""
+    """Read Apple's code: ``device_load i32, ..., xyzw``. It begins with code that computes uniform values."""
     blocks = [each for each in code.split("block0 {")[1:] if "uniform_store" not in each]
     code = blocks[-1].split("\n\n   0: ")[0] if blocks else ""
     for unit, way, parts in re.findall(r"\b(device|local|stack)_(load|store) .*?, (xy?z?w?)\b", code):

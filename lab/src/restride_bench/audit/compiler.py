@@ -45,7 +45,7 @@ INSTALL = (
 _NEWER = "install Mesa 25 or newer, or try it without installing it (docs/benchmarks/README.md#which-driver)"
 
 SLOWEST = 120.0
-"""Seconds after which a driver that has not compiled a kernel is ended."""
+"""A driver that has not compiled a kernel after this many seconds is ended."""
 
 FOLDER = "RESTRIDE_MESA"
 """Environment variable with the folder of an unpacked Mesa 26; without it, ``.cache/mesa26`` of the source tree."""
@@ -132,7 +132,7 @@ class Figures:
 
 
 class UnknownFamily(DeviceNotFound):
-    """The RADV here does not know a family."""
+    """The RADV on this machine does not know a family."""
 
 
 class NoCompiler(DeviceNotFound):
@@ -240,7 +240,7 @@ class Mesa:
             raise DeviceNotFound(f"no driver compiles for AMD's GPUs here; {INSTALL}") from error
         library = Path(json.loads(manifest.read_bytes())["ICD"]["library_path"])
         folder = (manifest.parent / library).resolve().parent
-        if library == Path(library.name):  # a bare name is that of an installed library
+        if library == Path(library.name):  # a bare name means an installed library
             folders = [Path(f"/usr/lib/{platform.machine()}-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib")]
             folder = next((each for each in folders if (each / library).exists()), folder)
         return cls(folder, is_unpacked=False)
@@ -287,7 +287,7 @@ def _run(
     command, variables = place.command(maker.shim)
     command += [str(Path(__file__).with_name("icd.py")), str(place.driver(maker.driver)), maker.text]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    # Statistics of a pipeline that the driver takes from its cache are missing.
+    # Without this, statistics are missing for pipelines that the driver takes from its cache.
     environment |= {"MESA_SHADER_CACHE_DISABLE": "true", **maker.others, **variables}
     if maker.variable:
         environment[maker.variable] = gpu.value

@@ -70,7 +70,7 @@ Apple's driver has no internal representations, but prints the code."""
 
 @dataclass(frozen=True)
 class GPU:
-    """A GPU. card: a product with it. value: of the maker's variable."""
+    """A GPU. card: a product that has it. value: what selects it in the maker's environment variable."""
 
     maker: str
     card: str
@@ -103,7 +103,7 @@ GPUS = {
     "mali-g610": GPU("Arm", "Mali-G610, Valhall", "a867"),
     "bxs-4-64": GPU("Imagination", "PowerVR BXS-4-64"),
 }
-"""The GPUs by the names that the command takes. The drivers know more."""
+"""The GPUs by the names that the command takes. The drivers know further GPUs."""
 
 STORED = ("navi21", "ampere", "dg2", "adreno-660", "m1", "mali-g610", "bxs-4-64")
 """One GPU of each maker, whose figures the table of all the contract's kernels stores."""

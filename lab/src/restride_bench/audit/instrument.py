@@ -26,7 +26,7 @@ from restride_conformance.shader.spirv import instructions
 
 RECORD_WORDS = 3
 HEADER_WORDS = 4
-"""Words of the header. The first one counts the words of all records; after the header comes the dummy record."""
+"""Words in the header. Its first word counts the words of all records; the dummy record follows the header."""
 
 _ENTRY_POINT, _EXECUTION_MODE, _LOCAL_SIZE = 15, 16, 17
 _TYPE_BOOL, _TYPE_INT, _TYPE_FLOAT, _TYPE_VECTOR, _TYPE_ARRAY, _TYPE_RUNTIME_ARRAY = 20, 21, 22, 23, 28, 29
@@ -76,16 +76,16 @@ class Access:
 
 @dataclass
 class _Types:
-    """The declarations that precede a module's functions, by id."""
+    """The types, constants and decorations that a module declares before its functions, by their ids."""
 
     words: dict[int, tuple[int, list[int]]] = field(default_factory=dict)  # opcode and operands of types
     constants: dict[int, int] = field(default_factory=dict)
-    decorations: dict[tuple[int, int], int] = field(default_factory=dict)  # by id and decoration
-    offsets: dict[tuple[int, int], int] = field(default_factory=dict)  # of members, by struct and number
-    pointers: dict[int, int] = field(default_factory=dict)  # from variables in storage buffers to their types
+    decorations: dict[tuple[int, int], int] = field(default_factory=dict)  # by id and number of the decoration
+    offsets: dict[tuple[int, int], int] = field(default_factory=dict)  # the offset of each member, by struct and number
+    pointers: dict[int, int] = field(default_factory=dict)  # the type of each variable in a storage buffer
 
     def nbytes(self, kind: int) -> int:
-        """Bytes of a value of a type."""
+        """The size of a type's values in bytes."""
         opcode, operands = self.words[kind]
         if opcode in (_TYPE_INT, _TYPE_FLOAT):
             return operands[0] // 8
@@ -154,10 +154,10 @@ class _Instrumenter:
         self._capacity = capacity
         self._types = _Types()
         self._accesses: list[Access] = []
-        self._chains: dict[int, tuple[int, list[int]]] = {}  # of access chains: the variable and the indices
+        self._chains: dict[int, tuple[int, list[int]]] = {}  # for each access chain, the variable and the indices
         self._new_constants: dict[int, int] = {}
         self._declared = _Code(words[3])
-        self._inputs: dict[int, int] = {}  # from built-ins to variables
+        self._inputs: dict[int, int] = {}  # for each built-in, its variable
         self._local_size = (1, 1, 1)
 
     def result(self) -> tuple[bytes, list[Access]]:
@@ -277,7 +277,7 @@ class _Instrumenter:
         part = code.new(_REMAINDER, uint, group, self._constant(self._sample.every, code))
         is_meant = code.new(_EQUAL, self._bool, part, zero)
         if binding < self._sample.bindings:
-            # A shift by 32 bits is undefined, so for a sample of all lines `high` is the constant 0.
+            # A sample of all lines would need a shift by 32 bits, which is undefined, so `high` is then the constant 0.
             line = code.new(_SHIFT_RIGHT, uint, byte, self._constant(_LINE_BITS, code))
             spread = code.new(_MULTIPLY, uint, line, self._constant(_SPREAD, code))
             shift = 32 - self._sample.thinned
@@ -285,7 +285,7 @@ class _Instrumenter:
             is_line = code.new(_EQUAL, self._bool, high, zero)
             is_meant = code.new(_OR, self._bool, is_meant, is_line)
         more = code.new(_SELECT, uint, is_meant, self._constant(RECORD_WORDS, code), zero)
-        scope = self._constant(1, code)  # the device
+        scope = self._constant(1, code)  # the scope is the device
         place = code.new(_ATOMIC_ADD, uint, self._word(code, zero), scope, zero, more)
         last = self._capacity - HEADER_WORDS - 2 * RECORD_WORDS
         fits = code.new(_AT_MAX, self._bool, place, self._constant(last, code))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -55,7 +56,7 @@ def record(rows: Sequence[Row], settings: Mapping[str, Any], model: Model) -> di
 
 
 def _traffic_record(traffic: Traffic) -> dict[str, float]:
-    """The fields, which are estimates, rounded to integers, and both ratios."""
+    """The fields of ``traffic``, rounded to integers because they are estimates, and both ratios."""
     counts = {name: round(value) for name, value in asdict(traffic).items()}
     return {**counts, "efficiency": round(traffic.efficiency, 4), "useful": round(traffic.useful, 4)}
 
@@ -75,17 +76,30 @@ def _line(value: Any) -> str:
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
-def read_json(path: Path) -> Any:
-    """The values of a JSON file.
+def read_json(path: Path, what: str, **expected: str | int) -> dict[str, Any]:
+    """The members of a JSON file of ours. expected: members that tell ``what`` from other files, and their values.
 
     Raises:
-        UsageError: it cannot be read, has more than ``MAX`` bytes, or is no JSON.
+        UsageError: it cannot be read, has more than ``MAX`` bytes, is no JSON, or is no ``what``.
     """
     content = read_bounded(path, MAX)
     try:
-        return json.loads(content)
+        values = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no JSON: {error}") from error
+    if not isinstance(values, dict) or any(values.get(name) != value for name, value in expected.items()):
+        said = " ".join(f"{name} {value}" for name, value in expected.items())
+        raise UsageError(f"{path} is no {what}, {said}")
+    return values
+
+
+@contextmanager
+def reading(what: str, path: Path) -> Iterator[None]:
+    """Turn errors inside, which a member that is missing or of another type causes, into ``UsageError``."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise UsageError(f"the {what} {path} is damaged: {type(error).__name__}: {str(error)[:200]}") from error
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -94,14 +108,10 @@ def read_record(path: Path) -> dict[str, Any]:
     Raises:
         UsageError: the file is no audit, or damaged.
     """
-    content = read_json(path)
-    if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != VERSION:
-        raise UsageError(f"{path} is no audit of `restride audit --json`, format {FORMAT} version {VERSION}")
-    try:
+    content = read_json(path, "audit of `restride audit --json`", format=FORMAT, version=VERSION)
+    with reading("audit", path):
         figures = _figures(content)
         "".join([*figures, *chain(*figures.values()), *map(str, dict(content["settings"]))]).encode()
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise UsageError(f"the audit {path} is damaged: {type(error).__name__}: {str(error)[:200]}") from error
     return content
 
 

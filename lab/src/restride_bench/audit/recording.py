@@ -7,13 +7,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
-import numpy as np
-import numpy.typing as npt
-
 import restride as rs
 from restride.errors import OutOfDeviceMemory, UnsupportedError
 from restride.kernel import Choices, KernelSpec, Limits, Run
-from restride.runtime import Counters, DeviceInfo, ExternalMemory, Memory
+from restride.runtime import Counters, DeviceInfo, Memory
 from restride_conformance import Case
 from restride_conformance.operations import makes_destination
 from restride_measure.own import operation_of, viewed
@@ -68,28 +65,14 @@ class Recording:
             raise OutOfDeviceMemory(f"a GPU of {self.limits.max_memory} bytes has no room for {nbytes}")
         return NoMemory(nbytes)
 
-    def import_bytes(self, data: memoryview) -> NoReturn:
-        """Refused, as on devices with memory of their own."""
-        raise UnsupportedError(f"a recording has memory of its own, and imports none of {data.nbytes} bytes")
+    def _refuse(self, *_arguments: object, **_named: object) -> NoReturn:
+        """Refuse a call that needs the bytes of a memory."""
+        raise UnsupportedError("a recording computes nothing: its memories have no bytes to read, import or export")
 
-    def export_fd(self, memory: Memory) -> NoReturn:
-        """Refused: there is no memory to export."""
-        raise UnsupportedError(f"a recording exports no memory, nor this one of {memory.nbytes} bytes")
-
-    def import_fd(self, fd: int, external: ExternalMemory) -> NoReturn:
-        """Refused: nothing would read it."""
-        raise UnsupportedError(f"a recording imports no memory, nor fd {fd} of {external.nbytes} bytes")
-
-    def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:
-        """Refused: nothing was computed."""
-        raise UnsupportedError(f"a recording has no bytes, and none of {memory.nbytes} to show")
+    import_bytes = export_fd = import_fd = mapped_bytes = read = _refuse
 
     def write(self, memory: Memory, offset: int, *data: memoryview) -> None:
         """Ignore the bytes."""
-
-    def read(self, memory: Memory, offset: int, out: memoryview) -> None:
-        """Refused: nothing was computed."""
-        raise UnsupportedError(f"a recording has no bytes, and none of {memory.nbytes} from {offset} on for {out}")
 
     def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
         """Record the kernels."""

@@ -26,7 +26,7 @@ _WAIT = 320
 """Clocks that RADV's compiler assumes for a load from memory."""
 
 _AS_COMPILED = {"navi21": (32, 32), "polaris10": (16, 8)}
-"""By family: lanes of a vector unit in the compiler's count of clocks, and the maximum of subgroups in flight."""
+"""For each family, the lanes of a vector unit that the compiler counts with, and the maximum subgroups in flight."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def limits_of(device: Device, work: Work) -> dict[str, float]:
 def _shared(device: Device, way: str, traffic: Traffic) -> float:
     """Bytes that the shared cache moves, unneeded bytes included."""
     if way == "store":
-        # Every store goes through to the shared cache; a partial sector is read, changed and written.
+        # Stores go through to the shared cache, where a partly written sector is read, changed and written.
         whole = max(traffic.requests * SECTOR, traffic.lines * SLICE)
         return whole + min(traffic.partial, 2 * traffic.lines) * SLICE
     missed = traffic.sectors / traffic.requests

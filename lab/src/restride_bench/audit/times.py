@@ -10,7 +10,7 @@ from typing import Any
 
 from restride.cli.process import UsageError
 from restride.drawing.explain import columns
-from restride_bench.audit.record import read_json, require_alike
+from restride_bench.audit.record import read_json, reading, require_alike
 from restride_bench.audit.roofline import Device, predict
 from restride_bench.audit.table import Model, Row, Subject
 from restride_bench.report import FORMAT
@@ -65,15 +65,11 @@ def read_benchmark(path: Path, devices: Collection[str], *, is_small: bool) -> B
     Raises:
         UsageError: the file is no benchmark, is damaged, has other sizes, or lacks the measure kernel.
     """
-    content = read_json(path)
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise UsageError(f"{path} is no benchmark of `restride bench --json`")
+    content = read_json(path, "benchmark of `restride bench --json`", format=FORMAT)
     require_alike(content, {"small": is_small}, path)
-    try:
+    with reading("benchmark", path):
         name = printable(str(content["device"]["name"]))[:_MAX]
         times = dict(filter(None, map(_times, content["results"])))
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise UsageError(f"the benchmark {path} is damaged: {type(error).__name__}: {str(error)[:200]}") from error
     if not times:
         raise UsageError(f"{path} has no times of the measure kernel: restride bench --measure kernel")
     return Benchmark(next((each for each in devices if _words(each) <= _words(name)), None), name, times)

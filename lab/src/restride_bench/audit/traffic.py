@@ -35,22 +35,22 @@ from restride_bench.audit.instrument import HEADER_WORDS, RECORD_WORDS, Access, 
 from restride_bench.audit.recording import Dispatch
 
 SECTOR, LINE = 32, 128
-"""Bytes of a sector, the smallest unit that memory moves, and of a cache line, on today's GPUs."""
+"""Sizes in bytes of a sector, the smallest unit that memory moves, and of a cache line, on today's GPUs."""
 
 CACHE_BYTES = 16 << 10
-"""Bytes of the cache of a work group: RDNA 2 and GCN have 16 KiB per compute unit."""
+"""Size in bytes of a work group's cache: RDNA 2 and GCN have 16 KiB per compute unit."""
 
 MAX_GROUPS = 24
 """Maximum number of work groups traced in a dispatch, from the first on at equal distances."""
 
 MAX_LINES = 1 << 13
-"""About how many lines of source and destination are traced: a share of 1, 1/2, 1/4, ... of all lines."""
+"""About this many lines of source and destination are traced: a share of 1, 1/2, 1/4, ... of all lines."""
 
 TIMEOUT = 600.0
 """Maximum seconds of a dispatch. Recording the accesses to 200 MiB takes seconds on a CPU, a minute on a busy one."""
 
 CAPACITY = 24 << 20
-"""Words of the buffer of records: 8.4 million accesses."""
+"""Size of the buffer of records in words: 8.4 million accesses."""
 
 
 @dataclass(frozen=True)
@@ -107,18 +107,7 @@ class Shared:
         evicted. Written sectors go to memory once, when their line is evicted.
         """
         most = max(int(cache / LINE * self.share), 1)
-        if len(np.unique(self.line)) <= most:
-            return len(np.unique(self.line * 8 + self.sector)) * SECTOR / self.share
-        cached: OrderedDict[int, int] = OrderedDict()
-        missed = 0
-        for line, sector in zip(self.line.tolist(), self.sector.tolist(), strict=True):
-            present = cached.get(line, 0)
-            missed += not present >> sector & 1
-            cached[line] = present | 1 << sector
-            cached.move_to_end(line)
-            if len(cached) > most:
-                cached.popitem(last=False)
-        return missed * SECTOR / self.share
+        return _misses(self.line, self.sector, most) * SECTOR / self.share
 
 
 class Trace(NamedTuple):
@@ -262,7 +251,7 @@ def _of_group(
             continue
         first, width = records.byte[chosen], nbytes[records.site[chosen]]
         needed = _union_bytes(first, width)
-        # One instruction of a subgroup: same access in the code, same turn of its loop, same subgroup.
+        # An instruction of a subgroup has one access in the code and one turn of its loop.
         lanes = records.invocation[chosen] // subgroup
         instruction = (turn[chosen] * (size // subgroup + 1) + lanes) * len(accesses) + records.site[chosen]
         _, sectors, covered = _touched(instruction, first, width, SECTOR)
@@ -271,7 +260,7 @@ def _of_group(
             (
                 needed,
                 len(np.unique(sectors)),
-                _through_cache(sectors),
+                _misses(sectors, np.zeros_like(sectors), CACHE_BYTES // SECTOR),
                 len(sectors),
                 len(instructions),
                 (covered < SECTOR).sum(),
@@ -312,20 +301,20 @@ def _touched(
     return touched // span, touched % span, np.bincount(lane, width).astype(np.int64)
 
 
-def _through_cache(sectors: npt.NDArray[np.int64]) -> int:
-    """Misses of the sequence of sectors in a least-recently-used cache of ``CACHE_BYTES``."""
-    most = CACHE_BYTES // SECTOR
-    distinct = len(np.unique(sectors))
-    if distinct <= most:
-        return distinct
-    cached: OrderedDict[int, None] = OrderedDict()
+def _misses(line: npt.NDArray[np.int64], sector: npt.NDArray[np.int64], most: int) -> int:
+    """How many sectors a cache loads for a sequence of accesses: sector 0 to 7 of a line each.
+
+    The cache keeps the ``most`` lines that were used last, and of each the sectors that were touched.
+    """
+    if len(np.unique(line)) <= most:
+        return len(np.unique(line * 8 + sector))
+    cached: OrderedDict[int, int] = OrderedDict()
     missed = 0
-    for sector in sectors.tolist():
-        if sector in cached:
-            cached.move_to_end(sector)
-            continue
-        missed += 1
-        cached[sector] = None
+    for each, part in zip(line.tolist(), sector.tolist(), strict=True):
+        present = cached.get(each, 0)
+        missed += not present >> part & 1
+        cached[each] = present | 1 << part
+        cached.move_to_end(each)
         if len(cached) > most:
             cached.popitem(last=False)
     return missed

@@ -21,7 +21,7 @@ from restride.kernel import ARM, NVIDIA, Choices, KernelSpec
 from restride_bench.audit.assembly import READ
 from restride_bench.audit.compiler import Figures, Key, compile_figures
 from restride_bench.audit.gpus import GPUS
-from restride_bench.audit.record import WORSE, read_json
+from restride_bench.audit.record import WORSE, read_json, reading
 from restride_bench.audit.recording import GPU, Dispatch, Recording, record_case, record_workload
 from restride_conformance import catalogue
 from restride_measure.workloads import catalogue as workloads
@@ -54,12 +54,12 @@ EXCEPTIONS = (
 """The reasons, five at most, why some kernels of GPUs may spill or use scratch memory; otherwise that is a fault."""
 
 _EACH = 4
-"""Maximum number of kernels of a module that the conformance cases add to the workloads' kernels."""
+"""Conformance cases add at most this many kernels of a module to those of the workloads."""
 
 _COLUMNS = ("instructions", "registers", "in_flight", "spills", "scratch", "cycles", "trips", "ms", "memory")
 _FEWER_IS_BETTER = {"instructions": True, "registers": True, "in_flight": False, "cycles": True, "trips": True}
 _WHOLE = 16
-"""Bytes of the widest load or store."""
+"""Size in bytes of the widest load or store."""
 
 
 @dataclass
@@ -97,7 +97,7 @@ def contract_kernels() -> list[Kernel]:
     }
     of_modules: dict[str, dict[Key, Kernel]] = defaultdict(dict)
     usual = [replace(GPU, choices=Choices.usual("discrete", vendor_id=vendor)) for vendor in (0, NVIDIA, ARM)]
-    # The limits include a GPU that promises nothing about offsets in memory, and choices of CPUs, which users may make.
+    # The limits include those of a GPU that promises nothing about offsets in memory, and choices for CPUs on a GPU.
     for limits in (*usual, replace(GPU, offset_alignment=0), replace(GPU, choices=Choices.usual("cpu"))):
         for case in (*catalogue("smoke"), *catalogue("perf")):
             try:
@@ -266,10 +266,8 @@ def read_record(path: Path) -> tuple[list[Kernel], dict[str, dict[str, Any]], st
     Raises:
         UsageError: the file is no such table, or damaged.
     """
-    content = read_json(path)
-    if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != VERSION:
-        raise UsageError(f"{path} is no table of `restride audit --vendors --json`, format {FORMAT} version {VERSION}")
-    try:
+    content = read_json(path, "table of `restride audit --vendors --json`", format=FORMAT, version=VERSION)
+    with reading("table", path):
         devices = {
             str(gpu): {name: str(each[name])[:200] for name in ("name", "driver", "version")}
             | {name: int(each[name]) for name in ("kernels", "compiled", "spilling", "whole")}
@@ -285,9 +283,8 @@ def read_record(path: Path) -> tuple[list[Kernel], dict[str, dict[str, Any]], st
             }
             kernels.append(Kernel(key, str(row["subject"]), bool(row["for_gpus"]), compiled))
         json.dumps(content, ensure_ascii=False).encode()  # raises for half of a surrogate pair
-        return kernels, devices, str(content["settings"]["date"])
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise UsageError(f"the table {path} is damaged: {type(error).__name__}: {str(error)[:200]}") from error
+        date = str(content["settings"]["date"])
+    return kernels, devices, date
 
 
 def _figures(values: Sequence[Any]) -> Figures:

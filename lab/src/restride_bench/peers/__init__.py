@@ -38,13 +38,13 @@ PEERS: dict[str, Callable[[Device], Peer]] = {
 """Functions that open a peer, by its name, in the order of the table's columns; they raise Absent."""
 
 
-def open_peers(names: Sequence[str], device: Device) -> tuple[list[Peer], dict[str, str]]:
-    """Open the named peers; returns the available ones, and by name the reasons why others are not."""
-    present: list[Peer] = []
+def open_peers(names: Sequence[str], device: Device) -> tuple[dict[str, Peer], dict[str, str]]:
+    """Open the named peers; returns by name the available ones, and the reasons why others are not."""
+    present: dict[str, Peer] = {}
     absent: dict[str, str] = {}
     for name in names:
         try:
-            present.append(PEERS[name](device))
+            present[name] = PEERS[name](device)
         except Absent as error:
             absent[name] = str(error)
     return present, absent

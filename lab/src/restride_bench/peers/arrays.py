@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from restride_measure.offer import Offer, filling
+from restride_measure.offer import Offer, Peer, filling
 from restride_measure.workloads import (
     MEAN,
     STD,
@@ -22,10 +22,8 @@ from restride_measure.workloads import (
 )
 
 
-class Numpy:
-    name = "numpy"
+class Numpy(Peer):
     version = np.__version__
-    lingers = False
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         if isinstance(workload.task, NewShapes):
@@ -53,7 +51,7 @@ def _filler(task: Task, x: Array) -> Callable[[Array], object] | None:  # noqa: 
             factor = 1 / np.array(STD, np.float32).reshape(3, 1, 1)
             return lambda out: np.multiply(np.subtract(planes, mean, out=out), factor, out=out)
         case Resize((rows, columns), "nearest") if not (rows % x.shape[-2] or columns % x.shape[-1]):
-            # Each element fills a small rectangle.
+            # Each element is repeated into a small rectangle.
             height, width = x.shape[-2:]
             shape = (*x.shape[:-2], height, rows // height, width, columns // width)
             spread = x[..., :, None, :, None]

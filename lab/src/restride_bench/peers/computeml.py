@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from restride.tensor.device import Device
-from restride_measure.offer import Absent, Offer, installed
+from restride_measure.offer import Absent, Offer, Peer, installed
 from restride_measure.workloads import Array, Move, Workload
 
 _MAX_AXES = 4
 
 
-class ComputeML:
-    name = "computeml"
-    lingers = False
-
+class ComputeML(Peer):
     def __init__(self, device: Device) -> None:
         self._computeml = installed("computeml", "computeml")
         try:

@@ -7,15 +7,14 @@ from typing import Literal
 
 import numpy as np
 
-from restride_measure.offer import Offer, installed, returning
+from restride_measure.offer import Offer, Peer, installed, returning
 from restride_measure.workloads import Array, Rearrange, Workload
 
 
-class Einops:
+class Einops(Peer):
     def __init__(self, backend: Literal["numpy", "torch"]) -> None:
         self._rearrange = installed("einops", "einops").rearrange
         self._torch = installed("torch", "torch") if backend == "torch" else None
-        self.name = f"einops-{backend}"
         self.version = f"{version('einops')}, {backend} {version(backend)}"
         self.lingers = backend == "torch"
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 
-from restride_measure.offer import Offer, installed, returning
+from restride_measure.offer import Offer, Peer, installed, returning
 from restride_measure.workloads import Array, Pixels, Workload
 
 
-class Transformers:
-    name = "transformers"
-    lingers = False
-
+class Transformers(Peer):
     def __init__(self) -> None:
         installed("transformers.image_processing_backends", "transformers pillow")
         self._transformers = installed("transformers", "transformers pillow")

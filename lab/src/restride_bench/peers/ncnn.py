@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from restride.tensor.device import Device
-from restride_measure.offer import Absent, Offer, installed
+from restride_measure.offer import Absent, Offer, Peer, installed
 from restride_measure.workloads import Array, Resize, Workload
 
 _MODES = {"nearest": 1, "linear": 2}
@@ -13,10 +13,9 @@ _PLANE = 4
 """Planes must have a multiple of this many elements: otherwise all but the first are wrong on Vulkan (1.0.20261020)."""
 
 
-class Ncnn:
+class Ncnn(Peer):
     """A network of one layer for each workload."""
 
-    name = "ncnn"
     lingers = True
 
     def __init__(self, device: Device) -> None:

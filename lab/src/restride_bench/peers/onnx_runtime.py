@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from restride_measure.offer import Offer, installed
+from restride_measure.offer import Offer, Peer, installed
 from restride_measure.workloads import MEAN, STD, Array, Convert, Move, Normalize, Resize, Workload
 
 _TYPES = {
@@ -26,8 +26,7 @@ _HEAD = '<ir_version: 8, opset_import: ["" : 18]>'
 _ENDLESS = 1 << 40
 
 
-class OnnxRuntime:
-    name = "onnxruntime"
+class OnnxRuntime(Peer):
     lingers = True
 
     def __init__(self) -> None:

@@ -8,16 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from restride_measure.offer import Offer, filling, installed, returning
+from restride_measure.offer import Offer, Peer, filling, installed, returning
 from restride_measure.workloads import MEAN, STD, Array, Boxes, Convert, Move, Normalize, Resize, Task, Workload
 
 _MAX_CHANNELS = 4
 
 
-class OpenCV:
-    """Images of one to four channels."""
+class OpenCV(Peer):
+    """The peer OpenCV, for images of one to four channels."""
 
-    name = "opencv"
     lingers = True
 
     def __init__(self) -> None:
@@ -55,7 +54,7 @@ class OpenCV:
         rank = x.ndim
         match task:
             case Resize((height, width), "nearest") if not (height % x.shape[-2] or width % x.shape[-1]):
-                # Planes one below another: enlarging all of them as one image enlarges each.
+                # With the planes one below another, enlarging all of them as one image enlarges each.
                 size = width, math.prod(sizes[:-1])
                 return lambda out: cv.resize(_rows(x), size, _rows(out), interpolation=cv.INTER_NEAREST)
             case Resize((height, width), "linear", False, True):

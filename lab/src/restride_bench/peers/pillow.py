@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from restride_measure.offer import Offer, installed
+from restride_measure.offer import Offer, Peer, installed
 from restride_measure.workloads import Array, Resize, Workload
 
 
-class Pillow:
-    name = "pillow"
-    lingers = False
-
+class Pillow(Peer):
     def __init__(self) -> None:
         self._image = installed("PIL.Image", "pillow")
         self.version: str = installed("PIL", "pillow").__version__

@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, Literal, TypeAlias
 
-from restride_measure.offer import Absent, Offer, installed
+from restride_measure.offer import Absent, Offer, Peer, installed
 from restride_measure.workloads import (
     MEAN,
     STD,
@@ -32,7 +32,7 @@ Function: TypeAlias = Callable[[Any], Any]
 """A function of a tensor: it returns a view of it, or a new one."""
 
 
-class Torch:
+class Torch(Peer):
     lingers = True
 
     def __init__(self, kind: Literal["cpu", "cuda", "vulkan"]) -> None:
@@ -47,7 +47,6 @@ class Torch:
             raise Absent(f"torch sees no device {kind!r}")
         self._device = torch.device(kind)
         self._is_cuda = kind == "cuda"
-        self.name = "torch" if kind == "cpu" else f"torch-{kind}"
         where = f"{torch.get_num_threads()} threads" if kind == "cpu" else self._backend.get_device_name(0)
         own = f", torchvulkan {version('torchvulkan')}" if kind == "vulkan" else ""
         self.version = f"{torch.__version__}{own}, {where}"

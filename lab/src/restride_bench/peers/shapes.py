@@ -51,7 +51,7 @@ BUFFER_MULTIPLE = 16
 """Buffers have a multiple of this many bytes."""
 
 _SIDES = {8: 8, 16: 4, 32: 4, 64: 2}
-"""Elements along a side of a block, by bits of an element (``SIDE`` in lab/shaders/block.comp)."""
+"""For each size of an element in bits, the elements along a side of a block (``SIDE`` in lab/shaders/block.comp)."""
 
 LINE = (64, 128, 256)
 """Sizes of work groups to try along one axis."""

@@ -25,7 +25,7 @@ from restride.tensor.device import Device
 from restride_bench.peers.shapes import LINE, Candidate, Dispatches, candidates, whole
 from restride_bench.peers.weighed import boxes, resizes
 from restride_measure import own
-from restride_measure.offer import Absent, Offer
+from restride_measure.offer import Absent, Offer, Peer
 from restride_measure.own import dispatched, viewed
 from restride_measure.workloads import (
     Array,
@@ -46,15 +46,13 @@ from restride_measure.workloads import (
 )
 
 _ROWS = 8
-"""Rows that an invocation of ``bare_bilinear`` computes."""
+"""Number of rows that an invocation of ``bare_bilinear`` computes."""
 
 
-class ByHand:
+class ByHand(Peer):
     """The kernels and the device they run on. The offer is the kernel with the fastest call that fits the workload."""
 
-    name = "by-hand"
     version = "lab/shaders"
-    lingers = False
 
     def __init__(self, device: Device) -> None:
         add_folder(files("restride_bench") / "spirv")
@@ -62,7 +60,9 @@ class ByHand:
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         device, runtime = self._device, self._device.runtime
-        src, dst = workload.desc, self._result(workload)
+        src, dst = workload.desc, TensorDesc(workload.result_dtype, workload.result_sizes)
+        if isinstance(workload.task, Relayout):
+            dst = TensorDesc.parse(workload.task.layout)
         bindings = Binding(0, whole(src.nbytes)), Binding(0, whole(dst.nbytes), writes=True)
         candidates = self._candidates(workload, dst, bindings)
         if not candidates:
@@ -86,13 +86,7 @@ class ByHand:
 
         rs.reorder(rs.asarray(source, device=device), out=rs.Tensor(memories[0], src, device))
         chosen = _fastest(device, candidates, memories)
-        is_array = not isinstance(workload.task, Relayout)
-        return dispatched(device, start, result, through if is_array else None)
-
-    def _result(self, workload: Workload) -> TensorDesc:
-        if isinstance(workload.task, Relayout):
-            return rs.reorder(rs.empty(workload.desc, self._device), workload.task.layout).desc
-        return TensorDesc(workload.result_dtype, workload.result_sizes)
+        return dispatched(device, start, result, None if isinstance(workload.task, Relayout) else through)
 
     def _candidates(self, workload: Workload, dst: TensorDesc, bindings: tuple[Binding, Binding]) -> list[Candidate]:
         """The hand-written kernels that fit a workload."""
@@ -128,7 +122,7 @@ _CASTS = frozenset(
 )
 
 _TRIALS = 3
-"""Calls of each candidate, after the one that compiles it."""
+"""Number of timed calls of each candidate, after a first one that compiles it."""
 
 
 def _submit(device: Device, candidate: Candidate, memories: Sequence[Memory]) -> None:
@@ -188,7 +182,7 @@ def _resize(task: Resize, src: TensorDesc, bindings: tuple[Binding, Binding]) ->
 
 
 _MAX_BYTES = 1 << 18
-"""Maximum of useful bytes of a workload; in larger ones the cost of a call is small, and the kernels are the same."""
+"""Maximum useful bytes of a workload; in a larger one the cost of a call is small, and the kernels are the same."""
 
 _MAX_WAIT = 10**10
 """Maximum wait in nanoseconds: ten seconds, for work that takes milliseconds."""
@@ -196,12 +190,10 @@ _MAX_WAIT = 10**10
 _Submitted: TypeAlias = list[tuple[Sequence[KernelSpec], Sequence[Memory]]]
 
 
-class Raw:
+class Raw(Peer):
     """The cost of a call if everything is prepared: pipelines, sets and barriers, all in one command buffer."""
 
-    name = "raw"
     version = "prerecorded, submitted and waited for"
-    lingers = False
 
     def __init__(self, device: Device) -> None:
         if not isinstance(device.runtime, VulkanRuntime):

@@ -12,14 +12,11 @@ import numpy as np
 
 from restride.tensor.device import Device
 from restride_bench.peers.shapes import MAX_GROUPS
-from restride_measure.offer import Absent, Offer, installed
+from restride_measure.offer import Absent, Offer, Peer, installed
 from restride_measure.workloads import Array, Move, Resize, Task, Workload
 
 
-class Wgpu:
-    name = "wgpu"
-    lingers = False
-
+class Wgpu(Peer):
     def __init__(self, device: Device) -> None:
         self._wgpu = installed("wgpu", "wgpu")
         try:

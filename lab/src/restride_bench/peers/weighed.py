@@ -19,10 +19,10 @@ from restride_bench.peers.shapes import LINE, MAX_GROUPS, Candidate, Step, whole
 from restride_measure.workloads import STD, Boxes, Gradient, Resize
 
 _BLOCK = 8
-"""Rows that an invocation of lab/shaders/direct.comp computes."""
+"""Number of rows that an invocation of lab/shaders/direct.comp computes."""
 
 _LINES = 4
-"""Rows that an invocation of lab/shaders/weighed.comp computes with ALONG."""
+"""Number of rows that an invocation of lab/shaders/weighed.comp computes if ALONG is defined."""
 
 _MAX_CHANNELS = 4
 _MAX_TAPS = 4

@@ -27,7 +27,7 @@ from restride_measure.run import rounds_text
 FORMAT, VERSION = "restride-scale", 1
 
 _PROGRAM = "import sys; from restride_bench.scale.ways import main; main(sys.argv[1])"
-"""Not ``-m``, so that functions which Dask sends to its workers belong to a module that they can import."""
+"""The program of a process. It is not run by ``-m``, so that functions sent to Dask's workers are in a known module."""
 
 _ROOM = 2.5
 """Free disk space that a part needs, as a multiple of its source: the source, a copy of it and smaller levels."""

@@ -23,7 +23,7 @@ import restride as rs
 from restride_measure.offer import Absent
 
 SMALLER = 3
-"""Levels of a pyramid besides the copy of its source."""
+"""Number of levels of a pyramid besides the copy of its source."""
 
 _WARM = 256
 """Maximum size along y and x of the part with which kernels are compiled before the clock starts."""
@@ -194,7 +194,7 @@ def _workers(job: Job, count: int) -> Work:
             raise Absent(f"it is about drivers that compute on the host, and {device.info.name} does not")
     from distributed import Client, LocalCluster
 
-    os.environ["LP_NUM_THREADS"] = str(_CORES // count)  # llvmpipe's
+    os.environ["LP_NUM_THREADS"] = str(_CORES // count)  # for llvmpipe
     options = {"threads_per_worker": _CORES // count, "memory_limit": None, "dashboard_address": ":0"}
     client = Client(LocalCluster(n_workers=count, **options))
     for number, worker in enumerate(client.scheduler_info()["workers"]):

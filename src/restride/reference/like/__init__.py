@@ -107,7 +107,7 @@ def answer_like(request: Request) -> Answer | None:
     if like not in _ANSWERS or 0 in request.old or 0 in request.sizes:
         return None
     are_of_floats = like == "torch" and not request.word.startswith("nearest") and request.array.dtype != np.uint8
-    if not are_of_floats:  # a library's own rows are of the whole axis, also for a window
+    if not are_of_floats:  # a library's own rows are those of the whole axis, also for a window
         require_few(request, [range(size) for size in request.sizes])
     return _ANSWERS[like](request)
 

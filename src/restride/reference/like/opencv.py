@@ -17,7 +17,7 @@ from restride.reference.weights import Answer, Rows, in_steps, integer_sums, pic
 
 _F = np.float32
 _PLACES = 11
-"""Fraction bits of the weights for bytes."""
+"""Number of fraction bits of the weights for bytes."""
 
 
 def answer(request: Request) -> Answer:
@@ -36,7 +36,7 @@ def answer(request: Request) -> Answer:
     if mode == "area" and min(shrinks) >= 1:
         fits = (
             math.prod(shrinks) * 256**request.array.dtype.itemsize <= 1 << 31
-        )  # in s32; OpenCV adds larger cells in f32
+        )  # OpenCV adds in s32, but larger cells in f32
         if _adds(request) and fits and all(shrink.denominator == 1 for shrink in shrinks):
             return _cells(request)
         return [(axis, Rows.of([_area_row(o, old, new) for o in range(new)], old)) for axis, old, new in request.each()]
@@ -54,7 +54,7 @@ def answer(request: Request) -> Answer:
 
 
 def _bytes(request: Request, mode: str) -> Array:
-    """Weights in steps of 2^-11. Sums along rows stay exact in lanczos4; else they and their products are truncated."""
+    """Bytes by weights in steps of 2^-11. Sums along rows stay exact in lanczos4, and are truncated in other modes."""
     (across, wide, new_wide), (down, high, new_high) = request.each()
     columns = in_steps(_rows(wide, new_wide, mode, True), _weight_in_11_bits)
     rows = in_steps(_rows(high, new_high, mode, False), _weight_in_11_bits)
@@ -131,7 +131,7 @@ def _exact_rows(old: int, new: int, whole: float, unit: float) -> Rows:
 
 
 def _cells(request: Request) -> Array:
-    """The mean of every cell: of 2 x 2, for 1, 3 and 4 channels, with halves up; else in f32, with halves to even."""
+    """The mean of every cell. Cells of 2 x 2 with 1, 3 or 4 channels round halves up; others round f32 to even."""
     x, count = request.array.astype(np.int64), 1
     for axis, old, new in request.each():
         count *= old // new
@@ -148,7 +148,7 @@ def _cells(request: Request) -> Array:
 
 
 def _cubic_weights(part: np.float32) -> list[np.float32]:
-    """Weights of four elements, with a = -0.75; the last is 1 less the others."""
+    """Weights of four elements, with a = -0.75; the last weight is 1 minus the others."""
     a, before, behind = _F(-0.75), part + _F(1), _F(1) - part
     first = ((a * before - _F(5) * a) * before + _F(8) * a) * before - _F(4) * a
     inner = [((a + _F(2)) * x - (a + _F(3))) * x * x + _F(1) for x in (part, behind)]
@@ -179,7 +179,7 @@ def _lanczos_weights(part: np.float32) -> list[np.float32]:
 
 
 def _area_row(o: int, old: int, new: int) -> list[tuple[int, float]]:
-    """Elements that output o covers, the first and the last by their covered parts; parts below 0.001 are left out."""
+    """The elements that output o covers; the ends weigh as much as is covered, and parts below 0.001 are left out."""
     scale = 1.0 / (new / old)
     start = o * scale
     width = min(scale, old - start)

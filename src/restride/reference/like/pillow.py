@@ -18,7 +18,7 @@ _PLACES = 22
 
 
 def answer(request: Request) -> Answer:
-    """Pillow's own result. Columns come first, but rows if the image loses more than twice as many of them."""
+    """Pillow's own result. Columns are resized first, but rows if the image loses more than twice as many of them."""
     if request.word == "nearest":
         pick = nearest_16 if request.array.dtype == np.uint16 else nearest
         return [(axis, picks(pick(old, new), old)) for axis, old, new in request.each()]
@@ -78,7 +78,7 @@ def _box(x: float) -> float:
 
 
 def triangle(x: float) -> float:
-    """A filter that falls from 1 at 0 to 0 at 1."""
+    """The triangle filter: it falls from 1 at 0 to 0 at 1."""
     return max(1.0 - abs(x), 0.0)
 
 
@@ -91,7 +91,7 @@ def _hamming(x: float) -> float:
 
 
 def bicubic(x: float) -> float:
-    """Keys' filter with a = -0.5."""
+    """Keys' cubic filter with a = -0.5."""
     a, x = -0.5, abs(x)
     if x < 1.0:
         return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
@@ -113,4 +113,4 @@ FILTERS: dict[str, tuple[Callable[[float], float], float]] = {
     "bicubic": (bicubic, 2.0),
     "lanczos": (_lanczos, 3.0),
 }
-"""Each filter with its radius."""
+"""For each filter the function and its radius."""

@@ -35,11 +35,11 @@ def without_ignored_scales(request: Request) -> Request:
 
 
 def answer(request: Request) -> Answer | None:
-    """The result as torch computes it; None for floats, whose sums are those of ``linear`` and ``cubic``."""
+    """The result as torch computes it; None for floats, which the rules of ``linear`` and ``cubic`` already give."""
     scales = dict(zip(request.axes, request.factors or (None,) * len(request.axes), strict=True))
     if request.word in ("nearest", "nearest-exact"):
         real = np.float64 if request.array.dtype == np.float64 else np.float32
-        # torch's nearest_idx, used for small results.
+        # The arithmetic of torch's nearest_idx, which is used for small results.
         if len(request.axes) == 2 and sum(request.sizes) <= 128 and request.word == "nearest":
             scales |= {axis: None for axis, old, new in request.each() if new in (old, 2 * old)}
         return [
@@ -79,7 +79,7 @@ def _nearest(old: int, new: int, mode: str, real: type, scale_factor: float | No
 
 
 def _places(largest: float) -> int:
-    """The most bits after the point, at most 22, that leave the largest weight below 2^15."""
+    """The largest number of fraction bits, at most 22, with which the largest weight is below 2^15."""
     return next((p for p in range(22) if int(0.5 + largest * 2 ** (p + 1)) >= 1 << 15), 22)
 
 

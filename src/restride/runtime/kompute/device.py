@@ -178,7 +178,7 @@ class KomputeDevice:
     def tensor(self, nbytes: int) -> Any:
         """A kp tensor of ``nbytes``, a multiple of 4 up to ``MAX_TENSOR``. The caller holds the budget."""
         try:
-            # Pages of calloc that are only read: the copy that kp insists on takes time, but no memory.
+            # The zeros are pages that are only read, so they take no memory; but kp copies them, which takes time.
             return self._manager.tensor_t(np.zeros(nbytes // 4, np.uint32), self._type)
         except (RuntimeError, MemoryError) as error:
             raise OutOfDeviceMemory(f"kp could not allocate {nbytes:,} bytes on {self.name}: {error}") from error
@@ -246,7 +246,7 @@ class KomputeDevice:
         try:
             sequence.eval()
         except (RuntimeError, MemoryError) as error:
-            # From now on kp believes that the sequence is still running.
+            # After this error kp believes forever that the sequence is still running.
             self.broken = f"kp failed to run work on {self.name}: {error}"
             raise DeviceLost(self.broken) from error
         if self._canary_words[0] != _CANARY:
@@ -254,7 +254,7 @@ class KomputeDevice:
             raise DeviceLost(self.broken)
 
     def destroy(self) -> None:
-        """Free what is left. If it destroys a manager of its own, every tensor's mapped memory is gone."""
+        """Free what is left. If the manager is kp's own, destroying it unmaps the memory of every tensor."""
         del self._canary_words
         manager, self._manager = self._manager, None
         if self.has_own_manager:

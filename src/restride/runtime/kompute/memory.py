@@ -35,7 +35,7 @@ class Buffer:
         self.serial = serial
         self.is_shared = tensor is not None
         self.tensor = device.tensor(nbytes) if tensor is None else tensor
-        # The bytes never leave this package uncopied: they dangle once the tensor is destroyed.
+        # The bytes never leave this package without a copy, because they dangle once the tensor is destroyed.
         elements = self.tensor.data()
         self._bytes = memoryview(elements).cast("B")
         self._in_place = device.is_host(self.tensor)
@@ -99,7 +99,7 @@ class Buffer:
             self._host_is_newer = False
 
     def written_by_kernel(self) -> None:
-        """Note that a kernel wrote it."""
+        """Note that a kernel has written to the buffer."""
         self._parameters = None
         self._device_is_newer = not self._in_place
 
@@ -157,7 +157,7 @@ class KomputeMemory:
 
     @property
     def buffer(self) -> Buffer | None:
-        """Its buffer; None once it is freed."""
+        """The buffer of this memory; None once the memory is freed."""
         return next(iter(self._buffers), None)
 
     def free(self) -> None:
@@ -197,10 +197,11 @@ class BufferPool:
         self._device = device
         self._forget = forget
         self._alive: dict[int, Buffer] = {}
-        self._idle: dict[int, Buffer] = {}  # by serial, the longest idle first
+        self._idle: dict[int, Buffer] = {}  # by serial; the buffer that has been idle longest comes first
         self._idle_bytes = 0
         self._returned: deque[Buffer] = deque()
-        # By id of the kp tensor, which its memory keeps alive. One memory per tensor, so that overlaps are noticed.
+        # Key: id of the kp tensor, which its memory keeps alive. Each tensor has one memory, so that overlaps are
+        # noticed.
         self._shared: WeakValueDictionary[int, KomputeMemory] = WeakValueDictionary()
         self._foreign = count(-1, -1)  # serials of buffers that the pool did not allocate
         self._most_idle_bytes = min(most for _, most in self.heaps) // 4
@@ -227,15 +228,16 @@ class BufferPool:
         """
         same_size = [serial for serial, buffer in self._idle.items() if buffer.nbytes == nbytes]
         if same_size:
-            # Take the oldest, in any order of return, so that a loop gets the same buffers in the same roles, which
-            # have pipelines.
+            # Take the buffer with the lowest serial, whatever the order in which buffers came back: a loop then gets
+            # the same buffers in the same roles, for which pipelines exist.
             self._idle_bytes -= nbytes
             return self._idle.pop(min(same_size))
         if (refusal := self._refusal(nbytes)) is not None:
             if any(nbytes > most for _, most in self.heaps):
                 raise refusal
             self.trim()
-            # Make room in full budgets by asking other devices; they take nothing of this device's own limit.
+            # If a heap's budget is full, ask other devices to free memory; that does not help against this device's own
+            # limit.
             for heap, most in self.heaps:
                 if heap.used + nbytes * self._allocations_each > most:
                     heap.make_room()

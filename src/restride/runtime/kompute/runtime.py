@@ -43,7 +43,7 @@ MAX_RECORDINGS = 8
 """Maximum number of cached programs, and of command buffers for each."""
 
 _MAX_READY = 64
-"""Kernels of one submission that are prepared together, half of what ``ProgramCache`` keeps."""
+"""Maximum kernels of one submission that are prepared together: half of what ``ProgramCache`` keeps."""
 
 
 class KomputeRuntime:
@@ -317,7 +317,7 @@ class KomputeRuntime:
 
     @contextmanager
     def _opened(self) -> Iterator[None]:
-        # Checked before the lock too: in a child made by fork, the thread that held it does not exist to release it.
+        # Also checked before the lock is taken: in a child made by fork, the thread that held it cannot release it.
         self._require_open()
         with self._lock.unheld():
             self._require_open()
@@ -415,7 +415,7 @@ class KomputeRuntime:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 
 
-# Pipelines and command buffers, by kernel and buffers: built once and run many times.
+# Pipelines and command buffers, kept by kernel and buffers: they are built once and run many times.
 
 
 class _Key(NamedTuple):
@@ -503,5 +503,5 @@ def _close_all() -> None:
 # Windows has no fork.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
-# Before the interpreter frees modules in no particular order: kp's destructors call the driver.
+# Runs before the interpreter frees modules, whose order is arbitrary, because kp's destructors call the driver.
 atexit.register(_close_all)

@@ -40,12 +40,13 @@ class Clock:
         pool, first = self._started = self._next_pair()
         vk = self._device.vk
         vk.vkCmdResetQueryPool(command, pool, first, 2)
-        # The stage is the bottom of the pipe, where earlier work is finished, so that work in flight counts only once.
+        # The timestamp is taken at the bottom of the pipe, when earlier work is finished, so that no work is counted
+        # twice.
         vk.vkCmdWriteTimestamp(command, self._stage, pool, first)
 
     def stop(self, command: Handle) -> None:
         """Stamp the end of the command buffer begun last, if the clock was running when it began."""
-        started, self._started = self._started, None  # first: the queue calls this again after an interrupt
+        started, self._started = self._started, None  # first, because the queue calls this again after an interrupt
         if started is None:
             return
         pool, first = started

@@ -12,7 +12,7 @@ from restride.runtime.live_objects import LiveObjects
 from restride.runtime.loader import Functions, Handle, array, package, require_handle, struct
 
 _EXTENSIONS = ("VK_KHR_portability_subset", HOST_IMPORT, FD_SHARING)
-"""Enabled on devices that have them; Vulkan requires it for the first, MoltenVK's."""
+"""Extensions that are enabled on devices that have them; Vulkan requires this for the first one, MoltenVK's."""
 
 
 class LogicalDevice:

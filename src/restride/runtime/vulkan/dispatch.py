@@ -43,7 +43,7 @@ class Recorder:
         self._vk = device.vk
         self._null = device.null
         self._limits = limits
-        # The device's own limit, even if a test narrows the one for tensors.
+        # This is the device's own limit, even if a test has lowered the limit for tensors.
         self._most_parameters = device.physical.info.limits.max_buffer_range
         self._queue = queue
         self._pool = pool
@@ -63,7 +63,7 @@ class Recorder:
             OutOfDeviceMemory: there is no room for its parameters.
             DeviceError: the module is damaged, or the driver refuses it.
         """
-        # The id stays unique: the cached entry keeps the tuple alive.
+        # The id stays unique, because the cached entry keeps the tuple alive.
         key = (id(kernels), *blocks, *sizes) if type(kernels) is tuple else None
         if self.preparations.freed != self._device.freed:
             self.preparations.forget()
@@ -84,7 +84,7 @@ class Recorder:
 
         ticket: its submission, or the one before if its submission failed.
         """
-        # Cleared first: an interrupt may lose an entry, but never releases one twice.
+        # The list is cleared first: an interrupt may lose an entry, but never releases one twice.
         current, self._current = self._current, []
         for prepared in current:
             if prepared.used != ticket:
@@ -317,7 +317,7 @@ class DescriptorSets:
             "VkDescriptorBufferInfo",
             [(block.chunk.buffer, block.offset + offset, nbytes) for block, offset, nbytes in windows],
         )
-        # Each binding has one descriptor, and a write of more than one continues at the next binding.
+        # Each binding has one descriptor; Vulkan continues a write of more than one at the next binding.
         write = struct(
             "VkWriteDescriptorSet",
             dstSet=descriptors.handles[0],

@@ -31,7 +31,7 @@ SLAB_BYTES = 1 << 20
 _SMALL_BYTES = 1 << 18
 _LARGE_ROUNDING = 1 << 16
 _MAX_POOLED_BYTES, _MAX_POOLED_SHARE = 1 << 28, 1 / 16
-"""Bytes of large idle chunks that a pool keeps, or this share of its heap if that is more."""
+"""A pool keeps large idle chunks of at most this many bytes, or of this share of its heap if that is more."""
 
 _serials = itertools.count(1)
 """Serial numbers of chunks; unlike the handle of a buffer, a serial is never used again."""
@@ -83,7 +83,7 @@ def place(physical: PhysicalDevice, allowed: int, *, staging: bool | None) -> Pl
     cached = vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
     if staging is None:
         staging = physical.info.kind not in ("cpu", "integrated")
-    # The host reads results, and reading uncached memory is many times slower, in any heap.
+    # Results are read by the host, and reading uncached memory is many times slower, whatever the heap.
     host = _best(physical, visible, lambda flags: (bool(flags & cached), staging != bool(flags & local)), allowed)
     # Prefer device memory that the host cannot see: the visible part can be a small heap.
     device = _best(physical, local, lambda flags: (not flags & visible,), allowed) if staging else host
@@ -174,7 +174,7 @@ class Chunk:
         self.view: memoryview | None = None
         self.owner: memoryview | None = None
         self.is_shared = False
-        self.top = 0  # bytes handed out so far
+        self.top = 0  # number of bytes handed out so far
         self.live = 0  # blocks in use
         self.generation = 0  # how often a slab was emptied and filled again
         self.buffer = device.create("Buffer", size=nbytes, **fields)
@@ -216,7 +216,7 @@ class Chunks:
         self._budgets = (*limits, self.budget)
         self.most_bytes = min(budget.heap_bytes for budget in self._budgets)
         self._alive: dict[int, Chunk] = {}
-        self.allocations = 0  # requested from the driver so far
+        self.allocations = 0  # number of allocations requested from the driver so far
         self.nbytes = 0  # allocated now
 
     def allocate(self, nbytes: int) -> Chunk:
@@ -456,7 +456,7 @@ class Pool:
         try:
             chunk = self._new_chunk(SLAB_BYTES)
         except OutOfDeviceMemory:
-            # The heap may still have room for a chunk with only this block.
+            # The heap may still have room for a chunk that holds only this block.
             chunk = self._new_chunk(size)
         self._filling = chunk
         return _first_block(chunk, size)
@@ -500,14 +500,14 @@ class Pool:
             self._drop_oldest_large()
         for slab in list(self._idle_slabs.values()):
             self._destroy_slab(slab)
-        # Sizes that are never requested again leave empty bins: 0.7 KB each, and 0.3 for a block of a slab that was
-        # destroyed.
+        # Sizes that are never requested again leave empty bins, which take 0.7 KB each, and 0.3 KB for a block of a
+        # slab that was destroyed.
         self._idle = {
             size: blocks for size, idle in self._idle.items() if (blocks := deque(filter(self._is_whole, idle)))
         }
 
     def _is_whole(self, block: Block) -> bool:
-        """False for an idle block whose slab was destroyed, or started over with blocks of other sizes."""
+        """False for an idle block whose slab was destroyed, or is in use again for blocks of other sizes."""
         return block.generation == block.chunk.generation and block.chunk in self.chunks
 
     def _block_size(self, nbytes: int) -> int:
@@ -520,7 +520,7 @@ class Pool:
         return -(-nbytes // step) * step
 
     def _carve(self, size: int) -> Block | None:
-        """A new block in the slab being filled, or in a wholly idle one that starts over; None if neither has room."""
+        """A new block from the slab being filled, or from an idle slab that is used again; None if neither has room."""
         slab = self._filling
         if slab is None or slab.top + size > slab.nbytes:
             slab = next((idle for idle in self._idle_slabs.values() if size <= idle.nbytes), None)
@@ -566,7 +566,7 @@ class Pool:
         try:
             return chunks.allocate(nbytes)
         except OutOfDeviceMemory:
-            # Another device cannot make room in this device's own limit.
+            # If this device's own limit is exceeded, other devices cannot make room.
             if any(limit.used + nbytes > limit.heap_bytes for limit in chunks.limits):
                 raise
             chunks.budget.make_room()
@@ -696,8 +696,8 @@ class Blocks:
     """The pools of a device and its imports. The caller holds the runtime's lock, except to append to ``freed``.
 
     pools: the open pools. pool: for tensors. host_pool: for staging. parameter_pool: for parameters of kernels.
-        Pools of one memory type are one: all three if the host works in place.
-    freed: blocks that nobody refers to any more, each after the bytes that it counted for in use. The garbage collector
+        There is one pool for each memory type, so all three are the same pool if the host works in place.
+    freed: blocks that nobody refers to any more, each after the bytes in use that it counted for. The garbage collector
         may free a block in the middle of anything, so a finalizer only appends it here, which needs no lock; the next
         thread that holds the lock returns it to its pool.
     in_use: bytes of live memories. lent: number of blocks whose memory arrays of the host may use.
@@ -762,7 +762,7 @@ class Blocks:
             pool.collect(completed)
 
     def leaving(self) -> tuple[int, int]:
-        """Bytes that are freed but still in use, and the ticket of the submission after which they are not."""
+        """Bytes that are freed but still in use, and the last submission that uses them."""
         return (
             sum(pool.leaving_bytes for pool in self.pools),
             max(pool.last_use_of_leaving() for pool in self.pools),

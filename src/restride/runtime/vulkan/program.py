@@ -20,10 +20,10 @@ MAX_PIPELINES = 512
 """Maximum number of pipelines alive at one time. On llvmpipe one takes some ms to build, and a dispatch about 10 us."""
 
 PipelineKey: TypeAlias = tuple[str, tuple[int, ...], int]
-"""Module, specialization constants, number of storage buffers."""
+"""Name of the module, specialization constants, number of storage buffers."""
 
 FOLDER_VARIABLE = "RESTRIDE_PIPELINE_CACHE"
-"""Environment variable: the folder of the files, by default ``restride/pipelines`` in the user's cache; empty: none."""
+"""Environment variable with the folder of the files; empty: none; default: the user's ``restride/pipelines``."""
 
 MAX_BYTES = 64 << 20
 """Maximum size of a file in bytes. A larger cache is not written, and the next process starts with an empty one."""
@@ -131,7 +131,7 @@ class Pipelines:
         while len(self._pipelines) >= self._most:
             oldest, pipeline = min(self._pipelines.items(), key=lambda item: item[1].used)
             if pipeline.used > completed:
-                return  # the oldest is in use, so all are: exceeding the limit is better than waiting here
+                return  # the oldest is in use, so all are: it is better to exceed the limit than to wait here
             self._destroy(oldest)
 
     def _destroy(self, key: PipelineKey) -> None:
@@ -192,7 +192,7 @@ class PipelineCache:
     def destroy(self) -> None:
         """Write the file if the cache has new data, and destroy the cache."""
         device = self._device
-        with suppress(OSError, DeviceError):  # a read-only home or a lost device stores nothing
+        with suppress(OSError, DeviceError):  # with a read-only home or a lost device nothing is stored
             if self._path is not None:
                 data = self._data()
                 if _HEADER_BYTES < len(data) <= MAX_BYTES and data != self._stored:
@@ -208,7 +208,7 @@ class PipelineCache:
             return b""
         data = array("char", room)
         if device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, data) == INCOMPLETE:
-            return b""  # the cache grew between the calls, or its first size was wrong; the next device stores it
+            return b""  # the cache grew between the calls, or its first size was wrong; the next device will store it
         return bytes(device.ffi.buffer(data, min(size[0], room)))
 
 
@@ -216,7 +216,7 @@ def read_cache(path: Path) -> bytes:
     """The data that ``write_cache`` stored; empty if there are none, or, with a warning, if damaged or not trusted."""
     try:
         content = read_cached(path, _DIGEST_BYTES + MAX_BYTES)
-    except DescriptorError:  # too long
+    except DescriptorError:  # the file is too long
         content = b""
     if content is None:
         return b""

@@ -22,8 +22,9 @@ MAX_PENDING = 64
 """Maximum number of unfinished submissions on a device."""
 
 MAX_USES = 32
-"""Uses of blocks, two per dispatch, after which a batch is handed over: the device works while more is recorded. On
-llvmpipe a small dispatch takes about as long as its recording: 100 in parts of 16 take two thirds of the time.
+"""A batch is submitted after this many uses of blocks, two per dispatch, so that the device works while more is
+recorded. On llvmpipe a small dispatch takes about as long as its recording: 100 in parts of 16 take two thirds of the
+time.
 """
 
 MAX_WINDOWS = 64
@@ -33,7 +34,7 @@ _WHOLE_SIZE = (1 << 64) - 1
 """VK_WHOLE_SIZE, which the package declares as -1."""
 
 _MAX_SECONDS = 1e9
-"""Maximum wait when a device is closed, even if the time limit is infinite."""
+"""Closing a device waits at most this long, even if the time limit is infinite."""
 
 _PAUSE_SECONDS = 0.01
 """Pause between attempts to wait, when a device is closed and the driver refuses."""
@@ -130,9 +131,9 @@ def _join(windows: list[tuple[int, int]], start: int, end: int, whole: int) -> N
 
 
 SPIN_SECONDS = 2e-4
-"""Seconds for which a wait asks again and again before it sleeps; none on a CPU, which computes meanwhile.
+"""A wait asks the driver repeatedly for so many seconds before it sleeps; 0 on a CPU, which computes meanwhile.
 
-A small call and its wait take 54 us on an H200, and 95 us if the thread sleeps, for as much processor time.
+A small call and its wait take 54 us on an H200, but 95 us if the thread sleeps, for as much processor time.
 """
 
 
@@ -201,10 +202,10 @@ class Queue:
     def _begin(self, uses: Sequence[Use]) -> Slot:
         """Return a slot whose command buffer is ready to record commands that use these blocks."""
         if self._open is not None and self._open.ended:
-            self.flush()  # an interrupt broke off the flush that ended it
+            self.flush()  # an interrupt broke off the flush at the end of the last batch
         slot = self._open or self._begin_slot()
         if self.batches:
-            # Recorded before the commands: if an interrupt leaves commands in the buffer, they run all the same.
+            # Noted before the commands are recorded: if an interrupt leaves commands in the buffer, they will run.
             self._open = slot
             self._recorded += uses
             _mark(uses, self.submitted + 1)
@@ -233,11 +234,11 @@ class Queue:
 
     def _begin_slot(self) -> Slot:
         slot = self._free[-1] if self._free else self.new_slot()
-        del self._free[-1:]  # a statement without a call: an interrupt after a call would lose the slot
+        del self._free[-1:]  # not .pop(): after a call an interrupt could lose the slot
         slot.shared, slot.ended = [], False
         try:
             if slot.ticket:
-                # Here, not when the slot retires: a call that may fail belongs to the work that needs it.
+                # Reset here and not when the slot retires, so that an error is raised in the call that needs the slot.
                 self._vk.vkResetFences(self._device.handle, 1, slot.fences)
             self._vk.vkBeginCommandBuffer(slot.command, self._begin_info)
             if self.clock is not None:
@@ -256,7 +257,7 @@ class Queue:
 
     @property
     def last(self) -> int:
-        """The last ticket given out: of the last submission, or of the batch that is being recorded."""
+        """The highest ticket so far: that of the last submission, or of the batch that is being recorded."""
         return self.submitted + (self._open is not None)
 
     def flush(self) -> None:
@@ -299,10 +300,11 @@ class Queue:
         ticket, queue = self.submitted + 1, self._device.queue
         slot.ticket = ticket
         try:
-            if slot is not self._open:  # for the open slot ``_begin`` has marked them, and an interrupt keeps the marks
+            if slot is not self._open:  # ``_begin`` has marked them for the open slot; an interrupt keeps the marks
                 _mark(uses, ticket)
-            # All state changes stand before the call, with no call between: Python raises an interrupt when a call
-            # returns, so it finds all of them or none. A Python function around the call would let one in before it.
+            # All state changes come in statements before the call, without calls between them: Python raises an
+            # interrupt when a call returns, so it finds all of them done or none. A Python function around the call
+            # would admit an interrupt.
             self._pending += (slot,)
             self.submitted = ticket
             slot.retired = slot.recording = False
@@ -336,7 +338,7 @@ class Queue:
     def _retire(self) -> None:
         """Mark the oldest pending submission as finished."""
         slot = self._pending[0]
-        # All state changes stand before the call: an interrupt is raised after it.
+        # All state changes come before the call, because an interrupt is raised after it.
         self.completed = slot.ticket
         slot.retired = True
         self._pending.popleft()

@@ -56,7 +56,7 @@ PIECE_BYTES = 4 << 20
 _MIN_PIECE_BYTES = 1 << 12
 
 _MIN_TO_CLOSE = 5.0
-"""Minimum time limit of ``close``: llvmpipe aborts a process that ends while llvmpipe compiles."""
+"""``close`` waits at least so many seconds: llvmpipe aborts a process that ends while llvmpipe compiles."""
 
 
 class VulkanRuntime:
@@ -240,10 +240,11 @@ class VulkanRuntime:
         finally:
             try:
                 with session.lock:
-                    queue.flush()  # a recording begun inside must end inside
+                    queue.flush()  # a recording that began in the block must end in it
             finally:
                 queue.clock = None
-            # Raises if the device is lost or busy: then the queries, perhaps in use, are destroyed with the device.
+            # Raises if the device is lost or busy. The queries, which may be in use, are then destroyed together with
+            # the device.
             session.wait_for(queue.submitted)
             session.clocks.remove(clock)
             clock.close()
@@ -448,7 +449,8 @@ class Session:
         self._drain_if_free()
 
     def _drain_if_free(self) -> None:
-        # Repeat if something was freed just before the lock was released: on a closed device nobody else frees it.
+        # Repeat if a block was freed just before the lock was released, because on a closed device nobody else frees
+        # it.
         while self.blocks.freed and self._lock.if_free(self._drain):
             self.blocks.imports.release_owners()
 
@@ -462,7 +464,7 @@ class Session:
     def pinned(self, block: Block, uploads: int = 0, downloads: int = 0) -> Iterator[None]:
         """While the host copies, keep the block from reuse and the device from closing; then count the bytes copied."""
         pinned = moved = False
-        # The ``try`` begins before the lock is released, where an interrupt may come.
+        # The ``try`` begins while the lock is held, because an interrupt may come when it is released.
         try:
             with self.lock:
                 self.enter()
@@ -529,7 +531,7 @@ class Session:
 
     def free_staging(self, blocks: list[Block]) -> None:
         """Take back and remove all of ``blocks``, which came from ``staging_block``; the device may still use them."""
-        with self._lock.raw:  # without ``enter``, whose error would hide that of the transfer
+        with self._lock.raw:  # not ``enter``, whose error would hide the error of the transfer
             while blocks:  # one by one: after an interrupt no block is both in the list and in the pool
                 self.blocks.host_pool.free(blocks.pop())
 
@@ -630,7 +632,7 @@ class Session:
                 closed = f"{self.device.physical.info.name} was closed; make a new Device"
                 was_lost = self.device.dead not in ("", closed)
                 self.device.dead = self.device.dead or closed
-                # Other threads see that the device is dead, and leave.
+                # Other threads notice that the device is dead, and leave it.
                 left = self._changed.wait_for(lambda: not self._active_users, min(wait + 1, threading.TIMEOUT_MAX))
                 is_idle = left and (self.queue.wait_idle(wait) if was_lost else self.queue.drain(wait))
             except BaseException:
@@ -658,7 +660,7 @@ class Session:
         """Give idle memory back to the driver, unless a thread is busy here."""
         if self._closed or self.device.dead:
             return
-        with suppress(DeviceError):  # another device asked for room: the next call here raises this one's error
+        with suppress(DeviceError):  # if another device asked for room, the next call here raises this error
             self._lock.if_free(self._trim)
 
     def __del__(self) -> None:
@@ -850,7 +852,7 @@ _open: LiveObjects[Session] = LiveObjects()
 
 @cache
 def _close_at_exit() -> None:
-    # Registered after the instance's own handler, so it runs before that.
+    # Registered after the instance's own exit handler, and therefore runs before it.
     atexit.register(_close_all)
 
 

@@ -93,7 +93,7 @@ def import_fd(device: LogicalDevice, buffer: Handle, needs: Handle, fd: int, ext
             f"allocates {needs.size}, of the types {needs.memoryTypeBits:#x}"
         )
     try:
-        own = os.dup(fd)  # the driver takes ownership of this one
+        own = os.dup(fd)  # a duplicate, because the driver takes ownership of the descriptor
     except (OSError, OverflowError) as error:  # OverflowError: no C int
         raise DescriptorError(f"fd {fd} is not an open file descriptor") from error
     try:

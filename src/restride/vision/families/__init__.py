@@ -15,7 +15,7 @@ FAMILIES: dict[str, Family] = {
     for family in module.FAMILIES
     for name in family.names
 }
-"""Every family, by the name of its class without "ImageProcessor", with that name alone."""
+"""The families, by the name of their class without its ending "ImageProcessor"."""
 
 REFUSED = {
     "Owlv2": "it blurs by SciPy's Gaussian and zooms by its splines, which are not Pillow's filters",
@@ -27,4 +27,4 @@ REFUSED = {
     "LightGlue": "it computes in gray floats",
     "EfficientLoFTR": "it computes in gray floats",
 }
-"""Classes that restride does not support, and the reasons."""
+"""Classes that restride does not support, each with the reason."""

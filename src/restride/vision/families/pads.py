@@ -54,11 +54,11 @@ from restride.vision.sizes import (
 )
 from restride.vision.values import plain
 
-# A fixed number of patches: SigLIP2, Gemma 4.
+# Families with a fixed number of patches: SigLIP2, Gemma 4.
 
 
 def siglip2_size(height: int, width: int, options: Options) -> HeightWidth:
-    """Multiples of a patch, as many patches as ``max_num_patches`` allows.
+    """The sides become multiples of a patch, with as many patches as ``max_num_patches`` allows.
 
     Source: transformers, Siglip2ImageProcessorPil.
     """
@@ -71,7 +71,7 @@ def or_bilinear(rule: SizeRule) -> Geometry:
 
 
 def rows_of_patches(shots: Sequence[Shot], patch: int, most: int) -> tuple[Pixels, list[HeightWidth]]:
-    """The patches of each image, channels last, followed by zeros: [images, most, patch * patch * channels]; the grids.
+    """For each image its patches, channels last, then zeros, [images, most, patch * patch * channels]; and the grids.
 
     Raises:
         DescriptorError: an image does not consist of whole patches, or has more than ``most``.
@@ -88,7 +88,7 @@ def rows_of_patches(shots: Sequence[Shot], patch: int, most: int) -> tuple[Pixel
 
 
 def siglip2_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """The patches, a mask of s32 with 1 for each patch, and the grids."""
+    """The patches, an s32 mask that is 1 for each patch, and the grids."""
     most = options["max_num_patches"]
     pixels, grids = rows_of_patches(shots, options["patch_size"], most)
     there = np.arange(most) < np.array([[rows * columns] for rows, columns in grids])
@@ -100,7 +100,7 @@ def siglip2_results(shots: Sequence[Shot], options: Options, _samples: Sequence[
 
 
 def gemma4_size(height: int, width: int, options: Options) -> HeightWidth:
-    """Multiples of a block of patches that are pooled, as many as ``max_soft_tokens`` allow.
+    """The sides become multiples of a block of pooled patches, with as many blocks as ``max_soft_tokens`` allows.
 
     Source: transformers, Gemma4ImageProcessorPil.
     """
@@ -113,7 +113,7 @@ def _most_patches(options: Options) -> int:
 
 
 def gemma4_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """The patches; column and row of each, followed by -1; and the number of pooled tokens of each image."""
+    """The patches; the column and row of each patch, then -1; and the number of pooled tokens of each image."""
     most, pool = _most_patches(options), options["pooling_kernel_size"]
     pixels, grids = rows_of_patches(shots, options["patch_size"], most)
     positions = np.full((len(shots), most, 2), -1, np.int64)
@@ -128,11 +128,11 @@ def gemma4_results(shots: Sequence[Shot], options: Options, _samples: Sequence[i
     }
 
 
-# Padded to the largest image of a call.
+# Families that pad to the largest image of a call.
 
 
 def pixtral_size(height: int, width: int, options: Options) -> HeightWidth:
-    """Fitted into the longest edge, and raised to multiples of a patch.
+    """The image is fitted into the longest edge, and its sides are raised to multiples of a patch.
 
     Source: transformers, PixtralImageProcessorPil.
     """
@@ -142,7 +142,7 @@ def pixtral_size(height: int, width: int, options: Options) -> HeightWidth:
 
 
 def pixtral_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """Images at the top left of zeros, as large as the largest whatever ``pad_size`` is, and their sizes."""
+    """The images at the top left of zeros, as large as the largest one whatever ``pad_size`` is; and their sizes."""
     pixels = padded(shots, None) if options.do_pad else stacked(shots)
     sizes = [[shot.picture.height, shot.picture.width] for shot in shots]
     return {"pixel_values": pixels, "image_sizes": integers(sizes)}
@@ -160,7 +160,7 @@ def detr_size(height: int, width: int, options: Options) -> HeightWidth:
 
 
 def yolos_size(height: int, width: int, options: Options) -> HeightWidth:
-    """As ``detr_size``, edges in multiples of 16.
+    """As ``detr_size``, but edges are multiples of 16.
 
     Source: transformers, YolosImageProcessorPil.resize.
     """
@@ -180,7 +180,7 @@ def as_divisor(key: str, value: Any) -> int | None:
 
 
 def maskformer_size(height: int, width: int, options: Options) -> HeightWidth:
-    """As ``detr_size``, raised to multiples of ``size_divisor``.
+    """As ``detr_size``, but sides are raised to multiples of ``size_divisor``.
 
     Source: transformers, MaskFormerImageProcessorPil.resize.
     """
@@ -202,7 +202,7 @@ def maskformer_results(shots: Sequence[Shot], options: Options, _samples: Sequen
 
 
 def old_detr(config: dict[str, Any]) -> None:
-    """Reads old files: ``max_size``, by default 1333, adds a longest edge to an integer ``size``.
+    """Convert the keys of old files: ``max_size``, by default 1333, adds a longest edge to an integer ``size``.
 
     ``pad_and_return_pixel_mask`` is the old name of ``do_pad``.
 
@@ -216,7 +216,7 @@ def old_detr(config: dict[str, Any]) -> None:
 
 
 def old_maskformer(config: dict[str, Any]) -> None:
-    """Reads old files: ``max_size`` adds a longest edge to an integer ``size``, or to no ``size``.
+    """Convert the keys of old files: ``max_size`` adds a longest edge to an integer ``size``, or to no ``size``.
 
     Source: transformers, MaskFormerImageProcessorPil.
     """
@@ -232,11 +232,11 @@ def _add_longest_edge(config: dict[str, Any], longest: Any) -> None:
         config["size"] = {"shortest_edge": config["size"], "longest_edge": longest}
 
 
-# Padded to one size.
+# Families that pad to one size.
 
 
 def sam_size(height: int, width: int, options: Options) -> HeightWidth:
-    """The longer side becomes ``longest_edge``, both are rounded half up.
+    """The longer side becomes ``longest_edge``; both sides are rounded half up.
 
     Source: transformers, SamImageProcessorPil.
     """
@@ -247,14 +247,14 @@ def sam_size(height: int, width: int, options: Options) -> HeightWidth:
 
 
 def sam(image: Picture, options: Options) -> Shot:
-    """The common order with the rule of ``sam_size``, and the sizes of the image before and after."""
+    """The image, resized by the rule of ``sam_size`` and cropped as usual, and its sizes before and after."""
     small = resize(image, options, sam_size)
     before, after = [image.height, image.width], [small.height, small.width]
     return one(cropped(small, options), original_sizes=before, reshaped_input_sizes=after)
 
 
 def dpt_size(height: int, width: int, options: Options) -> HeightWidth:
-    """Multiples of ``ensure_multiple_of``, by the rule of ``nearest_multiples``.
+    """The sides become multiples of ``ensure_multiple_of``, by the rule of ``nearest_multiples``.
 
     Source: transformers, DPTImageProcessorPil.
     """
@@ -263,7 +263,7 @@ def dpt_size(height: int, width: int, options: Options) -> HeightWidth:
 
 
 def dpt_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
-    """The images; with ``do_pad`` in the middle of zeros, up to multiples of ``size_divisor``."""
+    """The images; with ``do_pad`` each is in the middle of zeros, with sides that are multiples of ``size_divisor``."""
     if not options.do_pad or options["size_divisor"] is None:
         return {"pixel_values": stacked(shots)}
     _, height, width = require_equal_tiles(shots)
@@ -314,7 +314,7 @@ def _thumbnail(image: Picture, tall: int, wide: int, mode: str) -> Picture:
 
 
 def size_as_width_height(config: dict[str, Any]) -> None:
-    """Reads old Donut files, in which a ``size`` of two integers is width and height.
+    """Convert the key ``size`` of old Donut files, whose two integers are width and height.
 
     Source: transformers, DonutImageProcessorPil.
     """
@@ -326,7 +326,7 @@ def size_as_width_height(config: dict[str, Any]) -> None:
 
 
 def as_constant(key: str, value: Any) -> str:
-    """The mode of a pad with one colour.
+    """The mode of a pad, which must be the one with a single colour.
 
     Raises:
         UnsupportedError: another mode.
@@ -352,7 +352,7 @@ def fuyu(image: Picture, options: Options) -> Shot:
 
 
 def fuyu_results(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> dict[str, Result]:
-    """The images of each sample, and of its first image the original size, the resized size and the scale."""
+    """The images of each sample; and the original size, the resized size and the scale of its first image."""
     if len(set(samples)) > 1:
         raise DescriptorError(f"samples of one call must have as many images, got {list(samples)}")
     require_equal_tiles(shots)
@@ -366,7 +366,7 @@ def fuyu_results(shots: Sequence[Shot], _options: Options, samples: Sequence[int
     }
 
 
-# Pan and scan.
+# Families with pan and scan.
 
 
 def gemma3(image: Picture, options: Options) -> Shot:

@@ -1,4 +1,4 @@
-"""Families of the common order: resize, cut out the middle, map bytes by a table, write a plane for each channel."""
+"""Families with the usual steps: resize, cut out the middle, map bytes by a table, write a plane for each channel."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from restride.vision.options import (
     as_mode,
     as_number,
     as_positive,
+    as_std,
     needed,
     or_null,
 )
@@ -52,7 +53,7 @@ def shorter(edge: int, crop: int | None = None) -> dict[str, Any]:
     }
 
 
-# Size rules that one family has.
+# Rules for sizes, each of which one family has.
 
 
 def levit_size(height: int, width: int, options: Options) -> HeightWidth:
@@ -132,7 +133,7 @@ def perceiver(image: Picture, options: Options) -> Shot:
 
 
 def llava(image: Picture, options: Options) -> Shot:
-    """With ``do_pad`` the image is first put in the middle of a square of the mean colour, ``int(255 * mean)``.
+    """With ``do_pad`` the image is first put in the middle of a square of its mean colour, ``int(255 * mean)``.
 
     Source: transformers, LlavaImageProcessorPil.
     """
@@ -191,7 +192,7 @@ def frames(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> 
     return {"pixel_values": ragged(shots, samples)}
 
 
-# Values that one family has.
+# Functions that compute pixel values, each for one family.
 
 
 def rescaled_only(options: Options, _channels: int, floats: bool) -> Array:
@@ -204,7 +205,7 @@ def rescaled_only(options: Options, _channels: int, floats: bool) -> Array:
 
 
 def efficientnet(options: Options, channels: int, floats: bool) -> Array:
-    """Table of EfficientNet: ``rescale_offset`` subtracts 1 after rescaling, ``include_top`` divides by std again.
+    """The table of EfficientNet: ``rescale_offset`` subtracts 1 after rescaling, ``include_top`` divides by std again.
 
     Source: transformers, EfficientNetImageProcessorPil._preprocess.
     """
@@ -283,7 +284,7 @@ def old_rescale(config: dict[str, Any]) -> None:
 
 
 _LABELS = frozenset(("do_reduce_labels", "reduce_labels"))
-"""Keys about segmentation maps, which are not images."""
+"""Keys about segmentation maps, which have no effect on images."""
 
 FAMILIES = (
     Family(("CLIP",), {**CLIP, **shorter(224)}, prepare=square_if_asked),
@@ -440,7 +441,11 @@ FAMILIES = (
         flava,
         flava_results,
         words="return_codebook_pixels: a smaller image, mapped by 0.8 v + 0.1",
-        checks={"codebook_resample": needed(as_mode), "codebook_rescale_factor": as_number},
+        checks={
+            "codebook_resample": needed(as_mode),
+            "codebook_rescale_factor": as_number,
+            "codebook_image_std": needed(as_std),
+        },
         ignored=frozenset(
             (
                 "codebook_do_convert_rgb",

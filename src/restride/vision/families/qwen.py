@@ -74,7 +74,7 @@ def paddle_size(height: int, width: int, options: Options) -> HeightWidth:
 
 
 def glm_image_size(height: int, width: int, options: Options) -> HeightWidth:
-    """Half of each side, by the rule of ``halved_between`` with the edges of ``size``.
+    """The sides are halved, by the rule of ``halved_between`` with the edges of ``size``.
 
     Source: transformers, GlmImageImageProcessorPil.
     """
@@ -113,7 +113,7 @@ def hunyuan(image: Picture, options: Options) -> Shot:
 
 
 def patches(pattern: str = MERGED_PATCHES, table: Table = always_floats, *, are_planes: bool = False) -> Build:
-    """The builder of ``pixel_values``, patches of all images, and ``image_grid_thw``, the grid of each.
+    """The builder of ``pixel_values``, the patches of all images, and of ``image_grid_thw``, the grid of each image.
 
     pattern: the order of the patches and of the elements of each. are_planes: a patch stays planes, not one row.
     """
@@ -141,7 +141,7 @@ def patches(pattern: str = MERGED_PATCHES, table: Table = always_floats, *, are_
 
 
 def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
-    """``pixel_values_videos``, patches of ``temporal_patch_size`` frames each, and ``video_grid_thw``.
+    """``pixel_values_videos``, whose patches have ``temporal_patch_size`` frames, and ``video_grid_thw``.
 
     A sample is a video, its images are the frames. If the last patch lacks frames, the last frame is repeated.
 
@@ -178,7 +178,7 @@ def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[
 
 
 def whole_videos(config: dict[str, Any]) -> None:
-    """No key of a video processor may ask for fewer frames, because the caller chooses them.
+    """Refuse keys of a video processor that ask for fewer frames, because the caller chooses the frames.
 
     Raises:
         UnsupportedError: a key asks for fewer frames.

@@ -55,7 +55,7 @@ from restride.vision.sizes import HeightWidth, longest_even, longest_within, rai
 from restride.vision.values import always_floats, plain
 
 _SLICES = "(rows gh p) (columns gw q) c -> rows columns gh gw c p q"
-"""Patches of each tile."""
+"""The pattern that cuts each tile into patches."""
 
 
 def finished(tile: Picture, options: Options) -> Picture:
@@ -64,7 +64,7 @@ def finished(tile: Picture, options: Options) -> Picture:
 
 
 def _counts(options: Options) -> tuple[int, int]:
-    """The fewest and most tiles."""
+    """The minimum and maximum number of tiles."""
     return options["min_patches"], options["max_patches"]
 
 
@@ -109,7 +109,7 @@ def ovis(image: Picture, options: Options) -> Shot:
 
 
 def on_canvas(image: Picture, canvas: HeightWidth, options: Options) -> Picture:
-    """The image fitted into a canvas, in its middle, surrounded by zeros."""
+    """The image, fitted into a canvas of zeros and put in its middle."""
     sides = fitted(image.height, image.width, canvas)
     return image.resize(*sides, options.needed_mode()).pad_center(*canvas)
 
@@ -213,7 +213,7 @@ def idefics3_results(shots: Sequence[Shot], options: Options, samples: Sequence[
 
 
 def at_corner(image: Picture, canvas: HeightWidth, most: int, options: Options) -> Picture:
-    """The image at the top left of a canvas of zeros, fitted into it, but with no side enlarged above ``most``."""
+    """The image at the top left of a canvas of zeros, fitted into it; but no side is enlarged above ``most``."""
     inner = min(max(image.height, most), canvas[0]), min(max(image.width, most), canvas[1])
     sides = fitted(image.height, image.width, inner, math.floor)
     return image.resize(*sides, options.needed_mode()).pad(*canvas, 0, 0)
@@ -254,7 +254,7 @@ def mllama_results(shots: Sequence[Shot], options: Options, samples: Sequence[in
 
 
 def minicpm(image: Picture, options: Options) -> Shot:
-    """The whole image, then its slices, in blocks of 4 x 4 or 2 x 2 patches.
+    """The whole image, then its slices; all have whole blocks of 4 x 4 or 2 x 2 patches.
 
     Source: transformers, MiniCPMV4_6ImageProcessorPil.
     """

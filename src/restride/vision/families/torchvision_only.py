@@ -1,4 +1,4 @@
-"""Families that transformers has only with torchvision: torchvision's geometry, keys and arithmetic, Pillow's resize.
+"""Families that transformers has only with torchvision: its geometry, keys and arithmetic, but Pillow's resize.
 
 torchvision's own resize gives other bytes than Pillow's, so resized pixels differ from those of transformers.
 """
@@ -88,7 +88,7 @@ def kimi(image: Picture, options: Options) -> Shot:
 
 
 def sam2(image: Picture, options: Options) -> Shot:
-    """The common order, with the image's original size.
+    """The image is resized and cropped as usual; its original size is a result too.
 
     Source: transformers, Sam2ImageProcessor.
     """

@@ -37,7 +37,7 @@ ModeName: TypeAlias = Literal[
     "INTER_NEAREST", "INTER_LINEAR", "INTER_CUBIC", "INTER_AREA", "INTER_LANCZOS4", "INTER_LINEAR_EXACT",
     "INTER_NEAREST_EXACT",
 ]  # fmt: skip
-"""Modes of ``rs.resample``, of the libraries in their own words, and the names of Pillow's and OpenCV's constants."""
+"""The modes of ``rs.resample``, those of libraries in their own words, and names of Pillow's and OpenCV's constants."""
 
 LIBRARIES: dict[str, Profile] = {
     "torch": Profile(
@@ -142,4 +142,4 @@ OTHER_NAMES = {name: name for name in LIBRARIES} | {
     "onnxruntime": "onnx",
     "dml": "directml",
 }
-"""Other names of libraries."""
+"""Further names of the libraries."""

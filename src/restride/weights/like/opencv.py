@@ -16,16 +16,16 @@ _Floats = npt.NDArray[np.float32]
 _F = np.float32
 
 _PLACES = 11
-"""Fraction bits of the weights of bytes."""
+"""Number of fraction bits of the weights for bytes."""
 
 BYTES, FLOATS = "bytes", "floats"
-"""The arithmetic in which rows are summed."""
+"""The two kinds of arithmetic in which rows are summed."""
 
 _MAX_OF_CELL = {"u8": 1 << 23, "u16": 1 << 15, "s16": 1 << 15}
-"""Types whose elements are added as integers, and how many of them an s32 can sum."""
+"""Types whose elements are added as integers, and the number of elements that a 32-bit sum can hold."""
 
 COLUMNS, ROWS = "columns", "rows"
-"""The axis that is summed; sums along columns come first, and are not rounded."""
+"""The two axes of a sum. Sums along columns come first, and are not rounded."""
 
 
 def rules(request: LibraryRequest) -> LibraryRows:
@@ -68,14 +68,14 @@ def _actual_mode(request: LibraryRequest, steps: list[float]) -> str:
     """The mode that OpenCV actually runs, since it replaces some modes by others."""
     halves = steps == [2.0, 2.0]
     if request.mode == "linear" and halves and (request.dtype == "u8" or request.channels == 2):
-        return "area"  # the others go through IPP
+        return "area"  # with other channel counts IPP computes it
     if request.mode == "linear_exact" and request.dtype in _MAX_OF_CELL and halves and request.channels != 2:
         return "area"
     return "linear" if request.mode == "linear_exact" and request.dtype not in _MAX_OF_CELL else request.mode
 
 
 def _shrunk(request: LibraryRequest, steps: list[float], along: list[str]) -> LibraryRows:
-    """INTER_AREA where it shrinks: integers of whole cells are added, then shifted or divided; others are weighted."""
+    """Rows of INTER_AREA where it shrinks: sums of whole cells of integers, shifted or divided; else weighted means."""
     factors = [int(step) for step in steps]
     is_shifted = factors == steps == [2, 2] and request.channels in (1, 3, 4)
     fit = all(new * step <= old for old, new, step in zip(request.old, request.new, steps, strict=True))
@@ -174,7 +174,7 @@ _RULES = {
     "lanczos4": lanczos4,
     "linear_exact": linear_exact,
 }
-"""The rule of each mode that sums."""
+"""For each mode that sums elements, the function that computes its rows."""
 
 
 def cells(source_size: int, size: int, factor: int, places: int, bits: int, along: str) -> Taps:
@@ -191,7 +191,7 @@ def cells(source_size: int, size: int, factor: int, places: int, bits: int, alon
 
 
 def area(source_size: int, size: int, step: float) -> Taps:
-    """Rows of INTER_AREA where an axis shrinks: whole elements, and parts of those at both ends from 0.001 on."""
+    """Rows of INTER_AREA where an axis shrinks: whole elements, and the covered parts of both ends from 0.001 on."""
     start = np.arange(size) * step
     end = start + step
     width = np.minimum(step, source_size - start)
@@ -210,7 +210,7 @@ def area(source_size: int, size: int, step: float) -> Taps:
 
 
 def _places(size: int, step: float) -> tuple[npt.NDArray[np.int64], _Floats]:
-    """For each output the element at or before its position, and the distance past that element, in f32."""
+    """For each output, the index of the element at or before its position, and the distance from there, in f32."""
     place = ((np.arange(size) + 0.5) * step - 0.5).astype(_F)
     at = np.floor(place)
     return at.astype(np.int64), place - at

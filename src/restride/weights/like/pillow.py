@@ -15,10 +15,10 @@ from restride.weights.rows import LibraryRows, Shifts, Taps, library_rows, on_ax
 _Array = npt.NDArray[np.float64]
 
 _PLACES = 22
-"""Fraction bits of the weights of bytes: with a byte, a weight below 2 and a sign they fill an s32."""
+"""Number of fraction bits of the weights for bytes: a byte, a weight below 2 and a sign then just fill an s32."""
 
 _ROUNDED = ("s8", "s16", "u16", "s32", "u32")
-"""Integers that are summed as floats and rounded to integers after each axis, as Pillow's I and I;16 are."""
+"""Integer types that are summed as floats and rounded after each axis, as in Pillow's modes I and I;16."""
 
 
 def _box(x: _Array) -> _Array:
@@ -64,7 +64,7 @@ _FILTERS: dict[str, tuple[Callable[[_Array], _Array], float]] = {
     "bicubic": (_bicubic, 2.0),
     "lanczos": (_lanczos, 3.0),
 }
-"""Each filter, and its radius in output elements."""
+"""For each filter its function, and its radius in output elements."""
 
 FILTERS = tuple(_FILTERS)
 
@@ -96,7 +96,7 @@ def rows_of_part(request: LibraryRequest, box: tuple[tuple[float, float], ...]) 
 
 
 def nearest(source_size: int, size: int, start: float, end: float, of_16_bits: bool) -> Taps:
-    """Rows of NEAREST, in f64: each middle is the one before it plus a step; for I;16 it is a product."""
+    """Rows of NEAREST, in f64. The middle of an output is the previous middle plus a step; for I;16 it is a product."""
     origin, step = _line(size, start, end)
     if of_16_bits:
         middles = step * (np.arange(size) + 0.5) + origin

@@ -41,7 +41,7 @@ class LibraryRequest(NamedTuple):
         return self.profile.clips
 
     def rows(self) -> LibraryRows | None:
-        """The rows of each axis; None: the library's rows are those of our own words."""
+        """The rows of each axis; None: the library's mode gives the same rows as the modes of ``rs.resample``."""
         if self.profile.is_flat and len(self.axes) != 2:
             raise DescriptorError(f"like {self.like!r} resizes two axes, not {len(self.axes)}")
         if 0 in (*self.old, *self.new):
@@ -50,7 +50,7 @@ class LibraryRequest(NamedTuple):
 
     @property
     def channels(self) -> int:
-        """Elements of all axes after the last resized one."""
+        """Number of elements in all axes after the last resized one."""
         count = 1
         for size in self.source_sizes[max(self.axes) + 1 :]:
             count *= size

@@ -9,7 +9,7 @@ from restride.weights.like.profile import LibraryRequest
 from restride.weights.rows import LibraryRows, Taps, folded_at_edges, library_rows
 
 _MAX = 4.0
-"""Standard deviations at which a Gaussian is cut off."""
+"""A Gaussian is cut off at this many standard deviations."""
 
 
 def rules(request: LibraryRequest) -> LibraryRows:

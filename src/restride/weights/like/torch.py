@@ -26,8 +26,8 @@ _Array = npt.NDArray[np.float64]
 _MAX_PLACES = 22
 
 _MAX_OF_SMALL = 128
-"""Maximum of rows plus columns for the special code of torch's "nearest", which ignores the scales of axes that keep or
-double their size.
+"""Up to this sum of rows and columns, torch's "nearest" runs special code, which ignores the scales of axes that
+keep or double their size.
 """
 
 
@@ -46,7 +46,7 @@ def follows_sizes(request: LibraryRequest) -> tuple[bool, ...]:
 
 
 def rules(request: LibraryRequest) -> LibraryRows | None:
-    """The indices of nearest, and the weights of bytes or of ``antialias`` with ``align_corners``; else None."""
+    """The rows of nearest modes, of bytes, and of ``antialias`` with ``align_corners``; None for other requests."""
     axes = tuple(zip(request.old, request.new, request.scales, strict=True))
     if request.mode.startswith("nearest"):
         others: tuple[object, ...] = (request.mode == "nearest-exact", request.dtype == "f64")
@@ -62,7 +62,7 @@ def rules(request: LibraryRequest) -> LibraryRows | None:
 
 
 def _is_of_bytes(request: LibraryRequest) -> bool:
-    """True if the weights are integers."""
+    """True if torch sums in integers, so that the weights are integers."""
     return request.dtype == "u8" and request.mode in ("bilinear", "bicubic")
 
 
@@ -134,7 +134,7 @@ def _keys(x: _Array, a: float) -> _Array:
 
 
 def _in_places(weights: _Array) -> tuple[npt.NDArray[np.int32], Shifts]:
-    """The weights as integers, in the smallest step for which the largest is below 2^15: 0.5 is 16384 of 2^-15."""
+    """The weights as integers, in the smallest unit for which the largest is below 2^15: 0.5 is 16384 of 2^-15."""
     largest = max(float(weights.max(initial=0.0)), 0.0)
     places = 0
     while places < _MAX_PLACES and int(0.5 + largest * (2 << places)) < 1 << 15:
