@@ -201,7 +201,7 @@ ROWS = [
     Row("resample: axis before the start", lambda t: rs.resample(t.x, (8,), axes=(-3,), out=t.out),
         ("axis -3 of axes (-3,) is outside [-2, 2)", HERE)),
     Row("resample: axes by letters", lambda t: rs.resample(t.x, (8,), axes="H", out=t.out),
-        ("axes[0] must be an integer", "'H'", HERE)),
+        ("axes must be a sequence of integers", "'H'", HERE)),
     Row("resample: a number for axes", lambda t: rs.resample(t.x, (8,), axes=1, out=t.out),
         ("axes must be a sequence of integers", "1", HERE)),
     Row("resample: from nothing", lambda t: rs.resample(t.x[:, :0], (8,), out=t.out),
