@@ -236,7 +236,7 @@ def _cached(device: rs.Device) -> float:
         return len(runtime._programs._programs) / MAX_PROGRAMS  # noqa: SLF001 - not public
     assert isinstance(runtime, VulkanRuntime)
     session = runtime._session  # noqa: SLF001 - as above
-    prepared = sum(each.weight for each in session.preparations.by_key.values())
+    prepared = sum(each.weight for each in session.recorder.preparations.by_key.values())
     return max(len(session.recorder.pipelines) / MAX_PIPELINES, prepared / MAX_PREPARED)
 
 

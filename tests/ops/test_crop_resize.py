@@ -340,7 +340,8 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device, sa
     images = rng.integers(0, 256, (6, 30, 40, 3), dtype=np.uint8)
     corners, index = rng.integers(-9, 20, (9, 2)), [5, 0, 3, 1, 2, 4, 4, 0, 5]
     boxes = np.concatenate([corners, corners + rng.integers(1, 40, (9, 2))], axis=1)
-    named = {"images": index, "axes": (1, 2), "fill": (7, 8, 9), "dtype": "f16", **sampling}
+    of_boxes = {"dst_scale": np.arange(1, 10).reshape(9, 1, 1, 1)}
+    named = {"images": index, "axes": (1, 2), "fill": (7, 8, 9), "dtype": "f16", **of_boxes, **sampling}
     right = rs.crop_resize(rs.asarray(images, device=vulkan_device), boxes, (17, 15), **named).numpy()
     with narrow_device(vulkan_device) as narrow:
         monkeypatch.setattr(plan_of_boxes, "MAX_BETWEEN", 1 << 12)

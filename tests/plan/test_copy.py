@@ -126,6 +126,19 @@ def test_narrow_elements_go_in_whole_words_where_they_can(src, dst, shader):
     assert kernel.shader == shader
 
 
+@pytest.mark.parametrize(
+    ("src", "dst"),
+    [
+        ("u8[3,5,32]{strides=(1,97,3)}", "u8[3,5,32]{strides=(160,32,1)}"),
+        ("u8[3,5,32]{strides=(160,32,1)}", "u8[3,5,32]{strides=(1,97,3)}"),
+        ("u8[5,32]{strides=(48,-1),offset=32}", "u8[5,32]"),
+    ],
+)
+def test_rows_that_begin_inside_a_chunk_are_not_moved_by_16_bytes(src, dst):
+    (kernel,) = copied(src, dst, ROOMY)
+    assert kernel.shader == "interleaved_copy"
+
+
 @pytest.mark.parametrize(("elements", "words"), [("neighbours", 4), ("apart", 2)])
 def test_a_gpu_transposes_bytes_in_half_blocks(elements, words):
     limits = Limits(choices=Choices(elements, "registers"))

@@ -174,7 +174,7 @@ def test_raw_is_recorded_again_after_the_runtime_frees_its_objects(vulkan_device
     counts = []
     for forgets in (False, True, False):
         if forgets:
-            session.preparations.forget()
+            session.recorder.preparations.forget()
         offer.resident()
         counts.append(len(recorded))
     assert counts == [0, 1, 1]

@@ -171,7 +171,7 @@ def test_an_interrupt_at_any_call_leaves_the_device_usable(operation, device):
         ours.wait()
         assert ours.trim() > 0
         if runtime == "vulkan":
-            assert not ours.runtime._session.preparations.by_key, "prepared with pipelines that are destroyed"
+            assert not ours.runtime._session.recorder.preparations.by_key, "prepared with pipelines that are destroyed"
         begun = time.monotonic()
     assert time.monotonic() - begun < 1, "closing waits for somebody who has gone"
 

@@ -9,7 +9,8 @@ SwiftShader in a tenth. With RANK = 2:
     OpBranchConditional %33 %7 %8                                   OpBranch %7
 
 A block that can no longer be reached, such as %8, keeps only its label, and a function called only from such blocks
-keeps only the label of its first block. Names are removed too.
+keeps only the label of its first block: no unreachable block may branch to the end of a loop it is no part of. What
+named or decorated the removed instructions is removed too.
 
 Source: SPIR-V specification 1.6, sections 2.3 (physical layout), 2.11 (control flow) and 3 (numbers of instructions).
 """

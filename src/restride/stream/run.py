@@ -299,7 +299,7 @@ class _Run:
         try:
             for thread in self._threads:
                 thread.join()
-        finally:  # also after an interrupt: threads complete the jobs they have begun
+        finally:  # also after an interrupt, because threads complete the jobs that they have begun
             self._stop()
             for thread in self._threads:
                 thread.join()
@@ -336,7 +336,10 @@ class _Run:
             self._stop(error)
 
     def _take_job(self) -> _Job | None:
-        """The next job, once the memory for it is free; None if there is none, or the run was stopped."""
+        """The next job, once the memory for it is free; None if there is none, or the run was stopped.
+
+        Jobs start in order: while the next one does not fit, no thread takes another.
+        """
         with self._changed:
             self._changed.wait_for(
                 lambda: self._next_job is None or self._bytes_taken + self._next_job.nbytes <= self._memory

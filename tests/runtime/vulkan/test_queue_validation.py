@@ -27,7 +27,7 @@ runtime.write(a, 0, memoryview(np.arange(words, dtype=np.uint32)))
 runtime.write(b, 0, memoryview(np.zeros(words, np.uint32)))
 if bug == "sync":
     # the barrier between dependent dispatches is dropped
-    runtime._session.queue.hazards.enabled = False
+    runtime._session.queue.hazards.conflict = lambda _: False
 # the kernel writes one word past the end
 if bug == "practices":
     runtime._session.blocks.pool.chunks.allocate(64)
@@ -38,7 +38,7 @@ if bug == "core":
     # a descriptor covers more than its buffer
     session, block = runtime._session, a.block
     layout = session.recorder.pipelines.get(("bump", (), 1), 0).layout
-    session.preparations.sets.take(layout, [(block, 0, block.chunk.nbytes + 4)], 0)
+    session.recorder.preparations.sets.take(layout, [(block, 0, block.chunk.nbytes + 4)], 0)
 runtime.submit([go, bump], [b, a])
 runtime.submit([go, go], [a, b])
 runtime.submit([go], [b, a])

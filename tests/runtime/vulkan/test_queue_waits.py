@@ -339,7 +339,7 @@ def interrupted_after(method):
 def test_an_interrupt_while_a_submission_is_settled_releases_nothing_twice(in_place, monkeypatch):
     memory = upload(in_place, np.zeros(64, np.uint32))
     session = in_place._session
-    preparations = session.preparations
+    preparations = session.recorder.preparations
     monkeypatch.setattr(preparations, "release", interrupted_after(preparations.release))
     with pytest.raises(Interrupted):
         in_place.submit([table(64, [1, 2, 3, 4])], [memory])

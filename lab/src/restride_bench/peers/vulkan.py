@@ -255,7 +255,7 @@ class _Prerecorded:
             DeviceTimeout: the work took more than ten seconds.
         """
         device, slot = self._session.device, self._slot
-        if self._forgotten != self._session.preparations.forgotten:
+        if self._freed != device.freed:
             self._record()
         device.vk.vkQueueSubmit(device.queue, 1, slot.submit, slot.fence)
         if device.vk.vkWaitForFences(device.handle, 1, slot.fences, 1, _MAX_WAIT) == TIMEOUT:
@@ -275,4 +275,4 @@ class _Prerecorded:
                 session.recorder.record(self._slot, work.dispatches)
             queue.end(self._slot)
             session.recorder.settle(queue.submitted, queue.completed)
-            self._forgotten = session.preparations.forgotten
+            self._freed = session.device.freed

@@ -21,6 +21,7 @@ class LogicalDevice:
     dead: why the device can no longer be used; empty while it can.
     inherited: this process got it through fork, so the driver must not be called at all.
     shares_memory: other processes use some of its buffers, or may.
+    freed: how often a buffer, a pipeline or a prepared submission was freed: commands from before may refer to it.
     """
 
     def __init__(self, physical: PhysicalDevice) -> None:
@@ -32,6 +33,7 @@ class LogicalDevice:
         physical.require_usable()
         self.physical = physical
         self.shares_memory = False
+        self.freed = 0
         self.dead = ""
         self.inherited = False
         vulkan = package()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
@@ -37,21 +36,20 @@ class Recorder:
         limits: Limits,
         queue: Queue,
         pool: Pool,
-        preparations: Preparations,
         module_source: Callable[[str], bytes],
     ) -> None:
         vulkan = package()
+        self._device = device
         self._vk = device.vk
         self._null = device.null
         self._limits = limits
         # This is the device's own limit, even if a test has lowered the limit for tensors.
         self._most_parameters = device.physical.info.limits.max_buffer_range
         self._queue = queue
-        self._preparations = preparations
         self._pool = pool
-        preparations.pool = weakref.ref(pool)
+        self.preparations = Preparations(device, pool)
         self._current: list[Prepared] = []  # prepared since the last ``settle``
-        self.pipelines = Pipelines(device, module_source, preparations.forget)
+        self.pipelines = Pipelines(device, module_source)
         self._compute_point = vulkan.VK_PIPELINE_BIND_POINT_COMPUTE
         self._compute_stage = vulkan.VK_SHADER_STAGE_COMPUTE_BIT
 
@@ -67,17 +65,18 @@ class Recorder:
         """
         # The id stays unique, because the cached entry keeps the tuple alive.
         key = (id(kernels), *blocks, *sizes) if type(kernels) is tuple else None
-        prepared = None if key is None else self._preparations.by_key.get(key)
+        if self.preparations.freed != self._device.freed:
+            self.preparations.forget()
+        prepared = None if key is None else self.preparations.by_key.get(key)
         if prepared is not None:
             prepared.use(ticket)
             self._current.append(prepared)
             return prepared
-        forgotten = self._preparations.forgotten
         prepared = Prepared(kernels, ticket)
         self._current.append(prepared)
         self._fill(prepared, blocks, sizes, ticket)
-        if key is not None and forgotten == self._preparations.forgotten and prepared.weight <= MAX_PREPARED // 4:
-            self._preparations.put(key, prepared)
+        if key is not None and prepared.weight <= MAX_PREPARED // 4:
+            self.preparations.put(key, prepared)
         return prepared
 
     def settle(self, ticket: int, completed: int) -> None:
@@ -91,8 +90,8 @@ class Recorder:
             if prepared.used != ticket:
                 prepared.use(ticket)
             if not prepared.cached:
-                self._preparations.release(prepared)
-        self._preparations.collect(completed)
+                self.preparations.release(prepared)
+        self.preparations.collect(completed)
 
     def _fill(self, prepared: Prepared, blocks: Sequence[Block], sizes: Sequence[int], ticket: int) -> None:
         completed = self._queue.completed
@@ -116,7 +115,7 @@ class Recorder:
             key = tuple(windows)
             descriptors = sets.get(key)
             if descriptors is None:
-                descriptors = sets[key] = self._preparations.sets.take(pipeline.layout, windows, completed)
+                descriptors = sets[key] = self.preparations.sets.take(pipeline.layout, windows, completed)
                 prepared.sets.append(descriptors)
             pipeline.used = descriptors.used = ticket
             prepared.dispatches.append(Dispatch(spec, pipeline, descriptors, array("uint32_t", spec.push), uses))
@@ -151,8 +150,8 @@ class Recorder:
 
     def destroy(self) -> None:
         """Destroy the pipelines and the descriptor sets; nothing may be pending."""
-        self._preparations.forget()
-        self._preparations.sets.destroy()
+        self.preparations.forget()
+        self.preparations.sets.destroy()
         self.pipelines.destroy()
 
     def _check(self, spec: KernelSpec, blocks: Sequence[Block], sizes: Sequence[int]) -> None:
@@ -233,46 +232,50 @@ class Prepared:
 
 
 class Preparations:
-    """A cache of the submissions prepared last: 1024 dispatches (or KiB of parameters) in all.
+    """A cache of prepared submissions: up to 1024 dispatches (or KiB of parameters) in all.
 
-    All are forgotten before a pipeline or a buffer is destroyed. The cache pays: the host's part of a small reorder
-    takes 12 us with it and 16 us without, of a small antialiased resample 30 us and 38 us. A cache of parameters by
-    their contents did not: a lookup takes 0.3 us, an upload of 16 KiB 1.4 us.
+    All are forgotten before there are more, and before the next use once the device has freed a pipeline or a buffer
+    that they may need. The cache pays: the host's part of a small reorder takes 12 us with it and 16 us without, of a
+    small antialiased resample 30 us and 38 us. A cache of parameters by their contents did not: a lookup takes 0.3 us,
+    an upload of 16 KiB 1.4 us.
 
-    pool: the pool of parameter blocks. The reference is weak because the pool calls ``forget``: without a cycle, a
-        dropped device is freed at once instead of by the garbage collector.
-    forgotten: how often entries were forgotten.
+    pool: the pool of parameter blocks.
+    freed: the device's ``freed`` since which nothing that an entry needs was freed.
     """
 
-    def __init__(self, device: LogicalDevice) -> None:
+    def __init__(self, device: LogicalDevice, pool: Pool) -> None:
+        self._device = device
+        self._pool = pool
         self.sets = DescriptorSets(device)
-        self.pool: weakref.ref[Pool] | None = None
-        self.forgotten = 0
+        self.freed = device.freed
         self.by_key: dict[tuple[object, ...], Prepared] = {}
         self._weight = 0
         self._released: deque[tuple[int, int]] = deque()  # last submission and bytes of released parameter blocks
 
     def put(self, key: tuple[object, ...], prepared: Prepared) -> None:
-        """Cache ``prepared`` under ``key``. Above the limit, drop the least recently used down to half of it."""
-        weight = prepared.weight  # called first: an interrupt, which may come in a call, must not come below
+        """Cache ``prepared`` under ``key``; before the limit is exceeded, forget all others."""
+        weight = prepared.weight
+        if self._weight + weight > MAX_PREPARED:
+            self.forget()
+        # No call between these statements, at which an interrupt may come: they belong together.
         prepared.cached = True
         self.by_key[key] = prepared
         self._weight += weight
-        if self._weight > MAX_PREPARED:
-            self._drop(MAX_PREPARED // 2)
 
     def forget(self) -> None:
-        """Forget all entries, because something that they may need is about to be destroyed."""
-        self._drop(0)
+        """Forget all entries."""
+        freed = self._device.freed = self._device.freed + 1
+        while self.by_key:
+            _, prepared = self.by_key.popitem()  # first: an interrupt may lose an entry, but never releases one twice
+            self.release(prepared)
+        self._weight, self.freed = 0, freed
 
     def release(self, prepared: Prepared) -> None:
         """Let others reuse its sets and parameters, once the device has finished with them."""
         self.sets.give_back(prepared)
-        pool = None if self.pool is None else self.pool()
         for block in prepared.parameters:
             self._released.append((block.used, block.nbytes))
-            if pool is not None:
-                pool.free(block)
+            self._pool.free(block)
 
     def collect(self, completed: int) -> None:
         """Stop counting released parameters that no submission after ``completed`` uses."""
@@ -283,16 +286,6 @@ class Preparations:
         """Bytes of parameters that submissions after ``completed`` use."""
         blocks = [(block.used, block.nbytes) for prepared in self.by_key.values() for block in prepared.parameters]
         return sum(nbytes for used, nbytes in (*blocks, *self._released) if used > completed)
-
-    def _drop(self, left: int) -> None:
-        self.forgotten += 1
-        for key, prepared in sorted(self.by_key.items(), key=lambda item: item[1].used):
-            if self._weight <= left:
-                break
-            weight = prepared.weight  # as in ``put``
-            del self.by_key[key]
-            self._weight -= weight
-            self.release(prepared)
 
 
 class DescriptorSet:

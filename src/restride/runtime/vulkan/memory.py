@@ -12,7 +12,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from restride.errors import DeviceError, DeviceLost, OutOfDeviceMemory, UnsupportedError
@@ -190,6 +190,7 @@ class Chunk:
     def destroy(self, device: LogicalDevice) -> None:
         """Destroy the buffer and free the memory, which unmaps it."""
         self.view = None
+        device.freed += 1
         device.vk.vkDestroyBuffer(device.handle, self.buffer, device.null)
         device.vk.vkFreeMemory(device.handle, self.memory, device.null)
         for budget in self.budgets:
@@ -197,31 +198,29 @@ class Chunk:
 
 
 class Chunks:
-    """The chunks of one memory type. ``forget`` is called before a buffer is destroyed.
+    """The chunks of one memory type.
 
-    budget: the heap's budget. limits: budgets of this device alone.
+    budget: the heap's budget. limits: budgets of this device alone. most_bytes: the smallest of them all.
+    shareable: other processes may import them.
     """
 
     def __init__(
-        self,
-        device: LogicalDevice,
-        memory_type: int,
-        budget: HeapBudget,
-        limits: tuple[HeapBudget, ...],
-        forget: Callable[[], None],
+        self, device: LogicalDevice, memory_type: int, limits: tuple[HeapBudget, ...], *, shareable: bool
     ) -> None:
+        physical = device.physical
         self._device = device
         self.memory_type = memory_type
-        self.budget = budget
+        self.shareable = shareable
+        self.budget = shared_budget(physical, physical.memory_types[memory_type].heap)
         self.limits = limits
-        self._budgets = (*limits, budget)
-        self._forget = forget
+        self._budgets = (*limits, self.budget)
+        self.most_bytes = min(budget.heap_bytes for budget in self._budgets)
         self._alive: dict[int, Chunk] = {}
         self.allocations = 0  # number of allocations requested from the driver so far
         self.nbytes = 0  # allocated now
 
-    def allocate(self, nbytes: int, shareable: bool = False) -> Chunk:
-        """Allocate a chunk; ``shareable``: other processes may import it.
+    def allocate(self, nbytes: int) -> Chunk:
+        """Allocate a chunk.
 
         Raises:
             OutOfDeviceMemory: a budget or the driver refuses; the message names the bytes requested and in use, and
@@ -239,10 +238,8 @@ class Chunks:
             )
         if len(self._alive) >= physical.max_allocations:
             raise self._exhausted(nbytes, self.budget)
-        fields: dict[str, Any] = {}
-        if shareable:
-            fields["pNext"] = sharing.external_buffer()
-        chunk = Chunk(self._device, nbytes, partial(self._allocate, shareable=shareable), usage=_usage(), **fields)
+        extra = sharing.external_buffer() if self.shareable else self._device.null
+        chunk = Chunk(self._device, nbytes, self._allocate, usage=_usage(), pNext=extra)
         self._alive[chunk.serial] = chunk
         self.allocations += 1
         self.nbytes += chunk.allocated
@@ -263,14 +260,13 @@ class Chunks:
             chunk.is_shared = device.shares_memory = True
             self._map(chunk, external.memory_type)
 
-        fields = {"usage": _usage(), "pNext": sharing.external_buffer()}
-        chunk = Chunk(device, rounded(external.nbytes), allocate, **fields)
+        extra = sharing.external_buffer()
+        chunk = Chunk(device, rounded(external.nbytes), allocate, usage=_usage(), pNext=extra)
         self._alive[chunk.serial] = chunk
         return chunk
 
     def destroy(self, chunk: Chunk) -> None:
         """Give a chunk back to the driver."""
-        self._forget()
         del self._alive[chunk.serial]
         chunk.destroy(self._device)
         self.nbytes -= chunk.allocated
@@ -288,7 +284,7 @@ class Chunks:
     def __contains__(self, chunk: Chunk) -> bool:
         return chunk.serial in self._alive
 
-    def _allocate(self, chunk: Chunk, needs: Handle, shareable: bool) -> None:
+    def _allocate(self, chunk: Chunk, needs: Handle) -> None:
         device, kind, nbytes = self._device, self.memory_type, needs.size  # may exceed the buffer's size
         if not needs.memoryTypeBits >> kind & 1:
             raise DeviceError(
@@ -302,7 +298,7 @@ class Chunks:
             chunk.budgets += (budget,)
         try:
             chunk.memory = device.allocate_memory(
-                pNext=sharing.exportable(chunk.buffer) if shareable else device.null,
+                pNext=sharing.exportable(chunk.buffer) if self.shareable else device.null,
                 allocationSize=nbytes,
                 memoryTypeIndex=kind,
             )
@@ -311,7 +307,7 @@ class Chunks:
                 budget.release(nbytes)
             chunk.budgets = ()
             raise self._exhausted(nbytes, self.budget, f" ({error})") from error
-        if shareable:
+        if self.shareable:
             chunk.is_shared = device.shares_memory = True
         self._map(chunk, kind)
 
@@ -387,22 +383,20 @@ class Pool:
     Small blocks (up to 256 KiB) come from slabs of 1 MiB in some 80 size classes; larger ones, rounded up to 64 KiB,
     each have a chunk to themselves, since a driver takes long to allocate one: NVIDIA's 25 ms for 512 MiB.
 
-    most_bytes: the size of the heap, or the device's limit.
-    most_pooled: bytes of large idle chunks that are kept.
-
-    Shareable blocks each have a chunk to themselves, which goes back to the driver when they are freed.
-
+    most_pooled: bytes of large idle chunks that are kept; none in a pool of shareable chunks.
     separate: give every block a chunk of exactly its size. GPU-assisted validation (1.3.239) compares accesses with
-    the buffer, not with the bound range, so only then does it notice the first byte past the end.
+        the buffer, not with the bound range, so only then does it notice the first byte past the end. Shareable
+        chunks always have one block.
     """
 
-    def __init__(self, chunks: Chunks, offset_alignment: int, most_bytes: int, *, separate: bool) -> None:
+    def __init__(self, chunks: Chunks, offset_alignment: int, *, separate: bool) -> None:
         self.chunks = chunks
-        self._separate = separate
-        self._most_small = 0 if separate else _SMALL_BYTES
+        self._separate = separate or chunks.shareable
+        self._most_small = 0 if self._separate else _SMALL_BYTES
         self._alignment = max(256, offset_alignment)
-        self.most_bytes = most_bytes
-        self.most_pooled = min(max(_MAX_POOLED_BYTES, int(most_bytes * _MAX_POOLED_SHARE)), most_bytes // 2)
+        most = chunks.most_bytes
+        pooled = min(max(_MAX_POOLED_BYTES, int(most * _MAX_POOLED_SHARE)), most // 2)
+        self.most_pooled = 0 if chunks.shareable else pooled
         self._idle_slabs: dict[int, Chunk] = {}
         self._filling: Chunk | None = None  # the slab that new blocks come from
         self._idle: dict[int, deque[Block]] = {}  # by size
@@ -411,7 +405,7 @@ class Pool:
         self._leaving: deque[Block] = deque()  # freed blocks that the device may still use
         self.leaving_bytes = 0
 
-    def allocate(self, nbytes: int, most_leaving: int, shareable: bool = False) -> Block | None:
+    def allocate(self, nbytes: int, most_leaving: int) -> Block | None:
         """A block of at least ``nbytes``; None if the caller must first wait for ``last_use_of_leaving``.
 
         most_leaving: a new chunk waits while more bytes than these are freed but still used by the device.
@@ -419,12 +413,12 @@ class Pool:
         Raises:
             OutOfDeviceMemory: there is no room although no freed block is still in use.
         """
-        block = None if shareable else self.reuse(nbytes)
+        block = self.reuse(nbytes)
         if block is None and self.leaving_bytes <= most_leaving:
             try:
-                return self.grow(nbytes, shareable)
+                return self.grow(nbytes)
             except OutOfDeviceMemory:
-                if not self.leaving_bytes or nbytes > self.most_bytes:
+                if not self.leaving_bytes or nbytes > self.chunks.most_bytes:
                     raise
         return block
 
@@ -449,15 +443,13 @@ class Pool:
             return block
         return self._carve(size) if size <= self._most_small else None
 
-    def grow(self, nbytes: int, shareable: bool = False) -> Block:
-        """A block in a new chunk; ``shareable``: other processes may import it.
+    def grow(self, nbytes: int) -> Block:
+        """A block in a new chunk.
 
         Raises:
             OutOfDeviceMemory: the budget or the driver refuses.
             UnsupportedError: no single allocation of the device is that large.
         """
-        if shareable:
-            return _first_block(self._new_chunk(rounded(nbytes), shareable=True), rounded(nbytes))
         size = self._block_size(nbytes)
         if size > self._most_small:
             return _first_block(self._new_chunk(size), size)
@@ -485,13 +477,10 @@ class Pool:
         while leaving and leaving[0].used <= completed and not leaving[0].pins:
             block = leaving[0]
             chunk = block.chunk
-            idle = None if chunk.is_shared else self._idle.setdefault(block.nbytes, deque())
+            idle = self._idle.setdefault(block.nbytes, deque())
             del leaving[0]
             self.leaving_bytes -= block.nbytes
             chunk.live -= 1
-            if idle is None:
-                self.chunks.destroy(chunk)
-                continue
             if block.nbytes > self._most_small:
                 self._idle_large[chunk.serial] = block
                 self._pooled_bytes += chunk.nbytes
@@ -561,7 +550,7 @@ class Pool:
             self._filling = None
         self.chunks.destroy(slab)
 
-    def _new_chunk(self, nbytes: int, shareable: bool = False) -> Chunk:
+    def _new_chunk(self, nbytes: int) -> Chunk:
         chunks = self.chunks
         left = chunks.left()
         if left is not None and left < nbytes:
@@ -569,19 +558,19 @@ class Pool:
             self.trim()
             chunks.budget.make_room()
         try:
-            return chunks.allocate(nbytes, shareable)
+            return chunks.allocate(nbytes)
         except OutOfDeviceMemory:
-            if nbytes > self.most_bytes:
+            if nbytes > chunks.most_bytes:
                 raise
             self.trim()
         try:
-            return chunks.allocate(nbytes, shareable)
+            return chunks.allocate(nbytes)
         except OutOfDeviceMemory:
             # If this device's own limit is exceeded, other devices cannot make room.
             if any(limit.used + nbytes > limit.heap_bytes for limit in chunks.limits):
                 raise
             chunks.budget.make_room()
-        return chunks.allocate(nbytes, shareable)
+        return chunks.allocate(nbytes)
 
 
 def _first_block(chunk: Chunk, size: int) -> Block:
@@ -593,20 +582,18 @@ def _first_block(chunk: Chunk, size: int) -> Block:
 class Imports:
     """Pages of the host as device memory that is only read: nothing is copied, and the pages are kept alive.
 
-    The caller holds the runtime's lock, except in ``release_owners``. ``forget`` is called before a buffer is
-    destroyed.
+    The caller holds the runtime's lock, except in ``release_owners``.
 
-    destroyed: freed chunks that still own bytes of the host, until ``release_owners``.
+    destroyed: the owners of destroyed chunks, until ``release_owners``.
     """
 
-    def __init__(self, device: LogicalDevice, offset_alignment: int, forget: Callable[[], None]) -> None:
+    def __init__(self, device: LogicalDevice, offset_alignment: int) -> None:
         self._device = device
         self._kind = package().VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT
         self._alignment = max(MEMORY_ROUNDING, offset_alignment)
-        self._forget = forget
         self._alive: dict[int, Chunk] = {}
         self._leaving: list[Block] = []  # freed blocks that the device may still read
-        self.destroyed: deque[Chunk] = deque()
+        self.destroyed: deque[memoryview | None] = deque()
 
     def add(self, data: memoryview) -> tuple[Block, int]:
         """A block over the pages of ``data`` (one or more one-dimensional bytes), and the offset of ``data`` in it.
@@ -650,6 +637,7 @@ class Imports:
                     self._leaving.append(block)
                 else:
                     self._destroy(block.chunk)
+                    block.chunk.owner = memoryview(b"")  # a prepared submission may refer to the chunk a little longer
 
     def destroy_all(self) -> None:
         """Destroy everything; nothing may be pending."""
@@ -667,10 +655,9 @@ class Imports:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._alive))
 
     def _destroy(self, chunk: Chunk) -> None:
-        self._forget()
         del self._alive[chunk.serial]
         chunk.destroy(self._device)
-        self.destroyed.append(chunk)
+        self.destroyed.append(chunk.owner)
 
     def _import(self, first: int, nbytes: int) -> Chunk:
         """Import the pages from address ``first``, the start of one, as a chunk with a buffer of ``nbytes`` bytes."""
@@ -716,32 +703,24 @@ class Blocks:
     in_use: bytes of live memories. lent: number of blocks whose memory arrays of the host may use.
     """
 
-    def __init__(
-        self,
-        device: LogicalDevice,
-        placement: Placement,
-        limits: Limits,
-        memory_limit: int | None,
-        forget: Callable[[], None],
-    ) -> None:
+    def __init__(self, device: LogicalDevice, placement: Placement, limits: Limits, memory_limit: int | None) -> None:
         self._device = device
         self._placement = placement
         self._alignment = limits.offset_alignment
         self._limits = limit_budgets(memory_limit)
-        self._forget = forget
         self._separate = bool(os.environ.get(SEPARATE_BUFFERS_VARIABLE))
         self.pools: tuple[Pool, ...] = ()
         self.pool = self._pool_of(placement.device)
         self.host_pool = self._pool_of(placement.host)
         self.parameter_pool = self._pool_of(placement.parameters)
-        self.imports = Imports(device, limits.offset_alignment, forget)
+        self.imports = Imports(device, limits.offset_alignment)
         self.freed: deque[tuple[int, Block]] = deque()
         self.in_use = 0
         self.lent = 0
 
     @cached_property
     def shareable_pool(self) -> Pool:
-        """The pool for memory that other processes use too: that of tensors, if the driver shares its memory type.
+        """The pool for memory that other processes use too.
 
         Raises:
             UnsupportedError: the driver does not share buffers, or none that restride can use.
@@ -749,18 +728,15 @@ class Blocks:
         sharing.require_sharing(self._device, _usage())
         allowed = buffer_types(self._device, shareable=True)
         placement = place(self._device.physical, allowed, staging=self._placement.staging)
-        return self._pool_of(placement.device)
+        return self._pool_of(placement.device, shareable=True)
 
-    def _pool_of(self, memory_type: int) -> Pool:
+    def _pool_of(self, memory_type: int, *, shareable: bool = False) -> Pool:
         """The pool of a memory type, opened when it is first asked for."""
         for pool in self.pools:
-            if pool.chunks.memory_type == memory_type:
+            if (pool.chunks.memory_type, pool.chunks.shareable) == (memory_type, shareable):
                 return pool
-        physical = self._device.physical
-        budget = shared_budget(physical, physical.memory_types[memory_type].heap)
-        chunks = Chunks(self._device, memory_type, budget, self._limits, self._forget)
-        most = min(each.heap_bytes for each in (budget, *self._limits))
-        pool = Pool(chunks, self._alignment, most, separate=self._separate)
+        chunks = Chunks(self._device, memory_type, self._limits, shareable=shareable)
+        pool = Pool(chunks, self._alignment, separate=self._separate)
         self.pools += (pool,)
         return pool
 

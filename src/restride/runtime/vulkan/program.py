@@ -82,17 +82,11 @@ class Pipeline:
 
 
 class Pipelines:
-    """The pipelines of a device. The caller holds the runtime's lock and sets ``used`` of each pipeline it submits.
+    """The pipelines of a device. The caller holds the runtime's lock and sets ``used`` of each pipeline it submits."""
 
-    forget: called before a pipeline is destroyed.
-    """
-
-    def __init__(
-        self, device: LogicalDevice, module_source: Callable[[str], bytes], forget: Callable[[], None]
-    ) -> None:
+    def __init__(self, device: LogicalDevice, module_source: Callable[[str], bytes]) -> None:
         self._device = device
         self._module_source = module_source
-        self._forget = forget
         self._most = MAX_PIPELINES
         self._layouts: dict[int, BindingLayout] = {}
         self._pipelines: dict[PipelineKey, Pipeline] = {}
@@ -129,20 +123,21 @@ class Pipelines:
 
     def trim(self, completed: int) -> None:
         """Destroy the pipelines that no submission after ``completed`` uses; their next use creates them again."""
-        self._forget()
         for key, pipeline in list(self._pipelines.items()):
             if pipeline.used <= completed:
-                del self._pipelines[key]
-                self._device.vk.vkDestroyPipeline(self._device.handle, pipeline.handle, self._device.null)
+                self._destroy(key)
 
     def _evict(self, completed: int) -> None:
         while len(self._pipelines) >= self._most:
             oldest, pipeline = min(self._pipelines.items(), key=lambda item: item[1].used)
             if pipeline.used > completed:
                 return  # the oldest is in use, so all are: it is better to exceed the limit than to wait here
-            self._forget()
-            del self._pipelines[oldest]
-            self._device.vk.vkDestroyPipeline(self._device.handle, pipeline.handle, self._device.null)
+            self._destroy(oldest)
+
+    def _destroy(self, key: PipelineKey) -> None:
+        pipeline, device = self._pipelines.pop(key), self._device
+        device.freed += 1
+        device.vk.vkDestroyPipeline(device.handle, pipeline.handle, device.null)
 
     def _create(self, shader: str, constants: tuple[int, ...], layout: BindingLayout) -> Handle:
         device = self._device

@@ -79,8 +79,6 @@ class Hazards:
     def __init__(self) -> None:
         self._epoch = 0
         self._unknown = False
-        self.enabled = True
-        """Tests set this to False, to check that validation notices missing barriers."""
 
     def conflict(self, uses: Sequence[Use]) -> bool:
         """True if the next command needs a barrier before it; records what the command uses."""
@@ -106,7 +104,7 @@ class Hazards:
                 _join(windows, start, end, block.nbytes)
             else:
                 windows.append((start, end))
-        return needed and self.enabled
+        return needed
 
     def abandon(self) -> None:
         """Note that a recording, perhaps with counted barriers, was thrown away: the next command gets a barrier."""
@@ -183,13 +181,14 @@ class Queue:
         """True when one more submission must wait for the oldest, ``completed + 1``."""
         return len(self._pending) >= MAX_PENDING
 
-    def submit(self, uses: Sequence[Use], record: Callable[[Slot], None]) -> int:
-        """Record commands that use these blocks; submit them now, or in a batch later; return the ticket."""
+    def submit(self, uses: Sequence[Use], *records: Callable[[Slot], None]) -> int:
+        """Let ``records`` record commands that use these blocks; submit now, or in a batch later; return the ticket."""
         slot = self._begin(uses)
         try:
             if self._device.shares_memory:
                 self._take_over(slot, uses)
-            record(slot)
+            for record in records:
+                record(slot)
             if slot is not self._open:
                 return self._submit(slot, uses)
             ticket = self.last

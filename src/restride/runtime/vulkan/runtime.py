@@ -46,7 +46,7 @@ from restride.runtime.loader import struct
 from restride.runtime.vulkan import sharing
 from restride.runtime.vulkan.clock import Clock
 from restride.runtime.vulkan.device import LogicalDevice
-from restride.runtime.vulkan.dispatch import Preparations, Prepared, Recorder
+from restride.runtime.vulkan.dispatch import Recorder
 from restride.runtime.vulkan.memory import Block, Blocks, Pool, buffer_types, place
 from restride.runtime.vulkan.queue import Queue, Slot, Use
 
@@ -262,7 +262,7 @@ class VulkanRuntime:
                 barriers=session.queue.barriers,
                 allocations=sum(pool.chunks.allocations for pool in blocks.pools),
                 bytes_allocated=blocks.allocated,
-                bytes_in_use=blocks.in_use + session.preparations.bytes_in_use(session.queue.completed),
+                bytes_in_use=blocks.in_use + session.recorder.preparations.bytes_in_use(session.queue.completed),
                 uploaded=session.uploaded,
                 downloaded=session.downloaded,
             )
@@ -306,10 +306,11 @@ class VulkanRuntime:
                 work = session.recorder.prepare(kernels, blocks, sizes, queue.submitted + 1)
                 if not work.dispatches:
                     return
-                if run is None:
-                    queue.submit(work.uses, lambda slot: session.recorder.record(slot, work.dispatches))
-                else:
-                    session.submit_with_copy(work, blocks[0], blocks[1], run)
+                uses, records = work.uses, [lambda slot: session.recorder.record(slot, work.dispatches)]
+                if run is not None:
+                    copy_uses, record_copy = session.copying(blocks[0], blocks[1], run)
+                    uses, records = [*uses, *copy_uses], [*records, record_copy]
+                queue.submit(uses, *records)
                 self._dispatches += len(work.dispatches)
             finally:
                 session.recorder.settle(queue.last, queue.completed)
@@ -355,18 +356,15 @@ class Session:
         self.device = LogicalDevice(physical)
         with ExitStack() as parts:
             parts.callback(self.device.destroy)
-            self.preparations = Preparations(self.device)
             self.placement = place(physical, buffer_types(self.device), staging=staging)
-            self.blocks = Blocks(self.device, self.placement, limits, memory_limit, self.preparations.forget)
+            self.blocks = Blocks(self.device, self.placement, limits, memory_limit)
             for pool in self.blocks.pools:
                 pool.chunks.budget.join(self)  # other devices that need room ask this one to trim
             parts.callback(self.blocks.destroy_all)
             self.queue = Queue(self.device)
             parts.callback(self.queue.destroy)
             parts.callback(_destroy_clocks, self.clocks)
-            self.recorder = Recorder(
-                self.device, limits, self.queue, self.blocks.parameter_pool, self.preparations, module_source
-            )
+            self.recorder = Recorder(self.device, limits, self.queue, self.blocks.parameter_pool, module_source)
             parts.callback(self.recorder.destroy)
             self._parts = parts.pop_all()
         self._closed = False
@@ -406,12 +404,13 @@ class Session:
             DeviceTimeout: freed blocks stayed in use past the time limit.
         """
         pool = self.blocks.pool
+        most_leaving = pool.most_pooled
         if shareable:
             with self.lock:
                 self.enter()
                 pool = self.blocks.shareable_pool
                 pool.chunks.budget.join(self)
-        return self._take(pool, nbytes, pool.most_pooled, shareable, in_use=nbytes)
+        return self._take(pool, nbytes, most_leaving, in_use=nbytes)
 
     def staging_block(self, nbytes: int) -> Block:
         """A host-visible block, the caller's until ``free_staging``; waits for those that the device still uses.
@@ -420,12 +419,12 @@ class Session:
         """
         return self._take(self.blocks.host_pool, nbytes, PIECE_BYTES)
 
-    def _take(self, pool: Pool, nbytes: int, most_leaving: int, shareable: bool = False, *, in_use: int = 0) -> Block:
+    def _take(self, pool: Pool, nbytes: int, most_leaving: int, *, in_use: int = 0) -> Block:
         """Allocate from ``pool``; wait until it has room. ``in_use``: bytes to add to those in use."""
         while True:
             with self.lock:
                 self.enter()
-                block = pool.allocate(nbytes, most_leaving, shareable)
+                block = pool.allocate(nbytes, most_leaving)
                 if block is not None:
                     self.blocks.in_use += in_use
                     return block
@@ -544,7 +543,7 @@ class Session:
     def _trim(self) -> int:
         self.enter()
         before = self.blocks.allocated
-        self.preparations.forget()
+        self.recorder.preparations.forget()
         self.blocks.collect(self.queue.completed)
         self.blocks.trim()
         return before - self.blocks.allocated
@@ -562,16 +561,6 @@ class Session:
         with self.lock:
             self.enter()
             return self.queue.submit(uses, record)
-
-    def submit_with_copy(self, work: Prepared, source: Block, target: Block, run: Run) -> None:
-        """Start prepared kernels and a copy after them, in one submission. The caller holds the lock."""
-        uses, record_copy = self.copying(source, target, run)
-
-        def record(slot: Slot) -> None:
-            self.recorder.record(slot, work.dispatches)
-            record_copy(slot)
-
-        self.queue.submit([*work.uses, *uses], record)
 
     def copying(self, source: Block, target: Block, run: Run) -> tuple[list[Use], Callable[[Slot], None]]:
         """The uses of a copy, and the function that records it."""
@@ -661,6 +650,7 @@ class Session:
         """Destroy everything except memory that arrays still use."""
         self.blocks.drain()
         if self.blocks.lent:
+            self.recorder.preparations.forget()
             self.blocks.destroy_idle(self.queue.submitted)
         else:
             self._idle = False
