@@ -37,7 +37,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "image_mean": ("mean",),
     "image_std": ("std",),
     **dict.fromkeys(("dst", "output"), ("out",)),
-    **dict.fromkeys(("starts", "begin"), ("offsets",)),
+    "starts": ("offsets",),
     "steps": ("strides",),
     **dict.fromkeys(("longest_edge", "long_side", "longest"), ("longer",)),
     **dict.fromkeys(("short_side", "shortest", "shortest_edge"), ("shorter",)),

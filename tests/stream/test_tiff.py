@@ -168,6 +168,7 @@ def test_a_tiff_that_tifffile_has_closed_is_read_by_zarr_and_refused_as_a_series
     opened = zarr.open_array(tifffile.imread(path, aszarr=True), mode="r")  # closes the file, and opens it to read
     assert np.array_equal(rs.LazyArray(opened, rs.Chain())[:], array)
     assert np.array_equal(opened[:], array)
+    opened.store.close()
     with tifffile.TiffFile(path) as file:
         series = file.series[0]
     with pytest.raises(rs.DescriptorError, match=r"plain\.tif is closed, and a series reads"):
