@@ -457,6 +457,8 @@ def test_a_value_of_any_key_is_taken_or_refused(name):
 
 
 def test_classes_that_are_not_done_say_why():
+    with pytest.raises(rs.UnsupportedError, match=r"'CLIPImageProcesor' is .*\. Did you mean 'CLIP'\?"):
+        rs.vision.processor({"image_processor_type": "CLIPImageProcesor"})
     with pytest.raises(rs.UnsupportedError, match=r"'BrandNewImageProcessor' is not known; known are .*CLIP.*Qwen2VL"):
         rs.vision.processor({"image_processor_type": "BrandNewImageProcessor"})
     with pytest.raises(rs.UnsupportedError, match=r"'CLPImageProcessor' is not known; .*\. Did you mean 'CLIP'\?"):

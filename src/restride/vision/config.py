@@ -88,7 +88,7 @@ def family_of(config: Mapping[str, Any]) -> Family:
         raise UnsupportedError(f"image_processor_type {name!r} is not done: {REFUSED[stem]}")
     raise UnsupportedError(
         f"image_processor_type {name!r} is not known; known are {', '.join(sorted(FAMILIES))}"
-        + did_you_mean(stem, FAMILIES)
+        + did_you_mean(stem.partition("ImageP")[0], FAMILIES)  # the stem has it where ImageProcessor is misspelt
     )
 
 
