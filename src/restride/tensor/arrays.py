@@ -401,7 +401,7 @@ def _host_bytes(array: Array) -> _HostBytes:
     walks = [
         _Walk(axis, size, abs(stride))
         for axis, (size, stride) in enumerate(zip(array.shape, array.strides, strict=True))
-        if size > 1 and stride
+        if size > 1
     ]
     walks.sort(key=lambda walk: walk.stride)
     run, outer = _run_and_outer_axes(walks, array.itemsize)
