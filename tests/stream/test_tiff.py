@@ -6,6 +6,7 @@ import io
 import itertools
 import os
 import sys
+import threading
 import warnings
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from support.stated_sources import (
 
 import restride as rs
 from restride.cli import main
+from restride.stream import tiff as stream_tiff
 from restride.stream.axes import stated_axes
 from restride.stream.files import by_name, version
 
@@ -173,6 +175,21 @@ def test_a_tiff_that_tifffile_has_closed_is_read_by_zarr_and_refused_as_a_series
         series = file.series[0]
     with pytest.raises(rs.DescriptorError, match=r"plain\.tif is closed, and a series reads"):
         rs.LazyArray(series, rs.Chain())
+
+
+def test_a_tiff_is_checked_while_no_store_of_zarr_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    save(path := tmp_path / "plain.tif", "plain", "YXS", **COMPRESSIONS["none"])
+    store = judge("tifffile").imread(path, aszarr=True)
+    opened = zarr.open_array(store, mode="r")
+    begun = threading.Event()
+    monkeypatch.setattr(stream_tiff, "_require_whole", lambda *_: begun.set())
+    thread = threading.Thread(target=rs.LazyArray, args=(opened, rs.Chain()))
+    with stream_tiff.series_of(opened).parent.filehandle.lock:
+        thread.start()
+        assert not begun.wait(0.3)
+    assert begun.wait(60)
+    thread.join()
+    store.close()
 
 
 def test_each_level_of_a_pyramidal_tiff_states_its_own_sizes(tmp_path: Path):

@@ -120,14 +120,15 @@ def sizes_of(series: Any) -> dict[str, tuple[str, float, float]]:
 @contextmanager
 def _opened(file: Any) -> Iterator[None]:
     """Open a file that tifffile has closed: all of several but the first, and after ``imread(..., aszarr=True)``."""
-    if not file.closed:
-        yield
-        return
-    file.open()
-    try:
-        yield
-    finally:
-        file.close()
+    with file.lock:  # which a store of zarr takes for each read: it seeks in the same file
+        if not file.closed:
+            yield
+            return
+        file.open()
+        try:
+            yield
+        finally:
+            file.close()
 
 
 def _array(series: Any) -> Any:
