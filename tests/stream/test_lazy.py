@@ -32,3 +32,9 @@ def test_a_stream_of_lazy_arrays_is_one_chain_within_the_memory():
     assert done.bytes_read == 4 * 64 * 64
     with pytest.raises(rs.DescriptorError, match="source_dtype 'bf16' is for stored bits"):
         rs.stream(rs.LazyArray(result.astype(np.uint16), rs.Chain()), result, source_dtype="bf16")
+
+
+def test_a_window_is_computed_of_a_result_whose_weights_are_too_many_at_once():
+    ones = np.broadcast_to(np.float32(1), (1 << 29,))
+    shrunk = rs.LazyArray(ones, rs.Chain().resample((1 << 28,), mode="cubic", antialias=True))
+    assert np.allclose(shrunk[1000:1010], 1)
