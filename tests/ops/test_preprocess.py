@@ -632,6 +632,16 @@ def test_floats_in_another_unit_than_mean_and_std_are_warned_of(call):
         call(right)  # a warning would be an error; a tensor is not read back
 
 
+def test_floats_of_an_object_with_array_are_warned_of_by_normalize():
+    class Holder:
+        def __array__(self, dtype=None, copy=None):
+            return WHITE
+
+    for x in (Holder(), list(WHITE)):
+        with pytest.warns(UserWarning, match="floats are far above mean and std"):
+            rs.normalize(x, 0.5, 0.25)
+
+
 def test_floats_in_the_unit_of_mean_and_std_are_not_warned_of():
     rs.Preprocess.preset("imagenet", mean=(123.675, 116.28, 103.53), std=(58.395, 57.12, 57.375))(WHITE)
     rs.normalize(WHITE, 120, 60)

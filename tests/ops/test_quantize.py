@@ -247,6 +247,8 @@ def test_the_scale_of_integers_is_that_of_the_source(device):
     with pytest.raises(rs.DescriptorError, match=r"^std must be .* is mean / 255 and std / 255, for u8\[2,3\]"):
         rs.normalize(x, 0, -255)
     assert rs.normalize(x, -1, 1).numpy().tolist() == [[1, 1, 1]] * 2
+    with pytest.raises(rs.DescriptorError, match=r"'nonsense'.*, for f32\[2,3\]\{1,0\}$"):
+        rs.quantize(np.zeros((2, 3), np.float32), 0.5, dtype="nonsense")
     with pytest.raises(rs.DescriptorError, match="the result of dequantize must be of floats, got s8, for u8"):
         rs.dequantize(x, 1, dtype="s8")
 

@@ -20,6 +20,8 @@ from restride.ops.normalized import ORDERS, Order, normalized_table
 from restride.ops.plan import perform, source_beside
 from restride.ops.reorder import Reorder, reorder_plan
 from restride.ops.target import Out, Result, element_type
+from restride.runtime import is_kp_tensor
+from restride.tensor.arrays import host_array
 from restride.tensor.dlpack import CPU, array_from_dlpack, device_type
 from restride.tensor.tensor import Tensor
 
@@ -254,6 +256,7 @@ def normalize(
 
     Source: torchvision, transforms: Normalize and ToTensor.
     """
+    x = x if hasattr(x, "__dlpack__") or is_kp_tensor(x) else host_array(x)  # a list is read for the warning too
     src = source_beside(x, out)
     with ErrorContext(src.desc):
         asked = normalizing(src.desc, mean, std, axis=axis, layout=layout, dtype=dtype, like=like, out=out)
@@ -400,8 +403,10 @@ def _type_of(
     dtype: DTypeLike | None, out: Tensor | None, layout: Layout, desc: TensorDesc, default: DTypeLike
 ) -> DType:
     """The element type of the result: ``dtype``, or that of ``out``, of a ``layout`` that names one, or ``default``."""
+    if dtype is not None:
+        return element_type(desc, layout, dtype, None)  # an error names the caller's descriptor
     place = Out(out.desc, is_shared=False) if isinstance(out, Tensor) else None
-    return element_type(TensorDesc(default, desc.sizes), layout, dtype, place)
+    return element_type(TensorDesc(default, desc.sizes), layout, None, place)
 
 
 def _entries(
