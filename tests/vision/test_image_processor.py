@@ -372,6 +372,8 @@ def test_keys_without_effect_are_accepted():
         "_valid_processor_keys": ["size"],
     }
     assert repr(rs.vision.processor({**CLIP, **harmless})) == repr(rs.vision.processor(CLIP))
+    without = {**CLIP, "do_normalize": False}
+    assert repr(rs.vision.processor({**without, "image_std": 0})) == repr(rs.vision.processor(without))
 
 
 @pytest.mark.parametrize(

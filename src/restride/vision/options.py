@@ -314,11 +314,10 @@ _CHECKS: dict[str, Check] = {
     "crop_size": as_size,
     "rescale_factor": as_number,
     "image_mean": as_mean,
-    "image_std": as_std,
     "pad_size": as_size,
     "input_data_format": as_data_format,
 }
-"""For each common key except ``size``, the check of its value."""
+"""For each common key except ``size`` and ``image_std``, the check of its value."""
 
 _BY_TYPE: dict[type, Check] = {
     bool: as_flag,
@@ -358,7 +357,9 @@ def read_options(
     is_square = bool(values.pop("default_to_square"))
     if values["rescale_factor"] is None and not values["do_rescale"]:
         values["rescale_factor"] = 0  # with these values it has no effect
-    special: dict[str, Check] = {**_CHECKS, "size": partial(as_size, is_square=is_square), **checks}
+    as_divisor = as_std if values["do_normalize"] else as_mean  # without normalization nothing is divided
+    of_call = {"size": partial(as_size, is_square=is_square), "image_std": as_divisor}
+    special: dict[str, Check] = {**_CHECKS, **of_call, **checks}
     read = {key: (special.get(key) or _BY_TYPE[type(known[key])])(key, value) for key, value in values.items()}
     options = Options(**{key: read.pop(key) for key in COMMON if key in read}, own=read)
     if options.do_normalize and (options.image_mean is None or options.image_std is None):

@@ -352,6 +352,7 @@ FAMILIES = (
         },
         build=planes(efficientnet, pads=False),
         words="include_top divides by the std once more",
+        checks={"image_std": as_std},
     ),
     Family(
         ("ConvNext",),
