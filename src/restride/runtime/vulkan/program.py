@@ -135,8 +135,9 @@ class Pipelines:
             self._destroy(oldest)
 
     def _destroy(self, key: PipelineKey) -> None:
-        pipeline, device = self._pipelines.pop(key), self._device
+        pipeline, device = self._pipelines[key], self._device
         device.freed += 1
+        del self._pipelines[key]  # not .pop(): after a call an interrupt could lose the pipeline
         device.vk.vkDestroyPipeline(device.handle, pipeline.handle, device.null)
 
     def _create(self, shader: str, constants: tuple[int, ...], layout: BindingLayout) -> Handle:
