@@ -197,8 +197,8 @@ def _operation(options: argparse.Namespace, file: FileContent) -> FileOperation:
     if "mode" in options.arguments:
         options.mode = require_mode(options)
     if file.is_image and "axes" in options.arguments and options.axes is None:
-        for name in {"sizes", "scales"} & set(options.arguments):
-            numbers = getattr(options, name)
+        for name in ("sizes", "scales"):
+            numbers = getattr(options, name, None)
             if numbers is not None and len(numbers) != 2:
                 raise UsageError(
                     f"an image is resized along height and width: give 2 {name}, not {len(numbers)}, or name others by "

@@ -252,6 +252,8 @@ def key_of(value: Any, levels: int = 7) -> Any:
     kind = type(value)
     if kind is TensorDesc:
         return value, value.parts  # equal descriptors may be written differently
+    if kind is Out:  # a list too, but this takes half the time
+        return key_of(value.desc), value.is_shared
     if isinstance(value, _LISTS):
         if len(value) > _MAX_MEMBERS or not levels:
             raise _NoKeyError
