@@ -358,8 +358,8 @@ def read_options(
     if values["rescale_factor"] is None and not values["do_rescale"]:
         values["rescale_factor"] = 0  # with these values it has no effect
     as_divisor = as_std if values["do_normalize"] else as_mean  # without normalization nothing is divided
-    of_call = {"size": partial(as_size, is_square=is_square), "image_std": as_divisor}
-    special: dict[str, Check] = {**_CHECKS, **of_call, **checks}
+    as_size_here = partial(as_size, is_square=is_square)
+    special: dict[str, Check] = {**_CHECKS, "size": as_size_here, "image_std": as_divisor, **checks}
     read = {key: (special.get(key) or _BY_TYPE[type(known[key])])(key, value) for key, value in values.items()}
     options = Options(**{key: read.pop(key) for key in COMMON if key in read}, own=read)
     if options.do_normalize and (options.image_mean is None or options.image_std is None):
