@@ -455,7 +455,7 @@ def test_the_example_is_right_in_200_cases(tmp_path, runtime):
     outcomes = list(islice(verdicts(example, words_cases(), runtime), cases))
     assert Counter(outcome.verdict for outcome in outcomes) == {Verdict.PASSED: cases}
     count = len(EXAMPLE.splitlines())
-    assert f"in {count} lines and with nothing included" in (ROOT / "shaders/README.md").read_text("utf-8")
+    assert f"in {count} lines" in (ROOT / "shaders/README.md").read_text("utf-8")
     assert f"the [{count} lines at the end" in (ROOT / "docs/own_shader.md").read_text("utf-8")
 
 
@@ -514,7 +514,7 @@ def test_the_guide_shows_what_is_really_said(tmp_path, mistake):
     (outcome,) = verdicts(broken, [Case.parse(line)])
     shown = "".join(f"    {said}\n" for said in outcome.message.splitlines())
     assert shown in text, shown
-    assert f"guards, {GUARD_BYTES} bytes before" in text
+    assert f"guards, at least {GUARD_BYTES} bytes before" in text
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
