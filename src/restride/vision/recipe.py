@@ -118,7 +118,7 @@ class Shot:
         return self.picture.height, self.picture.width
 
 
-def one(picture: Picture, **facts: Any) -> Shot:
+def one(picture: Picture, **facts: object) -> Shot:
     """The value for an image that becomes a single picture."""
     return Shot((Piece(picture),), facts)
 
