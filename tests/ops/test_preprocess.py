@@ -609,6 +609,16 @@ def test_images_of_two_devices_are_told():
 WHITE = (RNG.random((3, 30, 40, 3)) * 255).astype(np.float32)
 
 
+class Holder:
+    """An image of a library that has only ``__array__``."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -632,14 +642,19 @@ def test_floats_in_another_unit_than_mean_and_std_are_warned_of(call):
         call(right)  # a warning would be an error; a tensor is not read back
 
 
-def test_floats_of_an_object_with_array_are_warned_of_by_normalize():
-    class Holder:
-        def __array__(self, dtype=None, copy=None):
-            return WHITE
-
-    for x in (Holder(), list(WHITE)):
-        with pytest.warns(UserWarning, match="floats are far above mean and std"):
-            rs.normalize(x, 0.5, 0.25)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: rs.normalize(list(x), 0.5, 0.25),
+        lambda x: rs.normalize(Holder(x), 0.5, 0.25),
+        lambda x: rs.crop_resize([Holder(x[0])], [(0, 0, 9, 9)], (4, 4), axes=(0, 1), mean=0.5, std=0.25),
+        lambda x: rs.Preprocess((8, 8), mean=0.5, std=0.25)([Holder(x[0])]),
+    ],
+    ids=["list", "normalize", "crop_resize", "Preprocess"],
+)
+def test_floats_that_numpy_has_to_convert_are_warned_of_too(call):
+    with pytest.warns(UserWarning, match="floats are far above mean and std"):
+        call(WHITE)
 
 
 def test_floats_in_the_unit_of_mean_and_std_are_not_warned_of():

@@ -168,10 +168,11 @@ def crop_resize(
     axes = arguments.pop("axes", None)  # numbers of axes of x, while a Request has numbers of axes of one image
     request, numbers, others = split_arguments(arguments)
     cut = Cut(np.asarray(boxes) if isinstance(boxes, Tensor) else boxes, sizes, **others)
+    result = cropped(x, out, axes, cut, request, numbers)
     if cut.mean is not None or cut.std is not None:
         for image in x if isinstance(x, list | tuple) else [x]:
             warn_of_unit(image, cut.mean, cut.std)
-    return cropped(x, out, axes, cut, request, numbers)
+    return result
 
 
 def cropped(

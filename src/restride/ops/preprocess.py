@@ -324,7 +324,7 @@ class Preprocess(Generic[_Result]):
         else:
             tensor = parts[0]
         _require_image(tensor.desc, self._takes, most_axes)
-        if self._takes.is_normalized:
+        if self._takes.is_normalized and not is_parts:
             warn_of_unit(image, options["mean"], options["std"])
         return tensor[..., ::-1] if options["input"] == "bgr" else tensor
 

@@ -22,7 +22,7 @@ from restride.ops.reorder import Reorder, reorder_plan
 from restride.ops.target import Out, Result, element_type
 from restride.runtime import is_kp_tensor
 from restride.tensor.arrays import host_array
-from restride.tensor.dlpack import CPU, array_from_dlpack, device_type
+from restride.tensor.dlpack import CPU, device_type
 from restride.tensor.tensor import Tensor
 
 
@@ -256,7 +256,6 @@ def normalize(
 
     Source: torchvision, transforms: Normalize and ToTensor.
     """
-    x = x if hasattr(x, "__dlpack__") or is_kp_tensor(x) else host_array(x)  # a list is read for the warning too
     src = source_beside(x, out)
     with ErrorContext(src.desc):
         asked = normalizing(src.desc, mean, std, axis=axis, layout=layout, dtype=dtype, like=like, out=out)
@@ -346,16 +345,15 @@ _MAX_PER_AXIS = 16
 def warn_of_unit(x: object, mean: Any, std: Any) -> None:
     """Warn if floats are far above the unit of ``mean`` and ``std``, such as 0 to 255 with a mean for 0 to 1.
 
-    Integers need no such check: they are divided by their largest value. Reads a few elements of an array on the host;
-    other arrays are not read. For ImageNet, white is 2.6 ``std`` above ``mean``.
+    Integers need no such check: they are divided by their largest value. Reads a few elements of ``x``, which has been
+    accepted as an image before, if it is on the host. For ImageNet, white is 2.6 ``std`` above ``mean``.
     """
-    if not isinstance(x, np.ndarray):
-        if isinstance(x, Tensor) or not hasattr(x, "__dlpack__") or device_type(x) != CPU:
-            return
-        x = array_from_dlpack(x)
-    if x.dtype.kind != "f" or not x.size or isinstance(mean, Tensor) or isinstance(std, Tensor):
+    if isinstance(x, Tensor) or is_kp_tensor(x) or (hasattr(x, "__dlpack__") and device_type(x) != CPU):
         return
-    some = x[tuple(slice(None, None, max(size // _MAX_PER_AXIS, 1)) for size in x.shape)]
+    array = host_array(x)
+    if array.dtype.kind != "f" or not array.size or isinstance(mean, Tensor) or isinstance(std, Tensor):
+        return
+    some = array[tuple(slice(None, None, max(size // _MAX_PER_AXIS, 1)) for size in array.shape)]
     highest = np.max(0 if mean is None else mean) + _FAR * np.max(np.abs(1 if std is None else std))
     if some.mean(dtype=np.float64) > highest:
         warn_caller(
