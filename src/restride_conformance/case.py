@@ -296,8 +296,9 @@ class CheckedOperation:
         """The arguments for the destination: ``out``, or layout and type of a new tensor if the function takes them."""
         if out is not None:
             return {"out": out}
+        known = signature(getattr(rs, self.function)).parameters
         new = {"layout": case.layout, "dtype": case.dst.dtype}
-        return {name: new[name] for name in new.keys() & signature(getattr(rs, self.function)).parameters.keys()}
+        return {name: value for name, value in new.items() if name in known}
 
     def moves(self, _case: Case) -> bool:
         """True if each element of the result comes from one element of the source, converted or not; False for sums."""

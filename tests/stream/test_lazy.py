@@ -35,6 +35,10 @@ def test_a_stream_of_lazy_arrays_is_one_chain_within_the_memory():
 
 
 def test_a_window_is_computed_of_a_result_whose_weights_are_too_many_at_once():
-    ones = np.broadcast_to(np.float32(1), (1 << 29,))
-    shrunk = rs.LazyArray(ones, rs.Chain().resample((1 << 28,), mode="cubic", antialias=True))
-    assert np.allclose(shrunk[1000:1010], 1)
+    large, small = (np.broadcast_to(np.float32(1), (size,)) for size in (1 << 29, 1 << 12))
+    shrunk = [
+        rs.LazyArray(ones, rs.Chain().resample((ones.size // 2,), mode="cubic", antialias=True))[1000:1010]
+        for ones in (large, small)
+    ]
+    assert np.array_equal(*shrunk)  # far from the ends the weights are the same
+    assert shrunk[0].size == 10
