@@ -2,7 +2,7 @@
 PYTHON_BIN := .venv/bin/python
 SETUP := bash tools/setup.sh
 
-.PHONY: help demo test check test-judges test-full reliability bench audit docs lint shaders wheel release-check clean
+.PHONY: help demo test check test-judges test-full reliability bench audit docs lint binding shaders wheel release-check clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -54,6 +54,10 @@ lint: ## ruff and mypy --strict
 	$(PYTHON_BIN) -m ruff check
 	$(PYTHON_BIN) -m ruff format --check
 	$(PYTHON_BIN) -m mypy
+
+binding: ## make the declarations of Vulkan again, src/restride/runtime/vulkan/generated.py
+	@$(SETUP) test
+	$(PYTHON_BIN) tools/make_binding.py
 
 shaders: ## compile shaders/ to SPIR-V in src/restride/spirv
 	@$(SETUP) demo

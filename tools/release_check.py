@@ -326,7 +326,7 @@ def write_sbom(tools: Path, python: Path, project: Project, version: str) -> Pat
     record = json.loads(target.read_text(encoding="utf-8"))
     main = record["metadata"]["component"]
     names = {component["name"] for component in record["components"]}
-    if (main["name"], main["version"]) != (project.name, version) or not {"numpy", "ml_dtypes", "vulkan"} <= names:
+    if (main["name"], main["version"]) != (project.name, version) or not {"numpy", "ml_dtypes", "cffi"} <= names:
         raise ReleaseError(f"{target} is of {main['name']} {main['version']} with {sorted(names)}")
     return target
 

@@ -7,8 +7,8 @@
         double.disarm()
 
 The direct runtime gets every function from two functions of the loader, ``vkGetInstanceProcAddr`` and
-``vkGetDeviceProcAddr`` of ``vulkan.lib``. The double replaces them and hands out CFFI callbacks, so that nothing in the
-runtime knows about it. Besides returning error codes, a call may lie: see ``faults_of``.
+``vkGetDeviceProcAddr`` of the loader's library. The double replaces them and hands out CFFI callbacks, so that nothing
+in the runtime knows about it. Besides returning error codes, a call may lie: see ``faults_of``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from restride.runtime.loader import Handle, package
+from restride.runtime.instance import instance
+from restride.runtime.loader import Handle, binding
 
 LOST = "VK_ERROR_DEVICE_LOST"
 _MEMORY = ("VK_ERROR_OUT_OF_HOST_MEMORY", "VK_ERROR_OUT_OF_DEVICE_MEMORY")
@@ -127,7 +128,7 @@ class VulkanDouble:
     """
 
     def __init__(self, *, lazy: bool = False) -> None:
-        self._vulkan = package()
+        self._vulkan = binding()
         self._ffi, self._real = self._vulkan.ffi, self._vulkan.lib
         self._callbacks: list[Handle] = []
         self._pending: list[int] = []
@@ -164,9 +165,9 @@ class VulkanDouble:
         return self._is_lost
 
     def code_of(self, fault: str) -> int:
-        """The VkResult with this name; the package ``vulkan`` has some errors without their sign."""
-        code = int(getattr(self._vulkan, fault))
-        return -abs(code) if fault.startswith("VK_ERROR_") else code
+        """The VkResult with this name."""
+        code: int = self._ffi.typeof("VkResult").relements[fault]
+        return code
 
     def leaked(self) -> dict[str, int]:
         """The number of live objects of each kind, the instance excluded."""
@@ -223,7 +224,7 @@ class VulkanDouble:
         if self._is_lost and name != "vkCreateDevice" and LOST in RESULTS.get(name, ()):
             if name == "vkDeviceWaitIdle":
                 self._act(name, function, arguments)
-            return self._vulkan.VK_ERROR_DEVICE_LOST
+            return self.code_of(LOST)
         return self._act(name, function, arguments)
 
     def _fire(self, name: str, fault: str) -> None:
@@ -241,6 +242,11 @@ class VulkanDouble:
         if not result:
             self._note(name, arguments)
         return result
+
+    def call_uncounted(self, name: str, owner: Handle) -> int:
+        """Call a function that waits, of a queue or a device, without the double."""
+        address = self._real.vkGetInstanceProcAddr(instance().handle, name.encode())
+        return int(self._ffi.cast(f"PFN_{name}", address)(owner))
 
     def _address(self, handle: Handle) -> int:
         return int(self._ffi.cast("uintptr_t", handle))
@@ -299,14 +305,14 @@ class VulkanDouble:
     def _after_vkQueueSubmit(self, queue: Handle, _count: int, _submits: Handle, fence: Handle) -> None:  # noqa: N802
         self._pending.append(self._address(fence))
         if not self.lazy:
-            self._real.vkQueueWaitIdle(queue)
+            self.call_uncounted("vkQueueWaitIdle", queue)
 
     def _after_vkWaitForFences(self, _device: Handle, _count: int, fences: Handle, *_rest: Any) -> None:  # noqa: N802
         self._finish(self._address(fences[0]))
 
     def _before_vkGetFenceStatus(self, _function: Any, _device: Handle, fence: Handle) -> int | None:  # noqa: N802
         is_unseen = self.lazy and self._address(fence) in self._pending
-        return int(self._vulkan.VK_NOT_READY) if is_unseen else None
+        return self.code_of("VK_NOT_READY") if is_unseen else None
 
     def _after_vkGetFenceStatus(self, _device: Handle, fence: Handle) -> None:  # noqa: N802
         self._finish(self._address(fence))
@@ -322,19 +328,19 @@ class VulkanDouble:
     def _before_vkDestroyFence(self, _function: Any, device: Handle, fence: Handle, _allocator: Handle) -> None:  # noqa: N802
         if self._address(fence) in self._pending:
             self.misuses.append("destroys a fence that the device may still signal")
-            self._real.vkDeviceWaitIdle(device)  # otherwise the driver might crash
+            self.call_uncounted("vkDeviceWaitIdle", device)  # otherwise the driver might crash
 
     def _before_vkDestroyCommandPool(self, _function: Any, device: Handle, *_arguments: Any) -> None:  # noqa: N802
         if self._pending:
             self.misuses.append("destroys command buffers that the device may still run")
-            self._real.vkDeviceWaitIdle(device)
+            self.call_uncounted("vkDeviceWaitIdle", device)
             self._pending.clear()
 
     def _before_vkDestroyDevice(self, _function: Any, device: Handle, _allocator: Handle) -> None:  # noqa: N802
         children = {kind: len(handles) for kind, handles in self.alive.items() if kind not in ("Device", "Instance")}
         if any(children.values()):
             self.misuses.append(f"destroys a device before {children}")
-        self._real.vkDeviceWaitIdle(device)
+        self.call_uncounted("vkDeviceWaitIdle", device)
 
     # A pipeline cache with something in it.
 
@@ -361,7 +367,7 @@ class VulkanDouble:
         if data != self._ffi.NULL and not result:
             if room < size[0] + self.cache_bytes:
                 size[0] = 0
-                return int(self._vulkan.VK_INCOMPLETE)
+                return self.code_of("VK_INCOMPLETE")
             result = function(device, cache, size, data)
             self._ffi.memmove(self._ffi.cast("char *", data) + size[0], b"\7" * self.cache_bytes, self.cache_bytes)
         size[0] += self.cache_bytes
@@ -384,7 +390,7 @@ class VulkanDouble:
                 count[0] = max(count[0] - 1, 0)
             function(*arguments)
             self._fire(self.calls[-1], fault)
-            return 0 if fault == "fewer" or is_counted else self._vulkan.VK_INCOMPLETE
+            return 0 if fault == "fewer" or is_counted else self.code_of("VK_INCOMPLETE")
         else:
             return self._act(self.calls[-1], function, arguments)
         self._fire(self.calls[-1], fault)
@@ -406,7 +412,7 @@ class VulkanDouble:
         else:
             return int(result)
         self._fire("vkGetPipelineCacheData", fault)
-        return int(self._vulkan.VK_INCOMPLETE) if fault == "VK_INCOMPLETE" else 0
+        return self.code_of(fault) if fault == "VK_INCOMPLETE" else 0
 
     def _lie_vkGetPhysicalDeviceMemoryProperties(  # noqa: N802
         self, fault: str, function: Callable[..., None], device: Handle, memory: Handle
@@ -444,4 +450,4 @@ class VulkanDouble:
         self._act("vkQueueSubmit", function, arguments)
         self._is_lost = True
         self._fire("vkQueueSubmit", fault)
-        return int(self._vulkan.VK_ERROR_DEVICE_LOST)
+        return self.code_of(LOST)

@@ -109,7 +109,7 @@ def test_reductions_say_what_to_do(device):
 
 IMPORTED = """
 import sys
-sys.modules["vulkan"] = sys.modules["kp"] = None
+sys.modules["_cffi_backend"] = sys.modules["kp"] = None
 {first}
 from einops import _backends
 names = [backend.framework_name for backend in _backends.AbstractBackend.__subclasses__()]

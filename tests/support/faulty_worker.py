@@ -18,7 +18,7 @@ from pathlib import Path
 from restride.errors import DeviceLost
 from restride.kernel import Binding, KernelSpec
 from restride.kernel.modules import load_module
-from restride.runtime.loader import package
+from restride.runtime.loader import binding
 from restride_conformance import check
 from restride_conformance.run import worker
 from restride_conformance.setting import GUARD_BYTES
@@ -37,7 +37,7 @@ def flip(runtime, kernels, memories, at):
 def make_buffer(runtime, nbytes):
     """Create a VkBuffer that is never destroyed."""
     device = runtime._session.device
-    usage = package().VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
+    usage = binding().VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
     device.create("Buffer", size=nbytes, usage=usage)
 
 

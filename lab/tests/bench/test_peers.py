@@ -11,7 +11,7 @@ from support.workloads import FULL, SMALL
 
 import restride as rs
 from restride.errors import DeviceTimeout
-from restride.runtime.loader import TIMEOUT
+from restride.runtime.vulkan.generated import VK_TIMEOUT
 from restride_bench.peers import PEERS, open_peers
 from restride_bench.peers.vulkan import Raw
 from restride_measure import own
@@ -185,7 +185,7 @@ def test_raw_raises_an_error_if_its_work_takes_too_long(vulkan_device, monkeypat
     offer = Raw(vulkan_device).offer(workload, workload.source())
     functions = vulkan_device.runtime._session.device.vk
     wait = functions.vkWaitForFences
-    monkeypatch.setattr(functions, "vkWaitForFences", lambda *arguments: wait(*arguments) or TIMEOUT)
+    monkeypatch.setattr(functions, "vkWaitForFences", lambda *arguments: wait(*arguments) or VK_TIMEOUT)
     with pytest.raises(DeviceTimeout, match="within 10 s"):
         offer.resident()
 

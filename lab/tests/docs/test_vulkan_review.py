@@ -13,7 +13,7 @@ from support.vulkan_kernels import affine, bump, download, modules, upload
 import restride as rs
 from restride.kernel.modules import load_module, manifest
 from restride.runtime import instance
-from restride.runtime.loader import package
+from restride.runtime.loader import binding
 from restride.runtime.vulkan import memory
 from restride.runtime.vulkan.runtime import PIECE_BYTES, VulkanRuntime
 
@@ -84,7 +84,7 @@ def test_the_host_touches_only_what_the_device_has_finished(staging, monkeypatch
 def test_every_submission_ends_by_making_its_writes_visible_to_the_host(staging, monkeypatch):
     """A fence alone does not make writes visible."""
     device = rs.Device.over(VulkanRuntime(0, staging=staging))
-    vk, ended = package(), []
+    vk, ended = binding(), []
     functions, queue = device.runtime._session.device.vk, device.runtime._session.queue
     barrier, end = functions.vkCmdPipelineBarrier, queue._end_recording
     last = []

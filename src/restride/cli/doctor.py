@@ -26,8 +26,9 @@ from restride.errors import DeviceError, DeviceNotFound, RestrideError, Unsuppor
 from restride.kernel.modules import load_module, manifest
 from restride.ops.reorder import reorder
 from restride.runtime import RUNTIMES, DeviceInfo, choose_runtime, list_devices
+from restride.runtime.instance import layer_names
 from restride.runtime.kompute.device import INSTALL_KP
-from restride.runtime.loader import INSTALL_DRIVER, INSTALL_VALIDATION_LAYER, VALIDATION_LAYER, package
+from restride.runtime.loader import INSTALL_DRIVER, INSTALL_VALIDATION_LAYER, VALIDATION_LAYER, binding
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 
@@ -44,7 +45,7 @@ examples:
 _PACKAGES = (
     ("numpy", "", "pip install numpy"),
     ("ml_dtypes", "", "pip install ml_dtypes"),
-    ("vulkan", "", "pip install vulkan"),
+    ("cffi", "", "pip install cffi"),
     ("kp", "the runtime kompute", INSTALL_KP),
     ("pillow", "images", "pip install 'restride[images]'"),
     ("scikit-image", "the demo without a photograph of yours", "pip install 'restride[demo]'"),
@@ -165,7 +166,7 @@ def _shader_modules() -> Finding:
 
 
 def _loader() -> Finding:
-    vulkan = package()
+    vulkan = binding()
     version = vulkan.ffi.new("uint32_t *", (1 << 22))
     address = vulkan.lib.vkGetInstanceProcAddr(vulkan.ffi.NULL, b"vkEnumerateInstanceVersion")
     if address != vulkan.ffi.NULL:  # absent in loaders of Vulkan 1.0
@@ -235,10 +236,8 @@ def _old_lavapipe(info: DeviceInfo) -> Iterator[Finding]:
 
 
 def _validation_layer() -> Finding:
-    vulkan = package()
-    layers = {layer.layerName for layer in vulkan.vkEnumerateInstanceLayerProperties()}
     user = "used by `restride test --validate` and `restride selftest` only"
-    if VALIDATION_LAYER in layers:
+    if VALIDATION_LAYER in layer_names():
         return Finding("ok", "validation layer", f"{VALIDATION_LAYER}, {user}")
     if disabled := os.environ.get("VK_LOADER_LAYERS_DISABLE"):
         # The loader does not list a layer that the variable disables, so it may be installed.

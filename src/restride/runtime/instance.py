@@ -14,12 +14,11 @@ from restride.kernel import Choices, Limits
 from restride.runtime.choices_file import read_choices
 from restride.runtime.interface import DeviceInfo
 from restride.runtime.loader import (
-    INCOMPLETE,
     Functions,
     Handle,
     array,
+    binding,
     how_to_get_a_driver,
-    package,
     require_handle,
     struct,
 )
@@ -105,14 +104,25 @@ class PhysicalDevice:
             raise UnsupportedError(f"{name} has no queue family for compute")
 
 
+def functions_before_instance() -> Functions:
+    """The functions that can be called before an instance exists: those that the loader has for a null instance."""
+    vulkan = binding()
+    return Functions(lambda name: vulkan.lib.vkGetInstanceProcAddr(vulkan.ffi.NULL, name))
+
+
+def layer_names() -> set[str]:
+    """The layers that the loader finds."""
+    listed = _enumerate_all(functions_before_instance().vkEnumerateInstanceLayerProperties, "VkLayerProperties")
+    return {binding().ffi.string(layer.layerName).decode() for layer in listed}
+
+
 class Instance:
     """The VkInstance and its functions."""
 
     def __init__(self) -> None:
-        vulkan = package()
+        vulkan = binding()
         self.ffi, lib = vulkan.ffi, vulkan.lib
-        # With a null instance, the loader returns the functions that can be called before an instance exists.
-        start = Functions(lambda name: lib.vkGetInstanceProcAddr(self.ffi.NULL, name))
+        start = functions_before_instance()
         names = _extension_names(start.vkEnumerateInstanceExtensionProperties)
         # Without this extension the loader hides MoltenVK.
         enabled = [self.ffi.new("char[]", _PORTABILITY.encode())] if _PORTABILITY in names else []
@@ -233,16 +243,16 @@ def _enumerate_all(function: Callable[..., int | None], type_name: str, *argumen
     Raises:
         DeviceError: the list is too long, or stays incomplete.
     """
-    ffi = package().ffi
-    count = ffi.new("uint32_t *")
+    vulkan = binding()
+    count = vulkan.ffi.new("uint32_t *")
     for _ in range(_MAX_TRIES):
-        function(*arguments, count, ffi.NULL)
+        function(*arguments, count, vulkan.ffi.NULL)
         if count[0] > _MAX_LISTED:
             raise DeviceError(
                 f"the driver lists {count[0]} {type_name}; more than {_MAX_LISTED} are not taken for true"
             )
         values: Sequence[Handle] = array(type_name, count[0])
-        if function(*arguments, count, values) != INCOMPLETE:
+        if function(*arguments, count, values) != vulkan.VK_INCOMPLETE:
             return values[0 : count[0]] if count[0] < len(values) else values
     raise DeviceError(f"the driver's list of {type_name} was incomplete {_MAX_TRIES} times in a row")
 
@@ -257,7 +267,7 @@ def _heaps_left(handle: Handle) -> list[int]:
 
 
 def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
-    vulkan = package()
+    vulkan = binding()
     ffi = vulkan.ffi
     base = ffi.new("VkPhysicalDeviceProperties *")
     vk.vkGetPhysicalDeviceProperties(handle, base)
@@ -345,7 +355,7 @@ def _limits(raw: Handle, choices: Choices) -> Limits:
 
 def _compute_family(families: Sequence[Handle]) -> int:
     """The number of the queue family for compute, preferably one that cannot draw; -1 if there is none."""
-    vulkan = package()
+    vulkan = binding()
     able = [
         (bool(family.queueFlags & vulkan.VK_QUEUE_GRAPHICS_BIT), number)
         for number, family in enumerate(families)
@@ -355,7 +365,7 @@ def _compute_family(families: Sequence[Handle]) -> int:
 
 
 def _extension_names(function: Callable[..., int], *owner: Handle) -> set[str]:
-    ffi = package().ffi
+    ffi = binding().ffi
     listed = _enumerate_all(function, "VkExtensionProperties", *owner, ffi.NULL)
     return {ffi.string(extension.extensionName).decode() for extension in listed}
 

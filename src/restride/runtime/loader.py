@@ -1,23 +1,17 @@
-"""Load the Vulkan loader through the CFFI package ``vulkan``, say how to install a missing one, and check VkResults.
-
-The package is untyped and its struct helpers are slow and drop what nested structs point to, so only its ``ffi``, its
-library and its constants are used, all of them from here.
-"""
+"""Load the Vulkan loader through cffi, say how to install a missing one, make structs, and check VkResults."""
 
 from __future__ import annotations
 
-import importlib
 import os
-import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias
-from weakref import WeakKeyDictionary
 
 from restride.errors import DeviceError, DeviceLost, DeviceNotFound, OutOfDeviceMemory
 
 Handle: TypeAlias = Any
-"""A value of CFFI: a Vulkan handle, struct or array. The vulkan package declares no types."""
+"""A handle, struct or array. Handles of instances, devices, queues and command buffers are pointers of cffi, all others
+integers."""
 
 INSTALL_DRIVER = (
     "install a driver (Debian, Ubuntu: `apt install mesa-vulkan-drivers`, which holds lavapipe for machines without a "
@@ -39,57 +33,77 @@ INSTALL_VALIDATION_LAYER = (
 DRIVER_VARIABLES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 """Environment variables that list the drivers in place of the loader's own search; it reads the first one set."""
 
-TIMEOUT, INCOMPLETE = 2, 5
 _OUT_OF_MEMORY = ("VK_ERROR_OUT_OF_HOST_MEMORY", "VK_ERROR_OUT_OF_DEVICE_MEMORY", "VK_ERROR_TOO_MANY_OBJECTS")
 
 
+LIBRARIES = ("libvulkan.so.1", "vulkan-1.dll", "libvulkan.dylib")
+"""Names of the loader's library, on Linux, Windows and macOS."""
+
+
 @cache
-def package() -> Any:
-    """The module ``vulkan``: ``ffi``, ``lib`` and the constants.
+def binding() -> Any:
+    """The module ``generated`` with its types (``ffi``) and constants, and as ``lib`` the loader's library.
 
     Raises:
-        DeviceNotFound: no loader on this machine, or the package is not installed.
+        DeviceNotFound: no loader on this machine, or cffi is not installed.
     """
     try:
-        return importlib.import_module("vulkan")
-    except OSError as error:
-        raise DeviceNotFound(f"no Vulkan loader (libvulkan) on this machine; {INSTALL_LOADER}") from error
+        from restride.runtime.vulkan import generated
     except ImportError as error:
-        raise DeviceNotFound(f"the Python package `vulkan` cannot be imported ({error}); pip install vulkan") from error
+        raise DeviceNotFound(f"the Python package `cffi` cannot be imported ({error}); pip install cffi") from error
+    problems = []
+    for name in LIBRARIES:
+        try:
+            generated.lib = generated.ffi.dlopen(name)
+        except OSError as error:
+            problems.append(str(error))
+        else:
+            return generated
+    raise DeviceNotFound(f"no Vulkan loader (libvulkan) on this machine ({problems[0]}); {INSTALL_LOADER}")
 
 
-# Keeps what each struct points to alive as long as the struct: CFFI itself keeps only the outermost allocation.
-_referenced: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+class Owner:
+    """Keeps what a struct points to alive as long as the struct, of which cffi itself keeps only the own bytes."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.fields = fields
+
+    def __call__(self, _struct: Handle) -> None:
+        """Called by cffi when nothing refers to the struct any more, and nothing needs ``fields``."""
 
 
 def struct(name: str, **fields: Any) -> Handle:
-    """A pointer to a new struct ``name`` with its ``sType`` filled in; keeps what the fields point to alive."""
+    """A pointer to a new struct ``name`` with its ``sType`` filled in; keeps what the fields point to alive.
+
+    A field that is a struct itself takes a pointer to one, whose members are copied.
+    """
+    vulkan = binding()
     values = dict(fields)
-    structure_type = _structure_type(name)
-    if structure_type is not None:
-        values["sType"] = structure_type
-    pointer = package().ffi.new(f"{name} *", values)
-    _referenced[pointer] = fields
-    return pointer
+    if name in vulkan.STRUCTURE_TYPES:
+        values["sType"] = vulkan.STRUCTURE_TYPES[name]
+    for member in _embedded(name) & fields.keys():
+        values[member] = fields[member][0]
+    return vulkan.ffi.gc(vulkan.ffi.new(f"{name} *", values), Owner(fields))
+
+
+@cache
+def _embedded(name: str) -> frozenset[str]:
+    """The members of a struct that are structs themselves."""
+    members = binding().ffi.typeof(name).fields
+    return frozenset(member for member, field in members if field.type.kind == "struct")
 
 
 def array(type_name: str, values: Any) -> Handle:
     """A new C array, such as ``array("float", [1.0])``."""
-    return package().ffi.new(f"{type_name}[]", values)
-
-
-@cache
-def _structure_type(name: str) -> int | None:
-    words = re.sub(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[0-9])(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name[2:]).upper()
-    structure_type: int | None = getattr(package(), f"VK_STRUCTURE_TYPE_{words}", None)
-    return structure_type
+    return binding().ffi.new(f"{type_name}[]", values)
 
 
 def result_name(result: int) -> str:
     """The name of a VkResult: ``VK_ERROR_DEVICE_LOST`` for -4."""
-    # The package lists some codes without their sign, and some names without a code.
-    codes = ((name, code) for name, code in vars(package()).items() if name.startswith("VK_ERROR_"))
-    return next((name for name, code in codes if isinstance(code, int) and -abs(code) == result), f"VkResult {result}")
+    name: str = binding().ffi.typeof("VkResult").elements.get(result, f"VkResult {result}")
+    return name
 
 
 def failure(call: str, result: int) -> DeviceError:
@@ -112,7 +126,7 @@ def require_handle(call: str, handle: Handle) -> Handle:
     Raises:
         DeviceError: the handle is null.
     """
-    if handle == package().ffi.NULL:
+    if not handle:
         raise DeviceError(f"{call} succeeded, but the driver gave a null handle")
     return handle
 
@@ -130,7 +144,7 @@ def how_to_get_a_driver() -> str:
 class Functions:
     """The functions of an instance or device, by name; one that returns a VkResult raises if it is an error.
 
-    Positive results (``TIMEOUT``, ``INCOMPLETE``) are returned. ``lost`` is called before DeviceLost is raised.
+    Positive results (``VK_TIMEOUT``, ``VK_INCOMPLETE``) are returned. ``lost`` is called before DeviceLost is raised.
     """
 
     def __init__(self, resolve: Callable[[bytes], Handle], lost: Callable[[], None] | None = None) -> None:
@@ -140,7 +154,7 @@ class Functions:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         # Runs only once for each name, because the function then becomes an attribute.
         function = self.unchecked(name)
-        if package().ffi.typeof(f"PFN_{name}").result == package().ffi.typeof("VkResult"):
+        if binding().ffi.typeof(f"PFN_{name}").result == binding().ffi.typeof("VkResult"):
             function = self._checked(name, function)
         setattr(self, name, function)
         return function
@@ -150,7 +164,7 @@ class Functions:
 
         No Python function wraps it, because an interrupt could be raised inside before the call.
         """
-        ffi = package().ffi
+        ffi = binding().ffi
         address = self._resolve(name.encode())
         if address == ffi.NULL:
             raise DeviceError(f"the driver has no function {name}")

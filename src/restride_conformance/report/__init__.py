@@ -196,7 +196,7 @@ def facts(report: Report) -> dict[str, str]:
         "device": str(device["name"]),
         "kind": str(device["kind"]),
         "driver": report.driver,
-        "API": f"Vulkan {device['api_version']}",  # ``versions`` has the package vulkan
+        "API": f"Vulkan {device['api_version']}",
         "runtime": target.runtime,
         "validation": target.validate or "",
         "limits": target.limits or "",

@@ -12,7 +12,7 @@ from support.vulkan_kernels import MIB, SEPARATE, affine, bump, download, slow, 
 from restride.errors import DeviceLost, OutOfDeviceMemory, UnsupportedError
 from restride.runtime import heap, instance
 from restride.runtime.instance import physical_devices
-from restride.runtime.loader import package
+from restride.runtime.loader import binding
 from restride.runtime.vulkan.queue import MAX_PENDING
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
@@ -155,7 +155,7 @@ def test_the_drivers_own_refusal_is_typed(in_place, monkeypatch):
 
 
 def test_the_driver_says_what_all_processes_leave_of_a_heap(monkeypatch):
-    functions, ffi = instance.instance().vk, package().ffi
+    functions, ffi = instance.instance().vk, binding().ffi
     properties = functions.vkGetPhysicalDeviceMemoryProperties2
 
     def with_budgets(handle, memory):

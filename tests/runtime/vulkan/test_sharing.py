@@ -18,7 +18,7 @@ from support.validated_process import messages
 import restride as rs
 from restride.runtime import ExternalMemory, choose, list_devices
 from restride.runtime.instance import FD_SHARING
-from restride.runtime.loader import package
+from restride.runtime.loader import binding
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
 X = np.random.default_rng(11).standard_normal((7, 300, 41)).astype(np.float32)
@@ -355,7 +355,7 @@ def test_a_driver_that_shares_nothing(what, device, monkeypatch):
         match = f"shares no memory between processes: it has no {FD_SHARING}"
     else:
         bit = "VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT"
-        monkeypatch.setattr(package(), bit, 1 << 20)
+        monkeypatch.setattr(binding(), bit, 1 << 20)
         match = "shares no storage buffers between processes: their features are 0x"
     for call in (lambda: rs.empty(handle.desc, device, shareable=True), lambda: rs.from_fd(fd, handle, device)):
         with pytest.raises(rs.UnsupportedError, match=match):
@@ -396,7 +396,7 @@ def test_a_submission_takes_shared_buffers_over_once_and_hands_them_back(device,
     x, plain = shared(X, device), rs.asarray(X, device=device)
     device.wait()
     logical = device.runtime._session.device
-    family, external = logical.physical.family, package().VK_QUEUE_FAMILY_EXTERNAL
+    family, external = logical.physical.family, binding().VK_QUEUE_FAMILY_EXTERNAL
     real, noted = logical.vk.vkCmdPipelineBarrier, []
 
     def note(*arguments):

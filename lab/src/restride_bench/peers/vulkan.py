@@ -19,7 +19,8 @@ from restride.kernel.modules import add_folder
 from restride.layout import TensorDesc
 from restride.layout.pattern import Pattern
 from restride.runtime import Memory, Runtime
-from restride.runtime.loader import TIMEOUT, struct
+from restride.runtime.loader import struct
+from restride.runtime.vulkan.generated import VK_TIMEOUT
 from restride.runtime.vulkan.runtime import VulkanMemory, VulkanRuntime
 from restride.tensor.device import Device
 from restride_bench.peers.shapes import LINE, Candidate, Dispatches, candidates, whole
@@ -258,7 +259,7 @@ class _Prerecorded:
         if self._freed != device.freed:
             self._record()
         device.vk.vkQueueSubmit(device.queue, 1, slot.submit, slot.fence)
-        if device.vk.vkWaitForFences(device.handle, 1, slot.fences, 1, _MAX_WAIT) == TIMEOUT:
+        if device.vk.vkWaitForFences(device.handle, 1, slot.fences, 1, _MAX_WAIT) == VK_TIMEOUT:
             raise DeviceTimeout(f"prerecorded work did not finish within {_MAX_WAIT // 10**9} s")
         device.vk.vkResetFences(device.handle, 1, slot.fences)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from restride.errors import DeviceError, UnsupportedError
-from restride.runtime.loader import Handle, array, package
+from restride.runtime.loader import Handle, array
+from restride.runtime.vulkan import generated as vulkan
 from restride.runtime.vulkan.device import LogicalDevice
 
 _PAIRS_PER_POOL = 64
@@ -25,7 +26,6 @@ class Clock:
         self._valid_bits, self._period = device.physical.timestamp_bits, device.physical.timestamp_period
         if not self._valid_bits:
             raise UnsupportedError(f"the queue of {device.physical.info.name} has no timestamps (timestampValidBits 0)")
-        vulkan = package()
         self._device = device
         self._stage = vulkan.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT
         self._is_64_bits = vulkan.VK_QUERY_RESULT_64_BIT
@@ -86,7 +86,7 @@ class Clock:
         """The pool and the first of two queries; a new pool if the others are full."""
         pair = self._pairs % _PAIRS_PER_POOL
         if pair == 0:
-            kind = package().VK_QUERY_TYPE_TIMESTAMP
+            kind = vulkan.VK_QUERY_TYPE_TIMESTAMP
             self._pools.append(self._device.create("QueryPool", queryType=kind, queryCount=2 * _PAIRS_PER_POOL))
         self._pairs += 1
         return self._pools[-1], 2 * pair

@@ -9,7 +9,8 @@ from typing import Any
 from restride.errors import DeviceLost
 from restride.runtime.instance import FD_SHARING, HOST_IMPORT, SPAWN, PhysicalDevice, instance, open_devices
 from restride.runtime.live_objects import LiveObjects
-from restride.runtime.loader import Functions, Handle, array, package, require_handle, struct
+from restride.runtime.loader import Functions, Handle, array, require_handle, struct
+from restride.runtime.vulkan import generated as vulkan
 
 _EXTENSIONS = ("VK_KHR_portability_subset", HOST_IMPORT, FD_SHARING)
 """Extensions that are enabled on devices that have them; Vulkan requires this for the first one, MoltenVK's."""
@@ -36,7 +37,6 @@ class LogicalDevice:
         self.freed = 0
         self.dead = ""
         self.inherited = False
-        vulkan = package()
         self.ffi = vulkan.ffi
         self.null = vulkan.ffi.NULL
         queue = struct(
@@ -59,7 +59,7 @@ class LogicalDevice:
         self.handle: Handle = require_handle("vkCreateDevice", handle[0])
         self._address = int(self.ffi.cast("uintptr_t", self.handle))
         open_devices.add(self._address)
-        lib = vulkan.lib
+        lib: Any = vulkan.lib
         self.vk = Functions(lambda name: lib.vkGetDeviceProcAddr(self.handle, name), self._lost)
         try:
             handle = self.ffi.new("VkQueue *")

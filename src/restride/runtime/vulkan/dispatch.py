@@ -9,7 +9,8 @@ from typing import TypeAlias
 from restride.errors import DescriptorError
 from restride.kernel import KernelSpec, Limits
 from restride.runtime.interface import require_kernel, rounded
-from restride.runtime.loader import Handle, array, package, require_handle, struct
+from restride.runtime.loader import Handle, array, require_handle, struct
+from restride.runtime.vulkan import generated as vulkan
 from restride.runtime.vulkan.device import LogicalDevice
 from restride.runtime.vulkan.memory import Block, Pool
 from restride.runtime.vulkan.program import BindingLayout, Pipeline, Pipelines
@@ -38,7 +39,6 @@ class Recorder:
         pool: Pool,
         module_source: Callable[[str], bytes],
     ) -> None:
-        vulkan = package()
         self._device = device
         self._vk = device.vk
         self._null = device.null
@@ -322,7 +322,7 @@ class DescriptorSets:
             "VkWriteDescriptorSet",
             dstSet=descriptors.handles[0],
             descriptorCount=layout.count,
-            descriptorType=package().VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            descriptorType=vulkan.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
             pBufferInfo=buffers,
         )
         self._device.vk.vkUpdateDescriptorSets(self._device.handle, 1, write, 0, self._device.null)
@@ -341,7 +341,7 @@ class DescriptorSets:
         self._idle.clear()
 
     def _new_sets(self, layout: BindingLayout) -> Iterable[DescriptorSet]:
-        vulkan, device = package(), self._device
+        device = self._device
         size = struct(
             "VkDescriptorPoolSize",
             type=vulkan.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,

@@ -20,7 +20,8 @@ from restride.kernel import Limits
 from restride.runtime.heap import HeapBudget, limit_budgets, shared_budget
 from restride.runtime.instance import PhysicalDevice
 from restride.runtime.interface import MEMORY_ROUNDING, ExternalMemory, rounded
-from restride.runtime.loader import Handle, package, require_handle, struct
+from restride.runtime.loader import Handle, require_handle, struct
+from restride.runtime.vulkan import generated as vulkan
 from restride.runtime.vulkan import sharing
 from restride.runtime.vulkan.device import LogicalDevice
 
@@ -77,7 +78,6 @@ def place(physical: PhysicalDevice, allowed: int, *, staging: bool | None) -> Pl
     Raises:
         UnsupportedError: the device has no memory of a usable type (Vulkan promises one).
     """
-    vulkan = package()
     local = vulkan.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
     visible = vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | vulkan.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
     cached = vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
@@ -101,7 +101,6 @@ def place_import(physical: PhysicalDevice, allowed: int) -> int:
     Raises:
         UnsupportedError: in no allowed type would the host and the device see each other's writes.
     """
-    vulkan = package()
     cached = vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
     visible = vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | vulkan.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
     return _best(physical, visible, lambda flags: (bool(flags & cached),), allowed)
@@ -109,7 +108,6 @@ def place_import(physical: PhysicalDevice, allowed: int) -> int:
 
 def _able(physical: PhysicalDevice, required: int, allowed: int) -> list[int]:
     """The memory types with the ``required`` properties and no unusual ones, of the bit set ``allowed``."""
-    vulkan = package()
     plain = (
         vulkan.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
         | vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT
@@ -136,7 +134,6 @@ def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[b
 
 def _usage() -> int:
     """The usage flags of buffers for tensors, parameters and staging."""
-    vulkan = package()
     flags: int = (
         vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
         | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
@@ -170,7 +167,7 @@ class Chunk:
         self.nbytes = nbytes
         self.allocated = 0
         self.budgets: tuple[HeapBudget, ...] = ()
-        self.memory = device.null
+        self.memory = 0
         self.view: memoryview | None = None
         self.owner: memoryview | None = None
         self.is_shared = False
@@ -313,7 +310,7 @@ class Chunks:
 
     def _map(self, chunk: Chunk, kind: int) -> None:
         device = self._device
-        if device.physical.memory_types[kind].flags & package().VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT:
+        if device.physical.memory_types[kind].flags & vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT:
             address = device.ffi.new("void **")
             device.vk.vkMapMemory(device.handle, chunk.memory, 0, chunk.nbytes, 0, address)
             start = require_handle("vkMapMemory", address[0])
@@ -589,7 +586,7 @@ class Imports:
 
     def __init__(self, device: LogicalDevice, offset_alignment: int) -> None:
         self._device = device
-        self._kind = package().VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT
+        self._kind = vulkan.VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT
         self._alignment = max(MEMORY_ROUNDING, offset_alignment)
         self._alive: dict[int, Chunk] = {}
         self._leaving: list[Block] = []  # freed blocks that the device may still read
@@ -661,7 +658,7 @@ class Imports:
 
     def _import(self, first: int, nbytes: int) -> Chunk:
         """Import the pages from address ``first``, the start of one, as a chunk with a buffer of ``nbytes`` bytes."""
-        device, vulkan = self._device, package()
+        device = self._device
         name, most = device.physical.info.name, device.physical.max_allocation_bytes
         pages = nbytes + -nbytes % mmap.PAGESIZE
         if pages > most:

@@ -12,8 +12,9 @@ from typing import TypeAlias
 from restride.errors import DescriptorError, DeviceError
 from restride.runtime.file_store import cache_path, read_cached, write_cached
 from restride.runtime.interface import PUSH_BYTES
-from restride.runtime.loader import INCOMPLETE, Handle, array, package, require_handle, struct
+from restride.runtime.loader import Handle, array, require_handle, struct
 from restride.runtime.specialization import specialized
+from restride.runtime.vulkan import generated as vulkan
 from restride.runtime.vulkan.device import LogicalDevice
 
 MAX_PIPELINES = 512
@@ -40,7 +41,6 @@ class BindingLayout:
     __slots__ = ("count", "pipeline_layout", "set_layout")
 
     def __init__(self, device: LogicalDevice, count: int) -> None:
-        vulkan = package()
         compute = vulkan.VK_SHADER_STAGE_COMPUTE_BIT
         bindings = array("VkDescriptorSetLayoutBinding", count)
         for number in range(count):
@@ -151,7 +151,7 @@ class Pipelines:
             device.vk.vkDestroyShaderModule(device.handle, module, device.null)
 
     def _compile(self, module: Handle, constants: tuple[int, ...], layout: BindingLayout) -> Handle:
-        vulkan, device = package(), self._device
+        device = self._device
         entries = array(
             "VkSpecializationMapEntry",
             [{"constantID": number, "offset": 4 * number, "size": 4} for number in range(len(constants))],
@@ -172,9 +172,7 @@ class Pipelines:
             pName=name,
             pSpecializationInfo=specialization,
         )
-        create = struct(
-            "VkComputePipelineCreateInfo", stage=stage[0], layout=layout.pipeline_layout, basePipelineIndex=-1
-        )
+        create = struct("VkComputePipelineCreateInfo", stage=stage, layout=layout.pipeline_layout, basePipelineIndex=-1)
         handle = device.ffi.new("VkPipeline *")
         device.vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, create, device.null, handle)
         return require_handle("vkCreateComputePipelines", handle[0])
@@ -208,7 +206,7 @@ class PipelineCache:
         if room > MAX_BYTES:
             return b""
         data = array("char", room)
-        if device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, data) == INCOMPLETE:
+        if device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, data) == vulkan.VK_INCOMPLETE:
             return b""  # the cache grew between the calls, or its first size was wrong; the next device will store it
         return bytes(device.ffi.buffer(data, min(size[0], room)))
 

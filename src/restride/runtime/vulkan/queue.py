@@ -10,7 +10,8 @@ from contextlib import suppress
 from typing import TypeAlias
 
 from restride.errors import DeviceError, DeviceLost, DeviceTimeout
-from restride.runtime.loader import TIMEOUT, Handle, array, package, require_handle, struct
+from restride.runtime.loader import Handle, array, require_handle, struct
+from restride.runtime.vulkan import generated as vulkan
 from restride.runtime.vulkan.clock import Clock
 from restride.runtime.vulkan.device import LogicalDevice
 from restride.runtime.vulkan.memory import Block
@@ -30,8 +31,6 @@ time.
 MAX_WINDOWS = 64
 """Maximum number of separate byte ranges noted for a block between two barriers."""
 
-_WHOLE_SIZE = (1 << 64) - 1
-"""VK_WHOLE_SIZE, which the package declares as -1."""
 
 _MAX_SECONDS = 1e9
 """Closing a device waits at most this long, even if the time limit is infinite."""
@@ -146,7 +145,6 @@ class Queue:
     """
 
     def __init__(self, device: LogicalDevice) -> None:
-        vulkan = package()
         self._device = device
         self._vk = device.vk
         self._hand_over = device.vk.unchecked("vkQueueSubmit")
@@ -228,7 +226,7 @@ class Queue:
             srcQueueFamilyIndex=before,
             dstQueueFamilyIndex=after,
             buffer=buffer,
-            size=_WHOLE_SIZE,
+            size=vulkan.VK_WHOLE_SIZE,
         )
         self._vk.vkCmdPipelineBarrier(slot.command, self._stages, self._stages, 0, 0, null, 1, barrier, 0, null)
 
@@ -379,7 +377,9 @@ class Queue:
         while time.monotonic() - begin < self._spin_seconds:
             if self._vk.vkGetFenceStatus(handle, slot.fence) == 0:
                 return
-        while wait_for_fences(handle, 1, slot.fences, 1, int(min(remaining, _SLICE_SECONDS) * 1e9)) == TIMEOUT:
+        while (
+            wait_for_fences(handle, 1, slot.fences, 1, int(min(remaining, _SLICE_SECONDS) * 1e9)) == vulkan.VK_TIMEOUT
+        ):
             self._device.require_alive()
             remaining = begin + timeout - time.monotonic()
             if remaining <= 0:
@@ -427,7 +427,9 @@ class Queue:
 
         def ends() -> bool:
             wait_for_fences, handle = self._vk.vkWaitForFences, self._device.handle
-            return any(wait_for_fences(handle, 1, slot.fences, 1, nanoseconds) != TIMEOUT for _ in range(slices))
+            return any(
+                wait_for_fences(handle, 1, slot.fences, 1, nanoseconds) != vulkan.VK_TIMEOUT for _ in range(slices)
+            )
 
         return _retry_wait(ends, timeout)
 

@@ -13,18 +13,19 @@ from contextlib import suppress
 from restride.errors import DescriptorError, DeviceError, DeviceLost, OutOfDeviceMemory, UnsupportedError
 from restride.runtime.instance import FD_SHARING, instance
 from restride.runtime.interface import ExternalMemory
-from restride.runtime.loader import Handle, package, struct
+from restride.runtime.loader import Handle, struct
+from restride.runtime.vulkan import generated as vulkan
 from restride.runtime.vulkan.device import LogicalDevice
 
 
 def _kind() -> int:
-    kind: int = package().VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT
+    kind: int = vulkan.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT
     return kind
 
 
 def require_sharing(device: LogicalDevice, usage: int) -> None:
     """Raise UnsupportedError unless the driver exports and imports buffers of this usage."""
-    physical, vulkan = device.physical, package()
+    physical = device.physical
     if FD_SHARING not in physical.extensions:
         raise UnsupportedError(f"{physical.info.name} shares no memory between processes: it has no {FD_SHARING}")
     wish = struct("VkPhysicalDeviceExternalBufferInfo", usage=usage, handleType=_kind())
