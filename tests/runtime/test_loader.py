@@ -1,5 +1,6 @@
-"""Without a driver, a loader or its package it is said what to install; every result of the driver is checked."""
+"""Without a driver, a loader or cffi it is said what to install; results are checked, and structs own what they need."""
 
+import pytest
 from support.runtime_process import passes
 
 
@@ -75,3 +76,59 @@ def test_no_package_says_what_to_install():
         """
     )
     assert "pip install cffi" in out
+
+
+@pytest.mark.parametrize("times", [30, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_what_a_struct_points_to_outlives_the_call(times):
+    out = passes(
+        f"""
+        from restride.kernel.modules import load_module
+        from restride.plan.copy import copy_kernels
+        from restride import Device, TensorDesc
+        from restride.runtime.loader import Functions, struct
+        from restride.runtime.vulkan import generated as vk
+        from restride.runtime.vulkan.program import Pipelines
+
+        collects, checked = [True], Functions._checked
+        def checked_after_a_collection(self, name, function):
+            def call(*arguments):
+                if collects[0]:
+                    gc.collect()  # frees what nothing owns; malloc then overwrites it
+                return function(*arguments)
+            return checked(self, name, call)
+        Functions._checked = checked_after_a_collection
+
+        def external(kind, **fields):
+            return struct(kind, handleTypes=vk.VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, **fields)
+
+        device = Device(runtime="vulkan")
+        own, limits = device.runtime._session.device, device.limits
+        pipelines = Pipelines(own, load_module)
+        (spec,) = copy_kernels(TensorDesc.parse("u8[3,5]{{0,1}}"), TensorDesc("u8", (3, 5)), limits)
+        key = spec.shader, spec.constants, len(spec.bindings) + bool(spec.parameters)
+        usage = vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
+        for time in range({times}):
+            collects[0] = time < 30
+            buffer = own.create("Buffer", size=4096, usage=usage, pNext=external("VkExternalMemoryBufferCreateInfo"))
+            only_this = struct("VkMemoryDedicatedAllocateInfo", buffer=buffer)
+            shared = external("VkExportMemoryAllocateInfo", pNext=only_this)
+            del only_this
+            memory = own.allocate_memory(allocationSize=4096, memoryTypeIndex=0, pNext=shared)
+            own.vk.vkBindBufferMemory(own.handle, buffer, memory, 0)
+            fence, pool = own.create("Fence"), own.create("CommandPool", queueFamilyIndex=own.physical.family)
+            queries = own.create("QueryPool", queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=2)
+            if time % 100 == 0:
+                pipelines.get(key, 0)
+                pipelines.trim(1)
+            for kind, handle in (
+                ("QueryPool", queries), ("CommandPool", pool), ("Fence", fence), ("Buffer", buffer),
+            ):
+                getattr(own.vk, f"vkDestroy{{kind}}")(own.handle, handle, own.null)
+            own.vk.vkFreeMemory(own.handle, memory, own.null)
+        pipelines.destroy()
+        device.close()
+        print("closed")
+        """,
+        MALLOC_PERTURB_="165",
+    )
+    assert out == "closed\n"

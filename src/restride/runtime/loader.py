@@ -79,20 +79,22 @@ def struct(name: str, **fields: Any) -> Handle:
 
     A field that is a struct itself takes a pointer to one, whose members are copied.
     """
-    vulkan = binding()
-    values = dict(fields)
-    if name in vulkan.STRUCTURE_TYPES:
-        values["sType"] = vulkan.STRUCTURE_TYPES[name]
-    for member in _embedded(name) & fields.keys():
-        values[member] = fields[member][0]
-    return vulkan.ffi.gc(vulkan.ffi.new(f"{name} *", values), Owner(fields))
+    kind, values, embedded = _kind(name)
+    values = values | fields
+    for member in embedded:
+        if member in fields:
+            values[member] = fields[member][0]
+    ffi = binding().ffi
+    return ffi.gc(ffi.new(kind, values), Owner(fields))
 
 
 @cache
-def _embedded(name: str) -> frozenset[str]:
-    """The members of a struct that are structs themselves."""
-    members = binding().ffi.typeof(name).fields
-    return frozenset(member for member, field in members if field.type.kind == "struct")
+def _kind(name: str) -> tuple[Any, dict[str, Any], tuple[str, ...]]:
+    """The type of pointers to a struct, its ``sType`` if it has one, and its members that are structs themselves."""
+    vulkan = binding()
+    kind, types = vulkan.ffi.typeof(f"{name} *"), vulkan.STRUCTURE_TYPES
+    embedded = tuple(member for member, field in kind.item.fields if field.type.kind == "struct")
+    return kind, {"sType": types[name]} if name in types else {}, embedded
 
 
 def array(type_name: str, values: Any) -> Handle:
