@@ -1,4 +1,4 @@
-"""Without a driver, a loader or cffi it is said what to install; results are checked; structs own what they point to."""
+"""Without driver, loader or cffi it is said what to install; results are checked; structs own what they point to."""
 
 import pytest
 from support.runtime_process import passes

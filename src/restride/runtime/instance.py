@@ -121,11 +121,11 @@ class Instance:
 
     def __init__(self) -> None:
         vulkan = binding()
-        self.ffi, lib = vulkan.ffi, vulkan.lib
+        ffi, lib = vulkan.ffi, vulkan.lib
         start = functions_before_instance()
         names = _extension_names(start.vkEnumerateInstanceExtensionProperties)
         # Without this extension the loader hides MoltenVK.
-        enabled = [self.ffi.new("char[]", _PORTABILITY.encode())] if _PORTABILITY in names else []
+        enabled = [ffi.new("char[]", _PORTABILITY.encode())] if _PORTABILITY in names else []
         application = struct("VkApplicationInfo", apiVersion=API_VERSION)
         pointers = array("char *", enabled)
         create = struct(
@@ -135,13 +135,13 @@ class Instance:
             enabledExtensionCount=len(enabled),
             ppEnabledExtensionNames=pointers,
         )
-        handle = self.ffi.new("VkInstance *")
-        start.vkCreateInstance(create, self.ffi.NULL, handle)
+        handle = ffi.new("VkInstance *")
+        start.vkCreateInstance(create, ffi.NULL, handle)
         self.handle: Handle = require_handle("vkCreateInstance", handle[0])
         self.vk = Functions(lambda name: lib.vkGetInstanceProcAddr(self.handle, name))
 
     def destroy(self) -> None:
-        self.vk.vkDestroyInstance(self.handle, self.ffi.NULL)
+        self.vk.vkDestroyInstance(self.handle, binding().ffi.NULL)
 
 
 _lock = threading.Lock()

@@ -37,7 +37,6 @@ class LogicalDevice:
         self.freed = 0
         self.dead = ""
         self.inherited = False
-        self.ffi = vulkan.ffi
         self.null = vulkan.ffi.NULL
         queue = struct(
             "VkDeviceQueueCreateInfo",
@@ -54,15 +53,15 @@ class LogicalDevice:
             enabledExtensionCount=len(names),
             ppEnabledExtensionNames=extensions,
         )
-        handle = self.ffi.new("VkDevice *")
+        handle = vulkan.ffi.new("VkDevice *")
         instance().vk.vkCreateDevice(physical.handle, create, self.null, handle)
         self.handle: Handle = require_handle("vkCreateDevice", handle[0])
-        self._address = int(self.ffi.cast("uintptr_t", self.handle))
+        self._address = int(vulkan.ffi.cast("uintptr_t", self.handle))
         open_devices.add(self._address)
         lib: Any = vulkan.lib
         self.vk = Functions(lambda name: lib.vkGetDeviceProcAddr(self.handle, name), self._lost)
         try:
-            handle = self.ffi.new("VkQueue *")
+            handle = vulkan.ffi.new("VkQueue *")
             self.vk.vkGetDeviceQueue(self.handle, physical.family, 0, handle)
             self.queue: Handle = require_handle("vkGetDeviceQueue", handle[0])
         except BaseException:
@@ -80,14 +79,14 @@ class LogicalDevice:
 
     def create(self, name: str, **fields: Any) -> Handle:
         """Create a ``VkNAME`` by calling ``vkCreateNAME`` with a ``VkNAMECreateInfo`` of ``fields``."""
-        handle, info = self.ffi.new(f"Vk{name} *"), struct(f"Vk{name}CreateInfo", **fields)
+        handle, info = vulkan.ffi.new(f"Vk{name} *"), struct(f"Vk{name}CreateInfo", **fields)
         call = f"vkCreate{name}"
         getattr(self.vk, call)(self.handle, info, self.null, handle)
         return require_handle(call, handle[0])
 
     def allocate_memory(self, **fields: Any) -> Handle:
         """Allocate a ``VkDeviceMemory`` with a ``VkMemoryAllocateInfo`` of ``fields``."""
-        handle = self.ffi.new("VkDeviceMemory *")
+        handle = vulkan.ffi.new("VkDeviceMemory *")
         self.vk.vkAllocateMemory(self.handle, struct("VkMemoryAllocateInfo", **fields), self.null, handle)
         return require_handle("vkAllocateMemory", handle[0])
 

@@ -57,7 +57,7 @@ def buffer_types(device: LogicalDevice, *, shareable: bool = False) -> int:
 
     shareable: for tensors that other processes may import, of which the driver may allow fewer types.
     """
-    needs = device.ffi.new("VkMemoryRequirements *")
+    needs = vulkan.ffi.new("VkMemoryRequirements *")
     extra = sharing.external_buffer() if shareable else device.null
     buffer = device.create("Buffer", size=MEMORY_ROUNDING, usage=_usage(), pNext=extra)
     try:
@@ -176,7 +176,7 @@ class Chunk:
         self.generation = 0  # how often a slab was emptied and filled again
         self.buffer = device.create("Buffer", size=nbytes, **fields)
         try:
-            needs = device.ffi.new("VkMemoryRequirements *")
+            needs = vulkan.ffi.new("VkMemoryRequirements *")
             device.vk.vkGetBufferMemoryRequirements(device.handle, self.buffer, needs)
             allocate(self, needs)
             device.vk.vkBindBufferMemory(device.handle, self.buffer, self.memory, 0)
@@ -311,10 +311,10 @@ class Chunks:
     def _map(self, chunk: Chunk, kind: int) -> None:
         device = self._device
         if device.physical.memory_types[kind].flags & vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT:
-            address = device.ffi.new("void **")
+            address = vulkan.ffi.new("void **")
             device.vk.vkMapMemory(device.handle, chunk.memory, 0, chunk.nbytes, 0, address)
             start = require_handle("vkMapMemory", address[0])
-            chunk.view = memoryview(device.ffi.buffer(start, chunk.nbytes)).cast("B")
+            chunk.view = memoryview(vulkan.ffi.buffer(start, chunk.nbytes)).cast("B")
 
     def _exhausted(self, nbytes: int, budget: HeapBudget, cause: str = "") -> OutOfDeviceMemory:
         whose = ""
@@ -611,7 +611,7 @@ class Imports:
         if not alignment or alignment > mmap.PAGESIZE:
             reason = f"imports pages of {alignment} bytes only" if alignment else "does not import memory of the host"
             raise UnsupportedError(f"{name} {reason}; pages of this system have {mmap.PAGESIZE} bytes")
-        address = int(self._device.ffi.cast("uintptr_t", self._device.ffi.from_buffer(data)))
+        address = int(vulkan.ffi.cast("uintptr_t", vulkan.ffi.from_buffer(data)))
         start = address - address % self._alignment
         nbytes = rounded(address + len(data) - start)
         first = start - start % mmap.PAGESIZE
@@ -663,7 +663,7 @@ class Imports:
         pages = nbytes + -nbytes % mmap.PAGESIZE
         if pages > most:
             raise UnsupportedError(f"{pages} bytes exceed the largest import of {name}, {most}")
-        pointer = device.ffi.cast("void *", first)
+        pointer = vulkan.ffi.cast("void *", first)
 
         def allocate(chunk: Chunk, needs: Handle) -> None:
             if needs.size > pages:
@@ -681,7 +681,7 @@ class Imports:
                     raise
                 raise UnsupportedError(f"{name} does not import {pages} bytes of this memory ({error})") from error
             chunk.allocated = pages
-            chunk.view = memoryview(device.ffi.buffer(device.ffi.cast("char *", first), nbytes)).cast("B").toreadonly()
+            chunk.view = memoryview(vulkan.ffi.buffer(vulkan.ffi.cast("char *", first), nbytes)).cast("B").toreadonly()
 
         external = struct("VkExternalMemoryBufferCreateInfo", handleTypes=self._kind)
         usage = vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT

@@ -143,7 +143,7 @@ class Pipelines:
     def _create(self, shader: str, constants: tuple[int, ...], layout: BindingLayout) -> Handle:
         device = self._device
         code, constants = specialized(self._module_source(shader), constants)
-        words = device.ffi.from_buffer("uint32_t[]", code)
+        words = vulkan.ffi.from_buffer("uint32_t[]", code)
         module = device.create("ShaderModule", codeSize=len(code), pCode=words)
         try:
             return self._compile(module, constants, layout)
@@ -173,7 +173,7 @@ class Pipelines:
             pSpecializationInfo=specialization,
         )
         create = struct("VkComputePipelineCreateInfo", stage=stage, layout=layout.pipeline_layout, basePipelineIndex=-1)
-        handle = device.ffi.new("VkPipeline *")
+        handle = vulkan.ffi.new("VkPipeline *")
         device.vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, create, device.null, handle)
         return require_handle("vkCreateComputePipelines", handle[0])
 
@@ -200,7 +200,7 @@ class PipelineCache:
 
     def _data(self) -> bytes:
         device = self._device
-        size = device.ffi.new("size_t *")
+        size = vulkan.ffi.new("size_t *")
         device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, device.null)
         room = size[0]
         if room > MAX_BYTES:
@@ -208,7 +208,7 @@ class PipelineCache:
         data = array("char", room)
         if device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, data) == vulkan.VK_INCOMPLETE:
             return b""  # the cache grew between the calls, or its first size was wrong; the next device will store it
-        return bytes(device.ffi.buffer(data, min(size[0], room)))
+        return bytes(vulkan.ffi.buffer(data, min(size[0], room)))
 
 
 def read_cache(path: Path) -> bytes:

@@ -462,7 +462,7 @@ class Queue:
         """Create a slot, which lives as long as the queue."""
         device = self._device
         request = struct("VkCommandBufferAllocateInfo", commandPool=self._pool, level=0, commandBufferCount=1)
-        command = device.ffi.new("VkCommandBuffer *")
+        command = vulkan.ffi.new("VkCommandBuffer *")
         fence = device.create("Fence")
         try:
             self._vk.vkAllocateCommandBuffers(device.handle, request, command)

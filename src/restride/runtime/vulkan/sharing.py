@@ -51,7 +51,7 @@ def exportable(buffer: Handle) -> Handle:
 
 def export_fd(device: LogicalDevice, memory: Handle) -> int:
     """A new file descriptor, which the caller closes; programs that this process starts do not inherit it."""
-    fd = device.ffi.new("int *", -1)
+    fd = vulkan.ffi.new("int *", -1)
     device.vk.vkGetMemoryFdKHR(device.handle, struct("VkMemoryGetFdInfoKHR", memory=memory, handleType=_kind()), fd)
     if fd[0] < 0:
         raise DeviceError(f"vkGetMemoryFdKHR succeeded, but the driver gave the file descriptor {fd[0]}")
