@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from restride import vision
 from restride.cli import drivers, files, operations, options, parser
 from restride.drawing.explain import explain
 from restride.drawing.picture import show
@@ -31,6 +32,7 @@ from restride.layout.tags import parse_tag
 from restride.runtime import choices_file, choose, specialization
 from restride.runtime.interface import DeviceInfo
 from restride.runtime.vulkan import program
+from restride.vision.families import FAMILIES
 from restride.weights.rows import MAX_OF_GRADIENT
 from restride_bench.audit.record import changes, read_record
 from restride_bench.audit.times import read_benchmark
@@ -515,6 +517,22 @@ def _selftest() -> bytes:
     return (CORPUS.parents[1] / "docs" / "devices" / "llvmpipe.json").read_bytes()
 
 
+def _configurations(folder: Path) -> Reader:
+    """A reader of the configurations of image processors, with the defaults of each family."""
+    path = folder / "config.json"
+
+    def read(data: bytes) -> None:
+        path.write_bytes(data)
+        processor = vision.processor(path)
+        repr(processor).encode()
+        for size in ((5, 7), (1, 300), (600, 400)):
+            processor.plan(size)
+
+    configs = [{"image_processor_type": family.class_name, **family.defaults} for family in FAMILIES.values()]
+    inputs = tuple(json.dumps(config).encode() for config in ({"image_processor": configs[0]}, *configs))
+    return Reader("configurations", read, inputs, is_json=True, longest=1 << 14, small=300)
+
+
 def _json_files(folder: Path) -> tuple[Reader, ...]:
     report_file, driver, shaders = folder / "report.json", folder / "driver.json", folder / "spirv"
     shaders.mkdir()
@@ -588,6 +606,7 @@ def _json_files(folder: Path) -> tuple[Reader, ...]:
         Reader("audits", read_audit, (_audit(),), is_json=True),
         Reader("benchmarks", read_times, (json.dumps(run).encode(),), is_json=True),
         Reader("selftests", read_selftest, (_selftest(),), is_json=True),
+        _configurations(folder),
         Reader("driver manifests", read_driver, (json.dumps(icd).encode(),), is_json=True),
     )
 

@@ -188,4 +188,6 @@ def shown(value: object) -> str:
         text = " ".join(repr(value).split())
     except ValueError:  # Python prints no integer of more than 4300 digits
         text = f"{type(value).__name__} with too many digits"
+    except RecursionError:
+        text = f"{type(value).__name__} that nests too deeply"
     return text if len(text) <= 60 else text[:57] + "..."

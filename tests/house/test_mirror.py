@@ -80,7 +80,6 @@ ELSEWHERE = {
         "measure/selftest/worker.py",
     ),
     "processors as a whole, in tests/vision/test_image_processor.py and tests/judges/test_vision.py": (
-        "vision/config.py",
         "vision/execution.py",
         "vision/families/pads.py",
         "vision/families/plain.py",

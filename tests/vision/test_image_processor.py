@@ -421,7 +421,7 @@ def test_bad_configurations_are_refused_by_name(config, message):
         ("GLPN", {"size_divisor": None}, "size_divisor must be a positive integer, got None"),
         ("TextNet", {"size_divisor": 0}, "size_divisor must be a positive integer, got 0"),
         ("ConvNext", {"crop_pct": None}, "crop_pct must be a number, got None"),
-        ("PoolFormer", {"crop_pct": 0}, "crop_pct must be positive, got 0"),
+        ("PoolFormer", {"crop_pct": 0}, "crop_pct must be 0.001 to 1000, got 0"),
         ("Fuyu", {"padding_value": None}, "padding_value must be a number, got None"),
         ("Fuyu", {"padding_value": 300}, "padding_value must be 0 to 255, got 300"),
         ("Fuyu", {"padding_value": -1}, "padding_value must be 0 to 255, got -1"),

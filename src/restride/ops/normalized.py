@@ -40,7 +40,8 @@ def rescale(values: Array, factor: float) -> Entries:
 
     Source: transformers, image_transforms.rescale, which the PIL backend calls.
     """
-    return (values.astype(np.float64) * factor).astype(np.float32)
+    with np.errstate(over="ignore"):  # as in transformers, the factor may exceed the range of f32
+        return (values.astype(np.float64) * factor).astype(np.float32)
 
 
 def normalize(values: Array, mean: Array, std: Array) -> Entries:

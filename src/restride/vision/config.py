@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,15 @@ from restride.vision.family import Family
 FILES = ("processor_config.json", "preprocessor_config.json")
 """Files of a folder that may contain the configuration; in the first it is the member ``image_processor``."""
 
+MAX_BYTES = 1 << 20
+"""Maximum size of a configuration file: 200 times that of a usual one, and enough for the names of 20,000 labels."""
+
+MAX_VALUES = 1 << 16
+"""Maximum number of values of a configuration, those in lists and dictionaries counted too."""
+
+MAX_DEPTH = 32
+"""Maximum depth of lists and dictionaries in each other in a configuration."""
+
 _TYPES = ("image_processor_type", "feature_extractor_type", "video_processor_type")
 """Keys that may name the class."""
 
@@ -22,50 +33,107 @@ _ENDINGS = ("Pil", "Fast", "FeatureExtractor", "ImageProcessor", "Processor")
 """A class's name is the name of its family, followed by some of these endings."""
 
 
-def read_config(config: Mapping[str, Any] | str | os.PathLike[str]) -> Mapping[str, Any]:
+def read_config(config: Mapping[str, Any] | str | os.PathLike[str]) -> dict[str, Any]:
     """The configuration of the image processor, from a dictionary, a file or a folder with one of ``FILES``.
 
+    It is a copy, with lists and numbers of Python for those of numpy and torch.
+
     Raises:
-        DescriptorError: ``config`` is none of these, there is no such file, or it is not a configuration.
+        DescriptorError: ``config`` is none of these, there is no such file, it is not a configuration, or it is larger
+            than ``MAX_BYTES``, ``MAX_VALUES`` and ``MAX_DEPTH`` allow.
     """
     if isinstance(config, Mapping):
         return _image_part(config)
     if not isinstance(config, str | os.PathLike):
         raise DescriptorError(f"config must be a dictionary, a file or a folder, got {shown(config)}")
-    path = Path(config)
+    path = Path(os.fsdecode(config))
     if not path.is_dir():
         return _image_part(_read_json(path))
     for name in FILES:
-        if (path / name).is_file():
+        if (path / name).exists():
             read = _read_json(path / name)
             if name == FILES[1] or "image_processor" in read:
                 return _image_part(read)
     raise DescriptorError(f"the folder {path} has no {FILES[1]}, and no {FILES[0]} with an image_processor")
 
 
-def _image_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def _image_part(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of the part of a configuration that is about images."""
     part = config.get("image_processor", config)
     if not isinstance(part, Mapping):
         raise DescriptorError(f"image_processor of a configuration must be a dictionary, got {shown(part)}")
-    return part
+    counted = count(1)
+    return {key: _copied(key, value, counted) for key, value in part.items()}
+
+
+def _copied(key: object, value: Any, counted: count[int], depth: int = 1) -> Any:
+    """A copy of a value in ``key`` of a configuration.
+
+    Raises:
+        DescriptorError: it nests too deeply, or is one value too many.
+    """
+    if next(counted) > MAX_VALUES or getattr(value, "nbytes", 0) > 8 * MAX_VALUES:
+        raise DescriptorError(f"a configuration must have at most {MAX_VALUES} values, and has more in {shown(key)}")
+    if depth > MAX_DEPTH:
+        raise DescriptorError(f"{shown(key)} of a configuration must not nest more than {MAX_DEPTH} levels deep")
+    if hasattr(value, "tolist"):  # of numpy or torch
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {name: _copied(key, each, counted, depth + 1) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copied(key, each, counted, depth + 1) for each in value]
+    return value
 
 
 def _read_json(path: Path) -> Mapping[str, Any]:
     """The dictionary in a JSON file.
 
     Raises:
-        DescriptorError: there is no such file, or it has no dictionary.
+        DescriptorError: the file cannot be read, or has no dictionary.
     """
+    content = _content(path)
     try:
-        read = json.loads(path.read_text(encoding="utf-8"))
+        read = json.loads(content.decode("utf-8"), parse_int=_integer)
     except ValueError as error:
         raise DescriptorError(f"the configuration {path} is no JSON: {error}") from error
-    except OSError as error:
-        remedy = "" if path.exists() else "; nothing is fetched: pass a file or a folder of this machine"
-        raise DescriptorError(f"cannot read the configuration {path}: {error}{remedy}") from error
+    except RecursionError as error:
+        raise DescriptorError(f"the configuration {path} must not nest more than {MAX_DEPTH} levels deep") from error
     if not isinstance(read, dict):
         raise DescriptorError(f"the configuration {path} must be a dictionary, got {shown(read)}")
     return read
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a configuration file.
+
+    Raises:
+        DescriptorError: there is no such file, it is a pipe, a device or a socket, or it is larger than ``MAX_BYTES``.
+    """
+    try:
+        with open(path, "rb", opener=_unwaiting) as file:
+            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            content = file.read(MAX_BYTES + 1) if is_file else b""
+    except (OSError, ValueError) as error:  # a name with a null byte
+        remedy = "" if path.exists() else "; nothing is fetched: pass a file or a folder of this machine"
+        raise DescriptorError(f"cannot read the configuration {path}: {error}{remedy}") from error
+    if not is_file:
+        raise DescriptorError(f"cannot read the configuration {path}: not a file")
+    if len(content) > MAX_BYTES:
+        raise DescriptorError(f"the configuration {path} must have at most {MAX_BYTES} bytes, and has more")
+    return content
+
+
+def _unwaiting(path: str, flags: int) -> int:
+    """An opener that does not wait for a writer if the path is a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _integer(digits: str) -> int | str:
+    """An integer of JSON; one with more digits than Python converts stays a text, which no key takes as a number."""
+    try:
+        return int(digits)
+    except ValueError:
+        return digits
 
 
 def family_of(config: Mapping[str, Any]) -> Family:
@@ -85,9 +153,9 @@ def family_of(config: Mapping[str, Any]) -> Family:
     if stem in FAMILIES:
         return FAMILIES[stem]
     if stem in REFUSED:
-        raise UnsupportedError(f"image_processor_type {name!r} is not done: {REFUSED[stem]}")
+        raise UnsupportedError(f"image_processor_type {shown(name)} is not done: {REFUSED[stem]}")
     raise UnsupportedError(
-        f"image_processor_type {name!r} is not known; known are {', '.join(sorted(FAMILIES))}"
+        f"image_processor_type {shown(name)} is not known; known are {', '.join(sorted(FAMILIES))}"
         + did_you_mean(stem.partition("ImageP")[0], FAMILIES)  # the stem has it where ImageProcessor is misspelt
     )
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from restride.dtypes import Array, DType
+from restride.errors import DescriptorError
 from restride.layout import TensorDesc
 from restride.layout.pattern import Pattern
 from restride.layout.views import index, regrouped
@@ -21,12 +22,14 @@ from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
 from restride.vision import work
 from restride.vision.options import Options
-from restride.vision.picture import Cropped, Padded, Picture, Resized, Source
+from restride.vision.picture import Cropped, Padded, Picture, Resized, Source, source_of
 from restride.vision.recipe import Pixels
 from restride.vision.work import Run
 
 _ALIGNMENT = 16
 """Each image of a batch of equal sizes begins at a multiple of this many bytes, so that kernels can load vectors."""
+
+_Key = TypeVar("_Key")
 
 Element = Literal["u8", "s32"]
 """Element types of pictures on the device."""
@@ -47,13 +50,13 @@ _parse = lru_cache(maxsize=64)(Pattern.parse)
 
 
 def execute(
-    results: Mapping[str, Any],
+    results: Mapping[_Key, Any],
     sources: Sequence[Source],
     elements: Sequence[Array | Tensor],
     options: Options,
     device: Device,
     dtype: DType | None,
-) -> dict[str, Any]:
+) -> dict[_Key, Any]:
     """Compute the results, by their keys: pixels as tensors on the device; other results stay as they are.
 
     Args:
@@ -77,7 +80,7 @@ class _Execution:
 
     def __init__(
         self,
-        results: Mapping[str, Any],
+        results: Mapping[Any, Any],
         sources: Sequence[Source],
         elements: Sequence[Array | Tensor],
         device: Device,
@@ -103,7 +106,7 @@ class _Execution:
         blocks: dict[Picture | Colour, tuple[tuple[int, ...], list[Array]]] = {}
         for picture in self._uses.pictures:
             if work.is_uploaded(picture):
-                images = self._members[work.source_of(picture)]
+                images = self._members[source_of(picture)]
                 blocks[picture] = self._sizes(picture), [_on_host(picture, elements[image]) for image in images]
             elif isinstance(picture, Padded):
                 blocks[picture.fill] = (len(picture.fill),), [np.array(picture.fill, np.uint8)]
@@ -124,7 +127,7 @@ class _Execution:
         self._tensors |= {key: Tensor(memory, desc, self._device) for key, desc in descs.items()}
 
     def _sizes(self, picture: Picture) -> tuple[int, int, int, int]:
-        images = len(self._members[work.source_of(picture)])
+        images = len(self._members[source_of(picture)])
         return images, picture.height, picture.width, picture.channels
 
     def tensor(self, picture: Picture) -> Tensor:
@@ -208,7 +211,9 @@ class _Execution:
             kind = put.picture.channels, put.picture.floats
             if kind not in tables:
                 table = result.table(options, *kind)
-                tables[kind] = table if dtype is None else table.astype(dtype.dtype)
+                with np.errstate(over="ignore"):
+                    tables[kind] = table if dtype is None else table.astype(dtype.dtype)
+                _require_finite(tables[kind])
         element = np.result_type(*tables.values())
         tables = {kind: table.astype(element, copy=False) for kind, table in tables.items()}
         memory = result.memory or range(len(result.sizes))
@@ -229,6 +234,18 @@ class _Execution:
             reorder(view, out=part)
         else:
             lookup(view, table, axis=None if table.ndim == 1 else axis, out=part)
+
+
+def _require_finite(table: Array) -> None:
+    """Refuse numbers of a configuration that make infinities or NaN of some byte.
+
+    Raises:
+        DescriptorError: they do.
+    """
+    if not np.isfinite(table).all():
+        raise DescriptorError(
+            f"rescale_factor, image_mean and image_std must give finite values of {table.dtype}, and do not"
+        )
 
 
 def _part_of(picture: Cropped | Padded, height: int, width: int) -> Window:

@@ -49,6 +49,11 @@ def by_rule(rule: SizeRule = by_size, *, crops: bool = True) -> Geometry:
     return geometry
 
 
+def or_bilinear(rule: SizeRule) -> Geometry:
+    """The image is resized to the size of a rule, by the bilinear filter if ``resample`` is null."""
+    return lambda image, options: one(resize(image, options, rule, options.resample or "bilinear"))
+
+
 common = by_rule()
 
 
@@ -90,6 +95,10 @@ class Family:
         prepare: a function that changes a configuration in place before it is read, for keys that replace others.
         list_is_sample: a list of images is one sample of several images; else each image is a sample.
         together: the geometry of images whose sample has several images; None: ``geometry``.
+        lists: results where no arrays are asked for: 0 for one array, 1 for a list of arrays, 2 for a list of lists of
+            them; two of these are for ``do_pad`` and without. Otherwise pixels are a list of arrays, and other results
+            are lists of numbers.
+        build_lists: the builder where no arrays are asked for; None: ``build``.
     """
 
     names: tuple[str, ...]
@@ -103,6 +112,8 @@ class Family:
     prepare: Prepare | None = None
     list_is_sample: bool = False
     together: Geometry | None = None
+    lists: Mapping[str, int | tuple[int, int]] = field(default_factory=dict)
+    build_lists: Build | None = None
 
     @property
     def class_name(self) -> str:

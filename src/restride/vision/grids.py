@@ -21,10 +21,7 @@ def grids_of(fewest: int, most: int) -> tuple[RowsColumns, ...]:
     ((2, 1), (1, 2), (3, 1), (1, 3))
     """
     grids = [
-        (rows, columns)
-        for columns in range(1, most + 1)
-        for rows in range(1, most + 1)
-        if fewest <= rows * columns <= most
+        (rows, columns) for columns in range(1, most + 1) for rows in range(-(-fewest // columns), most // columns + 1)
     ]
     return tuple(sorted(grids, key=math.prod))
 

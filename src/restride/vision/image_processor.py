@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from restride.arguments import check_keywords, counts, require_word
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown, warn_caller
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed, shown, warn_caller
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, as_device
 from restride.vision import work
@@ -24,9 +23,11 @@ from restride.vision.family import Family
 from restride.vision.images import Image, read_images
 from restride.vision.options import COMMON, Options, read_options
 from restride.vision.picture import Picture, Resized, Source, kept_dtype
-from restride.vision.recipe import Pixels
+from restride.vision.recipe import Pixels, Shot, UnequalImages, starts_of
 
 Kind = Literal["np", "restride", "pt"]
+
+_Key = TypeVar("_Key")
 
 _KINDS = ("np", "restride", "pt")
 _PIXEL_TYPES = ("f32", "f16", "bf16")
@@ -66,7 +67,7 @@ def processor(config: Mapping[str, Any] | str | os.PathLike[str]) -> Processor:
             f"config must be a dictionary, a file or a folder, got {shown(config)}: its .to_dict() is one, and "
             f"rs.compat.transformers.accelerate takes it as it is"
         )
-    read = copy.deepcopy(dict(read_config(config)))
+    read = read_config(config)
     family = family_of(read)
     with ErrorContext(family.class_name):
         changed = dict(read)
@@ -116,7 +117,7 @@ class Processor:
     def __call__(
         self,
         images: Any,
-        return_tensors: Kind = "np",
+        return_tensors: Kind | None = "np",
         dtype: DTypeLike | None = None,
         device: Device | None = None,
     ) -> dict[str, Any]:
@@ -129,7 +130,8 @@ class Processor:
                 ``restride.Tensor`` of u8 is read without a copy.
             return_tensors: "np" for arrays, "restride" for tensors on the device, "pt" for tensors of torch, which
                 share the memory of a device that is a CPU, and are copies otherwise. Grids, masks and sizes are
-                computed on the host: with "restride" they are arrays.
+                computed on the host: with "restride" they are arrays. None for what transformers gives without it:
+                lists of arrays, also of images that end in different sizes, and of numbers; for some families arrays.
             dtype: element type of pixels, f32, f16 or bf16, rounded from f32 once; default: as in transformers, f32 or,
                 if pixels are neither rescaled nor normalized, u8. For Llama 4 it is bf16, and other types are rounded
                 from bf16.
@@ -140,7 +142,7 @@ class Processor:
                 differ in size.
             UnsupportedError: an image would keep its alpha, or has another type where the family needs u8.
         """
-        require_word("return_tensors", return_tensors, _KINDS)
+        require_word("return_tensors", return_tensors, (*_KINDS, None))
         element = None if dtype is None else _pixel_type(dtype)
         with ErrorContext(self._name):
             read, samples = read_images(images, self._options)
@@ -148,11 +150,13 @@ class Processor:
                 samples = [len(read)] if self._family.list_is_sample else [1] * len(read)
             where = _device_of(read, device)
             sources = _sources(read)
-            results = self._results(sources, samples)
+            results = self._lists(sources, samples) if return_tensors is None else self._results(sources, samples)
             self._warn_of_rescaled(sources)
-            elements = [image.elements for image in read]
-            computed = execute(results, sources, elements, self._options, where, element)
-        return {key: _as_kind(value, return_tensors) for key, value in computed.items()}
+        with prefixed(self._name):
+            computed = execute(results, sources, [image.elements for image in read], self._options, where, element)
+        if return_tensors is None:
+            return self._listed(computed, samples)
+        return {key: as_kind(value, return_tensors) for key, value in computed.items()}
 
     def plan(self, size: Sequence[int]) -> ImagePlan:
         """The plan for one RGB image of ``size``, height and width: sizes, tiles and dispatches, without a device.
@@ -180,12 +184,56 @@ class Processor:
                 "transformers: pass u8, or a configuration with do_rescale false"
             )
 
-    def _results(self, sources: Sequence[Source], samples: Sequence[int]) -> dict[str, Any]:
+    def _shots(self, sources: Sequence[Source], samples: Sequence[int]) -> list[Shot]:
+        """The pictures that each image becomes."""
         alone = self._family.geometry
         together = self._family.together or alone
         geometries = [alone if images == 1 else together for images in samples for _ in range(images)]
         shot = cache(lambda geometry, source: geometry(source, self._options))  # equal images are planned once
-        results = self._family.build(list(map(shot, geometries, sources)), self._options, samples)
+        return list(map(shot, geometries, sources))
+
+    def _results(self, sources: Sequence[Source], samples: Sequence[int]) -> dict[str, Any]:
+        """The results of a call, before they are computed."""
+        return self._checked(self._family.build(self._shots(sources, samples), self._options, samples))
+
+    def _lists(self, sources: Sequence[Source], samples: Sequence[int]) -> dict[tuple[str, int], Any]:
+        """The results of a call that become lists, by key and number of the image, which is 0 for those of all images.
+
+        Images that end in different sizes have results of their own.
+        """
+        shots, build = self._shots(sources, samples), self._family.build_lists or self._family.build
+        try:
+            return self._checked({(key, 0): result for key, result in build(shots, self._options, samples).items()})
+        except UnequalImages:
+            if set(samples) != {1} and not self._family.list_is_sample:
+                raise
+        return self._checked(
+            {
+                (key, image): _moved(result, image) if isinstance(result, Pixels) else result
+                for image, shot in enumerate(shots)
+                for key, result in build([shot], self._options, [1]).items()
+            }
+        )
+
+    def _listed(self, computed: Mapping[tuple[str, int], Any], samples: Sequence[int]) -> dict[str, Any]:
+        """The computed results of ``_lists``, those of all images together, as lists or arrays as the family says."""
+        lists: dict[str, Any] = {}
+        firsts = starts_of(samples)
+        for (key, image), value in computed.items():
+            depth = self._family.lists.get(key, 1 if isinstance(value, Tensor) else None)
+            if isinstance(depth, tuple):
+                depth = depth[not self._options.do_pad]
+            listed = _listed(as_kind(value, "np"), depth)
+            if image == 0:
+                lists[key] = listed
+            elif self._family.list_is_sample and image not in firsts:
+                lists[key][-1] += listed[0]
+            else:
+                lists[key] += listed
+        return lists
+
+    def _checked(self, results: dict[_Key, Any]) -> dict[_Key, Any]:
+        """The results, of which no image may keep fractions or its element type."""
         for result in results.values():
             if isinstance(result, Pixels):
                 for put in result.puts:
@@ -272,11 +320,23 @@ def _follows(before: Any, x: Tensor) -> bool:
     return is_next and before.desc.is_row_major and x.desc.is_row_major
 
 
+def _moved(result: Pixels, image: int) -> Pixels:
+    """A result of one image, which is number ``image`` of the call."""
+    return replace(result, puts=tuple(replace(put, image=image) for put in result.puts))
+
+
+def _listed(value: Any, depth: int | None) -> Any:
+    """An array as ``depth`` lists in each other, of the arrays along the following axes; None: of numbers."""
+    if isinstance(value, list) or depth == 0:
+        return value
+    return value.tolist() if depth is None else [_listed(each, depth - 1) for each in value]
+
+
 def _sizes_of(result: Any) -> tuple[int, ...] | None:
     return None if isinstance(result, list) else tuple(result.shape)
 
 
-def _as_kind(value: Any, kind: Kind) -> Any:
+def as_kind(value: Any, kind: Kind) -> Any:
     """A result as the kind of array that the caller asks for."""
     if kind == "restride" or isinstance(value, list):
         return value

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError, did_you_mean, shown
+from restride.vision.picture import MAX_TILES
 from restride.vision.sizes import Size
 from restride.weights.like import LIBRARIES
 
@@ -60,6 +61,24 @@ COMMON: dict[str, Any] = {
     "input_data_format": None,
 }
 """Keys that every family has, and their values if neither the family nor the configuration has any."""
+
+MAX_SIDE = 1 << 15
+"""Maximum of every integer that no other bound concerns, such as a side in pixels."""
+
+MAX_PIXELS = (1 << 31) - 1
+"""Maximum of an edge in ``size``, which for some families is a number of pixels."""
+
+MAX_PATCHES = 1 << 16
+"""Maximum number of patches of an image."""
+
+MAX_FRAMES = 64
+"""Maximum number of frames of a patch."""
+
+MAX_POOL = 16
+"""Maximum number of patches along a side that are pooled."""
+
+MAX_CANVASES = 1024
+"""Maximum number of canvases that one is chosen from."""
 
 _SIZE_KEYS = (
     {"height", "width"},
@@ -162,26 +181,31 @@ def as_flag(key: str, value: Any) -> bool:
     return bool(value)
 
 
-def as_count(key: str, value: Any) -> int:
-    """``value`` as a positive integer.
+def up_to(most: int) -> Check:
+    """The check of a key that takes integers of 1 to ``most``."""
 
-    Raises:
-        DescriptorError: it is not one.
-    """
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise DescriptorError(f"{key} must be a positive integer, got {shown(value)}")
-    return value
+    def check(key: str, value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise DescriptorError(f"{key} must be a positive integer, got {shown(value)}")
+        if value > most:
+            raise DescriptorError(f"{key} must be at most {most}, got {shown(value)}")
+        return value
+
+    return check
 
 
-def as_positive(key: str, value: Any) -> float:
-    """``value`` as a positive number.
+as_count = up_to(MAX_SIDE)
+
+
+def as_ratio(key: str, value: Any) -> float:
+    """``value`` as a number of 0.001 to 1000.
 
     Raises:
         DescriptorError: it is not one.
     """
     number = as_number(key, value)
-    if number <= 0:
-        raise DescriptorError(f"{key} must be positive, got {shown(value)}")
+    if not 0.001 <= number <= 1000:
+        raise DescriptorError(f"{key} must be 0.001 to 1000, got {shown(value)}")
     return number
 
 
@@ -195,6 +219,17 @@ def as_byte(key: str, value: Any) -> int:
     if not 0 <= byte <= 255:
         raise DescriptorError(f"{key} must be 0 to 255, got {shown(value)}")
     return byte
+
+
+def as_colour(key: str, value: Any) -> tuple[int, ...]:
+    """Elements of u8, one for each channel.
+
+    Raises:
+        DescriptorError: ``value`` is no list of numbers from 0 to 255.
+    """
+    if not isinstance(value, list | tuple):
+        raise DescriptorError(f"{key} must be a list of numbers, one a channel, got {shown(value)}")
+    return tuple(as_byte(f"{key}[{place}]", each) for place, each in enumerate(value))
 
 
 def one_of(*allowed: Any) -> Check:
@@ -212,10 +247,12 @@ def as_pairs(key: str, value: Any) -> list[tuple[int, int]]:
     """A list of [height, width].
 
     Raises:
-        DescriptorError: it is none, or empty.
+        DescriptorError: it is none, empty, or has more than ``MAX_CANVASES``.
     """
     if not isinstance(value, list | tuple) or not value:
         raise DescriptorError(f"{key} must be a list of [height, width], got {shown(value)}")
+    if len(value) > MAX_CANVASES:
+        raise DescriptorError(f"{key} must have at most {MAX_CANVASES} pairs, got {len(value)}")
     if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in value):
         raise DescriptorError(f"{key} must be a list of [height, width], got {shown(value)}")
     return [(as_count(key, tall), as_count(key, wide)) for tall, wide in value]
@@ -257,7 +294,8 @@ def as_size(key: str, value: Any, *, is_square: bool = True) -> Size | None:
         raise DescriptorError(
             f"{key} must be an integer, [height, width] or have the keys {allowed}, got {shown(value)}"
         )
-    return Size(**{name: None if side is None else as_count(f"{key}.{name}", side) for name, side in value.items()})
+    checks = {name: up_to(MAX_PIXELS) if name.endswith("_edge") else as_count for name in value}
+    return Size(**{name: or_null(checks[name])(f"{key}.{name}", side) for name, side in value.items()})
 
 
 def as_mean(key: str, value: Any) -> Mean:
@@ -267,7 +305,7 @@ def as_mean(key: str, value: Any) -> Mean:
         DescriptorError: anything else.
     """
     if isinstance(value, list | tuple):
-        return tuple(float(as_number(f"{key}[{place}]", number)) for place, number in enumerate(value))
+        return tuple(as_number(f"{key}[{place}]", number) for place, number in enumerate(value))
     return None if value is None else as_number(key, value)
 
 
@@ -294,7 +332,7 @@ def as_number(key: str, value: Any) -> float:
         raise DescriptorError(f"{key} must be a number, got {shown(value)}")
     if not abs(value) <= sys.float_info.max:
         raise DescriptorError(f"{key} must be finite, got {shown(value)}")
-    return value
+    return float(value)
 
 
 def as_data_format(key: str, value: Any) -> str | None:
@@ -304,7 +342,7 @@ def as_data_format(key: str, value: Any) -> str | None:
         DescriptorError: it is neither.
     """
     if value not in (None, "channels_first", "channels_last"):
-        raise DescriptorError(f"{key} must be channels_first, channels_last or null, got {value!r}")
+        raise DescriptorError(f"{key} must be channels_first, channels_last or null, got {shown(value)}")
     return None if value is None else str(value)
 
 
@@ -316,13 +354,18 @@ _CHECKS: dict[str, Check] = {
     "image_mean": as_mean,
     "pad_size": as_size,
     "input_data_format": as_data_format,
+    **dict.fromkeys(("min_patches", "max_patches", "max_image_tiles", "max_slice_nums"), up_to(MAX_TILES)),
+    "pan_and_scan_max_num_crops": or_null(up_to(MAX_TILES)),
+    **dict.fromkeys(("max_num_patches", "min_image_tokens", "max_image_tokens"), up_to(MAX_PATCHES)),
+    "temporal_patch_size": up_to(MAX_FRAMES),
+    "pooling_kernel_size": up_to(MAX_POOL),
 }
-"""For each common key except ``size`` and ``image_std``, the check of its value."""
+"""The checks of common keys, except ``size`` and ``image_std``, and of keys whose numbers cause more work than most."""
 
 _BY_TYPE: dict[type, Check] = {
     bool: as_flag,
     int: as_count,
-    float: as_positive,
+    float: as_ratio,
     tuple: needed(as_mean),
     dict: needed(as_size),
     list: as_pairs,
@@ -350,11 +393,11 @@ def read_options(
     for key in config:
         if key not in known and key not in WITHOUT_EFFECT and key not in ignored and config[key] is not None:
             raise DescriptorError(
-                f"the configuration has the key {key!r} = {shown(config[key])}, which this family does not know"
+                f"the configuration has the key {shown(key)} = {shown(config[key])}, which this family does not know"
                 + (did_you_mean(key, known) or "; leave it out if it changes no pixel")
             )
     values = {key: config.get(key, default) for key, default in known.items()}
-    is_square = bool(values.pop("default_to_square"))
+    is_square = as_flag("default_to_square", values.pop("default_to_square"))
     if values["rescale_factor"] is None and not values["do_rescale"]:
         values["rescale_factor"] = 0  # with these values it has no effect
     as_divisor = as_std if values["do_normalize"] else as_mean  # without normalization nothing is divided

@@ -12,6 +12,18 @@ from typing import NamedTuple
 
 from restride.errors import DescriptorError, UnsupportedError
 
+MAX_ELEMENTS = 1 << 24
+"""Maximum number of elements of what a small square image becomes: 64 MiB of f32, a page of 2560 x 1920.
+
+Of another image it is as many times more as its longer side is longer than the shorter one, which ``size`` often names.
+"""
+
+MAX_ENLARGEMENT = 16
+"""A large image may become more than ``MAX_ELEMENTS``: this many times its own elements."""
+
+MAX_TILES = 256
+"""Maximum number of tiles that an image is cut into, one by one."""
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -37,6 +49,7 @@ class Picture:
                 f"an image of {self.height} x {self.width} would become one of {height} x {width}: both sides must be "
                 "1 or more"
             )
+        require_room(self, height * width * self.channels)
         if self.floats and not isinstance(self, Source):
             raise UnsupportedError("images of floats are resized once, as they are; this processor needs u8")
         if (height, width) == (self.height, self.width) and not self.floats and kept_dtype(self) == "uint8":
@@ -70,6 +83,7 @@ class Picture:
         self._require_bytes()
         if height < self.height or width < self.width:
             raise DescriptorError(f"an image of {self.height} x {self.width} does not fit {height} x {width}")
+        require_room(self, height * width * self.channels)
         if (height, width) == (self.height, self.width):
             return self
         if any(fill) and self.floats:
@@ -134,6 +148,29 @@ class Padded(Picture):
     fill: tuple[int, ...]
 
 
+def source_of(picture: Picture) -> Picture:
+    """The image that a picture comes from."""
+    while isinstance(picture, Resized | Cropped | Padded):
+        picture = picture.of
+    return picture
+
+
+def require_room(picture: Picture, elements: int) -> None:
+    """Refuse a configuration by which the image that ``picture`` comes from becomes too many elements.
+
+    Raises:
+        DescriptorError: ``elements`` are more than ``MAX_ELEMENTS`` and ``MAX_ENLARGEMENT`` allow.
+    """
+    image = source_of(picture)
+    shorter, longer = sorted((image.height, image.width))
+    most = max(MAX_ELEMENTS * longer // shorter, MAX_ENLARGEMENT * image.height * image.width * image.channels)
+    if elements > most:
+        raise DescriptorError(
+            f"an image of {image.height} x {image.width} must become at most {most} elements, and this configuration "
+            f"makes {elements} of it: size, or another key that enlarges, pads, tiles or repeats it, is too large"
+        )
+
+
 def kept_dtype(picture: Picture) -> str:
     """The element type that the caller's image had, if no resize has converted it to u8."""
     while isinstance(picture, Cropped | Padded):
@@ -142,7 +179,17 @@ def kept_dtype(picture: Picture) -> str:
 
 
 def tiles_of_canvas(canvas: Picture, height: int, width: int) -> list[Picture]:
-    """The tiles of a canvas, row by row; the last ones of a row or column may be smaller."""
+    """The tiles of a canvas, row by row; the last ones of a row or column may be smaller.
+
+    Raises:
+        DescriptorError: there are more than ``MAX_TILES``.
+    """
+    tiles = -(-canvas.height // height) * -(-canvas.width // width)
+    if tiles > MAX_TILES:
+        raise DescriptorError(
+            f"an image must be cut into at most {MAX_TILES} tiles, and this configuration makes {tiles} of "
+            f"{height} x {width}: its tiles are too small, or its canvas is too large"
+        )
     return [
         canvas.crop(top, left, min(height, canvas.height - top), min(width, canvas.width - left))
         for top in range(0, canvas.height, height)

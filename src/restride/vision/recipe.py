@@ -17,9 +17,14 @@ import numpy as np
 from restride.dtypes import Array
 from restride.errors import DescriptorError
 from restride.vision.options import Options
-from restride.vision.picture import Picture, Piece
+from restride.vision.picture import Picture, Piece, require_room
 from restride.vision.sizes import HeightWidth, Size
 from restride.vision.values import plain
+
+
+class UnequalImages(DescriptorError):
+    """Images of a call end in different sizes or numbers of tiles, so that no array has them all."""
+
 
 Table = Callable[[Options, int, bool], Array]
 
@@ -142,9 +147,12 @@ def placed(
     equal. corner: the row and column of a place where its tile begins, if that is smaller.
 
     Raises:
-        DescriptorError: tiles differ in channels, or without ``size`` in any size.
+        DescriptorError: tiles differ in channels, or without ``size`` in any size; or they are too many or too large.
     """
     sizes = require_equal_tiles(shots) if size is None else (channels_of(shots), *size)
+    for shot in shots:
+        for piece in shot.pieces:
+            require_room(piece.picture, shot.tiles * math.prod(sizes))
     puts = []
     for image, (shot, start) in enumerate(zip(shots, starts, strict=True)):
         for piece, before in zip(shot.pieces, starts_of([each.tiles for each in shot.pieces]), strict=True):
@@ -213,7 +221,13 @@ def grid_of(tile: HeightWidth, patch: int, merge: int = 1) -> HeightWidth:
 def patches_of(
     shots: Sequence[Shot], order: Order, grids: Sequence[HeightWidth], starts: Sequence[int]
 ) -> tuple[Put, ...]:
-    """The puts of images as the patches of their grids; those of image i begin at place ``starts[i]``."""
+    """The puts of images as the patches of their grids; those of image i begin at place ``starts[i]``.
+
+    Raises:
+        DescriptorError: an image is repeated too often.
+    """
+    for shot in shots:
+        require_room(shot.picture, math.prod(shot.tile) * shot.picture.channels * dict(order.lengths).get("t", 1))
     each = zip(shots, grids, starts, strict=True)
     return tuple(
         Put(shot.picture, order, image, start, math.prod(grid)) for image, (shot, grid, start) in enumerate(each)
@@ -240,13 +254,19 @@ def require_equal_tiles(shots: Sequence[Shot]) -> tuple[int, int, int]:
     """Channels, height and width of every tile.
 
     Raises:
-        DescriptorError: they differ.
+        UnequalImages: they differ between images.
+        DescriptorError: they differ within an image.
     """
     found = {(piece.picture.channels, *piece.tile): None for shot in shots for piece in shot.pieces}
-    if len(found) > 1:
+    if len(found) > 1 and len(shots) == 1:
         raise DescriptorError(
+            f"pictures of one image must become equal, and have channels, height and width {list(found)}: set "
+            "do_resize, do_center_crop or do_pad"
+        )
+    if len(found) > 1:
+        raise UnequalImages(
             f"images of one call must become equal to be stacked, and have channels, height and width {list(found)}: "
-            "set do_center_crop, or pass them one by one"
+            "pass images of equal sizes, or pass them one by one"
         )
     (sizes,) = found
     return sizes

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.dtypes import Array
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, shown
 from restride.ops.normalized import normalize, rescale
 from restride.vision.options import Mean, Options
 
@@ -65,5 +65,8 @@ def of_channels(key: str, value: Mean, channels: int, dtype: npt.DTypeLike) -> A
         DescriptorError: there is not one number for each channel.
     """
     if isinstance(value, tuple) and len(value) != channels:
-        raise DescriptorError(f"{key} must have {channels} values for an image of {channels} channels, got {value}")
-    return np.reshape(np.array(value, dtype), (-1, 1) if isinstance(value, tuple) else ())
+        raise DescriptorError(
+            f"{key} must have {channels} values for an image of {channels} channels, got {shown(value)}"
+        )
+    with np.errstate(over="ignore"):  # as in transformers, it may exceed the range of f32
+        return np.reshape(np.array(value, dtype), (-1, 1) if isinstance(value, tuple) else ())

@@ -19,20 +19,13 @@ def parent(picture: Picture) -> Picture | None:
     return picture.of if isinstance(picture, Resized | Cropped | Padded) else None
 
 
-def source_of(picture: Picture) -> Picture:
-    """The image that a picture comes from."""
-    while isinstance(picture, Resized | Cropped | Padded):
-        picture = picture.of
-    return picture
-
-
 def is_uploaded(picture: Picture) -> bool:
     """True for an image of the host, and for one that the host pads while it is copied."""
     image = picture.of if isinstance(picture, Padded) else picture
     return isinstance(image, Source) and image.place == 0
 
 
-def needed(results: Mapping[str, Any]) -> list[Picture]:
+def needed(results: Mapping[Any, Any]) -> list[Picture]:
     """Every picture that the results need, each after the picture that it is computed from."""
     found: dict[Picture, None] = {}
 
@@ -116,7 +109,7 @@ class Uses:
     zeros: bool
 
     @classmethod
-    def of(cls, results: Mapping[str, Any]) -> Uses:
+    def of(cls, results: Mapping[Any, Any]) -> Uses:
         """The uses of the pictures of these results."""
         pictures = needed(results)
         users: dict[Picture, list[Picture | None]] = {picture: [] for picture in pictures}
@@ -139,7 +132,7 @@ class Uses:
         return cls(tuple(pictures), frozenset(alone), frozenset(again), zeros)
 
 
-def puts_of(results: Mapping[str, Any]) -> Iterator[Put]:
+def puts_of(results: Mapping[Any, Any]) -> Iterator[Put]:
     """Yield the pictures that all results write, as values of ``Put``."""
     for result in results.values():
         if isinstance(result, Pixels):
@@ -151,7 +144,7 @@ def changes(picture: Resized) -> int:
     return (picture.height != picture.of.height) + (picture.width != picture.of.width)
 
 
-def dispatches(results: Mapping[str, Any], places: Sequence[int]) -> int:
+def dispatches(results: Mapping[Any, Any], places: Sequence[int]) -> int:
     """The number of dispatches that the results need.
 
     A resize takes one for each side that changes, but mode nearest takes one for both; a resize whose result is resized

@@ -10,7 +10,7 @@ import numpy as np
 
 from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.vision.families.plain import BICUBIC, BILINEAR, CLIP, HALF, IMAGENET, rgb, square
-from restride.vision.family import Family, Geometry, SizeRule, by_rule, cropped, planes, resize
+from restride.vision.family import Family, by_rule, cropped, or_bilinear, planes, resize
 from restride.vision.options import (
     Options,
     as_byte,
@@ -20,7 +20,7 @@ from restride.vision.options import (
     one_of,
     or_null,
 )
-from restride.vision.picture import Picture, Piece
+from restride.vision.picture import Picture, Piece, require_room
 from restride.vision.recipe import (
     PIXEL_PATCHES,
     Order,
@@ -65,24 +65,22 @@ def siglip2_size(height: int, width: int, options: Options) -> HeightWidth:
     return most_patches(height, width, options["patch_size"], options["max_num_patches"])
 
 
-def or_bilinear(rule: SizeRule) -> Geometry:
-    """The image is resized to the size of a rule, by the bilinear filter if ``resample`` is null."""
-    return lambda image, options: one(resize(image, options, rule, options.resample or "bilinear"))
-
-
 def rows_of_patches(shots: Sequence[Shot], patch: int, most: int) -> tuple[Pixels, list[HeightWidth]]:
     """For each image its patches, channels last, then zeros, [images, most, patch * patch * channels]; and the grids.
 
     Raises:
-        DescriptorError: an image does not consist of whole patches, or has more than ``most``.
+        DescriptorError: an image does not consist of whole patches, or has more than ``most``; or these are too many.
     """
     grids = [grid_of(shot.tile, patch) for shot in shots]
     largest = max(rows * columns for rows, columns in grids)
     if largest > most:
         raise DescriptorError(f"{largest} patches of an image are more than the {most} that are allowed")
+    channels = channels_of(shots)
+    for shot in shots:
+        require_room(shot.picture, most * patch**2 * channels)
     order = Order(PIXEL_PATCHES, (("p", patch), ("q", patch)))
     puts = patches_of(shots, order, grids, [image * most for image in range(len(shots))])
-    sizes = (len(shots) * most, patch, patch, channels_of(shots))
+    sizes = (len(shots) * most, patch, patch, channels)
     zeros = any(put.count < most for put in puts)
     return Pixels(sizes, (len(shots), most, math.prod(sizes[1:])), puts, plain, zeros), grids
 
@@ -437,6 +435,7 @@ FAMILIES = (
         or_bilinear(siglip2_size),
         siglip2_results,
         words="multiples of patch_size, at most max_num_patches; zeros behind",
+        lists={"pixel_attention_mask": 1},
     ),
     Family(
         ("Gemma4",),
@@ -454,6 +453,7 @@ FAMILIES = (
         gemma4_results,
         words="multiples of a pool of patches, at most max_soft_tokens; zeros behind",
         checks={"max_soft_tokens": one_of(70, 140, 280, 560, 1120)},
+        lists={"pixel_values": 0, "image_position_ids": 0},
     ),
     Family(
         ("Gemma3",),
@@ -470,6 +470,7 @@ FAMILIES = (
         by_rule(pixtral_size),
         pixtral_results,
         words="raised to multiples of patch_size; zeros right and below",
+        lists={"pixel_values": (0, 1)},
         checks={"patch_size": as_size},
     ),
     Family(
@@ -480,6 +481,7 @@ FAMILIES = (
         words=_DETR_WORDS,
         ignored=_LABELS,
         prepare=old_detr,
+        lists={"pixel_mask": 1},
     ),
     Family(
         ("Yolos",),
@@ -489,6 +491,7 @@ FAMILIES = (
         words=f"multiples of 16; {_DETR_WORDS}",
         ignored=_LABELS,
         prepare=old_detr,
+        lists={"pixel_mask": 1},
     ),
     Family(
         ("RTDetr",),
@@ -504,6 +507,7 @@ FAMILIES = (
         detr_results,
         words=f"do_pad: {_DETR_WORDS}",
         ignored=_LABELS,
+        lists={"pixel_mask": 1},
     ),
     Family(
         ("MaskFormer", "Mask2Former"),
@@ -514,6 +518,7 @@ FAMILIES = (
         checks={"size_divisor": as_divisor},
         ignored=_MASKS,
         prepare=old_maskformer,
+        lists={"pixel_mask": 1},
     ),
     Family(
         ("Sam",),
@@ -572,5 +577,6 @@ FAMILIES = (
         words="larger images are fitted into size; padding_value right and below",
         ignored=frozenset(("patch_size",)),
         checks={"padding_value": as_byte, "padding_mode": as_constant},
+        lists={"images": 2},
     ),
 )

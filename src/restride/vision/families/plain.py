@@ -6,21 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from restride.dtypes import Array
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.ops.normalized import CLIP_MEAN, CLIP_STD, IMAGENET_MEAN, IMAGENET_STD, rescale
-from restride.vision.family import Family, by_rule, common, cropped, planes, resize
+from restride.vision.family import Family, by_rule, common, cropped, or_bilinear, planes, resize
 from restride.vision.options import (
     Mean,
     Options,
+    as_colour,
+    as_flag,
     as_mode,
     as_number,
-    as_positive,
+    as_ratio,
     as_std,
     needed,
     or_null,
 )
 from restride.vision.picture import Picture, Piece
-from restride.vision.recipe import Result, Shot, one, ragged, stacked
+from restride.vision.recipe import Result, Shot, UnequalImages, one, ragged, stacked
 from restride.vision.sizes import HeightWidth, raised, resized, shorter_side
 from restride.vision.values import bytes_of, normalized
 
@@ -137,24 +139,39 @@ def llava(image: Picture, options: Options) -> Shot:
 
     Source: transformers, LlavaImageProcessorPil.
     """
-    return common(on_square(image, options.image_mean) if options.do_pad else image, options)
+    return common(
+        on_square(image, mean_colour(options.image_mean, image.channels)) if options.do_pad else image, options
+    )
 
 
-def on_square(image: Picture, mean: Mean) -> Picture:
-    """The image in the middle of a square of the mean colour; an odd row or column is added after it.
+def mean_colour(mean: Mean, channels: int) -> tuple[int, ...]:
+    """The colour of a mean, ``int(255 * mean)``; without a mean it is black.
 
-    Source: transformers, LlavaImageProcessorPil.pad_to_square.
+    Source: transformers, LlavaImageProcessorPil._preprocess.
 
     Raises:
         DescriptorError: there is not one mean for each channel, or a mean is no colour.
     """
-    if isinstance(mean, float | int) or (mean and len(mean) != image.channels):
-        raise DescriptorError(f"image_mean must have {image.channels} values for do_pad, one a channel, got {mean}")
-    fill = tuple(int(value * 255) for value in mean) if mean else (0,)
-    if not all(0 <= value <= 255 for value in fill):
-        raise DescriptorError(f"image_mean must be 0 to 1 for do_pad, got {mean}")
+    if isinstance(mean, float) or (mean and len(mean) != channels):
+        raise DescriptorError(f"image_mean must have {channels} values for do_pad, one a channel, got {shown(mean)}")
+    scaled = [255 * value for value in mean or (0.0,)]
+    if not all(-1 < value < 256 for value in scaled):
+        raise DescriptorError(f"image_mean must be 0 to 1 for do_pad, got {shown(mean)}")
+    return tuple(map(int, scaled))
+
+
+def on_square(image: Picture, colour: tuple[int, ...]) -> Picture:
+    """The image in the middle of a square of a colour; an odd row or column is added after it.
+
+    Source: transformers, LlavaImageProcessorPil.pad_to_square.
+
+    Raises:
+        DescriptorError: the colour has not one value for each channel.
+    """
+    if image.height != image.width and len(colour) not in (1, image.channels):
+        raise DescriptorError(f"background_color must have {image.channels} values, one a channel, got {shown(colour)}")
     side = max(image.height, image.width)
-    return image.pad_center(side, side, fill)
+    return image.pad_center(side, side, colour)
 
 
 def janus_size(height: int, width: int, options: Options) -> HeightWidth:
@@ -174,11 +191,12 @@ def janus(image: Picture, options: Options) -> Shot:
 
     Source: transformers, JanusImageProcessorPil.
     """
-    if isinstance(options.image_mean, float):
-        raise DescriptorError(f"image_mean must have one value for each channel, got {options.image_mean}")
+    colour, mean = options["square_color"], options.image_mean
+    if colour is None and isinstance(mean, float):
+        raise DescriptorError(f"image_mean must have one value for each channel, got {mean}")
     image = resize(image, options, janus_size)
     if options.do_pad and image.height != image.width:
-        image = on_square(image, options.image_mean or (0.5, 0.5, 0.5))
+        image = on_square(image, colour or mean_colour(mean or (0.5, 0.5, 0.5), image.channels))
     return one(image)
 
 
@@ -188,20 +206,11 @@ def frames(shots: Sequence[Shot], _options: Options, samples: Sequence[int]) -> 
     Source: transformers, VideoMAEImageProcessorPil.
     """
     if len(set(samples)) > 1:
-        raise DescriptorError(f"videos of one call must have as many frames, got {list(samples)}")
+        raise UnequalImages(f"videos of one call must have as many frames, got {list(samples)}")
     return {"pixel_values": ragged(shots, samples)}
 
 
 # Functions that compute pixel values, each for one family.
-
-
-def rescaled_only(options: Options, _channels: int, floats: bool) -> Array:
-    """The bytes are only rescaled, even if ``do_normalize`` is true.
-
-    Source: transformers, GLPNImageProcessorPil._preprocess.
-    """
-    values = bytes_of(floats)
-    return rescale(values, options.rescale_factor) if options.do_rescale else values
 
 
 def efficientnet(options: Options, channels: int, floats: bool) -> Array:
@@ -270,7 +279,7 @@ def square_if_asked(config: dict[str, Any]) -> None:
 
     Source: transformers, CLIPImageProcessorPil.
     """
-    if config.pop("use_square_size", False):
+    if as_flag("use_square_size", config.pop("use_square_size", False)):
         config["size"] = square(224)
 
 
@@ -372,7 +381,7 @@ FAMILIES = (
         {**IMAGENET, "resample": BICUBIC, **shorter(224), "crop_pct": 0.9},
         by_rule(poolformer_size),
         words="resized to size / crop_pct",
-        checks={"crop_pct": or_null(as_positive)},
+        checks={"crop_pct": or_null(as_ratio)},
     ),
     Family(
         ("TextNet",),
@@ -384,8 +393,8 @@ FAMILIES = (
     Family(
         ("GLPN",),
         {"do_resize": True, "do_rescale": True, "resample": BILINEAR, "size_divisor": 32},
-        by_rule(glpn_size, crops=False),
-        planes(rescaled_only, pads=False),
+        or_bilinear(glpn_size),
+        planes(pads=False),
         words="sides cut to multiples of size_divisor",
     ),
     Family(
@@ -404,10 +413,11 @@ FAMILIES = (
     ),
     Family(
         ("Janus", "DeepseekVL"),
-        {**CLIP, "do_convert_rgb": None, "size": square(384), "do_pad": True, "min_size": 14},
+        {**CLIP, "do_convert_rgb": None, "size": square(384), "do_pad": True, "min_size": 14, "square_color": None},
         janus,
         planes(pads=False),
         words="the longer side becomes size; on a square of the mean colour",
+        checks={"square_color": or_null(as_colour)},
         ignored=frozenset(("background_color",)),
     ),
     Family(
@@ -416,6 +426,7 @@ FAMILIES = (
         build=frames,
         words="frames of videos",
         list_is_sample=True,
+        lists={"pixel_values": 2},
     ),
     Family(
         ("Flava",),

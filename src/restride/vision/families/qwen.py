@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.vision.families.plain import CLIP, HALF
 from restride.vision.family import Build, Family, Prepare, by_rule, resize, size_in_words
-from restride.vision.options import Options
-from restride.vision.picture import Picture
+from restride.vision.options import MAX_PIXELS, Options, up_to
+from restride.vision.picture import Picture, require_room
 from restride.vision.recipe import (
     FRAME,
     MERGED_PATCHES,
@@ -159,6 +159,7 @@ def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[
             raise DescriptorError("frames of a video must have equal sizes")
         rows, columns = grid_of(shots[first].tile, side, merge)
         groups = -(-count // together)
+        require_room(shots[first].picture, together * channels * math.prod(shots[first].tile))
         for frame in range(groups * together):
             image = first + min(frame, count - 1)
             place = start + frame // together * rows * columns
@@ -212,8 +213,9 @@ def budget_in_pixels(default: Mapping[str, int]) -> Prepare:
             pixels = config.pop(name, None)
             if pixels is not None:
                 if not isinstance(size, Mapping):
-                    raise DescriptorError(f"size must be a dictionary beside {name}, got {size!r}")
-                size = {**{key: value for key, value in size.items() if key != name}, edge: pixels}
+                    raise DescriptorError(f"size must be a dictionary beside {name}, got {shown(size)}")
+                others = {key: value for key, value in size.items() if key != name}
+                size = {**others, edge: up_to(MAX_PIXELS)(name, pixels)}
         config["size"] = size
 
     return prepare
@@ -244,7 +246,12 @@ _GLM_IGNORED = frozenset(("patch_expand_factor",))
 _HUNYUAN_BUDGET = {"shortest_edge": 512 * 512, "longest_edge": 2048 * 2048}
 _VIDEO_BUDGET = {"shortest_edge": 128 * 28 * 28, "longest_edge": 28 * 28 * 768}
 
-_Family = partial(Family, size_words=pixels_in_words, words=_WORDS)
+_Family = partial(
+    Family,
+    size_words=pixels_in_words,
+    words=_WORDS,
+    lists={"pixel_values": 0, "image_grid_thw": 0, "image_merge_sizes": 0},
+)
 
 FAMILIES = (
     _Family(

@@ -17,6 +17,7 @@ from restride.vision.families.plain import (
     CLIP,
     HALF,
     LANCZOS,
+    mean_colour,
     on_square,
     rgb,
     shorter,
@@ -32,14 +33,15 @@ from restride.vision.grids import (
     fitted,
     sliced,
 )
-from restride.vision.options import Options, as_byte, as_pairs, as_size, one_of, or_null
-from restride.vision.picture import Picture, Piece, cut, tiles_of_canvas
+from restride.vision.options import Options, as_colour, as_pairs, as_size, one_of, or_null
+from restride.vision.picture import Picture, Piece, cut, require_room, tiles_of_canvas
 from restride.vision.recipe import (
     Order,
     Pixels,
     Put,
     Result,
     Shot,
+    UnequalImages,
     channels_of,
     facts_of,
     grid_of,
@@ -134,13 +136,14 @@ def one_on_square(image: Picture, options: Options) -> Shot:
 
     Source: transformers, LlavaOnevisionImageProcessorPil.
     """
-    return one(finished(on_square(image, options.image_mean), options), image_sizes=[image.height, image.width])
+    square = on_square(image, options["square_color"] or mean_colour(options.image_mean, image.channels))
+    return one(finished(square, options), image_sizes=[image.height, image.width])
 
 
 def llava_next_results(shots: Sequence[Shot], options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """The tiles of each image, followed by zeros for images with fewer tiles, and the images' original sizes."""
     if not options.do_pad and len({shot.tiles for shot in shots}) > 1:
-        raise DescriptorError("images of one call must have as many tiles where do_pad is false")
+        raise UnequalImages("images of one call must have as many tiles where do_pad is false")
     return {"pixel_values": ragged(shots, [1] * len(shots)), **facts_of(shots)}
 
 
@@ -191,12 +194,12 @@ def tiles_of_samples(shots: Sequence[Shot], options: Options, samples: Sequence[
     If tiles are missing, the values are f32. Without ``do_pad`` all samples must have equally many tiles of one size.
 
     Raises:
-        DescriptorError: samples have different numbers of tiles.
+        UnequalImages: samples have different numbers of tiles.
     """
     pixels = ragged(shots, samples, largest_tile(shots) if options.do_pad else None)
     if sum(shot.tiles for shot in shots) < pixels.sizes[0]:
         if not options.do_pad:
-            raise DescriptorError("samples of one call must have as many tiles where do_pad is false")
+            raise UnequalImages("samples of one call must have as many tiles where do_pad is false")
         pixels = replace(pixels, table=always_floats)
     return {"pixel_values": pixels, **({"pixel_attention_mask": mask(pixels)} if options.do_pad else {})}
 
@@ -236,6 +239,8 @@ def mllama(image: Picture, options: Options) -> Shot:
 def mllama_results(shots: Sequence[Shot], options: Options, samples: Sequence[int]) -> dict[str, Result]:
     """Tiles [samples, most images, most tiles, ...], ids and masks of the grids, and the tile count of each image."""
     shape = (len(samples), max(samples), options["max_image_tiles"])
+    for shot in shots:
+        require_room(shot.pieces[0].picture, shape[2] * math.prod(shot.pieces[0].tile) * channels_of(shots))
     places = [sample * shape[1] + place for sample, count in enumerate(samples) for place in range(count)]
     grids = [shot.facts["grid"] for shot in shots]
     ids = np.zeros(shape[0] * shape[1], np.int64)
@@ -258,14 +263,14 @@ def minicpm(image: Picture, options: Options) -> Shot:
 
     Source: transformers, MiniCPMV4_6ImageProcessorPil.
     """
-    side = options["scale_resolution"]
+    side, mode = options["scale_resolution"], options.resample or "bilinear"
     grid = None
     if options["slice_mode"]:
         grid = sliced(image.height, image.width, side, options["max_slice_nums"])
     whole = image
     if options.do_resize:
         sides = _minicpm_size(image.height, image.width, options, enlarges=grid is None)
-        whole = image.resize(*sides, options.needed_mode())
+        whole = image.resize(*sides, mode)
     if grid is None:
         return Shot((Piece(whole),), {"grid": [0, 0]})
     rows, columns = grid
@@ -273,7 +278,7 @@ def minicpm(image: Picture, options: Options) -> Shot:
     if options.do_resize:
         tile = _multiple(image.height, rows) / rows, _multiple(image.width, columns) / columns
         tall, wide = _minicpm_size(*tile, options, enlarges=True)
-        canvas = image.resize(tall * rows, wide * columns, options.needed_mode())
+        canvas = image.resize(tall * rows, wide * columns, mode)
     tiles = cut(canvas, canvas.height // rows, canvas.width // columns, lambda tile: tile)
     return Shot((Piece(whole), *tiles), {"grid": list(grid)})
 
@@ -316,17 +321,6 @@ def minicpm_results(shots: Sequence[Shot], options: Options, _samples: Sequence[
     }
 
 
-def as_colour(key: str, value: Any) -> tuple[int, ...]:
-    """Elements of u8, one for each channel.
-
-    Raises:
-        DescriptorError: ``value`` is no list of numbers from 0 to 255.
-    """
-    if not isinstance(value, list | tuple):
-        raise DescriptorError(f"{key} must be a list of numbers, one a channel, got {shown(value)}")
-    return tuple(as_byte(f"{key}[{place}]", each) for place, each in enumerate(value))
-
-
 def deepseek(image: Picture, options: Options) -> Shot:
     """The whole image on a square of the background colour, and tiles if a side is longer than a tile.
 
@@ -342,10 +336,7 @@ def deepseek(image: Picture, options: Options) -> Shot:
     scale = whole / max(image.width, image.height)
     small = image.resize(round(image.height * scale), round(image.width * scale), mode)
     colour = options["background_color"]
-    if small.height != small.width and len(colour) != small.channels:
-        raise DescriptorError(f"background_color must have {small.channels} values, one a channel, got {colour}")
-    longest = max(small.height, small.width)
-    return Shot((Piece(small.pad_center(longest, longest, colour)), *tiles))
+    return Shot((Piece(on_square(small, colour)), *tiles))
 
 
 def deepseek_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
@@ -482,11 +473,13 @@ FAMILIES = (
             "default_to_square": False,
             "do_pad": True,
             "image_grid_pinpoints": [[tall, wide] for tall in _SIDES for wide in _SIDES],
+            "square_color": None,
         },
         llava_next,
         onevision_results,
         words="fitted into the best of image_grid_pinpoints; the whole image first, then tiles",
         ignored=frozenset(("aspect_ratio_setting",)),
+        checks={"square_color": or_null(as_colour)},
         together=one_on_square,
     ),
     Family(
@@ -498,6 +491,7 @@ FAMILIES = (
         ignored=frozenset(("video_sampling",)),
         checks={"max_image_size": as_longest_edge},
         list_is_sample=True,
+        lists={"pixel_values": (0, 2), "pixel_attention_mask": 0},
     ),
     Family(
         ("Mllama",),
@@ -506,6 +500,7 @@ FAMILIES = (
         mllama_results,
         words="tiles of the canvas that enlarges least, zeros right and below",
         list_is_sample=True,
+        lists={"pixel_values": 0, "aspect_ratio_ids": 0, "aspect_ratio_mask": 0},
     ),
     Family(
         ("MiniCPMV4_6",),
@@ -523,6 +518,7 @@ FAMILIES = (
         words="the whole image, then slices of the closest grid; patches in one row",
         ignored=frozenset(("use_image_id",)),
         checks={"downsample_mode": one_of("4x", "16x")},
+        lists={"pixel_values": 0, "target_sizes": 0},
     ),
     Family(
         ("DeepseekOcr2",),
@@ -555,6 +551,7 @@ FAMILIES = (
         tiles_of_samples,
         words="do_image_splitting: four quarters, then the whole image",
         list_is_sample=True,
+        lists={"pixel_values": (0, 2), "pixel_attention_mask": 0},
     ),
     Family(
         ("Aria",),
@@ -571,5 +568,6 @@ FAMILIES = (
         aria_results,
         words="the longer side becomes max_image_size, zeros right and below; split_image: tiles",
         checks={"max_image_size": one_of(490, 980), "split_resolutions": or_null(as_pairs)},
+        lists={"pixel_values": 0, "pixel_mask": 0},
     ),
 )

@@ -6,6 +6,8 @@ torchvision's own resize gives other bytes than Pillow's, so resized pixels diff
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from ml_dtypes import bfloat16
@@ -17,9 +19,9 @@ from restride.vision.families.plain import BICUBIC, BILINEAR, HALF, IMAGENET, rg
 from restride.vision.families.qwen import patches
 from restride.vision.families.tiles import at_corner
 from restride.vision.family import Family, common, planes
-from restride.vision.options import Options
+from restride.vision.options import MAX_PATCHES, Options, up_to
 from restride.vision.picture import Picture, Piece
-from restride.vision.recipe import PATCHES, Shot, one
+from restride.vision.recipe import PATCHES, Result, Shot, UnequalImages, facts_of, one, ragged
 from restride.vision.sizes import HeightWidth, raised
 from restride.vision.values import bytes_of, means_stds, normalized
 
@@ -137,6 +139,13 @@ def llama4(image: Picture, options: Options) -> Shot:
     return Shot((Piece(canvas, rows, columns), *whole), {"aspect_ratios": [rows, columns]})
 
 
+def llama4_lists(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
+    """The tiles of each image, [images, tiles, ...], and the grids."""
+    if len({shot.tiles for shot in shots}) > 1:
+        raise UnequalImages("images of one call must have as many tiles")
+    return {"pixel_values": replace(ragged(shots, [1] * len(shots)), table=in_bfloat16), **facts_of(shots)}
+
+
 _MASKS = frozenset(("mask_size", "mask_pad_size"))
 
 FAMILIES = (
@@ -153,6 +162,8 @@ FAMILIES = (
         kimi,
         patches(PATCHES, fused, are_planes=True),
         words="only shrunk, to at most max_patches, zeros right and below up to blocks; patches",
+        checks={"max_patches": up_to(MAX_PATCHES)},
+        lists={"pixel_values": 0, "image_grid_thw": 0},
     ),
     Family(("Sam2",), {**IMAGENET, **rgb(BILINEAR), "size": square(1024)}, sam2, planes(fused), ignored=_MASKS),
     Family(("Sam3",), {**HALF, **rgb(BILINEAR), "size": square(1008)}, sam2, planes(fused), ignored=_MASKS),
@@ -162,5 +173,7 @@ FAMILIES = (
         llama4,
         planes(in_bfloat16, pads=False),
         words="tiles of the canvas that enlarges least, zeros right and below, then the whole image; in bf16",
+        lists={"aspect_ratios": 1},
+        build_lists=llama4_lists,
     ),
 )
