@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from support.judges import judge
 from support.process import captured
-from support.vision_cases import CONFIGS, drawn_config, drawn_images, pixels
+from support.vision_cases import CONFIGS, drawn_config, drawn_images, pixels, square
 from support.vision_judge import judged
 
 import restride as rs
@@ -29,6 +29,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:images have floats of 0 to 1"),
 ]
 
+
+def endless():
+    value = []
+    value.append(value)
+    return value
+
+
 IMAGES = [pixels(90, 130), pixels(64, 70), pixels(64, 70, seed=1)]
 
 
@@ -40,6 +47,21 @@ def require_same(results, expected):
         ours, theirs = np.asarray(results[key]), np.asarray(value)
         assert (key, ours.dtype, ours.shape) == (key, theirs.dtype, theirs.shape)
         assert ours.tobytes() == theirs.tobytes(), f"{key} differs"
+
+
+def require_alike(ours, theirs, where):
+    """The same lists in lists, of the same numbers, arrays or tensors."""
+    if isinstance(theirs, list | tuple):
+        assert isinstance(ours, list), where
+        assert len(ours) == len(theirs), where
+        for place, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+            require_alike(one, other, f"{where}[{place}]")
+    elif hasattr(theirs, "shape"):
+        assert type(ours) is type(theirs), where
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), where
+        assert np.array_equal(ours, theirs), where
+    else:
+        assert (type(ours), ours) == (type(theirs), theirs), where
 
 
 def both(processor, *arguments, **keywords):
@@ -173,10 +195,126 @@ def test_a_class_derived_from_an_accelerated_one():
     assert type(restore(own)) is type(judged("CLIP", {}))
 
 
-def test_without_return_tensors_results_are_arrays():
-    results, expected = both(judged("CLIP", {}), IMAGES)
-    assert isinstance(expected["pixel_values"], list)
-    assert np.array_equal(results["pixel_values"], expected["pixel_values"])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_without_return_tensors_results_are_the_same_lists(name):
+    compared = 0
+    for config in CONFIGS[name][:3]:
+        for images in (IMAGES[1:], [pixels(64, 70), pixels(50, 200)]):
+            try:
+                results, expected = both(judged(name, {"do_convert_rgb": True, **config}), images)
+            except (ValueError, TypeError):
+                continue  # of transformers, or a configuration that is refused
+            assert list(results) == list(expected)
+            for key, value in expected.items():
+                require_alike(results[key], value, key)
+            compared += 1
+    assert compared, "all are refused"
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        ("CLIP", {"do_center_crop": False}),
+        ("Siglip", {"size": {"shortest_edge": 60}}),
+        ("GLPN", {}),
+        ("TextNet", {"size": 50}),
+        ("Sam", {"do_pad": False}),
+        ("Pixtral", {"do_pad": False}),
+        ("Detr", {"do_pad": False, "size": {"shortest_edge": 60, "longest_edge": 100}}),
+        ("Janus", {"do_pad": False, "size": square(48)}),
+        ("Idefics2", {"do_pad": False}),
+        ("VideoMAE", {"do_center_crop": False}),
+        ("Flava", {"return_codebook_pixels": True, "do_resize": False, "do_center_crop": False}),
+        ("LlavaNext", {"do_pad": False, "size": square(40), "crop_size": square(40)}),
+    ],
+)
+def test_lists_may_have_images_of_several_sizes(name, config):
+    images = [pixels(64, 70), pixels(50, 200), pixels(900, 40)]
+    results, expected = both(judged(name, {"do_convert_rgb": True, **config}), images)
+    for key, value in expected.items():
+        require_alike(results[key], value, key)
+    assert len({each.shape for each in flat(results["pixel_values"])}) > 1
+    with pytest.raises(rs.DescriptorError):
+        accelerate(judged(name, {"do_convert_rgb": True, **config}))(images, return_tensors="np")
+
+
+def flat(value):
+    return [each for part in value for each in flat(part)] if isinstance(value, list) else [value]
+
+
+@pytest.mark.parametrize("name", ["Idefics2", "Idefics3", "VideoMAE", "LlavaOnevision", "Mllama", "Fuyu"])
+def test_lists_of_samples(name):
+    images = [[pixels(64, 70), pixels(50, 200)], [pixels(64, 70)]] if name != "Fuyu" else [[pixels(64, 70)]] * 2
+    for config in ({}, {"do_pad": False}, {"return_row_col_info": True}):
+        try:
+            results, expected = both(judged(name, {"do_convert_rgb": True, **CONFIGS[name][0], **config}), images)
+        except (ValueError, TypeError):
+            continue  # a key of another family
+        for key, value in expected.items():
+            require_alike(results[key], value, key)
+
+
+LISTS_OF_TORCHVISION = """
+import sys, warnings, numpy as np, restride as rs
+sys.path.insert(0, sys.argv[1])
+from support.judges import judge_of_images
+judge_of_images("torchvision")
+import transformers
+from support.vision_cases import pixels
+
+def form(value):
+    if isinstance(value, (list, tuple)):
+        return [form(each) for each in value]
+    return (type(value).__name__, tuple(value.shape), str(value.dtype)) if hasattr(value, "shape") else value
+
+warnings.simplefilter("ignore")
+images, compared = [pixels(64, 70), pixels(50, 200)], 0
+names = "CLIP Detr Fuyu GotOcr2 Kimi_K25 LlavaNext Llama4 MaskFormer Pixtral Qwen2VL RTDetr Sam2 Siglip2 TextNet"
+for name in sys.argv[2:] or [*names.split(), "VideoMAE"]:
+    processor = getattr(transformers, f"{name}ImageProcessor")()
+    expected = processor(images)
+    found = rs.compat.transformers.accelerate(processor, bits="pil")(images)
+    for key, value in expected.items():
+        assert form(found[key]) == form(value), (name, key, form(found[key]), form(value))
+    compared += 1
+print(compared)
+"""
+
+
+def test_lists_of_torchvisions_processors_have_tensors():
+    if importlib.util.find_spec("torchvision") is None:
+        judge("torchvision")
+    ended = captured([sys.executable, "-c", LISTS_OF_TORCHVISION, str(Path(__file__).parents[1])])
+    assert ended.returncode == 0, ended.stderr
+    assert int(ended.stdout) == 15
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "keywords"),
+    [
+        *((name, {"resample": own}, {"resample": 0}) for name in ("Janus", "DeepseekVL") for own in (1, 3, 0)),
+        ("CLIP", {}, {"resample": 0}),
+        ("ViT", {}, {"resample": 0}),
+        ("Pixtral", {"patch_size": square(8)}, {"patch_size": 0}),
+        *(("Mllama", {}, {key: value}) for key in ("do_pad", "do_resize") for value in (False, None)),
+        ("GLPN", {}, {"resample": None}),
+        ("MiniCPMV4_6", {}, {"resample": None}),
+        ("GLPN", {}, {"do_normalize": True, "image_mean": [0.5, 0.4, 0.3], "image_std": 0.5}),
+        *(
+            (name, {}, {"image_mean": mean})
+            for name in ("Janus", "DeepseekVL", "LlavaOnevision")
+            for mean in (0.5, [0.1, 0.2, 0.3], [0.7, 300.0, 0.5])
+        ),
+        ("Janus", {"image_mean": (0.1, 0.2, 0.3)}, {}),
+        ("LlavaOnevision", {"image_mean": (0.1, 0.2, 0.3)}, {}),
+    ],
+)
+def test_attributes_that_a_class_takes_in_place_of_keywords(name, attributes, keywords):
+    processor = judged(name, {"do_convert_rgb": True})
+    for key, value in attributes.items():
+        setattr(processor, key, value)
+    images = [IMAGES[1:]] if name == "LlavaOnevision" else IMAGES[1:]
+    require_same(*both(processor, images, return_tensors="np", **keywords))
 
 
 def test_results_may_stay_on_the_device(vulkan_device):
@@ -240,7 +378,7 @@ fast, image = CLIPImageProcessor(), np.repeat(np.eye(64, dtype=np.uint8)[..., No
 try: rs.compat.transformers.accelerate(fast)
 except rs.UnsupportedError as error: print(error)
 rs.compat.transformers.accelerate(fast, bits="pil")
-ours, right = fast(image)["pixel_values"], CLIPImageProcessorPil()(image, return_tensors="pt")["pixel_values"]
+ours, right = (each(image, return_tensors="pt")["pixel_values"] for each in (fast, CLIPImageProcessorPil()))
 print(type(ours).__name__, ours.equal(right))
 """
 
@@ -286,9 +424,20 @@ def test_bits_of_torchvision_are_not_changed_unasked():
             "annotations and segmentation maps are not done",
         ),
         (
-            lambda: accelerate(judged("Janus", {}))(IMAGES[0], image_mean=[0.1, 0.2, 0.3]),
-            rs.UnsupportedError,
-            r"JanusImageProcessorPil of transformers pads with \(122, 116, 104\), the colour of its first image_mean, ",
+            lambda: accelerate(judged("CLIP", {}))(IMAGES[0], size=10**400),
+            rs.DescriptorError,
+            "size.shortest_edge must be",
+        ),
+        (lambda: accelerate(judged("CLIP", {}))(IMAGES[0], size=endless()), rs.DescriptorError, "'size' of a configur"),
+        (
+            lambda: accelerate(judged("CLIP", {}))(IMAGES[0], size={(1, 2): 3}),
+            rs.DescriptorError,
+            "that JSON has: keys",
+        ),
+        (
+            lambda: accelerate(judged("Mllama", {}))(IMAGES[0], max_image_tiles=10**4),
+            rs.DescriptorError,
+            "max_image_tiles must be at most 256, got 10000",
         ),
         (lambda: accelerate(judged("CLIP", {}))(IMAGES[0], do_resiz=False), rs.UnsupportedError, "do_resiz="),
         (lambda: accelerate(judged("CLIP", {}))(IMAGES[0], device="cuda:1"), rs.UnsupportedError, "device='cuda:1'"),

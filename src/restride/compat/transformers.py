@@ -19,6 +19,20 @@ __all__ = ["accelerate", "restore"]
 TESTED = ("5.24.0",)
 """Versions of transformers whose results were compared with those of ``restride.vision``."""
 
+_OWN_INSTEAD = {
+    "DeepseekVLImageProcessorPil": ("resample",),
+    "JanusImageProcessorPil": ("resample",),
+    "MllamaImageProcessor": ("do_pad", "do_resize"),
+    "MllamaImageProcessorPil": ("do_pad", "do_resize"),
+    "PixtralImageProcessor": ("patch_size",),
+    "PixtralImageProcessorPil": ("patch_size",),
+}
+"""Keywords of a call in whose place a class takes its attribute if they are 0, false or null: ``resample or
+self.resample``."""
+
+_STACKED = ("ConditionalDetr", "DeformableDetr", "Detr", "Fuyu", "GroundingDino", "RTDetr", "Yolos")
+"""Classes whose torchvision backend makes one tensor of pixels, and one of masks, where the PIL backend makes lists."""
+
 _BACK = "are not done by rs.vision: rs.compat.transformers.restore(processor) brings them back"
 
 _P = TypeVar("_P")
@@ -33,8 +47,8 @@ def accelerate(processor: _P, *, bits: Literal["pil"] | None = None, device: Dev
 
     The object stays, with its attributes, its methods and the name of its class; only ``preprocess``, which a call of
     the processor calls, is replaced. Attributes that are changed later and keywords of one call, such as
-    ``do_resize=False``, keep their meaning. Results are a ``BatchFeature`` with the same keys, sizes, types and bits;
-    without ``return_tensors`` arrays, also where transformers has lists of them. Text, audio and videos are untouched.
+    ``do_resize=False``, keep their meaning. Results are a ``BatchFeature`` with the same keys, sizes, types and bits,
+    without ``return_tensors`` the same lists too. Text, audio and videos are untouched.
     Images named by a path or a URL are loaded by the processor's own ``fetch_images``.
 
     Args:
@@ -146,16 +160,37 @@ def _preprocess_of(kind: Any, device: Device | None) -> Callable[..., Any]:
 
     @wraps(kind.preprocess)
     def preprocess(self: Any, images: Any, *others: Any, return_tensors: Any = None, **keywords: Any) -> Any:
-        default = "np" if self.backend == "pil" else "pt"
-        asked: Any = getattr(return_tensors, "value", return_tensors) or default  # a TensorType, or its word
+        asked: Any = getattr(return_tensors, "value", return_tensors) or None  # a TensorType, or its word
         if any(each is not None for each in others):
             raise UnsupportedError(f"annotations and segmentation maps {_BACK}")
         if str(keywords.get("device") or "cpu") != "cpu":
             raise UnsupportedError(f"device={keywords['device']!r}: results are tensors on the CPU; move them")
-        compute = _processor_of(self, keywords)
-        return BatchFeature(compute(self.fetch_images(images), asked, device=device))
+        results = _processor_of(self, keywords)(self.fetch_images(images), asked, device=device)
+        if asked is None and self.backend != "pil":
+            stem = kind.__name__.removesuffix("ImageProcessor")
+            results = {key: _tensors(value, stem) for key, value in results.items()}
+        return BatchFeature(results)
 
     return preprocess
+
+
+def _tensors(value: Any, stem: str) -> Any:
+    """A result without ``return_tensors`` as the torchvision backend of a class has it: with tensors of torch."""
+    import numpy as np
+
+    from restride.vision.image_processor import as_kind
+
+    if isinstance(value, np.ndarray):
+        return as_kind(value, "pt")
+    if not isinstance(value, list) or not value or isinstance(value[0], int | float):
+        return value
+    tensors = [_tensors(each, stem) for each in value]
+    is_stacked = stem in _STACKED or (stem == "VideoMAE" and isinstance(value[0], np.ndarray))
+    if is_stacked and len({tuple(getattr(each, "shape", ())) for each in tensors} - {()}) == 1:
+        import torch
+
+        return torch.stack(tensors)
+    return tensors
 
 
 def _processor_of(images: Any, keywords: dict[str, Any]) -> Processor:
@@ -164,26 +199,30 @@ def _processor_of(images: Any, keywords: dict[str, Any]) -> Processor:
     unknown = [key for key, value in keywords.items() if key not in attributes and value is not None]
     if unknown:
         raise UnsupportedError(f"keywords such as {unknown[0]}= {_BACK}")
-    config = {"image_processor_type": _class_of(images).__name__, **attributes, **keywords}
-    if config.get("do_pad"):
-        _require_first_colour(images, config)
-    return _processor_for(json.dumps(config, default=_plain))
+    from restride.vision.config import read_config  # on use, as rs.vision is
+
+    name = _class_of(images).__name__
+    instead = _OWN_INSTEAD.get(name, ())
+    keywords = {key: value for key, value in keywords.items() if value or key not in instead}
+    config = {"image_processor_type": name, **attributes, **keywords, **_square_colour(images, name, keywords)}
+    try:
+        return _processor_for(json.dumps(read_config(config), default=_plain))
+    except TypeError as error:
+        raise DescriptorError(f"attributes and keywords must be values that JSON has: {error}") from error
 
 
-def _require_first_colour(images: Any, config: Mapping[str, Any]) -> None:
-    """Refuse a changed mean in Janus and DeepseekVL, whose PIL backend keeps padding with the colour of the first mean.
+def _square_colour(images: Any, name: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """``square_color``, the colour around images, for classes that do not take it from the ``image_mean`` of a call."""
+    stem = name.removesuffix("Pil").removesuffix("ImageProcessor")
+    if stem in ("DeepseekVL", "Janus"):
+        return {"square_color": images.background_color}
+    if stem == "LlavaOnevision" and "image_mean" in keywords:
+        from restride.vision.families.plain import mean_colour
+        from restride.vision.options import as_mean
 
-    Raises:
-        UnsupportedError: ``background_color``, which is not a keyword of these classes, is not the colour of the mean.
-    """
-    if "background_color" in config or images.backend != "pil" or not hasattr(images, "background_color"):
-        return
-    kind, mean, colour = _class_of(images), config["image_mean"], images.background_color
-    if kind(image_mean=mean).background_color != colour:
-        raise UnsupportedError(
-            f"{kind.__name__} of transformers pads with {colour}, the colour of its first image_mean, also after that "
-            f"became {mean}: create another processor with this mean"
-        )
+        mean = as_mean("image_mean", [*images.image_mean])
+        return {"square_color": mean_colour(mean, len(images.image_mean))}
+    return {}
 
 
 @lru_cache(maxsize=32)
