@@ -1,6 +1,7 @@
 """``restride vision``: the results of rs.vision in files, plans without a device, and what is refused."""
 
 import json
+import os
 import shlex
 import sys
 
@@ -33,6 +34,8 @@ def vision_of(tmp_path, restride):
     pytest.importorskip("PIL.Image")
     (tmp_path / "photos").mkdir()
     (tmp_path / "notes.txt").touch()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "deep.json").write_text("[" * 200_000)
     for name, (height, width) in SIZES.items():
         image = np.random.default_rng(height).integers(0, 256, (height, width, 3), np.uint8)
         rs.imwrite(tmp_path / "photos" / name, image)
@@ -128,6 +131,8 @@ def test_without_safetensors_its_extra_is_named(monkeypatch, vision_of):
         ("clip.json notes.txt --plan", "cannot read notes.txt: cannot identify image file; PNG, JPEG"),
         ("notes.txt photos --plan", "the configuration notes.txt is no JSON: "),
         ("photos/a.png photos --plan", "the configuration photos/a.png is no JSON: "),
+        ("pipe photos --plan", "cannot read the configuration pipe: not a file"),
+        ("deep.json photos --plan", "the configuration deep.json must not nest more than 32 levels deep"),
         ("none.json photos -o results.npz", "cannot read the configuration none.json"),
         ("photos photos -o results.npz", "the folder photos has no preprocessor_config.json"),
         ("clip.json photos -o results.npz --to s8", "dtype of pixels must be one of f32, f16, bf16, got s8"),

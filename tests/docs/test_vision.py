@@ -35,6 +35,132 @@ RNG = np.random.default_rng(5)
 IMAGES = [RNG.integers(0, 256, (*RNG.integers(30, 90, 2), 3), np.uint8) for _ in range(9)]
 
 
+def made(name, **config):
+    judge("PIL.Image")
+    ending = "Processor" if name.endswith("Video") else "ImageProcessor"
+    return rs.vision.processor({"image_processor_type": f"{name}{ending}", **config})
+
+
+def accelerated(name, **config):
+    from support.vision_judge import judged
+
+    return rs.compat.transformers.accelerate(judged(name, {"do_convert_rgb": True, **config}))
+
+
+def square(side):
+    return {"height": side, "width": side}
+
+
+IMAGE = RNG.integers(0, 256, (60, 50, 3), np.uint8)
+FLOATS = IMAGE / np.float32(255)
+WHOLE = {"do_resize": False, "do_center_crop": False}
+
+REFUSED = {
+    "two or four channels that are to stay": [lambda: made("ViT")(np.zeros((60, 50, 4), np.uint8))],
+    "floats of 0 to 1 that are not resized, or resized twice": [
+        lambda: made("CLIP", **WHOLE)(FLOATS),
+        lambda: made("Idefics3")(FLOATS),
+        lambda: made("CLIP", do_resize=False)(FLOATS),
+    ],
+    "floats of 0 to 1 that are padded with a colour, as by Janus, DeepseekVL and DeepseekOcr2": [
+        lambda: made("Janus")(FLOATS),
+        lambda: made("DeepseekVL")(FLOATS),
+        lambda: made("DeepseekOcr2")(FLOATS),
+        lambda: accelerated("Janus")(FLOATS),
+    ],
+    "elements below 0 or above 255, or floats above 1 with fractions, that are not resized": [
+        lambda: made("CLIP", **WHOLE)(FLOATS - 1),
+        lambda: made("CLIP", **WHOLE)(IMAGE.astype(np.int32) - 300),
+        lambda: made("CLIP", **WHOLE)(IMAGE.astype(np.int32) + 300),
+        lambda: made("CLIP", **WHOLE)(FLOATS + np.float32(0.5)),
+    ],
+    "other types than u8 that are neither resized, rescaled nor normalized; "
+    "f16 and f64 that are neither resized nor rescaled": [
+        lambda: made("CLIP", **WHOLE, do_rescale=False, do_normalize=False)(IMAGE.astype(np.int32)),
+        lambda: made("CLIP", **WHOLE, do_rescale=False)(IMAGE.astype(np.float64)),
+    ],
+    "images of bool": [lambda: made("CLIP")(IMAGE > 99)],
+    "images of one call, or parts of one image, that end in different sizes and are not padded": [
+        lambda: made("CLIP", do_center_crop=False)([IMAGE, IMAGE[:40]]),
+        lambda: made("GLPN")([IMAGE, IMAGE.repeat(2, axis=1)]),
+        lambda: made("LlavaNext", do_pad=False)([IMAGE, np.zeros((900, 300, 3), np.uint8)]),
+        lambda: made("VideoMAE")([[IMAGE, IMAGE], [IMAGE]]),
+        lambda: made("Idefics2", do_pad=False, do_image_splitting=True)(np.zeros((901, 300, 3), np.uint8)),
+    ],
+    "an empty part: a quarter of an image of one column": [
+        lambda: made("Idefics2", do_image_splitting=True, do_convert_rgb=None)(np.zeros((60, 1, 3), np.uint8)),
+    ],
+    "a side of more than 2,097,152 pixels that is resized": [
+        lambda: made("Mllama")(np.zeros((2_097_153, 1, 3), np.uint8)),
+    ],
+    "addresses of the network, in `rs.vision`": [lambda: made("CLIP")("https://example.org/a.png")],
+    "segmentation maps, annotations, `prompt_depth=` and other keywords that are no keys": [
+        lambda: accelerated("PromptDepthAnything")(IMAGE, prompt_depth=np.ones((60, 50), np.float32)),
+        lambda: accelerated("Beit")(IMAGE, segmentation_maps=np.zeros((60, 50))),
+        lambda: accelerated("Beit")(IMAGE, np.zeros((60, 50))),
+        lambda: accelerated("Detr")(IMAGE, annotations={"image_id": 1, "annotations": []}),
+    ],
+    '`device="cuda"` of an accelerated processor': [lambda: accelerated("CLIP")(IMAGE, device="cuda")],
+    "a std of 0, and a factor, mean or std that gives infinities": [
+        lambda: made("CLIP", image_std=0),
+        lambda: made("CLIP", rescale_factor=1e300)(IMAGE),
+    ],
+    "numbers above the [bounds of configurations](security.md)": [
+        lambda: made("GotOcr2", max_patches=1000),
+        lambda: made("ViT", size=square(30_000)).plan((60, 50)),
+        lambda: made("LlavaNext", crop_size=square(2), image_grid_pinpoints=[[400, 400]]).plan((60, 50)),
+        lambda: made("LlavaNext", image_grid_pinpoints=[[1, 1]] * 2000),
+    ],
+    "Donut with `do_align_long_axis`": [lambda: accelerated("Donut")(IMAGE, do_align_long_axis=True)],
+    "Flava with `return_image_mask`": [lambda: accelerated("Flava")(IMAGE, return_image_mask=True)],
+    "Flava with `codebook_do_map_pixels` of bytes; Llama4 without rescaling or normalizing": [
+        lambda: made("Flava", return_codebook_pixels=True, codebook_do_rescale=False, codebook_do_normalize=False)(
+            IMAGE
+        ),
+        lambda: made("Llama4", do_normalize=False)(IMAGE),
+    ],
+    "Fuyu with another `padding_mode` than constant": [lambda: made("Fuyu", padding_mode="edge")],
+    "Mllama with a size that is no square, in a call": [
+        lambda: accelerated("Mllama")(IMAGE, size={"height": 30, "width": 40})
+    ],
+    "videos with `do_sample_frames`, `fps`, `num_frames` or `cap_pixels_per_frame`": [
+        lambda: made("Qwen2VLVideo", do_sample_frames=True),
+        lambda: made("Qwen2VLVideo", fps=2),
+    ],
+    "`resample` 6 and 7": [lambda: made("CLIP", resample=6), lambda: made("CLIP", resample=7)],
+}
+"""The rows of the table of refusals, with calls that are refused."""
+
+TABLE = PAGE.partition("### Refused, where")[2].partition("\n## ")[0]
+ROWS = {
+    row.split(" | ")[0].lstrip("| "): row.split(" | ")[1] for row in re.findall(r"^\| .*\|$", TABLE, re.MULTILINE)[2:]
+}
+
+
+def test_the_table_of_refusals_has_these_rows():
+    assert list(REFUSED) == list(ROWS)
+
+
+@pytest.mark.parametrize("row", REFUSED)
+def test_what_the_table_says_is_refused_with_its_text(row):
+    texts = re.findall(r"`(.*?)`", ROWS[row])
+    found = set()
+    for call in REFUSED[row]:
+        with pytest.raises(rs.RestrideError) as error:
+            call()
+        said = [text for text in texts if text in str(error.value)]
+        assert said, f"{error.value} says none of {texts}"
+        found.update(said)
+    assert found == set(texts)
+
+
+def test_lists_of_images_need_not_become_equal():
+    images = [IMAGE, IMAGE[:40]]
+    lists = made("GLPN")(images, return_tensors=None)["pixel_values"]
+    assert [each.shape for each in lists] == [(3, 32, 32), (3, 32, 32)]
+    assert len(made("CLIP", do_center_crop=False)(images, return_tensors=None)["pixel_values"]) == 2
+
+
 def recipe(title):
     """The names that a recipe and the processors make."""
     made = {}

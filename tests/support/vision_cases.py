@@ -70,7 +70,11 @@ CONFIGS: dict[str, list[dict[str, Any]]] = {
         {"size": {"height": 30, "width": 40}, "crop_size": 20},
     ],
     "TextNet": [{"size": 50}, {"size": 50, "size_divisor": 7}],
-    "GLPN": [{}, {"size_divisor": 16}],
+    "GLPN": [
+        {},
+        {"size_divisor": 16},
+        {"do_normalize": True, "image_mean": [0.5, 0.4, 0.3], "image_std": 0.2, "resample": None},
+    ],
     "Perceiver": [{"size": square(50), "crop_size": square(60)}, {}],
     "Llava": [{"size": 40, "crop_size": 30}, {"size": 40, "crop_size": 40, "do_pad": True}, {"do_pad": True}],
     "Flava": [

@@ -525,9 +525,20 @@ def test_16_bits_that_pillow_makes_white_are_warned_of(tmp_path):
     rs.vision.processor(CLIP)(image.point(lambda code: code * 0 + 255))  # a warning would be an error
 
 
-def test_images_that_cannot_be_stacked_are_refused(images):
-    with pytest.raises(rs.DescriptorError, match="images of one call must become equal to be stacked"):
-        rs.vision.processor({**CLIP, "do_center_crop": False})(images)
+@pytest.mark.parametrize(("name", "config"), [("CLIP", {"do_center_crop": False}), ("GLPN", {}), ("TextNet", {})])
+def test_images_that_cannot_be_stacked_are_refused_with_a_remedy_that_helps(name, config):
+    processor, unequal = processor_of(name, config), [pixels(64, 70), pixels(50, 200)]
+    with pytest.raises(rs.DescriptorError, match="pass images of equal sizes, or pass them one by one, for"):
+        processor(unequal)
+    processor([unequal[0], unequal[0]])
+    apart = [processor(image)["pixel_values"][0] for image in unequal]
+    lists = processor(unequal, return_tensors=None)["pixel_values"]
+    assert all(np.array_equal(one, other) for one, other in zip(lists, apart, strict=True))
+
+
+def test_an_error_of_an_operation_names_the_class():
+    with pytest.raises(rs.UnsupportedError, match=r"^MllamaImageProcessor: like makes the weights of a whole axis"):
+        processor_of("Mllama", {})(np.zeros((9_999_999, 1, 3), np.uint8))
 
 
 def test_addresses_are_not_fetched():

@@ -91,7 +91,7 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     Raises:
         DescriptorError: the file cannot be read, or has no dictionary.
     """
-    content = _content(path)
+    content = _bytes_of(path)
     try:
         read = json.loads(content.decode("utf-8"), parse_int=_integer)
     except ValueError as error:
@@ -103,7 +103,7 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     return read
 
 
-def _content(path: Path) -> bytes:
+def _bytes_of(path: Path) -> bytes:
     """The bytes of a configuration file.
 
     Raises:

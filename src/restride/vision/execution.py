@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,8 +29,6 @@ from restride.vision.work import Run
 _ALIGNMENT = 16
 """Each image of a batch of equal sizes begins at a multiple of this many bytes, so that kernels can load vectors."""
 
-_Key = TypeVar("_Key")
-
 Element = Literal["u8", "s32"]
 """Element types of pictures on the device."""
 
@@ -50,13 +48,13 @@ _parse = lru_cache(maxsize=64)(Pattern.parse)
 
 
 def execute(
-    results: Mapping[_Key, Any],
+    results: Mapping[Any, Any],
     sources: Sequence[Source],
     elements: Sequence[Array | Tensor],
     options: Options,
     device: Device,
     dtype: DType | None,
-) -> dict[_Key, Any]:
+) -> dict[Any, Any]:
     """Compute the results, by their keys: pixels as tensors on the device; other results stay as they are.
 
     Args:

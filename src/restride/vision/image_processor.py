@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,8 +26,6 @@ from restride.vision.picture import Picture, Resized, Source, kept_dtype
 from restride.vision.recipe import Pixels, Shot, UnequalImages, starts_of
 
 Kind = Literal["np", "restride", "pt"]
-
-_Key = TypeVar("_Key")
 
 _KINDS = ("np", "restride", "pt")
 _PIXEL_TYPES = ("f32", "f16", "bf16")
@@ -150,10 +148,12 @@ class Processor:
                 samples = [len(read)] if self._family.list_is_sample else [1] * len(read)
             where = _device_of(read, device)
             sources = _sources(read)
-            results = self._lists(sources, samples) if return_tensors is None else self._results(sources, samples)
+            recipe: dict[Any, Any] = (
+                self._lists(sources, samples) if return_tensors is None else self._results(sources, samples)
+            )
             self._warn_of_rescaled(sources)
         with prefixed(self._name):
-            computed = execute(results, sources, [image.elements for image in read], self._options, where, element)
+            computed = execute(recipe, sources, [image.elements for image in read], self._options, where, element)
         if return_tensors is None:
             return self._listed(computed, samples)
         return {key: as_kind(value, return_tensors) for key, value in computed.items()}
@@ -223,7 +223,7 @@ class Processor:
             depth = self._family.lists.get(key, 1 if isinstance(value, Tensor) else None)
             if isinstance(depth, tuple):
                 depth = depth[not self._options.do_pad]
-            listed = _listed(as_kind(value, "np"), depth)
+            listed = _in_lists(as_kind(value, "np"), depth)
             if image == 0:
                 lists[key] = listed
             elif self._family.list_is_sample and image not in firsts:
@@ -232,7 +232,7 @@ class Processor:
                 lists[key] += listed
         return lists
 
-    def _checked(self, results: dict[_Key, Any]) -> dict[_Key, Any]:
+    def _checked(self, results: dict[Any, Any]) -> dict[Any, Any]:
         """The results, of which no image may keep fractions or its element type."""
         for result in results.values():
             if isinstance(result, Pixels):
@@ -325,11 +325,11 @@ def _moved(result: Pixels, image: int) -> Pixels:
     return replace(result, puts=tuple(replace(put, image=image) for put in result.puts))
 
 
-def _listed(value: Any, depth: int | None) -> Any:
+def _in_lists(value: Any, depth: int | None) -> Any:
     """An array as ``depth`` lists in each other, of the arrays along the following axes; None: of numbers."""
     if isinstance(value, list) or depth == 0:
         return value
-    return value.tolist() if depth is None else [_listed(each, depth - 1) for each in value]
+    return value.tolist() if depth is None else [_in_lists(each, depth - 1) for each in value]
 
 
 def _sizes_of(result: Any) -> tuple[int, ...] | None:

@@ -49,7 +49,7 @@ class Picture:
                 f"an image of {self.height} x {self.width} would become one of {height} x {width}: both sides must be "
                 "1 or more"
             )
-        require_room(self, height * width * self.channels)
+        require_bounded(self, height * width * self.channels)
         if self.floats and not isinstance(self, Source):
             raise UnsupportedError("images of floats are resized once, as they are; this processor needs u8")
         if (height, width) == (self.height, self.width) and not self.floats and kept_dtype(self) == "uint8":
@@ -83,7 +83,7 @@ class Picture:
         self._require_bytes()
         if height < self.height or width < self.width:
             raise DescriptorError(f"an image of {self.height} x {self.width} does not fit {height} x {width}")
-        require_room(self, height * width * self.channels)
+        require_bounded(self, height * width * self.channels)
         if (height, width) == (self.height, self.width):
             return self
         if any(fill) and self.floats:
@@ -155,7 +155,7 @@ def source_of(picture: Picture) -> Picture:
     return picture
 
 
-def require_room(picture: Picture, elements: int) -> None:
+def require_bounded(picture: Picture, elements: int) -> None:
     """Refuse a configuration by which the image that ``picture`` comes from becomes too many elements.
 
     Raises:

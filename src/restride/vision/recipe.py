@@ -17,7 +17,7 @@ import numpy as np
 from restride.dtypes import Array
 from restride.errors import DescriptorError
 from restride.vision.options import Options
-from restride.vision.picture import Picture, Piece, require_room
+from restride.vision.picture import Picture, Piece, require_bounded
 from restride.vision.sizes import HeightWidth, Size
 from restride.vision.values import plain
 
@@ -152,7 +152,7 @@ def placed(
     sizes = require_equal_tiles(shots) if size is None else (channels_of(shots), *size)
     for shot in shots:
         for piece in shot.pieces:
-            require_room(piece.picture, shot.tiles * math.prod(sizes))
+            require_bounded(piece.picture, shot.tiles * math.prod(sizes))
     puts = []
     for image, (shot, start) in enumerate(zip(shots, starts, strict=True)):
         for piece, before in zip(shot.pieces, starts_of([each.tiles for each in shot.pieces]), strict=True):
@@ -227,7 +227,7 @@ def patches_of(
         DescriptorError: an image is repeated too often.
     """
     for shot in shots:
-        require_room(shot.picture, math.prod(shot.tile) * shot.picture.channels * dict(order.lengths).get("t", 1))
+        require_bounded(shot.picture, math.prod(shot.tile) * shot.picture.channels * dict(order.lengths).get("t", 1))
     each = zip(shots, grids, starts, strict=True)
     return tuple(
         Put(shot.picture, order, image, start, math.prod(grid)) for image, (shot, grid, start) in enumerate(each)

@@ -20,7 +20,7 @@ from restride.vision.options import (
     one_of,
     or_null,
 )
-from restride.vision.picture import Picture, Piece, require_room
+from restride.vision.picture import Picture, Piece, require_bounded
 from restride.vision.recipe import (
     PIXEL_PATCHES,
     Order,
@@ -77,7 +77,7 @@ def rows_of_patches(shots: Sequence[Shot], patch: int, most: int) -> tuple[Pixel
         raise DescriptorError(f"{largest} patches of an image are more than the {most} that are allowed")
     channels = channels_of(shots)
     for shot in shots:
-        require_room(shot.picture, most * patch**2 * channels)
+        require_bounded(shot.picture, most * patch**2 * channels)
     order = Order(PIXEL_PATCHES, (("p", patch), ("q", patch)))
     puts = patches_of(shots, order, grids, [image * most for image in range(len(shots))])
     sizes = (len(shots) * most, patch, patch, channels)

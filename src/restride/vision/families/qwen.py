@@ -11,7 +11,7 @@ from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.vision.families.plain import CLIP, HALF
 from restride.vision.family import Build, Family, Prepare, by_rule, resize, size_in_words
 from restride.vision.options import MAX_PIXELS, Options, up_to
-from restride.vision.picture import Picture, require_room
+from restride.vision.picture import Picture, require_bounded
 from restride.vision.recipe import (
     FRAME,
     MERGED_PATCHES,
@@ -159,7 +159,7 @@ def frames_of_videos(shots: Sequence[Shot], options: Options, samples: Sequence[
             raise DescriptorError("frames of a video must have equal sizes")
         rows, columns = grid_of(shots[first].tile, side, merge)
         groups = -(-count // together)
-        require_room(shots[first].picture, together * channels * math.prod(shots[first].tile))
+        require_bounded(shots[first].picture, together * channels * math.prod(shots[first].tile))
         for frame in range(groups * together):
             image = first + min(frame, count - 1)
             place = start + frame // together * rows * columns

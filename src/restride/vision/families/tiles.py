@@ -34,7 +34,7 @@ from restride.vision.grids import (
     sliced,
 )
 from restride.vision.options import Options, as_colour, as_pairs, as_size, one_of, or_null
-from restride.vision.picture import Picture, Piece, cut, require_room, tiles_of_canvas
+from restride.vision.picture import Picture, Piece, cut, require_bounded, tiles_of_canvas
 from restride.vision.recipe import (
     Order,
     Pixels,
@@ -240,7 +240,7 @@ def mllama_results(shots: Sequence[Shot], options: Options, samples: Sequence[in
     """Tiles [samples, most images, most tiles, ...], ids and masks of the grids, and the tile count of each image."""
     shape = (len(samples), max(samples), options["max_image_tiles"])
     for shot in shots:
-        require_room(shot.pieces[0].picture, shape[2] * math.prod(shot.pieces[0].tile) * channels_of(shots))
+        require_bounded(shot.pieces[0].picture, shape[2] * math.prod(shot.pieces[0].tile) * channels_of(shots))
     places = [sample * shape[1] + place for sample, count in enumerate(samples) for place in range(count)]
     grids = [shot.facts["grid"] for shot in shots]
     ids = np.zeros(shape[0] * shape[1], np.int64)
