@@ -1,10 +1,12 @@
-"""Configurations of strangers: whatever a file or a dictionary says ends within a second and 64 MiB, or in an error."""
+"""Configurations of strangers: whatever a file or a dictionary says takes little memory, or is a typed error.
+
+lab/reliability/fuzz.py measures the time too.
+"""
 
 import json
 import os
 import random
 import socket
-import time
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,6 @@ from restride.vision.picture import MAX_ELEMENTS, MAX_TILES  # noqa: E402
 
 CLIP = {"image_processor_type": "CLIPImageProcessor"}
 IMAGE = np.arange(105, dtype=np.uint8).reshape(5, 7, 3)
-SECONDS = 1.0
 MEBIBYTES = 64
 
 
@@ -92,7 +93,7 @@ HOSTILE_TEXTS = {
     '{"rescale_factor": NaN}': "rescale_factor must be finite, got nan",
     '{"size": -Infinity}': "size must be an integer, [height, width] or have the keys",
     '{"image_mean": [' + "0," * 70_000 + "0]}": f"must have at most {MAX_VALUES} values, and has more in 'image_mean'",
-    '{"a": ' + "[]," * 0 + "1": "is no JSON: ",
+    '{"a": 1': "is no JSON: ",
     "\ufeff{}": "is no JSON: ",
     "[" + "[]," * 100_000 + "[]]": "must be a dictionary, got [[], [], ",
 }
@@ -324,7 +325,7 @@ def peak():
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_hostile_values_of_any_key_end_in_time(name):
+def test_hostile_values_of_any_key_take_little_memory(name):
     family = FAMILIES[name]
     draw = random.Random(name)
     keys = [*{**COMMON, **family.defaults}, "min_pixels", "max_pixels", "max_size"]
@@ -333,7 +334,6 @@ def test_hostile_values_of_any_key_end_in_time(name):
     for config in configs:
         has_peak = Path("/proc/self/clear_refs").exists()
         before = has_peak and peak()
-        started = time.process_time()
         try:
             rs.vision.processor({"image_processor_type": family.class_name, **config}).plan((5, 7))
         except rs.RestrideError:
@@ -341,7 +341,6 @@ def test_hostile_values_of_any_key_end_in_time(name):
         except Exception as error:
             error.add_note(str(config)[:500])
             raise
-        assert time.process_time() - started < 20 * SECONDS, config
         assert not has_peak or peak() - before < MEBIBYTES, config
 
 

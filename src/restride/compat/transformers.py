@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
@@ -216,7 +216,7 @@ def _square_colour(images: Any, name: str, keywords: Mapping[str, Any]) -> dict[
     stem = name.removesuffix("Pil").removesuffix("ImageProcessor")
     if stem in ("DeepseekVL", "Janus"):
         return {"square_color": images.background_color}
-    if stem == "LlavaOnevision" and "image_mean" in keywords:
+    if stem == "LlavaOnevision" and "image_mean" in keywords and isinstance(images.image_mean, Iterable):
         from restride.vision.families.plain import mean_colour
         from restride.vision.options import as_mean
 

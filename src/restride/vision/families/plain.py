@@ -154,7 +154,7 @@ def mean_colour(mean: Mean, channels: int) -> tuple[int, ...]:
     """
     if isinstance(mean, float) or (mean and len(mean) != channels):
         raise DescriptorError(f"image_mean must have {channels} values for do_pad, one a channel, got {shown(mean)}")
-    scaled = [255 * value for value in mean or (0.0,)]
+    scaled = [255 * value for value in mean or (0.0,) * channels]
     if not all(-1 < value < 256 for value in scaled):
         raise DescriptorError(f"image_mean must be 0 to 1 for do_pad, got {shown(mean)}")
     return tuple(map(int, scaled))
@@ -168,7 +168,7 @@ def on_square(image: Picture, colour: tuple[int, ...]) -> Picture:
     Raises:
         DescriptorError: the colour has not one value for each channel.
     """
-    if image.height != image.width and len(colour) not in (1, image.channels):
+    if image.height != image.width and len(colour) != image.channels:
         raise DescriptorError(f"background_color must have {image.channels} values, one a channel, got {shown(colour)}")
     side = max(image.height, image.width)
     return image.pad_center(side, side, colour)
