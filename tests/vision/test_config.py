@@ -248,6 +248,15 @@ def test_a_large_image_may_become_more():
         processor.plan((500, 500))
 
 
+def test_a_strip_becomes_no_more_than_64_squares():
+    endless = of("Detr", size={"shortest_edge": 800, "longest_edge": MAX_PIXELS})
+    for size in ((1, 65535), (65535, 1)):
+        with pytest.raises(rs.DescriptorError, match=f"must become at most {64 * MAX_ELEMENTS} elements"):
+            endless.plan(size)
+    assert of("CLIP").plan((1, 7000)).results["pixel_values"] == (1, 3, 224, 224)
+    assert of("Donut").plan((30, 2700)).results["pixel_values"] == (1, 3, 2560, 1920)
+
+
 def test_an_image_is_not_cut_into_too_many_tiles():
     config = {"size": square(1), "crop_size": square(1), "image_grid_pinpoints": [[100, 100]]}
     with pytest.raises(rs.DescriptorError, match=f"at most {MAX_TILES} tiles, and this configuration makes 10000 of 1"):

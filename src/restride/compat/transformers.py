@@ -220,8 +220,8 @@ def _square_colour(images: Any, name: str, keywords: Mapping[str, Any]) -> dict[
         from restride.vision.families.plain import mean_colour
         from restride.vision.options import as_mean
 
-        mean = as_mean("image_mean", [*images.image_mean])
-        return {"square_color": mean_colour(mean, len(images.image_mean))}
+        means = [*images.image_mean]
+        return {"square_color": mean_colour(as_mean("image_mean", means), len(means))}
     return {}
 
 

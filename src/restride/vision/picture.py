@@ -15,8 +15,12 @@ from restride.errors import DescriptorError, UnsupportedError
 MAX_ELEMENTS = 1 << 24
 """Maximum number of elements of what a small square image becomes: 64 MiB of f32, a page of 2560 x 1920.
 
-Of another image it is as many times more as its longer side is longer than the shorter one, which ``size`` often names.
+Of another image it is as many times more, up to ``MAX_STRIP``, as its longer side is longer than the shorter one, which
+``size`` often names.
 """
+
+MAX_STRIP = 64
+"""A strip whose longer side is more times the shorter one may become no more than one of this ratio."""
 
 MAX_ENLARGEMENT = 16
 """A large image may become more than ``MAX_ELEMENTS``: this many times its own elements."""
@@ -163,7 +167,8 @@ def require_bounded(picture: Picture, elements: int) -> None:
     """
     image = source_of(picture)
     shorter, longer = sorted((image.height, image.width))
-    most = max(MAX_ELEMENTS * longer // shorter, MAX_ENLARGEMENT * image.height * image.width * image.channels)
+    of_ratio = MAX_ELEMENTS * min(longer, MAX_STRIP * shorter) // shorter
+    most = max(of_ratio, MAX_ENLARGEMENT * image.height * image.width * image.channels)
     if elements > most:
         raise DescriptorError(
             f"an image of {image.height} x {image.width} must become at most {most} elements, and this configuration "
