@@ -34,6 +34,7 @@ ELSEWHERE = {
     "its commands, in tests/cli/test_operate_*.py and tests/cli/test_preprocess.py": ("cli/operations.py",),
     "scripts that shells run, in tests/cli/test_parser.py": ("cli/completion.py",),
     "the command and the function together, in tests/interop/test_ome.py": ("cli/pyramid.py", "stream/levels.py"),
+    "made by a tool, in tests/tools/test_make_binding.py": ("runtime/vulkan/generated.py",),
     "the drawings of a page, in tests/docs/test_resample.py": ("drawing/resampling.py",),
     "a table that most tests read; its names are in tests/layout/test_text.py": ("dtypes.py",),
     "gradients of two libraries, in tests/interop/test_torch.py and tests/interop/test_jax.py": ("interop/linear.py",),
