@@ -32,6 +32,8 @@ from restride.layout.tags import parse_tag
 from restride.runtime import choices_file, choose, specialization
 from restride.runtime.interface import DeviceInfo
 from restride.runtime.vulkan import program
+from restride.tensor.colors import ColorSpace, in_srgb, other_colors
+from restride.tensor.images import imread
 from restride.vision.families import FAMILIES
 from restride.weights.rows import MAX_OF_GRADIENT
 from restride_bench.audit.record import changes, read_record
@@ -411,6 +413,43 @@ def _jpegs() -> tuple[bytes, ...]:
     )
 
 
+def _colored_pngs() -> tuple[bytes, ...]:
+    gamma = _chunk(b"gAMA", struct.pack(">I", 100_000))
+    points = _chunk(b"cHRM", struct.pack(">8I", 34_567, 35_850, 73_470, 26_530, 15_960, 84_040, 3_660, 10))
+    chunks = (gamma, gamma + points, _chunk(b"cICP", bytes((9, 16, 0, 1))), _chunk(b"sRGB", b"\0") + gamma)
+    plain = [_image(mode, "PNG") for mode in ("L", "RGB", "P")]
+    return tuple(each[:33] + chunk + each[33:] for each in plain for chunk in chunks)
+
+
+def _profiles() -> tuple[bytes, ...]:
+    """ICC profiles: of sRGB, of chunks of a PNG, and of tables, after the space of the pixels."""
+    from PIL import ImageCms
+
+    srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    points = (34_567, 35_850, 73_470, 26_530, 15_960, 84_040, 3_660, 10)
+    chunks = {b"gAMA": struct.pack(">I", 55_556), b"cHRM": struct.pack(">8I", *points)}
+    spaces: tuple[ColorSpace, ...] = ("RGB", "GRAY")
+    made = [other_colors("a PNG", space, None, chunks) for space in spaces]
+    table = b"mft1" + bytes(4) + bytes((3, 3, 2, 0)) + struct.pack(">9i", *[65_536, 0, 0, 0] * 2, 65_536)
+    table += bytes(range(256)) * 3 + bytes(range(0, 240, 10)) + bytes(range(256)) * 3
+    lut = srgb[:20] + b"Lab " + srgb[24:128] + struct.pack(">I4sII", 1, b"A2B0", 144, len(table)) + table
+    lut = struct.pack(">I", len(lut)) + lut[4:]
+    return tuple(profile for profile in (srgb, *(each.profile for each in made if each is not None), lut))
+
+
+def _profile_repair(data: bytes) -> bytes:
+    """The length in the header, and its signature."""
+    return struct.pack(">I", len(data)) + data[4:36] + b"acsp" + data[40:]
+
+
+def _read_profile(data: bytes) -> None:
+    space: ColorSpace = "GRAY" if data[16:20] == b"GRAY" else "CMYK" if data[16:20] == b"CMYK" else "RGB"
+    colors = other_colors("an image", space, data, {})
+    if colors is not None:
+        pixels = in_srgb(space, np.zeros((2, 3, 4), np.uint8), colors.profile)
+        assert pixels.shape == (2, 3, 3), f"pixels of {pixels.shape}"
+
+
 def _arrays(folder: Path) -> tuple[Reader, ...]:
     def file_reader(name: str) -> Callable[[bytes], object]:
         path = folder / name
@@ -423,6 +462,10 @@ def _arrays(folder: Path) -> tuple[Reader, ...]:
             assert array.array.nbytes <= most, f"{array} of {len(data)} bytes"
 
         return read
+
+    def read_colors(data: bytes) -> None:
+        for mode in ("rgb", "srgb"):
+            assert imread(data, mode=mode).shape[2] == 3, "not three channels"
 
     def read_buffer(data: bytes) -> None:
         desc, _, content = data.partition(b"\n")
@@ -455,6 +498,8 @@ def _arrays(folder: Path) -> tuple[Reader, ...]:
         # As many pixels as such short files can have take little memory.
         Reader("PNG files", file_reader("a.png"), _pngs(), repair=_png_repair, longest=256),
         Reader("JPEG files", file_reader("a.jpg"), _jpegs(), longest=1024),
+        Reader("colours of PNG files", read_colors, _colored_pngs(), repair=_png_repair, longest=256),
+        Reader("ICC profiles", _read_profile, _profiles(), repair=_profile_repair, refusals=(ValueError,), small=300),
     )
 
 

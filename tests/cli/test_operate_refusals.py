@@ -50,7 +50,7 @@ def folder(tmp_path, monkeypatch):
         ("slice x.bin y.png [:3] --desc u8[7]", "not [3]: give y.npy as the output"),
         ("slice photo.png y.png '[0, 0]'", "not [3]"),
         ("resample photo.png y.png --sizes 8 --axes 2", "1 to 4 channels, not [20, 30, 8]"),
-        ("reorder x.npy y.png --layout 'f16[2,6,9]{0,1,2}'", "u8 elements, or u16 of 1 or 2 channels, not f16"),
+        ("reorder x.npy y.png --layout 'f16[2,6,9]{0,1,2}'", "u8 or u16 elements, not f16"),
         ("yuv frames.npy y.png", "a PNG image has sizes [height, width]"),
         ("crop photo.png y.png --boxes boxes.npy --sizes 8 9", "an image is one box, not 2: give y.npy as the output"),
         # Options.

@@ -250,9 +250,9 @@ rs.empty((4, 4))
 rs.asarray([[1, 2], [3]])
     DescriptorError: array of type list is not one that numpy takes: setting an array element with a sequence
 rs.imwrite("x.png", np.zeros((4, 4, 3), np.float32))
-    DescriptorError: a PNG image holds u8 elements ... [4, 4, 3]: rs.reorder(image, dtype='u8', dst_scale=1 / 255)
-rs.imwrite("x.png", np.zeros((4, 4, 3), np.uint16))
-    DescriptorError: a PNG image holds u8 elements, or u16 of 1 or ... [4, 4, 3]: (image >> 8).astype(np.uint8) makes
+    DescriptorError: a PNG image holds u8 or u16 elements ... [4, 4, 3]: rs.reorder(image, dtype='u8', dst_scale=1 / 255)
+rs.imwrite("x.jpg", np.zeros((4, 4, 3), np.uint16))
+    DescriptorError: a JPEG image holds u8 elements, not u16 of si ... [4, 4, 3]: (image >> 8).astype(np.uint8) makes
 rs.imwrite("x.png", planes)
     DescriptorError: a PNG image has sizes [height, width] or [he ... [3, 48, 64]: np.moveaxis(image, 0, -1) puts
 rs.Letterboxed.of([(0, 0, 4, 4), (1, 1, 3, 3)], (24, 24)).to_output([(0, 0, 2, 2)])

@@ -78,10 +78,14 @@ def test_an_image_of_pillow_gives_one():
     assert np.asarray(rs.resize(grey, (3, 4))).tolist() == [[[7, 0]] * 4] * 3
     deep = Image.fromarray(np.full((9, 9), 700, np.uint16))
     deep.info["transparency"] = 700
-    with pytest.raises(rs.UnsupportedError, match="Pillow has no image of grey with alpha of 16 bits"):
+    with pytest.raises(rs.UnsupportedError, match="Pillow has no image of 2 channels of 16 bits"):
         rs.resize(deep, (3, 4))
     image.info["comment"] = "kept"
     assert rs.resize(image, (9, 11)).info["comment"] == "kept"
+    for mode, keeps in (("P", True), ("RGB", True), ("CMYK", False)):
+        profiled = Image.fromarray(PHOTO).convert(mode)
+        profiled.info["icc_profile"] = b"a profile"
+        assert ("icc_profile" in rs.resize(profiled, (9, 11)).info) is keeps
     assert rs.resize(Image.fromarray(PHOTO), (9, 11), linear_light=True).size == (11, 9)
     with pytest.raises(rs.DescriptorError, match="an image of Pillow has rows and columns"):
         rs.resize(image, (9, 11), axes=(0, 1))

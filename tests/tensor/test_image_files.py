@@ -6,6 +6,7 @@ import base64
 import itertools
 import re
 import struct
+import sys
 import zlib
 from io import BytesIO
 
@@ -83,9 +84,8 @@ def every_png():
         samples[5:7, 2:9] = samples[0, 0]
         samples[9, 9] = samples[0, 0] ^ 1  # 16 bits differ in the low byte alone
         palette, key = None, None
-        codes = (samples >> 8 if bits == 16 and color in (2, 6) else samples).astype(np.uint16)
         unit = 255 // ((1 << bits) - 1) if bits < 8 else 1
-        pixels = (codes * unit).astype(np.uint16 if bits == 16 and color in (0, 4) else np.uint8)
+        pixels = (samples * unit).astype(np.uint16 if bits == 16 else np.uint8)
         if color == 3:
             palette = RNG.integers(0, 256, (1 << bits, 3), np.uint8)
             pixels = palette[samples[..., 0]]
@@ -123,8 +123,8 @@ def test_every_kind_of_png_keeps_its_pixels_and_its_transparency(name, tmp_path)
 def test_pillow_reads_the_same_of_png(name):
     content, pixels = PNGS[name]
     image = Image.open(BytesIO(content))
-    if name.startswith("color4-16bits"):  # Pillow keeps the high bytes alone, of grey three times
-        assert np.array_equal(np.asarray(image)[..., 2:], pixels >> 8)
+    if pixels.dtype == np.uint16 and pixels.ndim == 3:  # Pillow keeps the high bytes alone, of grey three times
+        assert np.array_equal(np.asarray(image)[..., 2 * name.startswith("color4") :], pixels >> 8)
         return
     image = image.convert("RGBA" if "tRNS" in name else "RGB") if image.mode == "P" else image
     assert np.array_equal(np.asarray(image.convert("L") if image.mode == "1" else image), pixels)
@@ -135,7 +135,67 @@ def test_opencv_finds_the_same_transparent_colour(name):
     content, pixels = PNGS[name]
     cv2 = judge("cv2")
     image = cv2.cvtColor(cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED), cv2.COLOR_BGRA2RGBA)
-    assert np.array_equal((image >> 8 if image.dtype == np.uint16 else image).astype(np.uint8), pixels)
+    assert image.dtype == pixels.dtype
+    assert np.array_equal(image, pixels)
+
+
+DEEP = [name for name in PNGS if name.startswith(("color2-16bits", "color6-16bits"))]
+
+
+@pytest.mark.parametrize("name", [name for name in DEEP if "tRNS" not in name])
+def test_opencv_reads_the_same_colours_of_16_bits(name):
+    content, pixels = PNGS[name]
+    cv2 = judge("cv2")
+    image = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
+    assert np.array_equal(image[..., [2, 1, 0, 3][: image.shape[2]]], pixels)
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_colours_of_16_bits_are_turned_as_pillow_turns_them(name):
+    content, pixels = PNGS[name]
+    for turn in range(10):
+        exif = chunk(b"eXIf", exif_of(turn).tobytes()[6:])
+        for turned in (content[:33] + exif + content[33:], content[:-12] + exif + content[-12:]):
+            expected = judge("PIL.ImageOps").exif_transpose(Image.open(BytesIO(turned)))
+            result = rs.imread(turned)
+            assert np.array_equal(result[..., :3] >> 8, np.asarray(expected)[..., :3])
+            assert np.array_equal(np.sort(result, axis=None), np.sort(pixels, axis=None))
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_three_channels_of_the_file_keep_the_high_bits(name):
+    content, pixels = PNGS[name]
+    for mode in ("rgb", "srgb"):
+        result = rs.imread(content, mode=mode)
+        assert result.dtype == np.uint8
+        assert np.array_equal(result, pixels[..., :3] >> 8)
+
+
+def test_colours_of_16_bits_need_a_package(tmp_path, monkeypatch, capsys):
+    content, pixels = PNGS["color6-16bits"]
+    (tmp_path / "deep.png").write_bytes(content)
+    monkeypatch.setitem(sys.modules, "imagecodecs", None)
+    missing = r"needs imagecodecs: pip install 'restride\[codecs\]'"
+    with pytest.raises(rs.UnsupportedError, match=rf"deep\.png: .*rs\.imread\(file, mode='rgb'\) reads 8, {missing}"):
+        rs.imread(tmp_path / "deep.png")
+    assert np.array_equal(rs.imread(content, mode="rgb"), pixels[..., :3] >> 8)
+    with pytest.raises(ImportError, match=f"writing colours of 16 bits {missing}"):
+        rs.imwrite(tmp_path / "out.png", pixels)
+    np.save(tmp_path / "deep.npy", pixels)
+    for source in ("deep.png", "deep.npy"):
+        assert main(["slice", str(tmp_path / source), str(tmp_path / "out.png"), "[1:]"]) == 2
+        assert re.search(missing, capsys.readouterr().err)
+    assert not (tmp_path / "out.png").exists()
+    assert rs.imread(PNGS["color4-16bits"][0]).dtype == np.uint16  # grey needs none
+
+
+def test_nothing_of_a_file_of_16_bits_is_printed(capfd):
+    """The library of PNG prints what it finds odd, with texts of the file."""
+    content, pixels = PNGS["color2-16bits"]
+    name = b"\x1b[2J\0\0" + zlib.compress(bytes(200))
+    odd = chunk(b"iCCP", name) + chunk(b"gAMA", bytes(4)) + chunk(b"tEXt", b"\x1b[2J\0" + bytes(9))
+    assert np.array_equal(rs.imread(content[:33] + odd + content[33:]), pixels)
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(("bits", "pixels"), [(1, (0, 255)), (2, (85, 255)), (4, (17, 34)), (8, (1, 2)), (16, (1, 2))])
@@ -386,7 +446,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", [*FILES, *OTHERS])
-@pytest.mark.filterwarnings("ignore:.* has an ICC profile:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* may have other colours than sRGB:UserWarning")
 def test_files_are_read_as_pillow_reads_them(name):
     content = FILES.get(name) or OTHERS[name]
     image = judge("PIL.ImageOps").exif_transpose(Image.open(BytesIO(content)))
@@ -492,44 +552,3 @@ def test_image_processors_read_files_by_the_same_rules(name, tmp_path):
     clip = rs.vision.processor({"image_processor_type": "CLIPImageProcessor"})
     with pytest.raises(rs.DescriptorError, match=message):
         clip(str(tmp_path / "photo.jpg"))
-
-
-# Colours.
-
-
-def other_profile():
-    """The ICC profile of sRGB with red for blue, which does not call itself sRGB."""
-    cms = judge("PIL.ImageCms")
-    profile = cms.ImageCmsProfile(cms.createProfile("sRGB")).tobytes()
-    swapped = profile.replace(b"rXYZ", b"????").replace(b"bXYZ", b"rXYZ").replace(b"????", b"bXYZ")
-    return profile, swapped.replace("sRGB".encode("utf-16-be"), "sBGR".encode("utf-16-be"))
-
-
-@pytest.mark.parametrize("kind", ["PNG", "TIFF", "WEBP"])
-@pytest.mark.parametrize("mode", ["RGB", "RGBA", "P"])
-def test_colours_of_a_profile_become_srgb_where_asked(kind, mode, tmp_path):
-    srgb, other = other_profile()
-    options = {"lossless": True} if kind == "WEBP" else {}
-    plain = rs.imread(saved(mode, kind, **options), mode="rgb")
-    assert np.array_equal(rs.imread(saved(mode, kind, icc_profile=srgb, **options), mode="srgb"), plain)
-    assert np.array_equal(rs.imread(saved(mode, kind, icc_profile=srgb, **options), mode="rgb"), plain)
-    content = saved(mode, kind, icc_profile=other, **options)
-    assert np.array_equal(rs.imread(content)[..., :3], plain)
-    with pytest.warns(UserWarning, match=r"other colours than sRGB.*mode='srgb'\) converts them"):
-        assert np.array_equal(rs.imread(content, mode="rgb"), plain)
-    (tmp_path / "other.img").write_bytes(content)
-    with pytest.warns(UserWarning, match=r"other\.img has an ICC profile of other colours than sRGB"):
-        rs.imread(tmp_path / "other.img", mode="rgb")
-    converted = rs.imread(content, mode="srgb").astype(int)
-    assert np.abs(converted - plain[..., ::-1]).max() <= 1
-
-
-def test_colours_that_pillow_cannot_convert_are_refused():
-    _, other = other_profile()
-    with pytest.raises(rs.DescriptorError, match="colours of more than 8 bits are not converted to sRGB: mode='rgb'"):
-        rs.imread(saved("I;16", "PNG", icc_profile=other), mode="srgb")
-    with pytest.raises(rs.DescriptorError, match=r"cannot read .*profile"):
-        rs.imread(saved("RGB", "JPEG", icc_profile=bytes(300)), mode="srgb")
-    lab = judge("PIL.ImageCms").ImageCmsProfile(judge("PIL.ImageCms").createProfile("LAB")).tobytes()
-    with pytest.raises(rs.DescriptorError, match="its ICC profile is of Lab, not of RGB, GRAY, CMYK"):
-        rs.imread(saved("RGB", "JPEG", icc_profile=lab), mode="srgb")

@@ -199,7 +199,7 @@ def _way_out(path: Path, dtype: np.dtype[Any], sizes: tuple[int, ...]) -> str:
     """Advice for the user if the image format of ``path`` cannot hold elements of ``dtype`` in ``sizes``."""
     if 0 in sizes:
         return "it is empty, as of a window outside the image"
-    with suppress(DescriptorError):
+    with suppress(DescriptorError, UnsupportedError):
         require_holds("PNG", dtype, sizes)
         return f"give {path.stem}.png as the output"
     is_of_other_axes = dtype == np.uint8 and len(sizes) == 3

@@ -38,7 +38,7 @@ from restride.weights import Request
 FILES = f"""\
 Files may stand before or after options. IN ends in {", ".join(READ)}, OUT in {", ".join(WRITTEN)}.
 An image is u8 of sizes [height, width, channels], a gray one [height, width], u16 if it is a PNG of 16 bits, with alpha
-or without; 16-bit colours are read as u8, as Pillow reads them. A transparent colour of a PNG becomes alpha. A .npy
+or without; PNG of 16-bit colours need the extra codecs. A transparent colour of a PNG becomes alpha. A .npy
 file has its elements in logical order. A .bin file is a raw buffer as it lies on the device, padding included: --desc
 describes IN, and the description of OUT is printed.
 

@@ -137,7 +137,10 @@ def resize(
         of_array: ResizeArguments = {**options, "axes": (0, 1)}
         resized = resize(asarray(image), sizes, mode, **of_array)
         result = image_of(resized.numpy())
-        result.info = image.info.copy() if result.mode == image.mode else {}
+        result.info = image.info.copy()
+        if result.mode != image.mode:  # what was said of the old pixels is no longer true, but for their colours
+            kept = () if image.mode == "CMYK" else ("icc_profile",)
+            result.info = {key: image.info[key] for key in kept if key in image.info}
         return result
     x = asarray(image)
     with ErrorContext(x.desc):

@@ -13,16 +13,26 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any, BinaryIO, NamedTuple
 
+from restride.tensor.colors import COLOR_CHUNKS
+
 _BLOCK = 1 << 16
 """Maximum number of bytes of a file that are read at once; parts that are longer cost no more memory."""
 
 
 class Png(NamedTuple):
-    """``bits`` of a sample, ``color`` type, and the samples of the transparent colour ``key``, if it has one (tRNS)."""
+    """What the chunks of a PNG say of its pixels.
+
+    Attributes:
+        bits: of a sample.
+        color: the color type.
+        key: the samples of the transparent colour, if it has one (tRNS).
+        colors: the content of the ``COLOR_CHUNKS`` before the pixels.
+    """
 
     bits: int
     color: int
     key: tuple[int, ...] | None
+    colors: dict[bytes, bytes]
 
 
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
@@ -33,7 +43,7 @@ _SINGLE = frozenset((
     *(b"pHYs", b"sBIT", b"sRGB", b"tIME"),
 ))  # fmt: skip
 """Chunks that occur at most once in a PNG file."""
-_KEPT = frozenset((b"IHDR", b"PLTE", b"tRNS", b"fcTL"))
+_KEPT = frozenset((b"IHDR", b"PLTE", b"tRNS", b"fcTL")) | COLOR_CHUNKS
 """Chunks whose content is read here."""
 _DEFLATED = 1032
 """Maximum number of bytes that one byte of a PNG's data can expand to: the limit of any deflate stream."""
@@ -60,6 +70,7 @@ def read_png(file: BinaryIO) -> Png:
     nbytes = file.seek(0, 2)
     file.seek(len(b"\x89PNG\r\n\x1a\n"))
     chunks: dict[bytes, bytes] = {}
+    colors: dict[bytes, bytes] = {}
     last = b""
     data = _Data()
     while last != b"IEND":
@@ -86,6 +97,8 @@ def read_png(file: BinaryIO) -> Png:
         if kind == b"fcTL" and b"IDAT" not in chunks and content[4:20] != chunks[b"IHDR"][:8] + bytes(8):
             raise ValueError("it is damaged, the first frame of its animation has not the size of the image")
         chunks[kind] = bytes(content)
+        if kind in COLOR_CHUNKS and b"IDAT" not in chunks:  # where it has no meaning, readers ignore it
+            colors[kind] = chunks[kind]
         last = kind
     if not data.is_whole:
         raise ValueError(
@@ -93,7 +106,7 @@ def read_png(file: BinaryIO) -> Png:
         )
     if color == 3 and (len(chunks.get(b"PLTE", b"")) % 3 or not chunks.get(b"PLTE")):
         raise ValueError("it is damaged, it has no palette of red, green and blue (PLTE)")
-    return Png(bits, color, _transparent(chunks.get(b"tRNS"), bits, color))
+    return Png(bits, color, _transparent(chunks.get(b"tRNS"), bits, color), colors)
 
 
 def _name(kind: bytes) -> str:
@@ -170,6 +183,20 @@ def _transparent(chunk: bytes | None, bits: int, color: int) -> tuple[int, ...] 
     if len(chunk) != 2 * channels:
         raise ValueError(f"it is damaged, its tRNS chunk has {len(chunk)} bytes, not {2 * channels}")
     return tuple(sample & ((1 << bits) - 1) for sample in struct.unpack(f">{channels}H", chunk))
+
+
+def bare_png(file: BinaryIO) -> bytes:
+    """A PNG file that ``read_png`` has checked, without the chunks that say nothing of pixels and transparency."""
+    file.seek(0)
+    parts = [file.read(8)]
+    kind = b""
+    while kind != b"IEND":
+        head = file.read(8)
+        length, kind = struct.unpack(">I4s", head)
+        content = file.read(length + 4)
+        if kind in (b"IHDR", b"tRNS", b"IDAT", b"IEND"):
+            parts += head, content
+    return b"".join(parts)
 
 
 # JPEG.

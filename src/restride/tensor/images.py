@@ -13,12 +13,13 @@ from typing import IO, Any, BinaryIO, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
-from restride.arguments import check_keywords, pixels_of, require_word, with_alpha
+from restride.arguments import check_keywords, pixels_of, require_word
 from restride.dtypes import Array, as_dtype
 from restride.errors import DescriptorError, UnsupportedError, needed_package, warn_caller
 from restride.runtime.file_store import write_file
 from restride.tensor.arrays import host_array
-from restride.tensor.image_files import Png, read_jpeg, read_png, require_held
+from restride.tensor.colors import Colors, ColorSpace, in_srgb, other_colors
+from restride.tensor.image_files import Png, bare_png, read_jpeg, read_png, require_held
 from restride.tensor.tensor import Tensor
 
 ImageMode: TypeAlias = Literal["rgb", "srgb"]
@@ -37,6 +38,11 @@ _T = TypeVar("_T")
 Decode: TypeAlias = Callable[[Any, BinaryIO, Png | None], _T]
 """A function that decodes an image from its file, after Pillow has opened it; for a PNG it gets what the chunks say."""
 
+_ORIENTATION = 0x0112
+"""The EXIF tag for the orientation of the camera."""
+_QUARTERS = {3: 2, 4: 2, 5: 1, 6: 3, 7: 3, 8: 1}
+"""Quarters by which a picture of an orientation is turned, after 2, 4, 5 and 7 are mirrored from left to right."""
+_WRITING = "writing colours of 16 bits"
 _JPEG_QUALITY = 95
 _MAX_JPEG_SIDE = 65_500
 """Maximum width and height of a JPEG in pixels: libjpeg's own limit."""
@@ -48,8 +54,8 @@ def imread(
 ) -> Array:
     """Read an image file as a numpy array of rows, columns and channels, turned by its EXIF orientation.
 
-    Elements are u8, but u16 for a grey PNG of 16 bits, with or without alpha; colours of 16 bits are read as u8, as
-    Pillow does. A grey image has only rows and columns; grey with alpha has 2 channels, RGB 3, RGBA 4. A transparent
+    Elements are u8, but u16 for a PNG of 16 bits; its colours are read by imagecodecs, the extra ``codecs``. A grey
+    image has only rows and columns; grey with alpha has 2 channels, RGB 3, RGBA 4. A transparent
     colour of a PNG (tRNS) becomes alpha: 0 where all bits of a pixel equal it, elsewhere the greatest element. Palettes
     become RGB, or RGBA if the palette has transparency; CMYK becomes RGB. No device is needed.
 
@@ -59,9 +65,11 @@ def imread(
     Args:
         file: a path, the bytes of a file, or a file object opened for reading bytes, which is read from its start, if
             it can seek, and stays open; the content, not a name, determines the format.
-        mode: None, the channels that the file has; "rgb", three of them, as by ``to_rgb``, in the colours of the file,
-            with a warning if it has an ICC profile of others than sRGB; "srgb", three of 8 bits, colours of such a
-            profile converted to sRGB by Pillow's ImageCms, with the intent that the profile names.
+        mode: None, the channels that the file has; "rgb", three of them, as by ``to_rgb``, of 16-bit colours the high 8
+            bits, with a warning if the colours are others than sRGB or damage hides what they are; "srgb", the same,
+            but such colours are converted to sRGB by Pillow's ImageCms, with the intent that the profile names. Colours
+            are those of an ICC profile or, in a PNG, of gAMA and cHRM; docs/resample.md says which count as sRGB. A
+            profile of another space than the pixels', such as a grey one for RGB, is left out, with a warning.
 
     Raises:
         OSError: there is no such file (``FileNotFoundError``, as of ``open``), or it cannot be read.
@@ -69,8 +77,9 @@ def imread(
             its header claims, or has more pixels than Pillow accepts (``PIL.Image.MAX_IMAGE_PIXELS``). JPEG with
             arithmetic coding is read to 4,194,304 samples, or 512 pixels for each of its bytes if these are more, and
             the formats beside PNG and JPEG to as many samples, or 1032 pixels for each byte. Or mode "srgb" cannot
-            convert the colours: Pillow converts only 8 bits.
-        ImportError: Pillow is not installed: the extra ``images``. It is an ``UnsupportedError`` too.
+            convert the colours: they have more than 8 bits, cICP of a PNG says them, or the profile is damaged.
+        ImportError: Pillow is not installed: the extra ``images``; or imagecodecs, for 16-bit colours of PNG: the extra
+            ``codecs``. It is an ``UnsupportedError`` too.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -130,6 +139,9 @@ def _read(file: BinaryIO, name: str, decode: Decode[_T]) -> _T:
     try:
         with pillow().open(file, formats=_READ) as opened:
             return decode(opened, file, _checked(opened, file))
+    except UnsupportedError as error:
+        error.args = (f"cannot read {name}: {error}",)
+        raise
     # Pillow raises ten types for different faults: SyntaxError, EOFError, struct.error, ...
     except Exception as error:
         if isinstance(error, MemoryError | UserWarning) or (isinstance(error, OSError) and error.errno is not None):
@@ -152,32 +164,63 @@ def _checked(opened: Any, file: BinaryIO) -> Png | None:
 
 
 def _decoded(mode: ImageMode | None, opened: Any, file: BinaryIO, png: Png | None) -> Array:
-    if mode is not None and _has_other_colors(opened):
+    if mode is None:
+        return _deep(opened, file) if png is not None and _is_deep(png) else _pixels(opened, png)
+    name = getattr(file, "name", "an image")
+    space = _space_of(opened, png)
+    # What a reader of Pillow could not put together is None.
+    profile = (opened.info["icc_profile"] or b"") if "icc_profile" in opened.info else None
+    colors = None
+    try:
+        colors = other_colors(name, space, profile, {} if png is None else png.colors)
+    except ValueError as error:
         if mode == "srgb":
-            return _in_srgb(opened)
+            raise
+        warn_caller(f"{name} may have other colours than sRGB, and is read with these: {error}")
+    if colors is not None and mode == "srgb":
+        return _in_srgb(opened, png, space, colors)
+    if colors is not None:
         warn_caller(
-            f"{getattr(file, 'name', 'an image')} has an ICC profile of other colours than sRGB, and is read with "
-            "these: rs.imread(file, mode='srgb') converts them"
+            f"{name} has {colors.source} of other colours than sRGB, and is read with these: "
+            "rs.imread(file, mode='srgb') converts them"
         )
+    return _pixels(opened, png)
+
+
+def _space_of(opened: Any, png: Png | None) -> ColorSpace:
+    """The space of an image's pixels; Pillow's mode does not say it of grey with alpha of 16 bits."""
+    if opened.mode == "CMYK":
+        return "CMYK"
+    bands = opened.getbands()
+    is_grey = len(bands) < 3 and bands[0] != "P" if png is None else png.color in (0, 4)
+    return "GRAY" if is_grey else "RGB"
+
+
+def _in_srgb(opened: Any, png: Png | None, space: ColorSpace, colors: Colors) -> Array:
+    """The pixels, upright, as RGB in sRGB.
+
+    Raises:
+        ValueError: the pixels have other elements than u8, or Pillow cannot convert the colours.
+    """
+    from PIL import ImageOps
+
+    pixels = np.asarray(ImageOps.exif_transpose(opened)) if space == "CMYK" else _pixels(opened, png)
+    if pixels.dtype != np.uint8 or (png is not None and png.bits > 8):
+        raise ValueError("only colours of 8 bits are converted to sRGB: mode='rgb' reads them unconverted")
+    return in_srgb(space, pixels, colors.profile)
+
+
+def _pixels(opened: Any, png: Png | None) -> Array:
+    """The pixels, upright; of colours of 16 bits the high 8."""
     if png is None:
         return _upright(opened)
-    bits, color, key = png
-    if (bits, color) == (16, 4):
+    if (png.bits, png.color) == (16, 4):
         # Pillow would keep only the high bytes; its unpacker for RGBA keeps the four bytes of each pixel.
         return _upright(opened, "RGBA").view(">u2").astype(np.uint16)
-    if key is None:
-        return _upright(opened)
-    if (bits, color) != (16, 2):
+    if png.key is not None and not _is_deep(png):
         # Samples of fewer bits are spread over all codes: 3 of 2 bits becomes 255.
-        opened.info["transparency"] = np.multiply(key, 255 // ((1 << bits) - 1) if bits < 8 else 1)
-        return _upright(opened)
-    del opened.info["transparency"]
-    high = _upright(opened)
-    # Pillow keeps the first byte of each sample; its unpacker for the other byte order keeps the second.
-    with pillow().open(file, formats=_READ) as again:
-        del again.info["transparency"]
-        low = _upright(again, "RGB;16L")
-    return with_alpha(high, high.astype(np.uint16) << 8 | low, key)
+        opened.info["transparency"] = np.multiply(png.key, 255 // ((1 << png.bits) - 1) if png.bits < 8 else 1)
+    return _upright(opened)
 
 
 def _upright(opened: Any, unpacker: str | None = None) -> Array:
@@ -192,34 +235,34 @@ def _upright(opened: Any, unpacker: str | None = None) -> Array:
     return pixels
 
 
-def _has_other_colors(opened: Any) -> bool:
-    """True if a file has an ICC profile that does not call itself sRGB."""
-    profile = opened.info.get("icc_profile") or b"sRGB"
-    return not any("sRGB".encode(encoding) in profile for encoding in ("ascii", "utf-16-be"))
+def _is_deep(png: Png) -> bool:
+    """True for colours of 16 bits, of which Pillow keeps 8."""
+    return png.bits == 16 and png.color in (2, 6)
 
 
-_MODES_OF_PROFILES = {"RGB": "RGB", "GRAY": "L", "CMYK": "CMYK"}
-"""Pillow's mode for each colour space of an ICC profile."""
-
-
-def _in_srgb(opened: Any) -> Array:
-    """The pixels, upright, with the colours of the file's ICC profile converted to sRGB.
+def _deep(opened: Any, file: BinaryIO) -> Array:
+    """The pixels of a PNG of ``_is_deep``, upright.
 
     Raises:
-        ValueError: the pixels have 16 bits, or the profile's colours are not RGB, grey or CMYK.
+        MissingPackage: imagecodecs is not installed.
     """
-    from PIL import ImageCms, ImageOps
+    codec = _codec("reading colours of 16 bits, of which rs.imread(file, mode='rgb') reads 8,")
+    orientation = opened.getexif().get(_ORIENTATION)  # it may lie behind the pixels, which Pillow then decodes too
+    pixels = codec.png_decode(bare_png(file))
+    mirrored = pixels[:, ::-1] if orientation in (2, 4, 5, 7) else pixels
+    return np.ascontiguousarray(np.rot90(mirrored, _QUARTERS.get(orientation, 0)))
 
-    if opened.mode[0] in "IF" or (opened.format == "PNG" and read_png(opened.fp).bits > 8):
-        raise ValueError("colours of more than 8 bits are not converted to sRGB: mode='rgb' keeps them")
-    profile = ImageCms.ImageCmsProfile(BytesIO(opened.info["icc_profile"]))
-    space = profile.profile.xcolor_space.strip()
-    if space not in _MODES_OF_PROFILES:
-        raise ValueError(f"its ICC profile is of {space}, not of {', '.join(_MODES_OF_PROFILES)}")
-    image = ImageOps.exif_transpose(opened).convert(_MODES_OF_PROFILES[space])
-    srgb = ImageCms.createProfile("sRGB")
-    intent = ImageCms.getDefaultIntent(profile)
-    return np.array(ImageCms.profileToProfile(image, profile, srgb, intent, outputMode="RGB"))
+
+def _codec(what: str) -> Any:
+    """The package imagecodecs, which ``what`` needs.
+
+    Raises:
+        MissingPackage: it is not installed.
+    """
+    with needed_package(what, "imagecodecs", "codecs"):
+        import imagecodecs
+
+        return imagecodecs
 
 
 def to_rgb(image: Any) -> Array:
@@ -260,14 +303,13 @@ def imwrite(path: str | os.PathLike[str], image: Any) -> None:
     Args:
         path: ends in .png, .jpg or .jpeg, which determines the format; JPEG has quality 95.
         image: rows and columns, or rows, columns and channels: an array, a Tensor, or a Pillow image, whose pixels are
-            converted as by ``imread``. Elements are u8, or u16 for a grey PNG, with or without alpha; channels are 1 to
-            4, for JPEG 1 or 3.
+            converted as by ``imread``. Elements are u8, for PNG also u16; channels are 1 to 4, for JPEG 1 or 3.
 
     Raises:
         DescriptorError: ``path`` is no path, the name has another ending, or the format cannot hold these elements or
             sizes.
         OSError: the file cannot be written.
-        ImportError: Pillow is not installed, as in ``imread``.
+        ImportError: Pillow is not installed; or imagecodecs, for u16 of 3 or 4 channels, as in ``imread``.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -287,12 +329,15 @@ def imwrite(path: str | os.PathLike[str], image: Any) -> None:
         require_holds(kind, array.dtype, array.shape)
     except DescriptorError as error:
         raise DescriptorError(f"{error}{_remedy(array)}") from None
-    if array.dtype == np.uint16 and array.shape[2:] == (2,):
+    channels = array.shape[2] if array.ndim == 3 and array.dtype == np.uint16 else 1
+    if channels == 2:
         write_file(path, _grey_with_alpha(array))
-        return
-    pixels = image_of(array)
-    options = {"quality": _JPEG_QUALITY} if kind == "JPEG" else {}
-    write_file(path, lambda file: pixels.save(file, kind, **options))
+    elif channels > 2:
+        write_file(path, _codec(_WRITING).png_encode(np.ascontiguousarray(array)))
+    else:
+        pixels = image_of(array)
+        options = {"quality": _JPEG_QUALITY} if kind == "JPEG" else {}
+        write_file(path, lambda file: pixels.save(file, kind, **options))
 
 
 def _remedy(array: Array) -> str:
@@ -325,19 +370,26 @@ def image_of(array: Array) -> Any:
     """An array of (rows, columns) or (rows, columns, channels) as a Pillow image.
 
     Raises:
-        UnsupportedError: it is grey with alpha of 16 bits.
+        UnsupportedError: it has several channels of 16 bits.
     """
-    if array.dtype == np.uint16 and array.shape[2:] == (2,):
-        raise UnsupportedError("Pillow has no image of grey with alpha of 16 bits: pass an array, such as rs.imread's")
+    if array.dtype == np.uint16 and array.ndim == 3 and array.shape[2] > 1:
+        raise UnsupportedError(
+            f"Pillow has no image of {array.shape[2]} channels of 16 bits: pass an array, such as rs.imread's"
+        )
     pixels = array[:, :, 0] if array.ndim == 3 and array.shape[2] == 1 else array
     return pillow().fromarray(np.ascontiguousarray(pixels))
 
 
 def require_holds(kind: str, dtype: np.dtype[Any], sizes: tuple[int, ...]) -> None:
-    """Raise ``DescriptorError`` unless a file of this format can hold elements of ``dtype`` in ``sizes``."""
+    """Check that a file of this format can hold elements of ``dtype`` in ``sizes``.
+
+    Raises:
+        DescriptorError: it cannot.
+        MissingPackage: imagecodecs, which writes them, is not installed.
+    """
     channels = sizes[2] if len(sizes) == 3 else 1
-    if not (dtype == np.uint8 or (kind == "PNG" and dtype == np.uint16 and channels in (1, 2))):
-        holds = "u8 elements" if kind == "JPEG" else "u8 elements, or u16 of 1 or 2 channels"
+    if not (dtype == np.uint8 or (kind == "PNG" and dtype == np.uint16)):
+        holds = "u8 elements" if kind == "JPEG" else "u8 or u16 elements"
         raise DescriptorError(f"a {kind} image holds {holds}, not {as_dtype(dtype)} of sizes {list(sizes)}")
     if len(sizes) not in {2, 3} or channels not in ((1, 3) if kind == "JPEG" else (1, 2, 3, 4)) or min(sizes) < 1:
         raise DescriptorError(
@@ -346,6 +398,8 @@ def require_holds(kind: str, dtype: np.dtype[Any], sizes: tuple[int, ...]) -> No
         )
     if kind == "JPEG" and max(sizes) > _MAX_JPEG_SIDE:
         raise DescriptorError(f"a JPEG image has at most {_MAX_JPEG_SIDE} pixels a side, not {list(sizes)}")
+    if dtype == np.uint16 and channels > 2:
+        _codec(_WRITING)
 
 
 def pillow() -> Any:
