@@ -136,14 +136,14 @@ def _require_whole(profile: bytes) -> str:
         raise ValueError(f"its ICC profile is damaged: its {nbytes} bytes are said to be {size}, with {count} tags")
     for place in range(_HEADER + 4, _HEADER + 4 + _TAG * count, _TAG):
         name, at, length = struct.unpack_from(">4sII", profile, place)
-        if at + length > size or _table_bytes(profile, at) > length:
+        if at + length > size or _claimed_bytes(profile, at) > length:
             raise ValueError(f"its ICC profile is damaged: its tag {name!r} has no room for what it says that it holds")
     if profile[12:16] not in _CLASSES:
         raise ValueError(f"its ICC profile has the class {profile[12:16]!r}, which says no colours of an image")
     return profile[16:20].decode("ascii", "backslashreplace").strip()
 
 
-def _table_bytes(profile: bytes, at: int) -> int:
+def _claimed_bytes(profile: bytes, at: int) -> int:
     """Least bytes of the colours that a tag says it tabulates, which LittleCMS allocates before it reads one."""
     kind, inputs, outputs, grid, table = struct.unpack(">4s4xBBB13xI", profile[at : at + 28].ljust(28, b"\0"))
     if kind in (b"mft1", b"mft2"):
