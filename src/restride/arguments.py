@@ -294,7 +294,7 @@ def _decoded(image: Any) -> npt.NDArray[Any]:
     mode = "RGBA" if image.mode == "P" and key is not None else _MODES.get(image.mode, image.mode)
     pixels = np.array(image.convert(mode) if mode != image.mode else image)
     pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
-    return pixels if key is None or image.mode not in _KEYED_MODES else with_alpha(pixels, pixels, key)
+    return pixels if key is None or image.mode not in _KEYED_MODES else _with_alpha(pixels, pixels, key)
 
 
 def _orientation(image: Any) -> int:
@@ -306,7 +306,7 @@ def _orientation(image: Any) -> int:
     return turn if turn in range(2, 9) else 1
 
 
-def with_alpha(pixels: npt.NDArray[Any], samples: npt.NDArray[Any], key: object) -> npt.NDArray[Any]:
+def _with_alpha(pixels: npt.NDArray[Any], samples: npt.NDArray[Any], key: object) -> npt.NDArray[Any]:
     """Append alpha to the channels: 0 where all ``samples`` of a pixel equal the transparent colour ``key``."""
     is_key = (samples.reshape(*pixels.shape[:2], -1) == key).all(2)
     return np.dstack([pixels, np.where(is_key, 0, np.iinfo(pixels.dtype).max).astype(pixels.dtype)])

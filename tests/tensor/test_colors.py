@@ -136,7 +136,7 @@ def with_chunks(content, *chunks):
 def converted(image, profile):
     """What LittleCMS makes of an image, by the intent that the profile names; of greys without a table in between."""
     source = cms.ImageCmsProfile(BytesIO(profile))
-    flags = cms.Flags.NOOPTIMIZE if image.mode == "L" else cms.Flags.NONE
+    flags = 0x100 if image.mode == "L" else 0
     intent = cms.getDefaultIntent(source)
     return np.asarray(cms.profileToProfile(image, source, cms.createProfile("sRGB"), intent, "RGB", flags=flags))
 
@@ -454,6 +454,18 @@ def test_hostile_profiles_end_in_an_error_or_a_warning(name, kind):
         assert rs.imread(content, mode="srgb").shape == plain.shape
         return
     with pytest.raises(rs.DescriptorError, match=message):
+        rs.imread(content, mode="srgb")
+
+
+def test_a_pillow_without_littlecms_says_so(monkeypatch):
+    def missing(*_, **__):
+        raise ImportError("The _imagingcms C module is not installed")
+
+    content = saved(PHOTO, icc_profile=WHOLE)
+    monkeypatch.setattr(cms, "profileToProfile", missing)
+    with pytest.warns(UserWarning, match="its ICC profile cannot be used: The _imagingcms C module is not installed"):
+        rs.imread(content, mode="rgb")
+    with pytest.raises(rs.DescriptorError, match="its ICC profile cannot be used: The _imagingcms C module"):
         rs.imread(content, mode="srgb")
 
 

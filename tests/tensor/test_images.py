@@ -31,6 +31,16 @@ def test_grey_of_16_bits_is_written_whole(tmp_path):
     assert np.array_equal(opened[..., [0, 3]], pixels >> 8)
 
 
+@pytest.mark.parametrize("channels", [3, 4])
+def test_colours_of_16_bits_are_written_whole(channels, tmp_path):
+    pixels = RNG.integers(0, 1 << 16, (5, 7, channels)).astype(np.uint16)
+    for image in (pixels, pixels[::-1, ::2], pixels[:1, :1]):
+        rs.imwrite(tmp_path / "x.png", image)
+        assert np.array_equal(rs.imread(tmp_path / "x.png"), image)
+        read = judge("cv2").imread(str(tmp_path / "x.png"), judge("cv2").IMREAD_UNCHANGED)
+        assert np.array_equal(read[..., [2, 1, 0, 3][:channels]], image)
+
+
 def test_a_transparent_colour_of_an_image_of_pillow_becomes_alpha(tmp_path):
     for mode, key in (("L", 9), ("RGB", (9, 8, 7)), ("1", 255), ("I;16", 900)):
         image = Image.new(mode, (4, 3))
@@ -155,6 +165,7 @@ def test_what_is_no_file_is_refused(tmp_path):
         ("x.jpg", np.zeros((4, 4, 4), np.uint8), r"with 1 or 3 channels, not \[4, 4, 4\]: rs\.to_rgb\(image\) leaves"),
         ("x.png", np.zeros(4, np.uint8), r"1 to 4 channels, not \[4\]"),
         ("x.jpg", np.zeros((1, 65501), np.uint8), "at most 65500 pixels a side"),
+        ("x.png", np.zeros((1, 1_000_001, 3), np.uint16), "16-bit colours has at most 1000000 pixels a side"),
     ],
 )
 def test_what_a_file_cannot_hold_is_refused_and_the_old_one_stays(name, image, message, tmp_path):

@@ -46,6 +46,8 @@ _WRITING = "writing colours of 16 bits"
 _JPEG_QUALITY = 95
 _MAX_JPEG_SIDE = 65_500
 """Maximum width and height of a JPEG in pixels: libjpeg's own limit."""
+_MAX_DEEP_SIDE = 1_000_000
+"""The same of a PNG of 16-bit colours: libpng's own limit."""
 
 
 @check_keywords
@@ -55,9 +57,9 @@ def imread(
     """Read an image file as a numpy array of rows, columns and channels, turned by its EXIF orientation.
 
     Elements are u8, but u16 for a PNG of 16 bits; its colours are read by imagecodecs, the extra ``codecs``. A grey
-    image has only rows and columns; grey with alpha has 2 channels, RGB 3, RGBA 4. A transparent
-    colour of a PNG (tRNS) becomes alpha: 0 where all bits of a pixel equal it, elsewhere the greatest element. Palettes
-    become RGB, or RGBA if the palette has transparency; CMYK becomes RGB. No device is needed.
+    image has only rows and columns; grey with alpha has 2 channels, RGB 3, RGBA 4. A transparent colour of a PNG (tRNS)
+    becomes alpha: 0 where all bits of a pixel equal it, elsewhere the greatest element. Palettes become RGB, or RGBA if
+    the palette has transparency; CMYK becomes RGB. No device is needed.
 
     The formats are PNG, JPEG, WebP, BMP without run lengths, TIFF without compression or with that of LZW, deflate,
     PackBits or fax, and GIF; the first picture of several. TIFF may also have elements of s32 and f32.
@@ -400,6 +402,10 @@ def require_holds(kind: str, dtype: np.dtype[Any], sizes: tuple[int, ...]) -> No
         raise DescriptorError(f"a JPEG image has at most {_MAX_JPEG_SIDE} pixels a side, not {list(sizes)}")
     if dtype == np.uint16 and channels > 2:
         _codec(_WRITING)
+        if max(sizes) > _MAX_DEEP_SIDE:
+            raise DescriptorError(
+                f"a PNG image of 16-bit colours has at most {_MAX_DEEP_SIDE} pixels a side, not {list(sizes)}"
+            )
 
 
 def pillow() -> Any:
