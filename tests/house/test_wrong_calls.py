@@ -250,7 +250,7 @@ rs.empty((4, 4))
 rs.asarray([[1, 2], [3]])
     DescriptorError: array of type list is not one that numpy takes: setting an array element with a sequence
 rs.imwrite("x.png", np.zeros((4, 4, 3), np.float32))
-    DescriptorError: a PNG image holds u8 or u16 elements ... [4, 4, 3]: rs.reorder(image, dtype='u8', dst_scale=1 / 255)
+    DescriptorError: a PNG image holds u8 or u16 el ... [4, 4, 3]: rs.reorder(image, dtype='u8', dst_scale=1 / 255)
 rs.imwrite("x.jpg", np.zeros((4, 4, 3), np.uint16))
     DescriptorError: a JPEG image holds u8 elements, not u16 of si ... [4, 4, 3]: (image >> 8).astype(np.uint8) makes
 rs.imwrite("x.png", planes)
