@@ -127,7 +127,7 @@ def test_an_error_about_one_of_several_files_names_it_or_is_skipped(tmp_path, re
     pytest.importorskip("PIL.Image").fromarray(np.zeros((30, 40), np.float32)).save(tmp_path / "photos" / "f.tif")
     code, out, err = resize("photos/*.tif", "drawing.png", "photo.png", "large", *options[:2], "--skip-bad")
     assert (code, out, len(err)) == (2, "large: 2 of 3 files\n", 1)
-    assert err[0].startswith("restride: skipped: photos/f.tif: a PNG image holds u8 elements")
+    assert err[0].startswith("restride: skipped: photos/f.tif: a PNG image holds u8 or u16 elements")
     code, out, err = resize("drawing.png", "photo.png", "large", *options, "--skip-bad")
     assert (code, out, len(err)) == (2, "large: 1 of 2 files\n", 1)
     assert err[0].startswith("restride: skipped: photo.png: premultiply needs alpha")
