@@ -147,6 +147,17 @@ def permutation(argument: str, axes: object, rank: int) -> tuple[int, ...]:
     return positive
 
 
+def flag(argument: str, value: object) -> bool:
+    """``value`` as a Python bool; numpy's are accepted, numbers and texts are not: ``"no"`` would be true.
+
+    Raises:
+        DescriptorError: not a boolean.
+    """
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise DescriptorError(f"{argument} must be True or False, got {shown(value)} ({type(value).__name__})")
+
+
 def require_word(argument: str, value: object, known: Sequence[str | bool | None]) -> None:
     """Check that ``value`` is one of ``known``. An array is refused before comparing it, which would give an array.
 

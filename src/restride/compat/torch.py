@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from restride.arguments import check_keywords
+from restride.arguments import check_keywords, flag
 from restride.errors import UnsupportedError
 from restride.ops.resample import resample
 from restride.tensor.arrays import asarray
@@ -72,8 +72,10 @@ def interpolate(
         raise ValueError("only one of size or scale_factor should be defined")
     if size is None and scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
+    align_corners = align_corners is not None and flag("align_corners", align_corners)
+    recomputes = recompute_scale_factor is not None and flag("recompute_scale_factor", recompute_scale_factor)
     sizes, scales = _per_axis("size", size, x.sizes), _per_axis("scale_factor", scale_factor, x.sizes)
-    if recompute_scale_factor and sizes is not None:
+    if recomputes and sizes is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     if mode == "lanczos":
         raise UnsupportedError(f"mode 'lanczos' is not done here, for input {x.desc}; rs.compat.pil has Pillow's")
@@ -92,7 +94,7 @@ def interpolate(
         like="torch",
         antialias=antialias or None,
         coordinates="align_corners" if align_corners else None,
-        recompute_scale_factor=bool(recompute_scale_factor) or None,
+        recompute_scale_factor=recomputes or None,
     )
     return give(result)
 

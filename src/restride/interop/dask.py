@@ -23,7 +23,7 @@ import numpy as np
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
-from restride.arguments import as_bytes, as_numpy, integers, list_arguments, require_listed
+from restride.arguments import as_bytes, as_numpy, flag, integers, list_arguments, require_listed
 from restride.dtypes import Array, DType, DTypeLike
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.layout.argument import Layout
@@ -192,7 +192,7 @@ def pyramid(
         factors = [smaller if axis in shrunk else 1 for axis in range(desc.rank)]
         sizes = level_sizes(desc.sizes, factors, levels)
         chosen = level_rules({"mode": mode, **rules})
-        from_x = from_source or drifts(chosen, desc.dtype)
+        from_x = flag("from_source", from_source) or drifts(chosen, desc.dtype)
         if named is None and (warning := about_channels(Request(), desc.rank, desc.sizes[-2:], sizes[-1][-2:], "x")):
             warn_caller(warning)
     whole = x if isinstance(x, da.Array) else apply(opened, Chain(), chunks=chunks)

@@ -23,7 +23,7 @@ from typing import Any, Unpack
 
 import zarr
 
-from restride.arguments import as_bytes, counts, list_arguments
+from restride.arguments import as_bytes, counts, flag, list_arguments
 from restride.dtypes import DType
 from restride.errors import DescriptorError, ErrorContext, StreamError, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
@@ -134,6 +134,7 @@ def pyramid(
     chosen = level_rules({"mode": mode, **rules})
     factors = dict.fromkeys("yx", level_factor("factor", factor))
     factors["z"] = level_factor("z_factor", z_factor, may_keep=True)
+    from_source, progress = flag("from_source", from_source), flag("progress", progress)
     opened = LazyArray(source, Chain())
     described = Source(opened).desc
     stated = () if axes is not None and pixel_sizes is not None else stated_axes(source)
@@ -141,7 +142,11 @@ def pyramid(
         axes = _axes(axes, described, stated)
         _require_unit("unit", "space", unit)
         _require_unit("time_unit", "time", time_unit)
-        grid = _Grid.of(axes, chunks, shards, volume=z_factor != 1 and "z" in axes)
+        if time_unit is not None and "t" not in axes:
+            raise DescriptorError(f"time_unit {time_unit!r} has no effect: axes {axes!r} have no t")
+        if factors["z"] != 1 and "z" not in axes:
+            raise DescriptorError(f"z_factor {z_factor} has no effect: axes {axes!r} have no z")
+        grid = _Grid.of(axes, chunks, shards, volume=factors["z"] != 1)
         places = _places(axes, stated, pixel_sizes, {"space": unit, "time": time_unit})
     image = _Image.of("", opened, axes, levels, factors, chosen, from_source=from_source)
     images = [image]

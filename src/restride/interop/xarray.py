@@ -121,6 +121,8 @@ def _elements(variable: xr.Variable, argument: str, asked: Mapping[Hashable, Any
     if isinstance(x, Tensor):
         return resample_array(x, **along)
     if isinstance(x, np.ndarray):
+        if named.get("layout") is not None:
+            raise DescriptorError(f"layout {named['layout']!r} has no effect, because the result is an array of numpy")
         return resample_array(x, **along).numpy()
     if type(x).__module__.startswith("dask."):
         from restride.interop import dask

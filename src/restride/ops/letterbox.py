@@ -10,7 +10,7 @@ from typing import Any, Literal, SupportsIndex, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import as_numpy, require_word
+from restride.arguments import as_numpy, flag, require_word
 from restride.arithmetic import numbers
 from restride.dtypes import Array
 from restride.errors import DescriptorError, warn_caller
@@ -194,7 +194,7 @@ class Letterboxed:
             corners = corners[..., ::-1]
         box = box[..., np.newaxis]  # the same for both corners
         mapped = np.sort(self._mapped(corners, box, before, after), axis=-2)
-        if clip:
+        if flag("clip", clip):
             mapped = mapped.clip(after[box][..., :2], after[box][..., 2:])
         if order == "xy":
             mapped = mapped[..., ::-1]

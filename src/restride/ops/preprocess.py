@@ -15,7 +15,7 @@ from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, 
 
 import numpy as np
 
-from restride.arguments import as_numpy, integer, is_pillow, list_arguments, require_word
+from restride.arguments import as_numpy, flag, integer, is_pillow, list_arguments, require_word
 from restride.dtypes import DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.layout import TensorDesc
@@ -295,7 +295,7 @@ class Preprocess(Generic[_Result]):
             raise DescriptorError(f"batch must be 1 or more, got {batch}")
         if not isinstance(images, Iterable):
             raise DescriptorError(f"images must be an iterable of images, not this {type(images).__name__}")
-        return self._streamed(images, together, progress)
+        return self._streamed(images, together, flag("progress", progress))
 
     def _streamed(self, images: Iterable[object], together: int, progress: bool) -> Iterator[_Result]:
         total = len(images) if isinstance(images, Sized) else None

@@ -92,6 +92,7 @@ def quantize(
         zero_point: the same, in values of the result's type.
         dtype: element type of the result; default: that of an array ``zero_point``, of ``out`` or of ``layout``, or u8.
         axis: the axis of ``x`` that scales lie along, also where ``layout`` permutes; negative ones count from the end.
+            As in ONNX it has no effect if none lies along it, as with one number for all.
         block_size: neighbours along ``axis`` that share a scale; None or 0, as in ONNX: no blocks, arrays
             only broadcast.
         saturate: for 8-bit floats: what is too large becomes the largest finite value, rather than infinity or NaN.
@@ -143,7 +144,7 @@ def quantizing(
     )
     return Reordering(
         Result(layout, result, in_axes_of_result(numbers, desc, layout)),
-        {"dst_scale": "scale", "dst_zero_point": "zero_point"},
+        {"dst_scale": "scale", "dst_zero_point": "zero_point", "group_sizes": "block_size"},
         "; the result is u8 unless dtype says otherwise" if is_default and result == "u8" else "",
     )
 
@@ -203,7 +204,8 @@ def dequantizing(
     _require_float("dequantize", result)
     scales, zero_points, group_sizes = _entries(scale, zero_point, axis, block_size, desc)
     numbers = Numbers(scales, zero_points, group_sizes=group_sizes)
-    return Reordering(Result(layout, result, numbers), {"src_scale": "scale", "src_zero_point": "zero_point"})
+    names = {"src_scale": "scale", "src_zero_point": "zero_point", "group_sizes": "block_size"}
+    return Reordering(Result(layout, result, numbers), names)
 
 
 @check_keywords
@@ -231,7 +233,8 @@ def normalize(
         mean: one number, or one for each channel, as if the integers of ``x`` were in [0, 1], signed ones in [-1, 1].
         std: the same; not 0.
         axis: the channels of ``x``, also where ``layout`` permutes. The default is the last axis, where decoders of
-            images put them; torchvision's order, C,H,W, has them at -3.
+            images put them; torchvision's order, C,H,W, has them at -3. Another one than the default is an error if
+            neither ``mean`` nor ``std`` has a number for each channel.
         layout: of the result, as in ``reorder``.
         dtype: element type of the result, a float; default: that of ``out`` or of ``layout``, or f32.
         like: the library whose order of operations gives the f32 of u8, bit for bit, by a table of 256 entries for each
@@ -278,6 +281,7 @@ def normalizing(
     result = _type_of(dtype, out, layout, desc, "f32")
     _require_float("normalize", result)
     require_word("like", like, (None, *ORDERS))
+    _require_use_of_axis(axis, mean, std, desc)
     if like is not None and desc.dtype not in ("u8", "f32"):
         raise UnsupportedError(f"normalize like {like!r} is for elements of u8 and f32, got {desc.dtype}")
     if like is not None and desc.dtype == "u8":
@@ -411,13 +415,17 @@ def _entries(
     scale: object, zero_point: object, axis: SupportsIndex, block_size: SupportsIndex | None, desc: TensorDesc
 ) -> tuple[Array, Array, Sequence[int] | None]:
     """Scales and zero points in the axes of ``x``, and how many neighbours along each axis share one, if any do."""
-    scales = _on_axis("scale", scale, axis, block_size, desc)
-    zero_points = _on_axis("zero_point", 0 if zero_point is None else zero_point, axis, block_size, desc)
     size = 0 if block_size is None else integer("block_size", block_size)
     if size < 0:
         raise DescriptorError(f"block_size must be 0 or more, got {size}")
+    if integer("axis", axis) != 1:  # the default, which an x of one axis does not have
+        _axis(axis, desc)
+    scales = _on_axis("scale", scale, axis, size, desc)
+    zero_points = _on_axis("zero_point", 0 if zero_point is None else zero_point, axis, size, desc)
     if not size:
         return scales, zero_points, None
+    if not scales.ndim and not zero_points.ndim:
+        raise DescriptorError(f"block_size {size} has no effect with one number for all of x: scale has no blocks")
     place = _axis(axis, desc)
     return scales, zero_points, [size if other == place else 1 for other in range(desc.rank)]
 
@@ -443,6 +451,18 @@ def _on_axis(
             f"got {array.size}"
         )
     return array.reshape(tuple(-1 if other == place else 1 for other in range(desc.rank)))
+
+
+def _require_use_of_axis(axis: SupportsIndex, mean: object, std: object, desc: TensorDesc) -> None:
+    """Require that ``axis`` is the default, or ``mean`` or ``std`` a sequence; one number in it may be that of all."""
+    if integer("axis", axis) == -1:
+        return
+    size = desc.sizes[_axis(axis, desc)]
+    if numbers("mean", mean).ndim != 1 and numbers("std", std).ndim != 1:
+        raise DescriptorError(
+            f"axis {axis} has no effect, because neither mean nor std is a sequence of {size} numbers, one for each "
+            f"index of that axis: leave axis out"
+        )
 
 
 def _axis(axis: SupportsIndex, desc: TensorDesc) -> int:

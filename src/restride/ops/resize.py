@@ -7,7 +7,7 @@ from enum import Enum
 from inspect import signature
 from typing import Any, Protocol, SupportsIndex, TypedDict, Unpack, overload
 
-from restride.arguments import counts, integer, integers, is_pillow, list_arguments, require_listed
+from restride.arguments import counts, flag, integer, integers, is_pillow, list_arguments, require_listed
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
 from restride.layout import TensorDesc
 from restride.layout.argument import family
@@ -164,7 +164,10 @@ def settle(desc: TensorDesc, sizes: Any, mode: Any, options: ResizeArguments) ->
     if like is None and mode in (None, "linear", "cubic") and antialias in (None, True):
         filters |= {"antialias": True, "exclude_outside": True, "cubic_a": -0.5 if mode == "cubic" else None}
     channels = _channels_with_alpha(desc.sizes, both)
-    linear_light, premultiply = options.get("linear_light", False), options.get("premultiply", False)
+    linear_light, premultiply = (
+        flag(name, options.get(name, False))  # type: ignore[misc] # both are keys
+        for name in ("linear_light", "premultiply")
+    )
     if linear_light or premultiply:
         _require_effect(desc, Request(**filters), linear_light, premultiply, channels is not None)
     return filters, channels

@@ -21,7 +21,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import BYTES, as_bytes, check_keywords, integers
+from restride.arguments import BYTES, as_bytes, check_keywords, flag, integers
 from restride.dtypes import Array, DTypeLike
 from restride.errors import DescriptorError, StreamError
 from restride.ops.operation import Window
@@ -126,6 +126,7 @@ def stream(
         >>> streamed.chunks, half[0].tolist()
         (2, [4.5, 6.5, 8.5, 10.5])
     """
+    is_shown = isinstance(progress, str) or flag("progress", progress)
     reader, work = unwrapped(source, Chain() if chain is None else chain, source_dtype)
     writer = Destination(destination, work.sizes, work.dtype)
     require_apart(reader.array, destination)
@@ -139,7 +140,7 @@ def stream(
     title = f"{progress}: " if isinstance(progress, str) else ""
     with Journal(journal, name, writer.flush, len(grid)) as record:
         writer.reserve()
-        shown = Progress(len(grid) - len(record.written), sys.stderr if progress else None, title)
+        shown = Progress(len(grid) - len(record.written), sys.stderr if is_shown else None, title)
         run = _Run(work, reader, writer, plan, most, several, record, shown)
         return run()
 

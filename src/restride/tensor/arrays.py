@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import as_numpy, require_unmasked
+from restride.arguments import as_numpy, flag, require_unmasked
 from restride.dtypes import Array, DType
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed, shown
 from restride.layout import TensorDesc, as_desc
@@ -102,6 +102,7 @@ def asarray(
             its present layout; or a ``kp.Tensor`` is of type storage, its bytes are no multiple of 16, or ``device`` is
             not over a manager.
     """
+    copy = None if copy is None else flag("copy", copy)
     if isinstance(array, Tensor):
         if device is not None and as_device(device) is not array.device:
             raise DescriptorError(

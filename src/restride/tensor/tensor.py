@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import integer
+from restride.arguments import flag, integer
 from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed, shown
 from restride.layout import TensorDesc, as_desc, views
@@ -182,7 +182,7 @@ class Tensor:
         array([-1,  2], dtype=int8)
         """
         element = as_dtype(dtype)
-        if element == self.dtype and not copy:
+        if not flag("copy", copy) and element == self.dtype:
             return self
         tensor: Tensor = METHODS["reorder"](self, dtype=element, rounding="truncate", saturate=False)
         return tensor
@@ -309,7 +309,7 @@ class Tensor:
             UnsupportedError: ``copy`` is False and the host cannot map the device's memory, or the layout has tiles or
                 blocks, which strides cannot express.
         """
-        if not copy:
+        if not flag("copy", copy):
             return self._mapped()
         desc = self.desc
         if desc.numel and not desc.is_row_major:
@@ -582,7 +582,7 @@ def empty(desc: TensorDesc | str, device: Device | None = None, *, shareable: bo
         UnsupportedError: ``shareable`` is True and the driver (or the runtime kompute) cannot share memory.
     """
     desc, device = as_desc(desc), as_device(device)
-    return Tensor(device.allocate(desc, shareable=shareable), desc, device)
+    return Tensor(device.allocate(desc, shareable=flag("shareable", shareable)), desc, device)
 
 
 def from_fd(fd: int, handle: TensorHandle, device: Device | None = None) -> Tensor:

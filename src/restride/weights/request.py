@@ -263,6 +263,11 @@ def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
     for axis, size, before in zip(axes, new_sizes, old, strict=True):
         if size > 0 and before == 0:
             raise DescriptorError(f"axis {axis} has no elements to make {size} of, sizes are {new_sizes}")
+    if request.recompute_scale_factor and factors is None:
+        raise DescriptorError(
+            "recompute_scale_factor True has no effect with sizes alone, which coordinates follow anyway: it goes with "
+            "scales"
+        )
     window = read_window(choice.window, new_sizes)
     fill: float = real("extrapolation_value", choice.extrapolation_value)
     if fill != 0 and choice.coordinates != "tf_crop_and_resize":

@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import counts, integer
+from restride.arguments import counts, flag, integer
 from restride.dtypes import DTYPES, Array, DType, as_dtype, as_number, cast
 from restride.errors import DescriptorError, UnsupportedError, shown
 from restride.layout import TensorDesc
@@ -33,6 +33,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Device | None = None, cop
         DescriptorError: the type is unknown, or ``copy`` is False and a copy is needed.
     """
     element = None if dtype is None else as_dtype(dtype)
+    copy = None if copy is None else flag("copy", copy)
     if isinstance(obj, Tensor):
         moves = device is not None and as_device(device) is not obj.device
         if copy is False and (moves or (element is not None and element != obj.dtype)):
@@ -169,7 +170,7 @@ def linspace(
         raise DescriptorError(f"num {count} must be 0 or more")
     element = FLOAT if dtype is None else as_dtype(dtype)
     try:
-        numbers = np.linspace(float(start), float(stop), count, endpoint=endpoint)
+        numbers = np.linspace(float(start), float(stop), count, endpoint=flag("endpoint", endpoint))
     except (OverflowError, ValueError, MemoryError) as error:  # an integer of 1.8e308 or more, too many
         call = f"linspace({shown(start)}, {shown(stop)}, {shown(count)})"
         raise DescriptorError(f"{call} has too many or too large numbers: {error}") from None

@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import MAX_RANK, as_numpy, counts, integer, integers
+from restride.arguments import MAX_RANK, as_numpy, counts, flag, integer, integers
 from restride.dtypes import DType
 from restride.errors import DescriptorError, shown
 from restride.ops.pieces import concatenated, repeated, reshaped, rolled, tiled
@@ -32,6 +32,7 @@ def reshape(x: Tensor, /, shape: Iterable[SupportsIndex], *, copy: bool | None =
         DescriptorError: the number of elements differs, or ``copy`` is False and a copy is needed.
     """
     sizes = integers("shape", shape)
+    copy = None if copy is None else flag("copy", copy)
     if copy is False:
         return require_tensor(x).reshape(sizes)
     result = reshaped(require_tensor(x), sizes)
