@@ -179,9 +179,11 @@ def pyramid(
 
     Raises:
         DescriptorError: ``levels`` is below 1, ``factor`` is not between 0 and 1, there are no such axes, ``x`` names
-            its axes but none is y or x, or a level has no elements.
+            its axes but none is y or x, a level has no elements, or there is a ``layout``: levels keep their axes.
     """
     require_listed(pyramid, rules)
+    if rules.get("layout") is not None:
+        raise DescriptorError(f"layout {rules['layout']!r} permutes axes, which levels keep: transpose the levels")
     opened = LazyArray(x, Chain())
     desc = Source(opened).desc
     stated = stated_axes(x) if axes is None else ()

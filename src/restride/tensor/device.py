@@ -10,7 +10,7 @@ from itertools import count
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from restride.arguments import as_bytes
+from restride.arguments import as_bytes, flag
 from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
@@ -170,7 +170,7 @@ class Device:
             OutOfDeviceMemory, UnsupportedError: it cannot be allocated; the message names ``desc``.
         """
         try:
-            return self.runtime.allocate(desc.nbytes if nbytes is None else nbytes, shareable)
+            return self.runtime.allocate(desc.nbytes if nbytes is None else nbytes, flag("shareable", shareable))
         except (OutOfDeviceMemory, UnsupportedError) as error:
             raise type(error)(f"{error}; asked for {desc}") from error
 

@@ -582,7 +582,7 @@ def empty(desc: TensorDesc | str, device: Device | None = None, *, shareable: bo
         UnsupportedError: ``shareable`` is True and the driver (or the runtime kompute) cannot share memory.
     """
     desc, device = as_desc(desc), as_device(device)
-    return Tensor(device.allocate(desc, shareable=flag("shareable", shareable)), desc, device)
+    return Tensor(device.allocate(desc, shareable=shareable), desc, device)
 
 
 def from_fd(fd: int, handle: TensorHandle, device: Device | None = None) -> Tensor:
