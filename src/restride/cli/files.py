@@ -26,6 +26,7 @@ from restride.cli.process import UsageError, tell
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, RestrideError, UnsupportedError
 from restride.layout import TensorDesc
+from restride.layout.lines import layout_for
 from restride.ops.reorder import reorder
 from restride.reference.memory import element_positions
 from restride.runtime import file_store
@@ -43,6 +44,8 @@ READ = {".npy": "npy", **READ_FORMATS, ".bin": "raw"}
 """Formats of the files that are read, by the ending of the name."""
 WRITTEN = {".npy": "npy", **IMAGE_FORMATS, ".bin": "raw"}
 """Formats of the files that are written, by the ending of the name."""
+_ARRAYS = {".npy": "npy", ".tif": "tiff", ".tiff": "tiff", ".h5": "hdf5", ".hdf5": "hdf5", ".zarr": "zarr"}
+"""Formats of the files that `restride pyramid` reads."""
 _MAX_HEADER = 10_000
 """Maximum bytes of a .npy header, numpy's own limit: parsing a longer one can exhaust the stack."""
 _RAW_TYPES = ("bf16", "f8e4m3fn", "f8e5m2")
@@ -140,20 +143,18 @@ def is_image(path: Path) -> bool:
     Raises:
         UsageError: no file of that ending is read.
     """
-    return format_of(path) not in ("npy", "raw")
+    return not is_raw(path) and format_of(path) != "npy"
 
 
 def is_raw(path: Path) -> bool:
-    """True if the name of the file ends in .bin, for a raw buffer.
-
-    Raises:
-        UsageError: no file of that ending is read.
-    """
-    return format_of(path) == "raw"
+    """True for the name of a raw buffer: it ends in .bin, or in what is no format's."""
+    ending = path.suffix.lower()
+    return ending == ".bin" or not (ending in READ or ending in WRITTEN or ending in _ARRAYS)
 
 
 def _require_array(path: Path) -> None:
     if is_raw(path):
+        format_of(path)
         raise UsageError(f"{path} is a .bin file of raw bytes, where an array or an image is needed")
 
 
@@ -168,9 +169,13 @@ def require_file(path: Path) -> None:
         raise UsageError(f"cannot read {path}: not a file")
 
 
-def require_writable(path: Path) -> None:
-    """Raise ``UsageError``, before any work, if an output file cannot be written, whatever its content."""
-    format_of(path, WRITTEN)
+def require_writable(path: Path, *, may_be_raw: bool = False) -> None:
+    """Raise ``UsageError``, before any work, if an output file cannot be written, whatever its content.
+
+    may_be_raw: a name that ends in what is no format's is one of a raw buffer.
+    """
+    if not (may_be_raw and is_raw(path)):
+        format_of(path, WRITTEN)
     if is_image(path):
         pillow()
     require_places(path)
@@ -245,7 +250,7 @@ def read_file(path: Path, dtype: str | None, desc: str | None) -> FileContent:
     """
     if not is_raw(path):
         if desc is not None:
-            raise UsageError(f"--desc says what the bytes of a .bin file are; {path} says itself what it holds")
+            raise UsageError(f"--desc says what the bytes of a raw file are; {path} says itself what it holds")
         return read_array(path, dtype)
     if dtype is not None:
         raise UsageError(f"--dtype says what the bytes of a .npy file are; {path} needs --desc, which has the type")
@@ -281,15 +286,16 @@ def mapped_array(path: Path) -> Array:
 
 
 def read_buffer(path: Path, desc: str | None) -> FileBuffer:
-    """Read the bytes in ``path``, whose layout is the descriptor text ``desc``.
+    """Read the bytes in ``path``, whose layout is the text ``desc``: a descriptor, or a line with the layout in it.
 
     Raises:
         UsageError: ``desc`` is missing or wrong, there is no such file, or its size is not exactly that of ``desc``.
     """
     if desc is None:
-        raise UsageError(f"{path} holds bytes alone: say what they are, such as --desc 'f32[2,20,4,4]:nChw16c'")
+        form = "" if path.suffix.lower() in READ else f": the name ends in none of {', '.join(READ)}, so that it"
+        raise UsageError(f"{path}{form} holds bytes alone: say what they are, such as --desc 'f32[2,20,4,4]:nChw16c'")
     try:
-        layout = TensorDesc.parse(desc)
+        layout = layout_for("source", desc) or TensorDesc.parse(desc)
     except RestrideError as error:
         raise UsageError(f"--desc {desc!r}: {error}") from error
     require_file(path)
@@ -392,8 +398,6 @@ def _read_image(path: Path) -> Array:
 
 # Opens arrays of any size, of which only the requested parts are read.
 
-_ARRAYS = {".npy": "npy", ".tif": "tiff", ".tiff": "tiff", ".h5": "hdf5", ".hdf5": "hdf5", ".zarr": "zarr"}
-
 
 def import_extra(module: str, what: str) -> Any:
     """A module that ``what`` needs, from the extra ``ome``."""
@@ -458,6 +462,14 @@ def _array_name(file: Path, name: str, names: list[str]) -> str:
 
 
 # Writes files.
+
+
+def about_raw_elements(path: Path, dtype: DType) -> tuple[str, ...]:
+    """The warning that numpy has no name for elements of ``dtype`` in the .npy file ``path``; empty if it has one."""
+    if path.suffix.lower() != ".npy" or dtype.name not in _RAW_TYPES:
+        return ()
+    stored = f"V{dtype.itemsize}"
+    return (f"warning: numpy has no name for {dtype}: .npy files have it as {stored}, and --dtype {dtype} reads them",)
 
 
 def write_array(path: Path, array: Array) -> None:

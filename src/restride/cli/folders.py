@@ -7,11 +7,11 @@ import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from restride.cli.files import READ, WRITTEN, format_of, require_file, require_places, require_writable
+from restride.cli.files import READ, WRITTEN, format_of, is_raw, require_file, require_places, require_writable
 from restride.cli.process import UsageError, tell
 
 
-def outputs_of(inputs: Sequence[Path], output: Path) -> dict[Path, Path]:
+def outputs_of(inputs: Sequence[Path], output: Path, *, may_be_raw: bool = False) -> dict[Path, Path]:
     """The input files, each with the file that its result is written to; nothing is written yet.
 
     The result of a single existing file goes to ``output``, unless ``output`` is a folder. All other results go to the
@@ -21,22 +21,24 @@ def outputs_of(inputs: Sequence[Path], output: Path) -> dict[Path, Path]:
     A folder stands for its files with the endings of ``READ``, without subfolders. A pattern stands for the files that
     match, and ``**`` also matches subfolders. As in a shell, names that begin with a dot are left out.
 
+    may_be_raw: files whose names end in what is no format's are raw buffers, and so are their results in a folder.
+
     Raises:
         UsageError: an input has no such file, two would be written to one output, an output among several is an input,
             or an output cannot be written.
     """
-    sources = list(dict.fromkeys(source for each in inputs for source in files_of(each, READ)))
+    sources = list(dict.fromkeys(source for each in inputs for source in files_of(each, None if may_be_raw else READ)))
     if sources == list(inputs) and len(sources) == 1 and not output.is_dir():
-        if not output.suffix:
+        if not output.suffix and not may_be_raw:
             raise UsageError(f"{output} is no folder here, and the name of a file must end in {', '.join(WRITTEN)}")
-        require_writable(output)
+        require_writable(output, may_be_raw=may_be_raw)
         return {sources[0]: output}
     if not output.is_dir() and (output.exists() or output.suffix.lower() in WRITTEN):
         raise UsageError(f"{output} is the name of one file: several files, such as those of a folder, need a folder")
     targets: dict[Path, Path] = {}
     for source in sources:
         require_file(source)
-        target = output / _name_of_output(source)
+        target = output / (source.name if may_be_raw and is_raw(source) else _name_of_output(source))
         if target in targets:
             raise UsageError(f"{targets[target]} and {source} would both be written to {target}: rename one")
         targets[target] = source
@@ -46,14 +48,16 @@ def outputs_of(inputs: Sequence[Path], output: Path) -> dict[Path, Path]:
             raise UsageError(f"{target} is an input, and its result would replace it: name another folder")
     if output.is_dir():
         for target in targets:
-            require_writable(target)
+            require_writable(target, may_be_raw=may_be_raw)
     else:
         require_places(output)
     return {source: target for target, source in targets.items()}
 
 
-def files_of(path: Path, endings: Collection[str]) -> list[Path]:
+def files_of(path: Path, endings: Collection[str] | None) -> list[Path]:
     """A file itself, which may not exist, the files in a folder, or those that match a pattern, with these endings.
+
+    endings: None: any.
 
     Raises:
         UsageError: a folder or a pattern has no such file.
@@ -63,11 +67,11 @@ def files_of(path: Path, endings: Collection[str]) -> list[Path]:
         return [path]
     names = glob.glob(pattern, recursive=True)  # noqa: PTH207 - Path.glob also finds names that begin with a dot
     found = sorted(map(Path, names))
-    taken = [each for each in found if each.suffix.lower() in endings and each.is_file()]
-    known = ", ".join(endings)
+    taken = [each for each in found if (endings is None or each.suffix.lower() in endings) and each.is_file()]
+    known = ", ".join(endings or ())
     if not taken:
-        raise UsageError(f"{path}: there is no file whose name ends in {known}")
-    if len(taken) < len(found):
+        raise UsageError(f"{path}: there is no file" + (f" whose name ends in {known}" if known else ""))
+    if known and len(taken) < len(found):
         others = len(found) - len(taken)
         tell(f"{path}: {others} of {len(found)} are left out, folders or names that do not end in {known}")
     return taken

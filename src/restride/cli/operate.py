@@ -24,9 +24,12 @@ from restride.cli.process import Exit, UsageError, counted, exit_for, line_for, 
 from restride.errors import RestrideError, prefixed
 from restride.layout import TensorDesc, views
 from restride.layout.argument import axis_order, is_permutation, laid_out
+from restride.layout.lines import layout_for
 from restride.ops.progress import Progress
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
+
+_DESC = "what the bytes of IN are, such as 'f32[2,32,4,4]:nChw16c', if its name ends in .bin or in no format's ending"
 
 
 class FileOperation(NamedTuple):
@@ -50,7 +53,8 @@ class FileCommand(NamedTuple):
     groups: the options for its arguments, as ``add_options`` takes them.
     operation: makes the operation that the options ask for.
     inputs: how many inputs it takes, in the words of ``add_argument``.
-    describe: makes the descriptor of a .bin file from the options.
+    describe: makes the descriptor of a raw file from the options.
+    described_by: the options of which one says what the bytes of a raw file are.
     one_of: the arguments of which at least one must be given, and their options in words; None: all are optional.
     """
 
@@ -61,6 +65,7 @@ class FileCommand(NamedTuple):
     operation: Callable[[argparse.Namespace, FileContent], FileOperation]
     inputs: int | str = argparse.ONE_OR_MORE
     describe: Callable[[argparse.Namespace], str | None] = attrgetter("desc")
+    described_by: tuple[str, ...] = ("desc",)
     one_of: Mapping[str, str] | None = None
 
     def add(self, commands: Commands) -> Parser:
@@ -75,7 +80,7 @@ class FileCommand(NamedTuple):
         parser.add_argument("--check", action="store_true", help=text)
         text = "element type of a .npy IN in which numpy saved bf16 or f8 as raw bytes"
         parser.add_argument("--dtype", dest="stored", metavar="TYPE", help=text)
-        parser.add_argument("--desc", metavar="TEXT", help="descriptor of a .bin IN, such as 'f32[2,32,4,4]:nChw16c'")
+        parser.add_argument("--desc", metavar="TEXT", help=_DESC)
         add_options(parser, self.function, self.groups)
         add_device_options(parser)
         parser.set_defaults(file_command=self)
@@ -84,15 +89,24 @@ class FileCommand(NamedTuple):
 
 def run(options: argparse.Namespace) -> int:
     """Do with each input file what the command does: read it, compute, check if requested, and write the result."""
-    one_of = options.file_command.one_of
-    if one_of is not None and given(options).keys().isdisjoint(one_of):
+    command: FileCommand = options.file_command
+    is_described = any(getattr(options, name) is not None for name in command.described_by)
+    one_of = command.one_of
+    if one_of is not None and given(options).keys().isdisjoint(one_of) and not _unpacks(options, command):
         ways = ", ".join(dict.fromkeys(one_of.values()))
         raise UsageError(f"one of these is required: {ways} (see `restride {options.command} --help`)")
-    outputs = outputs_of(options.inputs, options.output)
+    outputs = outputs_of(options.inputs, options.output, may_be_raw=is_described)
     if options.output in outputs.values():
         return _run_one(_of_file(options, *outputs.popitem()))
     with ExitStack() as stack:
         return _run_several(options, outputs, cache(lambda: stack.enter_context(open_device(options))))
+
+
+def _unpacks(options: argparse.Namespace, command: FileCommand) -> bool:
+    """True if a reorder takes the elements of a raw buffer to a file in logical order, or the other way."""
+    is_to_buffer = options.desc is None and options.output.suffix.lower() == ".bin"
+    is_from_buffer = any(map(files.is_raw, options.inputs)) and not files.is_raw(options.output)
+    return command.name == "reorder" and (is_to_buffer or is_from_buffer)
 
 
 def _of_file(options: argparse.Namespace, source: Path, output: Path) -> argparse.Namespace:
@@ -194,6 +208,8 @@ def _read(options: argparse.Namespace) -> FileContent:
 
 def _operation(options: argparse.Namespace, file: FileContent) -> FileOperation:
     """The operation that the options ask for, on rows and columns of an image; its result can be written to OUT."""
+    if getattr(options, "layout", None) is not None and (found := layout_for("destination", options.layout)):
+        options.layout = str(found)
     if "mode" in options.arguments:
         options.mode = require_mode(options)
     if file.is_image and "axes" in options.arguments and options.axes is None:
@@ -207,7 +223,8 @@ def _operation(options: argparse.Namespace, file: FileContent) -> FileOperation:
         options.axes = (0, 1)
     operation: FileOperation = options.file_command.operation(options, file)
     files.require_room(options.output, operation.result.dtype.dtype, operation.result.sizes)
-    return operation
+    notes = files.about_raw_elements(options.output, operation.result.dtype)
+    return operation._replace(notes=(*operation.notes, *notes))
 
 
 def _computed(operation: FileOperation, source: Tensor, path: Path) -> FileContent:

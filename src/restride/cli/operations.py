@@ -40,7 +40,8 @@ Files may stand before or after options. IN ends in {", ".join(READ)}, OUT in {"
 An image is u8 of sizes [height, width, channels], a gray one [height, width], u16 if it is a PNG of 16 bits, with alpha
 or without; PNG of 16-bit colours need the extra codecs. A transparent colour of a PNG becomes alpha. A .npy
 file has its elements in logical order. A .bin file is a raw buffer as it lies on the device, padding included: --desc
-describes IN, and the description of OUT is printed.
+describes IN, and the description of OUT is printed. With --desc that is so of every name that ends in no format's
+ending: x.f32, x.raw, x.
 
 IN may be a folder, without its subfolders, or a pattern in quotes; ** in it stands for subfolders. Then OUT is a
 folder, and its files have the names of the inputs, with .png for formats that are not written. An error ends the
@@ -390,6 +391,7 @@ COMMANDS = (
         },
         lambda options, file: call(options, file, TensorDesc("u8", sizes_of_rgb(file.desc))),
         describe=_describe_frames,
+        described_by=("desc", "sizes"),
     ),
 )
 

@@ -9,12 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from restride.cli.files import Array, is_image, is_raw, read_array, require_file, require_writable, write_array
+from restride.cli.files import (
+    Array,
+    about_raw_elements,
+    is_image,
+    is_raw,
+    read_array,
+    require_file,
+    require_writable,
+    write_array,
+)
 from restride.cli.folders import files_of
 from restride.cli.operate import timed_device
 from restride.cli.options import NORMALIZATION, RULES, Rows, add_options, given
 from restride.cli.parser import Commands, add_command, add_device_options
-from restride.cli.process import Exit, UsageError, counted
+from restride.cli.process import Exit, UsageError, counted, tell
+from restride.dtypes import as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc
 from restride.ops.preprocess import PRESETS, Preprocess
@@ -77,6 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
     with timed_device(arguments, "files read, kernels prepared and results read back") as device:
         batch, lines = _batch(_recipe(arguments, device), paths)
     write_array(arguments.output, batch)
+    for note in about_raw_elements(arguments.output, as_dtype(batch.dtype)):
+        tell(note)
     for line in lines:
         print(line)
     print(f"{arguments.output}: {TensorDesc(batch.dtype, batch.shape)} from {counted(len(paths), 'file')}")

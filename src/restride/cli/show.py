@@ -12,6 +12,8 @@ from restride.cli.parser import Commands, add_command
 from restride.cli.process import Exit, UsageError
 from restride.drawing.explain import explain
 from restride.drawing.picture import show
+from restride.layout import TensorDesc
+from restride.layout.lines import layout_for, layouts_in
 from restride.tensor.images import READ_FORMATS
 
 _DESCRIPTION = """\
@@ -27,6 +29,11 @@ layouts, quoted for the shell:
   'f32[2,16,4,4]:nChw16c'          a oneDNN format tag
   'f32[2,3]{strides=(5,1)}'        element strides
 
+or a line that another program printed, with its layouts:
+  'src:f32:blocked:aBcd16b::f0 2x16x4x4'                            of oneDNN's verbose mode; whole lines too
+  'memref<3x5xf32, strided<[1, 3]>>'                                MLIR
+  '%copy = f32[3,5]{0,1:T(8,128)} copy(f32[3,5]{1,0} %p0)'          HLO
+
 examples:
   restride show 'f32[3,5]{1,0:T(2,2)}'
   restride show 'f32[3,5]{1,0:T(2,2)}' -o tiles.svg          a picture for a page
@@ -38,7 +45,7 @@ examples:
 def add_commands(commands: Commands) -> None:
     """Add ``show``."""
     parser = add_command(commands, "show", _DESCRIPTION, run)
-    parser.add_argument("layout", metavar="LAYOUT", help="a layout in any written form")
+    parser.add_argument("layout", metavar="LAYOUT", help="a layout in any written form, or a line with layouts")
     parser.add_argument(
         "to", metavar="LAYOUT2", nargs="?", help="the layout of the result, also a tag or a name such as NHWC"
     )
@@ -57,7 +64,23 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError(
                 f"{text!r} is a file, and show draws layouts; its picture: restride view {shlex.quote(text)}"
             )
-    picture = show(arguments.layout, arguments.to, plane=arguments.plane)
+    found = layouts_in(arguments.layout)
+    if len(found) > 1 and arguments.to is None:
+        if arguments.output is not None:
+            names = ", ".join(f"{each.name} {str(each.desc)!r}" for each in found)
+            raise UsageError(f"a picture is of one layout, and the line has {len(found)}: give one of {names}")
+        for place, each in enumerate(found):
+            print("\n" * (place > 0) + f"{each.name}:")
+            _show(arguments, each.desc, None)
+        return Exit.OK
+    to = None if arguments.to is None else layout_for("destination", arguments.to) or arguments.to
+    _show(arguments, layout_for("source", arguments.layout) or arguments.layout, to)
+    return Exit.OK
+
+
+def _show(arguments: argparse.Namespace, layout: TensorDesc | str, to: TensorDesc | str | None) -> None:
+    """Draw one layout or one reorder, with derivations if they are asked for."""
+    picture = show(layout, to, plane=arguments.plane)
     index = None if arguments.at is None else _index(arguments.at)
     explained = arguments.explain or index is not None
     derivations = [explain(desc, index) for desc in picture.layouts] if explained else []
@@ -67,7 +90,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(picture)
     for derivation in derivations:
         print(f"\n{derivation}")
-    return Exit.OK
 
 
 def _index(text: str) -> tuple[int, ...]:
