@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.cli.files import named_errors, read_array, read_bounded, write_array, write_whole
+from restride.cli.files import about_raw_elements, named_errors, read_array, read_bounded, write_array, write_whole
 from restride.cli.process import UsageError, line_for
 from restride.dtypes import DTYPES
 from restride.runtime.vulkan.runtime import VulkanRuntime
@@ -214,8 +214,8 @@ def test_a_bin_file_holds_the_buffer_and_gives_it_back(text, tmp_path, restride)
         image[desc.offset_of(index)] = array[index]
     assert (tmp_path / "x.bin").read_bytes() == image.tobytes()
 
-    code, out, err = restride("reorder", "x.bin", "y.npy", "--desc", text, "--layout", "any", "--check")
-    assert (code, err) == (0, [])
+    code, out, err = restride("reorder", "x.bin", "y.npy", "--desc", text, "--check")
+    assert (code, err) == (0, [f"restride: {note}" for note in about_raw_elements(tmp_path / "y.npy", desc.dtype)])
     assert out.splitlines()[-1].endswith(f" from {text}")
     again = read_array(tmp_path / "y.npy", str(desc.dtype)).array
     assert again.shape == array.shape

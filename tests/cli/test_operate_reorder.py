@@ -9,8 +9,8 @@ import pytest
 
 import restride as rs
 from restride.cli.comparison import compare_limits, flush_limits
-from restride.cli.files import read_array, write_array
-from restride.dtypes import DTYPES
+from restride.cli.files import about_raw_elements, read_array, write_array
+from restride.dtypes import DTYPES, as_dtype
 
 PIXELS = np.random.default_rng(8).integers(0, 256, (9, 14, 3), np.uint8)
 PIXELS[:2] = np.arange(84, dtype=np.uint8).reshape(2, 14, 3) * 3  # a ramp, ends included
@@ -30,9 +30,11 @@ def converted(reorder):
     def run(array, *options, dtype=None):
         write_array(Path("in.npy"), array)
         code, out, err = reorder("in.npy", "out.npy", "--check", *options)
-        assert (code, err) == (0, []), err
+        result = read_array(Path("out.npy"), dtype).array
+        notes = about_raw_elements(Path("out.npy"), as_dtype(result.dtype))
+        assert (code, err) == (0, [f"restride: {note}" for note in notes]), err
         assert "check: largest difference 0 (allowed 0): OK" in out
-        return read_array(Path("out.npy"), dtype).array
+        return result
 
     return run
 
@@ -119,6 +121,58 @@ def test_bin_files_on_either_side(tmp_path, reorder):
     # In the same blocks, whose padding is zeros of the new type.
     out = reorder("x.bin", "y.bin", "--desc", blocked, "--to", "f16", "--layout", "any", "--check")[1]
     assert out.splitlines()[-1] == "y.bin: f16[2,20,3,5]:nChw16c, 1920 bytes"
+
+
+LINE = (
+    "onednn_verbose,v1,primitive,exec,cpu,reorder,jit:uni,undef,src:f32:p:blocked:aBcd16b::f0 "
+    "dst:f32::blocked:acdb::f0,,,2x20x3x5,0.02"
+)
+
+
+@pytest.mark.parametrize("name", ["dump", "dump.raw", "dump.F32", "dump.0001"])
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_dump_of_any_name_is_described_by_its_line(name, tmp_path, reorder):
+    array = np.random.default_rng(9).uniform(-1, 2, (2, 20, 3, 5)).astype(np.float32)
+    rs.reorder(array, "nChw16c").buffer().tofile(tmp_path / name)
+    for desc in ("f32[2,20,3,5]:nChw16c", LINE, "src:f32:p:blocked:aBcd16b::f0 2x20x3x5"):
+        code, out, err = reorder(name, "y.npy", "--desc", desc, "--check")
+        assert (code, err) == (0, [])
+        assert "check: largest difference 0" in out
+        assert np.array_equal(np.load(tmp_path / "y.npy"), array)
+    code, out, err = reorder(name, f"to_{name}", "--desc", LINE, "--layout", LINE)
+    assert (code, err) == (0, [])
+    assert (tmp_path / f"to_{name}").read_bytes() == array.transpose(0, 2, 3, 1).tobytes()
+    (tmp_path / "dumps").mkdir()
+    (tmp_path / name).rename(tmp_path / "dumps" / name)
+    assert reorder("dumps", "results", "--desc", LINE, "--layout", "nchw")[0] == 0
+    assert (tmp_path / "results" / name).read_bytes() == array.tobytes()
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_reorder_from_or_to_a_buffer_needs_no_other_option(tmp_path, reorder):
+    array = np.arange(15, dtype=np.float32).reshape(3, 5)
+    write_array(tmp_path / "x.npy", array)
+    assert reorder("x.npy", "x.bin")[0] == 0
+    assert (tmp_path / "x.bin").read_bytes() == array.tobytes()
+    for line in ("memref<3x5xf32>", "%a = f32[3,5]{1,0} parameter(0)"):
+        assert reorder("x.bin", "y.npy", "--desc", line)[0] == 0
+        assert np.array_equal(np.load(tmp_path / "y.npy"), array)
+    code, _, err = reorder("x.npy", "y.npy")
+    assert (code, err[0].partition(": ")[2].split(" (")[0]) == (
+        2,
+        "one of these is required: --layout, --to, a scale or a zero point",
+    )
+
+
+def test_what_numpy_cannot_name_is_said(tmp_path, reorder, vulkan_device):
+    rs.asarray(np.ones((2, 3), np.float32), device=vulkan_device)
+    write_array(tmp_path / "x.npy", np.ones((2, 3), np.float32))
+    code, _, err = reorder("x.npy", "y.npy", "--to", "bf16")
+    note = "restride: warning: numpy has no name for bf16: .npy files have it as V2, and --dtype bf16 reads them"
+    assert (code, err) == (0, [note])
+    assert np.load(tmp_path / "y.npy").dtype == "V2"
+    assert reorder("y.npy", "z.npy", "--to", "f32", "--dtype", "bf16")[::2] == (0, [])
+    assert reorder("x.npy", "y.bin", "--to", "bf16")[::2] == (0, [])
 
 
 @pytest.mark.usefixtures("vulkan_device")

@@ -53,6 +53,9 @@ def test_the_command_writes_a_file(capsys, tmp_path, suffix):
         (["f32[2,3]", "-o", "x.jpg"], "the name of a picture must end in .svg or .png, got 'x.jpg'"),
         (["f32[2,3]", "-o", "/no/such/folder/x.svg"], "cannot write /no/such/folder/x.svg: No such file or directory"),
         (["f32[2,3]", "--at", "9,9"], "index 9 is outside [0, 2) of axis 0"),
+        (["memref<3x?xf32>"], "memref of the line: size 1 is known at run time alone (?)"),
+        (["wei:f32::wino:::f0 2x2"], "wei of the line: the format kind 'wino' does not say where elements are"),
+        (["%a = c64[3]{0} copy(%b)"], "%a of the line: elements of type 'c64', which is none of pred, "),
         ([], "the following arguments are required: LAYOUT"),
     ],
 )
@@ -61,6 +64,18 @@ def test_bad_arguments_are_one_line(capsys, arguments, message):
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("restride: ")
     assert message in err
+
+
+def test_a_line_of_another_program_is_drawn_layout_by_layout(capsys):
+    line = "src:f32:blocked:aB2b::f0 dst:f32:blocked:ba::f0 2x4"
+    code, out, err = run(capsys, line)
+    assert (code, err) == (0, "")
+    assert out == f"src:\n{show('f32[2,4]:aB2b')}\n\ndst:\n{show('f32[2,4]:ba')}\n"
+    assert run(capsys, line, line) == run(capsys, "f32[2,4]:aB2b", "f32[2,4]:ba")
+    assert run(capsys, "memref<2x3xf32, strided<[5, 1]>>") == run(capsys, "f32[2,3]{strides=(5,1)}")
+    code, _, err = run(capsys, line, "-o", "x.svg")
+    assert code == 2
+    assert "a picture is of one layout, and the line has 2: give one of src 'f32[2,4]:aB2b', dst 'f32[2,4]:ba'" in err
 
 
 def test_an_output_without_box_drawing_gets_ascii():

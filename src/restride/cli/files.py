@@ -250,7 +250,7 @@ def read_file(path: Path, dtype: str | None, desc: str | None) -> FileContent:
     """
     if not is_raw(path):
         if desc is not None:
-            raise UsageError(f"--desc says what the bytes of a raw file are; {path} says itself what it holds")
+            raise UsageError(f"--desc says what the bytes of a .bin file are; {path} says itself what it holds")
         return read_array(path, dtype)
     if dtype is not None:
         raise UsageError(f"--dtype says what the bytes of a .npy file are; {path} needs --desc, which has the type")
@@ -292,8 +292,12 @@ def read_buffer(path: Path, desc: str | None) -> FileBuffer:
         UsageError: ``desc`` is missing or wrong, there is no such file, or its size is not exactly that of ``desc``.
     """
     if desc is None:
-        form = "" if path.suffix.lower() in READ else f": the name ends in none of {', '.join(READ)}, so that it"
-        raise UsageError(f"{path}{form} holds bytes alone: say what they are, such as --desc 'f32[2,20,4,4]:nChw16c'")
+        if path.suffix.lower() not in READ:
+            known = ", ".join(READ)
+            raise UsageError(
+                f"{path}: the name must end in {known}, or --desc say what its bytes are, as of a .bin file"
+            )
+        raise UsageError(f"{path} holds bytes alone: say what they are, such as --desc 'f32[2,20,4,4]:nChw16c'")
     try:
         layout = layout_for("source", desc) or TensorDesc.parse(desc)
     except RestrideError as error:

@@ -88,7 +88,11 @@ examples:
   restride reorder planes.npy photo.png --to u8 --src-scale 255 --layout 'CHW->HWC'     and back
   restride reorder x.npy x8.npy --to s8 --dst-scale 0.02 0.05 0.1 --axis 1              a scale for each channel
   restride reorder weights.npy weights.bin --layout OIhw16i16o
-  restride reorder weights.bin weights.npy --layout oihw --desc 'f32[64,32,3,3]:OIhw16i16o'"""
+  restride reorder weights.bin weights.npy --desc 'f32[64,32,3,3]:OIhw16i16o'
+  restride reorder dump.f32 x.npy --desc 'src:f32:p:blocked:aBcd16b::f0 2x20x4x4'
+
+The last one is a line of oneDNN's verbose mode. --desc and --layout take such lines, whole ones too, MLIR's memref<...>
+and HLO's instructions: --desc their source, --layout their destination."""
 _RESAMPLE = f"""\
 Resizes IN along some of its axes, to --sizes or by --scales. Without --axes these are height and width of an image, and
 the last axes of a .npy file. Without --antialias it reads two or four neighbours an axis, also where an axis shrinks;
