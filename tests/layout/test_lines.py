@@ -115,6 +115,8 @@ REFUSED = {
     "%e = c64[3]{0} copy(%p0)": (rs.UnsupportedError, "%e of the line: elements of type 'c64'"),
     "%f = f32[3]{0:D(D)} copy(%p0)": (rs.UnsupportedError, "%f of the line: dimension level types D(..)"),
     "%g = f32[3]{0} copy(f32[3]{1} %p0)": (rs.DescriptorError, "%p0 of the line"),
+    "src_f32::blocked:a::f0 wei_f32::blocked:a::f0 dst_f32::blocked:ab::f0,,,3:5,1": (rs.DescriptorError, "dst of"),
+    "wei:f32::blocked:abcde::f0,,,g0ic4oc6kh3kw3ih5iw5": (rs.DescriptorError, "wei of the line"),
     "memref<1xf32>" * 65: (rs.DescriptorError, "at most 64 layouts, not 65"),
     "memref<3xf32>" + " " * MAX_LINE: (rs.DescriptorError, f"at most {MAX_LINE} characters"),
     "src:f32::blocked:a::f0 " + "9" * 200: (rs.DescriptorError, "sizes are not in the line"),

@@ -197,10 +197,10 @@ def _sizes_of(memories: Sequence[_Memory], place: int, lists: Sequence[str]) -> 
         return _numbers("sizes", lists[0])
     if len(lists) == len(memories):
         return _numbers("sizes", lists[place])
-    names = [memory.name for memory in memories if memory.name != "bia"]
+    names = [memory.name for memory in memories if memory.name != "bia"]  # of a product
     if len(lists) == 2 and names == ["src", "wei", "dst"] and memories[place].name in names:
         src, wei = (_numbers("sizes", each) for each in lists)
-        product = (*map(max, src[:-2], wei[:-2]), src[-2], wei[-1])
+        product = (*map(max, src[:-2], wei[:-2]), *src[-2:-1], *wei[-1:])
         return (src, wei, product)[names.index(memories[place].name)]
     raise DescriptorError(
         f"its sizes are not in the line, which has {len(lists)} for {len(memories)} memories: put them behind, as in "
@@ -216,7 +216,8 @@ def _sizes_of_problem(memory: _Memory, problem: str) -> tuple[int, ...]:
     name = memory.name.removeprefix("diff_")
     channels, outputs = numbers.get("ic"), numbers.get("oc", numbers.get("ic"))
     groups = numbers.get("g", 1)
-    if name == "wei" and channels and outputs:
+    sizes: list[int | None]
+    if name == "wei" and channels and outputs and groups:
         grouped = [groups] if rank == len(axes) + 3 else []
         kernel = [numbers.get(f"k{axis}", numbers[f"i{axis}"]) for axis in axes]
         sizes = [*grouped, outputs // groups, channels // groups, *kernel]
@@ -227,12 +228,13 @@ def _sizes_of_problem(memory: _Memory, problem: str) -> tuple[int, ...]:
         spatial = [numbers.get(f"{'o' if is_result else 'i'}{axis}", numbers[f"i{axis}"]) for axis in axes]
         sizes = [numbers.get("mb"), outputs if is_result else channels, *spatial]
         sizes = sizes[:2] if is_result and rank == 2 else sizes
-    if None in sizes or len(sizes) != rank:
+    known = tuple(size for size in sizes if size is not None)
+    if len(known) != rank:
         raise DescriptorError(
             f"its sizes do not follow from {cut(problem)}: put them behind, as in "
             f"'src:f32:blocked:aBcd16b::f0 2x16x4x4'"
         )
-    return tuple(size for size in sizes if size is not None)
+    return known
 
 
 def _numbers(what: str, text: str) -> tuple[int, ...]:

@@ -164,10 +164,7 @@ def settle(desc: TensorDesc, sizes: Any, mode: Any, options: ResizeArguments) ->
     if like is None and mode in (None, "linear", "cubic") and antialias in (None, True):
         filters |= {"antialias": True, "exclude_outside": True, "cubic_a": -0.5 if mode == "cubic" else None}
     channels = _channels_with_alpha(desc.sizes, both)
-    linear_light, premultiply = (
-        flag(name, options.get(name, False))  # type: ignore[misc] # both are keys
-        for name in ("linear_light", "premultiply")
-    )
+    linear_light, premultiply = (flag(name, options.get(name, False)) for name in ("linear_light", "premultiply"))
     if linear_light or premultiply:
         _require_effect(desc, Request(**filters), linear_light, premultiply, channels is not None)
     return filters, channels
