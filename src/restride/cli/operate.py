@@ -18,7 +18,7 @@ from restride.cli import files
 from restride.cli.comparison import compare_bits, compare_limits, flush_limits
 from restride.cli.files import Array, FileArray, FileBuffer, FileContent
 from restride.cli.folders import outputs_of
-from restride.cli.options import SCALES, Rows, add_options, given, require_mode, scales_along
+from restride.cli.options import SCALES, Rows, add_options, given, require_mode, require_use_of_axis, scales_along
 from restride.cli.parser import Commands, Parser, add_command, add_device_options, open_device, runtime_name
 from restride.cli.process import Exit, UsageError, counted, exit_for, line_for, tell
 from restride.errors import RestrideError, prefixed
@@ -287,6 +287,7 @@ def call(
     function: Callable[..., Tensor] = options.file_command.function
     if "axis" not in signature(function).parameters:
         arguments.pop("axis", None)  # the axis of scales
+        require_use_of_axis(options)
     order = axis_order(plain, layout)
     dtype = arguments.get("dtype") or laid_out(plain, layout).dtype
     if "dtype" in options.arguments:

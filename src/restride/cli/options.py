@@ -237,24 +237,27 @@ def require_mode(options: argparse.Namespace) -> str | None:
     return mode
 
 
+def require_use_of_axis(options: argparse.Namespace) -> None:
+    """Raise ``UsageError`` if ``--axis`` of scales is given, other than its default, without several numbers of one."""
+    axis = getattr(options, "axis", None)
+    if axis not in (None, -1) and not any(isinstance(getattr(options, name), list) for name in SCALES):
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in SCALES)
+        raise UsageError(f"--axis {axis} has no effect without several numbers of one of {flags}")
+
+
 def scales_along(options: argparse.Namespace, src: TensorDesc, order: Sequence[int]) -> dict[str, Any]:
     """The scales and zero points that are given, several of them as arrays along ``--axis`` of ``src``.
 
     order: axis k of the result is axis ``order[k]`` of ``src``; only scales of the result follow it.
 
     Raises:
-        UsageError: not as many scales or zero points as the axis has indices; or ``--axis`` is given, another than
-            the default, and there are no several of them.
+        UsageError: not as many scales or zero points as the axis has indices.
     """
-    axis = getattr(options, "axis", None)
-    if axis not in (None, -1) and not any(isinstance(getattr(options, name, None), list) for name in SCALES):
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in SCALES)
-        raise UsageError(f"--axis {axis} has no effect without several numbers of one of {flags}")
     chosen = {}
     for name in SCALES:
         numbers = getattr(options, name, None)
         if numbers is not None:
-            along = _along(name, numbers, -1 if axis is None else axis, src)
+            along = _along(name, numbers, -1 if options.axis is None else options.axis, src)
             chosen[name] = along.transpose(order) if name.startswith("dst") and along.ndim else along
     return chosen
 
