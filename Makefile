@@ -39,10 +39,10 @@ bench: ## measure speed beside every other library that is installed (BENCH='-k 
 	@$(SETUP) lab
 	$(PYTHON_BIN) -m restride bench $(BENCH)
 
-audit: ## make the stored audit of the kernels again, docs/benchmarks/audit.txt and audit.json
+audit: ## compile the kernels for GPUs that are not here, and store docs/benchmarks/vendors.json (MESA='--intel --arm64' for all makers)
 	@$(SETUP) lab
-	@mkdir -p .cache
-	$(PYTHON_BIN) -m restride audit --json docs/benchmarks/audit.json >.cache/audit.txt && mv .cache/audit.txt docs/benchmarks/audit.txt
+	@bash tools/mesa26.sh $(MESA)
+	$(PYTHON_BIN) -m restride audit --contract --json docs/benchmarks/vendors.json >.cache/audit.txt || { sed -n '/^errors, /,$$p' .cache/audit.txt; exit 1; }
 
 docs: ## build the site with its gallery and notebooks into build/docs, and check its links
 	@$(SETUP) demo

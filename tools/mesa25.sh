@@ -2,12 +2,11 @@
 # Run a command with Mesa 25's drivers, of Debian 12's backports, beside the installed ones.
 #
 #   bash tools/mesa25.sh .venv/bin/restride test smoke                    on its lavapipe
-#   bash tools/mesa25.sh .venv/bin/restride audit --family gfx1201        compiled by its RADV
 #   bash tools/mesa25.sh make bench BENCH='--device llvmpipe'
 #
 # The first call fetches the packages and unpacks them in .cache/mesa25: nothing is installed, and apt's own lists stay
 # as they are. The command gets lavapipe alone as its devices (VK_DRIVER_FILES); drivers that restride looks up by name,
-# `--driver lavapipe` and the audit's RADV, are Mesa 25's too (XDG_DATA_DIRS).
+# such as `--driver lavapipe`, are Mesa 25's too (XDG_DATA_DIRS).
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
 

@@ -4,8 +4,7 @@
 #   bash tools/mesa26.sh                                                  AMD, NVIDIA, Qualcomm, Apple
 #   bash tools/mesa26.sh --arm64                                          and Arm, Imagination: with `apt install qemu-user`
 #   bash tools/mesa26.sh --intel                                          and Intel, whose shim is built: two minutes
-#   bash tools/mesa26.sh .venv/bin/restride audit --vendors               restride finds .cache/mesa26 without it, too
-#   bash tools/mesa26.sh .venv/bin/restride audit --family gfx1201        compiled by its RADV
+#   bash tools/mesa26.sh .venv/bin/restride audit -k transpose            restride finds .cache/mesa26 without it, too
 #
 # Nothing is installed, and apt's own lists stay as they are. The packages come with the C library that they need: 61 MiB,
 # 302 MiB unpacked; of arm64, with a Python, 67 MiB. --intel builds the one shim that no package has, from Debian 13's

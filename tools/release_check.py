@@ -71,7 +71,7 @@ LAB = Project(
     "restride-lab",
     "lab",
     ("restride_bench", "restride_like_check"),
-    ("restride_bench/spirv/manifest.json", "restride_bench/audit/devices.toml", "restride_like_check/profiles.md"),
+    ("restride_bench/spirv/manifest.json", "restride_like_check/profiles.md"),
     ("LICENSE", "README.md", "shaders/variants.txt", "build_hook.py", "tools/compile_shaders.py"),
     "src/restride_bench/spirv/",
 )

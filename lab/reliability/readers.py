@@ -36,8 +36,10 @@ from restride.tensor.colors import ColorSpace, in_srgb, other_colors
 from restride.tensor.images import imread
 from restride.vision.families import FAMILIES
 from restride.weights.rows import MAX_OF_GRADIENT
-from restride_bench.audit.record import changes, read_record
-from restride_bench.audit.times import read_benchmark
+from restride_bench.audit.compiler import Figures, Key
+from restride_bench.audit.kernels import Kernel
+from restride_bench.audit.problems import changes, problems
+from restride_bench.audit.table import Table, read_table
 from restride_conformance import commands, selection, sweep
 from restride_conformance.case import Case
 from restride_conformance.operations import require_valid
@@ -529,33 +531,10 @@ def _report() -> bytes:
     return json.dumps(report.record()).encode()
 
 
-def _audit() -> bytes:
-    names = ("vgprs", "spills", "instructions", "branches", "latency", "inverse_throughput", "divisions", "waves")
-    row = {
-        "group": "copies",
-        "workload": "copy f32",
-        "kernel": "run_copy_32",
-        "count": 1,
-        "compiled": {"navi21": dict.fromkeys(names, 7)},
-        "traffic": {"load": {"efficiency": 0.5}},
-    }
-    share = {
-        "group": "copies",
-        "workload": "copy f32",
-        "device": "H200",
-        "seconds": 0.5,
-        "share": 1.0,
-        "limit": "memory",
-    }
-    return json.dumps(
-        {
-            "format": "restride-audit",
-            "version": 2,
-            "settings": {"subgroup": 32, "small": False},
-            "rows": [row, row],
-            "model": [share],
-        }
-    ).encode()
+def _audit() -> Table:
+    kernel = Kernel(Key("run_copy_32", (1, 2), 3), "copy f32")
+    driver = {"name": "a GPU", "driver": "a driver", "version": "Mesa 26"}
+    return Table.of([kernel], {"navi21": (driver, [Figures(7, 7, 7, 7, 7, 7, 7, {"load 16": 7})])})
 
 
 def _selftest() -> bytes:
@@ -605,15 +584,10 @@ def _json_files(folder: Path) -> tuple[Reader, ...]:
 
     def read_audit(data: bytes) -> None:
         (folder / "audit.json").write_bytes(data)
-        before = read_record(folder / "audit.json")
-        for lines, _ in (changes(before, json.loads(_audit())), changes(json.loads(_audit()), before)):
+        before = read_table(folder / "audit.json")
+        for lines, _ in (changes(before, _audit()), changes(_audit(), before)):
             "".join(lines).encode()
-
-    def read_times(data: bytes) -> None:
-        (folder / "bench.json").write_bytes(data)
-        benchmark = read_benchmark(folder / "bench.json", ("H200",), is_small=False)
-        benchmark.name.encode()
-        assert np.isfinite(list(benchmark.times.values())).all()
+        "".join([str(before), *problems(before), _audit().with_others_of(before).json(before.gpus)]).encode()
 
     def read_selftest(data: bytes) -> None:
         (folder / "selftest.json").write_bytes(data)
@@ -640,16 +614,12 @@ def _json_files(folder: Path) -> tuple[Reader, ...]:
         driver.write_bytes(data)
         drivers.driver_file(str(driver))
 
-    kernel = {"restride": {"median": 2e-4}, "copy": {"median": 1e-4}}
-    result = {"name": "a copy", "group": "copies", "measures": {"kernel": kernel}}
-    run = {"format": "restride-benchmark", "small": False, "device": {"name": "NVIDIA H200"}, "results": [result]}
     icd = {"file_format_version": "1.0.0", "ICD": {"library_path": "libvulkan_lvp.so", "api_version": "1.3.230"}}
     return (
         Reader("reports", read_report, (_report(),), is_json=True, small=300),
         Reader("choices", read_choices, (json.dumps(choices).encode(),), is_json=True),
         Reader("module manifests", read_list, (json.dumps(listed).encode(),), is_json=True),
-        Reader("audits", read_audit, (_audit(),), is_json=True),
-        Reader("benchmarks", read_times, (json.dumps(run).encode(),), is_json=True),
+        Reader("audits", read_audit, (_audit().json(["navi21"]).encode(),), is_json=True),
         Reader("selftests", read_selftest, (_selftest(),), is_json=True),
         _configurations(folder),
         Reader("driver manifests", read_driver, (json.dumps(icd).encode(),), is_json=True),

@@ -1,9 +1,8 @@
 // Copies rows of ROW elements of 8 or 16 bits through the shared memory of a group. The rows follow one another in the destination
 // and are columns of the source: element r of row n is element n + r * lane_stride of the source.
 //
-// interleaved_copy.comp can copy these rows too. There an invocation stores the ROW words of a block, which for s8[512,512,3,3]
-// from OIhw4i16o4i on an RX 6900 XT is 0.41 of the speed of copy by the model of `restride audit`. Here neighbouring invocations
-// load and store neighbouring words, which is 1.00.
+// interleaved_copy.comp can copy these rows too. There an invocation stores the ROW words of a block, so neighbouring invocations
+// store words that are ROW apart. Here they load and store neighbouring words.
 //
 // A block has as many rows as a word has elements. So it is ROW words on both sides, and shares no word with another block. Axis 0
 // counts blocks.

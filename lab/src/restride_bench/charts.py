@@ -1,4 +1,4 @@
-"""Draw charts with matplotlib: bars of speed for each workload, lines of how time grows, and bars of an audit.
+"""Draw charts with matplotlib: bars of speed for each workload, and lines of how time grows.
 
 matplotlib comes with the extra ``restride-lab[charts]``, and is imported only when a chart is drawn.
 """
@@ -15,8 +15,6 @@ from typing import Any, TypeAlias
 from restride.cli.files import require_places
 from restride.cli.process import UsageError
 from restride.errors import UnsupportedError
-from restride_bench.audit.roofline import Device
-from restride_bench.audit.table import Model, Row, Subject
 from restride_bench.report import TITLES, Report
 from restride_bench.scale.parts import GROWS, Cost
 from restride_bench.scale.run import PartResult
@@ -202,53 +200,11 @@ def _line(axes: Axes, label: str, results: Sequence[Result], measure: Measure, c
         axes.plot(*zip(*points, strict=True), marker=mark, markersize=4, label=label, **options)
 
 
-def draw_audit(rows: Sequence[Row], model: Model, devices: Sequence[Device], *, is_small: bool) -> Figure:
-    """Draw bars for each workload: efficiency of loads and stores, and the model's share of each device's copy.
-
-    The efficiency of a workload with several kernels is computed over all their sectors together.
-    """
-    subjects = list(dict.fromkeys(row.subject for row in rows))
-    colours = {"loads: efficiency": "0.4", "stores: efficiency": "0.7"}
-    colours |= {f"{device.name}: share of copy (model)": f"C{number}" for number, device in enumerate(devices)}
-    height = len(subjects) * (len(colours) + 1) + len({subject.group for subject in subjects})
-    lines = ["restride audit", "shares of copy are a model's, not measured"]
-    lines += ["small sizes: the figures are not those of the sizes in the names"] if is_small else []
-    figure = _titled(lines, 1.5 + height * _ROW)
-    axes = figure.add_subplot(xlim=(0, 1.15), ylim=(height, -1))
-    axes.set_axis_off()
-    row = 0
-    for group, members in groupby(subjects, lambda subject: subject.group):
-        axes.text(-0.25, row, group, fontsize="x-large", weight="bold", va="center")
-        row += 1
-        for subject in members:
-            axes.text(-0.25, row, subject.name, weight="bold", va="center")
-            shares = [_efficiency(rows, subject, way) for way in ("load", "store")]
-            shares += [model[subject][device.name].share if subject in model else None for device in devices]
-            for (label, colour), share in zip(colours.items(), shares, strict=True):
-                row += 1
-                axes.text(-0.01, row, label, ha="right", va="center")
-                if share is not None:
-                    axes.bar_label(axes.barh(row, min(share, 1.0), color=colour), [f"{share:.2f}"], padding=4)
-            row += 1
-    return figure
-
-
-def _efficiency(rows: Sequence[Row], subject: Subject, way: str) -> float | None:
-    traffic = [(row.count, row.traffic[way]) for row in rows if row.subject == subject and way in row.traffic]
-    moved = sum(count * each.sectors for count, each in traffic)
-    return sum(count * each.fewest for count, each in traffic) / moved if moved else None
-
-
 def _figure(report: Report, text: str, height: float) -> Figure:
-    """An empty figure titled with the device's name, the processor, ``text`` and warnings."""
-    lines = [f"restride on {report.device_name}", report.cpu, text]
-    return _titled([*lines, *(f"warning: {warning}" for warning in report.warnings)], height)
-
-
-def _titled(lines: Sequence[str], height: float) -> Figure:
-    """An empty figure titled with ``lines``; ``height`` in inches."""
+    """An empty figure titled with the device's name, the processor, ``text`` and warnings; ``height`` in inches."""
     matplotlib = require_matplotlib()
     with matplotlib.rc_context(_SETTINGS):
         figure: Figure = matplotlib.figure.Figure(figsize=(_WIDTH, height), layout="constrained")
+    lines = [f"restride on {report.device_name}", report.cpu, text, *(f"warning: {each}" for each in report.warnings)]
     figure.suptitle("\n".join(lines), fontsize="medium")
     return figure

@@ -69,7 +69,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "test": ("restride_conformance.commands", "run conformance cases on a device"),
         "report": ("restride_conformance.commands", "compare and convert test reports"),
         "bench": ("", "measure speed, beside other libraries"),
-        "audit": ("", "say what a GPU would make of the kernels, without one"),
+        "audit": ("", "say what compilers for GPUs make of the kernels, without a GPU"),
     },
 }
 """Commands by purpose, in the order of ``restride --help``: the module that adds each, and its summary.

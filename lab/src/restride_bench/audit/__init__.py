@@ -1,1 +1,1 @@
-"""Audit restride's kernels for a GPU on a machine without one: compile them, and count their memory traffic."""
+"""Audit restride's kernels for GPUs that are not here: what Mesa's compilers make of them."""

@@ -1,4 +1,4 @@
-"""Read the code that Mesa's compilers write for a kernel: loads and stores in order, trips to memory, loops.
+"""Read the code that Mesa's compilers write for a kernel: loads and stores in order, and trips to memory.
 
 The code is text, in a language of its own for each maker. For Imagination's GPUs there is none.
 """
@@ -83,9 +83,6 @@ _READERS: dict[str, Callable[[str], Iterable[Access]]] = {
     "AMD": _amd, "NVIDIA": _nvidia, "Intel": _intel, "Qualcomm": _qualcomm, "Apple": _apple, "Arm": _arm,
 }  # fmt: skip
 
-READ = frozenset(_READERS)
-"""The makers whose code these functions read."""
-
 
 def accesses(maker: str, code: str) -> list[Access]:
     """The loads and stores of a kernel in the order of its code."""
@@ -102,23 +99,3 @@ def trips(found: Iterable[Access]) -> int:
     """How often a store, or an access to shared memory, follows a load: a subgroup waits at least so often."""
     kinds = [kind for kind, _ in found if not kind.startswith(("uniform", "scratch"))]
     return sum(now == "load" != after for now, after in pairwise(kinds))
-
-
-def divisions(code: str) -> int:
-    """Count integer divisions by variable divisors: AMD's code computes a reciprocal for each of them."""
-    return len(re.findall(r"\bv_rcp_iflag_f32\b", code))
-
-
-_BLOCK = re.compile(r"^BB\d+\n.*kind: ([^*]*)\*/$", re.MULTILINE)
-_VECTOR = re.compile(r"\b(?:v|ds|buffer|global|flat|scratch)_\w+")
-
-
-def vector_instructions(code: str) -> tuple[int, ...]:
-    """Count vector instructions in AMD's code: those in no loop, in one loop, in two nested loops, ..."""
-    counts, depth = [0], 0
-    _, *blocks = _BLOCK.split(code)
-    for kinds, lines in zip(blocks[::2], blocks[1::2], strict=True):
-        depth += ("loop-header" in kinds) - ("loop-exit" in kinds)
-        counts += [0] * (depth + 1 - len(counts))
-        counts[depth] += len(_VECTOR.findall(lines))
-    return tuple(counts)

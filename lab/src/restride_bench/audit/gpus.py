@@ -83,7 +83,7 @@ GPUS = {
     "vega10": GPU("AMD", "RX Vega 64, GCN 5", "vega10"),
     "polaris10": GPU("AMD", "RX 580, GCN 4", "polaris10"),
     "navi31": GPU("AMD", "RX 7900 XTX, RDNA 3", "navi31"),
-    "gfx1201": GPU("AMD", "RX 9070 XT, RDNA 4, from Mesa 25 on", "gfx1201"),
+    "gfx1201": GPU("AMD", "RX 9070 XT, RDNA 4", "gfx1201"),
     "maxwell": GPU("NVIDIA", "GTX 970, Maxwell", "124"),
     "pascal": GPU("NVIDIA", "GTX 1080 Ti, Pascal", "132"),
     "volta": GPU("NVIDIA", "Titan V, Volta", "140"),
@@ -107,6 +107,3 @@ GPUS = {
 
 STORED = ("navi21", "ampere", "dg2", "adreno-660", "m1", "mali-g610", "bxs-4-64")
 """One GPU of each maker, whose figures the table of all the contract's kernels stores."""
-
-FAMILIES = {name: gpu.card for name, gpu in GPUS.items() if gpu.maker == "AMD"}
-"""AMD GPU families that the audit compiles for, with one card each."""

@@ -1,15 +1,15 @@
-"""A runtime that dispatches nothing, and records the kernels and copies submitted to a device with given limits."""
+"""A runtime that dispatches nothing, and records the kernels submitted to a device with given limits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import restride as rs
 from restride.errors import OutOfDeviceMemory, UnsupportedError
-from restride.kernel import Choices, KernelSpec, Limits, Run
+from restride.kernel import Choices, KernelSpec, Limits
 from restride.runtime import Counters, DeviceInfo, Memory
 from restride_conformance import Case
 from restride_conformance.operations import makes_destination
@@ -20,13 +20,6 @@ GPU = Limits(
     max_buffer_range=(1 << 32) - 4, offset_alignment=16, choices=Choices.usual("discrete"), max_memory=16 << 30
 )
 """Limits of a discrete GPU that AMD's and NVIDIA's devices have in common."""
-
-
-class Dispatch(NamedTuple):
-    """A kernel as it would be dispatched. nbytes: sizes of the memories that its bindings are parts of, in order."""
-
-    kernel: KernelSpec
-    nbytes: tuple[int, ...]
 
 
 @dataclass
@@ -43,10 +36,10 @@ class NoMemory:
 
 @dataclass
 class Recording:
-    """A ``Runtime`` that only records. submitted: the kernels and the device's own copies, in order."""
+    """A ``Runtime`` that only records. submitted: the kernels, in order, without the device's own copies."""
 
     limits: Limits = GPU
-    submitted: list[Dispatch | Run] = field(default_factory=list)
+    submitted: list[KernelSpec] = field(default_factory=list)
 
     @property
     def info(self) -> DeviceInfo:
@@ -74,23 +67,13 @@ class Recording:
     def write(self, memory: Memory, offset: int, *data: memoryview) -> None:
         """Ignore the bytes."""
 
-    def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
+    def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:  # noqa: ARG002 - have no bytes
         """Record the kernels."""
-        nbytes = tuple(memory.nbytes for memory in memories)
-        self.submitted += [Dispatch(kernel, nbytes) for kernel in kernels]
+        self.submitted += kernels
 
-    def copy(
-        self,
-        src: Memory,
-        dst: Memory,
-        nbytes: int,
-        src_offset: int = 0,
-        dst_offset: int = 0,
-        kernels: Sequence[KernelSpec] = (),
-    ) -> None:
-        """Record the kernels and the copy; which two memories it is between does not matter."""
-        self.submit(kernels, (src, dst))
-        self.submitted.append(Run(src_offset, dst_offset, nbytes))
+    def copy(self, *_places: object, kernels: Sequence[KernelSpec] = (), **_offsets: object) -> None:
+        """Record the kernels."""
+        self.submitted += kernels
 
     def batch(self) -> AbstractContextManager[None]:
         """Nothing is different inside."""
@@ -101,7 +84,7 @@ class Recording:
 
     def counters(self) -> Counters:
         """The number of kernels recorded, as ``dispatches``."""
-        return Counters(dispatches=sum(isinstance(each, Dispatch) for each in self.submitted))
+        return Counters(dispatches=len(self.submitted))
 
     def trim(self) -> int:
         """Nothing is cached."""
@@ -111,8 +94,8 @@ class Recording:
         """Nothing to free."""
 
 
-def record_workload(workload: Workload, limits: Limits = GPU) -> list[Dispatch | Run]:
-    """Record what a call of a workload submits on a device with these limits; nothing for a page, which reads bytes."""
+def record_workload(workload: Workload, limits: Limits = GPU) -> list[KernelSpec]:
+    """The kernels of a call of a workload on a device with these limits; none for a page, which reads bytes."""
     if isinstance(workload.task, Page):
         return []
     runtime = Recording(limits)
@@ -122,8 +105,8 @@ def record_workload(workload: Workload, limits: Limits = GPU) -> list[Dispatch |
     return runtime.submitted
 
 
-def record_case(case: Case, limits: Limits = GPU) -> list[Dispatch | Run]:
-    """Record what a conformance case submits on a device with these limits."""
+def record_case(case: Case, limits: Limits = GPU) -> list[KernelSpec]:
+    """The kernels of a conformance case on a device with these limits."""
     runtime = Recording(limits)
     device = rs.Device.over(runtime)
     source = rs.Tensor(runtime.allocate(case.src.nbytes), case.src, device)

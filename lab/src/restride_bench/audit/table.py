@@ -1,131 +1,169 @@
-"""The audit of a workload: a row for each kernel, as compiled for each family, with its memory traffic."""
+"""The table of kernels with the figures of their compilers: shown, stored as JSON, and read again."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
+import restride as rs
+from restride.cli.files import read_bounded
+from restride.cli.process import UsageError
 from restride.drawing.explain import columns
-from restride.kernel import Run
-from restride_bench.audit.compiler import Compiled
-from restride_bench.audit.gpus import FAMILIES
-from restride_bench.audit.recording import Dispatch, record_case, record_workload
-from restride_bench.audit.roofline import Device, Prediction, Work
-from restride_bench.audit.traffic import Traffic
-from restride_conformance import Case
-from restride_conformance.run.measure import useful_bytes
-from restride_measure.workloads import Workload
+from restride_bench.audit.compiler import Driver, Figures, Key
+from restride_bench.audit.kernels import Kernel
+
+FORMAT, VERSION = "restride-compiled", 2
+
+MAX = 16 << 20
+"""Maximum size of a table's file in bytes; that of all modules and seven GPUs has 200 KiB."""
+
+WHOLE = 16
+"""Size in bytes of the widest load or store."""
+
+_COLUMNS = tuple(each.name for each in fields(Figures))
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A workload of the benchmark, or a conformance case, that is audited.
+class Summary:
+    """What a compiler made of all kernels for a GPU.
 
-    name, group: as in the benchmark; for a case its line and "cases".
-    useful: bytes of the elements that must be read and written. itemsize: bytes of an element of the result.
-    copied: bytes that the device's own copies read and write.
+    name, driver, version: as the driver says them. date: when it compiled them.
+    kernels, compiled, spilling: the number of kernels, of those compiled, and of those with spills or scratch memory.
+    whole: loads and stores of 16 bytes in the code of all kernels together.
     """
 
     name: str
-    group: str
-    useful: int
-    itemsize: int
-    copied: int = 0
+    driver: str
+    version: str
+    date: str
+    kernels: int
+    compiled: int
+    spilling: int
+    whole: int
 
 
-Model: TypeAlias = Mapping[Subject, Mapping[str, Prediction]]
-"""The model's predictions for each subject, by the name of the device."""
+@dataclass(frozen=True)
+class Table:
+    """Kernels with their figures, and a summary for each GPU."""
+
+    kernels: list[Kernel]
+    gpus: dict[str, Summary]
+
+    @classmethod
+    def of(cls, kernels: list[Kernel], compiled: Mapping[str, tuple[Driver, Sequence[Figures | str]]]) -> Table:
+        """The table of what ``compile_all`` returned for the kernels, which get these figures."""
+        date, gpus = datetime.now(UTC).date().isoformat(), {}
+        for gpu, (driver, figures) in compiled.items():
+            for kernel, each in zip(kernels, figures, strict=True):
+                kernel.compiled[gpu] = each
+            good = [each for each in figures if isinstance(each, Figures)]
+            gpus[gpu] = Summary(
+                **driver,
+                date=date,
+                kernels=len(figures),
+                compiled=len(good),
+                spilling=sum(bool(each.spills or each.scratch) for each in good),
+                whole=sum(each.memory.get(f"{way} {WHOLE}", 0) for each in good for way in ("load", "store")),
+            )
+        return cls(kernels, gpus)
+
+    def with_others_of(self, before: Table) -> Table:
+        """This table, and the GPUs of an earlier one that it lacks, as they were."""
+        known = {kernel.key: kernel.compiled for kernel in before.kernels}
+        kernels = [replace(kernel, compiled=known.get(kernel.key, {}) | kernel.compiled) for kernel in self.kernels]
+        return Table(kernels, before.gpus | self.gpus)
+
+    def __str__(self) -> str:
+        """A line for each kernel and GPU."""
+        heads = ["workload", "kernel", "GPU", "instr.", "registers", "in flight", "spills", "scratch", "cycles"]
+        cells = [[*heads, "trips", "loads and stores by bytes"]]
+        for kernel in self.kernels:
+            subject = [kernel.subject, kernel.key.shader]
+            for gpu, figures in kernel.compiled.items():
+                if isinstance(figures, str):
+                    cells.append([*subject, gpu, *[""] * 7, f"not compiled: {figures}"])
+                else:
+                    *numbers, memory = vars(figures).values()
+                    accesses = ", ".join(f"{count} {name}" for name, count in memory.items())
+                    cells.append([*subject, gpu, *map(str, numbers), accesses])
+                subject = ["", ""]
+        return "\n".join(columns(cells, right=range(3, 10)))
+
+    def json(self, kept: Collection[str]) -> str:
+        """The table as JSON, with the figures of the GPUs in ``kept``: a kernel is a line, which a diff shows alone."""
+        head = {
+            "format": FORMAT,
+            "version": VERSION,
+            "restride": rs.__version__,
+            "columns": _COLUMNS,
+            "gpus": {gpu: asdict(summary) for gpu, summary in self.gpus.items()},
+        }
+        lines = [f"{_line(name)}: {_line(value)}" for name, value in head.items()]
+        rows = [
+            _line(
+                {
+                    "kernel": kernel.key.shader,
+                    "constants": kernel.key.constants,
+                    "buffers": kernel.key.buffers,
+                    "subject": kernel.subject,
+                    "for_gpus": kernel.for_gpus,
+                    "compiled": {
+                        gpu: each if isinstance(each, str) else list(vars(each).values())
+                        for gpu, each in kernel.compiled.items()
+                        if gpu in kept
+                    },
+                }
+            )
+            for kernel in self.kernels
+        ]
+        return "{\n" + ",\n".join([*lines, '"rows": [\n' + ",\n".join(rows) + "\n]"]) + "\n}\n"
 
 
-@dataclass
-class Row:
-    """One dispatch of a subject; ``count`` equal ones share a row.
+def _line(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
-    compiled: by family.
-    traffic: by "load", "store" and "tables". turns: how often loops turn. moved: bytes between memory and the last
-        cache, by device. If the dispatch was not traced, ``traffic`` and ``moved`` are empty and ``turns`` is 1.
+
+def read_table(path: Path) -> Table:
+    """Read a table that ``Table.json`` wrote.
+
+    Raises:
+        UsageError: the file cannot be read, has more than ``MAX`` bytes, is no such table, or is damaged.
     """
-
-    subject: Subject
-    dispatch: Dispatch
-    count: int = 1
-    compiled: dict[str, Compiled] = field(default_factory=dict)
-    traffic: dict[str, Traffic] = field(default_factory=dict)
-    turns: float = 1.0
-    moved: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def groups(self) -> int:
-        """Work groups of one dispatch of the row."""
-        return math.prod(self.dispatch.kernel.groups)
-
-    def work(self, device: Device) -> Work:
-        """One dispatch of the row, as input for the model."""
-        compiled = self.compiled[device.family]
-        return Work(self.groups * compiled.local_size, compiled, self.traffic, self.moved[device.name], self.turns)
+    data = read_bounded(path, MAX)
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is no JSON: {error}") from error
+    if not isinstance(content, dict) or (content.get("format"), content.get("version")) != (FORMAT, VERSION):
+        raise UsageError(f"{path} is no table of `restride audit --json`, format {FORMAT} version {VERSION}")
+    try:
+        gpus = {str(gpu): _summary(each) for gpu, each in content["gpus"].items()}
+        kernels = [_kernel(row, gpus) for row in content["rows"]]
+        json.dumps(content, ensure_ascii=False).encode()  # raises for half of a surrogate pair
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise UsageError(f"the table {path} is damaged: {type(error).__name__}: {str(error)[:200]}") from error
+    return Table(kernels, gpus)
 
 
-def workload_rows(workload: Workload) -> list[Row]:
-    """The rows of a workload."""
-    return _rows(
-        Subject(workload.name, workload.group, workload.nbytes, workload.result_dtype.itemsize),
-        record_workload(workload),
-    )
+def _summary(each: Mapping[str, Any]) -> Summary:
+    name, driver, version, date = (str(each[key])[:200] for key in ("name", "driver", "version", "date"))
+    kernels, compiled, spilling, whole = (int(each[key]) for key in ("kernels", "compiled", "spilling", "whole"))
+    return Summary(name, driver, version, date, kernels, compiled, spilling, whole)
 
 
-def case_rows(case: Case) -> list[Row]:
-    """The rows of a conformance case."""
-    return _rows(Subject(str(case), "cases", useful_bytes(case), case.dst.dtype.itemsize), record_case(case))
+def _kernel(row: Mapping[str, Any], gpus: Collection[str]) -> Kernel:
+    key = Key(str(row["kernel"]), tuple(map(int, row["constants"])), int(row["buffers"]))
+    compiled = {gpu: each if isinstance(each, str) else _figures(each) for gpu, each in row["compiled"].items()}
+    if unlisted := compiled.keys() - gpus:
+        raise LookupError(f"GPUs without a summary: {', '.join(unlisted)}")
+    return Kernel(key, str(row["subject"]), bool(row["for_gpus"]), compiled)
 
 
-def _rows(subject: Subject, submitted: Sequence[Dispatch | Run]) -> list[Row]:
-    """One row for equal dispatches; the device's own copies have no row."""
-    rows: dict[tuple[Any, ...], Row] = {}
-    subject = replace(subject, copied=sum(2 * each.nbytes for each in submitted if isinstance(each, Run)))
-    for dispatch in submitted:
-        if isinstance(dispatch, Dispatch):
-            kernel = dispatch.kernel
-            key = kernel.shader, kernel.constants, kernel.groups
-            rows.setdefault(key, Row(subject, dispatch, 0)).count += 1
-    return list(rows.values())
-
-
-def text(rows: Sequence[Row], family: str, missed: Sequence[Sequence[str]]) -> str:
-    """The table of a family. missed: the goals that each row misses; empty if this family has no goals."""
-    heads = ["workload", "kernel", "invocations", "groups", "waves", "VGPRs", "spills", "LDS", "instr./B"]
-    heads += ["branches/B", "cycles", "latency", "div.", "loads and stores by bytes", "load", "store"]
-    heads += ["missed"] if any(missed) else []
-    cells = [heads]
-    for place, row in enumerate(rows):
-        name = "" if place and rows[place - 1].subject == row.subject else row.subject.name
-        cells.append(
-            [name, *_cells(row, row.compiled[family]), *(", ".join(each) for each in missed[place : place + 1])]
-        )
-    card = FAMILIES.get(family, "")
-    return "\n".join([f"{family}{f' ({card})' if card else ''}", *columns(cells, right=range(2, 13))])
-
-
-def _cells(row: Row, compiled: Compiled) -> list[str]:
-    kernel = row.dispatch.kernel
-    groups = row.count * row.groups
-    invocations = groups * compiled.local_size
-    written = max(sum(binding.nbytes for binding in kernel.bindings if binding.writes) * row.count, 1)
-    accesses = [f"{count} {name}" for name, count in compiled.memory.items()]
-    return [
-        kernel.shader,
-        f"{invocations:,}",
-        f"{groups:,}",
-        *(str(value) for value in (compiled.waves, compiled.vgprs, compiled.spills, compiled.lds_bytes)),
-        *(f"{count * invocations / written:.2f}" for count in (compiled.instructions, compiled.branches)),
-        str(compiled.inverse_throughput),
-        str(compiled.latency),
-        str(compiled.divisions),
-        ", ".join(accesses),
-        *(_efficiency(row.traffic.get(name)) for name in ("load", "store")),
-    ]
-
-
-def _efficiency(traffic: Traffic | None) -> str:
-    return "" if traffic is None else f"{traffic.efficiency:.2f} ({traffic.useful:.2f})"
+def _figures(values: Sequence[Any]) -> Figures:
+    named = dict(zip(_COLUMNS, values, strict=True))
+    memory = {str(name): int(count) for name, count in named.pop("memory").items()}
+    return Figures(memory=memory, **{name: int(value) for name, value in named.items()})

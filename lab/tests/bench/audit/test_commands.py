@@ -1,0 +1,87 @@
+"""The command, with the installed RADV."""
+
+import json
+import re
+
+import pytest
+from support.audit_tables import GOOD, table_of
+
+from restride.cli import main
+from restride_bench.audit import commands, compiler
+from restride_bench.audit.commands import _DESCRIPTION
+from restride_bench.audit.table import read_table
+from restride_conformance import Case
+
+CASE = "reorder f32[64,48]{1,0} -> f32[64,48]{0,1}"
+
+
+@pytest.fixture(autouse=True)
+def without_mesa_26(monkeypatch):
+    monkeypatch.setenv(compiler.FOLDER, "/nowhere")
+
+
+def test_the_list_needs_no_compiler(capsys):
+    assert main(["audit", "--list", "-k", "transpose F32 4096"]) == 0
+    assert re.fullmatch(r"permutations: +transpose f32 4096x4096 +f32\[4096,4096\]\n", capsys.readouterr().out)
+
+
+def test_the_command_writes_and_compares(tmp_path, capsys):
+    before = tmp_path / "before.json"
+    assert main(["audit", "navi21", "-k", "nearest", "--json", str(before)]) == 0
+    out, err = capsys.readouterr()
+    assert re.search(r"nearest f32 8x64x56x56, twice +resample_moves +navi21 +[1-9]", out)
+    assert re.search(r"compiling \d+ kernels for navi21 \(AMD RX 6900 XT, RDNA 2\)", err)
+    assert main(["audit", "-k", "nearest", "--against", str(before)]) == 0
+    out, err = capsys.readouterr()
+    assert out.endswith(f"\n\nagainst {before}\nnothing changed\n")
+    assert err.count("compiling") == 1, "the GPUs of the earlier table"
+    content = json.loads(before.read_text())
+    content["rows"][0]["compiled"]["navi21"][0] //= 2
+    before.write_text(json.dumps(content))
+    assert main(["audit", "-k", "nearest", "--against", str(before)]) == 1
+    assert re.search(r"\nworse: navi21: resample_moves\(.*: instructions \d+ -> \d+\n$", capsys.readouterr().out)
+
+
+def test_the_contract_keeps_the_gpus_that_are_not_compiled_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(commands, "contract_kernels", lambda: commands.kernels_of_case(Case.parse(CASE)))
+    file, (kernel,) = tmp_path / "table.json", commands.contract_kernels()
+    before = table_of(GOOD)
+    before.kernels[0].key = kernel.key
+    file.write_text(before.json(["ampere"]))
+    assert main(["audit", "navi21", "--contract", "--json", str(file)]) == 0
+    after = read_table(file)
+    assert list(after.gpus) == ["ampere", "navi21"]
+    assert after.kernels[0].compiled.keys() == {"ampere", "navi21"}
+    assert after.kernels[0].compiled["ampere"] == GOOD
+
+
+def test_a_case_is_audited_on_all_gpus_whose_compilers_are_here(capsys):
+    assert main(["audit", "--case", CASE]) == 0
+    out, err = capsys.readouterr()
+    assert "transpose_shared_32  navi21" in out
+    assert "ampere is left out: libvulkan_nouveau.so" in err
+
+
+def test_the_example_of_the_help_is_a_case():
+    (line,) = re.findall(r"--case '(.*?)'", " ".join(_DESCRIPTION.split()))
+    assert str(Case.parse(line)) == line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["nosuch"], 2, "no GPU is named 'nosuch': known are navi21, .*Imagination"),
+        (["nvidia"], 4, "libvulkan_nouveau.so .*bash tools/mesa26.sh"),
+        (["-k", "no such workload"], 5, "no workload has 'no such workload' in its name.*audit --list"),
+        (["-k", "copy f32 4096"], 5, "no kernel is dispatched: the device's own copy"),
+        (["-k", "", "--case", "turn f32[2]"], 2, "turn"),
+        (["--contract", "--case", CASE], 2, "not allowed with"),
+        (["--against", "nowhere.json"], 2, "cannot read nowhere.json"),
+        (["--against", "/dev/zero"], 2, "cannot read /dev/zero: not a file"),
+        (["--json", "/nowhere/now.json"], 2, "cannot write /nowhere/now.json"),
+        (["--case", "reorder u8[1000000,1000000]{1,0} -> f32[1000000,1000000]{0,1}"], 6, "no room"),
+    ],
+)
+def test_what_cannot_be_audited_is_named(arguments, code, words, capsys):
+    assert main(["audit", *arguments]) == code
+    assert re.search(words, capsys.readouterr().err)

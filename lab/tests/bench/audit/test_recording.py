@@ -1,0 +1,67 @@
+"""What a GPU would be given: kernels recorded without a device."""
+
+import math
+import re
+from dataclasses import replace
+
+import pytest
+
+import restride as rs
+from restride.dtypes import DTYPES
+from restride.kernel import KernelSpec
+from restride.kernel.modules import interface_of, load_module
+from restride.plan.convert import ELEMENT_TYPES
+from restride.runtime.specialization import specialized
+from restride_bench.audit.recording import GPU, Recording, record_case, record_workload
+from restride_conformance import Case
+from restride_conformance.shader.spirv import read_interface
+from restride_measure.workloads import Move, Workload, catalogue
+
+
+def test_a_recording_has_the_choices_of_a_gpu_and_needs_no_device():
+    (transposed,) = record_workload(Workload("t", "g", "f32[64,64]", Move((1, 0))))
+    assert transposed.shader == "transpose_shared_32"
+    copied = Workload("c", "g", "f32[64,64]", Move((0, 1)))
+    assert record_workload(copied) == []
+    by_kernel = replace(GPU, choices=replace(GPU.choices, runs="kernel"))
+    assert [each.shader for each in record_workload(copied, by_kernel)] == ["run_copy_32"]
+
+
+def test_nothing_is_read_from_a_recording():
+    x = rs.empty(rs.TensorDesc("f32", (4,)), rs.Device.over(Recording()))
+    with pytest.raises(rs.UnsupportedError, match="no bytes"):
+        x.numpy()
+
+
+def test_a_case_that_no_gpu_has_room_for_is_refused():
+    with pytest.raises(rs.OutOfDeviceMemory, match="no room"):
+        record_case(Case.parse("reorder u8[1000000,1000000]{1,0} -> f32[1000000,1000000]{0,1}"))
+
+
+def elements_written(kernel: KernelSpec) -> int:
+    """The number of elements that a kernel may write; copies of wide words count as f32."""
+    constants = interface_of(kernel.shader).constants
+    if width := re.search(r"_(\d+)", kernel.shader):
+        bits = int(width[1])
+    elif "BITS" in constants:
+        bits = kernel.constant("BITS")
+    else:
+        bits = 8 * DTYPES[list(ELEMENT_TYPES)[kernel.constant("DST_TYPE")]].itemsize
+    return sum(binding.nbytes for binding in kernel.bindings if binding.writes) * 8 // min(bits, 32)
+
+
+def invocations(kernel: KernelSpec) -> int:
+    (entry,) = read_interface(specialized(load_module(kernel.shader), kernel.constants)[0]).entry_points
+    return math.prod(kernel.groups) * math.prod(entry.local_size)
+
+
+@pytest.mark.parametrize("workload", catalogue(), ids=lambda workload: workload.name)
+def test_a_large_result_is_made_by_enough_invocations_for_a_gpu(workload):
+    """Every pass has an invocation for every four elements, or 80,000."""
+    passes: dict[str, list[tuple[int, int]]] = {}
+    for kernel in record_workload(workload):
+        name = kernel.shader if kernel.shader.startswith(("resample", "crop")) else "copies"
+        passes.setdefault(name, []).append((elements_written(kernel), invocations(kernel)))
+    for name, each in passes.items():
+        elements, count = map(sum, zip(*each, strict=True))
+        assert elements < 100_000 or count >= min(elements // 4, 80_000), (name, elements, count)
