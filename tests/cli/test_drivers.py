@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 
 from restride.cli import drivers
-from restride.cli.drivers import driver_file, manifests
+from restride.cli.drivers import driver_file
 from restride.cli.process import UsageError
 from restride.errors import DeviceNotFound
+from restride.runtime import manifests
 
 MANIFEST = {"file_format_version": "1.0.0", "ICD": {"library_path": "libvulkan_lvp.so", "api_version": "1.3.0"}}
 
@@ -21,7 +21,8 @@ def place(tmp_path, monkeypatch):
     """An empty standard folder, and variables with which there is no other."""
     folder = tmp_path / "share" / "vulkan" / "icd.d"
     folder.mkdir(parents=True)
-    monkeypatch.setattr(drivers, "_folders", lambda _: [tmp_path / "none", folder])
+    for module in (drivers, manifests):
+        monkeypatch.setattr(module, "standard_folders", lambda *_: [tmp_path / "none", folder])
     monkeypatch.setattr(drivers, "_BROWSERS", (str(tmp_path / "browser"),))
     return folder
 
@@ -101,17 +102,17 @@ def test_a_path_is_made_absolute(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "JSONDecodeError"),
-        (b"\xff\xfe\x00", "UnicodeDecodeError"),
-        (b"[1, 2]", "no library_path"),
+        (b"", "is empty"),
+        (b"\xff\xfe\x00", "is UTF-16 or binary"),
+        (b"[1, 2]", "is no JSON object"),
         (b"{}", "no library_path"),
         (b'{"ICD": null}', "no library_path"),
-        (b'{"ICD": {"library_path": 5}}', "its library_path is '5'"),
-        (b'{"ICD": {"library_path": ""}}', "its library_path is ''"),
-        (b'{"ICD": {"library_path": "a\\u0000/b"}}', "its library_path is"),
-        (b'{"ICD": {"library_path": "./none.so"}}', "its library ./none.so does not exist"),
-        (b"[" * 200_000, "RecursionError"),
-        (b" " * (1 << 20) + b"{}", "JSONDecodeError"),
+        (b'{"ICD": {"library_path": 5}}', "has the library_path '5'"),
+        (b'{"ICD": {"library_path": ""}}', "has the library_path ''"),
+        (b'{"ICD": {"library_path": "a\\u0000/b"}}', "has the library_path"),
+        (b'{"ICD": {"library_path": "./none.so"}}', "names a library that does not exist, './none.so'"),
+        (b"[" * 200_000, "is nested too deeply"),
+        (b" " * (1 << 20) + b"{}", "has more than 1 MiB"),
     ],
 )
 def test_a_file_that_is_no_manifest_is_a_usage_error(tmp_path, content, reason):
@@ -138,13 +139,3 @@ def test_a_path_that_is_no_file_is_a_usage_error(name):
 def test_part_of_the_name_of_an_installed_manifest_is_enough(place):
     manifest = write(place / "radeon_icd.x86_64.json")
     assert driver_file("Radeon") == manifest
-
-
-def test_what_the_variables_name_is_listed(tmp_path):
-    file = write(tmp_path / "mine.json")
-    source, found = manifests({"VK_ICD_FILENAMES": os.pathsep.join([str(file), "/nowhere/none.json"])})
-    assert source == "VK_ICD_FILENAMES"
-    assert [(manifest.path, manifest.problem) for manifest in found] == [
-        (file, ""),
-        (Path("/nowhere/none.json"), "no such file"),
-    ]

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from importlib import metadata
 from importlib.metadata import EntryPoints
-from types import SimpleNamespace
 from typing import SupportsIndex
 
 import numpy as np
@@ -228,7 +227,7 @@ def test_without_a_driver_every_command_exits_4_and_says_what_to_install(tmp_pat
 def test_doctor_without_a_driver():
     code, out, error = restride("doctor", **NO_DRIVER)
     assert (code, error) == (4, "")
-    assert "BROKEN    driver            /nowhere/none.json: no such file" in out
+    assert "BROKEN    driver            /nowhere/none.json does not exist" in out
     assert "install a driver" in out
     assert "vulkan, does not work; broken: driver, " in out.splitlines()[-1]
 
@@ -264,7 +263,7 @@ def doctor_attempt(runtime):
 
 
 def test_doctor_names_the_variable_that_hides_the_validation_layer(monkeypatch):
-    monkeypatch.setattr(doctor, "package", lambda: SimpleNamespace(vkEnumerateInstanceLayerProperties=list))
+    monkeypatch.setattr(doctor, "layer_names", set)
     monkeypatch.setenv("VK_LOADER_LAYERS_DISABLE", "~all~")
     hidden = doctor._validation_layer()
     assert hidden.status == "optional"
@@ -305,7 +304,7 @@ def test_doctor_where_all_is_well(vulkan_device):
     ],
 )
 def test_doctor_says_where_lavapipe_is_old_and_how_this_system_gets_a_newer(
-    capsys, monkeypatch, driver, version, system, said, fix
+    monkeypatch, driver, version, system, said, fix
 ):
     def os_release():
         if system is None:
@@ -315,12 +314,10 @@ def test_doctor_says_where_lavapipe_is_old_and_how_this_system_gets_a_newer(
     name = "llvmpipe (LLVM 15.0.6, 256 bits)"
     info = DeviceInfo(0, name, "cpu", 65541, 0, driver, version, "1.3.230", "0" * 32, 1 << 31)
     monkeypatch.setattr(doctor, "list_devices", lambda: [info])
-    monkeypatch.setattr(doctor, "try_runtime", lambda runtime, _: doctor_attempt(runtime))
     monkeypatch.setattr(doctor.platform, "freedesktop_os_release", os_release)
-    assert main(["doctor", "--json"]) == 0
-    old = [each for each in json.loads(capsys.readouterr().out) if each["status"] == "old"]
-    assert [each["subject"] for each in old] == (["driver of 0"] if said else [])
-    assert all(said in each["detail"] and fix in each["fix"] for each in old)
+    old = [each for each in doctor._devices() if each.status == "old"]
+    assert [each.subject for each in old] == (["driver of 0"] if said else [])
+    assert all(said in each.detail and fix in each.fix for each in old)
 
 
 def test_doctor_survives_a_driver_that_crashes(monkeypatch):

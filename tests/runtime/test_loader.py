@@ -1,7 +1,15 @@
 """Without driver, loader or cffi it is said what to install; results are checked; structs own what they point to."""
 
+import shutil
+import sys
+
 import pytest
+from support.process import captured
 from support.runtime_process import passes
+
+from restride.errors import DeviceError, OutOfDeviceMemory
+from restride.runtime import loader
+from restride.runtime.loader import failure, loader_file
 
 
 def test_no_driver_says_what_to_install():
@@ -132,3 +140,98 @@ def test_what_a_struct_points_to_outlives_the_call(times):
         MALLOC_PERTURB_="165",
     )
     assert out == "closed\n"
+
+
+# A library in the place of the loader: it hands out the functions of the loader, except for one.
+_STAND_IN = """
+#include <dlfcn.h>
+#include <signal.h>
+#include <string.h>
+typedef void (*Function)(void);
+typedef Function (*Resolve)(void *, const char *);
+Function vkGetInstanceProcAddr(void *instance, const char *name) {
+    if (!strcmp(name, LACKS)) return 0;
+    if (!strcmp(LACKS, "all")) return 0;
+    if (!strcmp(LACKS, "itself")) raise(SIGSEGV);
+    Resolve resolve = (Resolve)dlsym(dlopen(LOADER, RTLD_NOW | RTLD_LOCAL), "vkGetInstanceProcAddr");
+    return resolve(instance, name);
+}
+#ifndef NO_DEVICES
+Function vkGetDeviceProcAddr(void *device, const char *name) {
+    Resolve resolve = (Resolve)dlsym(dlopen(LOADER, RTLD_NOW | RTLD_LOCAL), "vkGetDeviceProcAddr");
+    return resolve(device, name);
+}
+#endif
+"""
+
+BROKEN = {
+    "empty": "file too short",
+    "text": "invalid ELF header",
+    "no function": "has no function vkGetInstanceProcAddr",
+    "no devices": "has no function vkGetDeviceProcAddr",
+    "vkEnumerateInstanceVersion": "has no function vkEnumerateInstanceVersion, which those of Vulkan 1.1 have",
+    "vkEnumerateInstanceExtensionProperties": "has no function vkEnumerateInstanceExtensionProperties",
+    "vkCreateInstance": "has no function vkCreateInstance",
+    "all": "has no function vkEnumerateInstanceVersion",
+}
+
+
+def _stand_in(folder, what):
+    """Put a broken ``libvulkan.so.1`` into a folder, and give its path."""
+    library = folder / "libvulkan.so.1"
+    if what in ("empty", "text"):
+        library.write_text("this is no library" * 100 if what == "text" else "")
+        return library
+    if sys.platform != "linux" or shutil.which("g++") is None:
+        pytest.skip("no g++ to build a broken loader with")
+    options = [f'-DLACKS="{what}"', f'-DLOADER="{loader_file()}"', *(["-DNO_DEVICES"] if what == "no devices" else [])]
+    source = folder / "stand_in.c"
+    source.write_text("int nothing;" if what == "no function" else _STAND_IN)
+    done = captured(["gcc", "-shared", "-fPIC", *options, "-o", library, source, "-ldl"])
+    assert done.returncode == 0, done.stderr
+    return library
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="another dynamic linker")
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_loader_that_is_none_is_named_at_every_entry(tmp_path, what):
+    library = _stand_in(tmp_path, what)
+    out = passes(
+        """
+        for open_it in (runtime.list_devices, runtime.open_runtime, lambda: runtime.open_runtime(None, "kompute")):
+            try:
+                open_it()
+            except DeviceNotFound as error:
+                print(error)
+        """,
+        LD_LIBRARY_PATH=str(tmp_path),
+    )
+    assert out.count(BROKEN[what]) == 3, out
+    assert out.count(f"{library}") == 3
+    assert out.count("apt install libvulkan1") == 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="another dynamic linker")
+@pytest.mark.parametrize("what", ["text", "no function", "vkEnumerateInstanceVersion", "vkCreateInstance", "itself"])
+def test_the_doctor_names_a_loader_that_is_none(tmp_path, monkeypatch, what):
+    library = _stand_in(tmp_path, what)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    done = captured([sys.executable, "-m", "restride", "doctor"], timeout=120)
+    assert (done.returncode, done.stderr) == (4, "")
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("BROKEN") and "runtime" not in line][:1]
+    assert BROKEN.get(what, "died of SIGSEGV") in line
+    assert str(library) in line or what == "itself"
+    assert "libvulkan1" in done.stdout or what == "itself"
+
+
+@pytest.mark.parametrize("code", [-1, -2, -10])
+def test_before_there_is_a_device_nothing_is_out_of_its_memory(code):
+    assert isinstance(failure("vkAllocateMemory", code), OutOfDeviceMemory)
+    assert type(failure("vkCreateInstance", code, has_device=False)) is DeviceError
+
+
+def test_the_functions_of_an_instance_are_called_before_there_is_a_device():
+    functions = loader.Functions(lambda _: None)
+    with pytest.raises(DeviceError) as raised:
+        functions.check("vkEnumeratePhysicalDevices", -1)
+    assert not isinstance(raised.value, MemoryError)

@@ -19,16 +19,16 @@ import numpy as np
 import restride
 from restride import reference
 from restride.cli.devices import cpu_model
-from restride.cli.drivers import manifests
 from restride.cli.parser import Commands, add_command
 from restride.cli.process import Exit, ending
 from restride.errors import DeviceError, DeviceNotFound, RestrideError, UnsupportedError
 from restride.kernel.modules import load_module, manifest
 from restride.ops.reorder import reorder
 from restride.runtime import RUNTIMES, DeviceInfo, choose_runtime, list_devices
-from restride.runtime.instance import layer_names
+from restride.runtime.instance import layer_names, loader_version
 from restride.runtime.kompute.device import INSTALL_KP
-from restride.runtime.loader import INSTALL_DRIVER, INSTALL_VALIDATION_LAYER, VALIDATION_LAYER, binding
+from restride.runtime.loader import INSTALL_VALIDATION_LAYER, VALIDATION_LAYER, loader_file
+from restride.runtime.manifests import INSTALL_DRIVER, STANDARD, Manifest, driver_variable, drivers, layers
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 
@@ -120,12 +120,8 @@ def look(default: str, selector: str | None) -> Iterator[Finding]:
     for name, purpose, fix in _PACKAGES:
         yield _package(name, purpose, fix)
     yield _guarded("shader modules", _shader_modules)
-    loader = _guarded("Vulkan loader", _loader)
-    yield loader
-    yield from _drivers()
-    if loader.status == "ok":
-        yield from _devices()
-        yield _guarded("validation layer", _validation_layer)
+    yield from _manifests()
+    yield from _in_process("Vulkan loader", _LOADER)
     for runtime in RUNTIMES:
         finding = try_runtime(runtime, selector)
         is_needed = finding.status == "optional" and runtime == default
@@ -165,27 +161,36 @@ def _shader_modules() -> Finding:
     return Finding("ok", "shader modules", f"{len(names)}, each with the SHA-256 of the manifest")
 
 
-def _loader() -> Finding:
-    vulkan = binding()
-    version = vulkan.ffi.new("uint32_t *", (1 << 22))
-    address = vulkan.lib.vkGetInstanceProcAddr(vulkan.ffi.NULL, b"vkEnumerateInstanceVersion")
-    if address != vulkan.ffi.NULL:  # absent in loaders of Vulkan 1.0
-        vulkan.ffi.cast("PFN_vkEnumerateInstanceVersion", address)(version)
-    text = f"{version[0] >> 22 & 0x7F}.{version[0] >> 12 & 0x3FF}.{version[0] & 0xFFF}"
-    return Finding("ok", "Vulkan loader", f"Vulkan {text}")
-
-
-def _drivers() -> Iterator[Finding]:
-    source, files = manifests()
-    if not files:
-        where = "the registry keeps them on Windows" if sys.platform == "win32" else f"none in {source}"
-        yield Finding("ok" if sys.platform == "win32" else "BROKEN", "drivers", where, INSTALL_DRIVER)
-    for file in files:
-        if file.problem:
-            fix = f"correct {source}" if source.startswith("VK_") else "install that driver again, or remove the file"
-            yield Finding("BROKEN", "driver", f"{file.path}: {file.problem}", fix)
+def _manifests() -> Iterator[Finding]:
+    """The manifests of drivers, and those of layers that are wrong: a loader can stop at these too."""
+    found = drivers()
+    if not found:
+        where = f"none in {driver_variable() or STANDARD}"
+        if sys.platform == "win32":
+            yield Finding("ok", "drivers", "the registry keeps them on Windows")
         else:
-            yield Finding("ok", "driver", f"{file.path} (from {source})")
+            yield Finding("BROKEN", "drivers", where, INSTALL_DRIVER)
+    for file in found:
+        yield _manifest("driver", file)
+    for file in layers():
+        if file.problem:
+            yield _manifest("layer", file)
+
+
+def _manifest(subject: str, file: Manifest) -> Finding:
+    if not file.problem:
+        return Finding("ok", subject, f"{file.path} (from {file.source})")
+    fix = f"correct {file.source}" if file.source != STANDARD else f"install that {subject} again"
+    return Finding("BROKEN", subject, f"{file.path} {file.problem}", f"{fix}, or correct or remove the file")
+
+
+def _loader() -> Iterator[Finding]:
+    """What the loader says: its version, the devices, the validation layer."""
+    loader = _guarded("Vulkan loader", lambda: Finding("ok", "Vulkan loader", f"{loader_version()}, {loader_file()}"))
+    yield loader
+    if loader.status == "ok":
+        yield from _devices()
+        yield _guarded("validation layer", _validation_layer)
 
 
 def _devices() -> Iterator[Finding]:
@@ -246,27 +251,41 @@ def _validation_layer() -> Finding:
     return Finding("optional", "validation layer", user, INSTALL_VALIDATION_LAYER)
 
 
-# Each runtime is tried in a process of its own, so that a crashing driver ends only that process.
+# The loader and each runtime are tried in processes of their own, so that a crashing driver ends only that process.
 #
-# ``python -m restride.cli.doctor RUNTIME [DEVICE]`` prints a line of JSON; ``try_runtime`` runs it and reads the line.
+# ``python -m restride.cli.doctor loader`` or ``RUNTIME [DEVICE]`` prints a finding a line, as JSON; ``_in_process``
+# runs it and reads the lines.
+
+_LOADER = "loader"
 
 
 def try_runtime(runtime: str, selector: str | None = None) -> Finding:
     """Open ``runtime`` on a device and reorder a tiny tensor, in another process; "optional": it is not installed."""
-    command = [sys.executable, "-m", "restride.cli.doctor", runtime, *([] if selector is None else [selector])]
+    return _in_process(f"runtime {runtime}", runtime, *([] if selector is None else [selector]))[-1]
+
+
+def _in_process(subject: str, *words: str) -> list[Finding]:
+    """What another process finds; the last finding is about its end, if that was no good one."""
+    command = [sys.executable, "-m", "restride.cli.doctor", *words]
     try:
         process = subprocess.run(command, capture_output=True, text=True, timeout=_MAX, check=False)
     except subprocess.TimeoutExpired:
-        return Finding("BROKEN", f"runtime {runtime}", f"no answer within {_MAX:g} s: the driver hangs")
-    lines = process.stdout.splitlines()
-    if process.returncode == 0 and lines:
-        return Finding(**json.loads(lines[-1]))
-    last = [line for line in process.stderr.splitlines() if line.strip()][-1:] or ["no message"]
-    why = "the driver crashes" if process.returncode < 0 else last[0]
-    return _finding_from_error("BROKEN", f"runtime {runtime}", f"the process {ending(process.returncode)}: {why}")
+        return [Finding("BROKEN", subject, f"no answer within {_MAX:g} s: the driver hangs", _ONE_BY_ONE)]
+    findings = [Finding(**json.loads(line)) for line in process.stdout.splitlines() if line.startswith('{"status": ')]
+    if process.returncode < 0:
+        why = f"the process {ending(process.returncode)}: the driver crashes"
+        findings.append(Finding("BROKEN", subject, why, _ONE_BY_ONE))
+    elif process.returncode or not findings:
+        last = [line for line in process.stderr.splitlines() if line.strip()][-1:] or ["no message"]
+        message = f"the process {ending(process.returncode)}: {last[0]}"
+        findings.append(_finding_from_error("BROKEN", subject, message))
+    return findings
 
 
-def _attempt(runtime: str, selector: str | None) -> Finding:
+_ONE_BY_ONE = "try the drivers one by one: VK_DRIVER_FILES=FILE restride doctor"
+
+
+def _attempt(runtime: str, selector: str | None = None) -> Finding:
     subject = f"runtime {runtime}"
     x = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
     try:
@@ -283,4 +302,6 @@ def _attempt(runtime: str, selector: str | None) -> Finding:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asdict(_attempt(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None))))
+    word, *others = sys.argv[1:]
+    for each in _loader() if word == _LOADER else [_attempt(word, *others)]:
+        print(json.dumps(asdict(each)), flush=True)

@@ -1,37 +1,15 @@
-"""Find Vulkan drivers: the manifests (ICD files) that the loader reads, and the manifest of a driver by its name."""
+"""Find the manifest (ICD file) of a Vulkan driver by its name."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from restride.cli.process import UsageError
 from restride.errors import DeviceNotFound
-from restride.runtime.loader import DRIVER_VARIABLES
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """An ICD file; ``problem``: why the loader cannot use it, or empty."""
-
-    path: Path
-    problem: str = ""
-
-
-def manifests(environment: Mapping[str, str] = os.environ) -> tuple[str, list[Manifest]]:
-    """The source of the list (a variable's name, or "the standard folders"), and the manifests."""
-    for variable in DRIVER_VARIABLES:
-        if environment.get(variable):
-            named = [Path(entry) for entry in environment[variable].split(os.pathsep) if entry]
-            files = [file for entry in named for file in (sorted(entry.glob("*.json")) if entry.is_dir() else [entry])]
-            return variable, [_read_manifest(file) for file in files]
-    return "the standard folders", [_read_manifest(file) for file in _installed(environment)]
-
+from restride.runtime.manifests import ABSENT, installed, read_driver, standard_folders
 
 _INSTALL = {
     "lavapipe": "Debian, Ubuntu: `apt install mesa-vulkan-drivers`; Fedora: `dnf install mesa-vulkan-drivers`; Arch: "
@@ -66,36 +44,31 @@ def driver_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:
     """
     if name not in _INSTALL:
         return _file_or_installed(name, environment)
-    folders = _folders(environment)
+    folders = standard_folders("icd.d", environment)
     if name == "lavapipe":
         files = [file for folder in folders for file in sorted(folder.glob("lvp_icd*.json"))]
         files.sort(key=_is_for_another_machine)  # a stable sort: among equals the first folder wins
     else:
         files = [folder / _SWIFTSHADER for folder in (*folders, *map(Path, _BROWSERS))]
-    usable = [file for file in files if not _read_manifest(file).problem]
+    usable = [file for file in files if not read_driver(file).problem]
     if not usable:
         raise DeviceNotFound(f"the driver {name} is not installed; {_INSTALL[name]}; or give its manifest's path")
     return usable[0].absolute()
 
 
 def _file_or_installed(name: str, environment: Mapping[str, str]) -> Path:
-    manifest = _read_manifest(Path(name).absolute())
+    manifest = read_driver(Path(name).absolute())
     if not manifest.problem:
         return manifest.path
-    if manifest.problem != _ABSENT:
+    if manifest.problem != ABSENT:
         raise UsageError(f"driver {name!r} is no ICD manifest: {manifest.problem}")
-    installed = [file for file in _installed(environment) if not _read_manifest(file).problem]
-    matching = [file for file in installed if name and name.casefold() in file.name.casefold()]
+    usable = [file for file in installed("icd.d", environment) if not read_driver(file).problem]
+    matching = [file for file in usable if name and name.casefold() in file.name.casefold()]
     if not matching:
-        known = ", ".join([*_INSTALL, *(file.name for file in installed)])
+        known = ", ".join([*_INSTALL, *(file.name for file in usable)])
         raise DeviceNotFound(f"driver {name!r} is no file, and no driver here has it in its name: {known}")
     # The shorter name of intel_icd and intel_hasvk_icd is the driver for current devices.
     return min(matching, key=lambda file: (_is_for_another_machine(file), len(_driver(file)))).absolute()
-
-
-def _installed(environment: Mapping[str, str]) -> list[Path]:
-    """Every manifest, folder by folder in the loader's order."""
-    return list(dict.fromkeys(file for folder in _folders(environment) for file in sorted(folder.glob("*.json"))))
 
 
 def _driver(file: Path) -> str:
@@ -106,42 +79,3 @@ def _driver(file: Path) -> str:
 def _is_for_another_machine(file: Path) -> bool:
     """True for a manifest of another architecture: on x86_64 for lvp_icd.i686.json, but not for lvp_icd.json."""
     return file.stem not in {_driver(file), f"{_driver(file)}.{platform.machine()}"}
-
-
-def _folders(environment: Mapping[str, str]) -> list[Path]:
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path's own raises where a user has no home
-    roots = [
-        Path(environment.get("XDG_CONFIG_HOME") or home / ".config"),
-        *map(Path, (environment.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep)),
-        Path("/usr/local/etc"),
-        Path("/etc"),
-        Path(environment.get("XDG_DATA_HOME") or home / ".local/share"),
-        *map(Path, (environment.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(os.pathsep)),
-    ]
-    if sys.platform == "darwin":
-        roots += [Path("/opt/homebrew/share"), Path("/opt/homebrew/etc")]
-    return [root / "vulkan" / "icd.d" for root in roots]
-
-
-_MAX_MANIFEST = 1 << 20
-_ABSENT = "no such file"
-
-
-def _read_manifest(path: Path) -> Manifest:
-    try:
-        if path.exists() and not path.is_file():
-            return Manifest(path, "no file")
-        with path.open("rb") as file:
-            library = json.loads(file.read(_MAX_MANIFEST))["ICD"]["library_path"]
-    except FileNotFoundError:
-        return Manifest(path, _ABSENT)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        lacks = isinstance(error, KeyError | TypeError)
-        why = "has no library_path in a section ICD" if lacks else f"cannot be read: {type(error).__name__}: {error}"
-        return Manifest(path, why)
-    if not isinstance(library, str) or not library or "\0" in library:
-        return Manifest(path, f"its library_path is {str(library)[:80]!r}")
-    # The dynamic linker finds a bare name; a path is relative to the manifest.
-    if os.sep in library and not (path.parent / library).exists():
-        return Manifest(path, f"its library {library[:200]} does not exist")
-    return Manifest(path)

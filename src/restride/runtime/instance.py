@@ -6,7 +6,8 @@ import atexit
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from restride.errors import DeviceError, DeviceLost, DeviceNotFound, UnsupportedError
@@ -14,14 +15,16 @@ from restride.kernel import Choices, Limits
 from restride.runtime.choices_file import read_choices
 from restride.runtime.interface import DeviceInfo
 from restride.runtime.loader import (
+    INSTALL_LOADER,
     Functions,
     Handle,
     array,
     binding,
-    how_to_get_a_driver,
+    loader_file,
     require_handle,
     struct,
 )
+from restride.runtime.manifests import no_driver, require_harmless
 
 API_VERSION = (1 << 22) | (1 << 12)
 """Vulkan 1.1, which is all that restride requires."""
@@ -105,15 +108,50 @@ class PhysicalDevice:
 
 
 def functions_before_instance() -> Functions:
-    """The functions that can be called before an instance exists: those that the loader has for a null instance."""
+    """The functions that can be called before an instance exists: those that the loader has for a null instance.
+
+    Raises:
+        DeviceNotFound: there is no loader, it is older than Vulkan 1.1, or may crash on a manifest; or, at its first
+            use, the loader lacks the function.
+    """
     vulkan = binding()
-    return Functions(lambda name: vulkan.lib.vkGetInstanceProcAddr(vulkan.ffi.NULL, name))
+    require_harmless()
+
+    def resolve(name: bytes) -> Handle:
+        address = vulkan.lib.vkGetInstanceProcAddr(vulkan.ffi.NULL, name)
+        if address == vulkan.ffi.NULL:
+            lacks = f"the Vulkan loader {loader_file()} has no function {name.decode()}, which those of Vulkan 1.1 have"
+            raise DeviceNotFound(f"{lacks}; {INSTALL_LOADER}")
+        return address
+
+    resolve(b"vkEnumerateInstanceVersion")
+    return Functions(resolve)
+
+
+def loader_version() -> str:
+    """The version of Vulkan that the loader implements, such as ``1.3.239``."""
+    version = binding().ffi.new("uint32_t *")
+    with _starting():
+        functions_before_instance().vkEnumerateInstanceVersion(version)
+    return _version_text(version[0])
 
 
 def layer_names() -> set[str]:
     """The layers that the loader finds."""
-    listed = _enumerate_all(functions_before_instance().vkEnumerateInstanceLayerProperties, "VkLayerProperties")
-    return {binding().ffi.string(layer.layerName).decode() for layer in listed}
+    with _starting():
+        listed = _enumerate_all(functions_before_instance().vkEnumerateInstanceLayerProperties, "VkLayerProperties")
+    return {binding().ffi.string(layer.layerName).decode(errors="replace") for layer in listed}
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    """Turn a failure inside, before there is a device, into ``DeviceNotFound`` with advice."""
+    try:
+        yield
+    except DeviceNotFound:
+        raise
+    except DeviceError as error:
+        raise no_driver(f"{error}: no Vulkan 1.1 driver on this machine starts") from error
 
 
 class Instance:
@@ -123,7 +161,8 @@ class Instance:
         vulkan = binding()
         ffi, lib = vulkan.ffi, vulkan.lib
         start = functions_before_instance()
-        names = _extension_names(start.vkEnumerateInstanceExtensionProperties)
+        with _starting():
+            names = _extension_names(start.vkEnumerateInstanceExtensionProperties)
         # Without this extension the loader hides MoltenVK.
         enabled = [ffi.new("char[]", _PORTABILITY.encode())] if _PORTABILITY in names else []
         application = struct("VkApplicationInfo", apiVersion=API_VERSION)
@@ -136,8 +175,9 @@ class Instance:
             ppEnabledExtensionNames=pointers,
         )
         handle = ffi.new("VkInstance *")
-        start.vkCreateInstance(create, ffi.NULL, handle)
-        self.handle: Handle = require_handle("vkCreateInstance", handle[0])
+        with _starting():
+            start.vkCreateInstance(create, ffi.NULL, handle)
+            self.handle: Handle = require_handle("vkCreateInstance", handle[0])
         self.vk = Functions(lambda name: lib.vkGetInstanceProcAddr(self.handle, name))
 
     def destroy(self) -> None:
@@ -206,12 +246,10 @@ def list_devices() -> list[DeviceInfo]:
 def physical_devices() -> list[PhysicalDevice]:
     """Every physical device, in the driver's order, with the facts that the Vulkan runtime needs."""
     vk, owner = instance().vk, instance().handle
-    try:
+    with _starting():
         handles = _enumerate_all(vk.vkEnumeratePhysicalDevices, "VkPhysicalDevice", owner)
-    except DeviceError as error:
-        raise DeviceNotFound(f"{error}: no Vulkan driver on this machine starts; {how_to_get_a_driver()}") from error
-    if not len(handles):
-        raise DeviceNotFound(f"the Vulkan loader finds no device; {how_to_get_a_driver()}")
+        if not len(handles):
+            raise no_driver("the Vulkan loader finds no device")
     return [_describe(vk, index, handle) for index, handle in enumerate(handles)]
 
 

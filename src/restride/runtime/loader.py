@@ -1,7 +1,8 @@
-"""Load the Vulkan loader through cffi, say how to install a missing one, make structs, and check VkResults."""
+"""Load the Vulkan loader through cffi, say how to mend or install it, make structs, and check VkResults."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Callable
 from functools import cache
@@ -13,11 +14,6 @@ Handle: TypeAlias = Any
 """A handle, struct or array. Handles of instances, devices, queues and command buffers are pointers of cffi, all others
 integers."""
 
-INSTALL_DRIVER = (
-    "install a driver (Debian, Ubuntu: `apt install mesa-vulkan-drivers`, which holds lavapipe for machines without a "
-    "GPU; Fedora: `dnf install mesa-vulkan-drivers`; Arch: `pacman -S vulkan-swrast`; macOS: `brew install molten-vk`; "
-    "Windows: the GPU vendor's driver)"
-)
 INSTALL_LOADER = (
     "install it (Debian, Ubuntu: `apt install libvulkan1 mesa-vulkan-drivers`; Fedora: `dnf install vulkan-loader "
     "mesa-vulkan-drivers`; Arch: `pacman -S vulkan-icd-loader vulkan-swrast`; macOS: `brew install vulkan-loader "
@@ -29,9 +25,6 @@ INSTALL_VALIDATION_LAYER = (
     "install it (Debian, Ubuntu: `apt install vulkan-validationlayers`; Fedora: `dnf install "
     "vulkan-validation-layers`; Arch: `pacman -S vulkan-validation-layers`)"
 )
-
-DRIVER_VARIABLES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
-"""Environment variables that list the drivers in place of the loader's own search; it reads the first one set."""
 
 _OUT_OF_MEMORY = ("VK_ERROR_OUT_OF_HOST_MEMORY", "VK_ERROR_OUT_OF_DEVICE_MEMORY", "VK_ERROR_TOO_MANY_OBJECTS")
 
@@ -58,8 +51,31 @@ def binding() -> Any:
         except OSError as error:
             problems.append(str(error))
         else:
+            for function in ("vkGetInstanceProcAddr", "vkGetDeviceProcAddr"):
+                if not _has(generated, function):
+                    lacks = f"{loader_file()} is no Vulkan loader: it has no function {function}"
+                    raise DeviceNotFound(f"{lacks}; {INSTALL_LOADER}")
             return generated
     raise DeviceNotFound(f"no Vulkan loader (libvulkan) on this machine ({problems[0]}); {INSTALL_LOADER}")
+
+
+def _has(vulkan: Any, function: str) -> bool:
+    try:
+        return bool(getattr(vulkan.lib, function))
+    except (AttributeError, vulkan.ffi.error):
+        return False
+
+
+def loader_file() -> str:
+    """The path of the loader's library if the dynamic linker tells it, else its name."""
+    for name in LIBRARIES:
+        try:
+            ctypes.CDLL(name).restride  # noqa: B018 - glibc names the file that lacks it
+        except OSError:
+            continue
+        except AttributeError as error:
+            return str(error).partition(": ")[0] if os.sep in str(error) else name
+    return LIBRARIES[0]
 
 
 class Owner:
@@ -108,17 +124,16 @@ def result_name(result: int) -> str:
     return name
 
 
-def failure(call: str, result: int) -> DeviceError:
-    """The typed error for a negative VkResult."""
+def failure(call: str, result: int, *, has_device: bool = True) -> DeviceError:
+    """The typed error for a negative VkResult.
+
+    has_device: False before there is a device: then nothing is out of its memory, and a smaller batch is no remedy.
+    """
     name = result_name(result)
-    if name in _OUT_OF_MEMORY:
+    if name in _OUT_OF_MEMORY and has_device:
         return OutOfDeviceMemory(f"{call} failed with {name}: the driver has no memory left")
     if name == "VK_ERROR_DEVICE_LOST":
         return DeviceLost(f"{call} failed with {name}: the device is gone; make a new Device")
-    if name == "VK_ERROR_INCOMPATIBLE_DRIVER":
-        return DeviceNotFound(
-            f"{call} failed with {name}: no Vulkan 1.1 driver on this machine; {how_to_get_a_driver()}"
-        )
     return DeviceError(f"{call} failed with {name}")
 
 
@@ -133,20 +148,11 @@ def require_handle(call: str, handle: Handle) -> Handle:
     return handle
 
 
-def how_to_get_a_driver() -> str:
-    """Advice where the loader finds no driver; first of all, unset a variable that hides them."""
-    for variable in DRIVER_VARIABLES:
-        if files := os.environ.get(variable):
-            return (
-                f"{variable} is {files!r}, and the loader looks nowhere else: correct or unset it, or {INSTALL_DRIVER}"
-            )
-    return INSTALL_DRIVER
-
-
 class Functions:
     """The functions of an instance or device, by name; one that returns a VkResult raises if it is an error.
 
-    Positive results (``VK_TIMEOUT``, ``VK_INCOMPLETE``) are returned. ``lost`` is called before DeviceLost is raised.
+    Positive results (``VK_TIMEOUT``, ``VK_INCOMPLETE``) are returned. lost: of a device, called before DeviceLost is
+    raised.
     """
 
     def __init__(self, resolve: Callable[[bytes], Handle], lost: Callable[[], None] | None = None) -> None:
@@ -176,7 +182,7 @@ class Functions:
     def check(self, name: str, result: int) -> None:
         """Raise the error that ``result`` of the function ``name`` stands for, if it is one."""
         if result < 0:
-            error = failure(name, result)
+            error = failure(name, result, has_device=self._lost is not None)
             if self._lost is not None and isinstance(error, DeviceLost):
                 self._lost()
             raise error

@@ -1,0 +1,247 @@
+"""The manifests (JSON files) of drivers and layers that the Vulkan loader reads, and why it cannot use one.
+
+Loaders take bad ones badly: 1.3.239 answers VK_ERROR_OUT_OF_HOST_MEMORY to one that is no JSON, crashes where a list or
+a number is in place of an object or text, and waits for a FIFO. So the files are read here first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Never
+
+from restride.errors import DeviceNotFound
+
+INSTALL_DRIVER = (
+    "install a driver (Debian, Ubuntu: `apt install mesa-vulkan-drivers`, which holds lavapipe for machines without a "
+    "GPU; Fedora: `dnf install mesa-vulkan-drivers`; Arch: `pacman -S vulkan-swrast`; macOS: `brew install molten-vk`; "
+    "Windows: the GPU vendor's driver)"
+)
+
+DRIVER_VARIABLES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
+"""Environment variables that list the drivers in place of the loader's own search; it reads the first one set."""
+
+STANDARD = "the standard folders"
+
+ABSENT = "does not exist"
+
+_MAX = 1 << 20
+"""Maximum bytes of a manifest; those of today's drivers and layers have at most 50,000."""
+
+_SHOWN = 3
+"""A message names at most this many files."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A manifest.
+
+    source: the environment variable that names it, or the standard folders.
+    problem: what it is or lacks, so that the loader cannot use it ("is empty"); or empty.
+    is_harmful: a loader may crash on it or wait for ever, so it must not be asked.
+    """
+
+    path: Path
+    source: str = STANDARD
+    problem: str = ""
+    is_harmful: bool = False
+
+
+class _Problem(Exception):
+    """A manifest is wrong; ``is_harmful`` as of ``Manifest``."""
+
+    def __init__(self, problem: str, *, is_harmful: bool = False) -> None:
+        super().__init__(problem)
+        self.is_harmful = is_harmful
+
+
+def drivers(environment: Mapping[str, str] = os.environ) -> list[Manifest]:
+    """The manifests of drivers, in the order in which the loader reads them."""
+    if replaced := driver_variable(environment):
+        named = _named(replaced, environment)
+    else:
+        named = [*_named("VK_ADD_DRIVER_FILES", environment), *_standard("icd.d", environment)]
+    return [read_driver(path, source) for path, source in named]
+
+
+def layers(environment: Mapping[str, str] = os.environ) -> list[Manifest]:
+    """The manifests of layers; a loader reads all of them before it makes an instance, used or not."""
+    variables = "VK_LAYER_PATH", "VK_ADD_LAYER_PATH", "VK_IMPLICIT_LAYER_PATH", "VK_ADD_IMPLICIT_LAYER_PATH"
+    named = [file for variable in variables for file in _named(variable, environment)]
+    if not environment.get("VK_LAYER_PATH"):
+        named += _standard("explicit_layer.d", environment)
+    named += _standard("implicit_layer.d", environment)
+    return [_read(path, source, _check_layers) for path, source in named]
+
+
+def driver_variable(environment: Mapping[str, str] = os.environ) -> str:
+    """The variable of ``DRIVER_VARIABLES`` that the loader reads; empty if none is set."""
+    return next((variable for variable in DRIVER_VARIABLES if environment.get(variable)), "")
+
+
+def read_driver(path: Path, source: str = STANDARD) -> Manifest:
+    """The manifest of a driver, in the file ``path``."""
+    return _read(path, source, _check_driver)
+
+
+def require_harmless() -> None:
+    """Read all manifests, before the loader does.
+
+    Raises:
+        DeviceNotFound: a loader may crash on some of them or wait for ever; names these.
+    """
+    if harmful := [file for file in (*drivers(), *layers()) if file.is_harmful]:
+        why = f"a Vulkan loader may crash or wait for ever: {_named_problems(harmful)}"
+        raise DeviceNotFound(f"{why}; correct or remove {_these(harmful)}")
+
+
+def no_driver(why: str) -> DeviceNotFound:
+    """The error where no driver starts: names manifests that are wrong, and says what to do."""
+    advice = [INSTALL_DRIVER]
+    if variable := driver_variable():
+        advice.insert(
+            0, f"correct or unset {variable} ({os.environ[variable]!r}), because the loader looks nowhere else"
+        )
+    if bad := [file for file in (*drivers(), *layers()) if file.problem]:
+        why = f"{why}: {_named_problems(bad)}"
+        if present := [file for file in bad if file.problem != ABSENT]:
+            advice.insert(0, f"correct or remove {_these(present)}")
+    return DeviceNotFound(f"{why}; {', or '.join(advice)}")
+
+
+def _named_problems(files: list[Manifest]) -> str:
+    more = f", and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
+    return ", ".join(f"{file.path} {file.problem}" for file in files[:_SHOWN]) + more
+
+
+def _these(files: list[Manifest]) -> str:
+    return "this file" if len(files) == 1 else "these files"
+
+
+def _named(variable: str, environment: Mapping[str, str]) -> list[tuple[Path, str]]:
+    """The files that a variable lists, and those in the folders that it lists."""
+    files: list[Path] = []
+    for entry in filter(None, environment.get(variable, "").split(os.pathsep)):
+        is_folder = os.path.isdir(entry)  # noqa: PTH112 - Path's own raises at a name that is too long
+        files += _listed(Path(entry)) if is_folder else [Path(entry)]
+    return [(file, variable) for file in files]
+
+
+def _standard(kind: str, environment: Mapping[str, str]) -> list[tuple[Path, str]]:
+    return [(file, STANDARD) for file in installed(kind, environment)]
+
+
+def installed(kind: str, environment: Mapping[str, str]) -> list[Path]:
+    """The files in the standard folders for ``kind``, such as ``icd.d``, folder by folder, each once."""
+    return list(dict.fromkeys(file for folder in standard_folders(kind, environment) for file in _listed(folder)))
+
+
+def _listed(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.json"))
+
+
+def standard_folders(kind: str, environment: Mapping[str, str]) -> list[Path]:
+    """The folders that the loader searches for ``kind``: ``icd.d``, ``explicit_layer.d`` or ``implicit_layer.d``."""
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path's own raises where a user has no home
+    roots = [
+        Path(environment.get("XDG_CONFIG_HOME") or home / ".config"),
+        *map(Path, (environment.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep)),
+        Path("/usr/local/etc"),
+        Path("/etc"),
+        Path(environment.get("XDG_DATA_HOME") or home / ".local/share"),
+        *map(Path, (environment.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(os.pathsep)),
+    ]
+    if sys.platform == "darwin":
+        roots += [Path("/opt/homebrew/share"), Path("/opt/homebrew/etc")]
+    return [root / "vulkan" / kind for root in roots]
+
+
+def _read(path: Path, source: str, check: Callable[[Path, dict[str, Any]], None]) -> Manifest:
+    try:
+        check(path, _parse(_content(path)))
+    except _Problem as problem:
+        return Manifest(path, source, str(problem), problem.is_harmful)
+    except FileNotFoundError:
+        return Manifest(path, source, ABSENT)
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        return Manifest(path, source, f"cannot be read ({error})")
+    return Manifest(path, source)
+
+
+def _content(path: Path) -> bytes:
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise _Problem("is a folder")
+    if not stat.S_ISREG(mode):
+        raise _Problem("is no regular file", is_harmful=True)
+    with path.open("rb") as file:
+        content = file.read(_MAX + 1)
+    if len(content) > _MAX:
+        raise _Problem("has more than 1 MiB", is_harmful=True)
+    return content
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    """The object at the beginning of a manifest, as loaders read it: it ends at a NUL, what follows is ignored."""
+    if content.startswith(b"\xef\xbb\xbf"):
+        raise _Problem("begins with a byte order mark, which loaders do not read")
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content[:2]:
+        raise _Problem("is UTF-16 or binary, where loaders read UTF-8")
+    text = content.partition(b"\0")[0].decode(errors="surrogateescape")
+    begin = len(text) - len(text.lstrip())
+    if begin == len(text):
+        raise _Problem("is empty")
+    try:
+        value, _ = json.JSONDecoder(strict=False, parse_constant=_no_number).raw_decode(text, begin)
+    except ValueError as error:
+        raise _Problem(f"is no JSON ({error})") from error
+    except RecursionError as error:
+        raise _Problem("is nested too deeply", is_harmful=True) from error
+    if not isinstance(value, dict):
+        raise _Problem("is no JSON object", is_harmful=True)
+    return value
+
+
+def _no_number(word: str) -> Never:
+    raise ValueError(f"{word} is no number")
+
+
+def _check_driver(path: Path, manifest: dict[str, Any]) -> None:
+    section = manifest.get("ICD")
+    if not isinstance(section, dict) or "library_path" not in section:
+        raise _Problem("has no library_path in a section ICD", is_harmful=isinstance(section, list))
+    _check_library(path, section["library_path"])
+
+
+def _check_layers(_: Path, manifest: dict[str, Any]) -> None:
+    """Check the sections of a file of layers; a library that is missing is none of the loader's concern until use."""
+    sections = manifest["layers"] if isinstance(manifest.get("layers"), list) else [manifest.get("layer", {})]
+    for section in sections:
+        if not isinstance(section, dict):
+            raise _Problem("has a layer that is no JSON object", is_harmful=True)
+        if not isinstance(section.get("name", ""), str):
+            raise _Problem(f"has the name {section['name']!r:.80}", is_harmful=True)
+        for key in ("enable_environment", "disable_environment"):
+            variables = section.get(key, {})
+            if not isinstance(variables, dict) or not all(isinstance(value, str) for value in variables.values()):
+                raise _Problem(f"has no JSON object of texts as {key}", is_harmful=True)
+
+
+def _check_library(path: Path, library: object) -> None:
+    if not isinstance(library, str) or not library or "\0" in library:
+        raise _Problem(f"has the library_path {str(library)[:80]!r}", is_harmful=not isinstance(library, str))
+    # The dynamic linker finds a bare name; a path is relative to the manifest.
+    if os.sep in library:
+        try:
+            mode = (path.parent / library).stat().st_mode
+        except OSError as error:
+            raise _Problem(f"names a library that does not exist, {library[:200]!r}") from error
+        if not stat.S_ISREG(mode):
+            raise _Problem(
+                f"names a library that is no regular file, {library[:200]!r}", is_harmful=not stat.S_ISDIR(mode)
+            )
