@@ -48,7 +48,8 @@ step "a driver that poses as a discrete GPU: copies go through staging, kernels 
 RESTRIDE_TEST_AS_GPU=1 $PYTHON -m pytest tests/runtime/vulkan tests/runtime/test_heap.py \
     tests/runtime/test_interface_runtimes.py tests/runtime/kompute/test_runtime.py tests/runtime/kompute/test_device.py \
     tests/runtime/kompute/test_memory.py tests/tensor/test_device*.py tests/tensor/test_arrays.py tests/tensor/test_tensor.py \
-    tests/plan/test_copy_runs.py tests/vision tests/house/test_large.py \
+    tests/plan/test_copy_runs.py tests/vision tests/house/test_large.py tests/house/test_churn.py \
+    tests/runtime/test_choices_file.py \
     lab/tests/reliability/test_threads.py lab/tests/reliability/test_interrupts.py
 
 # Mesa 25 beside the system's: its lavapipe runs the suite's core.

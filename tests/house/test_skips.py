@@ -83,3 +83,20 @@ def test_a_missing_judge_fails_where_judges_are_required(tmp_path):
     assert "test_two: judge no_such_judge is not installed" in missing
     assert "test_three: judge numpy 1000 is not installed" in missing
     assert "judge tests: 2 ran, 2 were skipped" in output
+
+
+def test_tests_of_an_optional_package_are_skipped_without_it():
+    files = [
+        "tests/ops/test_progress.py",
+        "tests/runtime/test_heap.py",
+        "-k",
+        "terminal or stream or text or elsewhere",
+    ]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "support.absent", "-p", "no:cacheprovider", *files]
+    root = Path(__file__).resolve().parents[2]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("RESTRIDE_")}
+    environment = kept | {"RESTRIDE_TEST_WITHOUT": "rich,kp", "PYTHONPATH": str(root / "tests")}
+    result = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == pytest.ExitCode.OK, result.stdout
+    assert "judge rich is not installed" in result.stdout
+    assert "runtime kompute is not available" in result.stdout

@@ -6,8 +6,10 @@ import io
 import os
 import re
 from contextlib import suppress
+from importlib.util import find_spec
 
 import pytest
+from support.judges import judge
 
 from restride.ops import progress
 from restride.ops.progress import Progress
@@ -24,6 +26,8 @@ def _at_once(monkeypatch):
 
 def shown_on_a_terminal(columns, monkeypatch, texts=("all good", "1 [bad]"), total=4, fails=False):
     """The lines that the steps, and the end, write to a terminal of so many columns, and the bytes themselves."""
+    if progress.find_spec is find_spec:  # else a test is about a terminal without rich
+        judge("rich")
     termios = pytest.importorskip("termios")
     monkeypatch.setenv("COLUMNS", str(columns))
     ours, theirs = os.openpty()

@@ -88,7 +88,7 @@ def test_parameters_of_prepared_submissions_make_room_too(runtime: RuntimeName) 
 @BOTH
 @pytest.mark.parametrize(("limit", "nbytes"), [("8MiB", 8 * MIB), ("9 MB", 9 * 10**6), (8e6, 8 * 10**6)])
 def test_a_limit_may_be_a_text(runtime: RuntimeName, limit: str | float, nbytes: int) -> None:
-    with rs.Device(runtime=runtime, memory_limit=limit) as device:
+    with open_device(runtime, memory_limit=limit) as device:
         rs.empty(f"u8[{nbytes // 2}]", device)
         with pytest.raises(
             rs.OutOfDeviceMemory, match=f"memory_limit of {nbytes} bytes|{nbytes:,} bytes of its memory_limit"

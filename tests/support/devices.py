@@ -18,7 +18,8 @@ if os.environ.get("RESTRIDE_TEST_AS_GPU"):
 
     def posing(*arguments: object) -> instance.PhysicalDevice:
         physical = describe(*arguments)
-        limits = replace(physical.info.limits, choices=Choices.usual("discrete", "", NVIDIA))
+        kept = physical.info.limits.choices if physical.info.is_tuned else None
+        limits = replace(physical.info.limits, choices=kept or Choices.usual("discrete", "", NVIDIA))
         return replace(physical, info=replace(physical.info, kind="discrete", vendor_id=NVIDIA, limits=limits))
 
     instance._describe = posing
