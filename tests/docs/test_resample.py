@@ -139,7 +139,7 @@ def test_table_of_weights(vulkan_device):
 
 def test_table_of_types(vulkan_device):
     named = {row[0]: row[1] for row in rows_below("| element types |")}
-    assert named["`linear`, `cubic`, `area`, `area_weighted`"] == ", ".join(INTERPOLATED_TYPES)
+    assert named["`linear`, `cubic`, `area`, `area_weighted`"].split("; f64 if")[0] == ", ".join(INTERPOLATED_TYPES)
     assert named["`rs.resample_backward`"] == ", ".join(GRADIENT_TYPES)
     with pytest.raises(rs.UnsupportedError, match="elements of type s64 are not interpolated, those of f32"):
         rs.resample(rs.asarray(np.zeros(3, np.int64), device=vulkan_device), (2,))

@@ -700,6 +700,7 @@ DOORS |= {
             "scales": (BY_SCALES, (0.25, 0.25)),
             "layout": ({"on_device": True}, "NHWC"),
             "dtype": ({}, "f16"),
+            "skipna": ({"mode": "area"}, True),
         },
         "xarray",
     ),

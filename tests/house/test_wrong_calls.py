@@ -238,7 +238,7 @@ rs.stream(photo, np.zeros_like(photo), rs.Chain(), memory=1)
 rs.stream(photo, np.zeros_like(photo), rs.Chain(), memry="1GB")
     TypeError: stream() got an unexpected keyword argument 'memry'. Did you mean 'memory'?
 rs.resample(photo.astype(np.float64), (24, 32), axes=(0, 1))
-    UnsupportedError: elements of type f64 are not interpolated, t ... dtype='f32', and nearest modes take every type
+    UnsupportedError: elements of type f64 are not interpolated, t ... dtype='f32' computes in f32, and ... every type
 rs.resample_backward(photo, size=(24, 32))
     TypeError: resample_backward() got an unexpected keyword argument 'size'; it is input_sizes here
 rs.quantize(photo, 0.5, dtype="int7")

@@ -86,7 +86,7 @@ def test_xarrays_own_tests_of_duck_arrays_pass():
 @pytest.mark.usefixtures("vulkan_device")
 def test_the_examples_of_the_page_run():
     examples = [text for text in re.findall(r"```py\n(.*?)```", PAGE, re.DOTALL) if "import xarray" in text]
-    assert len(examples) == 2
+    assert len(examples) == 3
     for example in examples:
         exec(compile(example, "docs/arrays.md, xarray", "exec"), {})
 
@@ -469,3 +469,116 @@ def test_apply_ufunc_takes_resample(device):
         assert_equal(result.values, expected.values)
         assert (result.dims, result.name, result.attrs) == (expected.dims, expected.name, expected.attrs)
         assert result.gain.identical(expected.gain)
+
+
+# skipna: xarray's own means are the judge, of the same elements in f64.
+
+
+def means(x, factors):
+    """The mean of the numbers of each block, and of their magnitudes."""
+    numbers = x.astype(np.float64)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Mean of empty slice")
+        return tuple(each.coarsen(factors).mean().values for each in (numbers, abs(numbers)))
+
+
+def within(result, right, magnitude, taps, axes=2):
+    """(6n + 2k + 2) 2^-24 of the mean magnitude, and half a unit of f16 where it is rounded to that."""
+    bound = (6 * axes + 2 * taps + 2) * 2.0**-24 * magnitude
+    if result.dtype == np.float16:
+        bound = bound + np.maximum(np.abs(right) * 2.0**-11, 2.0**-25)
+    assert np.array_equal(np.isnan(result), np.isnan(right))
+    there = ~np.isnan(right)
+    assert (np.abs(result.astype(np.float64) - right)[there] <= bound[there]).all()
+
+
+def cloudy(dtype, share=0.4):
+    rng = np.random.default_rng(11)
+    x = (100 * rng.normal(size=(12, 20, 6))).astype(dtype)
+    x[rng.random(x.shape) < share] = np.nan
+    x[:4, :5, 0] = np.nan  # a block without a number
+    return xr.DataArray(x, dims=("y", "x", "band"), coords={"x": np.arange(20.0)}, name="clouds", attrs={"units": "K"})
+
+
+@pytest.mark.parametrize("mode", ["area", "area_weighted"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("share", [0.0, 0.4, 0.95])
+def test_skipna_is_the_mean_of_the_numbers(mode, dtype, share):
+    data = cloudy(dtype, share)
+    result = rs.xarray.resample(data, {"y": 3, "x": 4}, mode=mode, skipna=True)
+    assert (result.dtype, result.dims, result.name, result.attrs) == (dtype, data.dims, data.name, data.attrs)
+    assert result.x.values.tolist() == [2.0, 7.0, 12.0, 17.0]
+    within(result.values, *means(data, {"y": 4, "x": 5}), taps=20)
+    plain = rs.xarray.resample(data, {"y": 3, "x": 4}, mode=mode)
+    assert plain.identical(rs.xarray.resample(data, {"y": 3, "x": 4}, mode=mode, skipna=False))
+    assert np.isnan(plain.values).sum() > np.isnan(result.values).sum() or share in (0.0, 0.95)
+
+
+def test_skipna_of_parts_of_elements_weighs_by_what_is_covered():
+    data = xr.DataArray(np.float32([1, np.nan, 3, 4, 8]), dims="x")
+    weighted = rs.xarray.resample(data, {"x": 2}, mode="area_weighted", skipna=True).values
+    np.testing.assert_allclose(weighted, [(1 + 3 / 2) / 1.5, (3 / 2 + 4 + 8) / 2.5], rtol=2.0**-20)
+    whole = rs.xarray.resample(data, {"x": 2}, mode="area", skipna=True).values
+    np.testing.assert_allclose(whole, [2, 5], rtol=2.0**-20)
+
+
+def test_skipna_keeps_the_kind_of_the_array(device):
+    data = cloudy(np.float32)
+    right = rs.xarray.resample(data, {"y": 3, "x": 4}, mode="area", skipna=True)
+    tensors = data.copy(data=rs.asarray(data.values, device=device))
+    result = rs.xarray.resample(tensors, {"y": 3, "x": 4}, mode="area", skipna=True)
+    assert isinstance(result.data, rs.Tensor)
+    assert result.data.device is device
+    np.testing.assert_array_equal(result.data.numpy(), right.values)
+    judge("dask")
+    lazy = rs.xarray.resample(data.chunk({"y": 5, "x": 7}), {"y": 3, "x": 4}, mode="area", skipna=True)
+    assert type(lazy.data).__module__.startswith("dask.")
+    assert lazy.dtype == np.float32
+    np.testing.assert_array_equal(lazy.values, right.values)
+
+
+def test_skipna_of_a_dataset_and_of_f64_in_f32():
+    data = cloudy(np.float64)
+    both = xr.Dataset({"clouds": data, "row": data.isel(y=0, drop=True), "fixed": ("z", [np.nan])})
+    result = rs.xarray.resample(both, {"y": 3, "x": 4}, mode="area", skipna=True, dtype="f32")
+    assert result.clouds.dtype == result.row.dtype == np.float32
+    within(result.clouds.values, *means(data.astype(np.float32), {"y": 4, "x": 5}), taps=20)
+    within(result.row.values, *means(both.row.astype(np.float32), {"x": 5}), taps=5, axes=1)
+    assert result.fixed.identical(both.fixed.drop_vars(list(both.fixed.coords)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "named", "message"),
+    [
+        (np.float32, {}, "skipna goes with the modes 'area' and 'area_weighted', not None"),
+        (np.float32, {"mode": "linear"}, "not 'linear'"),
+        (np.float32, {"mode": "nearest"}, "not 'nearest'"),
+        (np.float32, {"mode": "area", "like": "opencv"}, "skipna goes without like, got 'opencv'"),
+        (np.float32, {"mode": "area", "src_scale": np.ones((2, 2))}, "skipna goes without src_scale, got array"),
+        (np.float32, {"mode": "area", "layout": "any"}, "skipna goes without layout"),
+        (np.float32, {"mode": "area", "dtype": "u8"}, "skipna makes f32 and f16, and dtype is u8"),
+        (np.float64, {"mode": "area"}, "skipna takes f32 and f16, and f64 with dtype='f32', not elements of type f64"),
+        (np.float64, {"mode": "area", "dtype": "f16"}, "not elements of type f64"),
+        (np.uint8, {"mode": "area"}, "not elements of type u8"),
+    ],
+)
+def test_skipna_of_other_modes_types_and_arguments_is_refused(dtype, named, message):
+    data = xr.DataArray(np.zeros((4, 4), dtype), dims=("y", "x"))
+    with pytest.raises(rs.DescriptorError, match=re.escape(message)):
+        rs.xarray.resample(data, {"x": 2}, skipna=True, **named)
+    with pytest.raises(rs.DescriptorError, match=re.escape("skipna must be one of False, True, not 'yes'")):
+        rs.xarray.resample(data, {"x": 2}, mode="area", skipna="yes")
+
+
+@pytest.mark.parametrize("kind", ["numpy", "dask"])
+def test_f64_is_interpolated_in_f32_if_it_is_said(kind):
+    """The judge is numpy's cast: the elements that f32 has."""
+    data = cloudy(np.float64)
+    right = rs.xarray.resample(data.astype(np.float32), {"y": 5, "x": 4})
+    if kind == "dask":
+        judge("dask")
+        data = data.chunk({"y": 5, "x": 7})
+    result = rs.xarray.resample(data, {"y": 5, "x": 4}, dtype="f32")
+    assert result.compute().identical(right)
+    with pytest.raises(rs.UnsupportedError, match="dtype='f32' computes in f32"):
+        rs.xarray.resample(data, {"y": 5, "x": 4})

@@ -514,3 +514,38 @@ def test_boxes_with_exchanged_corners_are_warned_of():
         right = placed.to_output([(100, 50, 300, 200)], 0, order=order)
         with pytest.warns(UserWarning, match="second corner before its first"):
             assert np.array_equal(placed.to_output([(300, 200, 100, 50)], 0, order=order), right)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {},
+        {"mode": "cubic", "like": "pillow"},
+        {"letterbox": "center", "fill": 0.1},
+        {"flip": "both"},
+        {"mean": 0.5, "std": 0.25, "fill": 0.1},
+        {"mode": "nearest"},
+    ],
+)
+def test_f64_is_rounded_to_f32_before_it_is_interpolated(device, named):
+    """The judge is numpy's cast: the elements that f32 has, cropped and resized."""
+    if "like" in named:
+        named = {**named, "mode": "bicubic"}
+    wide = np.random.default_rng(9).normal(size=(2, 12, 15, 3))
+    wide[0, 3, 4], wide[1, 5, 6, 1] = 1e-300 if "mean" in named else 1e300, np.nan  # 1e300 is warned of
+    with np.errstate(over="ignore"):
+        narrow = wide.astype(np.float32)
+    boxes = [(0, 0, 9, 12), (-2, 3, 11, 17)]
+    for take, others in ((lambda x: x, {"images": (1, 0), "axes": (1, 2)}), (list, {"axes": (0, 1)})):
+        right = rs.crop_resize(take(narrow), boxes, (5, 4), **others, **named).numpy()
+        result = rs.crop_resize(take(wide), boxes, (5, 4), dtype="f32", **others, **named)
+        assert result.dtype == "f32"
+        assert result.numpy().tobytes() == right.tobytes()
+    out = rs.empty(f"f32[{','.join(map(str, right.shape))}]", device)
+    rs.crop_resize([rs.asarray(each, device=device) for each in wide], boxes, (5, 4), out=out, **others, **named)
+    np.testing.assert_array_equal(out.numpy(), right)
+
+
+def test_f64_boxes_without_a_type_are_refused():
+    with pytest.raises(rs.UnsupportedError, match=r"not f64; dtype='f32' computes in f32"):
+        rs.crop_resize(np.zeros((8, 8)), [(0, 0, 4, 4)], (2, 2))

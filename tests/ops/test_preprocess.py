@@ -670,3 +670,18 @@ def test_white_is_a_bit_above_255_in_f32():
         rs.Preprocess((side, side))(np.full((480, 640, 3), 255, np.uint8)).numpy().max() for side in (224, 99)
     )
     assert 255 <= highest <= 255.00004
+
+
+@pytest.mark.parametrize("named", [{}, {"shorter": 10, "mean": 0.5, "std": 0.25}, {"letterbox": "center", "fill": 0.5}])
+def test_f64_is_interpolated_in_f32_if_the_recipe_says_so(named):
+    """The judge is numpy's cast: the elements that f32 has."""
+    wide = np.random.default_rng(10).random((12, 15, 3))
+    right, result = (
+        rs.Preprocess((8, 8), **named)(wide.astype(np.float32)),
+        rs.Preprocess((8, 8), dtype="f32", **named)(wide),
+    )
+    if "letterbox" in named:
+        (right, _), (result, _) = right, result
+    assert result.numpy().tobytes() == right.numpy().tobytes()
+    with pytest.raises(rs.DescriptorError, match="or a recipe with dtype='f32'"):
+        rs.Preprocess((8, 8), dtype="f16", **named)(wide)

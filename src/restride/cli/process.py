@@ -60,6 +60,7 @@ def in_options(text: str) -> str:
     """A message with arguments rewritten as options: ``axes=(0, 1)`` as ``--axes 0 1``, ``unit=`` as ``--unit``."""
     text = re.sub(r"\baxes=\(([\d, ]+)\)", lambda axes: f"--axes {' '.join(re.findall('[0-9]+', axes[1]))}", text)
     text = re.sub(r"\b(axes|mode|like)='([\w-]+)'", r"--\1 \2", text)
+    text = re.sub(r"\bdtype='([\w-]+)'", r"--to \1", text)
     bare = re.compile(r"\b(axes|pixel_size|unit|time_unit)s?=(?=[ ,;:]|$)")
     return bare.sub(lambda argument: f"--{argument[1].replace('_', '-')}", text)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import Enum
 from typing import Any, TypeVar, Unpack
 
@@ -10,13 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from restride.arguments import list_arguments, require_listed
-from restride.dtypes import Array, as_dtype
-from restride.errors import DescriptorError, UnsupportedError, prefixed, warn_caller
+from restride.arguments import list_arguments, require_listed, require_word
+from restride.arithmetic import Numbers
+from restride.dtypes import Array, DTypeLike, as_dtype
+from restride.errors import DescriptorError, UnsupportedError, prefixed, shown, warn_caller
 from restride.layout.argument import is_permutation
-from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments, split_arguments
+from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments, is_narrowed, split_arguments
 from restride.ops.resample import resample as resample_array
 from restride.stream.axes import coordinate_values
+from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor
 from restride.weights import resizing
 from restride.weights.centres import centres, line_of_centres
@@ -30,6 +32,9 @@ _Labelled = TypeVar("_Labelled", xr.DataArray, xr.Dataset)
 _FINER = {"s": "ms", "ms": "us", "us": "ns"}
 """For each unit of times that xarray has, the next finer one."""
 
+_MEAN_TYPES = ("f32", "f16")
+"""Element types of which ``skipna`` leaves out NaN."""
+
 _REFUSED = ("axes", "window", "source_sizes", "sum_scale", "out")
 """Arguments of ``rs.resample`` that names of dimensions replace, or for which coordinates could not follow."""
 
@@ -41,6 +46,7 @@ def resample(
     scales: Mapping[Hashable, Any] | None = None,
     *,
     mode: ModeName | int | Enum | None = None,
+    skipna: bool = False,
     **arguments: Unpack[ResampleArguments],
 ) -> _Labelled:
     """Resize ``data`` along named dimensions: elements by ``rs.resample``, numeric coordinates by the same rule.
@@ -62,13 +68,18 @@ def resample(
         sizes: output size by dimension.
         scales: output elements for each source element, by dimension; instead of ``sizes``.
         mode: as in ``rs.resample``.
+        skipna: leave out elements that are NaN, in modes "area" and "area_weighted" of f32 and f16, and of f64 with
+            ``dtype`` f32: with the weights w of an output and v = 1 where x is a number, else 0, it is
+            ``sum(w * v * x) / sum(w * v)``, and NaN where no number is left. Both sums and the quotient are f32, so of
+            k elements along n axes it is within ``(6n + 2k + 2) * 2^-24`` of the mean magnitude of those that are left,
+            before f16 is rounded once: as ``coarsen(...).mean()`` at whole factors. A tensor is read by the host.
         arguments: the other arguments of ``rs.resample``, such as ``like`` and ``dtype``; ``roi`` and offsets in the
             order of ``sizes`` or ``scales``. Not axes, window, source_sizes, sum_scale, out, or a ``layout`` that
-            permutes.
+            permutes; with ``skipna`` no ``like``, ``layout``, scales, zero points, post-ops or rounding.
 
     Raises:
-        DescriptorError: there is no such dimension, both or neither of sizes and scales are passed, or ``rs.resample``
-            raises it; the message names the variable of a Dataset.
+        DescriptorError: there is no such dimension, both or neither of sizes and scales are passed, ``skipna`` with
+            other modes, types or arguments, or ``rs.resample`` raises it; the message names the variable of a Dataset.
         UnsupportedError: the data is not numpy's, a tensor or dask's, ``like`` reads the variables' types at different
             positions, or ``rs.resample`` raises it: elements of 64 bits are not interpolated.
 
@@ -97,8 +108,13 @@ def resample(
             raise DescriptorError(f"{refused} is not accepted where dimensions are named, got {value!r}")
     if named.get("layout") is not None and is_permutation(named["layout"]):
         raise DescriptorError(f"layout {named['layout']!r} permutes dimensions, which stay: transpose the result")
+    resize: Callable[..., Any] = _resampled
+    require_word("skipna", skipna, (False, True))
+    if skipna:
+        _require_mean(named)
+        resize = _mean_of_numbers
     if isinstance(data, xr.DataArray):
-        elements = _elements(data.variable, argument, asked, named)
+        elements = _elements(resize, data.variable, argument, asked, named)
         coords = _coords(data, _centres(data, [data.variable], argument, asked, named))
         return xr.DataArray(elements, coords, data.dims, data.name, data.attrs)
     variables: dict[Hashable, xr.Variable] = {name: each.variable for name, each in data.data_vars.items()}
@@ -107,28 +123,72 @@ def resample(
     }
     for name, variable in resized.items():
         with prefixed(f"variable {name!r}"):
-            elements = _elements(variable, argument, asked, named)
+            elements = _elements(resize, variable, argument, asked, named)
         variables[name] = xr.Variable(variable.dims, elements, variable.attrs)
     coords = _coords(data, _centres(data, [*resized.values()], argument, asked, named))
     return xr.Dataset(variables, coords, data.attrs)
 
 
-def _elements(variable: xr.Variable, argument: str, asked: Mapping[Hashable, Any], named: dict[str, Any]) -> Any:
+def _elements(
+    resize: Callable[..., Any],
+    variable: xr.Variable,
+    argument: str,
+    asked: Mapping[Hashable, Any],
+    named: dict[str, Any],
+) -> Any:
     """The elements, resized along the dimensions of ``asked`` that the variable has; an array of the same kind."""
     dims = [dim for dim in asked if dim in variable.dims]
     along = {argument: tuple(asked[dim] for dim in dims), "axes": tuple(map(variable.dims.index, dims)), **named}
     x = variable.data
-    if isinstance(x, Tensor):
-        return resample_array(x, **along)
-    if isinstance(x, np.ndarray):
-        if named.get("layout") is not None:
-            raise DescriptorError(f"layout {named['layout']!r} has no effect, because the result is an array of numpy")
-        return resample_array(x, **along).numpy()
-    if type(x).__module__.startswith("dask."):
+    if not isinstance(x, Tensor | np.ndarray) and not _is_dask(x):
+        raise UnsupportedError(
+            f"data must be numpy, dask or restride.Tensor, got {type(x).__module__}.{type(x).__name__}"
+        )
+    return resize(x, **along)
+
+
+def _is_dask(x: object) -> bool:
+    return type(x).__module__.startswith("dask.")
+
+
+def _resampled(x: Any, **along: Any) -> Any:
+    """An array of the kind of ``x``: a tensor, numpy's or dask's."""
+    if _is_dask(x):
         from restride.interop import dask
 
         return dask.resample(x, **along)
-    raise UnsupportedError(f"data must be numpy, dask or restride.Tensor, got {type(x).__module__}.{type(x).__name__}")
+    if isinstance(x, Tensor):
+        return resample_array(x, **along)
+    if (layout := along.get("layout")) is not None:
+        raise DescriptorError(f"layout {layout!r} has no effect, because the result is an array of numpy")
+    return resample_array(x, **along).numpy()
+
+
+def _require_mean(named: dict[str, Any]) -> None:
+    """Require the arguments of a mean of elements, for ``skipna``."""
+    if named["mode"] not in ("area", "area_weighted"):
+        raise DescriptorError(f"skipna goes with the modes 'area' and 'area_weighted', not {named['mode']!r}")
+    for name in ("like", "layout", *Numbers._fields):
+        if named.get(name) is not None:
+            raise DescriptorError(f"skipna goes without {name}, got {shown(named[name])}")
+
+
+def _mean_of_numbers(x: Any, *, dtype: DTypeLike | None = None, **along: Any) -> Any:
+    """As ``_resampled``, but of the elements that are not NaN: their sums, divided by the sums of their weights."""
+    if isinstance(x, Tensor):
+        return asarray(_mean_of_numbers(x.numpy(), dtype=dtype, **along), device=x.device)
+    source = as_dtype(x.dtype)
+    element = source if dtype is None else as_dtype(dtype)
+    if source.name not in _MEAN_TYPES and not is_narrowed(source, element):
+        raise DescriptorError(
+            f"skipna takes {' and '.join(_MEAN_TYPES)}, and f64 with dtype='f32', not elements of type {source}"
+        )
+    if element.name not in _MEAN_TYPES:
+        raise DescriptorError(f"skipna makes {' and '.join(_MEAN_TYPES)}, and dtype is {element}")
+    missing = np.isnan(x)
+    sums = _resampled(np.where(missing, x.dtype.type(0), x), dtype="f32", **along)
+    weights = _resampled((~missing).astype(np.float32), **along)
+    return (sums / np.where(weights > 0, weights, np.float32(np.nan))).astype(element.dtype)
 
 
 def _centres(

@@ -29,7 +29,7 @@ from restride.ops.letterbox import Place, places_of
 from restride.ops.one_by_one import OneByOne
 from restride.ops.plan import cached
 from restride.ops.quantize import in_axes_of_result, normalizing_scales, warn_of_unit
-from restride.ops.resample import INTERPOLATED_TYPES, split_arguments
+from restride.ops.resample import INTERPOLATED_TYPES, is_narrowed, split_arguments
 from restride.ops.target import Out, Target, element_type, element_with_room, target_of_sums
 from restride.plan.boxes import add_crops, boxes_of, table_bytes
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
@@ -104,7 +104,8 @@ def crop_resize(
 
     Args:
         x: one image, a batch with the images along axis 0 and ``images`` given, or a list of images of one type that
-            may differ in rows and columns; each a Tensor or what ``rs.asarray`` takes.
+            may differ in rows and columns; each a Tensor or what ``rs.asarray`` takes. f64 where the result is said to
+            be f32, as in ``resample``.
         boxes: (boxes, 4) numbers y0, x0, y1, x1, an array or a Tensor, which is read back. Integers in pixels are the
             slice ``[y0:y1, x0:x1]``, also where it leaves the image. Floats, and normalized boxes, are read as in
             "tf_crop_and_resize": the first output reads at y0 and the last at y1, in pixels from centre to centre;
@@ -323,7 +324,8 @@ def _crop_plan(
     if library is not None:
         image, axes = result_sizes[1:], source.axes_of_image
         summed = summed_by_library(boxes, library, image, axes, is_moved=request.mode == "nearest")
-    cropped_dtype = _resized_dtype(src, request, None if summed is None and count else library)
+    element = element_type(TensorDesc(src.dtype, result_sizes), cut.layout, cut.dtype, out)
+    cropped_dtype = _resized_dtype(src.dtype, element, request, None if summed is None and count else library)
     cropped = TensorDesc(cropped_dtype, result_sizes)
     target = cached(_target, source.resized(size), cropped, out, cut.mean, cut.std, cut.layout, cut.dtype, numbers)
     if not target.whole.numel:
@@ -340,14 +342,18 @@ def _crop_plan(
     return _by_kernels(target, runs, parts, limits)._replace(warning=warning)
 
 
-def _resized_dtype(src: TensorDesc, request: Request, library: LibraryRequest | None) -> DType:
-    """The element type of resized boxes before scales, zero points and post-ops. library: the request to it, if any."""
+def _resized_dtype(src: DType, element: DType, request: Request, library: LibraryRequest | None) -> DType:
+    """The element type of resized boxes before scales, zero points and post-ops.
+
+    element: the type that the result is said to have. library: the request to it, if any.
+    """
     if request.mode == "nearest" or (library is not None and library.keeps_type):
-        return src.dtype
-    if src.dtype.name not in CROPPED_TYPES:
+        return src
+    if src.name not in CROPPED_TYPES and not is_narrowed(src, element):
+        remedy = "dtype='f32' computes in f32" if src == "f64" else "reorder converts them to f32"
         raise UnsupportedError(
-            f"mode {request.mode!r} of crop_resize has the element types {', '.join(CROPPED_TYPES)}, not "
-            f"{src.dtype}; rs.reorder converts: dtype='f32'"
+            f"mode {request.mode!r} of crop_resize has the element types {', '.join(CROPPED_TYPES)}, not {src}; "
+            f"{remedy}"
         )
     return as_dtype("f32")
 

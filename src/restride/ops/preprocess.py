@@ -173,7 +173,7 @@ class Preprocess(Generic[_Result]):
         full_range: of YUV, as in ``yuv_to_rgb``.
         layout: "NCHW" or "NHWC", the axes of the batch; not only its order in memory, as of the same word in
             ``crop_resize``, where "NHWC->NCHW" moves axes.
-        dtype: element type of the batch.
+        dtype: element type of the batch. Images of f64 are interpolated in f32 if it is given as "f32".
         depth: how many results of a stream are started before the first of them is taken.
         device: where arrays are uploaded to; default: ``rs.default_device()``.
 
@@ -213,7 +213,7 @@ class Preprocess(Generic[_Result]):
         options["mean"], options["std"] = _read_normal(options)
         self._letterbox = letterbox
         self._options = options
-        self._takes = _accepted_images(self._sizes, options)
+        self._takes = _accepted_images(self._sizes, options, says_type="dtype" in named)
 
     def __repr__(self) -> str:
         """The call that made it, without arguments that have their defaults."""
@@ -404,13 +404,14 @@ class _Accepted(NamedTuple):
     """Which images a recipe accepts.
 
     counted: for each argument, how many channels it has numbers for; 1 fits any image. together: the element types that
-        the images of one list may mix. fill: the fill of a preset, in the unit of u8.
+        the images of one list may mix. narrows: f64 is interpolated, in f32. fill: that of a preset, in the unit of u8.
     """
 
     counted: dict[str, int]
     is_normalized: bool
     is_interpolated: bool
     together: frozenset[str] = frozenset()
+    narrows: bool = False
     fill: Any = None
 
 
@@ -464,8 +465,8 @@ def _read_normal(options: Options) -> tuple[Any, Any]:
     return both[0], both[1]
 
 
-def _accepted_images(sizes: tuple[int, int], options: Options) -> _Accepted:
-    """Which images a recipe with these options accepts.
+def _accepted_images(sizes: tuple[int, int], options: Options, *, says_type: bool) -> _Accepted:
+    """Which images a recipe with these options accepts. says_type: the caller gave ``dtype``.
 
     Raises:
         DescriptorError: no library, or not the one that is named, has the mode.
@@ -478,7 +479,8 @@ def _accepted_images(sizes: tuple[int, int], options: Options) -> _Accepted:
     is_normalized = options["mean"] is not None or options["std"] is not None
     has_one_unit = is_normalized and not np.any(options["fill"])  # a fill is an element of one type
     together = frozenset(_NORMALIZED) if has_one_unit else frozenset[str]()
-    return _Accepted(counted, is_normalized, request.mode != "nearest", together)
+    narrows = says_type and as_dtype(options["dtype"]) == "f32"
+    return _Accepted(counted, is_normalized, request.mode != "nearest", together, narrows)
 
 
 def _request(options: Options) -> Request:
@@ -550,8 +552,8 @@ def _require_type(desc: TensorDesc, takes: _Accepted) -> None:
             f"mean and std go with images of floats, as they are, and of {' and '.join(_NORMALIZED)}, as if in "
             f"[0, 1], not of {dtype}: {desc}; {_SMALLER}"
         )
-    if takes.is_interpolated and dtype.itemsize == 8:
-        remedy = "image.astype('float32')" if dtype.is_float else _SMALLER
+    if takes.is_interpolated and dtype.itemsize == 8 and not (dtype == "f64" and takes.narrows):
+        remedy = "image.astype('float32'), or a recipe with dtype='f32'" if dtype.is_float else _SMALLER
         raise DescriptorError(f"images of {dtype} are resized by mode 'nearest' alone: {desc}; {remedy}")
     if takes.fill is not None and not dtype.is_float and dtype.name not in _UNITS:
         raise DescriptorError(

@@ -58,7 +58,7 @@ from restride.weights.like.libraries import ModeName
 from restride.weights.request import RequestArguments, RuleArguments, replaced
 
 INTERPOLATED_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32", "s16", "u16", "u32", "f8e4m3fn", "f8e5m2")
-"""Element types that can be interpolated; nearest takes every type."""
+"""Element types that can be interpolated; nearest takes every type, and ``is_narrowed`` says when f64 is taken."""
 
 GRADIENT_TYPES = ("f32", "f16", "bf16")
 
@@ -107,7 +107,9 @@ def resample(
     rounded once. "nearest" moves elements, bit for bit where neither type nor scale changes.
 
     Args:
-        x: a Tensor, or what ``rs.asarray`` takes. Elements of 64 bits or pred take only mode "nearest".
+        x: a Tensor, or what ``rs.asarray`` takes. Elements of 64 bits or pred take only mode "nearest"; f64 takes all
+            modes where the result is said to be f32, by ``dtype``, ``layout`` or ``out``: elements are first rounded to
+            f32, as by ``reorder``.
         sizes: output size of each of ``axes``.
         scales: output elements for each element of the source; without ``sizes``, these are ``trunc(size * scale)``.
         axes: which axes; negative ones count from the end; default: the last ones, as many as ``sizes`` or ``scales``.
@@ -522,14 +524,20 @@ def _sums_and_target(
         element = element_with_room(src, resized.sizes, layout, dtype, out, limits)
         if limits is not None:  # a chain computes windows, and each is checked when it is planned
             _require_few_weights(resized)
-        if not resized.moves and src.dtype.name not in INTERPOLATED_TYPES:
+        if not (resized.moves or src.dtype.name in INTERPOLATED_TYPES or is_narrowed(src.dtype, element)):
+            remedy = "dtype='f32' computes in f32" if src.dtype == "f64" else "reorder converts them to f32"
             raise UnsupportedError(
                 f"elements of type {src.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} are; "
-                f"rs.reorder converts: dtype='f32', and nearest modes take every type"
+                f"{remedy}, and nearest modes take every type"
             )
     sums = TensorDesc(src.dtype if resized.moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
     default = family(src, sums.sizes, element)
     return sums, target_of_sums(src, sums, default, layout, out, numbers)
+
+
+def is_narrowed(src: DType, result: DType) -> bool:
+    """True if elements of f64 are rounded to f32 as kernels read them, because the caller asks for results of f32."""
+    return src == "f64" and result == "f32"
 
 
 class ClippedPlan(Plan):
@@ -570,7 +578,8 @@ class ClippedPlan(Plan):
 def _range_of(x: Tensor) -> PostOp:
     """The lowest and the highest element, as f32, without those that are NaN, as the bounds of a clip."""
     elements = x.numpy()
-    low, high = (float(np.float32(end.reduce(elements, axis=None))) for end in (np.fmin, np.fmax))
+    with np.errstate(over="ignore"):  # an f64 beyond f32 is an infinity, as where it is rounded to be interpolated
+        low, high = (float(np.float32(end.reduce(elements, axis=None))) for end in (np.fmin, np.fmax))
     return PostOp("clip", low, high) if low <= high else PostOp("clip", -math.inf, math.inf)
 
 

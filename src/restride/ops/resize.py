@@ -163,6 +163,11 @@ def settle(desc: TensorDesc, sizes: Any, mode: Any, options: ResizeArguments) ->
     filters: dict[str, Any] = {"sizes": new, "axes": both, "mode": mode, "like": like, "antialias": antialias}
     if like is None and mode in (None, "linear", "cubic") and antialias in (None, True):
         filters |= {"antialias": True, "exclude_outside": True, "cubic_a": -0.5 if mode == "cubic" else None}
+    if desc.dtype == "f64" and Request(**filters).settled("f64")[0].mode != "nearest":
+        raise UnsupportedError(
+            f"resize does not interpolate elements of type {desc.dtype}: resample to dtype f32 computes in f32, "
+            f"reorder converts, and nearest modes take every type"
+        )
     channels = _channels_with_alpha(desc.sizes, both)
     linear_light, premultiply = (flag(name, options.get(name, False)) for name in ("linear_light", "premultiply"))
     if linear_light or premultiply:

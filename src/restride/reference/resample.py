@@ -217,6 +217,12 @@ class Problem:
         return beyond
 
 
+def says_f32(dtype: object, out: object) -> bool:
+    """True if the result is said to be f32: f64 elements are then rounded to f32 before they are interpolated."""
+    asked = as_array(out).dtype if dtype is None and out is not None else dtype
+    return asked is not None and as_dtype(asked) == "f32"
+
+
 def weighted_axes(request: Request, answer: Answer | None) -> WeightedAxes:
     """The rows of weights along each axis: a library's own, or those of the request's rules."""
     if isinstance(answer, list):
@@ -244,6 +250,9 @@ def problem_of(
     steps = {name: rules.pop(name) for name in _STEPS if name in rules}
     extrapolation_value, dtype = rules.pop("extrapolation_value", 0.0), rules.pop("dtype", None)
     request = request_like(array, sizes, scales, axes, rules.pop("window", None), rules)
+    if request.rules.mode != "nearest" and array.dtype == np.float64 and says_f32(dtype, steps.get("out")):
+        array = convert(array, as_dtype("f32"))
+        request = replace(request, array=array)
     if request.rules.mode != "nearest" and as_dtype(array.dtype).name not in INTERPOLATED_TYPES:
         raise UnsupportedError(
             f"{request.rules.mode} resampling takes element types {', '.join(INTERPOLATED_TYPES)}, not "
@@ -282,7 +291,8 @@ def resample(
         axes: which axes; default: the last ones. Negative ones count from the end.
         mode: ``"nearest"``, for every type; ``"linear"`` (default), ``"cubic"`` (Keys), ``"area"`` (the mean of all
             elements that the output element covers, if only in part), ``"area_weighted"`` (by how much of each it
-            covers), for INTERPOLATED_TYPES. With ``like``, one of the library's modes.
+            covers), for INTERPOLATED_TYPES, and for f64 with ``dtype`` f32, first rounded to it. With ``like``, one of
+            the library's modes.
         others: arguments by name:
 
             coordinates: a name in ``restride.reference.coordinates``; default: ``"half_pixel"``.
