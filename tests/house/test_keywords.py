@@ -277,7 +277,8 @@ def labelled(**named: Any) -> Any:
     """A call of ``resample`` for xarray, of an array by names of dimensions."""
     xarray = importlib.import_module("xarray")
     module = importlib.import_module("restride.interop.xarray")
-    array = xarray.DataArray(rs.asarray(X) if named.pop("on_device", False) else X, dims=("n", "c", "y", "x"))
+    values = np.where(X > 100, np.float32(np.nan), X) if named.pop("has_nan", False) else X
+    array = xarray.DataArray(rs.asarray(X) if named.pop("on_device", False) else values, dims=("n", "c", "y", "x"))
     for name in ("sizes", "scales"):
         if isinstance(named.get(name), tuple):
             named[name] = dict(zip("yx", named[name], strict=True))
@@ -700,7 +701,7 @@ DOORS |= {
             "scales": (BY_SCALES, (0.25, 0.25)),
             "layout": ({"on_device": True}, "NHWC"),
             "dtype": ({}, "f16"),
-            "skipna": ({"mode": "area"}, True),
+            "skipna": ({"mode": "area", "has_nan": True}, True),
         },
         "xarray",
     ),

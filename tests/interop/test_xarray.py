@@ -566,7 +566,7 @@ def test_skipna_of_other_modes_types_and_arguments_is_refused(dtype, named, mess
     data = xr.DataArray(np.zeros((4, 4), dtype), dims=("y", "x"))
     with pytest.raises(rs.DescriptorError, match=re.escape(message)):
         rs.xarray.resample(data, {"x": 2}, skipna=True, **named)
-    with pytest.raises(rs.DescriptorError, match=re.escape("skipna must be one of False, True, not 'yes'")):
+    with pytest.raises(rs.DescriptorError, match=re.escape("skipna must be True or False, got 'yes'")):
         rs.xarray.resample(data, {"x": 2}, mode="area", skipna="yes")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from restride.arguments import list_arguments, require_listed, require_word
+from restride.arguments import flag, list_arguments, require_listed
 from restride.arithmetic import Numbers
 from restride.dtypes import Array, DTypeLike, as_dtype
 from restride.errors import DescriptorError, UnsupportedError, prefixed, shown, warn_caller
@@ -109,8 +109,7 @@ def resample(
     if named.get("layout") is not None and is_permutation(named["layout"]):
         raise DescriptorError(f"layout {named['layout']!r} permutes dimensions, which stay: transpose the result")
     resize: Callable[..., Any] = _resampled
-    require_word("skipna", skipna, (False, True))
-    if skipna:
+    if flag("skipna", skipna):
         _require_mean(named)
         resize = _mean_of_numbers
     if isinstance(data, xr.DataArray):
