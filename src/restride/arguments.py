@@ -8,16 +8,18 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, wraps
 from inspect import Parameter, signature
 from itertools import islice
+from os import PathLike
 from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from restride.errors import DescriptorError, did_you_mean, prefixed, shown, warn_caller
+from restride.errors import DescriptorError, RestrideError, did_you_mean, prefixed, shown, warn_caller
 from restride.words import argument_here
 
 LIMIT = 1 << 512
@@ -253,7 +255,20 @@ def unexpected(
     return TypeError(f"{name}() got an unexpected keyword argument {unknown!r}{hint}")
 
 
-# Pixels of Pillow's images.
+# Files of images, and pixels of Pillow's images.
+
+
+def is_file(image: object) -> bool:
+    """True for an argument that is read as the file of an image: a path, the bytes of a file, or a file object.
+
+    A view of memory is bytes if these are its only axis, else an array.
+    """
+    if isinstance(image, memoryview):
+        return image.ndim == 1 and image.itemsize == 1
+    if isinstance(image, str | PathLike | bytes | bytearray):
+        return True
+    # Arrays on disk, such as those of PyTables, have read() beside a shape.
+    return hasattr(image, "read") and not hasattr(image, "shape") and not isinstance(image, type)
 
 
 _MODES = dict.fromkeys(("P", "CMYK", "YCbCr", "LAB", "HSV", "RGBX"), "RGB")
@@ -266,8 +281,23 @@ _ORIENTATION = 0x0112
 
 
 def is_pillow(image: object) -> bool:
-    """True for an image of Pillow, which may not be installed, and for its type."""
-    return hasattr(image, "getbands")
+    """True for an image of Pillow, which may not be installed."""
+    return hasattr(image, "getbands") and not isinstance(image, type)
+
+
+@contextmanager
+def pillow_errors() -> Iterator[None]:
+    """A ``with`` block in which Pillow decodes or converts an image: its errors, of ten types, become one.
+
+    Raises:
+        DescriptorError: Pillow raised SyntaxError, OSError, struct.error, ...
+    """
+    try:
+        yield
+    except (RestrideError, UserWarning, MemoryError):
+        raise
+    except Exception as error:
+        raise DescriptorError(f"Pillow cannot decode the image: {error!s:.200}") from error
 
 
 def pixels_of(image: object) -> Any:
@@ -278,7 +308,7 @@ def pixels_of(image: object) -> Any:
     Raises:
         DescriptorError: Pillow cannot decode the image, for example because its file is cut off.
     """
-    if isinstance(image, list | tuple) and any(map(is_pillow, set(map(type, image)))):
+    if isinstance(image, list | tuple) and any(hasattr(kind, "getbands") for kind in set(map(type, image))):
         several = []
         for place, member in enumerate(image):
             with prefixed(f"image {place} of the list"):
@@ -286,12 +316,8 @@ def pixels_of(image: object) -> Any:
         return several
     if not is_pillow(image):
         return image
-    try:
+    with pillow_errors():
         pixels = _decoded(image)
-    except MemoryError:
-        raise
-    except Exception as error:  # Pillow raises ten types for different faults: SyntaxError, OSError, struct.error, ...
-        raise DescriptorError(f"Pillow cannot decode the image: {error!s:.200}") from error
     if _orientation(image) != 1:
         warn_caller(
             "an image of Pillow is used as stored, and its EXIF says to turn it: PIL.ImageOps.exif_transpose(image) "
@@ -312,7 +338,7 @@ def _orientation(image: Any) -> int:
     """How a decoded image is to be turned, by EXIF; 1: not at all, or it does not say so in a way that can be read."""
     try:
         turn = image.getexif().get(_ORIENTATION)
-    except Exception:  # noqa: BLE001 - as above; only the EXIF data are damaged
+    except Exception:  # noqa: BLE001 - of any type, as above; only the EXIF data are damaged
         return 1
     return turn if turn in range(2, 9) else 1
 
@@ -343,11 +369,13 @@ def as_numpy(argument: str, value: object, dtype: np.dtype[Any] | None = None) -
         DescriptorError: a mask would be lost, numpy cannot convert ``value``, or it is a list of integers that no type
             holds together.
     """
-    require_unmasked(argument, value)
-    value = pixels_of(value)
     try:
+        require_unmasked(argument, value)
+        value = pixels_of(value)
         array = np.asanyarray(value)
-    except (TypeError, ValueError) as error:
+    except (RestrideError, UserWarning, MemoryError):
+        raise
+    except Exception as error:  # the __array__ of another library raises what it likes
         shapes = {getattr(member, "shape", None) for member in value} if isinstance(value, list | tuple) else {None}
         why = str(error)
         if None not in shapes:

@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import as_numpy, flag, require_unmasked
+from restride.arguments import as_numpy, flag, is_file, require_unmasked
 from restride.dtypes import Array, DType
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed, shown
 from restride.layout import TensorDesc, as_desc
@@ -314,15 +313,16 @@ def host_array(value: object, dtype: DType | None = None) -> Array:
     """
     if not isinstance(value, np.ndarray | np.generic) and hasattr(value, "__dlpack__"):
         return array_from_dlpack(value)
-    if isinstance(value, str | PathLike):
-        raise DescriptorError(
-            f"array is the text {value!s:.4096}, not an array: rs.imread(path) reads an image file, upright, and "
-            f"rs.imread(path, mode='rgb') as RGB; np.asarray(PIL.Image.open(path)) has its pixels as they are stored"
-        )
     if isinstance(value, bytes):
         raise DescriptorError(
             f"array is {len(value)} bytes, not an array: np.frombuffer(raw, np.uint8).reshape(rows, columns, 3) makes "
             f"one; for a frame of video .reshape(rows * 3 // 2, columns)"
+        )
+    if is_file(value) and not isinstance(value, bytearray | memoryview):  # of these, numpy makes an array
+        kind = "file object" if hasattr(value, "read") else "text"
+        raise DescriptorError(
+            f"array is the {kind} {value!s:.4096}, not an array: rs.imread(file) reads an image file, upright, and "
+            f"rs.imread(file, mode='rgb') as RGB; np.asarray(PIL.Image.open(file)) has its pixels as they are stored"
         )
     if value is None:
         raise DescriptorError("array is None (cv2.imread returns None for a file it cannot read)")

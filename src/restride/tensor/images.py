@@ -7,6 +7,7 @@ import stat
 import zlib
 from collections.abc import Callable
 from functools import partial
+from inspect import iscoroutinefunction
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, TypeAlias, TypeVar, get_args
@@ -65,8 +66,9 @@ def imread(
     PackBits or fax, and GIF; the first picture of several. TIFF may also have elements of s32 and f32.
 
     Args:
-        file: a path, the bytes of a file, or a file object opened for reading bytes, which is read from its start, if
-            it can seek, and stays open; the content, not a name, determines the format.
+        file: a path, the bytes of a file, or a file object opened for reading bytes, such as BytesIO or that of an
+            upload. It is read from its start and gets its position back, if it can seek, and stays open. The content,
+            not a name, determines the format.
         mode: None, the channels that the file has; "rgb", three of them, as by ``to_rgb``, of 16-bit colours the high 8
             bits, with a warning if the colours are others than sRGB or damage hides what they are; "srgb", the same,
             but such colours are converted to sRGB by Pillow's ImageCms, with the intent that the profile names. Colours
@@ -104,9 +106,9 @@ def decode_image(file: Any, decode: Decode[_T]) -> _T:
     pillow()
     if isinstance(file, bytes | bytearray | memoryview):
         content = bytes(file)
-        return _read(BytesIO(content), f"{len(content)} bytes", decode)
+        return _read(BytesIO(content), name_of(content), decode)
     if hasattr(file, "read"):
-        return _read(BytesIO(_content(file)), str(getattr(file, "name", type(file).__name__)), decode)
+        return _read(BytesIO(_content(file)), name_of(file), decode)
     try:
         path = Path(file)
         kind = path.stat().st_mode
@@ -120,13 +122,38 @@ def decode_image(file: Any, decode: Decode[_T]) -> _T:
         return _read(opened, os.fspath(path), decode)
 
 
+def name_of(file: Any) -> str:
+    """What errors call a path, the bytes of a file, or a file object."""
+    if isinstance(file, bytes | bytearray | memoryview):
+        return f"{len(file)} bytes"
+    name = getattr(file, "name", None) if hasattr(file, "read") else os.fspath(file)
+    return name if isinstance(name, str) and name else type(file).__name__
+
+
 def _content(file: Any) -> bytes:
-    """All bytes of a file object."""
+    """All bytes of a file object, which gets its position back.
+
+    Raises:
+        OSError: it cannot be read.
+        DescriptorError: it does not read bytes.
+    """
+    if iscoroutinefunction(file.read):
+        raise DescriptorError(
+            f"file must be opened for reading bytes, and {type(file).__name__} reads them asynchronously: pass its "
+            f".file, or the bytes"
+        )
     try:
-        if hasattr(file, "seekable") and file.seekable():
+        can_seek = hasattr(file, "seekable") and file.seekable()
+        before = file.tell() if can_seek else 0
+        if can_seek:
             file.seek(0)
         content = file.read()
-    except ValueError as error:  # it is closed, only written, or read as text
+        if can_seek:
+            file.seek(before)
+    except Exception as error:  # it is closed, only written, read as text, or an object of another library
+        is_of_disk = isinstance(error, OSError) and not isinstance(error, ValueError)  # UnsupportedOperation is both
+        if is_of_disk or isinstance(error, MemoryError):
+            raise
         raise DescriptorError(f"file must be opened for reading bytes, such as open(path, 'rb'): {error}") from error
     if not isinstance(content, bytes):
         raise DescriptorError(

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from restride.vision.image_processor import ImagePlan, Processor, processor
+from restride.vision.inputs import Inputs
 
-__all__ = ["ImagePlan", "Processor", "processor"]
+__all__ = ["ImagePlan", "Inputs", "Processor", "processor"]

@@ -21,6 +21,7 @@ from restride.vision.config import family_of, read_config
 from restride.vision.execution import execute
 from restride.vision.family import Family
 from restride.vision.images import Image, read_images
+from restride.vision.inputs import Inputs
 from restride.vision.options import COMMON, Options, read_options
 from restride.vision.picture import Picture, Resized, Source, kept_dtype
 from restride.vision.recipe import Pixels, Shot, UnequalImages, starts_of
@@ -55,7 +56,7 @@ def processor(config: Mapping[str, Any] | str | os.PathLike[str]) -> Processor:
     Example:
         >>> clip = rs.vision.processor({"image_processor_type": "CLIPImageProcessor"})
         >>> inputs = clip(np.zeros((480, 640, 3), np.uint8))
-        >>> inputs["pixel_values"].shape
+        >>> inputs.pixel_values.shape
         (1, 3, 224, 224)
 
     Source: transformers 5.24, image_processing_pil_*.py; Pillow 13, Image.resize.
@@ -95,7 +96,7 @@ class ImagePlan:
 
 
 class Processor:
-    """An image processor: ``processor(images)`` is a dictionary with the keys, sizes and types of transformers' own.
+    """An image processor: ``processor(images)`` has the keys, sizes and types of transformers' own, as ``Inputs``.
 
     ``rs.vision.processor`` creates it. It keeps no images. All images of a call are uploaded at once, computed in one
     submission, images of equal sizes together, and downloaded at once. On a device with memory of
@@ -118,13 +119,14 @@ class Processor:
         return_tensors: Kind | None = "np",
         dtype: DTypeLike | None = None,
         device: Device | None = None,
-    ) -> dict[str, Any]:
+    ) -> Inputs:
         """The results for one image, a batch, a list of images, or a list of lists of them.
 
         Args:
             images: each an image of Pillow, an array or tensor of rows, columns and channels or channels first, u8 or
-                floats of 0 to 1, or a path. Files are rotated as EXIF says and lose alpha, as in transformers. Pillow's
-                images and arrays are not rotated; if ``do_convert_rgb`` is true, their alpha is blended over white. A
+                floats of 0 to 1, or a file: its path, its bytes, or an object opened for reading bytes, as in
+                ``rs.imread``. Files are rotated as EXIF says and lose alpha, as in transformers. Pillow's images and
+                arrays are not rotated; if ``do_convert_rgb`` is true, their alpha is blended over white. A
                 ``restride.Tensor`` of u8 is read without a copy.
             return_tensors: "np" for arrays, "restride" for tensors on the device, "pt" for tensors of torch, which
                 share the memory of a device that is a CPU, and are copies otherwise. Grids, masks and sizes are
@@ -136,9 +138,11 @@ class Processor:
             device: where to compute; default: the device of the images, or ``rs.default_device()``.
 
         Raises:
-            DescriptorError: there is no image, the configuration does not allow one, or results that are to be stacked
-                differ in size.
-            UnsupportedError: an image would keep its alpha, or has another type where the family needs u8.
+            DescriptorError: there is no image, one cannot be read or decoded, the configuration does not allow one, or
+                results that are to be stacked differ in size. The message names ``images[k]``, the image's number in
+                the call, counted through lists of lists, and its file.
+            UnsupportedError: an image would keep its alpha, or has another type where the family needs u8; or the
+                address of an image, which is not fetched.
         """
         require_word("return_tensors", return_tensors, (*_KINDS, None))
         element = None if dtype is None else _pixel_type(dtype)
@@ -148,15 +152,16 @@ class Processor:
                 samples = [len(read)] if self._family.list_is_sample else [1] * len(read)
             where = _device_of(read, device)
             sources = _sources(read)
+            shots = self._shots(sources, samples, [image.name for image in read])
             recipe: dict[Any, Any] = (
-                self._lists(sources, samples) if return_tensors is None else self._results(sources, samples)
+                self._lists(shots, samples) if return_tensors is None else self._results(shots, samples)
             )
             self._warn_of_rescaled(sources)
         with prefixed(self._name):
             computed = execute(recipe, sources, [image.elements for image in read], self._options, where, element)
         if return_tensors is None:
-            return self._listed(computed, samples)
-        return {key: as_kind(value, return_tensors) for key, value in computed.items()}
+            return Inputs(self._listed(computed, samples))
+        return Inputs({key: as_kind(value, return_tensors) for key, value in computed.items()})
 
     def plan(self, size: Sequence[int]) -> ImagePlan:
         """The plan for one RGB image of ``size``, height and width: sizes, tiles and dispatches, without a device.
@@ -168,7 +173,8 @@ class Processor:
         if len(sides) != 2 or 0 in sides:
             raise DescriptorError(f"size must be height and width, both positive, got {sides}")
         with ErrorContext(self._name):
-            results = self._results([Source(*sides, 3, floats=False)], [1])
+            name = f"an image of {sides[0]} x {sides[1]}"
+            results = self._results(self._shots([Source(*sides, 3, floats=False)], [1], [name]), [1])
         return ImagePlan(
             tuple((each.height, each.width) for each in work.needed(results) if isinstance(each, Resized)),
             {key: _sizes_of(result) for key, result in results.items()},
@@ -184,26 +190,31 @@ class Processor:
                 "transformers: pass u8, or a configuration with do_rescale false"
             )
 
-    def _shots(self, sources: Sequence[Source], samples: Sequence[int]) -> list[Shot]:
+    def _shots(self, sources: Sequence[Source], samples: Sequence[int], names: Sequence[str]) -> list[Shot]:
         """The pictures that each image becomes."""
         alone = self._family.geometry
         together = self._family.together or alone
         geometries = [alone if images == 1 else together for images in samples for _ in range(images)]
         shot = cache(lambda geometry, source: geometry(source, self._options))  # equal images are planned once
-        return list(map(shot, geometries, sources))
+        shots = []
+        for name, geometry, source in zip(names, geometries, sources, strict=True):
+            with prefixed(name):
+                shots.append(replace(shot(geometry, source), name=name))
+        return shots
 
-    def _results(self, sources: Sequence[Source], samples: Sequence[int]) -> dict[str, Any]:
+    def _results(self, shots: Sequence[Shot], samples: Sequence[int]) -> dict[str, Any]:
         """The results of a call, before they are computed."""
-        return self._checked(self._family.build(self._shots(sources, samples), self._options, samples))
+        return self._checked(self._family.build(shots, self._options, samples), shots)
 
-    def _lists(self, sources: Sequence[Source], samples: Sequence[int]) -> dict[tuple[str, int], Any]:
+    def _lists(self, shots: Sequence[Shot], samples: Sequence[int]) -> dict[tuple[str, int], Any]:
         """The results of a call that become lists, by key and number of the image, which is 0 for those of all images.
 
         Images that end in different sizes have results of their own.
         """
-        shots, build = self._shots(sources, samples), self._family.build_lists or self._family.build
+        build = self._family.build_lists or self._family.build
         try:
-            return self._checked({(key, 0): result for key, result in build(shots, self._options, samples).items()})
+            results = {(key, 0): result for key, result in build(shots, self._options, samples).items()}
+            return self._checked(results, shots)
         except UnequalImages:
             if set(samples) != {1} and not self._family.list_is_sample:
                 raise
@@ -212,7 +223,8 @@ class Processor:
                 (key, image): _moved(result, image) if isinstance(result, Pixels) else result
                 for image, shot in enumerate(shots)
                 for key, result in build([shot], self._options, [1]).items()
-            }
+            },
+            shots,
         )
 
     def _listed(self, computed: Mapping[tuple[str, int], Any], samples: Sequence[int]) -> dict[str, Any]:
@@ -232,12 +244,13 @@ class Processor:
                 lists[key] += listed
         return lists
 
-    def _checked(self, results: dict[Any, Any]) -> dict[Any, Any]:
+    def _checked(self, results: dict[Any, Any], shots: Sequence[Shot]) -> dict[Any, Any]:
         """The results, of which no image may keep fractions or its element type."""
         for result in results.values():
             if isinstance(result, Pixels):
                 for put in result.puts:
-                    _require_bytes(result, put.picture, self._options)
+                    with prefixed(shots[put.image].name):
+                        _require_bytes(result, put.picture, self._options)
         return results
 
     @property
@@ -303,7 +316,7 @@ def _sources(images: Sequence[Image]) -> list[Source]:
     """The source of each image: images on the host share one, and so do images that are adjacent in one memory."""
     sources: list[Source] = []
     own = 0
-    for place, (x, source) in enumerate(images):
+    for place, (x, source, _) in enumerate(images):
         if not isinstance(x, Tensor):
             own = 0
         elif not (place and _follows(images[place - 1].elements, x)):

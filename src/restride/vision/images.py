@@ -1,20 +1,21 @@
-"""Read the images that callers pass, Pillow's, arrays, tensors and paths, as rows, columns and channels of u8.
+"""Read the images that callers pass, Pillow's, arrays, tensors and files, as rows, columns and channels of u8.
 
 This module converts Pillow's modes and alpha, on the host, and with Pillow itself for Pillow's images.
 """
 
 from __future__ import annotations
 
-import os
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from restride.arguments import is_pillow, require_unmasked
+from restride.arguments import is_file, is_pillow, pillow_errors
 from restride.dtypes import Array
 from restride.errors import DescriptorError, UnsupportedError, prefixed, shown, warn_caller
-from restride.tensor.images import decode_image, pillow
+from restride.tensor.arrays import host_array
+from restride.tensor.images import decode_image, name_of, pillow
 from restride.tensor.tensor import Tensor
 from restride.vision.options import Options
 from restride.vision.picture import Source
@@ -24,10 +25,14 @@ _CHANNELS = (1, 3, 4)
 
 
 class Image(NamedTuple):
-    """An image as [rows, columns, channels] of u8. Floats of 0 to 1 were multiplied by 255 and truncated."""
+    """An image as [rows, columns, channels] of u8. Floats of 0 to 1 were multiplied by 255 and truncated.
+
+    name: what errors call it: its number in the call, and its file.
+    """
 
     elements: Array | Tensor
     source: Source
+    name: str = ""
 
     @classmethod
     def of(cls, elements: Array | Tensor, dtype: str = "uint8", *, floats: bool = False) -> Image:
@@ -49,8 +54,10 @@ def read_images(images: Any, options: Options) -> tuple[list[Image], list[int] |
         raise DescriptorError(f"images must hold at least one image, got {shown(images)}")
     read = []
     for place, image in enumerate(single):
-        with prefixed(f"images[{place}]"):
-            read.append(read_image(image, options))
+        name = f"images[{place}]"
+        with prefixed(name):
+            one = read_image(image, options)
+        read.append(one._replace(name=f"{name} ({name_of(image)})" if is_file(image) else name))
     return read, samples
 
 
@@ -59,27 +66,31 @@ def _apart(images: Any) -> tuple[list[int] | None, list[Any]]:
 
     Samples are lists in a list, or arrays of 4 axes in a list.
     """
-    if (
-        isinstance(images, list | tuple)
-        and images
-        and all(isinstance(member, list | tuple) or _is_batch(member) for member in images)
-    ):
-        inner = [_images_of(member) for member in images]
-        return [len(each) for each in inner], [image for each in inner for image in each]
-    return None, _images_of(images)
+    are_samples = isinstance(images, list | tuple) and bool(images) and all(map(_is_several, images))
+    counts: list[int] = []
+    single: list[Any] = []
+    for sample in images if are_samples else [images]:
+        before = len(single)
+        for member in sample if isinstance(sample, list | tuple) else [sample]:
+            with prefixed(f"images[{len(single)}]"):
+                single.extend(_array_of(member) if _is_batch(member) else [member])
+        counts.append(len(single) - before)
+    return (counts if are_samples else None), single
 
 
-def _images_of(sample: Any) -> list[Any]:
-    """The images of a sample: a list, an array of 4 axes, a list with such arrays, or a single image."""
-    if isinstance(sample, list | tuple):
-        return [image for member in sample for image in (member if _is_batch(member) else [member])]
-    return list(sample) if _is_batch(sample) else [sample]
+def _is_several(images: Any) -> bool:
+    return isinstance(images, list | tuple) or _is_batch(images)
 
 
 def _is_batch(images: Any) -> bool:
-    """True for an array of 4 axes."""
-    is_array = not isinstance(images, str | os.PathLike) and not is_pillow(images)
-    return is_array and getattr(images, "ndim", 3) == 4
+    """True for an array or a tensor of 4 axes."""
+    return _is_array(images) and getattr(images, "ndim", 3) == 4
+
+
+def _is_array(image: object) -> bool:
+    """True for an array or a tensor of any library."""
+    is_array = any(hasattr(image, name) for name in ("__array__", "__dlpack__"))
+    return is_array and not is_pillow(image) and not isinstance(image, type)
 
 
 def read_image(image: Any, options: Options) -> Image:
@@ -88,28 +99,47 @@ def read_image(image: Any, options: Options) -> Image:
     Source: transformers, PilBackend.process_image.
 
     Raises:
-        DescriptorError: it is no image, has another number of axes or no axis of channels, or has elements outside 0 to
-            255.
+        DescriptorError: it is no image, cannot be read or decoded, has another number of axes or no axis of channels,
+            or has elements outside 0 to 255.
     """
-    if isinstance(image, str | os.PathLike):
+    if is_file(image):
         image = opened(image)
     if is_pillow(image):
-        array = rgb(image) if options.do_convert_rgb else np.asarray(image)
+        with pillow_errors():
+            array = rgb(image) if options.do_convert_rgb else np.asarray(image)
         return _as_bytes(array[:, :, None] if array.ndim == 2 else array)
-    if isinstance(image, Tensor):
-        return _resident(image, options)
     if isinstance(image, list | tuple):
         raise DescriptorError("a list beside images is no image: pass a list of images, or a list of lists alone")
-    require_unmasked("image", image)
-    if hasattr(image, "detach"):  # a tensor of torch
-        image = image.detach().cpu()
-        image = (image.float() if str(image.dtype) == "torch.bfloat16" else image).numpy()
-    if not isinstance(image, np.ndarray):
+    if not _is_array(image):
         raise DescriptorError(
-            f"an image must be of Pillow, an array, a tensor or a path, got {shown(image)} ({type(image).__name__})"
+            f"an image must be of Pillow, an array, a tensor or a path, got {shown(image)} ({type(image).__name__}); "
+            f"the bytes and the file object of an image file are read as a path is"
         )
-    array = np.moveaxis(image, channel_axis(image.shape, options.input_data_format), -1)
+    array = _array_of(image)
+    if isinstance(array, Tensor):
+        return _resident(array, options)
+    array = np.moveaxis(array, channel_axis(array.shape, options.input_data_format), -1)
+    if array.dtype.kind not in "iuf":
+        raise DescriptorError(f"an image must have integers or floats, got {array.dtype}: convert it to u8 or f32")
     return _as_bytes(_rgb_of_array(array) if options.do_convert_rgb else array)
+
+
+def _array_of(image: Any) -> Array | Tensor:
+    """An array or tensor of any library as one of numpy; a ``Tensor`` itself.
+
+    Raises:
+        DescriptorError: its elements cannot be had, for example because it is sparse, or has none.
+    """
+    if isinstance(image, Tensor):
+        return image
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(image, torch.Tensor):
+        image = image.detach()
+        if image.dtype is torch.bfloat16:
+            image = image.float()
+        if image.device.type not in ("cpu", "meta"):
+            image = image.cpu()
+    return host_array(image)
 
 
 def channel_axis(sizes: Sequence[int], data_format: str | None = None) -> int:
@@ -132,21 +162,24 @@ def channel_axis(sizes: Sequence[int], data_format: str | None = None) -> int:
     raise DescriptorError(f"an image must have 1, 3 or 4 channels on its first or last axis, got sizes {tuple(sizes)}")
 
 
-def opened(path: str | os.PathLike[str]) -> Any:
-    """The image of a file as RGB, rotated as EXIF says; alpha is dropped.
+def opened(file: Any) -> Any:
+    """The image of a file, of its bytes or of a file object as RGB, rotated as EXIF says; alpha is dropped.
 
     Source: transformers, image_utils.load_image.
 
     Raises:
-        DescriptorError: there is no such file, or it cannot be read.
+        DescriptorError: there is no such file, it cannot be read, or Pillow cannot convert it.
         UnsupportedError: an address of the network, or Pillow is not installed.
     """
-    if isinstance(path, str) and path.startswith(("http://", "https://", "data:")):
-        raise UnsupportedError(f"images are not fetched, got {shown(path)}: pass a path or an opened image")
+    if isinstance(file, str) and file.startswith(("http://", "https://", "data:")):
+        raise UnsupportedError(f"images are not fetched, got {shown(file)}: pass a path or an opened image")
+    name = name_of(file)
     try:
-        return _converted(decode_image(path, _upright), f"the image {shown(os.fspath(path))}")
+        image = decode_image(file, _upright)
     except OSError as error:
-        raise DescriptorError(f"cannot read the image {shown(os.fspath(path))}: {error}") from error
+        raise DescriptorError(f"cannot read the image {shown(name)}: {error}") from error
+    with pillow_errors():
+        return _converted(image, f"the image {shown(name)}")
 
 
 def _upright(image: Any, *_: object) -> Any:
@@ -210,8 +243,6 @@ def _as_bytes(array: Array) -> Image:
         raise DescriptorError(f"an image must have pixels, got sizes {array.shape}")
     if array.dtype == np.uint8:
         return Image.of(array)
-    if array.dtype.kind not in "iuf":
-        raise DescriptorError(f"an image must have integers or floats, got {array.dtype}: convert it to u8 or f32")
     low, high = array.min(), array.max()
     if not (low >= 0 and high <= 255):
         remedy = ": (image >> 8).astype(np.uint8) makes 8 bits of 16" if array.dtype == np.uint16 else ""
@@ -228,13 +259,15 @@ def _resident(image: Tensor, options: Options) -> Image:
     """An image that is on the device already, as a view of it.
 
     Raises:
-        DescriptorError: the axes are wrong.
+        DescriptorError: the axes are wrong, or there are no pixels.
         UnsupportedError: elements are not u8, or there is alpha, which is blended over white on the host only.
     """
     axis = channel_axis(image.sizes, options.input_data_format)
     view = image if axis == 2 else image.permute(1, 2, 0)
     if image.dtype != "u8" or (options.do_convert_rgb and view.sizes[2] == 4):
         raise UnsupportedError(f"an image on the device must be u8 without alpha, got {image.desc}: pass .numpy()")
+    if not image.desc.numel:
+        raise DescriptorError(f"an image must have pixels, got {image.desc}")
     if options.do_convert_rgb and view.sizes[2] == 1:
         view = view.broadcast_to(*view.sizes[:2], 3)
     return Image.of(view)

@@ -7,10 +7,10 @@ other. The patterns are those of ``rs.rearrange``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from restride.vision.options import Options
 from restride.vision.picture import Picture, Piece, require_bounded
 from restride.vision.sizes import HeightWidth, Size
 from restride.vision.values import plain
+
+_T = TypeVar("_T")
 
 
 class UnequalImages(DescriptorError):
@@ -101,10 +103,14 @@ Result = Pixels | Array | list[Any]
 
 @dataclass(frozen=True)
 class Shot:
-    """The pictures that one image becomes, in the order of the result, and facts about it: mostly results by keys."""
+    """The pictures that one image becomes, in the order of the result, and facts about it: mostly results by keys.
+
+    name: what errors call the image.
+    """
 
     pieces: tuple[Piece, ...]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
 
     @property
     def tiles(self) -> int:
@@ -183,10 +189,12 @@ def padded(shots: Sequence[Shot], size: Size | None, table: Table = plain) -> Pi
         DescriptorError: a picture is larger, or they differ in channels.
     """
     tall, wide = largest_tile(shots) if size is None else size.sides("pad_size")
-    for picture in pictures_of(shots):
-        if picture.height > tall or picture.width > wide:
+    for shot in shots:
+        height, width = shot.tile
+        if height > tall or width > wide:
             raise DescriptorError(
-                f"images are padded to {tall} x {wide}, and one is {picture.height} x {picture.width}, larger than that"
+                f"{shot.name}: images are padded to {tall} x {wide}, and this one is {height} x {width}, larger than "
+                "that"
             )
     return placed(shots, range(len(shots)), (len(shots),), table, (tall, wide))
 
@@ -239,11 +247,6 @@ def starts_of(counts: Sequence[int]) -> list[int]:
     return [sum(counts[:place]) for place in range(len(counts))]
 
 
-def pictures_of(shots: Sequence[Shot]) -> list[Picture]:
-    """All pictures of the images."""
-    return [piece.picture for shot in shots for piece in shot.pieces]
-
-
 def largest_tile(shots: Sequence[Shot]) -> HeightWidth:
     """The greatest height and the greatest width of all tiles."""
     heights, widths = zip(*(piece.tile for shot in shots for piece in shot.pieces), strict=True)
@@ -257,19 +260,16 @@ def require_equal_tiles(shots: Sequence[Shot]) -> tuple[int, int, int]:
         UnequalImages: they differ between images.
         DescriptorError: they differ within an image.
     """
-    found = {(piece.picture.channels, *piece.tile): None for shot in shots for piece in shot.pieces}
-    if len(found) > 1 and len(shots) == 1:
-        raise DescriptorError(
-            f"pictures of one image must become equal, and have channels, height and width {list(found)}: set "
-            "do_resize, do_center_crop or do_pad"
-        )
-    if len(found) > 1:
-        raise UnequalImages(
-            f"images of one call must become equal to be stacked, and have channels, height and width {list(found)}: "
-            "pass images of equal sizes, or pass them one by one"
-        )
-    (sizes,) = found
-    return sizes
+    alone = len(shots) == 1
+    return _only(
+        f"{'pictures of one image' if alone else 'images of one call'} must become equal to be stacked, in channels, "
+        f"height and width",
+        ((shot.name, (piece.picture.channels, *piece.tile)) for shot in shots for piece in shot.pieces),
+        ": set do_resize, do_center_crop or do_pad"
+        if alone
+        else ": pass images of equal sizes, or pass them one by one",
+        DescriptorError if alone else UnequalImages,
+    )
 
 
 def channels_of(shots: Sequence[Shot]) -> int:
@@ -278,10 +278,24 @@ def channels_of(shots: Sequence[Shot]) -> int:
     Raises:
         DescriptorError: they differ.
     """
-    found = sorted({picture.channels for picture in pictures_of(shots)})
-    if len(found) > 1:
-        raise DescriptorError(f"images of one call must have as many channels, got {found}")
-    return found[0]
+    return _only(
+        "images of one call must have as many channels",
+        ((shot.name, piece.picture.channels) for shot in shots for piece in shot.pieces),
+    )
+
+
+def _only(
+    rule: str,
+    found: Iterable[tuple[str, _T]],
+    remedy: str = "",
+    error: type[DescriptorError] = DescriptorError,
+) -> _T:
+    """The value that all images have, of pairs of an image's name and value; the error names the first with another."""
+    (first, value), *others = found
+    for name, other in others:
+        if other != value:
+            raise error(f"{rule}: {name} has {other}, {first} {value}{remedy}")
+    return value
 
 
 def mask(pixels: Pixels) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from restride.dtypes import Array
@@ -267,9 +268,9 @@ def flava(image: Picture, options: Options) -> Shot:
 
 def flava_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """``pixel_values``, and ``codebook_pixel_values`` if there are any."""
-    results: dict[str, Result] = {"pixel_values": stacked([Shot(shot.pieces[:1]) for shot in shots])}
+    results: dict[str, Result] = {"pixel_values": stacked([replace(shot, pieces=shot.pieces[:1]) for shot in shots])}
     if len(shots[0].pieces) > 1:
-        codebook = [Shot(shot.pieces[1:]) for shot in shots]
+        codebook = [replace(shot, pieces=shot.pieces[1:]) for shot in shots]
         results["codebook_pixel_values"] = stacked(codebook, flava_codebook)
     return results
 

@@ -341,9 +341,9 @@ def deepseek(image: Picture, options: Options) -> Shot:
 
 def deepseek_results(shots: Sequence[Shot], _options: Options, _samples: Sequence[int]) -> dict[str, Result]:
     """The whole images, the number of tiles of each, and the tiles of all images, if there are any."""
-    local = [Shot(shot.pieces[1:]) for shot in shots]
+    local = [replace(shot, pieces=shot.pieces[1:]) for shot in shots]
     results: dict[str, Result] = {
-        "pixel_values": stacked([Shot(shot.pieces[:1]) for shot in shots]),
+        "pixel_values": stacked([replace(shot, pieces=shot.pieces[:1]) for shot in shots]),
         "num_local_patches": integers([shot.tiles for shot in local]),
     }
     if any(shot.tiles for shot in local):
