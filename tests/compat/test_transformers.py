@@ -3,6 +3,7 @@
 import copy
 import importlib.util
 import inspect
+import io
 import pickle
 import random
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import bad_images
 from support.judges import judge
 from support.process import captured
 from support.vision_cases import CONFIGS, drawn_config, drawn_images, pixels, square
@@ -449,6 +451,25 @@ def test_bits_of_torchvision_are_not_changed_unasked():
 def test_what_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.filterwarnings("ignore:.*(nested tensors|quantized tensor|Sparse CSR).*:UserWarning")
+def test_what_is_no_image_is_refused_by_its_number():
+    clip = accelerate(judged("CLIP", {"size": {"shortest_edge": 32}, "crop_size": 32}))
+    values = bad_images.values() | bad_images.out_of_range() | bad_images.of_torch(torch)
+    for name, make in values.items():
+        with pytest.raises((rs.DescriptorError, rs.UnsupportedError), match=r"^images\[1\]: ") as error:
+            clip([IMAGES[0], make()])
+        assert not name.startswith(("no file", "long path")) or "transformers cannot load" in str(error.value)
+
+
+def test_files_in_any_form_are_images(tmp_path):
+    clip = accelerate(judged("CLIP", {"size": {"shortest_edge": 32}, "crop_size": 32}))
+    path = tmp_path / "cat.png"
+    rs.imwrite(path, IMAGES[0])
+    expected = clip(IMAGES[0])["pixel_values"]
+    for file in (str(path), path, path.read_bytes(), io.BytesIO(path.read_bytes())):
+        assert np.array_equal(clip([[file]])["pixel_values"], expected)
 
 
 def test_another_version_is_named(monkeypatch):

@@ -1,5 +1,6 @@
 """docs/vision.md: the recipes run, with results that the processors give alone."""
 
+import io
 import queue
 import re
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import bad_images
 from support.judges import judge
 from support.process import captured
 
@@ -200,9 +202,10 @@ def test_a_server_answers_each_request_with_its_own_rows():
     requests = queue.Queue()
     wrong = np.zeros((1, 999, 3), np.uint8)  # of a ratio that Qwen refuses
     futures = []
-    for image in (*IMAGES[:4], wrong, *IMAGES[4:]):
+    for image in (*IMAGES[:4], wrong, IMAGES[4], wrong, *IMAGES[5:]):
         futures.append(Future())
         requests.put((image, futures[-1]))
+    futures[6].cancel()
     calls = []
     process = made["qwen"]
     made["qwen"] = lambda images, **others: calls.append(len(images)) or process(images, **others)
@@ -211,14 +214,42 @@ def test_a_server_answers_each_request_with_its_own_rows():
     requests.put(None)
     server.join(60)
     assert not server.is_alive()
-    assert calls == [4, 4, 1, 1, 1, 1, 2]
+    assert calls == [4, 3, 1, 1, 1, 3]
     with pytest.raises(rs.DescriptorError):
         futures.pop(4).result(0)
+    assert futures.pop(5).cancelled()
     for image, future in zip(IMAGES, futures, strict=True):
         patches, grid = future.result(0)
         alone = process(image)
         assert np.array_equal(patches, alone["pixel_values"])
         assert np.array_equal(grid[None], alone["image_grid_thw"])
+
+
+@pytest.mark.filterwarnings("ignore:.*(nested tensors|quantized tensor|Sparse CSR).*:UserWarning")
+def test_a_server_survives_every_bad_request(paths):
+    made = recipe("A server")
+    requests = queue.Queue()
+    values = bad_images.values() | bad_images.out_of_range()
+    values |= bad_images.of_torch(judge("torch"))
+    none, two = np.stack(IMAGES[:1])[:0], np.stack(IMAGES[:1] * 2)
+    values |= {"no image": lambda: none, "two images": lambda: two, "a list": lambda: IMAGES[:2], "an empty list": list}
+    good = [IMAGES[0], paths[0], paths[0].read_bytes(), io.BytesIO(paths[0].read_bytes())]
+    waiting = []
+    for place, (name, make) in enumerate(values.items()):
+        for image, is_good in ((make(), False), (good[place % len(good)], True)):
+            waiting.append((name, is_good, Future()))
+            requests.put((image, waiting[-1][-1]))
+    requests.put(None)
+    server = threading.Thread(target=made["serve"], args=(requests, 4), daemon=True)
+    server.start()
+    server.join(120)
+    assert not server.is_alive()
+    right = made["qwen"](IMAGES[0]).pixel_values
+    for name, is_good, future in waiting:
+        if is_good:
+            assert np.array_equal(future.result(0)[0], right), name
+        else:
+            assert isinstance(future.exception(0), ValueError | NotImplementedError), name
 
 
 LOADER = """

@@ -76,6 +76,17 @@ def test_random_images_have_the_bits_of_transformers(name):
     assert equal, "all are refused"
 
 
+EVERY_MODE = "1 L P PA LA La RGB RGBA RGBa RGBX CMYK YCbCr LAB HSV I F I;16 I;16B I;16L I;16N"
+
+
+@pytest.mark.parametrize("mode", EVERY_MODE.split())
+@pytest.mark.parametrize("name", ["CLIP", "ViT", "Qwen2VL"])
+def test_every_mode_of_pillow_has_the_bits_of_transformers_or_is_refused(name, mode):
+    image = pytest.importorskip("PIL.Image").new(mode, (61, 47))
+    compare(name, {}, image)
+    assert compare(name, {}, [image.convert("RGB")]) if mode not in ("La", "PA") else True
+
+
 @pytest.mark.parametrize(
     "name", ["CLIP", "Siglip", "ViT", "Qwen2VL", "Gemma3", "Sam", "Pixtral", "GotOcr2", "RTDetr", "Aria", "Siglip2"]
 )

@@ -453,13 +453,15 @@ PILLOW = "an image of Pillow must have mode 'RGB' and no alpha, not "
             "images of f64 are resized by mode 'nearest' alone: f64[9,9,3]{2,1,0}; im",
         ),
         ("imagenet", np.float64, "f64[9,9,3]{2,1,0}; image.astype('float32')"),
+        ("imagenet", "rocket.jpg", "cannot read rocket.jpg: [Errno 2] No such file or directory: 'rocket.jpg'"),
         (
-            "imagenet",
+            {"input": "bgr"},
             "rocket.jpg",
             "not an array: rs.imread(file) reads an image file, upright, and rs.imread(file, mode='rgb') as RGB",
         ),
-        ("imagenet", Path("rocket.jpg"), "array is the text rocket.jpg, not an array"),
-        ("imagenet", f"{'folder/' * 100}rocket.jpg", "folder/rocket.jpg, not an array"),
+        ({"input": "nv12"}, Path("rocket.jpg"), "array is the text rocket.jpg, not an array"),
+        ({"input": "bgr"}, f"{'folder/' * 100}rocket.jpg", "folder/rocket.jpg, not an array"),
+        ("imagenet", b"GIF89a", "cannot read 6 bytes: "),
         ({"input": "nv12"}, bytes(96), "array is 96 bytes, not an array: np.frombuffer(raw, np.uint8).reshape(rows, c"),
         (
             {"input": "nv12"},

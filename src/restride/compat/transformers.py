@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, wraps
+from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from restride.arguments import require_word
@@ -165,7 +166,8 @@ def _preprocess_of(kind: Any, device: Device | None) -> Callable[..., Any]:
             raise UnsupportedError(f"annotations and segmentation maps {_BACK}")
         if str(keywords.get("device") or "cpu") != "cpu":
             raise UnsupportedError(f"device={keywords['device']!r}: results are tensors on the CPU; move them")
-        results = _processor_of(self, keywords)(self.fetch_images(images), asked, device=device)
+        fetched = _fetched(images, self.fetch_images)
+        results: dict[str, Any] = _processor_of(self, keywords)(fetched, asked, device=device)
         if asked is None and self.backend != "pil":
             stem = kind.__name__.removesuffix("ImageProcessor")
             results = {key: _tensors(value, stem) for key, value in results.items()}
@@ -191,6 +193,28 @@ def _tensors(value: Any, stem: str) -> Any:
 
         return torch.stack(tensors)
     return tensors
+
+
+def _fetched(images: Any, fetch: Callable[[str], Any]) -> Any:
+    """The images of a call, in lists as they were, with those that a path or a URL names loaded by transformers.
+
+    Raises:
+        DescriptorError: one cannot be loaded; the message names its number.
+    """
+    place = count()
+
+    def load(image: Any) -> Any:
+        number = next(place)
+        if not isinstance(image, str):
+            return image
+        try:
+            return fetch(image)
+        except Exception as error:
+            raise DescriptorError(f"images[{number}]: transformers cannot load {shown(image)}: {error}") from error
+
+    if not isinstance(images, list | tuple):
+        return load(images)
+    return [[load(image) for image in each] if isinstance(each, list | tuple) else load(each) for each in images]
 
 
 def _processor_of(images: Any, keywords: dict[str, Any]) -> Processor:

@@ -15,8 +15,8 @@ from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, 
 
 import numpy as np
 
-from restride.arguments import as_numpy, flag, integer, is_pillow, list_arguments, require_word
-from restride.dtypes import DTypeLike, as_dtype
+from restride.arguments import as_numpy, flag, integer, is_file, is_pillow, list_arguments, require_word
+from restride.dtypes import Array, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.layout import TensorDesc
 from restride.ops.boxes import read_sizes
@@ -30,6 +30,7 @@ from restride.plan.problem import MAX_CHANNELS
 from restride.plan.yuv import FORMATS, FormatName, MatrixName, checked
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
+from restride.tensor.images import imread, name_of
 from restride.tensor.tensor import Tensor, as_device, empty
 from restride.weights import Request
 from restride.weights.like.libraries import Library, ModeName
@@ -249,18 +250,19 @@ class Preprocess(Generic[_Result]):
 
         Args:
             images: each [rows, columns, channels], a frame, or a tuple of a frame's parts as in ``yuv_to_rgb``; arrays
-                or Tensors of one type; with a mean or std and no fill but a preset's, u8 and u16 go together. For an
-                iterator see ``stream``.
+                or Tensors of one type; with a mean or std and no fill but a preset's, u8 and u16 go together. With
+                input "rgb" also files, by their paths, their bytes, or objects opened for reading bytes, which
+                ``rs.imread`` reads in mode "rgb". For an iterator see ``stream``.
             out: where to write, packed and of the sizes, type and layout of the result.
 
         Returns:
             A Tensor; with ``letterbox`` a pair of it and a ``Letterboxed``, which maps points and boxes back to images.
 
         Raises:
-            DescriptorError: images with other axes, an empty list, or what ``crop_resize`` and ``resample`` refuse; for
-                a list the message says which image.
+            DescriptorError: images with other axes, an empty list, a file that cannot be read, or what ``crop_resize``
+                and ``resample`` refuse; for a list the message says which image.
         """
-        if isinstance(images, Iterator):
+        if isinstance(images, Iterator) and not is_file(images):
             raise DescriptorError(
                 f"images must be an image, a list of them or a batch, not this {type(images).__name__}: stream(images) "
                 f"takes what is iterated, and list(images) is a list"
@@ -293,8 +295,10 @@ class Preprocess(Generic[_Result]):
         together = integer("batch", batch)
         if together < 1:
             raise DescriptorError(f"batch must be 1 or more, got {batch}")
-        if not isinstance(images, Iterable):
-            raise DescriptorError(f"images must be an iterable of images, not this {type(images).__name__}")
+        if not isinstance(images, Iterable) or is_file(images):
+            raise DescriptorError(
+                f"images must be an iterable of images, not this {type(images).__name__}: a file alone is [file]"
+            )
         return self._streamed(images, together, flag("progress", progress))
 
     def _streamed(self, images: Iterable[object], together: int, progress: bool) -> Iterator[_Result]:
@@ -311,8 +315,10 @@ class Preprocess(Generic[_Result]):
 
     def _read(self, image: Any, most_axes: int) -> Tensor:
         """An image that can be resized, with the channels last; or a batch of such images, if ``most_axes`` is 4."""
-        _require_rgb(image)
         options = self._options
+        if options["input"] == "rgb" and is_file(image):
+            image = _pixels_in(image)
+        _require_rgb(image)
         is_parts = self._is_parts(image)
         parts = [
             asarray(part, device=None if isinstance(part, Tensor) else options["device"])
@@ -509,6 +515,18 @@ def _require_rgb(image: Any) -> None:
             f"an image of Pillow must have mode 'RGB' and no alpha, not {image.mode!r}{alpha}: rs.to_rgb(image) makes "
             f"it so and keeps 16 bits, rs.imread(path, mode='rgb') reads files so, and np.asarray(image) is taken as is"
         )
+
+
+def _pixels_in(file: Any) -> Array:
+    """The pixels of an image file, as RGB.
+
+    Raises:
+        DescriptorError: it cannot be read.
+    """
+    try:
+        return imread(file, "rgb")
+    except OSError as error:
+        raise DescriptorError(f"cannot read {name_of(file)}: {error}") from error
 
 
 def _require_image(desc: TensorDesc, takes: _Accepted, most_axes: int) -> None:

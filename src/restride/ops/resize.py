@@ -7,7 +7,7 @@ from enum import Enum
 from inspect import signature
 from typing import Any, Protocol, SupportsIndex, TypedDict, Unpack, overload
 
-from restride.arguments import counts, flag, integer, integers, is_pillow, list_arguments, require_listed
+from restride.arguments import counts, flag, integer, integers, is_file, is_pillow, list_arguments, require_listed
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
 from restride.layout import TensorDesc
 from restride.layout.argument import family
@@ -17,7 +17,7 @@ from restride.ops.resample import resample
 from restride.plan.problem import MAX_CHANNELS
 from restride.plan.two_sources import CODES, light_kernels
 from restride.tensor.arrays import asarray
-from restride.tensor.images import image_of
+from restride.tensor.images import image_of, imread
 from restride.tensor.tensor import Tensor, empty
 from restride.weights import Request, keeping_aspect, resized_axes
 from restride.weights.like.libraries import Library, ModeName
@@ -90,8 +90,9 @@ def resize(
     of Pillow's, which also rounds between rows and columns; ``like="pillow"`` gives exactly Pillow's.
 
     Args:
-        image: an array, a Tensor, anything else that ``rs.asarray`` takes, or a Pillow image, whose palette becomes RGB
-            or RGBA and whose transparent colour becomes alpha, as in ``rs.imread``.
+        image: an array, a Tensor, anything else that ``rs.asarray`` takes; a file, by its path, its bytes, or an object
+            opened for reading bytes, read by ``rs.imread``; or a Pillow image, whose palette becomes RGB or RGBA and
+            whose transparent colour becomes alpha, as there.
         sizes: rows and columns of the result. One number is an error, since libraries do not agree what it means.
         shorter: how long the shorter side becomes, as in torchvision's ``Resize(256)``.
         longer: how long the longer side becomes.
@@ -113,7 +114,8 @@ def resize(
     Raises:
         DescriptorError: not exactly one of ``sizes``, ``shorter``, ``longer``, ``fit`` and ``cover`` is given, the axes
             are not clear, ``premultiply`` has no alpha, ``linear_light`` or ``premultiply`` has
-            no effect, as in a nearest mode, or what ``resample`` refuses.
+            no effect, as in a nearest mode, or what ``imread`` and ``resample`` refuse.
+        OSError: there is no such file, as of ``imread``.
         UnsupportedError: ``linear_light`` or ``premultiply`` of other types than u8 and u16; or what ``resample`` says.
 
     Examples:
@@ -129,13 +131,14 @@ def resize(
     """
     require_listed(resize, arguments, {"rs.resample has it": signature(resample).parameters})
     options: ResizeArguments = {**_DEFAULTS, **arguments}  # type: ignore[typeddict-item] # both are of its names
-    if is_pillow(image):
+    if is_pillow(image) or is_file(image):
         if (axes := options.get("axes")) is not None:
-            raise DescriptorError(
-                f"axes {axes!r} are for arrays; an image of Pillow has rows and columns: leave them out"
-            )
+            kind = "a file" if is_file(image) else "an image of Pillow"
+            raise DescriptorError(f"axes {axes!r} are for arrays; {kind} has rows and columns: leave them out")
         of_array: ResizeArguments = {**options, "axes": (0, 1)}
-        resized = resize(asarray(image), sizes, mode, **of_array)
+        resized = resize(asarray(imread(image) if is_file(image) else image), sizes, mode, **of_array)
+        if is_file(image):
+            return resized
         result = image_of(resized.numpy())
         result.info = image.info.copy()
         if result.mode != image.mode:  # what was said of the old pixels is no longer true, but for their colours

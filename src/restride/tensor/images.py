@@ -143,7 +143,7 @@ def _content(file: Any) -> bytes:
             f".file, or the bytes"
         )
     try:
-        can_seek = hasattr(file, "seekable") and file.seekable()
+        can_seek = file.seekable() if hasattr(file, "seekable") else hasattr(file, "seek")
         before = file.tell() if can_seek else 0
         if can_seek:
             file.seek(0)
@@ -306,7 +306,7 @@ def to_rgb(image: Any) -> Array:
             bits stay 16 bits, of which ``image.convert("RGB")`` of Pillow would keep those up to 255.
 
     Raises:
-        DescriptorError: ``image`` has other axes, or Pillow cannot decode it.
+        DescriptorError: ``image`` has other axes or no numbers, or Pillow cannot decode it.
 
     Examples:
         >>> rs.to_rgb(np.uint16([[7, 60000]])).tolist()
@@ -322,6 +322,7 @@ def to_rgb(image: Any) -> Array:
             f"an image must have rows, columns, and 1 to 4 channels after them if any, not shape {pixels.shape}: "
             f"np.moveaxis(image, 0, -1) puts channels that stand first last"
         )
+    as_dtype(pixels.dtype.newbyteorder("="))
     return np.repeat(pixels[..., :1], 3, axis=-1) if pixels.shape[-1] < 3 else pixels[..., :3]
 
 
