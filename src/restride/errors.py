@@ -21,15 +21,55 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
+from typing import Self
 
 _MAX_SHOWN = 8
 """A message shows at most this many elements of an array."""
 
 _QUESTION = ". Did you mean "
 """The text between a message and the suggested word at its end."""
+
+
+class Message(str):
+    """The text of an error or a warning that tells callers in Python what to write, and the text that a command prints.
+
+    Attributes:
+        command: the text without Python, which may name options of a command.
+    """
+
+    __slots__ = ("command",)
+
+    command: str
+
+    def __new__(cls, python: str, command: str) -> Self:
+        """Create the message."""
+        self = super().__new__(cls, python)
+        self.command = command
+        return self
+
+    @classmethod
+    def of(cls, rule: str, python: str, command: str = "") -> Self:
+        """A rule, and what to do instead, in Python and for a command."""
+        return cls(rule + python, rule + command)
+
+    def __getnewargs__(self) -> tuple[str, str]:
+        """Pickle and copy both texts."""
+        return str(self), self.command
+
+
+def command_text(told: BaseException | str) -> str:
+    """The text of an error, a warning or a message as a command prints it."""
+    message = told.args[0] if isinstance(told, BaseException) and len(told.args) == 1 else told
+    return message.command if isinstance(message, Message) else str(told)
+
+
+def _changed(error: BaseException, change: Callable[[str], str]) -> str:
+    """The message of an error after ``change`` of both of its texts."""
+    message = error.args[0] if error.args else None
+    return Message(change(message), change(message.command)) if isinstance(message, Message) else change(str(error))
 
 
 class RestrideError(Exception):
@@ -45,11 +85,13 @@ class RestrideError(Exception):
         """Append ", for " and the text of ``desc`` to the message, unless it has a descriptor already."""
         if self.desc is not None:
             return
-        self.desc = str(desc)
-        message = str(self)
-        if self.desc not in message:
+        self.desc = about = str(desc)
+
+        def with_descriptor(message: str) -> str:
             rule, question, word = message.partition(_QUESTION)
-            self.args = (f"{rule}, for {self.desc}{question}{word}",)
+            return message if about in message else f"{rule}, for {about}{question}{word}"
+
+        self.args = (_changed(self, with_descriptor),)
 
 
 class DescriptorError(RestrideError, ValueError):
@@ -131,7 +173,7 @@ def prefixed(what: str) -> Iterator[None]:
     try:
         yield
     except RestrideError as error:
-        error.args = (f"{what}: {error}", *error.args[1:])
+        error.args = (_changed(error, lambda message: f"{what}: {message}"), *error.args[1:])
         raise
     except Exception as error:
         error.add_note(f"in {what}")

@@ -22,7 +22,7 @@ from restride.cli.doctor import Finding
 from restride.cli.operate import FileCommand, call
 from restride.cli.parser import LABORATORY, SUMMARIES, parse, parse_index
 from restride.cli.process import UsageError, ending
-from restride.errors import warn_caller
+from restride.errors import Message, warn_caller
 from restride.runtime import RUNTIMES, DeviceInfo
 from restride.runtime.kompute.device import INSTALL_KP
 
@@ -193,7 +193,9 @@ def test_a_time_limit_is_a_number_of_seconds_up_to_a_day(command, seconds, capsy
 
 
 def test_a_warning_is_one_line(capsys, monkeypatch):
-    monkeypatch.setattr("restride.cli._run", lambda _: warn_caller("give axes=(0, 1)") or 0)
+    monkeypatch.setattr(
+        "restride.cli._run", lambda _: warn_caller(Message.of("give ", "axes=(0, 1)", "--axes 0 1")) or 0
+    )
     assert main([]) == 0
     assert capsys.readouterr().err == "restride: warning: give --axes 0 1\n"
 

@@ -1,10 +1,12 @@
 """``restride crop``, ``yuv`` and ``preprocess``: options reach the operations, their checks, and what is refused."""
 
+import json
 import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.judges import judge
 
 import restride as rs
 from restride.cli import operations, preprocess
@@ -180,6 +182,7 @@ def test_frames_become_a_batch(tmp_path, restride):
         ("photo.png broken.png -o y.npy --preset clip", "cannot read broken.png: "),
         ("photo.png rgba.npy -o y.npy --sizes 4 4", "rgba.npy: it becomes f32[1,4,4,4]"),
         ("photo.png large.npy -o y.npy --sizes 4 4", "large.npy: images of s64 are resized by mode 'nearest' alone"),
+        ("photo.png -o y.npy --preset clip --skip-bad", "and .npy has no room for them: give y.npz"),
         ("photo.png --preset clip", "the following arguments are required: -o/--output"),
     ],
 )
@@ -192,6 +195,39 @@ def test_what_preprocess_refuses(arguments, message, tmp_path, restride):
     assert (code, out, len(err)) == (2, "", 1), (code, err)
     assert message in err[0]
     assert not (tmp_path / "y.npy").exists()
+
+
+@pytest.mark.usefixtures("photo")
+@pytest.mark.parametrize("form", ["npz", "safetensors"])
+def test_bad_files_are_skipped_and_named(form, tmp_path, restride):
+    write_array(tmp_path / "other.png", PIXELS[::-1])
+    np.save(tmp_path / "two.npy", np.stack([PIXELS, PIXELS[::-1]]))
+    np.save(tmp_path / "rgba.npy", PIXELS[..., [0, 1, 2, 0]])
+    np.save(tmp_path / "flat.npy", PIXELS[..., 0])
+    (tmp_path / "broken.png").write_bytes((tmp_path / "photo.png").read_bytes()[:60])
+    names = "broken.png photo.png flat.npy rgba.npy two.npy broken.png other.png photo.png"
+    code, out, err = restride(f"preprocess {names} -o y.{form} --sizes 8 9 --skip-bad")
+    assert code == 2
+    assert out == f"y.{form}: f32[5,3,8,9]{{3,2,1,0}} from 4 files\n"
+    told = [line.removeprefix("restride: skipped: ") for line in err if "skipped" in line]
+    assert sorted(line.partition(": ")[0].removeprefix("cannot read ") for line in told) == [
+        "broken.png", "broken.png", "flat.npy", "rgba.npy",
+    ]  # fmt: skip
+    if form == "npz":
+        with np.load(f"y.{form}", allow_pickle=False) as file:
+            batch, texts = file["batch"], {name: file[name].tolist() for name in ("files", "skipped")}
+    else:
+        with judge("safetensors").safe_open(f"y.{form}", "np") as file:
+            batch = file.get_tensor("batch")
+            texts = {name: json.loads(text) for name, text in file.metadata().items()}
+    assert texts["files"] == ["photo.png", "two.npy", "two.npy", "other.png", "photo.png"]
+    assert sorted(texts["skipped"]) == ["broken.png", "broken.png", "flat.npy", "rgba.npy"]
+    right = rs.Preprocess((8, 9))([PIXELS, PIXELS, PIXELS[::-1], PIXELS[::-1], PIXELS]).numpy()
+    assert np.array_equal(batch, right)
+    assert restride(f"preprocess photo.png -o y.{form} --sizes 8 9")[0] == 0
+    code, out, _ = restride("preprocess broken.png flat.npy -o none.npz --sizes 8 9 --skip-bad")
+    assert (code, out) == (2, "")
+    assert not (tmp_path / "none.npz").exists()
 
 
 def examples():

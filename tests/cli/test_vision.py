@@ -25,6 +25,7 @@ CONFIGS = {
     "mllama": {"image_processor_type": "MllamaImageProcessor", "size": {"height": 28, "width": 28}},
     "llama4": {"image_processor_type": "Llama4ImageProcessor"},
 }
+FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF")
 SIZES = {"a.png": (40, 50), "b.jpg": (40, 50), "c.PNG": (70, 30)}
 
 
@@ -71,6 +72,57 @@ def test_results_are_in_the_file_by_their_names(name, inputs, form, vision_of):
     assert set(read) == set(results)
     for key, right in results.items():
         assert (read[key].dtype, read[key].shape, read[key].tobytes()) == (right.dtype, right.shape, right.tobytes())
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_file_that_is_named_twice_is_computed_twice(vision_of):
+    names = ["photos/a.png", "photos/b.jpg", "photos/a.png"]
+    assert vision_of(f"clip.json {' '.join(names)} -o results.npz")[:2][1][1].endswith("from 3 files")
+    right = rs.vision.processor(CONFIGS["clip"])(names).pixel_values
+    with np.load("results.npz") as file:
+        assert file.files == ["pixel_values"]
+        assert np.array_equal(file["pixel_values"], right)
+
+
+@pytest.mark.usefixtures("vulkan_device")
+@pytest.mark.parametrize("form", ["npz", "safetensors"])
+def test_bad_files_are_skipped_and_named(form, tmp_path, vision_of):
+    (tmp_path / "photos" / "bad.png").write_bytes(b"no image")
+    rs.imwrite(tmp_path / "photos" / "long.png", np.zeros((1, 999, 3), np.uint8))
+    code, _, err = vision_of(f"qwen.json photos -o results.{form}")
+    assert (code, len(err)) == (2, 1)
+    assert err[0].startswith("restride: cannot read photos/bad.png: ")
+    assert err[0].endswith("; --skip-bad goes on without it")
+    code, out, err = vision_of(f"qwen.json photos -o results.{form} --skip-bad")
+    assert code == 2
+    assert out[1] == f"results.{form}: 2 results from 3 files"
+    assert [line.partition(": an image")[0] for line in err] == [
+        f"restride: skipped: cannot read photos/bad.png: cannot identify image file; {', '.join(FORMATS)} are read",
+        "restride: skipped: photos/long.png",
+    ]
+    good, bad = [f"photos/{name}" for name in SIZES], ["photos/bad.png", "photos/long.png"]
+    if form == "npz":
+        with np.load(f"results.{form}", allow_pickle=False) as file:
+            assert (file["files"].tolist(), file["skipped"].tolist()) == (good, bad)
+            pixels = file["pixel_values"]
+    else:
+        with judge("safetensors").safe_open(f"results.{form}", "np") as file:
+            texts = {name: json.loads(text) for name, text in file.metadata().items()}
+            assert texts == {"files": good, "skipped": bad}
+            pixels = file.get_tensor("pixel_values")
+    assert np.array_equal(pixels, expected("qwen").pixel_values)
+    assert vision_of(f"qwen.json photos/a.png -o results.{form} --skip-bad")[0] == 0
+    code, out, err = vision_of("qwen.json photos --plan --skip-bad")
+    assert (code, len(err)) == (2, 2)
+    assert "photos/c.PNG, 70 rows x 30 columns:" in out
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_nothing_is_written_if_all_files_are_bad(tmp_path, vision_of):
+    (tmp_path / "bad.png").write_bytes(b"no image")
+    code, _, err = vision_of("clip.json bad.png bad.png -o results.npz --skip-bad")
+    assert (code, len(err)) == (2, 2)
+    assert not (tmp_path / "results.npz").exists()
 
 
 @pytest.mark.usefixtures("vulkan_device")

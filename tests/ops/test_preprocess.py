@@ -457,7 +457,7 @@ PILLOW = "an image of Pillow must have mode 'RGB' and no alpha, not "
         (
             {"input": "bgr"},
             "rocket.jpg",
-            "not an array: rs.imread(file) reads an image file, upright, and rs.imread(file, mode='rgb') as RGB",
+            "not an array: rs.imread(path) reads an image file, upright, and rs.imread(path, mode='rgb') as RGB",
         ),
         ({"input": "nv12"}, Path("rocket.jpg"), "array is the text rocket.jpg, not an array"),
         ({"input": "bgr"}, f"{'folder/' * 100}rocket.jpg", "folder/rocket.jpg, not an array"),

@@ -13,6 +13,7 @@ from typing import Any
 from restride.cli import process
 from restride.cli.parser import ENTRY_POINTS, MODULES, OVERVIEW, parse, print_overview, print_tour
 from restride.cli.process import Exit, exit_for, line_for
+from restride.errors import command_text
 
 
 def command_modules() -> Iterator[Any]:
@@ -31,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     code: int = Exit.OK
     try:
         with process.as_interrupts(), warnings.catch_warnings(action="always", category=UserWarning):
-            warnings.showwarning = lambda message, *_: process.tell(process.in_options(f"warning: {message}"))
+            warnings.showwarning = _tell_warning
             code = _run(argv)
     except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the outermost frame: each becomes an exit code
         failure = error
@@ -41,6 +42,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     broken = process.flush()
     failure = failure or broken
     return code if failure is None else _failed(failure)
+
+
+def _tell_warning(warning: Warning | str, *_: object) -> None:
+    """Print a warning on stderr."""
+    process.tell(f"warning: {command_text(warning)}")
 
 
 def _run(argv: Sequence[str] | None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import math
 import os
 import re
@@ -24,7 +25,7 @@ from numpy.lib import format as npy
 from restride import reference
 from restride.cli.process import UsageError, tell
 from restride.dtypes import DType, as_dtype
-from restride.errors import DescriptorError, RestrideError, UnsupportedError
+from restride.errors import DescriptorError, RestrideError, UnsupportedError, command_text, needed_package
 from restride.layout import TensorDesc
 from restride.layout.lines import layout_for
 from restride.ops.reorder import reorder
@@ -197,7 +198,7 @@ def require_room(path: Path, dtype: np.dtype[Any], sizes: Sequence[int]) -> None
     try:
         require_holds(format_of(path, WRITTEN), dtype, tuple(sizes))
     except DescriptorError as error:
-        raise UsageError(f"{error}: {_way_out(path, dtype, tuple(sizes))}") from error
+        raise UsageError(f"{command_text(error)}: {_way_out(path, dtype, tuple(sizes))}") from error
 
 
 def _way_out(path: Path, dtype: np.dtype[Any], sizes: tuple[int, ...]) -> str:
@@ -301,7 +302,7 @@ def read_buffer(path: Path, desc: str | None) -> FileBuffer:
     try:
         layout = layout_for("source", desc) or TensorDesc.parse(desc)
     except RestrideError as error:
-        raise UsageError(f"--desc {desc!r}: {error}") from error
+        raise UsageError(f"--desc {desc!r}: {command_text(error)}") from error
     require_file(path)
     with named_errors("read", path), path.open("rb") as file:
         present = os.fstat(file.fileno()).st_size
@@ -386,7 +387,7 @@ def _element_type(stored: np.dtype[Any], dtype: str | None, path: Path) -> DType
     try:
         return as_dtype(stored.newbyteorder("="))
     except DescriptorError as error:
-        raise UsageError(f"{path}: {error}") from error
+        raise UsageError(f"{path}: {command_text(error)}") from error
 
 
 def _read_image(path: Path) -> Array:
@@ -394,7 +395,7 @@ def _read_image(path: Path) -> Array:
         try:
             return imread(path)
         except (DescriptorError, UnsupportedError) as error:
-            raise UsageError(str(error)) from error
+            raise UsageError(command_text(error)) from error
         finally:
             for warning in caught:
                 tell(f"warning: {path}: {warning.message}")
@@ -493,6 +494,46 @@ def write_array(path: Path, array: Array) -> None:
         return
     with named_errors("write", path):
         imwrite(path, array)
+
+
+NAMED = (".npz", ".safetensors")
+"""Endings of files that hold several arrays by their names."""
+
+
+def require_named(path: Path) -> None:
+    """Raise ``UsageError``, before any work, unless arrays can be written to ``path`` by their names.
+
+    Raises:
+        MissingPackage: safetensors is not installed.
+    """
+    if path.suffix.lower() not in NAMED:
+        raise UsageError(f"{path}: results are written by their names, so the name must end in {' or '.join(NAMED)}")
+    if path.suffix.lower() == ".safetensors":
+        _safetensors()
+    require_places(path)
+
+
+def write_named(path: Path, arrays: Mapping[str, Array], **texts: Sequence[str]) -> None:
+    """Write arrays by their names, and lists of texts: arrays in .npz, JSON in the metadata of .safetensors.
+
+    A .npz file has bf16 as raw elements of 2 bytes, as numpy writes it.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    if path.suffix.lower() == ".safetensors":
+        metadata = {name: json.dumps(list(each)) for name, each in texts.items()} or None
+        write_whole(path, _safetensors().save(dict(arrays), metadata))
+        return
+    lists = {name: np.array(each, np.str_) for name, each in texts.items()}
+    write_whole(path, lambda file: np.savez(file, **arrays, **lists))
+
+
+def _safetensors() -> Any:
+    with needed_package("a .safetensors file (.npz needs nothing)", "safetensors", "safetensors"):
+        from safetensors import numpy
+
+        return numpy
 
 
 def write_whole(path: Path, content: Content) -> None:

@@ -74,8 +74,7 @@ class FileCommand(NamedTuple):
         text = "file to read; or a folder, or a pattern such as 'photos/*.jpg', and OUT is a folder too"
         parser.add_argument("inputs", metavar="IN", type=Path, nargs=self.inputs, help=text)
         parser.add_argument("output", metavar="OUT", type=Path, help="file to write, in one step once all went well")
-        text = "skip files that cannot be read, computed or written; they are named at the end, and the exit code is 2"
-        parser.add_argument("--skip-bad", action="store_true", help=text)
+        add_skip_bad(parser)
         text = "compare with the numpy reference before OUT is written"
         parser.add_argument("--check", action="store_true", help=text)
         text = "element type of a .npy IN in which numpy saved bf16 or f8 as raw bytes"
@@ -186,11 +185,31 @@ def _done_or_skipped(
     options: argparse.Namespace, device: Callable[[], Device], skipped: list[str], *, is_first: bool
 ) -> tuple[FileOperation, FileContent, FileContent] | None:
     """The operation on one of several files, the file and its result; None: it is bad, and ``skipped`` says why."""
-    try:
+    with skipping(options, skipped, is_first=is_first):
         file = _read(options)
         with prefixed(str(options.input)):
             operation = _operation(options, file)
             return operation, file, _computed(operation, file.tensor(device()), options.output)
+    return None
+
+
+def add_skip_bad(parser: Parser) -> None:
+    """Add ``--skip-bad``."""
+    text = "skip files that cannot be read, computed or written; they are named at the end, and the exit code is 2"
+    parser.add_argument("--skip-bad", action="store_true", help=text)
+
+
+@contextmanager
+def skipping(options: argparse.Namespace, skipped: list[str], *, is_first: bool) -> Iterator[None]:
+    """A block for one of several files. With ``--skip-bad``, an error of the file leaves it, and is told at the end.
+
+    Args:
+        options: those of the command.
+        skipped: gets the line to tell.
+        is_first: no file was done before.
+    """
+    try:
+        yield
     except RestrideError as error:
         if exit_for(error) != Exit.USAGE:
             raise
@@ -199,7 +218,6 @@ def _done_or_skipped(
                 error.add_note("--skip-bad goes on without it")
             raise
         skipped.append(line_for(error))
-        return None
 
 
 def _read(options: argparse.Namespace) -> FileContent:
@@ -334,6 +352,6 @@ def _notes(options: argparse.Namespace, file: FileContent, layout: str | None) -
     if has_alpha and is_apart and getattr(options, "like", None) == "pillow" and options.mode != "nearest":
         notes.append(
             f"warning: {options.input} has alpha, which is resized apart from the colours here; Pillow multiplies them "
-            "by it first, as restride.compat.pil.resize does of an image"
+            "by it first"
         )
     return tuple(notes)

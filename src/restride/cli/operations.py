@@ -21,9 +21,9 @@ from restride.cli.files import (
 from restride.cli.operate import FileCommand, FileOperation, call
 from restride.cli.options import ELEMENTS, NORMALIZATION, RULES, SCALES, given, number
 from restride.cli.parser import Commands, parse_index
-from restride.cli.process import UsageError, in_options
+from restride.cli.process import UsageError
 from restride.dtypes import as_dtype
-from restride.errors import ErrorContext
+from restride.errors import ErrorContext, command_text
 from restride.layout import TensorDesc, views
 from restride.ops.boxes import FLIPS, UNITS, read_boxes
 from restride.ops.crop_resize import crop_resize, normalized
@@ -175,7 +175,7 @@ def _resample(options: argparse.Namespace, file: FileContent) -> FileOperation:
     with ErrorContext(desc):
         resized, warning = resolve(desc, request, str(options.input))
     result = TensorDesc(desc.dtype, resized.sizes)
-    notes = [in_options(warning)] if warning else []
+    notes = [command_text(warning)] if warning else []
     if file.is_image and _aliases(options, desc, result):
         notes.append(
             "warning: the image shrinks, and what lies between the neighbours that are read is left out (aliasing): "

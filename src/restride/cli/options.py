@@ -17,7 +17,7 @@ from restride.arguments import as_numpy
 from restride.cli.parser import parse_index
 from restride.cli.process import UsageError
 from restride.dtypes import DType, as_dtype
-from restride.errors import DescriptorError, ErrorContext, did_you_mean
+from restride.errors import DescriptorError, ErrorContext, command_text, did_you_mean
 from restride.layout import TensorDesc
 from restride.weights import DEFAULTS, MODES, word_elsewhere, word_of_mode
 
@@ -232,7 +232,7 @@ def require_mode(options: argparse.Namespace) -> str | None:
         with ErrorContext(options.input):
             return word_of_mode(options.like, mode)
     if mode is not None and mode not in MODES:
-        hint = word_elsewhere("mode", mode)
+        hint = command_text(word_elsewhere("mode", mode))
         raise UsageError(f"argument --mode: invalid choice: {mode!r} (choose from {', '.join(MODES)}){hint}")
     return mode
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import restride
 from restride.cli.process import EXPLAINED, Exit, UsageError
-from restride.errors import DeviceNotFound, UnsupportedError, did_you_mean
+from restride.errors import DeviceNotFound, UnsupportedError, command_text, did_you_mean
 
 if TYPE_CHECKING:
     from restride.tensor.device import Device
@@ -260,7 +260,9 @@ class Parser(argparse.ArgumentParser):
         else:
             from restride.weights import word_elsewhere  # on use, because an overview imports nothing of the library
 
-            hint = word_elsewhere(action.dest, value)  # "mode" and "like" of some commands have other words
+            hint = command_text(
+                word_elsewhere(action.dest, value)
+            )  # "mode" and "like" of some commands have other words
             hint = hint if any(repr(word) in hint for word in known) else did_you_mean(value, known)
         raise argparse.ArgumentError(action, f"invalid choice: {value!r} (choose from {', '.join(known)}){hint}")
 

@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from restride.cli.files import (
+    NAMED,
     Array,
     about_raw_elements,
     is_image,
     is_raw,
     read_array,
     require_file,
+    require_named,
     require_writable,
     write_array,
+    write_named,
 )
 from restride.cli.folders import files_of
-from restride.cli.operate import timed_device
+from restride.cli.operate import add_skip_bad, skipping, timed_device
 from restride.cli.options import NORMALIZATION, RULES, Rows, add_options, given
 from restride.cli.parser import Commands, add_command, add_device_options
 from restride.cli.process import Exit, UsageError, counted, tell
 from restride.dtypes import as_dtype
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError, UnsupportedError, command_text
 from restride.layout import TensorDesc
+from restride.ops.letterbox import Letterboxed
 from restride.ops.preprocess import PRESETS, Preprocess
 from restride.tensor.device import Device
 from restride.tensor.images import READ_FORMATS, to_rgb
+from restride.tensor.tensor import Tensor
 
 _PREPROCESS = """\
 Makes one batch for a network from image files, in the order given: resized, normalized, converted and laid out by the
@@ -41,6 +47,10 @@ is read as it is: [rows, columns, channels], a batch of such images, or frames o
 rows, columns]. With --letterbox, the place of each image in its result is printed. IN may also be a folder,
 without its subfolders, or a pattern in quotes, where ** stands for subfolders; their files are sorted by name. Files
 may stand before or after options.
+
+OUT is a .npy file, or .npz or .safetensors with the batch by that name. With --skip-bad these also have the names of
+the files, as files, and of those that are left out, as skipped: arrays of text in .npz, JSON in the metadata of
+.safetensors. A .npy file has no room for them.
 
 examples:
   restride preprocess --preset imagenet *.jpg -o batch.npy
@@ -69,30 +79,57 @@ def add_commands(commands: Commands) -> None:
     """Add ``preprocess``."""
     parser = add_command(commands, "preprocess", _PREPROCESS, run)
     parser.add_argument("inputs", metavar="IN", type=Path, nargs="+", help="images, folders or patterns")
-    text = "the .npy file to write, in one step once all went well"
+    text = "the .npy, .npz or .safetensors file to write, in one step once all went well"
     parser.add_argument("-o", "--output", metavar="OUT", type=Path, required=True, help=text)
     parser.add_argument("--preset", choices=PRESETS, metavar="NAME", help=f"recipe of a model: {', '.join(PRESETS)}")
+    add_skip_bad(parser)
     add_options(parser, Preprocess.__init__, {"recipe": _RECIPE})
     add_device_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, preprocess and write the images; each file is read while the one before it is computed."""
-    if arguments.output.suffix.lower() != ".npy":
-        raise UsageError(f"{arguments.output}: a batch is written to a .npy file, so the name must end in .npy")
-    require_writable(arguments.output)
+    output: Path = arguments.output
+    _require_output(output, skips=arguments.skip_bad)
     paths = [path for each in arguments.inputs for path in files_of(each, _READ)]
     for path in paths:
         _require_input(path, arguments.input)
     with timed_device(arguments, "files read, kernels prepared and results read back") as device:
-        batch, lines = _batch(_recipe(arguments, device), paths)
-    write_array(arguments.output, batch)
-    for note in about_raw_elements(arguments.output, as_dtype(batch.dtype)):
-        tell(note)
-    for line in lines:
-        print(line)
-    print(f"{arguments.output}: {TensorDesc(batch.dtype, batch.shape)} from {counted(len(paths), 'file')}")
-    return Exit.OK
+        batch = _Batch(_recipe(arguments, device), arguments)
+        batch.add(paths)
+    if batch.results:
+        array = np.concatenate(batch.results)
+        texts = {"files": batch.files, "skipped": batch.skipped} if arguments.skip_bad else {}
+        if output.suffix.lower() in NAMED:
+            write_named(output, {"batch": array}, **texts)
+        else:
+            write_array(output, array)
+        for note in about_raw_elements(output, as_dtype(array.dtype)):
+            tell(note)
+        for line in batch.places:
+            print(line)
+        print(f"{output}: {TensorDesc(array.dtype, array.shape)} from {counted(len(batch.results), 'file')}")
+    for line in batch.lines:
+        tell(f"skipped: {line}")
+    return Exit.USAGE if batch.skipped else Exit.OK
+
+
+def _require_output(path: Path, *, skips: bool) -> None:
+    """Raise ``UsageError``, before any work, unless the batch can be written to ``path``."""
+    if path.suffix.lower() in NAMED:
+        require_named(path)
+        return
+    if path.suffix.lower() != ".npy":
+        raise UsageError(
+            f"{path}: a batch is written to a .npy file, or by its name to {' or '.join(NAMED)}, and so must the name "
+            f"end"
+        )
+    if skips:
+        raise UsageError(
+            f"{path}: with --skip-bad the files are written too, and .npy has no room for them: give "
+            f"{path.with_suffix('.npz')}"
+        )
+    require_writable(path)
 
 
 def _require_input(path: Path, pixels: str | None) -> None:
@@ -116,31 +153,62 @@ def _recipe(arguments: argparse.Namespace, device: Device) -> Preprocess[Any]:
     return Preprocess(**named, device=device)
 
 
-def _batch(recipe: Preprocess[Any], paths: list[Path]) -> tuple[Array, list[str]]:
-    """The batch of all files, and if they are letterboxed a line with the place of each image in its result."""
-    results: list[Array] = []
-    lines: list[str] = []
-    reading = _Reading(paths)
-    try:
-        for path, result in zip(paths, recipe.stream(reading, progress=True), strict=True):
-            tensor, placed = result if isinstance(result, tuple) else (result, None)
-            if results and tensor.sizes[1:] != results[0].shape[1:]:
-                first = TensorDesc(tensor.dtype, results[0].shape)
-                raise UsageError(f"{path}: it becomes {tensor.desc}, and {paths[0]} {first}: not one batch")
-            results.append(tensor.numpy())
-            for y0, x0, y1, x1 in [] if placed is None else placed.places.tolist():
-                lines.append(f"{path}: rows {y0} to {y1}, columns {x0} to {x1}")
-        return np.concatenate(results), lines
-    except (DescriptorError, UnsupportedError) as error:
-        raise UsageError(f"{reading.path}: {str(error).rpartition(' of the stream: ')[2]}") from error
+class _Batch:
+    """The results of files, in order, one for each.
+
+    files: the file of each image. places: if images are letterboxed, a line with the place of each in its result.
+    skipped: files that are left out. lines: why.
+    """
+
+    def __init__(self, recipe: Preprocess[Any], options: argparse.Namespace) -> None:
+        self._recipe, self._options = recipe, options
+        self.results: list[Array] = []
+        self.files: list[str] = []
+        self.places: list[str] = []
+        self.skipped: list[str] = []
+        self.lines: list[str] = []
+
+    def add(self, paths: Sequence[Path]) -> None:
+        """Compute the results of files."""
+        for path, result in self._computed(paths):
+            with self._skipping():
+                self._take(path, *(result if isinstance(result, tuple) else (result, None)))
+                continue
+            self.skipped.append(str(path))
+
+    def _computed(self, paths: Sequence[Path]) -> Iterator[tuple[Path, Any]]:
+        """Yield the result of each file. A stream ends at a file that is bad, and the next stream begins after it."""
+        while paths:
+            reading = _Reading(paths)
+            with self._skipping():
+                try:
+                    yield from zip(paths, self._recipe.stream(reading, progress=True), strict=True)
+                except (DescriptorError, UnsupportedError, UsageError) as error:
+                    rule = command_text(error).rpartition(" of the stream: ")[2]
+                    raise UsageError(rule if str(reading.path) in rule else f"{reading.path}: {rule}") from error
+                return
+            self.skipped.append(str(reading.path))
+            paths = paths[reading.number :]
+
+    def _skipping(self) -> AbstractContextManager[None]:
+        return skipping(self._options, self.lines, is_first=not self.results)
+
+    def _take(self, path: Path, tensor: Tensor, placed: Letterboxed | None) -> None:
+        if self.results and tensor.sizes[1:] != self.results[0].shape[1:]:
+            first = TensorDesc(tensor.dtype, self.results[0].shape)
+            raise UsageError(f"{path}: it becomes {tensor.desc}, and {self.files[0]} {first}: not one batch")
+        self.results.append(tensor.numpy())
+        self.files += [str(path)] * tensor.sizes[0]
+        for y0, x0, y1, x1 in [] if placed is None else placed.places.tolist():
+            self.places.append(f"{path}: rows {y0} to {y1}, columns {x0} to {x1}")
 
 
 class _Reading:
-    """An iterable over the images of files. path: the file that was read last."""
+    """An iterable over the images of files. path: the file that was read last. number: the files that were read."""
 
-    def __init__(self, paths: list[Path]) -> None:
+    def __init__(self, paths: Sequence[Path]) -> None:
         self._paths = paths
-        self.path = paths[0]
+        self.path, self.number = paths[0], 0
 
     def __len__(self) -> int:
         return len(self._paths)
@@ -148,5 +216,6 @@ class _Reading:
     def __iter__(self) -> Iterator[Array]:
         for path in self._paths:
             self.path = path
+            self.number += 1
             file = read_array(path)
             yield to_rgb(file.array) if file.is_image else file.array

@@ -5,7 +5,6 @@ from __future__ import annotations
 import _thread
 import errno
 import os
-import re
 import signal
 import sys
 import threading
@@ -17,7 +16,15 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn, TextIO, TypeGuard
 
-from restride.errors import DescriptorError, DeviceError, DeviceNotFound, RestrideError, StreamError, UnsupportedError
+from restride.errors import (
+    DescriptorError,
+    DeviceError,
+    DeviceNotFound,
+    RestrideError,
+    StreamError,
+    UnsupportedError,
+    command_text,
+)
 
 
 class Exit(IntEnum):
@@ -50,19 +57,10 @@ class NothingSelected(RestrideError):
 
 
 def line_for(error: BaseException) -> str:
-    """The message of an error in terms of the command line: one line, except for a compiler's messages."""
-    text = "\n".join(line.rstrip() for line in str(error).splitlines() if line.strip()) or type(error).__name__
-    text = "; ".join([text, *getattr(error, "__notes__", ())])
-    return in_options(text.replace("open Device(timeout=...)", "use --timeout SECONDS"))
-
-
-def in_options(text: str) -> str:
-    """A message with arguments rewritten as options: ``axes=(0, 1)`` as ``--axes 0 1``, ``unit=`` as ``--unit``."""
-    text = re.sub(r"\baxes=\(([\d, ]+)\)", lambda axes: f"--axes {' '.join(re.findall('[0-9]+', axes[1]))}", text)
-    text = re.sub(r"\b(axes|mode|like)='([\w-]+)'", r"--\1 \2", text)
-    text = re.sub(r"\bdtype='([\w-]+)'", r"--to \1", text)
-    bare = re.compile(r"\b(axes|pixel_size|unit|time_unit)s?=(?=[ ,;:]|$)")
-    return bare.sub(lambda argument: f"--{argument[1].replace('_', '-')}", text)
+    """The message of an error as a command prints it: one line, except for a compiler's messages."""
+    lines = command_text(error).splitlines()
+    text = "\n".join(line.rstrip() for line in lines if line.strip()) or type(error).__name__
+    return "; ".join([text, *getattr(error, "__notes__", ())])
 
 
 def counted(number: int, what: str) -> str:

@@ -3,39 +3,40 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restride.cli.files import Array, require_file, require_places, write_whole
+from restride.cli.files import Array, require_file, require_named, write_named
 from restride.cli.folders import files_of
-from restride.cli.operate import timed_device
+from restride.cli.operate import add_skip_bad, skipping, timed_device
 from restride.cli.options import Rows, add_options, given
 from restride.cli.parser import Commands, add_command, add_device_options
-from restride.cli.process import Exit, UsageError, counted
+from restride.cli.process import Exit, UsageError, counted, tell
 from restride.dtypes import DType
-from restride.errors import ErrorContext, needed_package
+from restride.errors import prefixed
 from restride.layout import TensorDesc
-from restride.runtime.file_store import Content
 from restride.tensor.images import READ_FORMATS
 
 if TYPE_CHECKING:
-    from restride.vision import Processor
+    from restride.vision import ImagePlan, Processor
 
 _VISION = """\
 Makes of photographs what the image processor of a vision or vision-language model makes of them, with the bits of
 transformers' PIL backend, and writes its results by their names: pixel_values, and grids, masks or sizes where the
 model has them. CONFIG is preprocessor_config.json, processor_config.json, or a folder with one of these; nothing is
 fetched. IN are image files, folders without their subfolders, and patterns in quotes, where ** stands for subfolders.
-All of them are one call. docs/vision.md lists the models, and says what is refused.
+All of them are one call, in this order, and a file that is named twice is read twice. With --skip-bad OUT also has the
+names of the files, as files, and of those that are left out, as skipped: arrays of text in .npz, JSON in the metadata
+of .safetensors. docs/vision.md lists the models, and says what is refused.
 
 examples:
   restride vision model/ *.jpg -o inputs.npz
   restride vision preprocessor_config.json photos -o inputs.safetensors --to bf16
   restride vision preprocessor_config.json *.jpg --plan          sizes, tiles and dispatches, without a device"""
-
-_FORMATS = (".npz", ".safetensors")
 
 _ELEMENTS: Rows = {
     "dtype": {
@@ -55,6 +56,7 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument("-o", "--output", metavar="OUT", type=Path, help=text)
     text = "print what becomes of an image of each size, without a device, and write nothing"
     parser.add_argument("--plan", action="store_true", help=text)
+    add_skip_bad(parser)
     add_options(parser, None, {"": _ELEMENTS})
     add_device_options(parser)
 
@@ -67,59 +69,84 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.plan:
         if output is None:
             raise UsageError("one of these is required: -o, --plan (see `restride vision --help`)")
-        _require_writable(output)
-    paths = list(dict.fromkeys(path for each in arguments.inputs for path in files_of(each, READ_FORMATS)))
+        require_named(output)
+    paths = [path for each in arguments.inputs for path in files_of(each, READ_FORMATS)]
     for path in paths:
         require_file(path)
-    process = processor(arguments.config)
+    files = _Files(processor(arguments.config), arguments, paths)
     if output is None or arguments.plan:
-        print(process)
-        _print_plans(process, paths)
-        return Exit.OK
+        print(files.process)
+        _print_plans(files)
+    else:
+        _write(output, files, arguments)
+    for line in files.lines:
+        tell(f"skipped: {line}")
+    return Exit.USAGE if files.skipped else Exit.OK
+
+
+class _Files:
+    """An iterable over the files that can be read, and of which ``process`` refuses no image: path, image and plan.
+
+    skipped: the other files, once they were reached. lines: why.
+    """
+
+    def __init__(self, process: Processor, options: argparse.Namespace, paths: Sequence[Path]) -> None:
+        self.process, self._options, self._paths = process, options, paths
+        self.skipped: list[Path] = []
+        self.lines: list[str] = []
+
+    def __iter__(self) -> Iterator[tuple[Path, Any, ImagePlan]]:
+        from restride.vision.images import opened
+
+        planned = cache(self.process.plan)
+        for place, path in enumerate(self._paths):
+            done = None
+            with skipping(self._options, self.lines, is_first=place == len(self.skipped)):
+                image = opened(path)
+                image.filename = str(path)  # for errors about several images
+                with prefixed(str(path)):
+                    done = path, image, planned((image.height, image.width))
+            if done is None:
+                self.skipped.append(path)
+            else:
+                yield done
+
+
+def _write(output: Path, files: _Files, arguments: argparse.Namespace) -> None:
+    """Compute the results, write them if there are any, and say what is written."""
+    names: list[str] = []
+    images = []
     with timed_device(arguments, "files read, kernels prepared and results read back") as device:
-        results = process(list(map(str, paths)), device=device, **given(arguments))
-    arrays = {key: _as_array(key, value) for key, value in results.items()}
-    write_whole(output, _content(output, arrays))
-    print(process)
-    print(f"{output}: {counted(len(arrays), 'result')} from {counted(len(paths), 'file')}")
-    for key, array in arrays.items():
-        print(f"  {key}: {TensorDesc(array.dtype, array.shape)}")
-    return Exit.OK
+        for path, image, _ in files:
+            names.append(str(path))
+            images.append(image)
+        results = files.process(images, device=device, **given(arguments)) if images else {}
+    print(files.process)
+    if images:
+        arrays = {key: _as_array(key, value) for key, value in results.items()}
+        texts = {"files": names, "skipped": list(map(str, files.skipped))} if arguments.skip_bad else {}
+        write_named(output, arrays, **texts)
+        print(f"{output}: {counted(len(arrays), 'result')} from {counted(len(names), 'file')}")
+        for key, array in arrays.items():
+            print(f"  {key}: {TensorDesc(array.dtype, array.shape)}")
 
 
-def _print_plans(process: Processor, paths: list[Path]) -> None:
+def _print_plans(files: _Files) -> None:
     """Print what becomes of an image of each size, in the order in which the sizes first occur."""
-    from restride.vision.images import opened
-
-    sizes: dict[tuple[int, int], list[Path]] = {}
-    for path in paths:
-        width, height = opened(path).size
-        sizes.setdefault((height, width), []).append(path)
-    for (height, width), members in sizes.items():
-        with ErrorContext(f"{members[0]} of {height} rows x {width} columns"):
-            plan = process.plan((height, width))
-        others = f" and {len(members) - 1} more" if len(members) > 1 else ""
-        print(f"{members[0]}{others}, {height} rows x {width} columns:")
+    members: dict[tuple[int, int], list[Path]] = {}
+    plans: dict[tuple[int, int], ImagePlan] = {}
+    for path, image, plan in files:
+        size = image.height, image.width
+        members.setdefault(size, []).append(path)
+        plans[size] = plan
+    for (height, width), plan in plans.items():
+        first, *others = members[height, width]
+        more = f" and {len(others)} more" if others else ""
+        print(f"{first}{more}, {height} rows x {width} columns:")
         print(f"  resized to {', '.join(f'{tall} x {wide}' for tall, wide in plan.resized) or 'no other size'}")
         print(f"  tiles or patches: {plan.tiles}, dispatches: {plan.dispatches}")
         for key, result in plan.results.items():
             print(f"  {key}: {'a list' if result is None else list(result)}")
-
-
-def _require_writable(path: Path) -> None:
-    """Refuse, before any work, an output that cannot be written."""
-    if path.suffix.lower() not in _FORMATS:
-        raise UsageError(f"{path}: results are written by their names, so the name must end in {' or '.join(_FORMATS)}")
-    if path.suffix.lower() == ".safetensors":
-        _safetensors()
-    require_places(path)
-
-
-def _safetensors() -> Any:
-    with needed_package("a .safetensors file (.npz needs nothing)", "safetensors", "safetensors"):
-        from safetensors import numpy
-
-        return numpy
 
 
 def _as_array(key: str, value: Any) -> Array:
@@ -128,15 +155,3 @@ def _as_array(key: str, value: Any) -> Array:
         return np.ascontiguousarray(value)
     except ValueError as error:
         raise UsageError(f"{key} has lists of several lengths, {value}, which no array holds") from error
-
-
-def _content(path: Path, arrays: dict[str, Any]) -> Content:
-    """The content of a file with these arrays. A .npz file has bf16 as raw elements of 2 bytes, as numpy writes it."""
-    if path.suffix.lower() == ".safetensors":
-        content: bytes = _safetensors().save(arrays)
-        return content
-
-    def write(file: BinaryIO) -> None:
-        np.savez(file, **arrays)
-
-    return write

@@ -25,7 +25,7 @@ import zarr
 
 from restride.arguments import as_bytes, counts, flag, list_arguments
 from restride.dtypes import DType
-from restride.errors import DescriptorError, ErrorContext, StreamError, UnsupportedError, warn_caller
+from restride.errors import DescriptorError, ErrorContext, Message, StreamError, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
 from restride.ops.resample import INTERPOLATED_TYPES, about_channels
 from restride.runtime.file_store import write_file
@@ -250,9 +250,13 @@ class _Image:
             is_moved = drifts(rules, desc.dtype)
             if len(sizes) > 1 and not is_moved and desc.dtype.name not in INTERPOLATED_TYPES:
                 raise UnsupportedError(
-                    f"elements of type {desc.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} "
-                    f"are: pass rs.LazyArray(source, rs.Chain().reorder(dtype=\"f32\")), or mode='nearest', which "
-                    f"takes every type"
+                    Message.of(
+                        f"elements of type {desc.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} "
+                        f"are: ",
+                        "pass rs.LazyArray(source, rs.Chain().reorder(dtype=\"f32\")), or mode='nearest', which takes "
+                        "every type",
+                        "convert them first, or say --mode nearest, which takes every type",
+                    )
                 )
             from_source = from_source or is_moved
         image = cls(folder, source, desc.dtype, ordered, sizes, rules, from_source)
@@ -461,7 +465,7 @@ def _axes(named: object, desc: TensorDesc, stated: Sequence[Axis]) -> str:
     rank = desc.rank
     if rank not in _AXES_OF_RANK:
         part = ": take a part of it, such as rs.LazyArray(source, rs.Chain()[0])" if rank > 5 else ""
-        raise DescriptorError(f"source must have 2 to 5 axes, got {rank}{part}")
+        raise DescriptorError(Message.of(f"source must have 2 to 5 axes, got {rank}", part))
     if named is not None:
         each = named if isinstance(named, str | Sequence) else [named]
         axes = "".join(Axis(str(name)).letter or str(name) for name in each)
@@ -470,9 +474,13 @@ def _axes(named: object, desc: TensorDesc, stated: Sequence[Axis]) -> str:
     else:
         axes = _AXES_OF_RANK[rank]
         if about_channels(Request(), rank, desc.sizes[-2:], (0, 0), "source"):
+            other = "tzyx"[5 - rank :] + "c"
             warn_caller(
-                f"no axes are named, so the last one of source, of {desc.sizes[-1]} elements, is x: say "
-                f"axes={'tzyx'[5 - rank :] + 'c'!r} if it has the channels, and axes={axes!r} if it does not"
+                Message.of(
+                    f"no axes are named, so the last one of source, of {desc.sizes[-1]} elements, is x: say ",
+                    f"axes={other!r} if it has the channels, and axes={axes!r} if it does not",
+                    f"--axes {other} if it has the channels, and --axes {axes} if it does not",
+                )
             )
     if not {"y", "x"} <= set(axes) <= set(AXES) or len(set(axes)) != len(axes):
         raise DescriptorError(
@@ -505,8 +513,12 @@ def _places(
     ):
         if each:
             warn_caller(
-                f"the {what} that the source states along {', '.join(map(repr, each))} are for other elements than are "
-                f"read, as a chain or an orientation moves them, and are left out: pass pixel_sizes="
+                Message.of(
+                    f"the {what} that the source states along {', '.join(map(repr, each))} are for other elements than "
+                    f"are read, as a chain or an orientation moves them, and are left out: pass ",
+                    "pixel_sizes=",
+                    "--pixel-size",
+                )
             )
     for letter, axis in zip(axes, stated, strict=False):
         if axis.letter != letter:
@@ -514,14 +526,22 @@ def _places(
         step = 1 if axis.step is None else axis.step
         if not step > 0:
             raise DescriptorError(
-                f"the source states positions along axis {axis.name!r} that do not grow in equal steps, the only ones "
-                f"that OME-Zarr has: pass pixel_sizes="
+                Message.of(
+                    f"the source states positions along axis {axis.name!r} that do not grow in equal steps, the only "
+                    f"ones that OME-Zarr has: pass ",
+                    "pixel_sizes=",
+                    "--pixel-size",
+                )
             )
         unit = units.get(KINDS[letter]) or axis.known_unit
         if unit is None and axis.unit and not axis.unit.startswith("pixel"):
             warn_caller(
-                f"the source states the unit {axis.unit!r} of axis {axis.name!r}, which OME-Zarr does not list and is "
-                f"left out: pass unit= or time_unit= if it is one of these"
+                Message.of(
+                    f"the source states the unit {axis.unit!r} of axis {axis.name!r}, which OME-Zarr does not list and "
+                    f"is left out: pass ",
+                    "unit= or time_unit= if it is one of these",
+                    "--unit or --time-unit if it is one of these",
+                )
             )
         places[letter] = _Place(
             fraction(f"the distance along {axis.name!r}", step),

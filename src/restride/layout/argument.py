@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeGuard
 
 from restride.dtypes import BY_NAME, DType
-from restride.errors import DescriptorError, ErrorContext, prefixed
+from restride.errors import DescriptorError, ErrorContext, Message, prefixed
 from restride.layout import TensorDesc
 from restride.layout.tags import format_tag, parse_tag
 from restride.layout.text import shape_text
@@ -48,7 +48,7 @@ def _from_text(layout: str, like: TensorDesc, dtype: DType) -> TensorDesc:
     if name == "any":
         return family(like, like.sizes, dtype)
     if name in BY_NAME:
-        raise DescriptorError(f"layout {layout!r} is an element type: dtype={name!r}")
+        raise DescriptorError(Message.of(f"layout {layout!r} is an element type: ", f"dtype={name!r}", f"--to {name}"))
     if name.startswith("{"):
         name = shape_text(dtype.name, like.sizes) + name
     if name.isupper() and name.isalpha():
@@ -112,8 +112,11 @@ def axis_order(src: TensorDesc, layout: Layout) -> tuple[int, ...]:
     with ErrorContext(src):
         if has_blocks or (after.islower() and not before.islower()):
             raise DescriptorError(
-                f"layout {layout!r}: {after!r} is a tag, and a permutation names axes on both sides: permute first, "
-                f"then give the tag: rs.reorder(x.permute(...), {after!r})"
+                Message.of(
+                    f"layout {layout!r}: {after!r} is a tag, and a permutation names axes on both sides: permute "
+                    f"first, then give the tag",
+                    f": rs.reorder(x.permute(...), {after!r})",
+                )
             )
         for side in (before, after):
             _require_letters(side, layout, src.rank)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from restride.arguments import as_numpy, counts, require_word
 from restride.dtypes import Array
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, Message
 
 Flip: TypeAlias = str | Iterable[str] | None
 
@@ -99,8 +99,12 @@ def refuse_floats(what: str, units: str) -> NoReturn:
     """Refuse an argument that has no effect on boxes of floats or on normalized boxes."""
     pixels = "boxes" if units == "pixels" else "boxes * (rows, columns, rows, columns)"
     raise DescriptorError(
-        f"{what} goes with boxes of integers in pixels, not of floats: np.rint({pixels}).astype(np.int64) makes them; "
-        f"a detector's x0, y0, x1, y1 are boxes[:, [1, 0, 3, 2]] first"
+        Message.of(
+            f"{what} goes with boxes of integers in pixels, not of floats",
+            f": np.rint({pixels}).astype(np.int64) makes them; a detector's x0, y0, x1, y1 are boxes[:, [1, 0, 3, 2]] "
+            f"first",
+            ": round them; a box is y0, x0, y1, x1",
+        )
     )
 
 

@@ -29,7 +29,7 @@ from restride.ops.letterbox import Place, places_of
 from restride.ops.one_by_one import OneByOne
 from restride.ops.plan import cached
 from restride.ops.quantize import in_axes_of_result, normalizing_scales, warn_of_unit
-from restride.ops.resample import INTERPOLATED_TYPES, is_narrowed, split_arguments
+from restride.ops.resample import INTERPOLATED_TYPES, in_f32, is_narrowed, split_arguments
 from restride.ops.target import Out, Target, element_type, element_with_room, target_of_sums
 from restride.plan.boxes import add_crops, boxes_of, table_bytes
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
@@ -350,11 +350,8 @@ def _resized_dtype(src: DType, element: DType, request: Request, library: Librar
     if request.mode == "nearest" or (library is not None and library.keeps_type):
         return src
     if src.name not in CROPPED_TYPES and not is_narrowed(src, element):
-        remedy = "dtype='f32' computes in f32" if src == "f64" else "reorder converts them to f32"
-        raise UnsupportedError(
-            f"mode {request.mode!r} of crop_resize has the element types {', '.join(CROPPED_TYPES)}, not {src}; "
-            f"{remedy}"
-        )
+        rule = f"mode {request.mode!r} of crop_resize has the element types {', '.join(CROPPED_TYPES)}, not {src}; "
+        raise UnsupportedError(in_f32(rule, src))
     return as_dtype("f32")
 
 

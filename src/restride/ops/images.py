@@ -12,7 +12,7 @@ import numpy.typing as npt
 from restride.arguments import integers
 from restride.arithmetic import numbers, require_of_type
 from restride.dtypes import Array
-from restride.errors import DescriptorError, ErrorContext, prefixed
+from restride.errors import DescriptorError, ErrorContext, Message, prefixed
 from restride.layout import TensorDesc
 from restride.ops.plan import source_beside
 from restride.plan.problem import MAX_CHANNELS
@@ -147,8 +147,12 @@ def _axes(axes: Indices, desc: TensorDesc, first: int) -> tuple[int, int]:
     if axes is None:
         if rank > first + 2 and desc.sizes[-1] <= MAX_CHANNELS < desc.sizes[-2]:
             raise DescriptorError(
-                f"the last axes of x {desc} look like columns and channels: say axes=({rank - 3}, {rank - 2}), or "
-                f"axes=({rank - 2}, {rank - 1}) if they are not{'' if first else _batch_remedy(desc)}"
+                Message.of(
+                    f"the last axes of x {desc} look like columns and channels: say ",
+                    f"axes=({rank - 3}, {rank - 2}), or axes=({rank - 2}, {rank - 1}) if they are not"
+                    f"{'' if first else _batch_remedy(desc)}",
+                    f"--axes {rank - 3} {rank - 2}, or --axes {rank - 2} {rank - 1} if they are not",
+                )
             )
         return rank - 2, rank - 1
     with ErrorContext(desc):
@@ -193,7 +197,7 @@ def per_channel(argument: str, value: object, source: Images) -> Array:
     if array.ndim > 1 or (array.ndim and array.size not in (1, channels)):
         many = "one number" if channels is None else f"one number, or one for each of {channels} channels"
         remedy = _batch_remedy(source.desc) if channels is None else ""
-        raise DescriptorError(f"{argument} must be {many}, got shape {array.shape}{remedy}")
+        raise DescriptorError(Message.of(f"{argument} must be {many}, got shape {array.shape}", remedy))
     return array
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from restride.arguments import as_numpy, flag, integer, is_file, is_pillow, list_arguments, require_word
 from restride.dtypes import Array, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, prefixed
+from restride.errors import DescriptorError, ErrorContext, Message, prefixed
 from restride.layout import TensorDesc
 from restride.ops.boxes import read_sizes
 from restride.ops.crop_resize import Cut, cropped
@@ -79,7 +79,9 @@ _UNITS = {"u8": 1, "u16": 257}
 
 _CHANNELS_LAST = "np.moveaxis(image, -3, -1), of torch image.moveaxis(-3, -1)"
 _SMALLER = "image.astype('uint8') where elements are 0 to 255, else floats of 0 to 1: image.astype('float32') / largest"
-"""Remedies for unsuitable images, as error messages word them."""
+_PERMUTE = "`restride reorder --layout 'CHW->HWC'`"
+_CONVERT = "`restride reorder --to f32` converts"
+"""Remedies for unsuitable images, as error messages word them in Python, and for commands."""
 
 _Read = TypeVar("_Read")
 _Result = TypeVar("_Result")
@@ -540,9 +542,8 @@ def _require_image(desc: TensorDesc, takes: _Accepted, most_axes: int) -> None:
     if desc.rank == 2:
         count = max(takes.counted.values(), default=1)
         gray = "image[..., None]" if count == 1 else f"np.stack([image] * {count}, axis=-1)"
-        raise DescriptorError(
-            f"an image must have rows, columns and channels, not {desc}: one without channels is given as {gray}"
-        )
+        rule = f"an image must have rows, columns and channels, not {desc}"
+        raise DescriptorError(Message.of(rule, f": one without channels is given as {gray}"))
     if desc.rank == 4 > most_axes:
         raise DescriptorError(
             f"an image must have rows, columns and channels, not {desc}: a batch goes by itself, not in a list, and "
@@ -552,30 +553,33 @@ def _require_image(desc: TensorDesc, takes: _Accepted, most_axes: int) -> None:
         raise DescriptorError(f"an image must have rows, columns and channels, not {desc}")
     for name, count in takes.counted.items():
         if count not in (1, desc.sizes[-1]):
-            raise DescriptorError(
-                f"an image must have {count} channels, its last axis, as {name} says: {desc}{_remedy(desc, count)}"
-            )
+            rule = f"an image must have {count} channels, its last axis, as {name} says: {desc}"
+            raise DescriptorError(Message.of(rule, _remedy(desc, count)))
     if desc.sizes[-3] <= MAX_CHANNELS < min(desc.sizes[-2:]):
-        raise DescriptorError(
-            f"an image must have rows, columns and channels, and those of {desc} seem to stand first: "
-            f"{_CHANNELS_LAST}, puts them last"
-        )
+        rule = f"an image must have rows, columns and channels, and those of {desc} seem to stand first"
+        raise DescriptorError(Message.of(rule, f": {_CHANNELS_LAST}, puts them last", f": {_PERMUTE} puts them last"))
     _require_type(desc, takes)
 
 
 def _require_type(desc: TensorDesc, takes: _Accepted) -> None:
     dtype = desc.dtype
     if takes.is_normalized and not dtype.is_float and dtype.name not in _NORMALIZED:
-        raise DescriptorError(
+        rule = (
             f"mean and std go with images of floats, as they are, and of {' and '.join(_NORMALIZED)}, as if in "
-            f"[0, 1], not of {dtype}: {desc}; {_SMALLER}"
+            f"[0, 1], not of {dtype}: {desc}"
         )
+        raise DescriptorError(Message.of(rule, f"; {_SMALLER}", f"; {_CONVERT}"))
     if takes.is_interpolated and dtype.itemsize == 8 and not (dtype == "f64" and takes.narrows):
         remedy = "image.astype('float32'), or a recipe with dtype='f32'" if dtype.is_float else _SMALLER
-        raise DescriptorError(f"images of {dtype} are resized by mode 'nearest' alone: {desc}; {remedy}")
+        rule = f"images of {dtype} are resized by mode 'nearest' alone: {desc}; "
+        raise DescriptorError(Message.of(rule, remedy, _CONVERT))
     if takes.fill is not None and not dtype.is_float and dtype.name not in _UNITS:
         raise DescriptorError(
-            f"the preset's fill {takes.fill} is of u8, u16 and floats of 0 to 1, and this image is {desc}: give fill="
+            Message.of(
+                f"the preset's fill {takes.fill} is of u8, u16 and floats of 0 to 1, and this image is {desc}: give ",
+                "fill=",
+                "--fill",
+            )
         )
 
 

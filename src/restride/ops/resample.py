@@ -22,7 +22,7 @@ from restride.arithmetic import (
     value_range,
 )
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
+from restride.errors import DescriptorError, ErrorContext, Message, UnsupportedError, warn_caller
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, axis_order, family
@@ -438,9 +438,16 @@ def require_rows_and_columns(request: Request, axes: tuple[int, ...], argument: 
         return
     rows = src.rank - 3
     if rows >= 0 and 0 < src.sizes[-1] <= MAX_CHANNELS < src.sizes[-2]:
-        raise DescriptorError(
+        rule = (
             f"like {request.like!r} resizes rows and columns; the last axes of {argument} {src} look like columns and "
-            f"channels: say axes=({rows}, {rows + 1}), or axes=({rows + 1}, {rows + 2}) if they are not"
+            f"channels: say "
+        )
+        raise DescriptorError(
+            Message.of(
+                rule,
+                f"axes=({rows}, {rows + 1}), or axes=({rows + 1}, {rows + 2}) if they are not",
+                f"--axes {rows} {rows + 1}, or --axes {rows + 1} {rows + 2} if they are not",
+            )
         )
 
 
@@ -464,9 +471,11 @@ def about_channels(request: Request, rank: int, old: Sequence[int], new: Sequenc
     if count > 1 and old[-1] == old[-2]:
         return ""
     before, these = tuple(range(rank - count - 1, rank - 1)), tuple(range(rank - count, rank))
-    return (
-        f"no axes are named, so the last axis of {argument} is resized from {old[-1]} to {new[-1]}: say "
-        f"axes={before} if it has the channels, and axes={these} if it does not"
+    options = [" ".join(map(str, axes)) for axes in (before, these)]
+    return Message.of(
+        f"no axes are named, so the last axis of {argument} is resized from {old[-1]} to {new[-1]}: say ",
+        f"axes={before} if it has the channels, and axes={these} if it does not",
+        f"--axes {options[0]} if it has the channels, and --axes {options[1]} if it does not",
     )
 
 
@@ -525,14 +534,21 @@ def _sums_and_target(
         if limits is not None:  # a chain computes windows, and each is checked when it is planned
             _require_few_weights(resized)
         if not (resized.moves or src.dtype.name in INTERPOLATED_TYPES or is_narrowed(src.dtype, element)):
-            remedy = "dtype='f32' computes in f32" if src.dtype == "f64" else "reorder converts them to f32"
-            raise UnsupportedError(
-                f"elements of type {src.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} are; "
-                f"{remedy}, and nearest modes take every type"
-            )
+            types = ", ".join(INTERPOLATED_TYPES)
+            rule = f"elements of type {src.dtype} are not interpolated, those of {types} are; "
+            raise UnsupportedError(in_f32(rule, src.dtype, ", and nearest modes take every type"))
     sums = TensorDesc(src.dtype if resized.moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
     default = family(src, sums.sizes, element)
     return sums, target_of_sums(src, sums, default, layout, out, numbers)
+
+
+def in_f32(rule: str, src: DType, also: str = "") -> Message:
+    """The message that ``src`` is not interpolated: the rule, and how to get f32. also: what else one may do."""
+    if src == "f64":
+        python, command = "dtype='f32' computes in f32", "--to f32 computes in f32"
+    else:
+        python, command = "rs.reorder converts: dtype='f32'", "`restride reorder --to f32` converts"
+    return Message.of(rule, python + also, command + also)
 
 
 def is_narrowed(src: DType, result: DType) -> bool:

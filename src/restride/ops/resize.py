@@ -8,7 +8,7 @@ from inspect import signature
 from typing import Any, Protocol, SupportsIndex, TypedDict, Unpack, overload
 
 from restride.arguments import counts, flag, integer, integers, is_file, is_pillow, list_arguments, require_listed
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
+from restride.errors import DescriptorError, ErrorContext, Message, UnsupportedError, shown
 from restride.layout import TensorDesc
 from restride.layout.argument import family
 from restride.ops.plan import cached
@@ -191,8 +191,9 @@ def _sizes(old: tuple[int, int], sizes: object, options: ResizeArguments) -> Any
     given = {"sizes": sizes, **{name: options.get(name) for name in KEEP_ASPECT}}
     given = {name: value for name, value in given.items() if value is not None}
     if len(given) != 1:
+        rule = f"resize needs one of sizes, {', '.join(KEEP_ASPECT)}, got "
         named = " and ".join(f"{name}={shown(value)}" for name, value in given.items()) or "none"
-        raise DescriptorError(f"resize needs one of sizes, {', '.join(KEEP_ASPECT)}, got {named}")
+        raise DescriptorError(Message.of(rule, named, " and ".join(f"--{name}" for name in given)))
     ((name, value),) = given.items()
     if name == "sizes":
         if isinstance(value, SupportsIndex) and not getattr(value, "shape", ()):
@@ -230,11 +231,18 @@ def rows_and_columns(sizes: tuple[int, ...], axes: Iterable[SupportsIndex] | Non
         is_first, is_last = (1 <= sizes[place] <= MAX_CHANNELS for place in (rank - 3, rank - 1))
         if is_first != is_last:
             return (rank - 3, rank - 2) if is_last else (rank - 2, rank - 1)
-    raise DescriptorError(
+    rule = (
         "resize takes images of H W, H W C, C H W, N H W C or N C H W, and knows them by C, 1 to "
         f"{MAX_CHANNELS} at one of its places and more at the other; shape {sizes} is not clear: say which axes are "
-        f"rows and columns: axes={(rank - 3, rank - 2)} if the last has the channels, and axes={(rank - 2, rank - 1)} "
-        f"if it does not"
+        f"rows and columns: "
+    )
+    raise DescriptorError(
+        Message.of(
+            rule,
+            f"axes={(rank - 3, rank - 2)} if the last has the channels, and axes={(rank - 2, rank - 1)} if it does not",
+            f"--axes {rank - 3} {rank - 2} if the last has the channels, and --axes {rank - 2} {rank - 1} if it does "
+            "not",
+        )
     )
 
 
@@ -250,12 +258,15 @@ def _require_effect(desc: TensorDesc, request: Request, linear_light: bool, prem
     if premultiply and not has_alpha:
         raise DescriptorError(f"premultiply needs alpha, the last of 2 or 4 channels, image has shape {desc.sizes}")
     if request.settled(desc.dtype.name)[0].mode == "nearest":
-        raise DescriptorError(
-            f"{name} True has no effect in mode {request.mode or 'nearest'!r}, which moves elements as they are"
-        )
+        rule = f"has no effect in mode {request.mode or 'nearest'!r}, which moves elements as they are"
+        raise DescriptorError(Message(f"{name} True {rule}", f"--{name.replace('_', '-')} {rule}"))
     if desc.dtype.name not in CODES:
         raise UnsupportedError(
-            f"{name} is for codes, elements of u8 or u16, not {desc.dtype}: rs.reorder converts, or resize light itself"
+            Message.of(
+                f"{name} is for codes, elements of u8 or u16, not {desc.dtype}: ",
+                "rs.reorder converts, or resize light itself",
+                "`restride reorder --to` converts, or resize light itself",
+            )
         )
 
 

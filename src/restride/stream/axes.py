@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from restride.dtypes import Array
-from restride.errors import DescriptorError, warn_caller
+from restride.errors import DescriptorError, Message, warn_caller
 from restride.stream.files import library_of
 from restride.stream.lazy import LazyArray
-from restride.stream.tiff import names_of, series_of, sizes_of
+from restride.stream.tiff import AXES_AND_SIZES, names_of, series_of, sizes_of
 
 AXES = "tczyx"
 """Names of axes, in the order of OME-Zarr."""
@@ -124,15 +124,22 @@ def letters(axes: Sequence[Axis]) -> str:
     if "" in each:
         place = each.index("")
         known = f"which is none of {', '.join(AXES)} or their long names" if axes[place].name else "which says nothing"
-        raise DescriptorError(f"{stated}, of which axis {place} is {axes[place].name!r}, {known}: {_remedy(axes)}")
+        rule, *ways = _remedy(axes)
+        wrong = f"{stated}, of which axis {place} is {axes[place].name!r}, {known}"
+        raise DescriptorError(Message.of(f"{wrong}: {rule}", *ways))
     if twice := [letter for letter in each if each.count(letter) > 1]:
         same = " and ".join(repr(axis.name) for axis, letter in zip(axes, each, strict=True) if letter == twice[0])
-        raise DescriptorError(f"{stated}, of which {same} are all {twice[0]}: {_remedy(axes)}")
+        rule, *ways = _remedy(axes)
+        raise DescriptorError(Message.of(f"{stated}, of which {same} are all {twice[0]}: {rule}", *ways))
     found = "".join(each)
     if pages := [axis.name for axis in axes if axis.letter is None]:
+        other = found.replace("z", "t")
         warn_caller(
-            f"the TIFF does not say what its pages are, axis {pages[0]!r}: they are taken as z; say axes={found!r} if "
-            f"that is right, and for example axes={found.replace('z', 't')!r} if it is not"
+            Message.of(
+                f"the TIFF does not say what its pages are, axis {pages[0]!r}: they are taken as z; say ",
+                f"axes={found!r} if that is right, and for example axes={other!r} if it is not",
+                f"--axes {found} if that is right, and for example --axes {other} if it is not",
+            )
         )
     return found
 
@@ -145,24 +152,31 @@ def rows_and_columns(axes: Sequence[Axis]) -> tuple[int, int]:
     """
     y, x = ([place for place, axis in enumerate(axes) if axis.letter == letter] for letter in "yx")
     if len(y) != 1 or len(x) != 1:
+        both = max(len(axes) - 2, 0), len(axes) - 1
         raise DescriptorError(
-            f"the source states the axes {', '.join(repr(axis.name) for axis in axes)}, not y and x once each: name "
-            f"the axes that shrink, such as axes={(max(len(axes) - 2, 0), len(axes) - 1)}"
+            Message.of(
+                f"the source states the axes {', '.join(repr(axis.name) for axis in axes)}, not y and x once each: "
+                f"name the axes that shrink, such as ",
+                f"axes={both}",
+                f"--axes {both[0]} {both[1]}",
+            )
         )
     return y[0], x[0]
 
 
-def _remedy(axes: Sequence[Axis]) -> str:
-    """Text that names all axes: known axes keep their letters, the others get unused letters, y and x first.
+def _remedy(axes: Sequence[Axis]) -> tuple[str, str, str]:
+    """A rule to name all axes, and how, in Python and for a command.
 
-    If two axes mean the same, the last one keeps its letter: for C, Y, X, S the samples are c.
+    Known axes keep their letters, the others get unused letters, y and x first. If two axes mean the same, the last one
+    keeps its letter: for C, Y, X, S the samples are c.
     """
     free = [letter for letter in "xyzct" if letter not in [axis.letter for axis in axes]]
     names: list[str] = []
     for axis in reversed(axes):
         is_free = axis.letter is None or axis.letter in names
         names.append(free.pop(0) if is_free else str(axis.letter))
-    return f"name all of them, each letter of {AXES} once, for example axes={''.join(reversed(names))!r}"
+    found = "".join(reversed(names))
+    return f"name all of them, each letter of {AXES} once, for example ", f"axes={found!r}", f"--axes {found}"
 
 
 # Readers of axes, each for the arrays of one library.
@@ -200,8 +214,11 @@ def _of_zarr(array: Any) -> tuple[Axis, ...]:
             own, other = ([axis.letter or axis.name for axis in each] for each in (axes, stated))
             if own != other:
                 raise DescriptorError(
-                    f"{array.store_path} has the dimension_names {own}, and {group.store_path} states {other}: say "
-                    f"which by axes= and pixel_sizes="
+                    Message.of(
+                        f"{array.store_path} has the dimension_names {own}, and {group.store_path} states {other}: say "
+                        f"which by ",
+                        *AXES_AND_SIZES,
+                    )
                 )
         if stated:
             return stated
@@ -243,7 +260,9 @@ def _groups_above(array: Any) -> Iterator[tuple[Any, str]]:
             return
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise DescriptorError(
-                f"the metadata of the group {store} are damaged ({error}): say what is right by axes= and pixel_sizes="
+                Message.of(
+                    f"the metadata of the group {store} are damaged ({error}): say what is right by ", *AXES_AND_SIZES
+                )
             ) from error
 
 
@@ -264,8 +283,11 @@ def _of_ome(group: Any, path: str, rank: int) -> tuple[Axis, ...]:
                     return _of_multiscale(image, level, rank)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise DescriptorError(
-            f"the metadata of OME-Zarr in {group.store_path} are damaged ({type(error).__name__}: {error}): say what "
-            f"is right by axes= and pixel_sizes="
+            Message.of(
+                f"the metadata of OME-Zarr in {group.store_path} are damaged ({type(error).__name__}: {error}): say "
+                f"what is right by ",
+                *AXES_AND_SIZES,
+            )
         ) from error
     return ()
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.dtypes import DTypeLike, as_dtype
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, Message
 from restride.stream.chain import Chain, WindowedChain
 from restride.stream.ends import Source
 from restride.stream.files import library_of
@@ -101,8 +101,11 @@ def require_values(source: Source, work: WindowedChain) -> None:
     """
     if source.is_palette and work.blends:
         raise DescriptorError(
-            "the elements of source are numbers of colours in a palette, and their means are other colours: "
-            "mode='nearest' keeps them as numbers, or convert the file to RGB"
+            Message.of(
+                "the elements of source are numbers of colours in a palette, and their means are other colours: ",
+                "mode='nearest' keeps them as numbers, or convert the file to RGB",
+                "--mode nearest keeps them as numbers, or convert the file to RGB",
+            )
         )
 
 

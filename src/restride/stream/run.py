@@ -23,7 +23,7 @@ import numpy as np
 
 from restride.arguments import BYTES, as_bytes, check_keywords, flag, integers
 from restride.dtypes import Array, DTypeLike
-from restride.errors import DescriptorError, StreamError
+from restride.errors import DescriptorError, Message, StreamError, command_text
 from restride.ops.operation import Window
 from restride.ops.progress import Progress
 from restride.stream.chain import Chain, WindowedChain, inside, lengths, spelled
@@ -413,6 +413,5 @@ def _chunk_errors(what: str, group: Group, window: Window) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise StreamError(
-            f"{what} failed for {group}, {spelled(window)} of the result: {type(error).__name__}: {error}", group.first
-        ) from error
+        where = f"{what} failed for {group}, {spelled(window)} of the result: {type(error).__name__}: "
+        raise StreamError(Message.of(where, str(error), command_text(error)), group.first) from error

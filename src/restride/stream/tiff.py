@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from restride.errors import DescriptorError, RestrideError, UnsupportedError
+from restride.errors import DescriptorError, Message, RestrideError, UnsupportedError
 from restride.stream.chain import Chain
 from restride.stream.files import library_of
+
+AXES_AND_SIZES = "axes= and pixel_sizes=", "--axes and --pixel-size"
+"""The arguments that say what a source does not state, in Python and for a command."""
 
 _VALUES = ("MINISBLACK", "RGB", "MASK", "LINEAR_RAW", "DEPTH_MAP")
 """Photometric interpretations in which a mean of elements is a meaningful value."""
@@ -112,7 +115,7 @@ def sizes_of(series: Any) -> dict[str, tuple[str, float, float]]:
     except (ET.ParseError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         kind = "ImageJ" if series.kind == "imagej" else "OME"
         raise DescriptorError(
-            f"the {kind} metadata of {name} are damaged ({error}): say what is right by axes= and pixel_sizes="
+            Message.of(f"the {kind} metadata of {name} are damaged ({error}): say what is right by ", *AXES_AND_SIZES)
         ) from error
     return {}
 

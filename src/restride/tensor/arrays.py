@@ -319,10 +319,11 @@ def host_array(value: object, dtype: DType | None = None) -> Array:
             f"one; for a frame of video .reshape(rows * 3 // 2, columns)"
         )
     if is_file(value) and not isinstance(value, bytearray | memoryview):  # of these, numpy makes an array
-        kind = "file object" if hasattr(value, "read") else "text"
+        kind, name = ("file object", "file") if hasattr(value, "read") else ("text", "path")
         raise DescriptorError(
-            f"array is the {kind} {value!s:.4096}, not an array: rs.imread(file) reads an image file, upright, and "
-            f"rs.imread(file, mode='rgb') as RGB; np.asarray(PIL.Image.open(file)) has its pixels as they are stored"
+            f"array is the {kind} {value!s:.4096}, not an array: rs.imread({name}) reads an image file, upright, and "
+            f"rs.imread({name}, mode='rgb') as RGB; np.asarray(PIL.Image.open({name})) has its pixels as they are "
+            f"stored"
         )
     if value is None:
         raise DescriptorError("array is None (cv2.imread returns None for a file it cannot read)")

@@ -16,7 +16,7 @@ import numpy as np
 
 from restride.arguments import check_keywords, pixels_of, require_word
 from restride.dtypes import Array, as_dtype
-from restride.errors import DescriptorError, UnsupportedError, needed_package, warn_caller
+from restride.errors import DescriptorError, Message, UnsupportedError, needed_package, warn_caller
 from restride.runtime.file_store import write_file
 from restride.tensor.arrays import host_array
 from restride.tensor.colors import Colors, ColorSpace, in_srgb, other_colors
@@ -175,10 +175,11 @@ def _read(file: BinaryIO, name: str, decode: Decode[_T]) -> _T:
     except Exception as error:
         if isinstance(error, MemoryError | UserWarning) or (isinstance(error, OSError) and error.errno is not None):
             raise
-        why = str(error).replace(f" {file!r}", "") or type(error).__name__
+        why = f"cannot read {name}: {str(error).replace(f' {file!r}', '') or type(error).__name__}"
         if isinstance(error, pillow().UnidentifiedImageError):
-            why += f"; {', '.join(_READ)} are read, and rs.asarray takes what PIL.Image.open has read"
-        raise DescriptorError(f"cannot read {name}: {why}") from error
+            of_pillow = ", and rs.asarray takes what PIL.Image.open has read"
+            raise DescriptorError(Message.of(f"{why}; {', '.join(_READ)} are read", of_pillow)) from error
+        raise DescriptorError(why) from error
 
 
 def _checked(opened: Any, file: BinaryIO) -> Png | None:
@@ -210,8 +211,10 @@ def _decoded(mode: ImageMode | None, opened: Any, file: BinaryIO, png: Png | Non
         return _in_srgb(opened, png, space, colors)
     if colors is not None:
         warn_caller(
-            f"{name} has {colors.source} of other colours than sRGB, and is read with these: "
-            "rs.imread(file, mode='srgb') converts them"
+            Message.of(
+                f"{name} has {colors.source} of other colours than sRGB, and is read with these",
+                ": rs.imread(file, mode='srgb') converts them",
+            )
         )
     return _pixels(opened, png)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from restride.arguments import is_file, is_pillow, pillow_errors
 from restride.dtypes import Array
-from restride.errors import DescriptorError, UnsupportedError, prefixed, shown, warn_caller
+from restride.errors import DescriptorError, Message, UnsupportedError, prefixed, shown, warn_caller
 from restride.tensor.arrays import host_array
 from restride.tensor.images import decode_image, name_of, pillow
 from restride.tensor.tensor import Tensor
@@ -54,10 +54,11 @@ def read_images(images: Any, options: Options) -> tuple[list[Image], list[int] |
         raise DescriptorError(f"images must hold at least one image, got {shown(images)}")
     read = []
     for place, image in enumerate(single):
-        name = f"images[{place}]"
-        with prefixed(name):
-            one = read_image(image, options)
-        read.append(one._replace(name=f"{name} ({name_of(image)})" if is_file(image) else name))
+        number = f"images[{place}]"
+        file = name_of(image) if is_file(image) else getattr(image, "filename", "") if is_pillow(image) else ""
+        name = f"{number} ({file})" if file else number
+        with prefixed(number if is_file(image) else name):  # errors of reading name the file already
+            read.append(read_image(image, options)._replace(name=name))
     return read, samples
 
 
@@ -204,8 +205,12 @@ def _converted(image: Any, name: str) -> Any:
     """A Pillow image as Pillow converts it to RGB; a warning says so where that makes white of 16 bits."""
     if image.mode.startswith("I") and np.asarray(image).max() > 255:
         warn_caller(
-            f"{name} has 16 bits, and Pillow's conversion to RGB, which transformers calls, makes elements above 255 "
-            f"white: x = rs.imread(path, mode='rgb') keeps them, and (x >> 8).astype(np.uint8) makes 8 bits of them"
+            Message.of(
+                f"{name} has 16 bits, and Pillow's conversion to RGB, which transformers calls, makes elements above "
+                f"255 white: ",
+                "x = rs.imread(path, mode='rgb') keeps them, and (x >> 8).astype(np.uint8) makes 8 bits of them",
+                "make 8 bits of them first",
+            )
         )
     return image.convert("RGB")
 
@@ -246,7 +251,8 @@ def _as_bytes(array: Array) -> Image:
     low, high = array.min(), array.max()
     if not (low >= 0 and high <= 255):
         remedy = ": (image >> 8).astype(np.uint8) makes 8 bits of 16" if array.dtype == np.uint16 else ""
-        raise DescriptorError(f"elements of an image must be 0 to 255, got {low} to {high} of {array.dtype}{remedy}")
+        rule = f"elements of an image must be 0 to 255, got {low} to {high} of {array.dtype}"
+        raise DescriptorError(Message.of(rule, remedy))
     if array.dtype.kind != "f" or np.allclose(array, array.astype(int)):
         return Image.of(array.astype(np.uint8), array.dtype.name)
     if high > 1:

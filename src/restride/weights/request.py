@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, TypedDict
 import numpy as np
 
 from restride.arguments import LIMIT, integers
-from restride.errors import DescriptorError, UnsupportedError, did_you_mean, shown
+from restride.errors import DescriptorError, Message, UnsupportedError, did_you_mean, shown
 from restride.weights.coordinates import COORDINATES, HALF, CoordinatesRule, Ends, Line, line, line_of_offsets
 from restride.weights.filters import AREA_MODES, MODES, NEAREST_RULES, Filter, NearestRule, filter_rows
 from restride.weights.like.libraries import LIBRARIES, OTHER_NAMES, Library
@@ -487,7 +487,11 @@ def word_elsewhere(argument: str, value: object) -> str:
     known = tuple(LIBRARIES) if argument == "like" else _WORDS.get(argument, ())
     plain = value.strip().lower().replace("-", "_").replace(" ", "_")
     if argument == "mode" and plain.startswith("lanczos"):
-        return "; it goes with like='pillow', and as 'lanczos4' with like='opencv'"
+        return Message.of(
+            "; it goes with ",
+            "like='pillow', and as 'lanczos4' with like='opencv'",
+            "--like pillow, and as 'lanczos4' with --like opencv",
+        )
     here = plain if plain in known else _ELSEWHERE.get(argument, {}).get(plain)
     return did_you_mean(plain, known) if here is None else f"; it is {here!r} here"
 

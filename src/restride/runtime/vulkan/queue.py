@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
-from restride.errors import DeviceError, DeviceLost, DeviceTimeout
+from restride.errors import DeviceError, DeviceLost, DeviceTimeout, Message
 from restride.runtime.loader import Handle, array, require_handle, struct
 from restride.runtime.vulkan import generated as vulkan
 from restride.runtime.vulkan.clock import Clock
@@ -384,8 +384,12 @@ class Queue:
             remaining = begin + timeout - time.monotonic()
             if remaining <= 0:
                 raise DeviceTimeout(
-                    f"work on {self._device.physical.info.name} did not finish within the time limit of {timeout:g} s;"
-                    " it goes on, and a later call may find it finished; for a longer limit open Device(timeout=...)"
+                    Message.of(
+                        f"work on {self._device.physical.info.name} did not finish within the time limit of "
+                        f"{timeout:g} s; it goes on, and a later call may find it finished; for a longer limit ",
+                        "open Device(timeout=...)",
+                        "use --timeout SECONDS",
+                    )
                 )
 
     def drain(self, timeout: float) -> bool:
