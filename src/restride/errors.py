@@ -24,7 +24,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Any, Self
 
 _MAX_SHOWN = 8
 """A message shows at most this many elements of an array."""
@@ -55,9 +55,9 @@ class Message(str):
         """A rule, and what to do instead, in Python and for a command."""
         return cls(rule + python, rule + command)
 
-    def __getnewargs__(self) -> tuple[str, str]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy both texts."""
-        return str(self), self.command
+        return type(self), (str(self), self.command)
 
 
 def command_text(told: BaseException | str) -> str:

@@ -12,10 +12,10 @@ import restride as rs
 pytestmark = pytest.mark.usefixtures("vulkan_device")
 
 PYTHON = re.compile(
-    r"\brs\.|\brestride\.|\bnp\.|\bPIL\.|\w\.\w+\(|(?<![-\w])[a-z_]+='?[\w(\[]|\b[a-z_]+=(?=[ ,;:]|$)|image\[|\bTrue\b"
+    r"\brs\.|\brestride\.|\bnp\.|\bPIL\.|\w\.\w+\(|(?<![-\w])[a-z_]+='?[\w(\[]|\b[a-z_]+=(?=[ ,;:]|$)|image\["
     r"|=\.\.\."
 )
-"""Names of modules, calls of methods, keywords, indices and booleans of Python."""
+"""Names of modules, calls of methods, keywords and indices of Python."""
 
 IMAGE = np.arange(40 * 50 * 3, dtype=np.uint8).reshape(40, 50, 3)
 

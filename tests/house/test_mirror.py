@@ -29,7 +29,6 @@ ELSEWHERE = {
         "cli/devices.py",
         "cli/doctor.py",
         "cli/options.py",
-        "cli/process.py",
     ),
     "its commands, in tests/cli/test_operate_*.py and tests/cli/test_preprocess.py": ("cli/operations.py",),
     "scripts that shells run, in tests/cli/test_parser.py": ("cli/completion.py",),

@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     code: int = Exit.OK
     try:
         with process.as_interrupts(), warnings.catch_warnings(action="always", category=UserWarning):
-            warnings.showwarning = _tell_warning
+            warnings.showwarning = lambda warning, *_: process.tell(f"warning: {command_text(warning)}")
             code = _run(argv)
     except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the outermost frame: each becomes an exit code
         failure = error
@@ -42,11 +42,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     broken = process.flush()
     failure = failure or broken
     return code if failure is None else _failed(failure)
-
-
-def _tell_warning(warning: Warning | str, *_: object) -> None:
-    """Print a warning on stderr."""
-    process.tell(f"warning: {command_text(warning)}")
 
 
 def _run(argv: Sequence[str] | None) -> int:

@@ -525,8 +525,8 @@ def write_named(path: Path, arrays: Mapping[str, Array], **texts: Sequence[str])
         metadata = {name: json.dumps(list(each)) for name, each in texts.items()} or None
         write_whole(path, _safetensors().save(dict(arrays), metadata))
         return
-    lists = {name: np.array(each, np.str_) for name, each in texts.items()}
-    write_whole(path, lambda file: np.savez(file, **arrays, **lists))
+    named: dict[str, Any] = {**arrays, **{name: np.array(each, np.str_) for name, each in texts.items()}}
+    write_whole(path, lambda file: np.savez(file, **named))
 
 
 def _safetensors() -> Any:

@@ -185,7 +185,7 @@ def _done_or_skipped(
     options: argparse.Namespace, device: Callable[[], Device], skipped: list[str], *, is_first: bool
 ) -> tuple[FileOperation, FileContent, FileContent] | None:
     """The operation on one of several files, the file and its result; None: it is bad, and ``skipped`` says why."""
-    with skipping(options, skipped, is_first=is_first):
+    with Skipping(options, skipped, is_first=is_first):
         file = _read(options)
         with prefixed(str(options.input)):
             operation = _operation(options, file)
@@ -199,8 +199,7 @@ def add_skip_bad(parser: Parser) -> None:
     parser.add_argument("--skip-bad", action="store_true", help=text)
 
 
-@contextmanager
-def skipping(options: argparse.Namespace, skipped: list[str], *, is_first: bool) -> Iterator[None]:
+class Skipping:
     """A block for one of several files. With ``--skip-bad``, an error of the file leaves it, and is told at the end.
 
     Args:
@@ -208,16 +207,21 @@ def skipping(options: argparse.Namespace, skipped: list[str], *, is_first: bool)
         skipped: gets the line to tell.
         is_first: no file was done before.
     """
-    try:
-        yield
-    except RestrideError as error:
-        if exit_for(error) != Exit.USAGE:
-            raise
-        if not options.skip_bad:
-            if not is_first:
-                error.add_note("--skip-bad goes on without it")
-            raise
-        skipped.append(line_for(error))
+
+    def __init__(self, options: argparse.Namespace, skipped: list[str], *, is_first: bool) -> None:
+        self._options, self._skipped, self._is_first = options, skipped, is_first
+
+    def __enter__(self) -> None:
+        """Do nothing: errors are handled on exit."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, RestrideError) or exit_for(error) != Exit.USAGE:
+            return False
+        if self._options.skip_bad:
+            self._skipped.append(line_for(error))
+        elif not self._is_first:
+            error.add_note("--skip-bad goes on without it")
+        return bool(self._options.skip_bad)
 
 
 def _read(options: argparse.Namespace) -> FileContent:

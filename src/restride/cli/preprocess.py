@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from restride.cli.files import (
     write_named,
 )
 from restride.cli.folders import files_of
-from restride.cli.operate import add_skip_bad, skipping, timed_device
+from restride.cli.operate import Skipping, add_skip_bad, timed_device
 from restride.cli.options import NORMALIZATION, RULES, Rows, add_options, given
 from restride.cli.parser import Commands, add_command, add_device_options
 from restride.cli.process import Exit, UsageError, counted, tell
@@ -190,8 +189,8 @@ class _Batch:
             self.skipped.append(str(reading.path))
             paths = paths[reading.number :]
 
-    def _skipping(self) -> AbstractContextManager[None]:
-        return skipping(self._options, self.lines, is_first=not self.results)
+    def _skipping(self) -> Skipping:
+        return Skipping(self._options, self.lines, is_first=not self.results)
 
     def _take(self, path: Path, tensor: Tensor, placed: Letterboxed | None) -> None:
         if self.results and tensor.sizes[1:] != self.results[0].shape[1:]:

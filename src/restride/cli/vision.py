@@ -12,7 +12,7 @@ import numpy as np
 
 from restride.cli.files import Array, require_file, require_named, write_named
 from restride.cli.folders import files_of
-from restride.cli.operate import add_skip_bad, skipping, timed_device
+from restride.cli.operate import Skipping, add_skip_bad, timed_device
 from restride.cli.options import Rows, add_options, given
 from restride.cli.parser import Commands, add_command, add_device_options
 from restride.cli.process import Exit, UsageError, counted, tell
@@ -101,7 +101,7 @@ class _Files:
         planned = cache(self.process.plan)
         for place, path in enumerate(self._paths):
             done = None
-            with skipping(self._options, self.lines, is_first=place == len(self.skipped)):
+            with Skipping(self._options, self.lines, is_first=place == len(self.skipped)):
                 image = opened(path)
                 image.filename = str(path)  # for errors about several images
                 with prefixed(str(path)):

@@ -464,8 +464,12 @@ def _is_image(path: Path) -> bool:
 def _axes(named: object, desc: TensorDesc, stated: Sequence[Axis]) -> str:
     rank = desc.rank
     if rank not in _AXES_OF_RANK:
-        part = ": take a part of it, such as rs.LazyArray(source, rs.Chain()[0])" if rank > 5 else ""
-        raise DescriptorError(Message.of(f"source must have 2 to 5 axes, got {rank}", part))
+        rule = f"source must have 2 to 5 axes, got {rank}"
+        if rank > 5:
+            raise DescriptorError(
+                Message.of(f"{rule}: take a part of it", ", such as rs.LazyArray(source, rs.Chain()[0])")
+            )
+        raise DescriptorError(rule)
     if named is not None:
         each = named if isinstance(named, str | Sequence) else [named]
         axes = "".join(Axis(str(name)).letter or str(name) for name in each)

@@ -297,7 +297,8 @@ class Preprocess(Generic[_Result]):
         together = integer("batch", batch)
         if together < 1:
             raise DescriptorError(f"batch must be 1 or more, got {batch}")
-        if not isinstance(images, Iterable) or is_file(images):
+        given: object = images
+        if not isinstance(given, Iterable) or is_file(given):
             raise DescriptorError(
                 f"images must be an iterable of images, not this {type(images).__name__}: a file alone is [file]"
             )

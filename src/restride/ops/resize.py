@@ -258,8 +258,9 @@ def _require_effect(desc: TensorDesc, request: Request, linear_light: bool, prem
     if premultiply and not has_alpha:
         raise DescriptorError(f"premultiply needs alpha, the last of 2 or 4 channels, image has shape {desc.sizes}")
     if request.settled(desc.dtype.name)[0].mode == "nearest":
-        rule = f"has no effect in mode {request.mode or 'nearest'!r}, which moves elements as they are"
-        raise DescriptorError(Message(f"{name} True {rule}", f"--{name.replace('_', '-')} {rule}"))
+        raise DescriptorError(
+            f"{name} True has no effect in mode {request.mode or 'nearest'!r}, which moves elements as they are"
+        )
     if desc.dtype.name not in CODES:
         raise UnsupportedError(
             Message.of(

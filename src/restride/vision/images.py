@@ -116,10 +116,10 @@ def read_image(image: Any, options: Options) -> Image:
             f"an image must be of Pillow, an array, a tensor or a path, got {shown(image)} ({type(image).__name__}); "
             f"the bytes and the file object of an image file are read as a path is"
         )
-    array = _array_of(image)
-    if isinstance(array, Tensor):
-        return _resident(array, options)
-    array = np.moveaxis(array, channel_axis(array.shape, options.input_data_format), -1)
+    elements = _array_of(image)
+    if isinstance(elements, Tensor):
+        return _resident(elements, options)
+    array = np.moveaxis(elements, channel_axis(elements.shape, options.input_data_format), -1)
     if array.dtype.kind not in "iuf":
         raise DescriptorError(f"an image must have integers or floats, got {array.dtype}: convert it to u8 or f32")
     return _as_bytes(_rgb_of_array(array) if options.do_convert_rgb else array)
