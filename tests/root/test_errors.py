@@ -10,7 +10,15 @@ from support.judges import judge
 
 import restride as rs
 from restride import words
-from restride.errors import DescriptorError, DeviceLost, ErrorContext, UnsupportedError, prefixed
+from restride.errors import (
+    DescriptorError,
+    DeviceLost,
+    ErrorContext,
+    Message,
+    UnsupportedError,
+    command_text,
+    prefixed,
+)
 
 OUTER, INNER = rs.TensorDesc("f32", (2, 8)), rs.TensorDesc("u8", (3,))
 
@@ -157,3 +165,14 @@ def _arguments(function):
         return inspect.signature(function).parameters
     except ValueError:
         return ()
+
+
+def test_a_message_keeps_the_text_of_a_command():
+    message = Message.of("no axes are named: say ", "axes=(0, 1)", "--axes 0 1")
+    for error in (rs.DescriptorError(message), pickle.loads(pickle.dumps(rs.DescriptorError(message)))):
+        with pytest.raises(rs.DescriptorError) as raised, prefixed("images[2]"), ErrorContext("f32[2,3]{1,0}"):
+            raise error
+        assert str(raised.value) == "images[2]: no axes are named: say axes=(0, 1), for f32[2,3]{1,0}"
+        assert command_text(raised.value) == "images[2]: no axes are named: say --axes 0 1, for f32[2,3]{1,0}"
+    assert command_text(UserWarning(message)) == "no axes are named: say --axes 0 1"
+    assert command_text(ValueError("plain")) == command_text("plain") == "plain"
