@@ -62,14 +62,18 @@ class Message(str):
 
 def command_text(told: BaseException | str) -> str:
     """The text of an error, a warning or a message as a command prints it."""
-    message = told.args[0] if isinstance(told, BaseException) and len(told.args) == 1 else told
-    return message.command if isinstance(message, Message) else str(told)
+    message = _message(told) if isinstance(told, BaseException) else told
+    return message.command if isinstance(message, Message) else message
 
 
-def _changed(error: BaseException, change: Callable[[str], str]) -> str:
-    """The message of an error after ``change`` of both of its texts."""
-    message = error.args[0] if error.args else None
-    return Message(change(message), change(message.command)) if isinstance(message, Message) else change(str(error))
+def _changed(message: str, change: Callable[[str], str]) -> str:
+    """A message after ``change`` of both of its texts."""
+    return Message(change(message), change(message.command)) if isinstance(message, Message) else change(message)
+
+
+def _message(error: BaseException) -> str:
+    """The message of an error, which may be one of two texts."""
+    return error.args[0] if error.args and isinstance(error.args[0], Message) else str(error)
 
 
 class RestrideError(Exception):
@@ -91,7 +95,7 @@ class RestrideError(Exception):
             rule, question, word = message.partition(_QUESTION)
             return message if about in message else f"{rule}, for {about}{question}{word}"
 
-        self.args = (_changed(self, with_descriptor),)
+        self.args = (_changed(_message(self), with_descriptor),)
 
 
 class DescriptorError(RestrideError, ValueError):
@@ -173,7 +177,7 @@ def prefixed(what: str) -> Iterator[None]:
     try:
         yield
     except RestrideError as error:
-        error.args = (_changed(error, lambda message: f"{what}: {message}"), *error.args[1:])
+        error.args = (_changed(_message(error), lambda text: f"{what}: {text}"), *error.args[1:])
         raise
     except Exception as error:
         error.add_note(f"in {what}")
@@ -194,7 +198,8 @@ def needed_package(what: str, package: str, extra: str, module: str | None = Non
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != (module or package):
             raise
-        missing = MissingPackage(f"{what} needs {package}: pip install 'restride[{extra}]'")
+        rule = _changed(what, lambda text: f"{text} needs {package}: pip install 'restride[{extra}]'")
+        missing = MissingPackage(rule)
         missing.name = module or package
         raise missing from error
 

@@ -278,7 +278,8 @@ def _deep(opened: Any, file: BinaryIO) -> Array:
     Raises:
         MissingPackage: imagecodecs is not installed.
     """
-    codec = _codec("reading colours of 16 bits, of which rs.imread(file, mode='rgb') reads 8,")
+    what = "reading colours of 16 bits"
+    codec = _codec(Message(f"{what}, of which rs.imread(file, mode='rgb') reads 8,", what))
     orientation = opened.getexif().get(_ORIENTATION)  # it may lie behind the pixels, which Pillow then decodes too
     pixels = codec.png_decode(bare_png(file))
     mirrored = pixels[:, ::-1] if orientation in (2, 4, 5, 7) else pixels
