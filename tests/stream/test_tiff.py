@@ -289,6 +289,104 @@ def test_sizes_turn_with_the_elements(tmp_path: Path, orientation: int):
     assert found == {axis: (step, origins[axis], "micrometer") for axis, step in zip("yx", steps, strict=True)}
 
 
+def upright(array: np.ndarray, axes: str, orientation: int) -> np.ndarray:
+    """The array that was written as stored rows and columns, by TIFF 6.0: row 0 and column 0 for each orientation."""
+    y, x = axes.index("Y"), axes.index("X")
+    if orientation in (3, 4, 6, 7):
+        array = np.flip(array, y)
+    if orientation in (2, 3, 7, 8):
+        array = np.flip(array, x)
+    return array.swapaxes(y, x) if orientation >= 5 else array
+
+
+SINGLE = [
+    ("shaped", "ZYX", "Z", {}),
+    ("shaped", "CZYX", "Z", {}),
+    ("shaped", "CZYX", "C", {}),
+    ("shaped", "ZCYX", "Z", {}),
+    ("shaped", "TZYX", "TZ", {"compression": "zlib"}),
+    ("shaped", "ZYXS", "Z", {"tile": (16, 16)}),
+    ("shaped", "TZCYX", "TZC", {}),
+    ("shaped", "QYX", "Q", {}),
+    ("plain", "IYX", "I", {}),
+    ("plain", "IYXS", "I", {"compression": "zlib"}),
+    ("ome", "ZYX", "Z", {}),
+    ("ome", "CZYX", "Z", {"compression": "zlib"}),
+    ("ome", "ZCYX", "ZC", {}),
+    ("ome", "ZYXS", "Z", {}),
+    ("imagej", "ZYX", "Z", {}),
+    ("imagej", "TZCYX", "ZC", {}),
+    ("shaped", "ZYX", "ZY", {}),
+    ("shaped", "ZYX", "X", {}),
+    ("ome", "ZYX", "ZY", {}),
+]
+
+
+@pytest.mark.parametrize(("kind", "axes", "single", "named"), SINGLE, ids=["-".join(each[:3]) for each in SINGLE])
+def test_axes_of_one_element_keep_their_names(tmp_path: Path, kind: str, axes: str, single: str, named: dict):
+    tifffile = judge("tifffile")
+    sizes = {"T": 2, "Z": 3, "C": 2, "Y": 32, "X": 48, "S": 3, "Q": 3, "I": 3} | dict.fromkeys(single, 1)
+    array = NUMBERS.integers(0, 200, [sizes[axis] for axis in axes]).astype(np.uint8)
+    named = named | {"photometric": "rgb" if "S" in axes else "minisblack"}
+    if kind == "plain" or axes.startswith("Q"):
+        named["metadata"] = None if kind == "plain" else {}
+    else:
+        named["metadata"] = {"axes": axes, "PhysicalSizeZ": 3} if kind == "ome" else {"axes": axes}
+    if kind in ("ome", "imagej"):
+        named[kind] = True
+    levels = {"levels": 1, "unit": "micrometer"}
+    for orientation in range(1, 9):
+        tags = [(274, "H", 1, orientation, False)]
+        tifffile.imwrite(path := tmp_path / f"{orientation}.tif", array, extratags=tags, **named)
+        series = series_of(path)
+        whole = upright(array, axes, orientation)
+        for squeeze in (None, True, False):
+            opened = series if squeeze is None else zarr.open_array(series.aszarr(level=0, squeeze=squeeze), mode="r")
+            stated = "".join(axis.name for axis in stated_axes(opened))
+            assert stated == series.get_axes(squeeze)
+            read = rs.LazyArray(opened, rs.Chain())
+            kept = [place for place, axis in enumerate(axes) if axis in stated]
+            assert all(axes[place] in single for place in range(len(axes)) if place not in kept)
+            assert np.array_equal(read[:].squeeze(), whole.squeeze())
+            assert read.shape == upright(np.empty(opened.shape), stated, orientation).shape
+            copy = np.empty(read.shape, np.uint8)
+            rs.stream(opened, copy)
+            assert np.array_equal(copy, read[:])
+            if orientation in (1, 6):
+                judge("dask")
+                shrunk = rs.dask.pyramid(opened, 1)[0].compute(scheduler="synchronous")
+                assert np.array_equal(shrunk, copy)
+            if "S" not in stated or "C" not in stated:  # samples are channels, and no image has both
+                out = tmp_path / f"{orientation}-{squeeze}.zarr"
+                marked = {} if "S" in axes else {"labels": {"cells": opened}}
+                names, (level,), places = pyramid(opened, out, **levels, **marked)
+                expected_names, expected = in_order(copy, stated)
+                assert names == expected_names
+                assert np.array_equal(level, expected)
+                if marked:
+                    assert np.array_equal(written(out / "labels" / "cells")[1][0], expected)
+                if kind == "ome" and "z" in names:
+                    assert places["z"] == (3, 0, "micrometer")
+        if orientation not in (1, 6):
+            continue
+        out = tmp_path / f"{orientation}.zarr"
+        assert main(["pyramid", str(path), str(out), "--levels", "1"]) == 0
+        stated = series.axes
+        expected_names, expected = in_order(whole.reshape(rs.LazyArray(series, rs.Chain()).shape), stated)
+        assert (written(out)[0], written(out)[1][0].tolist()) == (expected_names, expected.tolist())
+
+
+def test_an_array_that_reads_something_else_than_its_series_is_refused(tmp_path: Path):
+    save(path := tmp_path / "image.tif", "ome", "ZYX")
+    opened = zarr.open_array(series_of(path).aszarr(level=0), mode="r")
+
+    class Cut:
+        store, path, ndim, shape, dtype = opened.store, opened.path, 3, (1, 48, 64), opened.dtype
+
+    with pytest.raises(rs.DescriptorError, match=r"source has the sizes \(1, 48, 64\), and the series of "):
+        stated_axes(Cut())
+
+
 def test_pages_unlike_the_first_are_named(tmp_path: Path, capsys):
     tifffile = judge("tifffile")
     path = tmp_path / "pages.tif"

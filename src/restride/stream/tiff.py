@@ -58,8 +58,16 @@ def series_in(tif: Any) -> list[Any]:
 
 
 def names_of(series: Any, array: Any) -> str:
-    """The names of the axes of ``array``, which is the series, or reads it with or without its axes of size 1."""
-    return str(series.get_axes(squeeze=array.ndim == series.ndim))
+    """The names of the axes of ``array``, which is the series, or reads it with or without its axes of size 1.
+
+    Raises:
+        DescriptorError: the array has other sizes, so it reads something else.
+    """
+    for is_squeezed in (None, True, False):  # None: as tifffile reads this kind of series
+        if series.get_shape(squeeze=is_squeezed) == tuple(array.shape):
+            return str(series.get_axes(squeeze=is_squeezed))
+    name, sizes = series.parent.filehandle.path, series.get_shape(squeeze=False)
+    raise DescriptorError(f"source has the sizes {tuple(array.shape)}, and the series of {name} that it reads {sizes}")
 
 
 def open_series(series: Any, array: Any = None) -> tuple[Any, Chain, bool]:
@@ -280,7 +288,8 @@ def _sizes_of_ome(series: Any) -> dict[str, tuple[str, float, float]]:
     if pixels is None:
         return {}
     sizes = {}
-    for axis, before, after in zip(whole.axes, whole.shape, series.shape, strict=True):
+    each = (whole.get_axes(squeeze=False), whole.get_shape(squeeze=False), series.get_shape(squeeze=False))
+    for axis, before, after in zip(*each, strict=True):
         name = _SIZES.get(axis, "")
         if stated := pixels.get(name):
             unit = pixels.get(f"{name}Unit") or ("s" if axis == "T" else "µm")
