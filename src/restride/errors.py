@@ -19,6 +19,7 @@ that was called adds the descriptor, once, with ``ErrorContext`` or ``add_descri
 from __future__ import annotations
 
 import math
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -31,6 +32,9 @@ _MAX_SHOWN = 8
 
 _QUESTION = ". Did you mean "
 """The text between a message and the suggested word at its end."""
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, those that end a line or change the direction of text, and bytes of a name that are no text."""
 
 
 class Message(str):
@@ -81,9 +85,11 @@ class RestrideError(Exception):
 
     Attributes:
         desc: the text of the descriptor that the message is about; None until a public function has added it.
+        has_lines: the message has several lines, such as those of a compiler; elsewhere a line feed is part of a name.
     """
 
     desc: str | None = None
+    has_lines = False
 
     def add_descriptor(self, desc: object) -> None:
         """Append ", for " and the text of ``desc`` to the message, unless it has a descriptor already."""
@@ -224,6 +230,14 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
         each for each in by_lower if len(asked) > 2 and each.startswith(asked)
     ]
     return f"{_QUESTION}{by_lower[nearest[0]]!r}?" if nearest else ""
+
+
+def printable(text: str, *, has_lines: bool = False) -> str:
+    """The text with control characters escaped, which names in a file may hold, as Python escapes them.
+
+    has_lines: it has several lines, whose line feeds are kept.
+    """
+    return _CONTROL.sub(lambda found: "\n" if has_lines and found[0] == "\n" else ascii(found[0])[1:-1], text)
 
 
 def shown(value: object) -> str:

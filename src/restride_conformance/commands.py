@@ -20,7 +20,7 @@ from restride.cli.drivers import driver_file
 from restride.cli.files import require_places
 from restride.cli.options import whole_number
 from restride.cli.parser import Commands, add_command, add_device_options, missing_runtimes
-from restride.cli.process import Exit, NothingSelected, UsageError, tell, why_ended
+from restride.cli.process import Exit, NothingSelected, UsageError, say, tell, why_ended
 from restride.errors import DescriptorError, RestrideError
 from restride.kernel import Limits
 from restride.ops.progress import Progress
@@ -29,7 +29,7 @@ from restride.runtime.file_store import cache_folder, locked_cached, read_cached
 from restride_conformance.case import OPERATIONS, Case
 from restride_conformance.operations import require_valid
 from restride_conformance.record import Outcome, Target, Verdict, add_aftermath
-from restride_conformance.report import Report, first_line, printable, speed_text, summary
+from restride_conformance.report import Report, first_line, speed_text, summary
 from restride_conformance.report.compare import compare
 from restride_conformance.report.file import read_json, write_json
 from restride_conformance.report.junit import write_junit
@@ -130,7 +130,7 @@ def run_test(arguments: argparse.Namespace) -> int:
     cases = choice.cases(Limits())
     if arguments.list or arguments.mode == "list":
         _require_any(cases)
-        print("\n".join(map(str, cases)))
+        say("\n".join(map(str, cases)), has_lines=True)
         return Exit.OK
     with tempfile.TemporaryDirectory(prefix="restride-test-") as folder:
         target = _target(arguments, Path(folder))
@@ -209,7 +209,7 @@ def _run_all(
                 bad += not outcome.verdict.is_good
                 if arguments.verbose or arguments.mode == "perf" or not outcome.verdict.is_good:
                     progress.clear()
-                    print(_line(outcome), flush=True)
+                    say(_line(outcome))
                 progress.step(f"{bad} bad" if bad else "all good")
                 if arguments.exitfirst and (bad or any(runner.aftermath for runner in runners)):
                     break
@@ -223,7 +223,7 @@ def _line(outcome: Outcome) -> str:
     """The line that the terminal shows for an outcome during the run."""
     measured = "" if outcome.speed is None else f"{speed_text(outcome.speed)}  "
     why = first_line(outcome.message)
-    return printable(f"{outcome.verdict:<14}{measured}{outcome.case}{f'  # {why}' if why else ''}")
+    return f"{outcome.verdict:<14}{measured}{outcome.case}{f'  # {why}' if why else ''}"
 
 
 def _exit(report: Report) -> int:
@@ -416,7 +416,7 @@ def _publish(report: Report, text: str, files: Sequence[ReportFile]) -> Exceptio
     """
     # Failures of a user's shader say nothing about our kernels, so they are not stored.
     steps: list[Callable[[], None]] = [] if report.target.shader else [partial(_write_last_failed, report.outcomes)]
-    steps += [partial(print, text, flush=True), *(partial(_write, report, *file) for file in files)]
+    steps += [partial(say, text, has_lines=True), *(partial(_write, report, *file) for file in files)]
     first: Exception | None = None
     for step in steps:
         try:
@@ -483,13 +483,14 @@ def _add_report(commands: Commands) -> None:
 def _run_compare(arguments: argparse.Namespace) -> int:
     """Print the comparison of two reports."""
     comparison = compare(read_json(arguments.before), read_json(arguments.after))
-    print(json.dumps(comparison.record(), indent=2, allow_nan=False) if arguments.json else comparison)
+    text = json.dumps(comparison.record(), indent=2, allow_nan=False) if arguments.json else str(comparison)
+    say(text, has_lines=True)
     return Exit.CHECK_FAILED if comparison.is_worse else Exit.OK
 
 
 def _run_show(arguments: argparse.Namespace) -> int:
     """Print the summary of a report."""
-    print(summary(read_json(arguments.report)))
+    say(summary(read_json(arguments.report)), has_lines=True)
     return Exit.OK
 
 
@@ -497,7 +498,7 @@ def _run_merge(arguments: argparse.Namespace) -> int:
     """Print the summary of the merged report, and write it."""
     files = _report_files(arguments)
     merged = merge([(str(path), read_json(path)) for path in arguments.parts])
-    print(summary(merged), flush=True)
+    say(summary(merged), has_lines=True)
     for file in files:
         _write(merged, *file)
     return Exit.OK

@@ -19,7 +19,7 @@ import numpy as np
 
 import restride as rs
 from restride.cli.parser import Commands, add_command, add_device_option, open_device
-from restride.cli.process import Exit, UsageError, tell
+from restride.cli.process import Exit, UsageError, say, tell
 from restride.drawing.explain import columns
 from restride.dtypes import as_dtype
 from restride.errors import DeviceError, UnsupportedError
@@ -278,7 +278,7 @@ def _keep(arguments: argparse.Namespace, info: DeviceInfo, tuning: Tuning, round
     choices = replace(tuning.choices, **{name: getattr(info.limits.choices, name) for name in missing})
     path = None if arguments.small else _store(info, choices)
     record = _record(info, tuning, choices, path, rounds)
-    print(json.dumps(record, indent=2) if arguments.json else _text(info, tuning, rounds), flush=True)
+    say(json.dumps(record, indent=2) if arguments.json else _text(info, tuning, rounds), has_lines=True)
     for choice in missing:
         tell(f"not measured, and left as it was: {choice}")
     if arguments.small:

@@ -250,7 +250,7 @@ def test_the_result_of_a_chain_has_the_sizes_that_it_keeps(tmp_path: Path):
 
 def test_labels_state_the_axes_of_the_image(tmp_path: Path):
     image, labels = np.zeros((48, 48), np.uint8), {"cells": zarr_array(tmp_path / "in.zarr", ("x", "y"))}
-    with pytest.raises(rs.DescriptorError, match="labels 'cells' must have the axes 'yx', and state x, y"):
+    with pytest.raises(rs.DescriptorError, match="labels 'cells' must have the axes 'yx', and state 'x', 'y'"):
         rs.ome.pyramid(image, tmp_path / "out.zarr", 2, labels=labels)
     assert not (tmp_path / "out.zarr").exists()
 

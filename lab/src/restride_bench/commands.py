@@ -13,7 +13,7 @@ from typing import Any
 from restride.cli.files import write_output
 from restride.cli.options import list_of, whole_number
 from restride.cli.parser import Commands, add_command, add_device_options, open_device, runtime_name
-from restride.cli.process import Exit, NothingSelected, UsageError, why_ended
+from restride.cli.process import Exit, NothingSelected, UsageError, say, why_ended
 from restride.ops.progress import Progress
 from restride.runtime import DEVICE_VARIABLE, RUNTIME_VARIABLE
 from restride_bench import charts
@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
     charts.require_outputs(arguments.json, arguments.chart, arguments.growth)
     _require_each(keywords, [(each.group, each.name) for each in chosen])
     if arguments.list:
-        print("\n".join(map(_listed, chosen)))
+        say("\n".join(map(_listed, chosen)), has_lines=True)
         return Exit.OK
     if arguments.chart is not None or arguments.growth is not None:
         charts.require_matplotlib()
@@ -120,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
             seconds=arguments.seconds,
             finished=lambda result: progress.step(result.workload.name),
         )
-    print(table(report), flush=True)
+    say(table(report), has_lines=True)
     _write(report, arguments)
     if broken_off is not None:
         raise broken_off
@@ -147,7 +147,7 @@ def _run_scale(arguments: argparse.Namespace, keywords: Sequence[str]) -> int:
         raise UsageError(f"-k {SCALE} has no bars: --growth draws its growth")
     _require_each(keywords, [(SCALE, each.name) for each in chosen])
     if arguments.list:
-        print("\n".join(f"{SCALE}: {part.name}; {part.source}\n{_goals(part)}" for part in chosen))
+        say("\n".join(f"{SCALE}: {part.name}; {part.source}\n{_goals(part)}" for part in chosen), has_lines=True)
         return Exit.OK
     if arguments.growth is not None:
         charts.require_matplotlib()
@@ -164,7 +164,7 @@ def _run_scale(arguments: argparse.Namespace, keywords: Sequence[str]) -> int:
     except BaseException as error:  # noqa: BLE001 - raised once the report is written
         broken_off = error
     report = replace(report, broken_off=why_ended(broken_off))
-    print(scale.table(report, results), flush=True)
+    say(scale.table(report, results), has_lines=True)
     if arguments.json is not None:
         _write_json(arguments.json, scale.record(report, results))
     if arguments.growth is not None and any(result.took for result in results):

@@ -70,8 +70,8 @@ def _failed(error: KeyboardInterrupt | Exception) -> int:
         return Exit.USAGE
     known = exit_for(error)
     if known is None:
-        process.tell("".join(traceback.format_exception(error)), begin="")
+        process.tell("".join(traceback.format_exception(error)), begin="", has_lines=True)
         process.tell("this is a mistake in restride; please report the lines above")
         return Exit.INTERNAL
-    process.tell(line_for(error))
+    process.tell(line_for(error), has_lines=getattr(error, "has_lines", False))
     return known

@@ -19,7 +19,7 @@ from restride import reference
 from restride.cli.comparison import Comparison, compare_bits, compare_limits
 from restride.cli.files import Array, named_errors, read_array, write_whole
 from restride.cli.parser import Commands, add_command, add_device_options, open_device, runtime_name
-from restride.cli.process import Exit, UsageError, tell
+from restride.cli.process import Exit, UsageError, say, tell
 from restride.layout import TensorDesc
 from restride.ops.reorder import reorder, strided_slice
 from restride.ops.resample import resample
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     with open_device(arguments) as device:
         info = device.info
         heading = f"{info.name}, driver {info.driver} {info.driver_version}, runtime {runtime_name(device)}"
-        print(f"restride {restride.__version__} on {heading}", flush=True)
+        say(f"restride {restride.__version__} on {heading}")
         if arguments.no_photo:
             photo = zone_plates()
         else:
@@ -87,13 +87,13 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.no_photo:
         sheet = folder / "contact_sheet.png"
         draw_sheet(sheet, "restride demo", heading, _panels(photo, outcomes))
-        print(f"contact sheet: {sheet}")
+        say(f"contact sheet: {sheet}")
     return Exit.OK if passed == len(outcomes) and fusion_is_right else Exit.CHECK_FAILED
 
 
 def _print_header(title: str, pixels: Array, tour: Tour) -> None:
     height, width, _ = pixels.shape
-    print(f"photograph: {title}, {width} x {height}, u8 and f32 (divided by 255)")
+    say(f"photograph: {title}, {width} x {height}, u8 and f32 (divided by 255)")
     print(f"crop + flip + HWC->CHW is {tour.crop.text}: a view, no dispatch, no copy\n")
     print(f"{'':4}{'operation':<44}{'dispatches':>10}{'ms':>9}{'GB/s':>7}{'difference':>12}{'allowed':>9}")
 

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from restride.cli.parser import Commands, add_command
-from restride.cli.process import Exit, tell
+from restride.cli.process import Exit, say, tell
 from restride.drawing.explain import columns
 from restride.errors import DeviceNotFound
 from restride.runtime import DeviceInfo, choose, list_devices
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         processor = cpu_model()
         values = [{**asdict(info), "default": info.index == chosen, "processor": processor} for info in devices]
-        print(json.dumps(values, indent=2))
+        say(json.dumps(values, indent=2), has_lines=True)
         return Exit.OK
     rows = [("", "index", "name", "kind", "driver", "Vulkan", "memory", "kernels")]
     rows += [
@@ -59,8 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
         for info in devices
     ]
-    print("\n".join(columns(rows)))
-    print(f"processor: {cpu_model()}")
+    say("\n".join(columns(rows)), has_lines=True)
+    say(f"processor: {cpu_model()}")
     return Exit.OK
 
 

@@ -20,7 +20,7 @@ import restride
 from restride import reference
 from restride.cli.devices import cpu_model
 from restride.cli.parser import Commands, add_command
-from restride.cli.process import Exit, ending
+from restride.cli.process import Exit, ending, say, tell
 from restride.errors import DeviceError, DeviceNotFound, RestrideError, UnsupportedError
 from restride.kernel.modules import load_module, manifest
 from restride.ops.reorder import reorder
@@ -92,14 +92,18 @@ def run(arguments: argparse.Namespace) -> int:
         findings.append(finding)
         works = works or (finding.status == "ok" and finding.subject == f"runtime {default}")
         if not arguments.json:
-            print(f"{finding.status:<10}{finding.subject:<18}{finding.detail}", flush=True)
+            say(f"{finding.status:<10}{finding.subject:<18}{finding.detail}")
             if finding.fix:
                 same = next(earlier.subject for earlier in findings if earlier.fix == finding.fix)
-                print(f"{'':<28}fix: {finding.fix if same == finding.subject else f'as for {same}'}", flush=True)
+                say(f"{'':<28}fix: {finding.fix if same == finding.subject else f'as for {same}'}")
     if arguments.json:
-        print(json.dumps([asdict(finding) for finding in findings], indent=2), flush=True)
+        say(json.dumps([asdict(finding) for finding in findings], indent=2), has_lines=True)
     # The summary is the last line of the text; with JSON it goes to stderr.
-    print(_summary(default, works, findings), file=sys.stderr if arguments.json else sys.stdout, flush=True)
+    summary = _summary(default, works, findings)
+    if arguments.json:
+        tell(summary, begin="")
+    else:
+        say(summary)
     return Exit.OK if works else Exit.NO_DEVICE
 
 

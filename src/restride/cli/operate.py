@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import cache, partial
+from functools import cache
 from inspect import signature
 from operator import attrgetter
 from pathlib import Path
@@ -20,7 +20,7 @@ from restride.cli.files import Array, FileArray, FileBuffer, FileContent
 from restride.cli.folders import outputs_of
 from restride.cli.options import SCALES, Rows, add_options, given, require_mode, require_use_of_axis, scales_along
 from restride.cli.parser import Commands, Parser, add_command, add_device_options, open_device, runtime_name
-from restride.cli.process import Exit, UsageError, counted, exit_for, line_for, tell
+from restride.cli.process import Exit, UsageError, counted, exit_for, line_for, say, tell
 from restride.errors import RestrideError, prefixed
 from restride.layout import TensorDesc, views
 from restride.layout.argument import axis_order, is_permutation, laid_out
@@ -124,11 +124,11 @@ def _run_one(options: argparse.Namespace) -> int:
         _print_time(start, device, "kernels prepared and result read back")
     for note in operation.notes:
         tell(note)
-    if options.check and not _is_right(operation, file, output, partial(print, flush=True)):
+    if options.check and not _is_right(operation, file, output, say):
         tell(f"{options.output} is not written")
         return Exit.CHECK_FAILED
     output.write(options.output)
-    print(f"{options.output}: {output}" + (f" from {source.desc}" if isinstance(output, FileArray) else ""))
+    say(f"{options.output}: {output}" + (f" from {source.desc}" if isinstance(output, FileArray) else ""))
     return Exit.OK
 
 
@@ -162,7 +162,7 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
                 is_wrong = options.check and not _is_right(operation, file, output, lines.append)
                 if is_wrong:
                     progress.clear()
-                    print(f"{source}: {'; '.join(lines)}", flush=True)
+                    say(f"{source}: {'; '.join(lines)}")
                     tell(f"{target} is not written")
                     break
                 options.output.mkdir(exist_ok=True)
@@ -177,7 +177,7 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
         raise
     for line in skipped:
         tell(f"skipped: {line}")
-    print(f"{options.output}: {written} of {counted(len(outputs), 'file')}" + (", checked" if options.check else ""))
+    say(f"{options.output}: {written} of {counted(len(outputs), 'file')}" + (", checked" if options.check else ""))
     return Exit.CHECK_FAILED if is_wrong else Exit.USAGE if skipped else Exit.OK
 
 

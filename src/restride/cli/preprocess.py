@@ -26,7 +26,7 @@ from restride.cli.folders import files_of
 from restride.cli.operate import Skipping, add_skip_bad, timed_device
 from restride.cli.options import NORMALIZATION, RULES, Rows, add_options, given
 from restride.cli.parser import Commands, add_command, add_device_options
-from restride.cli.process import Exit, UsageError, counted, tell
+from restride.cli.process import Exit, UsageError, counted, say, tell
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError, UnsupportedError, command_text
 from restride.layout import TensorDesc
@@ -106,8 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
         for note in about_raw_elements(output, as_dtype(array.dtype)):
             tell(note)
         for line in batch.places:
-            print(line)
-        print(f"{output}: {TensorDesc(array.dtype, array.shape)} from {counted(len(batch.results), 'file')}")
+            say(line)
+        say(f"{output}: {TensorDesc(array.dtype, array.shape)} from {counted(len(batch.results), 'file')}")
     for line in batch.lines:
         tell(f"skipped: {line}")
     return Exit.USAGE if batch.skipped else Exit.OK

@@ -24,6 +24,7 @@ from restride.errors import (
     StreamError,
     UnsupportedError,
     command_text,
+    printable,
 )
 
 
@@ -57,9 +58,11 @@ class NothingSelected(RestrideError):
 
 
 def line_for(error: BaseException) -> str:
-    """The message of an error as a command prints it: one line, except for a compiler's messages."""
-    lines = command_text(error).splitlines()
-    text = "\n".join(line.rstrip() for line in lines if line.strip()) or type(error).__name__
+    """The message of an error as a command prints it."""
+    lines = command_text(error).split("
+")
+    text = "
+".join(line.rstrip() for line in lines if line.strip()) or type(error).__name__
     return "; ".join([text, *getattr(error, "__notes__", ())])
 
 
@@ -197,12 +200,22 @@ def flush() -> OSError | None:
     return failure
 
 
-def tell(text: str, begin: str = "restride: ") -> None:
-    """Print a message on stderr; if stderr cannot be written, this message and all later ones are dropped."""
+def tell(text: str, begin: str = "restride: ", *, has_lines: bool = False) -> None:
+    """Print a message on stderr; if stderr cannot be written, this message and all later ones are dropped.
+
+    Control characters are escaped, line feeds too unless the message ``has_lines``: names in files may hold any.
+    """
     try:
-        print(f"{begin}{text.rstrip()}", file=sys.stderr, flush=True)
+        print(f"{begin}{printable(text.rstrip(), has_lines=has_lines)}", file=sys.stderr, flush=True)
     except OSError:
         _drop(sys.stderr)
+
+
+def say(text: str, *, has_lines: bool = False) -> None:
+    """Print a result on stdout, with what ``tell`` escapes, and what the encoding of stdout lacks."""
+    encoding = sys.stdout.encoding or "utf-8"
+    said = printable(text, has_lines=has_lines).encode(encoding, "backslashreplace").decode(encoding)
+    print(said, flush=True)
 
 
 def _drop(stream: TextIO) -> None:

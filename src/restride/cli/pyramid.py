@@ -12,7 +12,7 @@ from restride.cli.files import import_extra, named_errors, open_array
 from restride.cli.operate import timed_device
 from restride.cli.options import RULES, Rows, add_options, given, require_mode
 from restride.cli.parser import Commands, add_command, add_device_options
-from restride.cli.process import Exit, UsageError
+from restride.cli.process import Exit, UsageError, say
 from restride.ops.resample import resample
 from restride.weights import MODES
 
@@ -90,5 +90,5 @@ def run(arguments: argparse.Namespace) -> int:
             written = ome.pyramid(source, path, labels=labels, devices=[device], progress=True, **named)
     for name, level in written.items():
         sizes = list(level.plan.grid.sizes)
-        print(f"{path}/{name}: {sizes}, {level.chunks - level.skipped} chunks written, {level.skipped} were there")
+        say(f"{path}/{name}: {sizes}, {level.chunks - level.skipped} chunks written, {level.skipped} were there")
     return Exit.OK

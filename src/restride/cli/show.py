@@ -9,7 +9,7 @@ from pathlib import Path
 
 from restride.cli.files import write_output
 from restride.cli.parser import Commands, add_command
-from restride.cli.process import Exit, UsageError
+from restride.cli.process import Exit, UsageError, say
 from restride.drawing.explain import explain
 from restride.drawing.picture import show
 from restride.layout import TensorDesc
@@ -89,7 +89,7 @@ def _show(arguments: argparse.Namespace, layout: TensorDesc | str, to: TensorDes
     else:
         print(picture)
     for derivation in derivations:
-        print(f"\n{derivation}")
+        say(f"\n{derivation}", has_lines=True)
 
 
 def _index(text: str) -> tuple[int, ...]:

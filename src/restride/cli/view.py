@@ -14,7 +14,7 @@ import numpy as np
 
 from restride.cli.files import named_errors, read_array, write_whole
 from restride.cli.parser import Commands, add_command, parse_index
-from restride.cli.process import Exit, UsageError, tell
+from restride.cli.process import Exit, UsageError, say, tell
 from restride.drawing import pixels
 from restride.drawing.picture import takes_colour
 from restride.errors import DescriptorError
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     ends = pixels.ends_shown(array)
     if array.dtype != np.uint8:
         facts += f", shown from {span.format(*((least, most) if is_integer else ends))}"
-    print(facts)
+    say(facts)
     if output is not None or arguments.browser:
         _write(pixels.brightness(picture, ends), facts, output, opens=arguments.browser)
         return Exit.OK

@@ -15,7 +15,7 @@ from restride.cli.folders import files_of
 from restride.cli.operate import Skipping, add_skip_bad, timed_device
 from restride.cli.options import Rows, add_options, given
 from restride.cli.parser import Commands, add_command, add_device_options
-from restride.cli.process import Exit, UsageError, counted, tell
+from restride.cli.process import Exit, UsageError, counted, say, tell
 from restride.dtypes import DType
 from restride.errors import prefixed
 from restride.layout import TensorDesc
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         require_file(path)
     files = _Files(processor(arguments.config), arguments, paths)
     if output is None or arguments.plan:
-        print(files.process)
+        say(str(files.process))
         _print_plans(files)
     else:
         _write(output, files, arguments)
@@ -121,14 +121,14 @@ def _write(output: Path, files: _Files, arguments: argparse.Namespace) -> None:
             names.append(str(path))
             images.append(image)
         results = files.process(images, device=device, **given(arguments)) if images else {}
-    print(files.process)
+    say(str(files.process))
     if images:
         arrays = {key: _as_array(key, value) for key, value in results.items()}
         texts = {"files": names, "skipped": list(map(str, files.skipped))} if arguments.skip_bad else {}
         write_named(output, arrays, **texts)
-        print(f"{output}: {counted(len(arrays), 'result')} from {counted(len(names), 'file')}")
+        say(f"{output}: {counted(len(arrays), 'result')} from {counted(len(names), 'file')}")
         for key, array in arrays.items():
-            print(f"  {key}: {TensorDesc(array.dtype, array.shape)}")
+            say(f"  {key}: {TensorDesc(array.dtype, array.shape)}")
 
 
 def _print_plans(files: _Files) -> None:
@@ -142,11 +142,11 @@ def _print_plans(files: _Files) -> None:
     for (height, width), plan in plans.items():
         first, *others = members[height, width]
         more = f" and {len(others)} more" if others else ""
-        print(f"{first}{more}, {height} rows x {width} columns:")
-        print(f"  resized to {', '.join(f'{tall} x {wide}' for tall, wide in plan.resized) or 'no other size'}")
-        print(f"  tiles or patches: {plan.tiles}, dispatches: {plan.dispatches}")
+        say(f"{first}{more}, {height} rows x {width} columns:")
+        say(f"  resized to {', '.join(f'{tall} x {wide}' for tall, wide in plan.resized) or 'no other size'}")
+        say(f"  tiles or patches: {plan.tiles}, dispatches: {plan.dispatches}")
         for key, result in plan.results.items():
-            print(f"  {key}: {'a list' if result is None else list(result)}")
+            say(f"  {key}: {'a list' if result is None else list(result)}")
 
 
 def _as_array(key: str, value: Any) -> Array:

@@ -356,7 +356,7 @@ def _labels_of(image: _Image, axes: str, name: object, array: object, factors: M
     axes = axes if desc.rank == len(axes) else axes.replace("c", "")
     if any(axis.letter not in (None, letter) for axis, letter in zip(stated, axes, strict=False)):
         raise DescriptorError(
-            f"labels {name!r} must have the axes {axes!r}, and state {', '.join(axis.name for axis in stated)}"
+            f"labels {name!r} must have the axes {axes!r}, and state {', '.join(repr(axis.name) for axis in stated)}"
         )
     needed = tuple(image.source.shape[image.axes.index(letter)] for letter in axes)
     if desc.dtype.is_float or desc.dtype == "pred" or desc.sizes != needed:

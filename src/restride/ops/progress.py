@@ -6,6 +6,8 @@ import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Self, TextIO
 
+from restride.errors import printable
+
 if TYPE_CHECKING:
     import rich.progress
 
@@ -71,7 +73,7 @@ class Progress:
         """Print a line; a stream that takes none, such as a full file, gets no more."""
         try:
             if self._stream is not None:
-                print(line, file=self._stream, flush=True)
+                print(printable(line), file=self._stream, flush=True)
         except OSError:
             self._stream = None
 
@@ -82,7 +84,8 @@ class Progress:
 
     def _draw(self, text: str) -> None:
         if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=self._steps, description=f"{self._title}{text}")
+            shown = printable(f"{self._title}{text}")
+            self._bar.update(self._bar.task_ids[0], completed=self._steps, description=shown)
             self._bar.start()
             self._bar.refresh()
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from restride.arguments import as_numpy, counts, require_unmasked
 from restride.dtypes import Array, DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, prefixed
+from restride.errors import DescriptorError, prefixed, printable
 from restride.layout import TensorDesc
 from restride.ops.operation import Window
 from restride.stream.chain import lengths, slices, spelled
@@ -249,7 +249,7 @@ def _lacks(argument: str, name: str, array: object) -> DescriptorError:
     elif names := arrays_in(array):
         rest = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
         one = f"{type(array).__name__.lower()}[{names[0]!r}]"
-        text += f": take an array of it, such as {one}; it has {', '.join(names[:_MAX_NAMED])}{rest}"
+        text += f": take an array of it, such as {one}; it has {printable(', '.join(names[:_MAX_NAMED]))}{rest}"
     return DescriptorError(text)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from restride.errors import DescriptorError, Message, RestrideError, UnsupportedError
+from restride.errors import DescriptorError, Message, RestrideError, UnsupportedError, printable
 from restride.stream.chain import Chain
 from restride.stream.files import library_of
 
@@ -200,7 +200,7 @@ def _lost(tif: Any) -> str:
     is_ome = len(tif.pages) and tif.is_ome
     listed = {uuid.get("FileName", "") for uuid in _ome(tif).iterfind(".//{*}UUID")} if is_ome else set()
     lost = sorted(file for file in listed if not _has_pages(type(tif), Path(tif.filehandle.dirname) / file))
-    return f", as there is no TIFF {', '.join(lost[:9])}" if lost else ""
+    return f", as there is no TIFF {printable(', '.join(lost[:9]))}" if lost else ""
 
 
 def _has_pages(opens: Any, path: Path) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any, BinaryIO, NamedTuple
 
+from restride.errors import printable
 from restride.tensor.colors import COLOR_CHUNKS
 
 _BLOCK = 1 << 16
@@ -110,7 +111,7 @@ def read_png(file: BinaryIO) -> Png:
 
 
 def _name(kind: bytes) -> str:
-    return kind.decode("ascii", "backslashreplace")
+    return printable(kind.decode("latin-1"))
 
 
 def _require_place(kind: bytes, last: bytes, chunks: dict[bytes, bytes]) -> None:

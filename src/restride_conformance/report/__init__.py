@@ -7,7 +7,6 @@ reports).
 from __future__ import annotations
 
 import math
-import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +15,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from restride.cli.process import INTERRUPTED
+from restride.errors import printable
 from restride_conformance.record import FLUSHED, Mode, Outcome, Speed, Target, Verdict, worst
 
 FORMAT = "restride-test-report"
@@ -144,15 +144,6 @@ def _bounded(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
 
 # The report as text.
 
-# These are control characters except the line feed, and characters that change the direction of text: a message may
-# hold what a driver printed, and a report file may come from anyone.
-_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def printable(text: str) -> str:
-    """The text with control characters except the line feed escaped: ESC becomes a backslash and ``x1b``."""
-    return _CONTROL.sub(lambda character: ascii(character[0])[1:-1], text)
-
 
 def headline(report: Report) -> str:
     """One line with the run's verdict and the reason: ``FAILED: 3 of 5,120 cases are not right (3 FAILED)``.
@@ -227,7 +218,7 @@ def _three_digits(value: float) -> str:
 
 def summary(report: Report) -> str:
     """The text for the terminal: device, failures with the commands that rerun them, skip reasons, speeds, headline."""
-    return printable("\n".join(_lines(report)))
+    return printable("\n".join(_lines(report)), has_lines=True)
 
 
 def _lines(report: Report) -> Iterator[str]:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from restride.errors import printable
 from restride_conformance.record import Outcome
-from restride_conformance.report import Report, ended_early, facts, first_line, headline, printable
+from restride_conformance.report import Report, ended_early, facts, first_line, headline
 
 FORMAT = "restride-test-comparison"
 VERSION = 1
@@ -109,7 +110,7 @@ class Comparison:
 
     def __str__(self) -> str:
         """The lines for the terminal."""
-        return printable("\n".join(self._lines()))
+        return printable("\n".join(self._lines()), has_lines=True)
 
     def _lines(self) -> Iterator[str]:
         yield f"first:  {self.before}"

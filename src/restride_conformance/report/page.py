@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from restride.dtypes import DTYPES
+from restride.errors import printable
 from restride.layout import TensorDesc
 from restride.layout.equation import nested
 from restride_conformance.case import OPERATIONS, Case
 from restride_conformance.record import Outcome, Verdict
-from restride_conformance.report import Report, ended_early, facts, headline, printable, summary
+from restride_conformance.report import Report, ended_early, facts, headline, summary
 from restride_conformance.report.file import write_text
 
 _CONVERTED = {name: f"{name} to others" for name in DTYPES}
@@ -74,7 +75,7 @@ def _case_record(outcome: Outcome) -> dict[str, Any]:
     case = outcome.case
     # A driver's output may hold control characters, which a page would hide or show as boxes.
     return outcome.record() | {
-        "message": printable(outcome.message),
+        "message": printable(outcome.message, has_lines=True),
         "elements": case.elements,
         "op": case.op,
         "type": case.src.dtype.name if case.src.dtype == case.dst.dtype else _CONVERTED[case.src.dtype.name],

@@ -20,7 +20,7 @@ import restride
 from restride.errors import DescriptorError, DeviceError, UnsupportedError, prefixed
 from restride.kernel.modules import load_module, manifest
 from restride_conformance.record import ShaderUnderTest
-from restride_conformance.shader.contract import CONTRACT, module_named, require_interface
+from restride_conformance.shader.contract import CONTRACT, ShaderRefused, module_named, require_interface
 from restride_conformance.shader.spirv import MAX_BYTES, is_spirv
 
 MAX = 30.0
@@ -145,7 +145,7 @@ def _compile_glsl(source: Path, content: bytes, target: Path, module: str) -> No
         changed.write_bytes(_with_includes(content))
         code, output = _run(compiler, *_FLAGS, *options, "-o", str(target), str(changed))
         if code != 0 or not target.is_file():
-            raise DescriptorError(f"glslang: {_excerpt(output, changed)}")
+            raise ShaderRefused(f"glslang: {_excerpt(output, changed)}")
 
 
 def _with_includes(content: bytes) -> bytes:
@@ -166,7 +166,7 @@ def _require_valid(module: Path) -> None:
     if validator is not None:
         code, output = _run(validator, "--target-env", "vulkan1.1", str(module))
         if code != 0:
-            raise DescriptorError(f"spirv-val: {_excerpt(output, module)}")
+            raise ShaderRefused(f"spirv-val: {_excerpt(output, module)}")
 
 
 def _find(name: str) -> tuple[Path, Path | None] | None:

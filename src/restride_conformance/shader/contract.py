@@ -15,6 +15,13 @@ from restride.errors import DescriptorError, did_you_mean
 from restride.kernel.modules import Interface, interface_of, manifest
 from restride_conformance.shader.spirv import Declared, EntryPoint, Variable, read_interface
 
+
+class ShaderRefused(DescriptorError):
+    """The contract, a compiler or a validator refuses a shader; the message has a line for each reason."""
+
+    has_lines = True
+
+
 CONTRACT = 2
 """Version of the contract, raised by every change that can affect a shader written for it."""
 
@@ -75,7 +82,7 @@ def require_interface(code: bytes, module: str) -> None:
     if len(broken) > _MAX_SHOWN:
         broken[_MAX_SHOWN:] = [f"... and {len(broken) - _MAX_SHOWN} more"]
     if broken:
-        raise DescriptorError("\n  - ".join([f"the shader does not fit {module} of contract {CONTRACT}:", *broken]))
+        raise ShaderRefused("\n  - ".join([f"the shader does not fit {module} of contract {CONTRACT}:", *broken]))
 
 
 def _broken_rules(declared: Declared, contract: Interface) -> Iterator[str]:

@@ -20,7 +20,7 @@ from restride.cli.devices import cpu_model
 from restride.cli.files import require_places, write_whole
 from restride.cli.options import whole_number
 from restride.cli.parser import Commands, add_command, add_device_option
-from restride.cli.process import Exit, UsageError, tell, why_ended
+from restride.cli.process import Exit, UsageError, say, tell, why_ended
 from restride.ops.progress import Progress
 from restride_conformance.run.process import JsonProcess, WorkerDied, inherited
 from restride_conformance.run.runner import CLOSING
@@ -79,7 +79,7 @@ def add_commands(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the parts and write both files after each, so that a crash of this process loses only the current part."""
     if arguments.table is not None:
-        print(table(map(read, arguments.table)))
+        say(table(map(read, arguments.table)), has_lines=True)
         return Exit.OK
     path: Path = arguments.out
     if path.suffix.lower() != ".json":
@@ -162,16 +162,16 @@ class _Selftest:
         del self._record["not_run"][row.name]
         if "record" in answer:
             self._record[row.name] = answer["record"]
-            print(f"{row.name}: {answer['text']}", flush=True)
+            say(f"{row.name}: {answer['text']}", has_lines=True)
         if "not_run" in answer:
             self._record["not_run"][row.name] = answer["not_run"]
-            print(f"{row.name}: not run: {answer['not_run']}", flush=True)
+            say(f"{row.name}: not run: {answer['not_run']}")
         for code, message in answer.get("problems", ()):
             self._add(row.name, Exit(code), message)
         self._write()
 
     def _add(self, part: str, code: Exit | None, message: str) -> None:
-        print(f"problem: {message}", flush=True)
+        say(f"problem: {message}", has_lines=True)
         self._record["problems"].append({"part": part, "message": message})
         self.codes |= set() if code is None else {code}
 

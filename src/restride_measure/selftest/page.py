@@ -8,7 +8,7 @@ from functools import partial
 from importlib.resources import files
 from typing import Any
 
-from restride_conformance.report import printable
+from restride.errors import printable
 from restride_conformance.report.page import fill_template, limit_text
 from restride_measure.run import rounds_text
 from restride_measure.selftest.part import NOTHING
@@ -37,7 +37,7 @@ def page(record: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    return html.escape(printable(str(value)))
+    return html.escape(printable(str(value), has_lines=True))
 
 
 def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

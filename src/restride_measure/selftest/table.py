@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from restride.cli.files import read_bounded
 from restride.cli.process import UsageError
-from restride_conformance.report import printable
+from restride.errors import printable
 from restride_measure.selftest.speeds import copy_speed, median_share, share_of_copy
 
 FORMAT, VERSION = "restride-selftest", 2

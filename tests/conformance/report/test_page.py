@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from support.report_examples import ALL_OPERATIONS, DEVICE, HOSTILE, PERF, example, many, outcome, passed, wrong_picture
 
+from restride.errors import printable
 from restride_conformance import Case
 from restride_conformance.case import OPERATIONS
 from restride_conformance.record import Outcome, ShaderUnderTest, Verdict
-from restride_conformance.report import headline, printable
+from restride_conformance.report import headline
 from restride_conformance.report.page import write_page
 from restride_conformance.report.pictures import draw_wrong
 
@@ -167,7 +168,7 @@ def test_every_failure_shows_its_message_and_the_command_that_reruns_it(visit):
     shown = page.locator("#list details[open]")
     assert shown.count() == 6
     for place, one in enumerate(report.bad):
-        assert shown.nth(place).locator(".message").text_content() == printable(one.message)
+        assert shown.nth(place).locator(".message").text_content() == printable(one.message, has_lines=True)
         assert shown.nth(place).locator(".repro code").text_content() == report.target.repro(one.case)
 
 

@@ -9,7 +9,7 @@ from textwrap import fill
 
 from restride.cli.files import require_places, write_output
 from restride.cli.parser import Commands, add_command
-from restride.cli.process import Exit, NothingSelected, UsageError
+from restride.cli.process import Exit, NothingSelected, UsageError, say
 from restride_bench.audit.compiler import NoCompiler, compile_all
 from restride_bench.audit.gpus import GPUS, STORED
 from restride_bench.audit.kernels import Kernel, contract_kernels, kernels_of_case, kernels_of_workloads
@@ -85,7 +85,7 @@ def add_commands(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Compile, print the table, the problems and the changes, and write the file."""
     if arguments.list:
-        print("\n".join(map(str, _workloads(arguments.keyword))))
+        say("\n".join(map(str, _workloads(arguments.keyword))), has_lines=True)
         return Exit.OK
     before = None if arguments.against is None else read_table(arguments.against)
     kept = Table([], {})
@@ -99,14 +99,14 @@ def run(arguments: argparse.Namespace) -> int:
     if not compiled:
         raise NoCompiler("no driver here compiles for these GPUs: bash tools/mesa26.sh")
     table = Table.of(kernels, compiled)
-    print(table)
+    say(str(table), has_lines=True)
     is_worse = bool(wrong := problems(table))
     if wrong:
-        print("\n".join(["", "errors, spills and scratch memory", *wrong]))
+        say("\n".join(["", "errors, spills and scratch memory", *wrong]), has_lines=True)
     if before is not None:
         lines, is_worse_now = changes(before, table)
         is_worse = is_worse or is_worse_now
-        print("\n".join(["", f"against {arguments.against}", *(lines or ["nothing changed"])]))
+        say("\n".join(["", f"against {arguments.against}", *(lines or ["nothing changed"])]), has_lines=True)
     if arguments.json is not None:
         whole = table.with_others_of(kept).json(STORED if arguments.contract else gpus)
         write_output(arguments.json, whole.encode())
