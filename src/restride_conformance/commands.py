@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from restride.cli.drivers import driver_file
-from restride.cli.files import require_places
+from restride.cli.files import require_apart, require_places
 from restride.cli.options import whole_number
 from restride.cli.parser import Commands, add_command, add_device_options, missing_runtimes
 from restride.cli.process import Exit, NothingSelected, UsageError, say, tell, why_ended
@@ -125,7 +125,7 @@ def run_test(arguments: argparse.Namespace) -> int:
     """Run the cases and print their verdicts; returns the exit code, which follows from the worst verdict."""
     if arguments.processes > 1 and arguments.mode == "perf":
         raise UsageError("-n and --mode perf: cases that run at the same time have no speed of their own")
-    files = _report_files(arguments)
+    files = _report_files(arguments, [*(arguments.cases or ()), *filter(None, (arguments.shader, arguments.driver))])
     choice = Choice(arguments)
     cases = choice.cases(Limits())
     if arguments.list or arguments.mode == "list":
@@ -397,15 +397,17 @@ ReportFile = tuple[Callable[[Report, Path], None], Path]
 """The function that writes a report, and the path to write to."""
 
 
-def _report_files(arguments: argparse.Namespace) -> list[ReportFile]:
+def _report_files(arguments: argparse.Namespace, sources: Sequence[str | Path]) -> list[ReportFile]:
     """The report files that the options ask for, checked before the run so that a missing folder costs no run.
 
     Raises:
-        RestrideError: a file cannot be written, or two options name the same file.
+        RestrideError: a file cannot be written, or two options name the same file, or it is one of ``sources``.
     """
     options = ((write_json, arguments.json), (write_junit, arguments.junitxml), (write_page, arguments.html))
     files: list[ReportFile] = [(write, Path(name)) for write, name in options if name is not None]
     require_places(*(path for _, path in files))
+    for _, path in files:
+        require_apart(map(Path, sources), path)
     return files
 
 
@@ -496,7 +498,7 @@ def _run_show(arguments: argparse.Namespace) -> int:
 
 def _run_merge(arguments: argparse.Namespace) -> int:
     """Print the summary of the merged report, and write it."""
-    files = _report_files(arguments)
+    files = _report_files(arguments, arguments.parts)
     merged = merge([(str(path), read_json(path)) for path in arguments.parts])
     say(summary(merged), has_lines=True)
     for file in files:
@@ -506,5 +508,6 @@ def _run_merge(arguments: argparse.Namespace) -> int:
 
 def _run_convert(arguments: argparse.Namespace) -> int:
     """Write a report in another form."""
+    require_apart([arguments.report], arguments.output)
     arguments.write(read_json(arguments.report), arguments.output)
     return Exit.OK

@@ -34,7 +34,6 @@ def written(inputs, output):
     ("inputs", "output", "expected"),
     [
         ("in/a.npy", "b.npy", ["in/a.npy b.npy"]),
-        ("in/a.npy", "in/a.npy", ["in/a.npy in/a.npy"]),
         ("in/a.npy", "out", ["in/a.npy out/a.npy"]),
         ("in/a.npy in/b.npy", "new", ["in/a.npy new/a.npy", "in/b.npy new/b.npy"]),
         ("in/a.npy in/a.npy", "new", ["in/a.npy new/a.npy"]),
@@ -67,9 +66,16 @@ def test_a_name_of_brackets_is_a_file_before_it_is_a_pattern(tmp_path):
     ("inputs", "output", "message"),
     [
         ("in/**/*.npy", "new", "in/a.npy and in/sub/a.npy would both be written to new/a.npy"),
-        ("in", "in", "in/a.npy is an input, and its result would replace it: name another folder"),
+        (
+            "in",
+            "in",
+            "in/a.npy is an input, and the result would replace it: say --in-place to replace it, or name another f",
+        ),
         ("in/a.npy out/b.npy", "in", "in/a.npy is an input"),
-        ("in", "in/../in", "is an input, and its result would replace it"),
+        ("in", "in/../in", "is the input in/a.npy, and the result would replace it"),
+        ("in/a.npy", "in/a.npy", "in/a.npy is an input, and the result would replace it: say --in-place to replace"),
+        ("in/a.npy", "in/../in/a.npy", "in/../in/a.npy is the input in/a.npy, and the result would replace it"),
+        ("in/a.npy", "in", "in/a.npy is an input, and the result would replace it: say --in-place to replace it, or"),
         ("in", "new.npy", "new.npy is the name of one file: several files, such as those of a folder, need a folder"),
         ("in/a.npy in/b.npy", "out/b.npy", "out/b.npy is the name of one file"),
         ("in", "in/notes.txt", "in/notes.txt is the name of one file"),
@@ -90,6 +96,50 @@ def test_what_is_refused_before_anything_is_written(inputs, output, message):
     with pytest.raises(UsageError) as caught:
         written(inputs, output)
     assert message in str(caught.value)
+
+
+def test_files_are_replaced_by_their_own_results_if_that_is_asked_for():
+    each = {Path("in/a.npy"): Path("in/a.npy"), Path("in/b.npy"): Path("in/b.npy")}
+    assert outputs_of([Path("in/a.npy")], Path("in/a.npy"), in_place=True) == {Path("in/a.npy"): Path("in/a.npy")}
+    assert outputs_of([Path("in/a.npy")], Path("in"), in_place=True) == {Path("in/a.npy"): Path("in/a.npy")}
+    assert outputs_of([Path("in")], Path("in"), in_place=True) == each
+
+
+def test_no_result_replaces_the_input_of_another(tmp_path):
+    (tmp_path / "in/c.npy").hardlink_to(tmp_path / "out/b.npy")
+    inputs = [Path("in/b.npy"), Path("in/c.npy")]  # the result of b would replace c
+    for in_place in (False, True):
+        with pytest.raises(UsageError, match=r"out/b.npy is the input in/c.npy, and .*: name another"):
+            outputs_of(inputs, Path("out"), in_place=in_place)
+    (tmp_path / "in/c.npy").unlink()
+
+
+@pytest.mark.parametrize("make", [Path.symlink_to, Path.hardlink_to], ids=["link", "hard link"])
+def test_an_input_by_another_name_is_an_input(make, tmp_path):
+    make(tmp_path / "other.npy", tmp_path / "in/a.npy")
+    make(tmp_path / "out/a.npy", tmp_path / "in/a.npy")
+    message = "other.npy is the input in/a.npy, and the result would replace it: say --in-place"
+    with pytest.raises(UsageError, match=message):
+        outputs_of([Path("in/a.npy")], Path("other.npy"))
+    with pytest.raises(UsageError, match=message.replace("other", "out/a")):
+        outputs_of([Path("in")], Path("out"))
+    (tmp_path / "other.npy").unlink()
+    (tmp_path / "out/a.npy").unlink()
+
+
+@pytest.mark.parametrize("target", ["secret.npy", "nowhere.npy", "in/sub", "out/b.npy"])
+def test_a_link_in_a_folder_to_fill_is_refused(target, tmp_path):
+    (tmp_path / "secret.npy").write_bytes(b"mine")
+    (tmp_path / "out/a.npy").symlink_to(tmp_path / target)
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    for folder in ("out", "link"):
+        with pytest.raises(UsageError, match=f"cannot write {folder}/a.npy: it is a link, and nothing inside a folder"):
+            outputs_of([Path("in")], Path(folder))
+    (tmp_path / "out/a.npy").unlink()
+    assert outputs_of([Path("in")], Path("link"))[Path("in/a.npy")] == Path("link/a.npy")  # the path that was given
+    (tmp_path / "link").unlink()
+    assert (tmp_path / "secret.npy").read_bytes() == b"mine"
+    (tmp_path / "secret.npy").unlink()
 
 
 def test_two_formats_that_become_one_name_are_refused(tmp_path):

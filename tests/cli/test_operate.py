@@ -8,11 +8,13 @@ import subprocess
 import sys
 from importlib import metadata
 from importlib.metadata import EntryPoints
+from pathlib import Path
 from typing import SupportsIndex
 
 import numpy as np
 import pytest
 from support.devices import open_device
+from support.judges import judge
 
 import restride as rs
 from restride.cli import command_modules, devices, doctor, main, operations
@@ -110,7 +112,49 @@ def test_slice_by_window(tmp_path, runtime):
 
 
 def test_input_may_be_the_output(x, runtime, tmp_path):
-    assert np.array_equal(operate(tmp_path, "slice", "[0]", "--runtime", runtime, output="x.npy"), x[0])
+    words = ("slice", "[0]", "--runtime", runtime, "--in-place")
+    assert np.array_equal(operate(tmp_path, *words, output="x.npy"), x[0])
+
+
+def commands_that_replace():
+    """For each command that reads and writes files, words by which its result would replace an input."""
+    sizes = ("--sizes", "4", "4")
+    words = {
+        "slice": ("a.npy", "a.npy", "[:2]"),
+        "reorder": ("a.npy", "./a.npy", "--to", "f32"),
+        "resample": ("a.npy", "link.npy", *sizes, "--axes", "0", "1"),
+        "resize": ("photos", "photos", *sizes),
+        "crop": ("a.npy", "hard.npy", "--box", "0,0,4,4", *sizes),
+        "crop --boxes": ("a.npy", "boxes.npy", "--boxes", "boxes.npy", *sizes),
+        "yuv": ("a.npy", "a.npy"),
+        "preprocess": ("a.npy", "-o", "a.npy", *sizes),
+        "view": ("a.png", "-o", "a.png"),
+        "demo": ("demo/contact_sheet.png", "--out", "demo"),
+        "report": ("html", "a.npy", "a.npy"),
+        "test": ("a.npy", "--json", "a.npy"),
+    }
+    return [(name.split()[0], *each) for name, each in words.items()]
+
+
+@pytest.mark.parametrize("words", commands_that_replace(), ids=lambda words: words[0])
+def test_no_command_replaces_its_input_unasked(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    pillow = judge("PIL.Image")
+    np.save("a.npy", np.zeros((6, 4), np.uint8) if words[0] == "yuv" else np.zeros((8, 8, 3), np.uint8))
+    np.save("boxes.npy", np.array([[0, 0, 4, 4]]))
+    Path("link.npy").symlink_to("a.npy")
+    Path("hard.npy").hardlink_to("a.npy")
+    for folder in ("photos", "demo"):
+        Path(folder).mkdir()
+    for name in ("a.png", "photos/a.png", "demo/contact_sheet.png"):
+        pillow.new("RGB", (40, 40)).save(name)
+    before = {path: (path.read_bytes(), path.lstat().st_ino) for path in Path().rglob("*.*")}
+    assert main(words) == 2
+    assert "and the result would replace it: " in capsys.readouterr().err
+    assert {path: (path.read_bytes(), path.lstat().st_ino) for path in Path().rglob("*.*")} == before
+    if words[0] in ("slice", "reorder", "resample", "resize", "preprocess"):
+        assert main([*words, "--in-place"]) == 0
+        assert Path("photos/a.png" if words[0] == "resize" else "a.npy").read_bytes() not in before.values()
 
 
 @pytest.mark.parametrize(

@@ -416,6 +416,80 @@ def test_an_interrupt_says_that_the_same_command_continues(tmp_path: Path, whole
     assert all(map(np.array_equal, levels_of(tmp_path / "out.ome.zarr"), levels_of(whole)))
 
 
+def interrupted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin a pyramid at ``path``, and break it off after some chunks."""
+    write, writes = Destination.write, itertools.count()
+
+    def failing(self, window, result):
+        if next(writes) == 13:
+            raise KeyboardInterrupt
+        write(self, window, result)
+
+    monkeypatch.setattr(Destination, "write", failing)
+    with pytest.raises(KeyboardInterrupt):
+        rs.ome.pyramid(IMAGE, path, 3)
+    monkeypatch.setattr(Destination, "write", write)
+
+
+PLACES = (
+    ".restride",
+    ".restride/work.json",
+    ".restride/1",
+    "zarr.json",
+    "0",
+    "0/c",
+    "0/c/0",
+    "0/zarr.json",
+    "1",
+    "labels",
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kind", ["link", "dangling", "fifo"])
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="links and pipes are of POSIX here")
+def test_nothing_is_written_through_a_link(tmp_path: Path, monkeypatch, place: str, kind: str):
+    interrupted(out := tmp_path / "out.zarr", monkeypatch)
+    elsewhere = tmp_path / "elsewhere"
+    if (out / place).exists():
+        (out / place).rename(elsewhere)
+    else:
+        elsewhere.mkdir()
+    if kind == "fifo":
+        os.mkfifo(out / place)
+    else:
+        (out / place).symlink_to(elsewhere if kind == "link" else tmp_path / "nowhere")
+    before = {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")}
+    with pytest.raises(
+        (rs.DescriptorError, FileExistsError) if place == ".restride" else rs.DescriptorError,
+        match=r"is a link|is no plain file|no interrupted pyramid|File exists",
+    ):
+        rs.ome.pyramid(IMAGE, out, 3)
+    assert {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_a_journal_with_a_second_name_is_not_written(tmp_path: Path, monkeypatch):
+    interrupted(out := tmp_path / "out.zarr", monkeypatch)
+    (tmp_path / "journal").hardlink_to(out / ".restride" / "1")
+    with pytest.raises(rs.DescriptorError, match=r"\.restride/1 in it is a hard link: delete it, or give another"):
+        rs.ome.pyramid(IMAGE, out, 3)
+
+
+def test_an_empty_folder_is_filled_through_a_link_and_one_with_a_planted_state_is_not(tmp_path: Path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "out.zarr").symlink_to(tmp_path / "real")
+    rs.ome.pyramid(IMAGE, tmp_path / "out.zarr", 2)
+    assert (tmp_path / "real" / "zarr.json").is_file()
+    (tmp_path / "new.zarr" / ".restride").mkdir(parents=True)
+    (tmp_path / "mine").write_bytes(b"mine")
+    (tmp_path / "new.zarr" / ".restride" / "work.json").symlink_to(tmp_path / "mine2")
+    (tmp_path / "new.zarr" / ".restride" / "0").symlink_to(tmp_path / "mine")
+    with pytest.raises(rs.DescriptorError, match="in it is a link"):
+        rs.ome.pyramid(IMAGE, tmp_path / "new.zarr", 2)
+    assert not (tmp_path / "mine2").exists()
+    assert (tmp_path / "mine").read_bytes() == b"mine"
+
+
 def test_what_exists_is_left_alone(tmp_path: Path):
     (tmp_path / "file.zarr").write_bytes(b"mine")
     (tmp_path / "folder.zarr").mkdir()

@@ -17,7 +17,7 @@ import numpy as np
 import restride
 from restride import reference
 from restride.cli.comparison import Comparison, compare_bits, compare_limits
-from restride.cli.files import Array, named_errors, read_array, write_whole
+from restride.cli.files import Array, named_errors, read_array, require_apart, require_own, write_whole
 from restride.cli.parser import Commands, add_command, add_device_options, open_device, runtime_name
 from restride.cli.process import Exit, UsageError, say, tell
 from restride.layout import TensorDesc
@@ -77,6 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
             folder = arguments.out or Path("demo_out")
             with named_errors("make the folder", folder):
                 folder.mkdir(parents=True, exist_ok=True)
+            require_own(folder / "contact_sheet.png")
+            require_apart([arguments.photo] if arguments.photo else [], folder / "contact_sheet.png")
         tour = make_tour(photo.pixels, device)
         _print_header(photo.title, photo.pixels, tour)
         outcomes = [_print_outcome(number, step, device) for number, step in enumerate(tour.steps, 1)]

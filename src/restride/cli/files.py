@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -180,6 +180,25 @@ def require_writable(path: Path, *, may_be_raw: bool = False) -> None:
     if is_image(path):
         pillow()
     require_places(path)
+
+
+def require_own(*paths: Path) -> None:
+    """Raise ``UsageError`` if a file inside a folder that a command fills is a link, which somebody else made."""
+    for path in paths:
+        with named_errors("write", path):
+            file_store.require_unlinked(path)
+
+
+def require_apart(sources: Iterable[Path], output: Path, remedy: str = "name another file") -> None:
+    """Raise ``UsageError`` if a file to be written is one that is read, whatever names or links the two have.
+
+    remedy: what to do instead.
+    """
+    for source in sources:
+        with suppress(OSError):  # one of them does not exist
+            if output.samefile(source):
+                named = "an input" if source == output else f"the input {source}"
+                raise UsageError(f"{output} is {named}, and the result would replace it: {remedy}")
 
 
 def require_places(*paths: Path) -> None:

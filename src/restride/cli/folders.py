@@ -7,11 +7,25 @@ import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from restride.cli.files import READ, WRITTEN, format_of, is_raw, require_file, require_places, require_writable
+from restride.cli.files import (
+    READ,
+    WRITTEN,
+    format_of,
+    is_raw,
+    require_apart,
+    require_file,
+    require_own,
+    require_places,
+    require_writable,
+)
 from restride.cli.process import UsageError, tell
 
+_OTHERWISE = "say --in-place to replace it, or name another"
 
-def outputs_of(inputs: Sequence[Path], output: Path, *, may_be_raw: bool = False) -> dict[Path, Path]:
+
+def outputs_of(
+    inputs: Sequence[Path], output: Path, *, may_be_raw: bool = False, in_place: bool = False
+) -> dict[Path, Path]:
     """The input files, each with the file that its result is written to; nothing is written yet.
 
     The result of a single existing file goes to ``output``, unless ``output`` is a folder. All other results go to the
@@ -22,16 +36,19 @@ def outputs_of(inputs: Sequence[Path], output: Path, *, may_be_raw: bool = False
     match, and ``**`` also matches subfolders. As in a shell, names that begin with a dot are left out.
 
     may_be_raw: files whose names end in what is no format's are raw buffers, and so are their results in a folder.
+    in_place: an output may be the file that it is made of.
 
     Raises:
-        UsageError: an input has no such file, two would be written to one output, an output among several is an input,
-            or an output cannot be written.
+        UsageError: an input has no such file, two would be written to one output, an output is an input, by whatever
+            name, or it cannot be written, or is a link in the folder ``output``.
     """
     sources = list(dict.fromkeys(source for each in inputs for source in files_of(each, None if may_be_raw else READ)))
     if sources == list(inputs) and len(sources) == 1 and not output.is_dir():
         if not output.suffix and not may_be_raw:
             raise UsageError(f"{output} is no folder here, and the name of a file must end in {', '.join(WRITTEN)}")
         require_writable(output, may_be_raw=may_be_raw)
+        if not in_place:
+            require_apart(sources, output, f"{_OTHERWISE} file")
         return {sources[0]: output}
     if not output.is_dir() and (output.exists() or output.suffix.lower() in WRITTEN):
         raise UsageError(f"{output} is the name of one file: several files, such as those of a folder, need a folder")
@@ -42,12 +59,13 @@ def outputs_of(inputs: Sequence[Path], output: Path, *, may_be_raw: bool = False
         if target in targets:
             raise UsageError(f"{targets[target]} and {source} would both be written to {target}: rename one")
         targets[target] = source
-    read = set(map(os.path.realpath, sources))
-    for target in targets:
-        if os.path.realpath(target) in read:
-            raise UsageError(f"{target} is an input, and its result would replace it: name another folder")
     if output.is_dir():
+        for target, own in targets.items():
+            if not in_place:
+                require_apart([own], target, f"{_OTHERWISE} folder")
+            require_apart((source for source in sources if source != own), target, "name another folder")
         for target in targets:
+            require_own(target)
             require_writable(target, may_be_raw=may_be_raw)
     else:
         require_places(output)

@@ -75,6 +75,8 @@ class FileCommand(NamedTuple):
         parser.add_argument("inputs", metavar="IN", type=Path, nargs=self.inputs, help=text)
         parser.add_argument("output", metavar="OUT", type=Path, help="file to write, in one step once all went well")
         add_skip_bad(parser)
+        text = "let OUT be IN, which is replaced in one step once all went well"
+        parser.add_argument("--in-place", action="store_true", help=text)
         text = "compare with the numpy reference before OUT is written"
         parser.add_argument("--check", action="store_true", help=text)
         text = "element type of a .npy IN in which numpy saved bf16 or f8 as raw bytes"
@@ -94,7 +96,10 @@ def run(options: argparse.Namespace) -> int:
     if one_of is not None and given(options).keys().isdisjoint(one_of) and not _unpacks(options, command):
         ways = ", ".join(dict.fromkeys(one_of.values()))
         raise UsageError(f"one of these is required: {ways} (see `restride {options.command} --help`)")
-    outputs = outputs_of(options.inputs, options.output, may_be_raw=is_described)
+    outputs = outputs_of(options.inputs, options.output, may_be_raw=is_described, in_place=options.in_place)
+    named = [value for name, value in vars(options).items() if isinstance(value, Path) and name != "output"]
+    for output in outputs.values():
+        files.require_apart(named, output)  # files of options, such as --boxes
     if options.output in outputs.values():
         return _run_one(_of_file(options, *outputs.popitem()))
     with ExitStack() as stack:
@@ -165,7 +170,9 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
                     say(f"{source}: {'; '.join(lines)}")
                     tell(f"{target} is not written")
                     break
-                options.output.mkdir(exist_ok=True)
+                with files.named_errors("write", options.output):
+                    options.output.mkdir(exist_ok=True)
+                files.require_own(target)
                 output.write(target)
                 written += 1
                 progress.step(source.name)

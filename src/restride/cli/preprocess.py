@@ -16,6 +16,7 @@ from restride.cli.files import (
     is_image,
     is_raw,
     read_array,
+    require_apart,
     require_file,
     require_named,
     require_writable,
@@ -80,6 +81,8 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument("inputs", metavar="IN", type=Path, nargs="+", help="images, folders or patterns")
     text = "the .npy, .npz or .safetensors file to write, in one step once all went well"
     parser.add_argument("-o", "--output", metavar="OUT", type=Path, required=True, help=text)
+    text = "let OUT be one of IN, which is replaced in one step once all went well"
+    parser.add_argument("--in-place", action="store_true", help=text)
     parser.add_argument("--preset", choices=PRESETS, metavar="NAME", help=f"recipe of a model: {', '.join(PRESETS)}")
     add_skip_bad(parser)
     add_options(parser, Preprocess.__init__, {"recipe": _RECIPE})
@@ -93,6 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
     paths = [path for each in arguments.inputs for path in files_of(each, _READ)]
     for path in paths:
         _require_input(path, arguments.input)
+    if not arguments.in_place:
+        require_apart(paths, arguments.output, "say --in-place to replace it, or name another file")
     with timed_device(arguments, "files read, kernels prepared and results read back") as device:
         batch = _Batch(_recipe(arguments, device), arguments)
         batch.add(paths)

@@ -59,10 +59,8 @@ class NothingSelected(RestrideError):
 
 def line_for(error: BaseException) -> str:
     """The message of an error as a command prints it."""
-    lines = command_text(error).split("
-")
-    text = "
-".join(line.rstrip() for line in lines if line.strip()) or type(error).__name__
+    lines = command_text(error).split("\n")
+    text = "\n".join(line.rstrip() for line in lines if line.strip()) or type(error).__name__
     return "; ".join([text, *getattr(error, "__notes__", ())])
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from restride.cli.files import named_errors, read_array, write_whole
+from restride.cli.files import named_errors, read_array, require_apart, write_whole
 from restride.cli.parser import Commands, add_command, parse_index
 from restride.cli.process import Exit, UsageError, say, tell
 from restride.drawing import pixels
@@ -48,6 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     output: Path | None = arguments.output
     if output is not None and output.suffix.lower() not in (*IMAGE_FORMATS, ".html"):
         raise UsageError(f"{output}: the name must end in {', '.join(IMAGE_FORMATS)} or .html")
+    if output is not None:
+        require_apart([arguments.input], output)
     array = read_array(arguments.input, arguments.dtype).array
     name = str(arguments.input)
     if arguments.index is not None:

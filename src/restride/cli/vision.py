@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restride.cli.files import Array, require_file, require_named, write_named
+from restride.cli.files import Array, require_apart, require_file, require_named, write_named
 from restride.cli.folders import files_of
 from restride.cli.operate import Skipping, add_skip_bad, timed_device
 from restride.cli.options import Rows, add_options, given
@@ -73,9 +73,11 @@ def run(arguments: argparse.Namespace) -> int:
     paths = [path for each in arguments.inputs for path in files_of(each, READ_FORMATS)]
     for path in paths:
         require_file(path)
+    if output is not None and not arguments.plan:
+        require_apart([*paths, arguments.config], output)
     files = _Files(processor(arguments.config), arguments, paths)
     if output is None or arguments.plan:
-        say(str(files.process))
+        say(str(files.process), has_lines=True)
         _print_plans(files)
     else:
         _write(output, files, arguments)
@@ -121,7 +123,7 @@ def _write(output: Path, files: _Files, arguments: argparse.Namespace) -> None:
             names.append(str(path))
             images.append(image)
         results = files.process(images, device=device, **given(arguments)) if images else {}
-    say(str(files.process))
+    say(str(files.process), has_lines=True)
     if images:
         arrays = {key: _as_array(key, value) for key, value in results.items()}
         texts = {"files": names, "skipped": list(map(str, files.skipped))} if arguments.skip_bad else {}

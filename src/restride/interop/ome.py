@@ -13,6 +13,7 @@ import math
 import os
 import re
 import shutil
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -438,7 +439,10 @@ def _begin(path: Path, state: Path, work: dict[str, Any]) -> bool:
     """
     text = json.dumps(work, indent=1, sort_keys=True)
     file = state / "work.json"
+    if state.is_symlink():
+        raise DescriptorError(_about_other(path, f"its {state.name} is a link, and nothing is written through one"))
     if file.is_file():
+        _require_plain(path, state)
         if file.read_text(encoding="utf-8") != text:
             raise DescriptorError(
                 f"path {os.fspath(path)!r} is an interrupted pyramid of another source or with other arguments, as "
@@ -446,12 +450,35 @@ def _begin(path: Path, state: Path, work: dict[str, Any]) -> bool:
             )
         return True
     if os.path.lexists(path) and not (path.is_dir() and {entry.name for entry in path.iterdir()} <= {state.name}):
-        what = "a complete image of OME-Zarr" if _is_image(path) else "no interrupted pyramid"
-        raise DescriptorError(f"path {os.fspath(path)!r} exists, and is {what}: delete it, or give another")
+        what = "is a complete image of OME-Zarr" if _is_image(path) else "is no interrupted pyramid"
+        raise DescriptorError(_about_other(path, what))
     path.mkdir(exist_ok=True)
     state.mkdir(exist_ok=True)
+    _require_plain(path, state)
     write_file(file, text.encode())
     return False
+
+
+def _about_other(path: Path, what: str) -> str:
+    return f"path {os.fspath(path)!r} exists, and {what}: delete it, or give another"
+
+
+def _require_plain(path: Path, state: Path) -> None:
+    """Check that a folder that will be filled has only folders and files, so that nothing is written elsewhere.
+
+    ``path`` itself may be a link, which the caller has given. Journals are continued in place, not replaced: a second
+    name of one may be a file elsewhere.
+
+    Raises:
+        DescriptorError: it has a link or a special file, or a journal has a second name.
+    """
+    for folder, folders, files in os.walk(path):
+        for place in (Path(folder, name) for name in (*folders, *files)):
+            status = place.lstat()
+            is_shared = place.parent == state and status.st_nlink > 1
+            if not (stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and not is_shared)):
+                what = "a hard link" if is_shared else "a link" if place.is_symlink() else "no plain file"
+                raise DescriptorError(_about_other(path, f"{place.relative_to(path)} in it is {what}"))
 
 
 def _is_image(path: Path) -> bool:

@@ -84,6 +84,19 @@ def require_writable(path: Path) -> None:
         raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
 
 
+def require_unlinked(*paths: Path) -> None:
+    """Raise if a link is at one of these paths, which are inside of a folder that is filled, and not given themselves.
+
+    ``write_file`` follows links, and who made this one would choose what is replaced.
+
+    Raises:
+        OSError: one is a link.
+    """
+    for path in paths:
+        if path.is_symlink():
+            raise OSError(errno.ELOOP, "it is a link, and nothing inside a folder is written through one", str(path))
+
+
 def _status(path: Path) -> os.stat_result | None:
     """The status of ``path`` with links followed, or None if nothing is there; a loop of links raises OSError."""
     try:
