@@ -11,7 +11,7 @@ import json
 import os
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from restride import vision
-from restride.cli import drivers, files, operations, options, parser
+from restride.cli import drivers, files, named_files, operations, options, parser
 from restride.drawing.explain import explain
 from restride.drawing.picture import show
 from restride.errors import RestrideError
@@ -505,6 +505,69 @@ def _arrays(folder: Path) -> tuple[Reader, ...]:
     )
 
 
+# Files that others name.
+
+_SECRET = 77
+
+
+def _naming_files(folder: Path) -> tuple[Reader, ...]:
+    """HDF5 files and OME-XML that name another file: a kind and a name. One outside of their folder is never read."""
+    near = folder / "near"
+    near.mkdir()
+    (folder / "secret.bin").write_bytes(bytes([_SECRET]) * 16)
+
+    def read_hdf5(data: bytes) -> None:
+        import h5py
+
+        kind, _, rest = text_of(data).partition("\n")
+        name = rest.replace("{}", str(folder))
+        for path, element in ((folder / "secret.h5", _SECRET), (near / "b.h5", 0)):
+            with h5py.File(path, "w") as file:
+                file["x"] = np.full(16, element, np.uint8)
+        with (
+            h5py.File(near / "a.h5", "w") as file,
+            suppress(ValueError, OSError, TypeError, RuntimeError),
+        ):  # no name of HDF5
+            if kind == "storage":
+                file.create_dataset("x", shape=(16,), dtype="u1", external=[(name, 0, 16)])
+            elif kind == "link":
+                file["x"] = h5py.ExternalLink(name, "/x")
+            elif kind == "soft":
+                file["x"] = h5py.SoftLink(name)
+            else:
+                layout = h5py.VirtualLayout((16,), "u1")
+                layout[:] = h5py.VirtualSource(name, "x", shape=(16,))
+                file.create_virtual_dataset("x", layout)
+        with ExitStack() as stack:
+            array = files.open_array(near / "a.h5" / "x", stack)
+            with suppress(OSError):  # it lies in the folder, and is shorter or no file
+                assert not (array[...] == _SECRET).any()
+
+    def read_ome(data: bytes) -> None:
+        for name in named_files.named_by_ome(data.decode("utf-8", "replace")):
+            with suppress(RestrideError, OSError, ValueError):
+                named_files.Reach.of(near / "a.ome.tif", follow=False).require(near / name)
+                assert (near / name).resolve().is_relative_to(near.resolve())
+
+    names = ("../secret", "{}/secret", "a", "b", "/dev/zero", "/etc/passwd", "x/../../secret", "%b", "..", "", ".")
+    hdf5 = [
+        f"{kind}\n{name}{end}"
+        for kind, end in (("storage", ".bin"), ("link", ".h5"), ("virtual", ".h5"))
+        for name in names
+    ]
+    ome = (
+        '<OME xmlns="o"><Image><Pixels><TiffData><UUID FileName="../a.tif"/></TiffData></Pixels></Image></OME>',
+        '<!DOCTYPE a [<!ENTITY b "cc"><!ENTITY d "&b;&b;&b;">]><OME><UUID FileName="&d;/&#47;x"/></OME>',
+        f"<OME>{'<UUID>' * 500}",
+    )
+    return (
+        Reader(
+            "names in HDF5 files", read_hdf5, _encoded([*hdf5, "soft\n/x", "soft\n./y"]), _encoded(("..", "/", "{}"))
+        ),
+        Reader("names in OME-XML", read_ome, _encoded(ome), _encoded(("<UUID", ' FileName="', '"', "/>", "..", "/"))),
+    )
+
+
 # JSON.
 
 _REPORT_CASE = "reorder u8[2,3]{1,0} -> u8[2,3]{0,1}"
@@ -673,4 +736,4 @@ def _other_files(folder: Path) -> tuple[Reader, ...]:
 
 def readers(folder: Path) -> tuple[Reader, ...]:
     """Every reader; ``folder`` is an empty one for their files."""
-    return (*_texts(), *_arrays(folder), *_json_files(folder), *_other_files(folder))
+    return (*_texts(), *_arrays(folder), *_naming_files(folder), *_json_files(folder), *_other_files(folder))

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from restride import reference
+from restride.cli.named_files import Reach, require_dataset, require_store, require_tiff
 from restride.cli.process import UsageError, tell
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, RestrideError, UnsupportedError, command_text, needed_package
@@ -431,11 +432,14 @@ def import_extra(module: str, what: str) -> Any:
         raise UsageError(f"{what} needs {error.name}: pip install 'restride[ome]'") from error
 
 
-def open_array(path: Path, stack: ExitStack) -> Any:
+def open_array(path: Path, stack: ExitStack, *, follow: bool = False) -> Any:
     """Open the array in a file, or at FILE/NAME, until the stack closes.
+
+    follow: open files elsewhere too that the file names.
 
     Raises:
         UsageError: there is no such file, it has no array or several, or it is damaged.
+        UnsupportedError: it names a file in another folder.
     """
     within = [each for each in (path, *path.parents) if each.suffix.lower() in _ARRAYS]
     if not within:
@@ -449,30 +453,37 @@ def open_array(path: Path, stack: ExitStack) -> Any:
     if kind == "npy":
         return mapped_array(file)
     try:
-        return _opened(file, kind, name, stack)
+        return _opened(file, kind, name, stack, Reach.of(file, follow=follow))
     except RestrideError:
         raise
     except Exception as error:  # each library raises its own types
         raise UsageError(f"cannot read {path}: {str(error) or type(error).__name__}") from error
 
 
-def _opened(file: Path, kind: str, name: str, stack: ExitStack) -> Any:
+def _opened(file: Path, kind: str, name: str, stack: ExitStack, reach: Reach) -> Any:
     if kind == "tiff":
         tifffile = import_extra("tifffile", f"{file}: TIFF")
-        series = series_in(stack.enter_context(tifffile.TiffFile(file)))
+        opened = stack.enter_context(tifffile.TiffFile(file))
+        require_tiff(opened, reach)
+        series = series_in(opened)
         if len(series) > 1:
             tell(f"{file} has {len(series)} series, of which the first is read, and {len(series) - 1} are not")
         return series[0]
     if kind == "hdf5":
-        opened = stack.enter_context(import_extra("h5py", f"{file}: HDF5").File(file, "r"))
-    else:
-        zarr = import_extra("zarr", f"{file}: Zarr")
-        opened = zarr.open(str(file), mode="r")
-        if not isinstance(opened, zarr.Group):
-            if name:
-                raise UsageError(f"{file}/{name}: {file} is an array")
-            return opened
-    return opened[_array_name(file, name, arrays_in(opened))]
+        h5py = import_extra("h5py", f"{file}: HDF5")
+        opened = stack.enter_context(h5py.File(file, "r"))
+        name = name or _array_name(file, name, arrays_in(opened))
+        require_dataset(opened, name, reach)
+        found = opened.get(name)  # also through links, which ``arrays_in`` does not follow
+        return found if isinstance(found, h5py.Dataset) else opened[_array_name(file, name, arrays_in(opened))]
+    zarr = import_extra("zarr", f"{file}: Zarr")
+    require_store(reach)
+    opened = zarr.open(file, mode="r")  # of a text zarr would open addresses too
+    if isinstance(opened, zarr.Group):
+        return opened[_array_name(file, name, arrays_in(opened))]
+    if name:
+        raise UsageError(f"{file}/{name}: {file} is an array")
+    return opened
 
 
 def _array_name(file: Path, name: str, names: list[str]) -> str:

@@ -65,6 +65,8 @@ def add_commands(commands: Commands) -> None:
     parser = add_command(commands, "pyramid", _PYRAMID, run)
     parser.add_argument("input", metavar="IN", type=Path, help="file to read, or FILE/NAME in one")
     parser.add_argument("output", metavar="OUT", type=Path, help="folder to write, such as image.ome.zarr")
+    text = "read files in other folders too that IN or a label image names"
+    parser.add_argument("--follow-files", action="store_true", help=text)
     add_options(parser, None, {"": _LEVELS, "metadata and storage": _STORAGE})
     add_options(parser, resample, {"rules": {**RULES, "mode": _MODE}})
     add_device_options(parser)
@@ -78,13 +80,13 @@ def run(arguments: argparse.Namespace) -> int:
     ome = import_extra("restride.interop.ome", "OME-Zarr")
     named = given(arguments) | {"mode": require_mode(arguments)}
     with ExitStack() as stack:
-        source = open_array(arguments.input, stack)
+        source = open_array(arguments.input, stack, follow=arguments.follow_files)
         labels = {}
         for option in named.pop("labels", ()):
             name, separator, file = option.partition("=")
             if not separator or name in labels:
                 raise UsageError(f"--labels {option!r} must be NAME=FILE, each name once")
-            labels[name] = open_array(Path(file), stack)
+            labels[name] = open_array(Path(file), stack, follow=arguments.follow_files)
         device = stack.enter_context(timed_device(arguments, "kernels prepared, files read and written"))
         with named_errors("write", path):
             written = ome.pyramid(source, path, labels=labels, devices=[device], progress=True, **named)

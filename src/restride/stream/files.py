@@ -77,7 +77,8 @@ def arrays_in(group: Any) -> list[str]:
     if library == "zarr" and hasattr(group, "members"):
         names += [name for name, item in group.members(max_depth=None) if hasattr(item, "shape")]
     elif library == "h5py" and hasattr(group, "visititems") and group:  # a closed h5py file is False
-        group.visititems(lambda name, item: names.append(name) if hasattr(item, "shape") else None)
+        # The class is asked, because the shape of a virtual dataset may be read from other files.
+        group.visititems(lambda name, item: names.append(name) if hasattr(type(item), "shape") else None)
     elif library == "xarray" and hasattr(group, "data_vars"):
         names += map(str, group.data_vars)
     return sorted(names)

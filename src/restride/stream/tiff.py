@@ -205,6 +205,8 @@ def _lost(tif: Any) -> str:
 
 def _has_pages(opens: Any, path: Path) -> bool:
     try:
+        if not path.is_file():  # a pipe would be waited for
+            return False
         with opens(path) as file:
             return len(file.pages) > 0
     except (OSError, ValueError):  # tifffile's own error is a ValueError
