@@ -533,6 +533,7 @@ def _naming_files(folder: Path) -> tuple[Reader, ...]:
             elif kind == "link":
                 file["x"] = h5py.ExternalLink(name, "/x")
             elif kind == "soft":
+                file["y"] = np.zeros(16, np.uint8)
                 file["x"] = h5py.SoftLink(name)
             else:
                 layout = h5py.VirtualLayout((16,), "u1")
@@ -549,21 +550,20 @@ def _naming_files(folder: Path) -> tuple[Reader, ...]:
                 named_files.Reach.of(near / "a.ome.tif", follow=False).require(near / name)
                 assert (near / name).resolve().is_relative_to(near.resolve())
 
-    names = ("../secret", "{}/secret", "a", "b", "/dev/zero", "/etc/passwd", "x/../../secret", "%b", "..", "", ".")
-    hdf5 = [
-        f"{kind}\n{name}{end}"
-        for kind, end in (("storage", ".bin"), ("link", ".h5"), ("virtual", ".h5"))
-        for name in names
-    ]
+    hdf5 = ("link\nb.h5", "virtual\nb.h5", "storage\n{}/near/a.bin", "soft\n/y")
+    parts = (
+        "link\n",
+        "virtual\n",
+        "storage\n",
+        *("..", "/", "{}", "secret.h5", "secret.bin", "a.h5", "/dev/zero", "%b"),
+    )
     ome = (
         '<OME xmlns="o"><Image><Pixels><TiffData><UUID FileName="../a.tif"/></TiffData></Pixels></Image></OME>',
         '<!DOCTYPE a [<!ENTITY b "cc"><!ENTITY d "&b;&b;&b;">]><OME><UUID FileName="&d;/&#47;x"/></OME>',
         f"<OME>{'<UUID>' * 500}",
     )
     return (
-        Reader(
-            "names in HDF5 files", read_hdf5, _encoded([*hdf5, "soft\n/x", "soft\n./y"]), _encoded(("..", "/", "{}"))
-        ),
+        Reader("names in HDF5 files", read_hdf5, _encoded(hdf5), _encoded(parts)),
         Reader("names in OME-XML", read_ome, _encoded(ome), _encoded(("<UUID", ' FileName="', '"', "/>", "..", "/"))),
     )
 
