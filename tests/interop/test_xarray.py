@@ -471,6 +471,19 @@ def test_apply_ufunc_takes_resample(device):
         assert result.gain.identical(expected.gain)
 
 
+@pytest.mark.parametrize("name", [None, "photo", 3])
+def test_a_name_is_kept_and_none_is_made(name):
+    da = judge("dask.array")
+    elements = np.zeros((8, 8), np.float32)
+    for x in (elements, da.from_array(elements, chunks=4)):
+        array = xr.DataArray(x, dims=("y", "x"), coords={"y": np.arange(8.0)})
+        array.name = name  # given None, xarray takes the name of the graph
+        assert rs.xarray.resample(array, {"y": 4}, mode="area").name == name
+        inside = rs.xarray.resample(array.to_dataset(name="v"), {"y": 4}, mode="area")
+        assert list(inside.data_vars) == ["v"]
+        assert inside["v"].name == "v"
+
+
 # skipna: xarray's own means are the judge, of the same elements in f64.
 
 

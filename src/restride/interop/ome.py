@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -22,6 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
+import numpy as np
 import zarr
 
 from restride.arguments import as_bytes, counts, flag, list_arguments
@@ -32,6 +33,7 @@ from restride.ops.resample import INTERPOLATED_TYPES, about_channels
 from restride.runtime.file_store import write_file
 from restride.stream.axes import AXES, KINDS, UNITS, Axis, letters, stated_axes
 from restride.stream.chain import Chain, WindowedChain
+from restride.stream.channels import WHITE, Channel, stated_channels
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
 from restride.stream.lazy import LazyArray, require_values, unwrapped
@@ -139,6 +141,7 @@ def pyramid(
     opened = LazyArray(source, Chain())
     described = Source(opened).desc
     stated = () if axes is not None and pixel_sizes is not None else stated_axes(source)
+    axes_are_given = axes is not None
     with ErrorContext(described):
         axes = _axes(axes, described, stated)
         _require_unit("unit", "space", unit)
@@ -149,6 +152,9 @@ def pyramid(
             raise DescriptorError(f"z_factor {z_factor} has no effect: axes {axes!r} have no z")
         grid = _Grid.of(axes, chunks, shards, volume=factors["z"] != 1)
         places = _places(axes, stated, pixel_sizes, {"space": unit, "time": time_unit})
+        place = axes.find("c")
+        along, count = (None, 1) if place < 0 else (place, described.sizes[place])
+        channels = () if axes_are_given and pixel_sizes is not None else stated_channels(source, along, count)
     image = _Image.of("", opened, axes, levels, factors, chosen, from_source=from_source)
     images = [image]
     if not isinstance(labels, Mapping | None):
@@ -157,6 +163,8 @@ def pyramid(
         images.append(_labels_of(image, axes, name, array, factors))
     name = re.sub(r"(\.ome)?\.zarr$", "", Path(path).name)
     attributes = {each.folder: each.attributes(each.name or name, places) for each in images}
+    if channels:
+        attributes[""]["omero"] = {"channels": list(map(_channel, channels))}
     if labels:
         attributes["labels"] = {"version": _VERSION, "labels": list(labels)}
     devices = None if devices is None else open_devices(devices)
@@ -405,6 +413,9 @@ def _write(
     except (KeyboardInterrupt, StreamError, OSError) as error:
         error.add_note("the same command or call continues the work")
         raise
+    if channels := attributes[""].get("omero", {}).get("channels"):
+        for channel, window in zip(channels, _windows(group, images[0]), strict=True):
+            channel["window"] = window
     for folder in sorted(attributes, reverse=True):  # the image comes last, because its metadata complete the group
         (group[folder] if folder else group).attrs["ome"] = attributes[folder]
     if is_resumed:
@@ -412,6 +423,34 @@ def _write(
             part.unlink()
     shutil.rmtree(state)
     return levels
+
+
+def _channel(channel: Channel) -> dict[str, Any]:
+    """A channel as the specification has it, but for its window."""
+    return {**({"label": channel.name} if channel.name else {}), "color": channel.color or WHITE, "active": True}
+
+
+_MAX_SEEN = 1 << 22
+"""Maximum elements of a channel that are read again for its window."""
+
+
+def _windows(group: Any, image: _Image) -> Iterator[dict[str, float]]:
+    """For each channel the elements to show, from black to full colour, and the range of its type.
+
+    They are those of its smallest level if that is small, else the whole range. Floats have the range that is shown.
+    """
+    level = group[str(len(image.sizes) - 1)]
+    along = image.axes.find("c")
+    count = 1 if along < 0 else level.shape[along]
+    integer = np.iinfo(level.dtype) if level.dtype.kind in "iu" else None
+    for place in range(count):
+        seen = whole = (0.0, 1.0) if integer is None else (float(integer.min), float(integer.max))
+        if level.size // count <= _MAX_SEEN:
+            elements = level[tuple(place if axis == along else slice(None) for axis in range(level.ndim))]
+            finite = elements[np.isfinite(elements)]
+            seen = (float(finite.min()), float(finite.max())) if finite.size else whole
+        whole = seen if integer is None else whole
+        yield {"min": whole[0], "max": whole[1], "start": seen[0], "end": seen[1]}
 
 
 def _write_levels(

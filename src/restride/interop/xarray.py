@@ -115,7 +115,9 @@ def resample(
     if isinstance(data, xr.DataArray):
         elements = _elements(resize, data.variable, argument, asked, named)
         coords = _coords(data, _centres(data, [data.variable], argument, asked, named))
-        return xr.DataArray(elements, coords, data.dims, data.name, data.attrs)
+        resized_array = xr.DataArray(elements, coords, data.dims, attrs=data.attrs)
+        resized_array.name = data.name  # given None, xarray would take the name of a dask array
+        return resized_array
     variables: dict[Hashable, xr.Variable] = {name: each.variable for name, each in data.data_vars.items()}
     resized: dict[Hashable, xr.Variable] = {
         name: variable for name, variable in variables.items() if set(asked) & set(variable.dims)

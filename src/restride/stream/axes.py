@@ -17,7 +17,8 @@ from restride.dtypes import Array
 from restride.errors import DescriptorError, Message, warn_caller
 from restride.stream.files import library_of
 from restride.stream.lazy import LazyArray
-from restride.stream.tiff import AXES_AND_SIZES, names_of, series_of, sizes_of
+from restride.stream.tiff import AXES_AND_SIZES, names_of, product, series_of, sizes_of
+from restride.weights.request import fraction
 
 AXES = "tczyx"
 """Names of axes, in the order of OME-Zarr."""
@@ -208,7 +209,7 @@ def _of_zarr(array: Any) -> tuple[Axis, ...]:
         return ()
     names = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS") or ()
     axes = _named(names, len(array.shape), f"dimension_names of {array.store_path}")
-    for group, path in _groups_above(array):
+    for group, path in groups_above(array):
         stated = _of_ome(group, path, len(array.shape))
         if stated and any(axis.name for axis in axes):
             own, other = ([axis.letter or axis.name for axis in each] for each in (axes, stated))
@@ -237,7 +238,7 @@ def _named(names: object, rank: int, where: str) -> tuple[Axis, ...]:
     return tuple(map(Axis, each))
 
 
-def _groups_above(array: Any) -> Iterator[tuple[Any, str]]:
+def groups_above(array: Any) -> Iterator[tuple[Any, str]]:
     """The groups that contain an array of zarr, the nearest first, and the path of the array in each.
 
     If an array was opened by its own folder, its groups are found in the folders above it.
@@ -320,11 +321,18 @@ def _of_multiscale(image: Mapping[str, Any], level: Mapping[str, Any], rank: int
         pairs = list(zip(axes, numbers, strict=True))
         if kind == "scale":
             axes = [
-                replace(each, step=number * (1 if each.step is None else each.step), origin=number * each.origin)
+                replace(
+                    each,
+                    step=product(number, 1 if each.step is None else each.step),
+                    origin=product(number, each.origin),
+                )
                 for each, number in pairs
             ]
         else:
-            axes = [replace(each, origin=each.origin + number) for each, number in pairs]
+            axes = [
+                replace(each, origin=float(fraction(kind, each.origin) + fraction(kind, number)))
+                for each, number in pairs
+            ]
     return tuple(axes)
 
 
@@ -352,6 +360,9 @@ def _along(axis: Axis, coord: Any) -> Axis:
         return placed
     with np.errstate(invalid="ignore"):  # infinities are not evenly spaced
         step = (places[-1] - places[0]) / (len(places) - 1)
+        if np.isfinite(step):  # of the numbers as they are written: 0.108, not 0.10800000000000001
+            first, last = (fraction("coordinates", float(place)) for place in places[[0, -1]])
+            step = float((last - first) / (len(places) - 1))
         is_even = np.abs(places - (places[0] + step * np.arange(len(places)))).max() <= abs(step) / 100
     return replace(placed, step=float(step) if is_even else float("nan"))
 

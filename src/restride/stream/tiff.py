@@ -5,6 +5,7 @@ Source: TIFF 6.0: PhotometricInterpretation, Orientation, ColorMap; OME schema 2
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -15,6 +16,7 @@ from xml.etree import ElementTree as ET
 from restride.errors import DescriptorError, Message, RestrideError, UnsupportedError, printable
 from restride.stream.chain import Chain
 from restride.stream.files import library_of
+from restride.weights.request import fraction
 
 AXES_AND_SIZES = "axes= and pixel_sizes=", "--axes and --pixel-size"
 """The arguments that say what a source does not state, in Python and for a command."""
@@ -277,8 +279,17 @@ def _upright(axes: str, orientation: int) -> Chain:
     return Chain()[tuple(flips)].reorder(f"{stored}->{stored.translate(str.maketrans(y + x, x + y))}")
 
 
-def _sizes_of_ome(series: Any) -> dict[str, tuple[str, float, float]]:
-    """``sizes_of`` by OME's metadata, which give the sizes of the largest level; those of smaller ones follow."""
+def product(*numbers: float | Fraction) -> float:
+    """The product of numbers as they are written, rounded once: 3 times 0.108 is 0.324."""
+    return float(math.prod(fraction("a number", number) for number in numbers))
+
+
+def pixels_of_ome(series: Any) -> tuple[ET.Element, Any] | None:
+    """The element of the OME metadata about the pixels of a series, and the series of its largest level; None: none.
+
+    Raises:
+        ValueError: tifffile's series are not the images of the metadata.
+    """
     images = _ome(series.parent).findall("{*}Image")
     all_series = series.parent.series
     if len(images) != len(all_series):  # tifffile leaves out images without elements
@@ -287,15 +298,22 @@ def _sizes_of_ome(series: Any) -> dict[str, tuple[str, float, float]]:
         (image, whole) for image, whole in zip(images, all_series, strict=True) if series in whole.levels
     )
     pixels = image.find("{*}Pixels")
-    if pixels is None:
+    return None if pixels is None else (pixels, whole)
+
+
+def _sizes_of_ome(series: Any) -> dict[str, tuple[str, float, float]]:
+    """``sizes_of`` by OME's metadata, which give the sizes of the largest level; those of smaller ones follow."""
+    found = pixels_of_ome(series)
+    if found is None:
         return {}
+    pixels, whole = found
     sizes = {}
     each = (whole.get_axes(squeeze=False), whole.get_shape(squeeze=False), series.get_shape(squeeze=False))
     for axis, before, after in zip(*each, strict=True):
         name = _SIZES.get(axis, "")
         if stated := pixels.get(name):
             unit = pixels.get(f"{name}Unit") or ("s" if axis == "T" else "µm")
-            sizes[axis] = unit, float(stated) * before / after, 0.0
+            sizes[axis] = unit, product(float(stated), Fraction(before, after)), 0.0
     return sizes
 
 
@@ -314,5 +332,7 @@ def _sizes_of_imagej(series: Any) -> dict[str, tuple[str, float, float]]:
             sizes[axis] = (str(stated.get(f"{axis.lower()}unit", unit)), float(1 / Fraction(*resolution)), 0.0)
     if "spacing" in stated:
         sizes["Z"] = (str(stated.get("zunit", unit)), float(stated["spacing"]), 0.0)
-    origins = {axis: -float(stated.get(f"{axis.lower()}origin", 0)) * step for axis, (_, step, _) in sizes.items()}
+    origins = {
+        axis: -product(float(stated.get(f"{axis.lower()}origin", 0)), step) for axis, (_, step, _) in sizes.items()
+    }
     return {axis: (unit, step, origins[axis] or 0.0) for axis, (unit, step, _) in sizes.items()}
