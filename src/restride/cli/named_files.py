@@ -96,7 +96,7 @@ def _named_by_tiff(tif: Any, folder: Path, reach: Reach) -> Iterator[str]:
 
 def named_by_ome(metadata: str) -> Iterator[str]:
     """The names of files in OME-XML, read element by element: it may be as long as the file that holds it."""
-    parser = ET.XMLPullParser(("start", "end"))
+    parser: Any = ET.XMLPullParser(("start", "end"))
     open_elements: list[ET.Element] = []
     try:
         for start in range(0, len(metadata), 1 << 16):
