@@ -176,6 +176,13 @@ def test_a_pipe_is_never_waited_for(folder: Path, kind: str, follow: list[str], 
     assert "names 'b.bin', which is no regular file: it is never read" in capsys.readouterr().err
 
 
+def test_a_device_is_never_read(capsys):
+    with judge("h5py").File("a.h5", "w") as file:
+        file["x"] = judge("h5py").ExternalLink("/dev/null", "/x")
+    assert pyramid("a.h5/x", "--follow-files") == 2
+    assert "names '/dev/null', which is no regular file: it is never read" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("kind", [kind for kind in SOURCES if kind != "OME-TIFF"])
 def test_a_file_that_is_gone_is_no_zeros(folder: Path, kind: str, capsys):
     source, write = SOURCES[kind]

@@ -175,3 +175,15 @@ def test_a_decimal_times_a_whole_factor_is_a_decimal(tmp_path: Path):
         rs.ome.pyramid(series_of(tmp_path / "a.ome.tif"), path := tmp_path / f"{levels}.zarr", levels, factor=factor)
         each = zarr.open_group(path, mode="r").attrs["ome"]["multiscales"][0]["datasets"]
         assert [level["coordinateTransformations"][0]["scale"][1] for level in each] == expected
+
+
+def test_decimals_of_two_transformations_are_multiplied_as_decimals(tmp_path: Path):
+    group = zarr.open_group(tmp_path / "in.zarr", mode="w", zarr_format=2)
+    group.create_array("0", data=elements("YX"))
+    scales = [[{"type": "scale", "scale": [number, number]}] for number in (0.1, 3)]  # 0.30000000000000004 in binary
+    level = {"path": "0", "coordinateTransformations": scales[0]}
+    axes = [{"name": name, "type": "space"} for name in "yx"]
+    group.attrs["multiscales"] = [{"axes": axes, "datasets": [level], "coordinateTransformations": scales[1]}]
+    rs.ome.pyramid(group["0"], tmp_path / "a.zarr", 1)
+    image = zarr.open_group(tmp_path / "a.zarr", mode="r").attrs["ome"]["multiscales"][0]
+    assert image["datasets"][0]["coordinateTransformations"][0]["scale"] == [0.3, 0.3]

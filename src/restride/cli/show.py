@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
             names = ", ".join(f"{each.name} {str(each.desc)!r}" for each in found)
             raise UsageError(f"a picture is of one layout, and the line has {len(found)}: give one of {names}")
         for place, each in enumerate(found):
-            print("\n" * (place > 0) + f"{each.name}:")
+            say("\n" * (place > 0) + f"{each.name}:", has_lines=True)
             _show(arguments, each.desc, None)
         return Exit.OK
     to = None if arguments.to is None else layout_for("destination", arguments.to) or arguments.to
