@@ -19,7 +19,15 @@ from typing import Any, SupportsIndex, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from restride.errors import DescriptorError, RestrideError, did_you_mean, prefixed, shown, warn_caller
+from restride.errors import (
+    DescriptorError,
+    RestrideError,
+    UnsupportedError,
+    did_you_mean,
+    prefixed,
+    shown,
+    warn_caller,
+)
 from restride.words import argument_here
 
 LIMIT = 1 << 512
@@ -307,6 +315,7 @@ def pixels_of(image: object) -> Any:
 
     Raises:
         DescriptorError: Pillow cannot decode the image, for example because its file is cut off.
+        UnsupportedError: it is of a TIFF of whose kind Pillow makes other pixels.
     """
     if isinstance(image, list | tuple) and any(hasattr(kind, "getbands") for kind in set(map(type, image))):
         several = []
@@ -317,6 +326,7 @@ def pixels_of(image: object) -> Any:
     if not is_pillow(image):
         return image
     with pillow_errors():
+        require_read_right(image)
         pixels = _decoded(image)
     if _orientation(image) != 1:
         warn_caller(
@@ -332,6 +342,50 @@ def _decoded(image: Any) -> npt.NDArray[Any]:
     pixels = np.array(image.convert(mode) if mode != image.mode else image)
     pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
     return pixels if key is None or image.mode not in _KEYED_MODES else _with_alpha(pixels, pixels, key)
+
+
+def require_read_right(image: Any, *, deep: bool = True) -> None:
+    """Refuse an image that Pillow has opened from a TIFF, if it makes other pixels of such a file.
+
+    A copy or a conversion of the image no longer says which file it is of. deep: refuse colours of 16 bits too, of
+    which Pillow keeps 8.
+
+    Raises:
+        UnsupportedError: it is such an image.
+
+    Source: TIFF 6.0; Pillow 13, TiffImagePlugin.OPEN_INFO, and tests/tensor/test_tiff.py, which compares.
+    """
+    tags = getattr(image, "tag_v2", None)
+    if tags is None or image.format != "TIFF":
+        return
+    kind, bits = tags.get(339, (1,))[0], tags.get(258, (1,))[0]
+    photometric, samples, kept = tags.get(262, 0), tags.get(277, 1), len(image.getbands())
+    is_compressed = tags.get(259, 1) != 1
+    is_plane = is_compressed or (bits == 8 and photometric in (1, 3))
+    fault = ""
+    if photometric == 0 and (kind != 1 or bits > 8):
+        fault = f"does not invert MinIsWhite of {bits} bits"
+    elif 262 not in tags and tags.get(259, 1) not in (2, 3, 4):
+        fault = "takes a file without a photometric interpretation for MinIsWhite"
+    elif (kind, bits) == (2, 8):
+        fault = "reads s8 as u8"
+    elif (kind, bits) == (1, 32):
+        fault = "reads u32 as s32"
+    elif kind in (2, 3) and bits > 8 and tags.prefix == b"MM" and is_compressed:
+        fault = f"swaps the bytes of big-endian, compressed elements of {bits} bits"
+    elif photometric == 3 and 0 < max(tags.get(320, (0,))) < 256:
+        fault = "makes black of a palette of 8-bit numbers"
+    elif samples > kept:
+        fault = f"keeps {kept} of {samples} samples a pixel"
+    elif tags.get(284, 1) == 2 and samples < 3 and not (is_plane and samples == 1):
+        fault = f"misreads {samples} separate planes"
+    elif deep and bits == 16 and kept > 1:
+        fault = "keeps 8 of 16 bits of colours"
+    if fault:
+        raise UnsupportedError(
+            f"the image is of a TIFF, of which Pillow {fault}: rs.imread(path) reads such files, and its array is "
+            f"taken in place of the image"
+        )
 
 
 def _orientation(image: Any) -> int:

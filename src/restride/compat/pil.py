@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from restride.arguments import check_keywords, is_pillow
+from restride.arguments import check_keywords, is_pillow, require_read_right
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.plan import perform
 from restride.ops.resample import plan_of
@@ -144,6 +144,7 @@ def _sizes_of(image: Any) -> tuple[int, int]:
             raise TypeError(
                 f"image must be a PIL.Image.Image, a numpy array or a restride.Tensor, not {type(image).__name__}"
             )
+        require_read_right(image, deep=False)
         return image.height, image.width
     sizes = image.shape
     if len(sizes) not in (2, 3):

@@ -1,6 +1,8 @@
-"""TIFF: a series of tifffile as an array of values in rows and columns, and the sizes that its metadata state.
+"""A series of pages of TIFF as an array of values in rows and columns, and the sizes that its metadata state.
 
-Source: TIFF 6.0: PhotometricInterpretation, Orientation, ColorMap; OME schema 2016-06: Pixels; ImageJ's description.
+What a page's elements mean, and whether the file holds them, is in tensor/tiff.py.
+
+Source: OME schema 2016-06: Pixels; ImageJ's description.
 """
 
 from __future__ import annotations
@@ -13,22 +15,25 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from restride.errors import DescriptorError, Message, RestrideError, UnsupportedError, printable
+from restride.errors import DescriptorError, Message, RestrideError, UnsupportedError, printable, warn_caller
 from restride.stream.chain import Chain
 from restride.stream.files import library_of
+from restride.tensor.tiff import (
+    PREMULTIPLIED,
+    VALUES,
+    flips,
+    guard,
+    kind_of,
+    orientation_of,
+    require_codec,
+    require_parts,
+    require_room,
+    require_sizes,
+)
 from restride.weights.request import fraction
 
 AXES_AND_SIZES = "axes= and pixel_sizes=", "--axes and --pixel-size"
 """The arguments that say what a source does not state, in Python and for a command."""
-
-_VALUES = ("MINISBLACK", "RGB", "MASK", "LINEAR_RAW", "DEPTH_MAP")
-"""Photometric interpretations in which a mean of elements is a meaningful value."""
-
-_JPEG = ("OJPEG", "JPEG", "ALT_JPEG", "JPEG_LOSSY")
-"""Compressions from which tifffile decodes RGB if the file has YCbCr."""
-
-_FLIPPED = {"rows": (3, 4, 6, 7), "columns": (2, 3, 7, 8)}
-"""Orientations in which the stored rows, or columns, have reverse order; 5 to 8 store columns as rows."""
 
 _SIZES = {"X": "PhysicalSizeX", "Y": "PhysicalSizeY", "Z": "PhysicalSizeZ", "T": "TimeIncrement"}
 """OME's attribute for the distance of neighbouring elements along each axis; its unit has the name with Unit added."""
@@ -85,23 +90,24 @@ def open_series(series: Any, array: Any = None) -> tuple[Any, Chain, bool]:
     name = series.parent.filehandle.path
     if array is None and series.parent.filehandle.closed:
         raise DescriptorError(f"{name} is closed, and a series reads its elements when they are needed: keep it open")
-    is_palette = _require_values(series, name)
-    orientation = _orientation(series)
-    if orientation not in range(1, 9):
-        raise DescriptorError(f"{name} has the orientation {orientation}, which is none of 1 to 8")
+    page = series.keyframe
     try:
+        is_palette = _require_values(series)
+        orientation = orientation_of(page)
+        require_codec(page)
         with _opened(series.parent.filehandle):
-            _require_whole(series, name)
-            _require_alike(series)
+            _require_whole(series)
+        _require_alike(series)
+        guard(page)
         array = _array(series) if array is None else array
-        array[(slice(0, 1),) * array.ndim]  # a codec may be missing, or the data damaged
+        array[(slice(0, 1),) * array.ndim]  # the data may be damaged
+    except UnsupportedError as error:
+        error.args = (f"{name} cannot be read: {error}",)
+        raise
     except RestrideError:
         raise
     except Exception as error:  # each codec raises its own types
-        text = f"{name} cannot be read: {str(error) or type(error).__name__}"
-        if "imagecodecs" in text or isinstance(error, ImportError):  # tifffile may import other packages in its place
-            raise UnsupportedError(f"{text}: pip install 'restride[ome]'") from error
-        raise DescriptorError(text) from error
+        raise DescriptorError(f"{name} cannot be read: {str(error) or type(error).__name__}") from error
     return array, _upright(names_of(series, array), orientation), is_palette
 
 
@@ -117,11 +123,11 @@ def sizes_of(series: Any) -> dict[str, tuple[str, float, float]]:
     name = series.parent.filehandle.path
     try:
         if series.kind == "imagej":
-            return _turned(_sizes_of_imagej(series), _orientation(series))
+            return _turned(_sizes_of_imagej(series), orientation_of(series.keyframe))
         if series.parent.is_ome:
             if series.kind != "ome":
                 raise ValueError("tifffile cannot follow it")  # noqa: TRY301 - caught below
-            return _turned(_sizes_of_ome(series), _orientation(series))
+            return _turned(_sizes_of_ome(series), orientation_of(series.keyframe))
     except (ET.ParseError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         kind = "ImageJ" if series.kind == "imagej" else "OME"
         raise DescriptorError(
@@ -154,43 +160,47 @@ def _array(series: Any) -> Any:
     return zarr.open_array(store, mode="r" if store.read_only else "r+")
 
 
-def _require_values(series: Any, name: str) -> bool:
+def _require_values(series: Any) -> bool:
     """Check that elements are values; True if they are numbers of colours in a palette."""
     page = series.keyframe
-    kind = getattr(page.photometric, "name", page.photometric)
-    if kind in _VALUES:
-        return False
+    require_sizes(page)
+    kind = kind_of(page)
     if kind == "PALETTE":
         return bool(series.kind != "imagej")  # ImageJ shows values in these colours
-    is_jpeg = getattr(page.compression, "name", "") in _JPEG and page.planarconfig == 1 and not page.extrasamples
-    if kind == "YCBCR" and is_jpeg:
-        return False
-    raise DescriptorError(
-        f"{name} has the photometric interpretation {kind}, which is not read: convert it to MINISBLACK or RGB"
-    )
+    if kind not in VALUES:
+        raise DescriptorError(
+            f"{page.parent.filehandle.path} has the photometric interpretation {kind}, which is not read in parts: "
+            f"convert it to MINISBLACK or RGB, or pass an array, such as rs.imread's of a page that it converts"
+        )
+    if page.extrasamples and page.extrasamples[0] == PREMULTIPLIED:
+        warn_caller(
+            f"the colours of {page.parent.filehandle.path} are multiplied by alpha (premultiplied), and are kept as "
+            f"they are stored"
+        )
+    return False
 
 
-def _require_whole(series: Any, name: str) -> None:
-    """Check that the file has all that it lists: tifffile reads zeros, or fewer pages, for what is missing.
-
-    Tiles with offset 0 are not stored; this is legal, and they read as zero.
-    """
+def _require_whole(series: Any) -> None:
+    """Check that the file has all that it lists, and that its parts can hold their elements."""
     tif = series.parent
     if series.kind in ("generic", "uniform", "shaped", "imagej", "ome"):  # in other kinds the list may lack its final 0
         tif.filehandle.seek(tif.pages.next_page_offset)
         if any(tif.filehandle.read(tif.tiff.offsetsize)):
-            raise DescriptorError(f"{name} is damaged: its list of pages breaks off after {len(tif.pages)}")
+            raise ValueError(f"it is damaged, its list of pages breaks off after {len(tif.pages)}")
     if series.dataoffset is not None:
-        ends = [(tif.filehandle, series.dataoffset + series.nbytes)]
-    else:
-        pages = list(series)
-        if missing := pages.count(None):
-            raise DescriptorError(f"{name} has {len(pages)} planes, and {missing} of them are missing{_lost(tif)}")
-        each = [(page.parent.filehandle, zip(page.dataoffsets, page.databytecounts, strict=False)) for page in pages]
-        ends = [(file, max((start + count for start, count in parts), default=0)) for file, parts in each]
-    for file, end in ends:
-        if end > file.size:
-            raise DescriptorError(f"{file.path} is truncated: it has {file.size} bytes, and elements up to byte {end}")
+        if (end := series.dataoffset + series.nbytes) > tif.filehandle.size:
+            raise ValueError(f"it is truncated: it has {tif.filehandle.size} bytes, and elements up to byte {end}")
+        return
+    pages = list(series)
+    if missing := pages.count(None):
+        raise ValueError(f"it has {len(pages)} planes, and {missing} of them are missing{_lost(tif)}")
+    for page in pages:
+        try:
+            require_parts(page)
+            if stored := [count for count in page.databytecounts if count]:
+                require_room(series.keyframe, min(stored))
+        except ValueError as error:
+            raise DescriptorError(f"{page.parent.filehandle.path} cannot be read: {error}") from None
 
 
 def _ome(tif: Any) -> ET.Element:
@@ -245,38 +255,33 @@ def _stated_by(page: Any) -> dict[str, Any]:
         "sizes": page.shape,
         "type": page.dtype,
         "tiles or strips": page.chunks,
-        "photometric interpretation": getattr(page.photometric, "name", page.photometric),
-        "orientation": _orientation(page),
+        "photometric interpretation": kind_of(page),
+        "orientation": page.tags.valueof(274, default=1),
     }
-
-
-def _orientation(series: Any) -> Any:
-    """The orientation of a series' first page, or of a page."""
-    return series.keyframe.tags.valueof(274, default=1)
 
 
 def _turned(sizes: dict[str, tuple[str, float, float]], orientation: int) -> dict[str, tuple[str, float, float]]:
     """Convert the sizes of stored rows and columns to the upright image."""
     turned = {}
+    reverses = dict(zip("YX", flips(orientation), strict=True))
     for axis, (unit, step, origin) in sizes.items():
-        is_reversed = orientation in _FLIPPED.get({"Y": "rows", "X": "columns"}.get(axis, ""), ())
         name = {"Y": "X", "X": "Y"}.get(axis, axis) if orientation >= 5 else axis
-        turned[name] = unit, step, float("nan") if is_reversed and origin else origin
+        turned[name] = unit, step, float("nan") if reverses.get(axis) and origin else origin
     return turned
 
 
 def _upright(axes: str, orientation: int) -> Chain:
     if orientation == 1:
         return Chain()
-    flips = [slice(None)] * len(axes)
-    for letter, kind in zip("YX", ("rows", "columns"), strict=True):
-        if orientation in _FLIPPED[kind]:
-            flips[axes.index(letter)] = slice(None, None, -1)
+    steps = [slice(None)] * len(axes)
+    for letter, is_reversed in zip("YX", flips(orientation), strict=True):
+        if is_reversed:
+            steps[axes.index(letter)] = slice(None, None, -1)
     if orientation < 5:
-        return Chain()[tuple(flips)]
+        return Chain()[tuple(steps)]
     stored = "ABCDEFGH"[: len(axes)]
     y, x = stored[axes.index("Y")], stored[axes.index("X")]
-    return Chain()[tuple(flips)].reorder(f"{stored}->{stored.translate(str.maketrans(y + x, x + y))}")
+    return Chain()[tuple(steps)].reorder(f"{stored}->{stored.translate(str.maketrans(y + x, x + y))}")
 
 
 def product(*numbers: float | Fraction) -> float:

@@ -1,7 +1,7 @@
-"""Checks of image files before Pillow decodes them: all parts of PNG and JPEG, the number of pixels of other formats.
+"""Checks of image files before they are decoded: all parts of PNG and JPEG, the pixels of WebP, BMP and GIF.
 
 From a damaged PNG or JPEG Pillow reads as much as it can, and silently leaves the other pixels black or grey. It
-refuses truncated files of other formats.
+refuses truncated files of other formats. tensor/tiff.py has the checks of TIFF.
 """
 
 from __future__ import annotations
@@ -46,15 +46,12 @@ _SINGLE = frozenset((
 """Chunks that occur at most once in a PNG file."""
 _KEPT = frozenset((b"IHDR", b"PLTE", b"tRNS", b"fcTL")) | COLOR_CHUNKS
 """Chunks whose content is read here."""
-_DEFLATED = 1032
-"""Maximum number of bytes that one byte of a PNG's data can expand to: the limit of any deflate stream."""
-_COMPRESSIONS = {
-    "TIFF": ("raw", "tiff_lzw", "tiff_adobe_deflate", "tiff_deflate", "packbits", "group3", "group4", "tiff_ccitt"),
-    "BMP": (0, 3),
-}
-"""Compressions that are read, by Pillow's names. Run lengths of BMP (1, 2) may skip to 255 rows by 4 bytes."""
-_TILE_SIDES = (322, 323)
-"""The TIFF tags for the width and the length of a tile."""
+DEFLATED = 1032
+"""Maximum number of bytes that one byte of deflate can expand to."""
+_RUN_LENGTHS = (1, 2)
+"""Pillow's names of the compressions of BMP with run lengths."""
+_MAX_RUN_WIDTH = 1 << 16
+"""Maximum width of a BMP with run lengths: older Pillows make up to 255 rows of 4 bytes, whatever the height is."""
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 """Passes of an interlaced PNG: the first column and row, and the steps between columns and between rows."""
 
@@ -93,7 +90,7 @@ def read_png(file: BinaryIO) -> Png:
         if kind == b"IHDR":
             data.most = _data_length(content)
             width, height, bits, color = struct.unpack_from(">IIBB", content)
-            if data.most > _DEFLATED * nbytes:
+            if data.most > DEFLATED * nbytes:
                 raise ValueError(f"{nbytes} bytes cannot hold the {width} x {height} pixels of its header")
         if kind == b"fcTL" and b"IDAT" not in chunks and content[4:20] != chunks[b"IHDR"][:8] + bytes(8):
             raise ValueError("it is damaged, the first frame of its animation has not the size of the image")
@@ -215,16 +212,26 @@ _MAX_SCANS = 100
 """Maximum scans of a progressive JPEG. A scan is work for every pixel, but may have only 11 bytes; encoders use 12."""
 _PIXELS_PER_BYTE = 512
 """Maximum pixels in a byte of a JPEG with Huffman codes: a block of 8 x 8 takes at least one bit."""
-_MAX_FREE_SAMPLES = 1 << 22
+MAX_FREE_SAMPLES = 1 << 22
 """This many samples are decoded whatever the length of the file, because some formats need hardly any bits for them:
 Pillow and the result then take 32 MiB."""
 
 
-def read_jpeg(file: BinaryIO) -> int:
-    """Check that a JPEG file has all its parts and bytes for its pixels; return how many to give a decoder at once.
+class Jpeg(NamedTuple):
+    """The sizes in the header of a JPEG, and how many bytes to give a decoder at once.
 
-    With Huffman codes the number is 0: as many as the decoder likes. With arithmetic coding it is all of them, because
+    With Huffman codes they are 0: as many as the decoder likes. With arithmetic coding they are all of them, because
     libjpeg cannot stop at the end of a block and continue.
+    """
+
+    rows: int
+    columns: int
+    components: int
+    at_once: int
+
+
+def read_jpeg(file: BinaryIO) -> Jpeg:
+    """Check that a JPEG file has all its parts, and bytes for its pixels.
 
     Raises:
         ValueError: a part is missing or comes twice, or the file is too short for its pixels.
@@ -253,11 +260,11 @@ def read_jpeg(file: BinaryIO) -> int:
     nbytes = file.tell()
     height, width = struct.unpack(">HH", header[1:5])
     is_arithmetic = frame in _ARITHMETIC
-    most = max(_PIXELS_PER_BYTE * nbytes, _MAX_FREE_SAMPLES // header[5] if is_arithmetic else 0)
+    most = max(_PIXELS_PER_BYTE * nbytes, MAX_FREE_SAMPLES // header[5] if is_arithmetic else 0)
     if width * height > most:
         why = f"of arithmetic coding are read to at most {most} pixels, not" if is_arithmetic else "cannot hold"
         raise ValueError(f"{nbytes} bytes {why} the {width} x {height} pixels of its header")
-    return nbytes if is_arithmetic else 0
+    return Jpeg(height, width, header[5], nbytes if is_arithmetic else 0)
 
 
 def _require_scans(frame: int, header: bytes, scans: list[bytes]) -> None:
@@ -295,24 +302,18 @@ def _next_marker(file: BinaryIO) -> int:
 
 
 def require_held(image: Any, nbytes: int) -> None:
-    """Check the compression of a file that Pillow has opened, and that its bytes may hold its pixels.
+    """Check that the bytes of a file that Pillow has opened may hold its pixels.
 
     Args:
         image: not decoded yet.
         nbytes: length of the file.
 
     Raises:
-        ValueError: another compression, or more pixels than are decoded for so few bytes.
+        ValueError: more pixels than are decoded for so few bytes.
     """
-    compression = image.info.get("compression")
-    known = _COMPRESSIONS.get(image.format, (compression,))
-    if compression not in known:
-        raise ValueError(
-            f"{image.format} of compression {compression!r} is not read, but of {', '.join(map(repr, known))}"
-        )
     width, height = image.size
-    if image.format == "TIFF":
-        width, height = (max(side, image.tag_v2.get(tag, 0)) for side, tag in zip(image.size, _TILE_SIDES, strict=True))
-    most = max(_MAX_FREE_SAMPLES // len(image.getbands()), _DEFLATED * nbytes)
+    if image.format == "BMP" and image.info.get("compression") in _RUN_LENGTHS and width > _MAX_RUN_WIDTH:
+        raise ValueError(f"a BMP with run lengths is read to a width of {_MAX_RUN_WIDTH} pixels, not {width}")
+    most = max(MAX_FREE_SAMPLES // len(image.getbands()), DEFLATED * nbytes)
     if width * height > most:
         raise ValueError(f"{nbytes} bytes are read to at most {most} pixels, not {width} x {height}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import iscoroutinefunction
 from io import BytesIO
@@ -22,6 +23,7 @@ from restride.tensor.arrays import host_array
 from restride.tensor.colors import Colors, ColorSpace, in_srgb, other_colors
 from restride.tensor.image_files import Png, bare_png, read_jpeg, read_png, require_held
 from restride.tensor.tensor import Tensor
+from restride.tensor.tiff import Picture, first_page, is_tiff, read_page, require_page
 
 ImageMode: TypeAlias = Literal["rgb", "srgb"]
 """How ``imread`` converts the channels of a file."""
@@ -33,6 +35,9 @@ READ_FORMATS = IMAGE_FORMATS | {".webp": "WEBP", ".bmp": "BMP", ".tif": "TIFF", 
 """Image formats that are read: Pillow's name of each, by the suffix of the file's name."""
 
 _READ = tuple(dict.fromkeys(READ_FORMATS.values()))
+
+_BOMB = 2
+"""Pillow decodes images to so many times ``PIL.Image.MAX_IMAGE_PIXELS``, with a warning from 1 on."""
 
 _T = TypeVar("_T")
 
@@ -93,12 +98,14 @@ def imread(
         [[7, 7, 7], [7, 7, 7]]
     """
     require_word("mode", mode, (None, *get_args(ImageMode)))
-    pixels = decode_image(file, partial(_decoded, mode))
+    pixels = decode_image(file, partial(_decoded, mode), partial(_of_tiff, mode))
     return pixels if mode is None else to_rgb(pixels)
 
 
-def decode_image(file: Any, decode: Decode[_T]) -> _T:
+def decode_image(file: Any, decode: Decode[_T], of_tiff: Callable[[Picture, BinaryIO], _T] | None = None) -> _T:
     """Open and check an image, and return what ``decode`` makes of it, of its file and, for a PNG, of its chunks.
+
+    of_tiff: what makes it of a TIFF, in place of ``decode``; None: Pillow reads TIFF too, after the same check.
 
     Raises:
         OSError, DescriptorError, ImportError: as of ``imread``.
@@ -106,9 +113,9 @@ def decode_image(file: Any, decode: Decode[_T]) -> _T:
     pillow()
     if isinstance(file, bytes | bytearray | memoryview):
         content = bytes(file)
-        return _read(BytesIO(content), name_of(content), decode)
+        return _read(BytesIO(content), name_of(content), decode, of_tiff)
     if hasattr(file, "read"):
-        return _read(BytesIO(_content(file)), name_of(file), decode)
+        return _read(BytesIO(_content(file)), name_of(file), decode, of_tiff)
     try:
         path = Path(file)
         kind = path.stat().st_mode
@@ -119,7 +126,7 @@ def decode_image(file: Any, decode: Decode[_T]) -> _T:
     if not stat.S_ISREG(kind):  # opening a pipe would wait for a writer
         raise DescriptorError(f"cannot read {path}: not a file")
     with path.open("rb") as opened:
-        return _read(opened, os.fspath(path), decode)
+        return _read(opened, os.fspath(path), decode, of_tiff)
 
 
 def name_of(file: Any) -> str:
@@ -163,19 +170,26 @@ def _content(file: Any) -> bytes:
     return content
 
 
-def _read(file: BinaryIO, name: str, decode: Decode[_T]) -> _T:
+def _read(file: BinaryIO, name: str, decode: Decode[_T], of_tiff: Callable[[Picture, BinaryIO], _T] | None) -> _T:
     """``decode_image`` of a file that can seek; errors call it ``name``."""
     try:
+        if is_tiff(file):
+            most = (pillow().MAX_IMAGE_PIXELS or math.inf) * _BOMB
+            with first_page(file) as page:
+                if of_tiff is not None:
+                    return of_tiff(read_page(page, most), file)
+                require_page(page, most)
+        file.seek(0)
         with pillow().open(file, formats=_READ) as opened:
             return decode(opened, file, _checked(opened, file))
-    except UnsupportedError as error:
-        error.args = (f"cannot read {name}: {error}",)
-        raise
     # Pillow raises ten types for different faults: SyntaxError, EOFError, struct.error, ...
     except Exception as error:
         if isinstance(error, MemoryError | UserWarning) or (isinstance(error, OSError) and error.errno is not None):
             raise
         why = f"cannot read {name}: {str(error).replace(f' {file!r}', '') or type(error).__name__}"
+        if isinstance(error, UnsupportedError):
+            error.args = (why,)
+            raise
         if isinstance(error, pillow().UnidentifiedImageError):
             of_pillow = ", and rs.asarray takes what PIL.Image.open has read"
             raise DescriptorError(Message.of(f"{why}; {', '.join(_READ)} are read", of_pillow)) from error
@@ -187,36 +201,63 @@ def _checked(opened: Any, file: BinaryIO) -> Png | None:
     if opened.format == "PNG":
         return read_png(file)
     if opened.format in ("JPEG", "MPO"):
-        opened.decodermaxblock = read_jpeg(file) or opened.decodermaxblock
-    else:
+        opened.decodermaxblock = read_jpeg(file).at_once or opened.decodermaxblock
+    elif opened.format != "TIFF":  # which was checked before Pillow opened it
         require_held(opened, file.seek(0, 2))
     return None
 
 
+def _of_tiff(mode: ImageMode | None, picture: Picture, file: BinaryIO) -> Array:
+    if mode is None:
+        return picture.pixels()
+    pixels = picture.colors()
+    foreign = _foreign(mode, file, picture.space, picture.profile, {})
+    if foreign is None:
+        return pixels
+    # The profile of inks is of these, not of the RGB that is made of them.
+    return _in_srgb(picture.space, picture.samples if picture.space == "CMYK" else pixels, picture.bits, foreign)
+
+
 def _decoded(mode: ImageMode | None, opened: Any, file: BinaryIO, png: Png | None) -> Array:
+    from PIL import ImageOps
+
     if mode is None:
         return _deep(opened, file) if png is not None and _is_deep(png) else _pixels(opened, png)
-    name = getattr(file, "name", "an image")
     space = _space_of(opened, png)
     # What a reader of Pillow could not put together is None.
     profile = (opened.info["icc_profile"] or b"") if "icc_profile" in opened.info else None
-    colors = None
+    foreign = _foreign(mode, file, space, profile, {} if png is None else png.colors)
+    if foreign is None:
+        return _pixels(opened, png)
+    pixels = np.asarray(ImageOps.exif_transpose(opened)) if space == "CMYK" else _pixels(opened, png)
+    return _in_srgb(space, pixels, 8 if png is None else png.bits, foreign)
+
+
+def _foreign(
+    mode: ImageMode, file: BinaryIO, space: ColorSpace, profile: bytes | None, chunks: Mapping[bytes, bytes]
+) -> Colors | None:
+    """The colours that mode "srgb" converts; None: they are sRGB's, or the mode is "rgb", which warns of others.
+
+    Raises:
+        ValueError: mode "srgb" is to convert colours of which it is not known what they are.
+    """
+    name = getattr(file, "name", "an image")
     try:
-        colors = other_colors(name, space, profile, {} if png is None else png.colors)
+        colors = other_colors(name, space, profile, chunks)
     except ValueError as error:
         if mode == "srgb":
             raise
         warn_caller(f"{name} may have other colours than sRGB, and is read with these: {error}")
-    if colors is not None and mode == "srgb":
-        return _in_srgb(opened, png, space, colors)
-    if colors is not None:
-        warn_caller(
-            Message.of(
-                f"{name} has {colors.source} of other colours than sRGB, and is read with these",
-                ": rs.imread(file, mode='srgb') converts them",
-            )
+        return None
+    if colors is None or mode == "srgb":
+        return colors
+    warn_caller(
+        Message.of(
+            f"{name} has {colors.source} of other colours than sRGB, and is read with these",
+            ": rs.imread(file, mode='srgb') converts them",
         )
-    return _pixels(opened, png)
+    )
+    return None
 
 
 def _space_of(opened: Any, png: Png | None) -> ColorSpace:
@@ -228,16 +269,13 @@ def _space_of(opened: Any, png: Png | None) -> ColorSpace:
     return "GRAY" if is_grey else "RGB"
 
 
-def _in_srgb(opened: Any, png: Png | None, space: ColorSpace, colors: Colors) -> Array:
-    """The pixels, upright, as RGB in sRGB.
+def _in_srgb(space: ColorSpace, pixels: Array, bits: int, colors: Colors) -> Array:
+    """Pixels of samples that are stored in so many ``bits``, as RGB in sRGB.
 
     Raises:
-        ValueError: the pixels have other elements than u8, or Pillow cannot convert the colours.
+        ValueError: they have more than 8 bits, or Pillow cannot convert the colours.
     """
-    from PIL import ImageOps
-
-    pixels = np.asarray(ImageOps.exif_transpose(opened)) if space == "CMYK" else _pixels(opened, png)
-    if pixels.dtype != np.uint8 or (png is not None and png.bits > 8):
+    if pixels.dtype != np.uint8 or bits > 8:
         raise ValueError("only colours of 8 bits are converted to sRGB: mode='rgb' reads them unconverted")
     return in_srgb(space, pixels, colors.profile)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from restride.arguments import is_file, is_pillow, pillow_errors
+from restride.arguments import is_file, is_pillow, pillow_errors, require_read_right
 from restride.dtypes import Array
 from restride.errors import DescriptorError, Message, UnsupportedError, prefixed, shown, warn_caller
 from restride.tensor.arrays import host_array
@@ -107,6 +107,7 @@ def read_image(image: Any, options: Options) -> Image:
         image = opened(image)
     if is_pillow(image):
         with pillow_errors():
+            require_read_right(image, deep=False)
             array = rgb(image) if options.do_convert_rgb else np.asarray(image)
         return _as_bytes(array[:, :, None] if array.ndim == 2 else array)
     if isinstance(image, list | tuple):
@@ -186,6 +187,7 @@ def opened(file: Any) -> Any:
 def _upright(image: Any, *_: object) -> Any:
     from PIL import ImageOps
 
+    require_read_right(image, deep=False)
     return ImageOps.exif_transpose(image)
 
 

@@ -1,0 +1,496 @@
+"""Pages of TIFF, read by tifffile: what their elements mean, whether the file holds them, and their pixels, upright.
+
+tifffile undoes compression and joins strips, tiles and planes. It leaves palettes, inks, MinIsWhite, premultiplied
+alpha and orientation as they are stored, reads zeros where a part is missing, and has no bound: these are here, for
+whole images and for streams.
+
+Source: TIFF 6.0; Supplement 2 (deflate); libtiff, tif_getimage.c (palettes of 8 bits); Pillow (inks, premultiplied u8).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from io import BytesIO
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from restride.dtypes import Array
+from restride.errors import UnsupportedError, needed_package, warn_caller
+from restride.tensor.colors import ColorSpace
+from restride.tensor.image_files import DEFLATED, MAX_FREE_SAMPLES, read_jpeg
+
+_PREFIXES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+"""The first bytes of TIFF and BigTIFF files, of either byte order."""
+
+VALUES = ("MINISBLACK", "RGB", "MASK", "LINEAR_RAW", "DEPTH_MAP")
+"""Photometric interpretations whose elements are values of brightness or of colours as they are stored."""
+
+_COLORS = {**dict.fromkeys((*VALUES, "MINISWHITE", "PALETTE"), 1), "RGB": 3, "SEPARATED": 4}
+"""Photometric interpretations that are read whole, and how many samples of a pixel they are about."""
+
+_SPACES: dict[str, ColorSpace] = {"SEPARATED": "CMYK", "RGB": "RGB", "PALETTE": "RGB"}
+"""What the pixels of a photometric interpretation become, where it is not grey."""
+
+_INKS = 332
+"""The tag that says whether the samples of SEPARATED are cyan, magenta, yellow and black, 1, or others."""
+
+_FLIPPED = {"rows": (3, 4, 6, 7), "columns": (2, 3, 7, 8)}
+"""Orientations in which the stored rows, or columns, have reverse order; 5 to 8 store columns as rows."""
+
+PREMULTIPLIED, _ALPHA = 1, (1, 2, 999)
+"""Values of ExtraSamples: colours times alpha; any alpha, of which 999 is Corel Draw's."""
+
+_NATIVE = (8, 16, 32, 64)
+"""Bits of samples that are a type of their own."""
+
+_PLAIN = (1, 8, 32946, 32773)
+"""Compressions that tifffile undoes without imagecodecs: none, deflate by two numbers, PackBits."""
+
+_DEFLATE, _FAX = (8, 32946), (2, 3, 4)
+_JPEG, _WEBP, _PNG = (6, 7, 33007, 34892), 50001, 34933
+_JPEG_2000 = (33003, 33004, 33005, 34712)
+_UNBOUNDED = (22610, 34934, 50002, 52546)
+"""JPEG XR and JPEG XL, whose own headers say how much they decode to, and are not read here."""
+
+_EXPANSION = {5: 2560, 34925: 8192, 50000: 32768}
+"""Maximum bytes that one byte expands to, where it is more than of deflate: in LZW, strings of 3,838 bytes by 12 bits;
+in LZMA, repeats of 273 bytes by 0.3 bits; in zstd, blocks of 128 KiB by 4 bytes."""
+
+_READ_TAGS = frozenset((
+    *(256, 257, 258, 259, 262, 266, 273, 274, 277, 278, 279, 284, 317, 320, 322, 323, 324, 325),
+    *(_INKS, 338, 339, 347, 32997, 32998),
+))  # fmt: skip
+"""Tags without which the elements of a page would be read as others."""
+
+_TYPE_SIZES = (0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8)
+"""Bytes of a value of each type of a tag."""
+
+
+class Picture(NamedTuple):
+    """The pixels of a page, upright, as rows and columns, and samples after them if there are several.
+
+    space: what the samples are, inks as they are stored. extras: samples after these; has_alpha: the first of them is alpha. bits
+    of a sample as it is stored; profile: the ICC profile.
+    """
+
+    samples: Array
+    space: ColorSpace
+    extras: int
+    has_alpha: bool
+    bits: int
+    profile: bytes | None
+
+    def pixels(self) -> Array:
+        """The samples, inks as RGB."""
+        if self.space != "CMYK":
+            return self.samples
+        return np.concatenate([_rgb_of_inks(self.samples[..., :4]), self.samples[..., 4:]], -1)
+
+    def colors(self) -> Array:
+        """Grey or RGB alone, of 8 bits if they are stored in a number of bits that is no type, or are RGB of 16.
+
+        Raises:
+            ValueError: there are other samples than alpha.
+        """
+        if self.extras > self.has_alpha:
+            raise ValueError(
+                f"it has {self.extras} samples beside its {self.space}, which RGB would leave out: "
+                f"rs.imread(file) reads them as channels"
+            )
+        pixels = self.pixels()
+        pixels = pixels[..., : pixels.shape[-1] - self.extras] if self.extras else pixels
+        if self.bits > 1 and self.bits not in _NATIVE:
+            most = (1 << self.bits) - 1
+            return ((pixels.astype(np.uint64) * 255 + most // 2) // most).astype(np.uint8)
+        return (pixels >> 8).astype(np.uint8) if self.space != "GRAY" and pixels.dtype == np.uint16 else pixels
+
+
+def is_tiff(file: BinaryIO) -> bool:
+    """True if a file that can seek begins as TIFF does."""
+    file.seek(0)
+    return file.read(4) in _PREFIXES
+
+
+@contextmanager
+def first_page(file: BinaryIO) -> Iterator[Any]:
+    """Open a file that can seek, and yield its first page of tifffile; the file stays open.
+
+    Raises:
+        MissingPackage: tifffile is not installed.
+        ValueError: the file is damaged.
+    """
+    with needed_package("reading TIFF", "tifffile", "images"):
+        from tifffile import TiffFile
+
+    _require_tags(file)
+    file.seek(0)
+    # What these formats of microscopes do beyond TIFF reads more than a page.
+    with TiffFile(file, name="", is_lsm=False, is_ndpi=False, is_scanimage=False) as opened:
+        try:
+            page = opened.pages.first
+        except IndexError:
+            raise ValueError("it has no pages") from None
+        yield page
+
+
+def _require_tags(file: BinaryIO) -> None:
+    """Check that tifffile can read the tags of the first page: it leaves out those whose values are not in the file.
+
+    Raises:
+        ValueError: a tag is damaged, comes twice, or all together are longer than the file.
+    """
+    nbytes = file.seek(0, 2)
+    file.seek(0)
+    head = file.read(16)
+    order = "<" if head[:1] == b"I" else ">"
+    is_big = head[2:4] in (b"+\0", b"\0+")
+    count, entry, inside = ("Q", "HHQQ", 8) if is_big else ("H", "HHII", 4)
+    try:
+        (start,) = struct.unpack_from(order + entry[-1], head, 8 if is_big else 4)
+        file.seek(min(start, nbytes))
+        (several,) = struct.unpack(order + count, file.read(struct.calcsize(count)))
+        width = struct.calcsize("=" + entry)
+        content = file.read(min(several, 4096) * width)
+    except struct.error:
+        raise ValueError("it is damaged, it ends before or inside the list of its tags") from None
+    entries = list(struct.iter_unpack(order + entry, content[: len(content) // width * width]))
+    if len(entries) < several:
+        raise ValueError(f"it is damaged, it lists {several} tags, and has {len(entries)}")
+    seen: set[int] = set()
+    total = 0
+    for code, kind, number, place in entries:
+        size = number * (_TYPE_SIZES[kind] if kind < len(_TYPE_SIZES) else 0)
+        is_there = size <= inside or 8 <= place <= nbytes - size
+        total += size if is_there else 0
+        if code in _READ_TAGS and (code in seen or not size or not is_there):
+            why = "twice" if code in seen else "with values that are not in the file"
+            raise ValueError(f"it is damaged, it has the tag {code} {why}")
+        seen.add(code)
+    if total > nbytes:
+        raise ValueError(f"it is damaged, its tags have {total} bytes, and the file {nbytes}")
+
+
+# What a page says of its elements.
+
+
+def kind_of(page: Any) -> str:
+    """The name of a page's photometric interpretation, RGB for YCbCr that JPEG decodes to RGB.
+
+    Where no tag says it, it is what libtiff takes it for.
+    """
+    kind = str(getattr(page.photometric, "name", page.photometric))
+    if 262 not in page.tags and page.photometric == 0:
+        colors = page.samplesperpixel - len(page.extrasamples)
+        kind = "RGB" if colors >= 3 else "MINISWHITE" if page.compression in _FAX else "MINISBLACK"
+    is_rgb = kind == "YCBCR" and page.compression in _JPEG and page.planarconfig == 1 and not page.extrasamples
+    return "RGB" if is_rgb else kind
+
+
+def orientation_of(page: Any) -> int:
+    """The orientation of a page, 1 to 8.
+
+    Raises:
+        ValueError: it is another number.
+    """
+    orientation = page.tags.valueof(274, default=1)
+    if orientation not in range(1, 9):
+        raise ValueError(f"it has the orientation {orientation}, which is none of 1 to 8")
+    return int(orientation)
+
+
+def flips(orientation: int) -> tuple[bool, bool]:
+    """Whether the stored rows, and columns, have reverse order."""
+    return orientation in _FLIPPED["rows"], orientation in _FLIPPED["columns"]
+
+
+# Whether a file holds a page.
+
+
+def require_codec(page: Any) -> None:
+    """Check that the page's compression can be undone here, and that this takes no more memory than the page says.
+
+    Raises:
+        MissingPackage: imagecodecs is not installed, and it needs that.
+        UnsupportedError: it is JPEG XR or JPEG XL.
+    """
+    name = getattr(page.compression, "name", page.compression)
+    if page.compression in _UNBOUNDED:
+        raise UnsupportedError(f"TIFF with the compression {name} is not read")
+    is_packed = page.bitspersample not in (1, *_NATIVE)
+    if page.compression not in _PLAIN or page.predictor not in (1, 2) or is_packed:
+        what = f"samples of {page.bitspersample} bits" if is_packed else f"the compression {name}"
+        with needed_package(f"TIFF with {what}", "imagecodecs", "codecs"):
+            import imagecodecs  # noqa: F401 - tifffile uses it
+
+
+def require_parts(page: Any) -> None:
+    """Check that the file has all strips or tiles of a page: tifffile reads zeros where they are missing.
+
+    Those with offset 0 and count 0 are not stored; this is legal, and they read as zero.
+
+    Raises:
+        ValueError: one is missing or empty, or ends behind the end of the file.
+    """
+    first, file = page.keyframe, page.parent.filehandle
+    parts = list(zip(page.dataoffsets, page.databytecounts, strict=False))
+    if page.is_contiguous:  # read from its first part on, whatever the counts are
+        parts = [(page.dataoffsets[0], first.nbytes)]
+        if not page.dataoffsets[0]:
+            raise ValueError("it is damaged, the place of its elements is missing")
+    elif len(parts) < (number := math.prod(first.chunked)):
+        raise ValueError(f"it is damaged, it lists {len(parts)} of {number} strips or tiles")
+    for place, (start, count) in enumerate(parts):
+        if bool(start) != bool(count):
+            raise ValueError(f"it is damaged, its strip or tile {place} is at byte {start} and has {count} bytes")
+        if start + count > file.size:
+            raise ValueError(f"it is truncated: it has {file.size} bytes, and elements up to byte {start + count}")
+
+
+def require_room(page: Any, stored: int, parts: int = 1) -> None:
+    """Check that ``stored`` bytes may hold as many strips or tiles of a page, whole ones.
+
+    Raises:
+        ValueError: the compression does not make so much of them.
+    """
+    samples = page.samplesperpixel if page.planarconfig == 1 else 1
+    rows = page.tilelength * page.tiledepth if page.is_tiled else page.rowsperstrip
+    width = (page.tilewidth if page.is_tiled else page.imagewidth) * samples
+    packed = (width * _bits_of(page) + 7) // 8
+    # Each row of a fax takes a bit or more.
+    expansion = 8 * packed if page.compression in _FAX else _EXPANSION.get(page.compression, DEFLATED)
+    nbytes = parts * rows * width * page.dtype.itemsize
+    if nbytes > MAX_FREE_SAMPLES and parts * rows * packed > expansion * stored:
+        name = getattr(page.compression, "name", page.compression)
+        raise ValueError(
+            f"{stored} bytes of compression {name} are read to at most {max(MAX_FREE_SAMPLES, expansion * stored)} "
+            f"bytes of pixels, not {nbytes}"
+        )
+
+
+def _bits_of(page: Any) -> int:
+    """Bits of a sample; the most of them if samples differ."""
+    return max(page.bitspersample) if isinstance(page.bitspersample, tuple) else int(page.bitspersample)
+
+
+class _Guarded:
+    """The function of tifffile that decodes a strip or tile of a page, which has its own header checked before."""
+
+    def __init__(self, page: Any) -> None:
+        self._decode = page.decode
+        self._compression = page.compression
+        self._has_header = page.jpegheader is None
+        samples = page.samplesperpixel if page.planarconfig == 1 else 1
+        rows, columns = (page.tilelength, page.tilewidth) if page.is_tiled else (page.rowsperstrip, page.imagewidth)
+        self._most = rows * columns * samples
+        self._nbytes = max(1, page.tiledepth) * self._most * page.dtype.itemsize
+        self._is_bounded = find_spec("imagecodecs") is not None
+        self._is_swapped = page.bitspersample == 24 and page.dtype.kind == "u" and _swaps_24_bits(page.parent.byteorder)
+
+    def __call__(self, data: bytes | None, index: int, /, **options: Any) -> Any:
+        if data is not None:
+            self._require_sizes(data)
+        elements, *where = self._decode(data, index, **options)
+        return (elements.byteswap() if self._is_swapped and elements is not None else elements, *where)
+
+    def _require_sizes(self, data: bytes) -> None:
+        if self._compression in _DEFLATE and not self._is_bounded:
+            if len(zlib.decompressobj().decompress(data, self._nbytes + 1)) > self._nbytes:
+                raise ValueError("it is damaged, a strip or tile has more data than its pixels")
+            return
+        samples = 0
+        if self._compression in _JPEG and self._has_header:
+            jpeg = read_jpeg(BytesIO(data))
+            samples = jpeg.rows * jpeg.columns * jpeg.components
+        elif self._compression == _WEBP:
+            samples = math.prod(_sizes_of_webp(data))
+        elif self._compression == _PNG:
+            samples = math.prod(struct.unpack_from(">II", data, 16))
+        elif self._compression in _JPEG_2000:
+            right, lower, left, upper, components = struct.unpack_from(
+                ">IIII16xH", data, data.index(b"\xff\x4f\xff\x51") + 8
+            )
+            samples = (right - left) * (lower - upper) * components
+        if samples > self._most:
+            raise ValueError(f"it is damaged, a strip or tile of {self._most} samples says that it has {samples}")
+
+
+def _swaps_24_bits(order: str) -> bool:
+    """True if imagecodecs, as some versions do, swaps the bytes of samples of 24 bits of files of this byte order."""
+    import imagecodecs
+
+    number = imagecodecs.packints_decode(b"\1\2\3", np.dtype(f"{order}u4"), 24).astype("=u4").item()
+    return bool(number != 0x10203)
+
+
+def _sizes_of_webp(data: bytes) -> tuple[int, int]:
+    """Columns and rows in the first chunk of a WebP file. Source: RFC 9649, 2.5 to 2.7."""
+    kind = data[12:16]
+    if kind == b"VP8X":
+        return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
+    if kind == b"VP8L":
+        bits = int.from_bytes(data[21:25], "little")
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    columns, rows = struct.unpack_from("<HH", data, 26)
+    return columns & 0x3FFF, rows & 0x3FFF
+
+
+def guard(page: Any) -> None:
+    """Have the own header of each strip or tile checked before tifffile decodes it, by whichever way it is read."""
+    if not isinstance(page.decode, _Guarded):
+        page.decode = _Guarded(page)
+
+
+# Whole images.
+
+
+def read_page(page: Any, most_pixels: float = math.inf) -> Picture:
+    """Read a page.
+
+    Args:
+        page: of tifffile, from ``first_page``.
+        most_pixels: what it may have.
+
+    Raises:
+        MissingPackage: imagecodecs is not installed, and it needs that.
+        UnsupportedError: it has elements, a photometric interpretation or a compression that is not read.
+        ValueError: it is damaged, or its file is too short for it.
+    """
+    kind = kind_of(page)
+    require_page(page, most_pixels)
+    _require_read(page, kind)
+    guard(page)
+    bits = int(page.bitspersample)
+    samples = page.asarray()
+    samples = samples.astype(samples.dtype.newbyteorder("="), copy=False)
+    if samples.shape != page.shape:
+        raise ValueError(f"it is damaged, it has elements of sizes {samples.shape} for {page.shape}")
+    if page.axes == "SYX":
+        samples = np.moveaxis(samples, 0, -1)
+    samples = samples.reshape(page.imagelength, page.imagewidth, -1)
+    main = _COLORS[kind]
+    colors, extra = samples[..., :main], samples[..., main:]
+    if kind == "MINISWHITE":
+        colors = ~colors if bits in (1, *_NATIVE) else ((1 << bits) - 1) - colors
+    elif kind == "PALETTE":
+        colors = _colors_of_palette(page, colors[..., 0])
+    if bits == 1:
+        colors, extra = (each.astype(np.uint8) * (1 if each.dtype == np.uint8 else 255) for each in (colors, extra))
+    if page.extrasamples and page.extrasamples[0] == PREMULTIPLIED:
+        if samples.dtype == np.uint8 and bits == 8:
+            colors = _divided(colors, extra[..., :1])
+        else:
+            warn_caller(
+                "the colours of the TIFF are multiplied by alpha (premultiplied), and are kept as they are stored: "
+                "only those of 8 bits are divided by it"
+            )
+    joined = np.concatenate([colors, extra], -1) if extra.size else colors
+    flipped_rows, flipped_columns = flips(orientation := orientation_of(page))
+    joined = joined[:: -1 if flipped_rows else 1, :: -1 if flipped_columns else 1]
+    joined = joined.swapaxes(0, 1) if orientation >= 5 else joined
+    is_plain = joined.shape[-1] == 1
+    return Picture(
+        np.ascontiguousarray(joined[..., 0] if is_plain else joined),
+        _SPACES.get(kind, "GRAY"),
+        extra.shape[-1],
+        bool(extra.shape[-1]) and _has_alpha(page, kind),
+        bits if kind != "PALETTE" else 8,
+        page.iccprofile,
+    )
+
+
+def require_page(page: Any, most_pixels: float = math.inf) -> None:
+    """Check, before memory is taken, that a page is one that its file can hold, and that it can be decompressed.
+
+    Raises:
+        MissingPackage, UnsupportedError, ValueError: as of ``read_page``.
+    """
+    require_sizes(page)
+    if page.imagedepth != 1:
+        raise UnsupportedError(f"a volume of {page.imagedepth} slices in one page of TIFF is not an image")
+    if page.imagewidth * page.imagelength > most_pixels:
+        raise ValueError(
+            f"it has {page.imagewidth} x {page.imagelength} pixels, and PIL.Image.MAX_IMAGE_PIXELS allows "
+            f"{most_pixels} before it takes them for a decompression bomb"
+        )
+    require_parts(page)
+    # Parts may be shared, but a file has no more bytes than it has.
+    require_room(page, min(sum(page.databytecounts), page.parent.filehandle.size), math.prod(page.chunked))
+
+
+def require_sizes(page: Any) -> None:
+    """Check the numbers of a page that sizes are computed from.
+
+    Raises:
+        UnsupportedError: its elements are not read.
+        ValueError: a size is no number above 0.
+    """
+    sizes = [page.imagewidth, page.imagelength, page.imagedepth, page.samplesperpixel]
+    sizes += [page.tilewidth, page.tilelength, page.tiledepth] if page.is_tiled else [page.rowsperstrip]
+    if not all(isinstance(size, int) and size > 0 for size in sizes) or page.planarconfig not in (1, 2):
+        raise ValueError(f"it is damaged, its sizes are {sizes}")
+    if page.dtype is None or page.dtype.kind not in "buif":
+        raise UnsupportedError(
+            f"TIFF with elements of {page.bitspersample} bits and the sample format {page.sampleformat} is not read"
+        )
+
+
+def _require_read(page: Any, kind: str) -> None:
+    """Check that the photometric interpretation of a page has a meaning here, for elements of its type."""
+    if kind not in _COLORS or (kind == "SEPARATED" and page.tags.valueof(_INKS, default=1) != 1):
+        raise UnsupportedError(
+            f"TIFF with the photometric interpretation {kind} is not read, of {tuple(_COLORS)} it is"
+        )
+    if isinstance(page.bitspersample, tuple):
+        raise UnsupportedError(f"TIFF with samples of {page.bitspersample} bits, not all alike, is not read")
+    if page.samplesperpixel < _COLORS[kind]:
+        raise ValueError(f"it is damaged, it has {page.samplesperpixel} samples a pixel, and is {kind}")
+    if kind == "MINISWHITE" and page.dtype.kind not in "bu":
+        raise UnsupportedError(
+            f"TIFF with the photometric interpretation MINISWHITE is read of unsigned integers, not of {page.dtype}, "
+            f"in which nothing says which number is black"
+        )
+    if (kind == "PALETTE" and (page.dtype.kind not in "bu" or page.bitspersample > 16)) or (
+        kind == "SEPARATED" and page.dtype not in (np.uint8, np.uint16)
+    ):
+        raise UnsupportedError(f"TIFF with the photometric interpretation {kind} is not read of {page.dtype}")
+    if kind == "PALETTE" and page.bitspersample > 8 and page.samplesperpixel > 1:
+        raise UnsupportedError(f"TIFF with a PALETTE of {page.bitspersample} bits and further samples is not read")
+    if page.extrasamples and page.extrasamples[0] == PREMULTIPLIED and kind not in ("RGB", *VALUES):
+        raise UnsupportedError(f"TIFF with the photometric interpretation {kind} and premultiplied alpha is not read")
+    require_codec(page)
+
+
+def _has_alpha(page: Any, kind: str) -> bool:
+    """True if the first sample beside the colours is alpha, as is a fourth one of RGB that no tag names."""
+    if page.extrasamples:
+        return page.extrasamples[0] in _ALPHA
+    return kind == "RGB" and page.samplesperpixel == 4
+
+
+def _colors_of_palette(page: Any, numbers: Array) -> Array:
+    """The colours of a palette, as u8, by their numbers. A map without a number above 255 holds 8-bit numbers."""
+    table = page.colormap
+    if table is None or np.ndim(table) != 2 or len(table) != 3 or table.shape[1] < 1 << page.bitspersample:
+        raise ValueError(f"it is damaged, it has no palette of {1 << page.bitspersample} colours")
+    colors = (table if table.max() <= 255 else table >> 8).astype(np.uint8).T
+    of_numbers: Array = np.take(colors, numbers, axis=0)
+    return of_numbers
+
+
+def _divided(colors: Array, alpha: Array) -> Array:
+    """Colours of u8 divided by alpha, as Pillow does: without alpha, colours are 0, and grey stays."""
+    whole = np.minimum(colors.astype(np.uint16) * 255 // np.maximum(alpha, 1), 255).astype(np.uint8)
+    return np.where(alpha == 0, 0 if colors.shape[-1] == 3 else colors, whole).astype(np.uint8)
+
+
+def _rgb_of_inks(inks: Array) -> Array:
+    """Cyan, magenta, yellow and black as RGB of the same type, by Pillow's formula."""
+    most = np.iinfo(inks.dtype).max
+    light = most - inks[..., 3:].astype(np.uint64)
+    return (light - (inks[..., :3] * light + most // 2) // most).astype(inks.dtype)
