@@ -452,6 +452,49 @@ def _read_profile(data: bytes) -> None:
         assert pixels.shape == (2, 3, 3), f"pixels of {pixels.shape}"
 
 
+def _tiff(
+    rows: int, columns: int, compression: int, data: bytes | bytearray, *more: tuple[int, int], order: str = "<"
+) -> bytes:
+    """A TIFF file of one strip of grey; more: tags of one number."""
+    where = (324, 325) if 322 in dict(more) else (273, 279)
+    tags = {256: columns, 257: rows, 258: 8, 259: compression, 262: 1, where[0]: 8, where[1]: len(data), 277: 1}
+    tags |= {278: rows} if where[0] == 273 else {}
+    tags |= dict(more)
+    entries = b"".join(struct.pack(f"{order}HHII", tag, 4, 1, value) for tag, value in sorted(tags.items()))
+    head = struct.pack(f"{order}2sHI", b"II" if order == "<" else b"MM", 42, 8 + len(data))
+    return head + data + struct.pack(f"{order}H", len(tags)) + entries + bytes(4)
+
+
+def _tiffs() -> tuple[bytes, ...]:
+    import zlib
+
+    import imagecodecs
+
+    noise = np.arange(63, dtype=np.uint8).tobytes()
+    packed = {5: imagecodecs.lzw_encode(noise), 8: zlib.compress(noise), 32773: imagecodecs.packbits_encode(noise)}
+    packed |= {34925: imagecodecs.lzma_encode(noise), 50000: imagecodecs.zstd_encode(noise)}
+    grey = np.arange(63, dtype=np.uint8).reshape(7, 9)
+    return (
+        *(_image(mode, "TIFF") for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16", "F")),
+        *(_image("1", "TIFF", compression=kind) for kind in ("group3", "group4")),
+        _image("YCbCr", "TIFF", compression="jpeg"),
+        _image("RGB", "TIFF", exif=_exif(), icc_profile=bytes(200)),
+        _tiff(7, 9, 1, noise),
+        _tiff(7, 9, 1, noise, order=">"),
+        *(_tiff(7, 9, kind, data, (317, 2)) for kind, data in packed.items()),
+        _tiff(7, 9, 7, imagecodecs.jpeg_encode(grey)),
+        _tiff(7, 9, 34933, imagecodecs.png_encode(grey)),
+        _tiff(7, 9, 34712, imagecodecs.jpeg2k_encode(grey, reversible=True)),
+        _tiff(7, 9, 8, zlib.compress(bytes(256)), (322, 16), (323, 16), (274, 6)),
+        _tiff(30_000, 30_000, 5, imagecodecs.lzw_encode(bytes(99))),
+        _tiff(13_000, 13_000, 50000, imagecodecs.zstd_encode(bytes(99))),
+    )
+
+
+_EXPANSION = {"a.png": 4 * 8 * 1032, "a.jpg": 4 * 512, "a.tif": 8 * 32768}
+"""Most bytes of pixels that are made of a byte of a file, zstd's blocks of one bit a pixel in TIFF."""
+
+
 def _arrays(folder: Path) -> tuple[Reader, ...]:
     def file_reader(name: str) -> Callable[[bytes], object]:
         path = folder / name
@@ -459,8 +502,8 @@ def _arrays(folder: Path) -> tuple[Reader, ...]:
         def read(data: bytes) -> None:
             path.write_bytes(data)
             array = files.read_array(path)
-            # A JPEG may hold 4 Mi samples in any number of bytes, by arithmetic coding.
-            most = 4 * 8 * 1032 * len(data) if name == "a.png" else max(4 * 512 * len(data), 1 << 22)
+            # A JPEG may hold 4 Mi samples in any number of bytes, by arithmetic coding, and so may the other formats.
+            most = max(_EXPANSION[name] * len(data), 3 << 22 if name != "a.png" else 0)
             assert array.array.nbytes <= most, f"{array} of {len(data)} bytes"
 
         return read
@@ -502,6 +545,7 @@ def _arrays(folder: Path) -> tuple[Reader, ...]:
         Reader("JPEG files", file_reader("a.jpg"), _jpegs(), longest=1024),
         Reader("colours of PNG files", read_colors, _colored_pngs(), repair=_png_repair, longest=256),
         Reader("ICC profiles", _read_profile, _profiles(), repair=_profile_repair, refusals=(ValueError,), small=300),
+        Reader("TIFF files", file_reader("a.tif"), _tiffs(), longest=1024),
     )
 
 

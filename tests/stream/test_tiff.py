@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from support.judges import judge
 from support.process import captured
+from support.random_tiffs import drawn, file_of, upright
+from support.sampled import FULL, SEED
 from support.stated_sources import (
     NUMBERS,
     _closes,
@@ -82,6 +84,79 @@ def test_a_tiff_keeps_its_axes(tmp_path: Path, kind: str, axes: str, tiling: str
     assert found == names
     assert np.array_equal(level, expected)
     assert np.array_equal(half, halved(expected))
+
+
+@pytest.mark.filterwarnings("ignore:.*premultiplied:UserWarning")
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 5))])
+def test_random_files_stream_the_array_that_was_written_or_are_refused_by_name(part: int):
+    """The files that rs.imread reads: their elements are the same, with planes first where they are stored so."""
+    for number in range(1000 if FULL else 25):
+        file = drawn(f"{SEED} stream {part} {number}")
+        with judge("tifffile").TiffFile(io.BytesIO(file.content)) as opened:
+            if file.photometric in ("miniswhite", "separated"):
+                with pytest.raises(
+                    rs.DescriptorError, match=f"interpretation {file.photometric.upper()}, which is not"
+                ):
+                    rs.LazyArray(opened.series[0], rs.Chain())
+                continue
+            lazy = rs.LazyArray(opened.series[0], rs.Chain())
+            axes, elements = "".join(axis.name for axis in stated_axes(lazy)), lazy[:]
+        if "S" in axes:
+            elements = np.moveaxis(elements, axes.index("S"), -1)
+        stored = upright(file.stored, file.orientation)
+        assert elements.dtype == stored.dtype
+        assert np.array_equal(elements.reshape(stored.shape), stored, equal_nan=stored.dtype.kind == "f"), file.text
+
+
+@pytest.mark.parametrize(
+    "name", ["LZW of fewer pixels", "no bytes", "a large tile", "strips that are not listed", "JPEG XL"]
+)
+def test_a_tiff_that_cannot_hold_its_elements_is_refused_before_they_are_read(tmp_path: Path, capsys, name: str):
+    codecs = judge("imagecodecs")
+    data = codecs.lzw_encode(bytes(99))
+    sizes, kind, rows, tile = {
+        "LZW of fewer pixels": ((13_000, 13_000), 5, 13_000, None),
+        "no bytes": ((130, 130), 5, 130, None),
+        "a large tile": ((16, 16), 5, 0, (1 << 15, 1 << 15)),
+        "strips that are not listed": ((99, 1), 5, 3, None),
+        "JPEG XL": ((9, 9), 50_002, 9, None),
+    }[name]
+    tags = {256: ("I", [sizes[1]]), 257: ("I", [sizes[0]]), 258: ("H", [8]), 259: ("H", [kind]), 262: ("H", [1])}
+    tags |= {277: ("H", [1])} | ({322: ("I", [tile[1]]), 323: ("I", [tile[0]])} if tile else {278: ("I", [rows])})
+    parts = [b"" if name == "no bytes" else data]
+    (tmp_path / "x.tif").write_bytes(file_of(tags, parts, "<", big=False, tiled=tile is not None))
+    message = {
+        "LZW of fewer pixels": "bytes of compression LZW are read to at most 4194304 bytes of pixels, not 169000000",
+        "no bytes": "its strip or tile 0 is at byte 8 and has 0 bytes",
+        "a large tile": "bytes of compression LZW are read to at most 4194304 bytes of pixels, not 1073741824",
+        "strips that are not listed": "it lists 1 of 33 strips or tiles",
+        "JPEG XL": "the compression JPEGXL is not read",
+    }[name]
+    refuse(tmp_path / "x.tif", message, capsys)
+
+
+def test_a_jpeg_that_is_larger_than_its_tile_is_refused_when_it_is_read(tmp_path: Path):
+    codecs, tifffile = judge("imagecodecs"), judge("tifffile")
+    small, large = (codecs.jpeg_encode(np.zeros((size, size), np.uint8)) for size in (16, 512))
+    tags = {256: ("I", [32]), 257: ("I", [16]), 258: ("H", [8]), 259: ("H", [7]), 262: ("H", [1]), 277: ("H", [1])}
+    tags |= {322: ("I", [16]), 323: ("I", [16])}
+    (tmp_path / "x.tif").write_bytes(file_of(tags, [small, large], "<", big=False, tiled=True))
+    with tifffile.TiffFile(tmp_path / "x.tif") as file:
+        lazy = rs.LazyArray(file.series[0], rs.Chain())
+        assert not lazy[:, :16].any()
+        with pytest.raises(ValueError, match="a strip or tile of 256 samples says that it has 262144"):
+            lazy[:, 16:]
+
+
+def test_premultiplied_colours_are_streamed_as_they_are_stored_with_a_warning(tmp_path: Path):
+    array = elements("YXS")
+    array = np.dstack([array, array[..., 0]])
+    judge("tifffile").imwrite(tmp_path / "x.tif", array, photometric="rgb", extrasamples=["assocalpha"])
+    with pytest.warns(
+        UserWarning, match=r"x\.tif are multiplied by alpha .premultiplied., and are kept as they are stored"
+    ):
+        lazy = rs.LazyArray(series_of(tmp_path / "x.tif"), rs.Chain())
+    assert np.array_equal(lazy[:], array)
 
 
 def test_red_pages_stay_red(tmp_path: Path, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import logging
 import math
 import os
 import re
@@ -41,6 +42,9 @@ from restride.tensor.images import IMAGE_FORMATS, READ_FORMATS, imread, imwrite,
 from restride.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]
+
+# What tifffile logs about files is an error here, or no fault.
+logging.getLogger("tifffile").addHandler(logging.NullHandler())
 
 READ = {".npy": "npy", **READ_FORMATS, ".bin": "raw"}
 """Formats of the files that are read, by the ending of the name."""

@@ -67,28 +67,37 @@ def imread(
     becomes alpha: 0 where all bits of a pixel equal it, elsewhere the greatest element. Palettes become RGB, or RGBA if
     the palette has transparency; CMYK becomes RGB. No device is needed.
 
-    The formats are PNG, JPEG, WebP, BMP without run lengths, TIFF without compression or with that of LZW, deflate,
-    PackBits or fax, and GIF; the first picture of several. TIFF may also have elements of s32 and f32.
+    The formats are PNG, JPEG, WebP, BMP, TIFF and GIF; the first picture of several. TIFF and BigTIFF are read by
+    tifffile, of the types u8 to u64, s8 to s64 and f16 to f64: without compression, or with deflate or PackBits, and
+    with the extra ``codecs`` with LZW, fax, JPEG, JPEG 2000, PNG, WebP, ZSTD or LZMA. One bit a sample becomes 0 and
+    255; other numbers of bits that are no type become the next larger type, with the values as they are stored.
+    MinIsWhite is inverted. Samples beyond the colours are channels. Premultiplied alpha of u8 is divided out; of other
+    types it is kept, with a warning.
 
     Args:
         file: a path, the bytes of a file, or a file object opened for reading bytes, such as BytesIO or that of an
             upload. It is read from its start and gets its position back, if it can seek, and stays open. The content,
             not a name, determines the format.
         mode: None, the channels that the file has; "rgb", three of them, as by ``to_rgb``, of 16-bit colours the high 8
-            bits, with a warning if the colours are others than sRGB or damage hides what they are; "srgb", the same,
-            but such colours are converted to sRGB by Pillow's ImageCms, with the intent that the profile names. Colours
-            are those of an ICC profile or, in a PNG, of gAMA and cHRM; docs/resample.md says which count as sRGB. A
-            profile of another space than the pixels', such as a grey one for RGB, is left out, with a warning.
+            bits, 8 bits too of samples of TIFF whose bits are no type, with a warning if the colours are others than
+            sRGB or damage hides what they are; "srgb", the same, but such colours are converted to sRGB by Pillow's
+            ImageCms, with the intent that the profile names. Colours are those of an ICC profile or, in a PNG, of gAMA
+            and cHRM; docs/resample.md says which count as sRGB. A profile of another space than the pixels', such as a
+            grey one for RGB, is left out, with a warning.
 
     Raises:
         OSError: there is no such file (``FileNotFoundError``, as of ``open``), or it cannot be read.
         DescriptorError: it is not a regular file, not an image of these formats, damaged, too short for the pixels that
             its header claims, or has more pixels than Pillow accepts (``PIL.Image.MAX_IMAGE_PIXELS``). JPEG with
             arithmetic coding is read to 4,194,304 samples, or 512 pixels for each of its bytes if these are more, and
-            the formats beside PNG and JPEG to as many samples, or 1032 pixels for each byte. Or mode "srgb" cannot
-            convert the colours: they have more than 8 bits, cICP of a PNG says them, or the profile is damaged.
-        ImportError: Pillow is not installed: the extra ``images``; or imagecodecs, for 16-bit colours of PNG: the extra
-            ``codecs``. It is an ``UnsupportedError`` too.
+            the formats beside PNG and JPEG to as many samples, or 1032 pixels for each byte, TIFF to as many bytes, or
+            what its compression makes of a byte. Or mode "srgb" cannot convert the colours: they have more than 8 bits,
+            cICP of a PNG says them, or the profile is damaged. Or mode is "rgb" or "srgb", and TIFF has other samples
+            beside the colours than alpha.
+        UnsupportedError: TIFF with a photometric interpretation, a type or a compression that is not read, such as
+            CIELAB, MinIsWhite of floats, or JPEG XL.
+        ImportError: Pillow or tifffile is not installed, the extra ``images``; or imagecodecs, the extra ``codecs``,
+            which 16-bit colours of PNG and the TIFF need. It is an ``UnsupportedError`` too.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -173,14 +182,16 @@ def _content(file: Any) -> bytes:
 def _read(file: BinaryIO, name: str, decode: Decode[_T], of_tiff: Callable[[Picture, BinaryIO], _T] | None) -> _T:
     """``decode_image`` of a file that can seek; errors call it ``name``."""
     try:
+        formats = tuple(each for each in _READ if each != "TIFF")
         if is_tiff(file):
+            formats = ("TIFF",)
             most = (pillow().MAX_IMAGE_PIXELS or math.inf) * _BOMB
             with first_page(file) as page:
                 if of_tiff is not None:
                     return of_tiff(read_page(page, most), file)
                 require_page(page, most)
         file.seek(0)
-        with pillow().open(file, formats=_READ) as opened:
+        with pillow().open(file, formats=formats) as opened:
             return decode(opened, file, _checked(opened, file))
     # Pillow raises ten types for different faults: SyntaxError, EOFError, struct.error, ...
     except Exception as error:

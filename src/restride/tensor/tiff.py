@@ -75,8 +75,8 @@ _TYPE_SIZES = (0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8)
 class Picture(NamedTuple):
     """The pixels of a page, upright, as rows and columns, and samples after them if there are several.
 
-    space: what the samples are, inks as they are stored. extras: samples after these; has_alpha: the first of them is alpha. bits
-    of a sample as it is stored; profile: the ICC profile.
+    space: what the samples are, inks as they are stored. extras: samples after these; has_alpha: the first is alpha.
+    bits: of a sample as it is stored. profile: the ICC profile.
     """
 
     samples: Array
