@@ -491,8 +491,10 @@ def _tiffs() -> tuple[bytes, ...]:
     )
 
 
-_EXPANSION = {"a.png": 4 * 8 * 1032, "a.jpg": 4 * 512, "a.tif": 8 * 32768}
-"""Most bytes of pixels that are made of a byte of a file, zstd's blocks of one bit a pixel in TIFF."""
+_EXPANSION = {"a.npy": 1, "a.png": 4 * 8 * 1032, "a.jpg": 4 * 512, "a.tif": 8 * 32768}
+"""Most bytes of elements that are made of a byte of a file, zstd's blocks of one bit a pixel in TIFF."""
+_FREE = {"a.jpg": 1 << 22, "a.tif": 3 << 22}
+"""Bytes of pixels that are made of any file: by arithmetic coding in JPEG, by palettes in TIFF."""
 
 
 def _arrays(folder: Path) -> tuple[Reader, ...]:
@@ -502,8 +504,7 @@ def _arrays(folder: Path) -> tuple[Reader, ...]:
         def read(data: bytes) -> None:
             path.write_bytes(data)
             array = files.read_array(path)
-            # A JPEG may hold 4 Mi samples in any number of bytes, by arithmetic coding, and so may the other formats.
-            most = max(_EXPANSION[name] * len(data), 3 << 22 if name != "a.png" else 0)
+            most = max(_EXPANSION[name] * len(data), _FREE.get(name, 0))
             assert array.array.nbytes <= most, f"{array} of {len(data)} bytes"
 
         return read

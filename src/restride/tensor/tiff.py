@@ -75,8 +75,12 @@ _TYPE_SIZES = (0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8)
 class Picture(NamedTuple):
     """The pixels of a page, upright, as rows and columns, and samples after them if there are several.
 
-    space: what the samples are, inks as they are stored. extras: samples after these; has_alpha: the first is alpha.
-    bits: of a sample as it is stored. profile: the ICC profile.
+    Attributes:
+        space: what the first samples of a pixel are; inks are as they are stored.
+        extras: how many samples follow them.
+        has_alpha: the first of those is alpha.
+        bits: those of a sample in the file.
+        profile: the ICC profile.
     """
 
     samples: Array
@@ -101,7 +105,7 @@ class Picture(NamedTuple):
         if self.extras > self.has_alpha:
             raise ValueError(
                 f"it has {self.extras} samples beside its {self.space}, which RGB would leave out: "
-                f"rs.imread(file) reads them as channels"
+                "rs.imread(file) reads them as channels"
             )
         pixels = self.pixels()
         pixels = pixels[..., : pixels.shape[-1] - self.extras] if self.extras else pixels
