@@ -364,14 +364,10 @@ def test_sizes_turn_with_the_elements(tmp_path: Path, orientation: int):
     assert found == {axis: (step, origins[axis], "micrometer") for axis, step in zip("yx", steps, strict=True)}
 
 
-def upright(array: np.ndarray, axes: str, orientation: int) -> np.ndarray:
-    """The array that was written as stored rows and columns, by TIFF 6.0: row 0 and column 0 for each orientation."""
-    y, x = axes.index("Y"), axes.index("X")
-    if orientation in (3, 4, 6, 7):
-        array = np.flip(array, y)
-    if orientation in (2, 3, 7, 8):
-        array = np.flip(array, x)
-    return array.swapaxes(y, x) if orientation >= 5 else array
+def upright_along(array: np.ndarray, axes: str, orientation: int) -> np.ndarray:
+    """The array that was written as stored rows and columns, Y and X of ``axes``."""
+    places = axes.index("Y"), axes.index("X")
+    return np.moveaxis(upright(np.moveaxis(array, places, (0, 1)), orientation), (0, 1), places)
 
 
 SINGLE = [
@@ -414,7 +410,7 @@ def test_axes_of_one_element_keep_their_names(tmp_path: Path, kind: str, axes: s
         tags = [(274, "H", 1, orientation, False)]
         tifffile.imwrite(path := tmp_path / f"{orientation}.tif", array, extratags=tags, **named)
         series = series_of(path)
-        whole = upright(array, axes, orientation)
+        whole = upright_along(array, axes, orientation)
         for squeeze in (None, True, False):
             opened = series if squeeze is None else zarr.open_array(series.aszarr(level=0, squeeze=squeeze), mode="r")
             stated = "".join(axis.name for axis in stated_axes(opened))
