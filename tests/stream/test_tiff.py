@@ -419,7 +419,7 @@ def test_axes_of_one_element_keep_their_names(tmp_path: Path, kind: str, axes: s
             kept = [place for place, axis in enumerate(axes) if axis in stated]
             assert all(axes[place] in single for place in range(len(axes)) if place not in kept)
             assert np.array_equal(read[:].squeeze(), whole.squeeze())
-            assert read.shape == upright(np.empty(opened.shape), stated, orientation).shape
+            assert read.shape == upright_along(np.empty(opened.shape), stated, orientation).shape
             copy = np.empty(read.shape, np.uint8)
             rs.stream(opened, copy)
             assert np.array_equal(copy, read[:])
