@@ -155,11 +155,10 @@ def test_one_warning_stands_for_all_files_and_one_device_does_them(tmp_path, res
     honest = operate.open_device
     monkeypatch.setattr(operate, "open_device", lambda options: opened.append(1) or honest(options))
     code, _, err = resize("drawing.png", "photo.png", ".", "--shorter", 8, "--like", "pillow")
-    assert (code, err, opened) == (
-        2,
-        ["restride: drawing.png is an input, and its result would replace it: name another folder"],
-        [],
+    said = (
+        "drawing.png is an input, and the result would replace it: say --in-place to replace it, or name another folder"
     )
+    assert (code, err, opened) == (2, [f"restride: {said}"], [])
     write_array(tmp_path / "second.png", PIXELS)
     code, _, err = resize("drawing.png", "second.png", "small", "--shorter", 8, "--like", "pillow")
     assert (code, len(err), len(opened)) == (0, 1, 1)
