@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from support.devices import open_device
-from support.judges import judge, judge_of_images
+from support.judges import judge
 
 import restride as rs
 from restride.compat import cv2, pil
@@ -304,12 +305,13 @@ def image_processor(**named: Any) -> Any:
 
 def accelerated(**named: Any) -> Any:
     """A call of a processor of transformers that restride accelerates."""
-    judge_of_images("torchvision")
-    transformers = judge("transformers")
+    from support.vision_judge import judged
+
     module = importlib.import_module("restride.compat.transformers")
-    processor = transformers.ViTImageProcessor(size={"height": 4, "width": 4})
+    processor = judged("ViT", {"size": {"height": 4, "width": 4}})
     try:
-        return np.asarray(module.accelerate(processor, **named)(BYTES)["pixel_values"])
+        with patch.object(type(processor), "backend", "torchvision"):  # without that package
+            return np.asarray(module.accelerate(processor, **named)(BYTES)["pixel_values"])
     except rs.UnsupportedError as error:
         return str(error)
 

@@ -15,7 +15,8 @@ from support.judges import judge
 _torchvision = sys.modules.get("torchvision")
 sys.modules["torchvision"] = None  # type: ignore[assignment] # None stands for a module that cannot be imported
 try:
-    transformers = judge("transformers")
+    transformers = judge("transformers")  # which keeps what it found, if it was imported before
+    importlib.import_module("transformers.utils.import_utils").is_torchvision_available.cache_clear()
     importlib.import_module("transformers.image_processing_backends")
 finally:
     if _torchvision is None:

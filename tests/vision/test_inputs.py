@@ -65,7 +65,7 @@ CALLS = [
 @pytest.mark.parametrize("call", CALLS, ids=str)
 def test_to_is_that_of_transformers(call):
     torch = judge("torch")
-    transformers = judge("transformers")
+    from support.vision_judge import transformers
 
     types = {"f16": torch.float16, "bf16": torch.bfloat16}
     keywords = {}
