@@ -169,8 +169,10 @@ class Device:
         Raises:
             OutOfDeviceMemory, UnsupportedError: it cannot be allocated; the message names ``desc``.
         """
+        if shareable is not False:
+            shareable = flag("shareable", shareable)
         try:
-            return self.runtime.allocate(desc.nbytes if nbytes is None else nbytes, flag("shareable", shareable))
+            return self.runtime.allocate(desc.nbytes if nbytes is None else nbytes, shareable)
         except (OutOfDeviceMemory, UnsupportedError) as error:
             raise type(error)(f"{error}; asked for {desc}") from error
 

@@ -309,7 +309,7 @@ class Tensor:
             UnsupportedError: ``copy`` is False and the host cannot map the device's memory, or the layout has tiles or
                 blocks, which strides cannot express.
         """
-        if not flag("copy", copy):
+        if copy is not True and not flag("copy", copy):
             return self._mapped()
         desc = self.desc
         if desc.numel and not desc.is_row_major:
