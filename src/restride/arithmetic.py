@@ -201,7 +201,6 @@ def arithmetic(src: TensorDesc, dst: TensorDesc, order: Sequence[int], asked: Nu
             if all(number is None for number in asked[:4]):
                 raise DescriptorError(f"group_sizes need a scale or a zero point, got {asked.group_sizes!r} alone")
             groups = _group_sizes(asked.group_sizes, src.rank)
-            _require_grouped(groups, src.sizes, order, asked)
         full = Arithmetic(
             _scaling("src", src, groups, asked.src_scale, asked.src_zero_point),
             _scaling("dst", dst, tuple(groups[axis] for axis in order), asked.dst_scale, asked.dst_zero_point),
@@ -211,6 +210,8 @@ def arithmetic(src: TensorDesc, dst: TensorDesc, order: Sequence[int], asked: Nu
             asked.rounds_first,
             _post_ops(asked.post_ops),
         )
+        if asked.group_sizes is not None:
+            _require_grouped(groups, src.sizes, order, asked)
     return _canonical(src.dtype, dst.dtype, full)
 
 
