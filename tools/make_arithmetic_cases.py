@@ -82,8 +82,6 @@ def random_case(rng: random.Random, kind: Kind) -> Case:
     sizes = random_sizes(rng, max_elements=most)
     rank, new_sizes = len(sizes), sizes
     parameters: list[tuple[str, Value]] = []
-    order = list(range(rank))
-    grouped: set[int] = set()  # axes of the source along which a scale or zero point varies
     if rank > 1 and rng.random() < 1 / 6:
         letters = "ABCDEFGH"[:rank]
         order = rng.sample(range(rank), rank)
@@ -95,10 +93,8 @@ def random_case(rng: random.Random, kind: Kind) -> Case:
         along = rng.sample(range(rank), min(rank, rng.choice((1, 1, 1, 2, 3)))) if varies else []
         number = drawn_number(rng, name, kind.src if side == "src" else kind.dst)
         parameters.append((name, tuple(sorted(along)) or number))
-        grouped |= {order[axis] if side == "dst" else axis for axis in along}
-    if grouped and rng.random() < 1 / 3:
-        drawn = [rng.choice((1, 1, 2, 3, 4, 7)) for _ in sizes]
-        parameters.append(("group_sizes", tuple(drawn[axis] if axis in grouped else 1 for axis in range(rank))))
+    if any(isinstance(value, tuple) for _, value in parameters) and rng.random() < 1 / 3:
+        parameters.append(("group_sizes", tuple(rng.choice((1, 1, 2, 3, 4, 7)) for _ in sizes)))
     if kind.is_sum:
         parameters.append(("sum_scale", float(rng.choice((0.5, -1, 2, 0.3)))))
     elif not any(name == "permute" for name, _ in parameters) and rng.random() < 1 / 8:

@@ -210,8 +210,6 @@ def arithmetic(src: TensorDesc, dst: TensorDesc, order: Sequence[int], asked: Nu
             asked.rounds_first,
             _post_ops(asked.post_ops),
         )
-        if asked.group_sizes is not None:
-            _require_grouped(groups, src.sizes, order, asked)
     return _canonical(src.dtype, dst.dtype, full)
 
 
@@ -248,23 +246,6 @@ def _group_sizes(group_sizes: object, rank: int) -> tuple[int, ...]:
     if len(groups) != rank or any(group < 1 for group in groups):
         raise DescriptorError(f"group_sizes must be {rank} integers of 1 or more, got {groups}")
     return groups
-
-
-def _require_grouped(groups: tuple[int, ...], sizes: tuple[int, ...], order: Sequence[int], asked: Numbers) -> None:
-    """Refuse a group size above 1 along an axis for which no scale or zero point has an entry for each group."""
-    shapes = []
-    for name, value in zip(Numbers._fields[:4], asked, strict=False):
-        shape = () if value is None else numbers(name, value).shape
-        if len(shape) == len(sizes):
-            is_src = name.startswith("src")
-            shapes.append([shape[axis if is_src else order.index(axis)] for axis in range(len(sizes))])
-    for axis, (group, size) in enumerate(zip(groups, sizes, strict=True)):
-        count = -(-size // group)
-        if group > 1 and size and not any(shape[axis] == count for shape in shapes):
-            raise DescriptorError(
-                f"group_sizes {groups} have no effect along axis {axis} of size {size}: no scale or zero point has all "
-                f"{len(sizes)} axes and {count} entries there, one for each group"
-            )
 
 
 def _sum_scale(value: object) -> float | None:

@@ -115,11 +115,6 @@ def test_entries_are_those_of_the_reference():
         for _ in range(2):
             shape = [random.choice([1, n, -(-n // g)]) for n, g in zip(sizes, groups, strict=True)]
             given.append(random.integers(2, 100, shape))
-        # Groups that neither has are refused.
-        counts = [-(-n // group) for n, group in zip(sizes, groups, strict=True)]
-        groups = tuple(
-            group if any(each.shape[axis] == counts[axis] for each in given) else 1 for axis, group in enumerate(groups)
-        )
         desc = rs.TensorDesc("f32", sizes)
         got = arithmetic(desc, desc, range(len(sizes)), Numbers(*given, group_sizes=groups)).src
         for place, (values, neutral) in enumerate(zip(given, (1, 0), strict=True)):
