@@ -799,7 +799,6 @@ NO_EFFECT: list[tuple[str, str, dict[str, Any], Refused | Kept]] = [
     ("dequantize", "axis", {}, Kept(2, BY_ONNX)),
     ("Chain.quantize", "axis", {}, Refused(4, "axis 4 is outside [-4, 4)")),
     ("quantize", "block_size", {}, Refused(2, "block_size 2 has no effect with one number for all of x")),
-    ("dequantize", "block_size", {"scale": ONE_NUMBER}, Refused(2, "block_size")),
     ("quantize", "block_size", {}, Kept(0, "QuantizeLinear of ONNX: 0 is no blocks")),
     ("quantize", "saturate", {}, Kept(False, "QuantizeLinear of ONNX: it is for 8-bit floats")),
     ("reorder", "group_sizes", {"src_scale": 2.0}, Kept((1, 1, 1, 2), "one number for all is that of each group")),
