@@ -128,6 +128,7 @@ SOURCES: dict[str, tuple[str, Callable[[str], None]]] = {
 
 
 def pyramid(source: str, *words: str, out: str = "out.zarr") -> int:
+    judge("zarr", "3")
     return main(["pyramid", source, out, "--levels", "1", *words])
 
 

@@ -63,7 +63,7 @@ def dimension_names(folder: Path) -> list[str]:
 
 
 def a_file_of_ome(folder: Path) -> list[str]:
-    tifffile = judge("tifffile")
+    tifffile, _ = judge("tifffile"), judge("zarr", "3")
     tifffile.imwrite(folder / "a.ome.tif", np.zeros((2, 8, 8), np.uint8), metadata={"axes": "ZYX"})
     text = tifffile.tiffcomment(folder / "a.ome.tif")
     name = "gone&#x9b;&#x85;&#x202e;.tif"  # XML has no ESC
@@ -99,6 +99,7 @@ def a_picture(folder: Path) -> list[str]:
 
 
 def a_pyramid(folder: Path) -> list[str]:
+    judge("zarr", "3")
     np.save(folder / "a.npy", np.zeros((4, 4), np.uint8))
     return ["pyramid", "a.npy", f"{HOSTILE}\n{NO_TEXT}.zarr", "--levels", "1"]
 
