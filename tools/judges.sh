@@ -15,3 +15,5 @@ echo "restride: installing the judges into .venv" >&2
 export RESTRIDE_REQUIRE_RUNTIMES=vulkan,kompute RESTRIDE_REQUIRE_JUDGES=1
 sort -u "$SKIPPED" >"$SKIPPED.sorted"
 .venv/bin/python -m pytest "@$SKIPPED.sorted"
+# Some of the faults that only these tests show; elsewhere they are left out.
+.venv/bin/python tools/mutate.py --sample 20 --seed "${RESTRIDE_TEST_SEED:-1}0" --jobs 2

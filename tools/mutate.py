@@ -8,7 +8,9 @@ case that docs/conformance.md lists for the fault, then, if it passes, the whole
 shows that a case is missing. Afterwards the cases that caught a fault run without one: a case that fails then too
 proves nothing.
 
-Exit code: 0 every fault is caught, 1 one survived, 2 one could not be judged.
+A fault whose tests are skipped for want of a judge (tests/support/judges.py) is left out, and said to be.
+
+Exit code: 0 every fault is caught or left out, 1 one survived, 2 one could not be judged.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ PAGE = ROOT / "docs" / "conformance.md"
 MAX_SECONDS = 3600
 _CAUGHT = (1, 6)
 """Exit codes of ``restride test``: a case failed; the device was lost, or hung."""
+
+_NO_JUDGE = re.compile(r"judge \S+( \S+)? is not installed")
 
 TESTS = ("tests/", "lab/tests/")
 """Prefixes of a fault's ``run`` that names tests, for faults that no case can show: files and options for pytest."""
@@ -77,7 +81,9 @@ class Trial:
 
     @property
     def result(self) -> str:
-        """``caught``, ``survived``, or ``no result`` if the fault could not be judged."""
+        """``caught``, ``survived``, ``left out`` for want of a judge, or ``no result``: it could not be judged."""
+        if _NO_JUDGE.fullmatch(self.reason):
+            return "left out"
         if self.code == 0:
             return "survived"
         if self.reason.startswith("a mistake in restride"):  # a Python error is not a wrong answer
@@ -167,11 +173,13 @@ def run_cases(fault: Fault, cases: Sequence[str], root: Path, folder: Path) -> R
 
 def _run_tests(selection: Sequence[str], root: Path) -> Run:
     """Run tests of this repository until one fails; its name without parameters is the case of the outcome."""
-    options = ["-x", "-q", "-rf", "--tb=no", "-p", "no:cacheprovider"]
+    options = ["-x", "-q", "-rfs", "--tb=no", "-p", "no:cacheprovider"]
     ran, text = _run([sys.executable, "-m", "pytest", *options, *selection], ROOT, PYTHONPATH=str(root / "src"))
     failed = re.search(r"^FAILED ([^\s\[]+)(?:.* - (.*))?", text, re.MULTILINE)
-    outcomes = [] if failed is None else [{"case": failed[1], "verdict": "FAILED", "message": failed[2] or ""}]
-    return replace(ran, outcomes=outcomes)
+    if failed is not None:
+        return replace(ran, outcomes=[{"case": failed[1], "verdict": "FAILED", "message": failed[2] or ""}])
+    missing = _NO_JUDGE.search(text)
+    return ran if missing is None else replace(ran, reason=missing[0])
 
 
 def _run(command: Sequence[str], folder: Path, **environment: str) -> tuple[Run, str]:
@@ -238,7 +246,7 @@ def cases_of(rows: Mapping[str, str]) -> dict[str, str]:
 
 def table(rows: Iterable[str]) -> str:
     """The rows as a Markdown table: survivors first, then faults without a result, then caught ones."""
-    order = ["survived", "no result", "caught"]
+    order = ["survived", "no result", "left out", "caught"]
     lines = ["| fault | in | run | result | first case that shows it |", "| --- " * 5 + "|"]
     return "\n".join([*lines, *sorted(rows, key=lambda text: order.index(text.split(" | ")[3]))]) + "\n"
 

@@ -220,6 +220,14 @@ def test_what_no_case_runs_is_shown_by_a_test(monkeypatch, root):
     assert (commands[0][0], commands[0][-3:]) == ("pytest", ["tests/stream/test_run.py", "-k", "it"])
 
 
+@pytest.mark.parametrize(("text", "result"), [("", "survived"), ("judge zarr 3 is not installed", "left out")])
+def test_a_fault_that_only_a_missing_judge_could_show_is_left_out(monkeypatch, root, text, result):
+    skipped = f"SKIPPED [1] tests/support/judges.py:19: {text}\n1 passed, 1 skipped"
+    monkeypatch.setattr(mutate, "_run", lambda *_, **__: (mutate.Run(0, [], ""), skipped))
+    trial = mutate.try_fault(replace(PLANTED, run="tests/stream"), root=root)
+    assert (trial.result, trial.reason) == (result, text)
+
+
 def test_a_mutant_that_cannot_run_has_no_result(monkeypatch, root):
     monkeypatch.setattr(mutate.subprocess, "run", run_test([], 3, []))
     trial = mutate.try_fault(PLANTED, root=root)
