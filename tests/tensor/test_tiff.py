@@ -414,6 +414,17 @@ def flat_j2k(rows: int, columns: int) -> bytes:
     return content[:at] + struct.pack(">II", columns, rows) + content[at + 8 :]
 
 
+def boxed_j2k(content: bytes, other: bytes) -> bytes:
+    """The codestream of a JPEG 2000, if it has one, behind a box that holds the codestream of another one."""
+
+    def box(kind: bytes, held: bytes) -> bytes:
+        return struct.pack(">I4s", 8 + len(held), kind) + held
+
+    streams = [each[each.index(b"\xff\x4f\xff\x51") :] for each in (other, content) if each]
+    head = box(b"jP  ", b"\r\n\x87\n")
+    return head + b"".join(map(box, (b"xml ", b"jp2c"), streams))
+
+
 def without(content: bytes, code: int) -> bytes:
     """The file with another number in the place of a tag's."""
     tag = struct.pack("<H", code)
@@ -467,6 +478,22 @@ HOSTILE = {
         "says that it has 250000",
     ),
     "a JPEG 2000 that is larger": (claimed(16, 16, 34_712, flat_j2k(30_000, 30_000)), "says that it has 900000000"),
+    "a JPEG 2000 that is larger, behind a box that is not": (
+        claimed(16, 16, 34_712, boxed_j2k(flat_j2k(30_000, 30_000), flat_j2k(8, 8))),
+        "says that it has 900000000",
+    ),
+    "a JPEG 2000 without a codestream": (
+        claimed(16, 16, 34_712, boxed_j2k(b"", flat_j2k(8, 8))),
+        "has no codestream of JPEG 2000",
+    ),
+    "a WebP by its other number": (
+        claimed(16, 16, 34_927, codecs.webp_encode(np.zeros((500, 500, 3), np.uint8), lossless=True)),
+        "says that it has 250000",
+    ),
+    "LERC": (
+        claimed(16, 16, 34_887, codecs.lerc_encode(np.zeros((500, 500), np.uint8))),
+        "the compression LERC is not read",
+    ),
     "JPEG XL": (claimed(16, 16, 50_002, bytes(99)), "the compression JPEGXL is not read"),
     "truncated": (written(NOISE)[:-1], "truncated|damaged"),
     "strips that are not listed": (

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from restride.dtypes import Array
-from restride.errors import UnsupportedError, needed_package, warn_caller
+from restride.errors import Message, UnsupportedError, needed_package, warn_caller
 from restride.tensor.colors import ColorSpace
 from restride.tensor.image_files import DEFLATED, MAX_FREE_SAMPLES, read_jpeg
 
@@ -53,14 +53,19 @@ _PLAIN = (1, 8, 32946, 32773)
 """Compressions that tifffile undoes without imagecodecs: none, deflate by two numbers, PackBits."""
 
 _DEFLATE, _FAX = (8, 32946), (2, 3, 4)
-_JPEG, _WEBP, _PNG = (6, 7, 33007, 34892), 50001, 34933
+_JPEG, _WEBP, _PNG = (6, 7, 33007, 34892), (34927, 50001), 34933
 _JPEG_2000 = (33003, 33004, 33005, 34712)
-_UNBOUNDED = (22610, 34934, 50002, 52546)
-"""JPEG XR and JPEG XL, whose own headers say how much they decode to, and are not read here."""
 
-_EXPANSION = {5: 2560, 34925: 8192, 50000: 32768}
+_EXPANSION = {5: 2560, 34925: 8192, 34926: 32768, 50000: 32768}
 """Maximum bytes that one byte expands to, where it is more than of deflate: in LZW, strings of 3,838 bytes by 12 bits;
 in LZMA, repeats of 273 bytes by 0.3 bits; in zstd, blocks of 128 KiB by 4 bytes."""
+
+_BOUNDED = frozenset((*_PLAIN, *_FAX, *_JPEG, *_WEBP, _PNG, *_JPEG_2000, *_EXPANSION))
+"""Compressions that are read. Others that tifffile undoes, such as LERC and JPEG XL, have own headers, unknown here,
+that say how much they decode to."""
+
+_CODESTREAM = b"\xff\x4f\xff\x51"
+"""The first two markers of JPEG 2000, SOC and SIZ."""
 
 _READ_TAGS = frozenset((
     *(256, 257, 258, 259, 262, 266, 273, 274, 277, 278, 279, 284, 317, 320, 322, 323, 324, 325),
@@ -103,10 +108,8 @@ class Picture(NamedTuple):
             ValueError: there are other samples than alpha.
         """
         if self.extras > self.has_alpha:
-            raise ValueError(
-                f"it has {self.extras} samples beside its {self.space}, which RGB would leave out: "
-                "rs.imread(file) reads them as channels"
-            )
+            rule = f"it has {self.extras} samples beside its {self.space}, which RGB would leave out"
+            raise ValueError(Message.of(rule, ": rs.imread(file) reads them as channels"))
         pixels = self.pixels()
         pixels = pixels[..., : pixels.shape[-1] - self.extras] if self.extras else pixels
         if self.bits > 1 and self.bits not in _NATIVE:
@@ -221,10 +224,10 @@ def require_codec(page: Any) -> None:
 
     Raises:
         MissingPackage: imagecodecs is not installed, and it needs that.
-        UnsupportedError: it is JPEG XR or JPEG XL.
+        UnsupportedError: it is none of ``_BOUNDED``.
     """
     name = getattr(page.compression, "name", page.compression)
-    if page.compression in _UNBOUNDED:
+    if page.compression not in _BOUNDED:
         raise UnsupportedError(f"TIFF with the compression {name} is not read")
     is_packed = page.bitspersample not in (1, *_NATIVE)
     if page.compression not in _PLAIN or page.predictor not in (1, 2) or is_packed:
@@ -311,14 +314,12 @@ class _Guarded:
         if self._compression in _JPEG and self._has_header:
             jpeg = read_jpeg(BytesIO(data))
             samples = jpeg.rows * jpeg.columns * jpeg.components
-        elif self._compression == _WEBP:
+        elif self._compression in _WEBP:
             samples = math.prod(_sizes_of_webp(data))
         elif self._compression == _PNG:
             samples = math.prod(struct.unpack_from(">II", data, 16))
         elif self._compression in _JPEG_2000:
-            right, lower, left, upper, components = struct.unpack_from(
-                ">IIII16xH", data, data.index(b"\xff\x4f\xff\x51") + 8
-            )
+            right, lower, left, upper, components = struct.unpack_from(">IIII16xH", data, _codestream_in(data) + 8)
             samples = (right - left) * (lower - upper) * components
         if samples > self._most:
             raise ValueError(f"it is damaged, a strip or tile of {self._most} samples says that it has {samples}")
@@ -330,6 +331,25 @@ def _swaps_24_bits(order: str) -> bool:
 
     number = imagecodecs.packints_decode(b"\1\2\3", np.dtype(f"{order}u4"), 24).astype("=u4").item()
     return bool(number != 0x10203)
+
+
+def _codestream_in(data: bytes) -> int:
+    """The place where the codestream of a JPEG 2000 begins: the first byte, or the content of the first box jp2c.
+
+    Other boxes are passed over: they may hold any bytes. Source: ISO/IEC 15444-1, I.4.
+
+    Raises:
+        ValueError: there is none.
+    """
+    place = 0
+    kind = b"" if data[:4] != _CODESTREAM else b"jp2c"
+    while kind != b"jp2c" and place + 16 <= len(data):
+        length, kind, long = struct.unpack_from(">I4sQ", data, place)
+        header = 16 if length == 1 else 8
+        place += header if kind == b"jp2c" else max(header, long if length == 1 else length)
+    if data[place : place + 4] != _CODESTREAM:
+        raise ValueError("it is damaged, a strip or tile has no codestream of JPEG 2000")
+    return place
 
 
 def _sizes_of_webp(data: bytes) -> tuple[int, int]:
