@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from restride.errors import (
     DescriptorError,
+    Message,
     RestrideError,
     UnsupportedError,
     did_you_mean,
@@ -383,8 +384,10 @@ def require_read_right(image: Any, *, deep: bool = True) -> None:
         fault = "keeps 8 of 16 bits of colours"
     if fault:
         raise UnsupportedError(
-            f"the image is of a TIFF, of which Pillow {fault}: rs.imread(path) reads such files, and its array is "
-            f"taken in place of the image"
+            Message.of(
+                f"the image is of a TIFF, of which Pillow {fault}",
+                ": rs.imread(path) reads such files, and its array is taken in place of the image",
+            )
         )
 
 

@@ -66,16 +66,16 @@ class Message(str):
 
 def command_text(told: BaseException | str) -> str:
     """The text of an error, a warning or a message as a command prints it."""
-    message = _message(told) if isinstance(told, BaseException) else told
+    message = message_of(told) if isinstance(told, BaseException) else told
     return message.command if isinstance(message, Message) else message
 
 
-def _changed(message: str, change: Callable[[str], str]) -> str:
+def changed(message: str, change: Callable[[str], str]) -> str:
     """A message after ``change`` of both of its texts."""
     return Message(change(message), change(message.command)) if isinstance(message, Message) else change(message)
 
 
-def _message(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """The message of an error, which may be one of two texts."""
     return error.args[0] if error.args and isinstance(error.args[0], Message) else str(error)
 
@@ -101,7 +101,7 @@ class RestrideError(Exception):
             rule, question, word = message.partition(_QUESTION)
             return message if about in message else f"{rule}, for {about}{question}{word}"
 
-        self.args = (_changed(_message(self), with_descriptor),)
+        self.args = (changed(message_of(self), with_descriptor),)
 
 
 class DescriptorError(RestrideError, ValueError):
@@ -183,7 +183,7 @@ def prefixed(what: str) -> Iterator[None]:
     try:
         yield
     except RestrideError as error:
-        error.args = (_changed(_message(error), lambda text: f"{what}: {text}"), *error.args[1:])
+        error.args = (changed(message_of(error), lambda text: f"{what}: {text}"), *error.args[1:])
         raise
     except Exception as error:
         error.add_note(f"in {what}")
@@ -204,7 +204,7 @@ def needed_package(what: str, package: str, extra: str, module: str | None = Non
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != (module or package):
             raise
-        rule = _changed(what, lambda text: f"{text} needs {package}: pip install 'restride[{extra}]'")
+        rule = changed(what, lambda text: f"{text} needs {package}: pip install 'restride[{extra}]'")
         missing = MissingPackage(rule)
         missing.name = module or package
         raise missing from error

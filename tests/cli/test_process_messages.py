@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -154,6 +155,38 @@ def test_messages_have_no_python(line, restride):
     for message in err:
         assert not PYTHON.search(message), message
     assert err, "nothing is said"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "vision CLIP.json signed.tif -o y.npz",
+        "vision CLIP.json five.tif -o y.npz",
+        "preprocess five.tif -o y.npy --sizes 4 4",
+        "pyramid inks.tif out.zarr",
+    ],
+)
+def test_messages_about_tiff_have_no_python(line, files, restride):
+    tifffile = judge("tifffile")
+    if line.startswith("pyramid"):
+        judge("zarr")
+    tifffile.imwrite(files / "signed.tif", IMAGE[..., 0].astype(np.int8))
+    tifffile.imwrite(files / "five.tif", np.dstack([IMAGE, IMAGE[..., :2]]), photometric="rgb")
+    tifffile.imwrite(files / "inks.tif", np.dstack([IMAGE, IMAGE[..., 0]]), photometric="separated")
+    code, _, err = restride(line)
+    assert code == 2, err
+    for message in err:
+        assert not PYTHON.search(message), message
+
+
+def test_a_missing_codec_is_named_without_python(files, restride, monkeypatch):
+    judge("imagecodecs")
+    rs.imwrite(files / "colours.png", IMAGE.astype(np.uint16))
+    monkeypatch.setitem(sys.modules, "imagecodecs", None)
+    code, _, err = restride("resize colours.png y.png --sizes 4 4")
+    assert code == 2
+    assert "reading colours of 16 bits needs imagecodecs" in err[-1]
+    assert not PYTHON.search(err[-1])
 
 
 @pytest.mark.parametrize("like", ["tifffile", "zarr"])

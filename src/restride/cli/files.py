@@ -422,7 +422,7 @@ def _read_image(path: Path) -> Array:
             raise UsageError(command_text(error)) from error
         finally:
             for warning in caught:
-                tell(f"warning: {path}: {warning.message}")
+                tell(f"warning: {path}: {command_text(warning.message)}")
 
 
 # Opens arrays of any size, of which only the requested parts are read.

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, Message
 from restride.stream.axes import groups_above
 from restride.stream.files import library_of
 from restride.stream.lazy import LazyArray
-from restride.stream.tiff import names_of, pixels_of_ome, series_of
+from restride.stream.tiff import AXES_AND_SIZES, names_of, pixels_of_ome, series_of
 
 WHITE = "FFFFFF"
 """The colour of a channel that states none, by OME's schema."""
@@ -44,8 +44,11 @@ def stated_channels(source: object, axis: int | None, count: int) -> tuple[Chann
             found = _of_tiff(series, None if axis is None else names_of(series, source)[axis])
         except (ET.ParseError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise DescriptorError(
-                f"the channels in the metadata of {series.parent.filehandle.path} are damaged ({error}): say what is "
-                f"right by axes= and pixel_sizes="
+                Message.of(
+                    f"the channels in the metadata of {series.parent.filehandle.path} are damaged ({error}): say what "
+                    f"is right by ",
+                    *AXES_AND_SIZES,
+                )
             ) from error
     elif library_of(source) == "zarr":
         found = _of_zarr(source)
@@ -121,8 +124,11 @@ def _of_zarr(array: Any) -> tuple[Channel, ...]:
                 return tuple(_of_omero(channel) for channel in image.get("omero", {}).get("channels", ()))
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise DescriptorError(
-                f"the channels (omero) in the metadata of {group.store_path} are damaged ({type(error).__name__}: "
-                f"{error}): say what is right by axes= and pixel_sizes="
+                Message.of(
+                    f"the channels (omero) in the metadata of {group.store_path} are damaged ({type(error).__name__}: "
+                    f"{error}): say what is right by ",
+                    *AXES_AND_SIZES,
+                )
             ) from error
     return ()
 

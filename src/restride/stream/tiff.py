@@ -169,8 +169,11 @@ def _require_values(series: Any) -> bool:
         return bool(series.kind != "imagej")  # ImageJ shows values in these colours
     if kind not in VALUES:
         raise DescriptorError(
-            f"{page.parent.filehandle.path} has the photometric interpretation {kind}, which is not read in parts: "
-            f"convert it to MINISBLACK or RGB, or pass an array, such as rs.imread's of a page that it converts"
+            Message.of(
+                f"{page.parent.filehandle.path} has the photometric interpretation {kind}, which is not read in parts: "
+                "convert it to MINISBLACK or RGB",
+                ", or pass an array, such as rs.imread's of a page that it converts",
+            )
         )
     if page.extrasamples and page.extrasamples[0] == PREMULTIPLIED:
         warn_caller(

@@ -17,7 +17,15 @@ import numpy as np
 
 from restride.arguments import check_keywords, pixels_of, require_word
 from restride.dtypes import Array, as_dtype
-from restride.errors import DescriptorError, Message, UnsupportedError, needed_package, warn_caller
+from restride.errors import (
+    DescriptorError,
+    Message,
+    UnsupportedError,
+    changed,
+    message_of,
+    needed_package,
+    warn_caller,
+)
 from restride.runtime.file_store import write_file
 from restride.tensor.arrays import host_array
 from restride.tensor.colors import Colors, ColorSpace, in_srgb, other_colors
@@ -197,7 +205,8 @@ def _read(file: BinaryIO, name: str, decode: Decode[_T], of_tiff: Callable[[Pict
     except Exception as error:
         if isinstance(error, MemoryError | UserWarning) or (isinstance(error, OSError) and error.errno is not None):
             raise
-        why = f"cannot read {name}: {str(error).replace(f' {file!r}', '') or type(error).__name__}"
+        kind = type(error).__name__
+        why = changed(message_of(error), lambda text: f"cannot read {name}: {text.replace(f' {file!r}', '') or kind}")
         if isinstance(error, UnsupportedError):
             error.args = (why,)
             raise
@@ -287,7 +296,9 @@ def _in_srgb(space: ColorSpace, pixels: Array, bits: int, colors: Colors) -> Arr
         ValueError: they have more than 8 bits, or Pillow cannot convert the colours.
     """
     if pixels.dtype != np.uint8 or bits > 8:
-        raise ValueError("only colours of 8 bits are converted to sRGB: mode='rgb' reads them unconverted")
+        raise ValueError(
+            Message.of("only colours of 8 bits are converted to sRGB", ": mode='rgb' reads them unconverted")
+        )
     return in_srgb(space, pixels, colors.profile)
 
 
@@ -372,8 +383,10 @@ def to_rgb(image: Any) -> Array:
         pixels = pixels[..., np.newaxis]
     if pixels.ndim != 3 or pixels.shape[-1] not in (1, 2, 3, 4):
         raise DescriptorError(
-            f"an image must have rows, columns, and 1 to 4 channels after them if any, not shape {pixels.shape}: "
-            f"np.moveaxis(image, 0, -1) puts channels that stand first last"
+            Message.of(
+                f"an image must have rows, columns, and 1 to 4 channels after them if any, not shape {pixels.shape}",
+                ": np.moveaxis(image, 0, -1) puts channels that stand first last",
+            )
         )
     as_dtype(pixels.dtype.newbyteorder("="))
     return np.repeat(pixels[..., :1], 3, axis=-1) if pixels.shape[-1] < 3 else pixels[..., :3]
