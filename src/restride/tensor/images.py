@@ -31,7 +31,7 @@ from restride.tensor.arrays import host_array
 from restride.tensor.colors import Colors, ColorSpace, in_srgb, other_colors
 from restride.tensor.image_files import Png, bare_png, read_jpeg, read_png, require_held
 from restride.tensor.tensor import Tensor
-from restride.tensor.tiff import Picture, first_page, is_tiff, read_page, require_page
+from restride.tensor.tiff import Picture, first_page, is_tiff, read_page, require_page, upright
 
 ImageMode: TypeAlias = Literal["rgb", "srgb"]
 """How ``imread`` converts the channels of a file."""
@@ -54,8 +54,6 @@ Decode: TypeAlias = Callable[[Any, BinaryIO, Png | None], _T]
 
 _ORIENTATION = 0x0112
 """The EXIF tag for the orientation of the camera."""
-_QUARTERS = {3: 2, 4: 2, 5: 1, 6: 3, 7: 3, 8: 1}
-"""Quarters by which a picture of an orientation is turned, after 2, 4, 5 and 7 are mirrored from left to right."""
 _WRITING = "writing colours of 16 bits"
 _JPEG_QUALITY = 95
 _MAX_JPEG_SIDE = 65_500
@@ -341,9 +339,7 @@ def _deep(opened: Any, file: BinaryIO) -> Array:
     what = "reading colours of 16 bits"
     codec = _codec(Message(f"{what}, of which rs.imread(file, mode='rgb') reads 8,", what))
     orientation = opened.getexif().get(_ORIENTATION)  # it may lie behind the pixels, which Pillow then decodes too
-    pixels = codec.png_decode(bare_png(file))
-    mirrored = pixels[:, ::-1] if orientation in (2, 4, 5, 7) else pixels
-    return np.ascontiguousarray(np.rot90(mirrored, _QUARTERS.get(orientation, 0)))
+    return np.ascontiguousarray(upright(codec.png_decode(bare_png(file)), orientation))
 
 
 def _codec(what: str) -> Any:

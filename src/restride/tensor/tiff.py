@@ -216,6 +216,13 @@ def flips(orientation: int) -> tuple[bool, bool]:
     return orientation in _FLIPPED["rows"], orientation in _FLIPPED["columns"]
 
 
+def upright(stored: Array, orientation: int) -> Array:
+    """Rows and columns, and what follows them, turned as an orientation says; one that is none of 1 to 8 turns none."""
+    flipped_rows, flipped_columns = flips(orientation)
+    turned = stored[:: -1 if flipped_rows else 1, :: -1 if flipped_columns else 1]
+    return turned.swapaxes(0, 1) if orientation in range(5, 9) else turned
+
+
 # Whether a file holds a page.
 
 
@@ -414,9 +421,7 @@ def read_page(page: Any, most_pixels: float = math.inf) -> Picture:
                 "only those of 8 bits are divided by it"
             )
     joined = np.concatenate([colors, extra], -1) if extra.size else colors
-    flipped_rows, flipped_columns = flips(orientation := orientation_of(page))
-    joined = joined[:: -1 if flipped_rows else 1, :: -1 if flipped_columns else 1]
-    joined = joined.swapaxes(0, 1) if orientation >= 5 else joined
+    joined = upright(joined, orientation_of(page))
     is_plain = joined.shape[-1] == 1
     return Picture(
         np.ascontiguousarray(joined[..., 0] if is_plain else joined),
