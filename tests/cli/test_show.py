@@ -103,3 +103,11 @@ def test_braces_that_a_shell_expanded_are_recognised(capsys):
 def test_a_file_is_shown_by_another_command(name, capsys):
     assert main(["show", name]) == 2
     assert f"show draws layouts; its picture: restride view {shlex.quote(name)}" in capsys.readouterr().err
+
+
+def test_shardings_of_hlo_are_no_layouts_without_braces(restride):
+    line = "%x = f32[2,3]{1,0} copy(f32[2,3]{0,1} %y), sharding={devices=[2,1]0,1}"
+    code, out, _ = restride("show", line)
+    assert code == 0
+    assert out
+    assert restride("show", "f32[2,3]0,1")[0] == 2

@@ -89,8 +89,10 @@ def files_of(path: Path, endings: Collection[str] | None) -> list[Path]:
     known = ", ".join(endings or ())
     if not taken:
         raise UsageError(f"{path}: there is no file" + (f" whose name ends in {known}" if known else ""))
-    if known and len(taken) < len(found):
-        others = len(found) - len(taken)
+    if odd := [each for each in found if not each.is_file() and not each.is_dir()]:
+        tell(f"{path}: these are left out, which are no files: {', '.join(each.name for each in odd[:9])}")
+    if known and len(taken) < len(found) - len(odd):
+        others = len(found) - len(odd) - len(taken)
         tell(f"{path}: {others} of {len(found)} are left out, folders or names that do not end in {known}")
     return taken
 

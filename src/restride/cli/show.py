@@ -58,7 +58,7 @@ def add_commands(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the picture or write it to a file, and explain offsets if requested."""
     for text in filter(None, (arguments.layout, arguments.to)):
-        if re.search(r"\][0-9]", text):
+        if re.search(r"^\S*\][0-9]\S*$", text):
             raise UsageError(f"{text!r} is what a shell makes of braces: put the layout in quotes")
         if text.lower().endswith((".npy", *READ_FORMATS)):
             raise UsageError(

@@ -145,6 +145,10 @@ def stream(
         return run()
 
 
+MAX_CHUNKS = 1 << 24
+"""Maximum number of chunks of one stream: an array of a few bytes in a file can claim more than anybody can write."""
+
+
 def plan_stream(
     work: WindowedChain,
     chunks: tuple[int, ...],
@@ -155,8 +159,12 @@ def plan_stream(
     """How a stream groups the chunks.
 
     Raises:
-        DescriptorError: ``memory`` is too little.
+        DescriptorError: there are more than ``MAX_CHUNKS``, or ``memory`` is too little.
     """
+    if (count := math.prod(Grid(work.sizes, chunks).counts)) > MAX_CHUNKS:
+        raise DescriptorError(
+            f"chunks {chunks} cut sizes {work.sizes} into {count}, more than {MAX_CHUNKS}: give larger chunks"
+        )
     threads, room = len(devices) + 2, _room(work, devices)
     plan = plan_reads(work, Grid(work.sizes, chunks), source_chunks, int(min(memory // threads, room)), threads)
     _require_memory(work, plan, memory, room)
