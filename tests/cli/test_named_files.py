@@ -207,6 +207,25 @@ def test_a_soft_link_is_followed_and_a_loop_is_named(capsys):
     assert pyramid("a.h5/e", out="loop.zarr") == 2
 
 
+@pytest.mark.parametrize("kind", ["link", "source"])
+def test_files_beside_the_one_that_a_link_leads_to_are_found_as_hdf5_finds_them(kind: str, folder: Path):
+    h5py = judge("h5py")
+    other = folder.parent / "other"
+    other.mkdir()
+    with h5py.File(other / "b.h5", "w") as file:
+        file["x"] = SECRET
+    with h5py.File(other / "a.h5", "w") as file:
+        if kind == "link":
+            file["x"] = h5py.ExternalLink("b.h5", "/x")
+        else:
+            layout = h5py.VirtualLayout(SECRET.shape, "u1")
+            layout[:] = h5py.VirtualSource("b.h5", "x", shape=SECRET.shape)
+            file.create_virtual_dataset("x", layout)
+    Path("a.h5").symlink_to(other / "a.h5")
+    assert pyramid("a.h5/x") == 0
+    assert (elements() == 77).all()
+
+
 @pytest.mark.parametrize("named", ["a.h5", ".", "b.h5"])
 def test_a_virtual_dataset_of_itself_is_refused(named: str, capsys):
     h5py = judge("h5py")

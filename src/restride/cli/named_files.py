@@ -203,7 +203,7 @@ class _Dataset:
         if kind == "storage":
             folders = [*folders, Path.cwd()][:1]
         else:
-            folders += [folder, Path.cwd()]
+            folders += [folder, Path.cwd(), Path(file.filename).resolve().parent]
             names += [Path(name).name] if Path(name).is_absolute() else []  # where the whole name is not there
         for one in names:
             for place in dict.fromkeys(each / one for each in folders):
