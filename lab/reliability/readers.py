@@ -28,6 +28,7 @@ from restride.errors import RestrideError
 from restride.kernel import modules
 from restride.layout import TensorDesc
 from restride.layout.argument import axis_order, laid_out
+from restride.layout.lines import layouts_in
 from restride.layout.tags import parse_tag
 from restride.runtime import choices_file, choose, specialization
 from restride.runtime.interface import DeviceInfo
@@ -140,6 +141,24 @@ def _read_tag(data: bytes) -> None:
     tag = parse_tag(text_of(data))
     assert sorted(tag.order) == list(range(tag.rank)), f"order {tag.order} names no axis once"
     assert all(0 <= axis < tag.rank and size > 0 for axis, size in tag.blocks), f"blocks {tag.blocks}"
+
+
+_LINES = (
+    "onednn_verbose,v1,exec,cpu,reorder,undef,src:f32::blocked:abcd::f0 dst:f32:p:blocked:aBcd16b::f0,,,2x20x4x4,0.02",
+    "src_f32::blocked:abcd:f0 dst_u8::blocked:aBcd8b:f0,,mb2_ic3oc16_ih7oh4kh5sh2dh0ph2_iw9ow5kw3sw2dw0pw1,0.02",
+    "memref<3x5xf32, strided<[1, 3], offset: 4>, 1>",
+    "memref<3x5xf32, affine_map<(d0, d1) -> (d1, d0)>>",
+    "ROOT %t = (f32[2]{0}, /*index=1*/s32[3]{0}) tuple(f32[2]{0} %a, s32[3]{0} %b)",
+)
+_LINE_TOKENS = (
+    *("src:", "f32", ":", "::", "blocked", "undef", "p", "aBcd16b", "x", "2", "*", ",", " ", "memref<", "tensor<"),
+    *("strided<", "affine_map<", "offset", "d0", "->", "[", "]", "(", ")", "{0}", ">", "?", "#", "%a = ", "/*", "*/"),
+)
+
+
+def _read_line(data: bytes) -> None:
+    for _, desc, _ in layouts_in(text_of(data)):
+        assert TensorDesc.parse(str(desc)) == desc, f"{desc} does not read back"
 
 
 def _read_layout(data: bytes) -> None:
@@ -274,6 +293,7 @@ def _texts() -> tuple[Reader, ...]:
         Reader(
             "layouts", _read_layout, _encoded(layouts), _encoded(("N", "C", "H", "W", "D", "a", "->", "-", ">", " "))
         ),
+        Reader("lines with layouts", _read_line, _encoded(_LINES), _encoded(_LINE_TOKENS)),
         Reader("cases", _read_case, _encoded(_CASES), _encoded(_CASE_TOKENS)),
         Reader(
             "case files of 2,000 cases",
