@@ -89,10 +89,10 @@ def other_colors(name: str, space: ColorSpace, profile: bytes | None, chunks: Ma
         codes = ", ".join(map(str, cicp[:8]))
         raise ValueError(f"its cICP chunk has the code points {codes}, of which only 1, 13, 0, 1 (sRGB) are known")
     if profile is not None:
-        its_space = _require_whole(profile)
-        if its_space == space:
+        space_of_profile = _require_whole(profile)
+        if space_of_profile == space:
             return None if _is_srgb(space, profile) else Colors("an ICC profile", profile)
-        warn_caller(f"{name} has pixels of {space} and an ICC profile of {its_space}, which is left out")
+        warn_caller(f"{name} has pixels of {space} and an ICC profile of {space_of_profile}, which is left out")
     if b"sRGB" in chunks:
         return None
     return _by_chromaticities(space, chunks.get(b"gAMA"), chunks.get(b"cHRM"))
