@@ -13,6 +13,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from support.judges import judge
 
 from restride.cli.files import read_array
 from restride.cli.process import UsageError
@@ -37,6 +38,8 @@ def every_reader(tmp_path_factory):
 
 @pytest.fixture(params=NAMES)
 def reader(request, every_reader):
+    if "HDF5" in request.param:
+        judge("h5py")
     with warnings.catch_warnings(action="ignore"):
         yield every_reader[request.param]
 
