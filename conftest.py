@@ -1,12 +1,13 @@
-"""Devices for tests, one a runtime, and the rule that a missing one fails where it is required."""
+"""Devices for tests, one a runtime, commands, and the rule that a missing device fails where it is required."""
 
 from __future__ import annotations
 
 import gc
 import os
+import shlex
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from support.skips import (  # noqa: F401 - pytest finds hooks in conftest by na
 )
 
 import restride as rs
+from restride.cli import main
 from restride.runtime import RUNTIMES
 
 # A job in the background, or under nohup, is told to ignore these, and so are its children: tests send them.
@@ -46,6 +48,21 @@ def vulkan_device() -> Iterator[rs.Device]:
     """A device on the direct runtime."""
     with open_device("vulkan") as opened:
         yield opened
+
+
+@pytest.fixture
+def restride(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, list[str]]]:
+    """A command in ``tmp_path``: its exit code, stdout, and the lines of stderr without that of how long it took."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(words: str, *others: object) -> tuple[int, str, list[str]]:
+        code = main([*shlex.split(words), *map(str, others)])
+        printed = capsys.readouterr()
+        return code, printed.out, [line for line in printed.err.splitlines() if " ms on " not in line]
+
+    return run
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ cases() {
 }
 
 has_swiftshader() {
-    $PYTHON -c 'from restride.cli.drivers import driver_file; driver_file("swiftshader")' 2>/dev/null && return
+    $PYTHON -c 'from restride.command.drivers import driver_file; driver_file("swiftshader")' 2>/dev/null && return
     echo "restride: SwiftShader is not installed (Debian: apt install chromium-common); its cases are left out" >&2
     [ "${CI:-}" != true ] || exit 1
     return 1

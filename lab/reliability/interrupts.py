@@ -30,8 +30,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 from figures import Figure, run_part
 
-from restride.cli.files import write_array
-from restride.cli.process import UsageError
+from restride.command.files import write_array
+from restride.command.process import UsageError
 from restride.runtime.file_store import write_file
 
 OLD = b"OLD " * 1000

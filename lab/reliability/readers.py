@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from restride import vision
-from restride.cli import drivers, files, named_files, operations, options, parser
+from restride.cli import operations
+from restride.command import drivers, files, named_files, options, parser
 from restride.drawing.explain import explain
 from restride.drawing.picture import show
 from restride.errors import RestrideError

@@ -19,7 +19,7 @@ from pathlib import Path
 from figures import Figure, table
 
 import restride as rs
-from restride.cli.devices import cpu_model
+from restride.command.processor import cpu_model
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "reliability.md"

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 import restride as rs
-from restride.cli.comparison import bits_of
 from restride.errors import DeviceLost, DeviceTimeout, RestrideError, UnsupportedError
+from restride.reference.comparison import bits_of
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
 from restride_conformance.case import Array, Case

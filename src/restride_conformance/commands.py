@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from restride.cli.drivers import driver_file
-from restride.cli.files import require_apart, require_places
-from restride.cli.options import whole_number
-from restride.cli.parser import Commands, add_command, add_device_options, missing_runtimes
-from restride.cli.process import Exit, NothingSelected, UsageError, say, tell, why_ended
+from restride.command.drivers import driver_file
+from restride.command.files import require_apart, require_places
+from restride.command.options import whole_number
+from restride.command.parser import Commands, add_command, add_device_options, missing_runtimes
+from restride.command.process import Exit, NothingSelected, UsageError, say, tell, why_ended
 from restride.errors import DescriptorError, RestrideError
 from restride.kernel import Limits
 from restride.ops.progress import Progress

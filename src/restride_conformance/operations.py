@@ -17,7 +17,6 @@ import numpy as np
 import restride as rs
 from restride import reference, xp
 from restride.arithmetic import ROUNDINGS, Numbers, arithmetic
-from restride.cli.comparison import flush_limits
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc, views
@@ -30,6 +29,7 @@ from restride.ops.reorder import reorder_plan
 from restride.ops.take import PAD_MODES
 from restride.plan.lookup import ENTRIES, INDEXED
 from restride.plan.yuv import FORMATS, MATRICES
+from restride.reference.comparison import flush_limits
 from restride.tensor.tensor import Tensor
 from restride.weights import AREA_MODES, COORDINATES, NEAREST_RULES, POLICIES, Request, Resizing, resizing
 from restride.weights.like import LIBRARIES

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from restride.cli.comparison import bits_of, within
 from restride.layout import TensorDesc
 from restride.reference import from_buffer, to_buffer
+from restride.reference.comparison import bits_of, within
 from restride.reference.memory import element_bytes
 from restride_conformance import fill
 from restride_conformance.case import Answer, Array, Case

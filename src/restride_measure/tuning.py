@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 import restride as rs
-from restride.cli.parser import Commands, add_command, add_device_option, open_device
-from restride.cli.process import Exit, UsageError, say, tell
+from restride.command.parser import Commands, add_command, add_device_option, open_device
+from restride.command.process import Exit, UsageError, say, tell
 from restride.drawing.explain import columns
 from restride.dtypes import as_dtype
 from restride.errors import DeviceError, UnsupportedError

@@ -8,8 +8,8 @@ from support.devices import open_device
 
 from restride import asarray
 from restride.cli import main
-from restride.cli.comparison import Comparison
 from restride.cli.demo import Crop, load_photograph
+from restride.reference.comparison import Comparison
 from restride.runtime import RUNTIMES
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from restride.cli.folders import outputs_of
-from restride.cli.process import UsageError
+from restride.command.process import UsageError
 
 
 @pytest.fixture(autouse=True)

@@ -18,13 +18,13 @@ from support.judges import judge
 
 import restride as rs
 from restride.cli import command_modules, devices, doctor, main, operations
-from restride.cli.comparison import compare_bits, compare_limits
-from restride.cli.devices import cpu_model
-from restride.cli.doctor import Finding
 from restride.cli.operate import FileCommand, call
-from restride.cli.parser import LABORATORY, SUMMARIES, parse, parse_index
-from restride.cli.process import UsageError, ending
+from restride.command.findings import Finding
+from restride.command.parser import LABORATORY, SUMMARIES, parse, parse_index
+from restride.command.process import UsageError, ending
+from restride.command.processor import cpu_model
 from restride.errors import Message, warn_caller
+from restride.reference.comparison import compare_bits, compare_limits
 from restride.runtime import RUNTIMES, DeviceInfo
 from restride.runtime.kompute.device import INSTALL_KP
 
@@ -411,7 +411,7 @@ def test_no_command_prints_a_short_tour_whose_commands_exist(capsys):
 
 @pytest.mark.parametrize("name", sorted(LABORATORY))
 def test_a_command_of_the_laboratory_names_the_package_that_is_missing(name, monkeypatch, capsys):
-    monkeypatch.setattr("restride.cli.parser.entry_points", lambda **_: EntryPoints())
+    monkeypatch.setattr("restride.command.parser.entry_points", lambda **_: EntryPoints())
     assert main([name, "--help"]) == 2
     assert capsys.readouterr().err == (
         f"restride: `restride {name}` is a command of the package restride-lab: pip install restride-lab, "

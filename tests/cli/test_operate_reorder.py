@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.cli.comparison import compare_limits, flush_limits
-from restride.cli.files import about_raw_elements, read_array, write_array
+from restride.command.files import about_raw_elements, read_array, write_array
 from restride.dtypes import DTYPES, as_dtype
+from restride.reference.comparison import compare_limits, flush_limits
 
 PIXELS = np.random.default_rng(8).integers(0, 256, (9, 14, 3), np.uint8)
 PIXELS[:2] = np.arange(84, dtype=np.uint8).reshape(2, 14, 3) * 3  # a ramp, ends included

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.cli.files import read_array, write_array
+from restride.command.files import read_array, write_array
 
 X = np.random.default_rng(11).normal(size=(2, 6, 9)).astype(np.float32)
 PIXELS = np.random.default_rng(12).integers(0, 256, (20, 30, 3), np.uint8)

@@ -7,7 +7,7 @@ import pytest
 
 import restride as rs
 from restride.cli import main, operate
-from restride.cli.files import write_array
+from restride.command.files import write_array
 
 PIXELS = np.random.default_rng(3).integers(0, 256, (20, 30, 4), np.uint8)
 

@@ -10,7 +10,7 @@ from support.judges import judge
 
 import restride as rs
 from restride.cli import operations, preprocess
-from restride.cli.files import about_raw_elements, read_array, write_array
+from restride.command.files import about_raw_elements, read_array, write_array
 
 RNG = np.random.default_rng(13)
 X = RNG.normal(size=(3, 12, 18)).astype(np.float32)

@@ -21,7 +21,7 @@ from support.report_examples import example
 
 import restride
 from restride.cli import main
-from restride.cli.process import NothingSelected, as_interrupts, exit_for
+from restride.command.process import NothingSelected, as_interrupts, exit_for
 from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.runtime import RUNTIMES

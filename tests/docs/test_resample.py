@@ -12,7 +12,7 @@ from support.judges import judge
 
 import restride as rs
 from restride.cli import main
-from restride.cli.files import write_array
+from restride.command.files import write_array
 from restride.drawing.resampling import draw_resampling
 from restride.ops.resample import GRADIENT_TYPES, INTERPOLATED_TYPES
 from restride.weights import COORDINATES, DEFAULTS, MODES, NEAREST_RULES, POLICIES

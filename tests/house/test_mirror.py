@@ -25,13 +25,15 @@ PACKAGES = ("src/restride", "src/restride_conformance", "src/restride_measure")
 ELSEWHERE = {
     "a short name of the module in interop/": ("dask.py", "ome.py", "xarray.py"),
     "the command as a whole, in tests/cli/test_operate.py": (
-        "cli/comparison.py",
+        "reference/comparison.py",
         "cli/devices.py",
         "cli/doctor.py",
-        "cli/options.py",
+        "command/findings.py",
+        "command/options.py",
+        "command/processor.py",
     ),
     "its commands, in tests/cli/test_operate_*.py and tests/cli/test_preprocess.py": ("cli/operations.py",),
-    "scripts that shells run, in tests/cli/test_parser.py": ("cli/completion.py",),
+    "scripts that shells run, in tests/command/test_parser.py": ("cli/completion.py",),
     "the command and the function together, in tests/interop/test_ome.py": ("cli/pyramid.py", "stream/levels.py"),
     "made by a tool, in tests/tools/test_make_binding.py": ("runtime/vulkan/generated.py",),
     "the drawings of a page, in tests/docs/test_resample.py": ("drawing/resampling.py",),

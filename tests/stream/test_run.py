@@ -21,7 +21,7 @@ from support.stream_cases import Case, cases, interrupted
 
 import restride as rs
 from restride.cli import main
-from restride.cli.process import Exit, exit_for
+from restride.command.process import Exit, exit_for
 from restride.ops.progress import Progress
 from restride.stream.reads import Grid
 from restride.stream.run import as_bytes

@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import support.devices  # noqa: F401 - poses
 
-from restride.cli.doctor import Finding
+from restride.command.findings import Finding
 from restride.errors import DeviceLost, OutOfDeviceMemory, UnsupportedError
 from restride_conformance.record import Verdict
 from restride_conformance.run.runner import Runner

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from restride.cli.parser import parse
+from restride.command.parser import parse
 from restride_conformance import commands as report_command
 from restride_conformance.case import Case
 from restride_conformance.record import Outcome, Speed, Target, Verdict

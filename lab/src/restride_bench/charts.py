@@ -12,8 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from restride.cli.files import require_places
-from restride.cli.process import UsageError
+from restride.command.files import require_places
+from restride.command.process import UsageError
 from restride.errors import UnsupportedError
 from restride_bench.report import TITLES, Report
 from restride_bench.scale.parts import GROWS, Cost

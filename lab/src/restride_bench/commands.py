@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from restride.cli.files import write_output
-from restride.cli.options import list_of, whole_number
-from restride.cli.parser import Commands, add_command, add_device_options, open_device, runtime_name
-from restride.cli.process import Exit, NothingSelected, UsageError, say, why_ended
+from restride.command.files import write_output
+from restride.command.options import list_of, whole_number
+from restride.command.parser import Commands, add_command, add_device_options, open_device, runtime_name
+from restride.command.process import Exit, NothingSelected, UsageError, say, why_ended
 from restride.ops.progress import Progress
 from restride.runtime import DEVICE_VARIABLE, RUNTIME_VARIABLE
 from restride_bench import charts

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import restride
-from restride.cli.devices import cpu_model
-from restride.cli.parser import runtime_name
-from restride.cli.process import tell, why_ended
+from restride.command.parser import runtime_name
+from restride.command.process import tell, why_ended
+from restride.command.processor import cpu_model
 from restride.drawing.explain import columns
 from restride.tensor.device import Device
 from restride_bench.peers import open_peers

@@ -7,10 +7,10 @@ import json
 import sys
 from pathlib import Path
 
-from restride.cli.files import write_whole
-from restride.cli.options import whole_number
-from restride.cli.parser import Commands, add_command, add_device_options, open_device
-from restride.cli.process import Exit, NothingSelected, UsageError, tell
+from restride.command.files import write_whole
+from restride.command.options import whole_number
+from restride.command.parser import Commands, add_command, add_device_options, open_device
+from restride.command.process import Exit, NothingSelected, UsageError, tell
 from restride.ops.progress import Progress
 from restride.weights.like import LIBRARIES
 from restride_like_check import JUDGES, Row, compare, is_measured, judges_of, measured, steps_of

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from restride.cli.demo import Panel, draw_sheet, glowing, shipped
-from restride.cli.process import UsageError
+from restride.command.process import UsageError
 from restride.ops.resample import resample
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device

@@ -13,7 +13,7 @@ from support.bench_reports import COPY, TURN, cells, report
 from support.devices import open_device
 
 from restride.cli import main
-from restride.cli.devices import cpu_model
+from restride.command.processor import cpu_model
 from restride.errors import UnsupportedError
 from restride.runtime import RUNTIMES
 from restride_bench import peers

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from support.judges import judge
 
-from restride.cli.files import read_array
-from restride.cli.process import UsageError
+from restride.command.files import read_array
+from restride.command.process import UsageError
 from restride.errors import DescriptorError, DeviceError
 from restride.kernel import modules
 from restride.runtime.specialization import specialized

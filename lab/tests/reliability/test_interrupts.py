@@ -83,7 +83,7 @@ sys.exit(cli.main())
 def test_an_interrupt_that_a_finalizer_swallows_comes_again():
     program = """
 import os, signal, time
-from restride.cli.process import as_interrupts
+from restride.command.process import as_interrupts
 
 class Resource:
     def __del__(self):

@@ -10,9 +10,9 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from restride.cli import process
-from restride.cli.parser import ENTRY_POINTS, MODULES, OVERVIEW, parse, print_overview, print_tour
-from restride.cli.process import Exit, exit_for, line_for
+from restride.command import process
+from restride.command.parser import ENTRY_POINTS, MODULES, OVERVIEW, parse, print_overview, print_tour
+from restride.command.process import Exit, exit_for, line_for
 from restride.errors import command_text
 
 

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from restride.cli.parser import Commands, add_command
-from restride.cli.process import Exit, UsageError
+from restride.command.parser import Commands, add_command
+from restride.command.process import Exit, UsageError
 
 _DESCRIPTION = """\
 Prints a script with which a shell completes commands, options, their words and file names. Only printing it needs

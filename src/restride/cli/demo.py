@@ -16,13 +16,13 @@ import numpy as np
 
 import restride
 from restride import reference
-from restride.cli.comparison import Comparison, compare_bits, compare_limits
-from restride.cli.files import Array, named_errors, read_array, require_apart, require_own, write_whole
-from restride.cli.parser import Commands, add_command, add_device_options, open_device, runtime_name
-from restride.cli.process import Exit, UsageError, say, tell
+from restride.command.files import Array, named_errors, read_array, require_apart, require_own, write_whole
+from restride.command.parser import Commands, add_command, add_device_options, open_device, runtime_name
+from restride.command.process import Exit, UsageError, say, tell
 from restride.layout import TensorDesc
 from restride.ops.reorder import reorder, strided_slice
 from restride.ops.resample import resample
+from restride.reference.comparison import Comparison, compare_bits, compare_limits
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.images import pillow

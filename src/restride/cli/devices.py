@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
-import re
 from dataclasses import asdict
-from pathlib import Path
 
-from restride.cli.parser import Commands, add_command
-from restride.cli.process import Exit, say, tell
+from restride.command.parser import Commands, add_command
+from restride.command.process import Exit, say, tell
+from restride.command.processor import cpu_model
 from restride.drawing.explain import columns
 from restride.errors import DeviceNotFound
 from restride.runtime import DeviceInfo, choose, list_devices
@@ -26,8 +23,6 @@ examples:
   restride devices
   RESTRIDE_DEVICE=llvmpipe restride devices     is * where you expect it?
   restride devices --json"""
-
-_CPU_INFO = Path("/proc/cpuinfo")
 
 
 def add_commands(commands: Commands) -> None:
@@ -67,19 +62,6 @@ def run(arguments: argparse.Namespace) -> int:
 def _memory(info: DeviceInfo) -> str:
     left = "" if info.heap_left is None else f", {info.heap_left / 2**30:.1f} left"
     return f"{info.heap_bytes / 2**30:.1f} GiB{left}"
-
-
-_VECTORS = {"avx512vl": "AVX-512", "avx2": "AVX2"}
-"""Vector extensions of x86 processors by their flag, widest first; a CPU driver generates different code for each."""
-
-
-def cpu_model() -> str:
-    """The processor's model (on systems other than Linux as Python reports it), its widest vectors and its cores."""
-    text = _CPU_INFO.read_text(encoding="utf-8", errors="replace") if _CPU_INFO.is_file() else ""
-    facts = dict(re.findall(r"^(model name|flags)\s*: (.+)$", text, re.MULTILINE))
-    vectors = [name for flag, name in _VECTORS.items() if flag in facts.get("flags", "").split()]
-    name = facts.get("model name") or platform.processor() or platform.machine()
-    return ", ".join([name, *vectors[:1], f"{os.cpu_count() or 1} cores"])
 
 
 def _default_index(devices: list[DeviceInfo]) -> int | None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from restride.cli.files import (
+from restride.command.files import (
     READ,
     WRITTEN,
     format_of,
@@ -18,7 +18,7 @@ from restride.cli.files import (
     require_places,
     require_writable,
 )
-from restride.cli.process import UsageError, tell
+from restride.command.process import UsageError, tell
 
 _OTHERWISE = "say --in-place to replace it, or name another"
 

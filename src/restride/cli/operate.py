@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from restride import reference
-from restride.cli import files
-from restride.cli.comparison import compare_bits, compare_limits, flush_limits
-from restride.cli.files import Array, FileArray, FileBuffer, FileContent
 from restride.cli.folders import outputs_of
-from restride.cli.options import SCALES, Rows, add_options, given, require_mode, require_use_of_axis, scales_along
-from restride.cli.parser import Commands, Parser, add_command, add_device_options, open_device, runtime_name
-from restride.cli.process import Exit, UsageError, counted, exit_for, line_for, say, tell
+from restride.command import files
+from restride.command.files import Array, FileArray, FileBuffer, FileContent
+from restride.command.options import SCALES, Rows, add_options, given, require_mode, require_use_of_axis, scales_along
+from restride.command.parser import Commands, Parser, add_command, add_device_options, open_device, runtime_name
+from restride.command.process import Exit, UsageError, counted, exit_for, line_for, say, tell
 from restride.errors import RestrideError, prefixed
 from restride.layout import TensorDesc, views
 from restride.layout.argument import axis_order, is_permutation, laid_out
 from restride.layout.lines import layout_for
 from restride.ops.progress import Progress
+from restride.reference.comparison import compare_bits, compare_limits, flush_limits
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
 

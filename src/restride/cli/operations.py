@@ -7,7 +7,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from restride.cli.files import (
+from restride.cli.operate import FileCommand, FileOperation, call
+from restride.command.files import (
     READ,
     WRITTEN,
     Array,
@@ -18,10 +19,9 @@ from restride.cli.files import (
     read_array,
     require_file,
 )
-from restride.cli.operate import FileCommand, FileOperation, call
-from restride.cli.options import ELEMENTS, NORMALIZATION, RULES, SCALES, given, number
-from restride.cli.parser import Commands, parse_index
-from restride.cli.process import UsageError
+from restride.command.options import ELEMENTS, NORMALIZATION, RULES, SCALES, given, number
+from restride.command.parser import Commands, parse_index
+from restride.command.process import UsageError
 from restride.dtypes import as_dtype
 from restride.errors import ErrorContext, command_text
 from restride.layout import TensorDesc, views

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from restride.cli.files import (
+from restride.cli.folders import files_of
+from restride.cli.operate import Skipping, add_skip_bad, timed_device
+from restride.command.files import (
     NAMED,
     Array,
     about_raw_elements,
@@ -23,11 +25,9 @@ from restride.cli.files import (
     write_array,
     write_named,
 )
-from restride.cli.folders import files_of
-from restride.cli.operate import Skipping, add_skip_bad, timed_device
-from restride.cli.options import NORMALIZATION, RULES, Rows, add_options, given
-from restride.cli.parser import Commands, add_command, add_device_options
-from restride.cli.process import Exit, UsageError, counted, say, tell
+from restride.command.options import NORMALIZATION, RULES, Rows, add_options, given
+from restride.command.parser import Commands, add_command, add_device_options
+from restride.command.process import Exit, UsageError, counted, say, tell
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError, UnsupportedError, command_text
 from restride.layout import TensorDesc

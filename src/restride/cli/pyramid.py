@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import SupportsIndex
 
-from restride.cli.files import import_extra, named_errors, open_array
 from restride.cli.operate import timed_device
-from restride.cli.options import RULES, Rows, add_options, given, require_mode
-from restride.cli.parser import Commands, add_command, add_device_options
-from restride.cli.process import Exit, UsageError, say
+from restride.command.files import import_extra, named_errors, open_array
+from restride.command.options import RULES, Rows, add_options, given, require_mode
+from restride.command.parser import Commands, add_command, add_device_options
+from restride.command.process import Exit, UsageError, say
 from restride.ops.resample import resample
 from restride.weights import MODES
 

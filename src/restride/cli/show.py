@@ -7,9 +7,9 @@ import re
 import shlex
 from pathlib import Path
 
-from restride.cli.files import write_output
-from restride.cli.parser import Commands, add_command
-from restride.cli.process import Exit, UsageError, say
+from restride.command.files import write_output
+from restride.command.parser import Commands, add_command
+from restride.command.process import Exit, UsageError, say
 from restride.drawing.explain import explain
 from restride.drawing.picture import show
 from restride.layout import TensorDesc

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from restride.cli.files import named_errors, read_array, require_apart, write_whole
-from restride.cli.parser import Commands, add_command, parse_index
-from restride.cli.process import Exit, UsageError, say, tell
+from restride.command.files import named_errors, read_array, require_apart, write_whole
+from restride.command.parser import Commands, add_command, parse_index
+from restride.command.process import Exit, UsageError, say, tell
 from restride.drawing import pixels
 from restride.drawing.picture import takes_colour
 from restride.errors import DescriptorError

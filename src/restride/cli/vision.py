@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restride.cli.files import Array, require_apart, require_file, require_named, write_named
 from restride.cli.folders import files_of
 from restride.cli.operate import Skipping, add_skip_bad, timed_device
-from restride.cli.options import Rows, add_options, given
-from restride.cli.parser import Commands, add_command, add_device_options
-from restride.cli.process import Exit, UsageError, counted, say, tell
+from restride.command.files import Array, require_apart, require_file, require_named, write_named
+from restride.command.options import Rows, add_options, given
+from restride.command.parser import Commands, add_command, add_device_options
+from restride.command.process import Exit, UsageError, counted, say, tell
 from restride.dtypes import DType
 from restride.errors import prefixed
 from restride.layout import TensorDesc

@@ -14,7 +14,7 @@ from dataclasses import asdict, astuple, dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Self
 
-from restride.cli.process import INTERRUPTED
+from restride.command.process import INTERRUPTED
 from restride.errors import printable
 from restride_conformance.record import FLUSHED, Mode, Outcome, Speed, Target, Verdict, worst
 

@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
 
-from restride.cli.files import read_bounded, write_whole
+from restride.command.files import read_bounded, write_whole
 from restride.errors import DescriptorError, UnsupportedError
 from restride_conformance.record import Outcome
 from restride_conformance.report import FORMAT, VERSION, Report

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
-from restride.cli.process import UsageError
+from restride.command.process import UsageError
 from restride_conformance.case import Case
 from restride_conformance.report import Report, facts
 

@@ -18,7 +18,7 @@ import zlib
 
 import numpy as np
 
-from restride.cli.comparison import distances
+from restride.reference.comparison import distances
 from restride_conformance.case import Array, Case
 from restride_conformance.record import Pictures
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
-from restride.cli.process import ending
+from restride.command.process import ending
 from restride_conformance.record import Verdict
 
 _DYING = 0.5

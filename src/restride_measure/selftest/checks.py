@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 import restride as rs
-from restride.cli.doctor import look
-from restride.cli.process import Exit
+from restride.command.findings import look
+from restride.command.process import Exit
 from restride.errors import DeviceNotFound
 from restride.runtime import RUNTIMES, DeviceInfo, choose, list_devices
 from restride.tensor.device import Device

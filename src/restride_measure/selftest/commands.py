@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 import restride
-from restride.cli.devices import cpu_model
-from restride.cli.files import require_own, require_places, write_whole
-from restride.cli.options import whole_number
-from restride.cli.parser import Commands, add_command, add_device_option
-from restride.cli.process import Exit, UsageError, say, tell, why_ended
+from restride.command.files import require_own, require_places, write_whole
+from restride.command.options import whole_number
+from restride.command.parser import Commands, add_command, add_device_option
+from restride.command.process import Exit, UsageError, say, tell, why_ended
+from restride.command.processor import cpu_model
 from restride.ops.progress import Progress
 from restride_conformance.run.process import JsonProcess, WorkerDied, inherited
 from restride_conformance.run.runner import CLOSING

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from restride.cli.process import Exit
+from restride.command.process import Exit
 from restride.tensor.device import Device
 
 NOTHING = "small sizes: the times mean nothing"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import restride as rs
-from restride.cli.process import Exit
+from restride.command.process import Exit
 from restride.drawing.explain import columns
 from restride.errors import OutOfDeviceMemory, UnsupportedError
 from restride.kernel import CANDIDATES

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from restride.cli.files import read_bounded
-from restride.cli.process import UsageError
+from restride.command.files import read_bounded
+from restride.command.process import UsageError
 from restride.errors import printable
 from restride_measure.selftest.speeds import copy_speed, median_share, share_of_copy
 

@@ -17,7 +17,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from restride.cli.process import Exit, exit_for, line_for
+from restride.command.process import Exit, exit_for, line_for
 from restride.errors import OutOfDeviceMemory
 from restride_conformance.run.process import mistake, take_channel
 from restride_measure.selftest.part import Job, NotRun, Part

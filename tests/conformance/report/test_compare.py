@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from support.report_examples import DEVICE, PERF, A, B, C, D, example, outcome, run
 
-from restride.cli.process import Exit, UsageError
+from restride.command.process import Exit, UsageError
 from restride.errors import DescriptorError
 from restride_conformance.record import Speed
 from restride_conformance.report import summary

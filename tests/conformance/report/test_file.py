@@ -12,8 +12,8 @@ import pytest
 from support.devices import open_device
 from support.report_examples import PERF, PICTURE, example, many, wrong_picture
 
-from restride.cli.files import require_places
-from restride.cli.process import UsageError
+from restride.command.files import require_places
+from restride.command.process import UsageError
 from restride.errors import DescriptorError, UnsupportedError
 from restride.runtime import DeviceInfo
 from restride_conformance import Case, run_case

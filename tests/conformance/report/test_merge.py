@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from support.report_examples import A, B, C, D, example, outcome, passed, run
 
-from restride.cli.process import Exit, UsageError
+from restride.command.process import Exit, UsageError
 from restride_conformance.record import Verdict
 from restride_conformance.report import headline
 from restride_conformance.report.file import read_json, write_json

@@ -6,8 +6,8 @@ import pytest
 from support.judges import judge
 from support.selftest_examples import job
 
-from restride.cli.doctor import Finding
-from restride.cli.process import Exit
+from restride.command.findings import Finding
+from restride.command.process import Exit
 from restride_measure.selftest import checks, speeds
 from restride_measure.selftest.part import NotRun
 

@@ -16,7 +16,7 @@ from support.devices import open_device
 from support.process import captured
 
 from restride.cli import main
-from restride.cli.process import Exit
+from restride.command.process import Exit
 from restride.kernel import CANDIDATES
 from restride.runtime.choices_file import FOLDER_VARIABLE
 from restride_conformance.record import Verdict

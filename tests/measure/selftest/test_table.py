@@ -9,7 +9,7 @@ import pytest
 from support.selftest_examples import FILES, NEWER
 
 from restride.cli import main
-from restride.cli.process import UsageError
+from restride.command.process import UsageError
 from restride_measure.selftest.table import MAX, SHARES, read, table
 
 

@@ -7,9 +7,9 @@ from itertools import groupby
 from pathlib import Path
 from textwrap import fill
 
-from restride.cli.files import require_places, write_output
-from restride.cli.parser import Commands, add_command
-from restride.cli.process import Exit, NothingSelected, UsageError, say
+from restride.command.files import require_places, write_output
+from restride.command.parser import Commands, add_command
+from restride.command.process import Exit, NothingSelected, UsageError, say
 from restride_bench.audit.compiler import NoCompiler, compile_all
 from restride_bench.audit.gpus import GPUS, STORED
 from restride_bench.audit.kernels import Kernel, contract_kernels, kernels_of_case, kernels_of_workloads

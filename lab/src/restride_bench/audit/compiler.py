@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from restride.cli.drivers import driver_file
-from restride.cli.process import ending, tell
+from restride.command.drivers import driver_file
+from restride.command.process import ending, tell
 from restride.errors import DeviceNotFound
 from restride.kernel import KernelSpec
 from restride.kernel.modules import load_module

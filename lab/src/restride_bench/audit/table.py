@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import restride as rs
-from restride.cli.files import read_bounded
-from restride.cli.process import UsageError
+from restride.command.files import read_bounded
+from restride.command.process import UsageError
 from restride.drawing.explain import columns
 from restride_bench.audit.compiler import Driver, Figures, Key
 from restride_bench.audit.kernels import Kernel

@@ -17,7 +17,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from restride.cli.process import ending
+from restride.command.process import ending
 from restride.drawing.explain import columns
 from restride_bench.report import Report, heading
 from restride_bench.scale.parts import SCALE, Cost, Goal, Part, Source, Way

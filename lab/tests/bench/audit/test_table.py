@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.audit_tables import GOOD, table_of
 
-from restride.cli.process import UsageError
+from restride.command.process import UsageError
 from restride_bench.audit.gpus import GPUS, MAKERS, STORED
 from restride_bench.audit.problems import problems
 from restride_bench.audit.table import FORMAT, VERSION, Summary, Table, read_table

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restride.cli.files import Array
+from restride.reference.arguments import Array
 
 
 @dataclass(frozen=True)

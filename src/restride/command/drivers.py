@@ -7,7 +7,7 @@ import platform
 from collections.abc import Mapping
 from pathlib import Path
 
-from restride.cli.process import UsageError
+from restride.command.process import UsageError
 from restride.errors import DeviceNotFound
 from restride.runtime.manifests import ABSENT, installed, read_driver, standard_folders
 

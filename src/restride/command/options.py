@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import as_numpy
-from restride.cli.parser import parse_index
-from restride.cli.process import UsageError
+from restride.command.parser import parse_index
+from restride.command.process import UsageError
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, ErrorContext, command_text, did_you_mean
 from restride.layout import TensorDesc

@@ -16,7 +16,7 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import restride
-from restride.cli.process import EXPLAINED, Exit, UsageError
+from restride.command.process import EXPLAINED, Exit, UsageError
 from restride.errors import DeviceNotFound, UnsupportedError, command_text, did_you_mean
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from restride import reference
-from restride.cli.named_files import Reach, require_dataset, require_store, require_tiff
-from restride.cli.process import UsageError, tell
+from restride.command.named_files import Reach, require_dataset, require_store, require_tiff
+from restride.command.process import UsageError, tell
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, RestrideError, UnsupportedError, command_text, needed_package
 from restride.layout import TensorDesc

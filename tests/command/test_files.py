@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.cli.files import about_raw_elements, named_errors, read_array, read_bounded, write_array, write_whole
-from restride.cli.process import UsageError, line_for
+from restride.command.files import about_raw_elements, named_errors, read_array, read_bounded, write_array, write_whole
+from restride.command.process import UsageError, line_for
 from restride.dtypes import DTYPES
 from restride.runtime.vulkan.runtime import VulkanRuntime
 

@@ -12,8 +12,8 @@ import pytest
 
 from restride.arithmetic import ROUNDINGS
 from restride.cli import command_modules, main, operations
-from restride.cli.options import element_type, given, number, part_of_axis
-from restride.cli.parser import SUMMARIES, missing_commands, parse
+from restride.command.options import element_type, given, number, part_of_axis
+from restride.command.parser import SUMMARIES, missing_commands, parse
 from restride.weights import COORDINATES, POLICIES
 from restride.weights.like import LIBRARIES
 from restride_conformance.case import OPERATIONS

@@ -7,9 +7,9 @@ import os
 
 import pytest
 
-from restride.cli import drivers
-from restride.cli.drivers import driver_file
-from restride.cli.process import UsageError
+from restride.command import drivers
+from restride.command.drivers import driver_file
+from restride.command.process import UsageError
 from restride.errors import DeviceNotFound
 from restride.runtime import manifests
 

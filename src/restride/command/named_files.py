@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from restride.cli.process import UsageError
+from restride.command.process import UsageError
 from restride.errors import UnsupportedError
 
 _MAX_DEPTH = 32

@@ -1,0 +1,1 @@
+"""What commands share: the process, the command line, files, drivers and the machine."""
