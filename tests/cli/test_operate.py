@@ -6,7 +6,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from importlib import metadata
 from importlib.metadata import EntryPoints
 from pathlib import Path
 from typing import SupportsIndex
@@ -17,16 +16,14 @@ from support.devices import open_device
 from support.judges import judge
 
 import restride as rs
-from restride.cli import command_modules, devices, doctor, main, operations
+from restride.cli import command_modules, main, operations
 from restride.cli.operate import FileCommand, call
-from restride.command.findings import Finding
 from restride.command.parser import LABORATORY, SUMMARIES, parse, parse_index
 from restride.command.process import UsageError, ending
 from restride.command.processor import cpu_model
 from restride.errors import Message, warn_caller
 from restride.reference.comparison import compare_bits, compare_limits
-from restride.runtime import RUNTIMES, DeviceInfo
-from restride.runtime.kompute.device import INSTALL_KP
+from restride.runtime import RUNTIMES
 
 WINDOW_4_TO_9 = ("--offsets", "0", "0", "4", "0", "--sizes", "1", "1", "5", "1")
 NO_DRIVER = {"VK_DRIVER_FILES": "/nowhere/none.json", "VK_ICD_FILENAMES": "/nowhere/none.json"}
@@ -278,46 +275,6 @@ def test_doctor_without_a_driver():
     assert "vulkan, does not work; broken: driver, " in out.splitlines()[-1]
 
 
-def test_doctor_names_what_installs_the_packages_that_are_missing(capsys, monkeypatch):
-    def version(name):
-        if name in {"kp", "dask", "h5py"}:
-            raise metadata.PackageNotFoundError(name)
-        return "1.2.3"
-
-    monkeypatch.setattr(doctor.metadata, "version", version)
-    monkeypatch.setattr(doctor, "try_runtime", lambda runtime, _: doctor_attempt(runtime))
-    main(["doctor"])
-    out = capsys.readouterr().out
-    assert "optional  kp                not installed, only needed for the runtime kompute" in out
-    assert out.count("fix: run `.venv/bin/python tools/build_kp.py`") == 1
-    assert "fix: as for kp\n" in out.split("optional  runtime kompute")[1]
-    for name, fix in (("dask", "'restride[dask]'"), ("h5py", "h5py")):
-        assert f"fix: pip install {fix}\n" in out.split(f"optional  {name} ")[1]
-    for name in ("einops", "zarr", "xarray", "matplotlib", "tifffile", "imagecodecs"):
-        assert f"ok        {name:<18}1.2.3\n" in out
-    assert out.count("1.2.3\n") == len(doctor._PACKAGES) - 3
-    last = out.splitlines()[-1]
-    assert last.startswith("restride: the default runtime, vulkan, works; ")
-    assert "; not installed, but optional: kp, dask, h5py, " in last
-    assert last.endswith("runtime kompute")
-
-
-def doctor_attempt(runtime):
-    """What doctor's other process would find without kp."""
-    status = "ok" if runtime == "vulkan" else "optional"
-    return Finding(status, f"runtime {runtime}", "it needs the Python package `kp`", INSTALL_KP)
-
-
-def test_doctor_names_the_variable_that_hides_the_validation_layer(monkeypatch):
-    monkeypatch.setattr(doctor, "layer_names", set)
-    monkeypatch.setenv("VK_LOADER_LAYERS_DISABLE", "~all~")
-    hidden = doctor._validation_layer()
-    assert hidden.status == "optional"
-    assert hidden.detail.endswith("VK_LOADER_LAYERS_DISABLE is '~all~'")
-    monkeypatch.delenv("VK_LOADER_LAYERS_DISABLE")
-    assert "install it" in doctor._validation_layer().fix
-
-
 def test_doctor_where_all_is_well(vulkan_device):
     code, out, error = restride("doctor", "--json", RESTRIDE_RUNTIME="vulkan")
     assert code == 0, out
@@ -325,43 +282,6 @@ def test_doctor_where_all_is_well(vulkan_device):
     assert findings["runtime vulkan"]["status"] == "ok"
     assert vulkan_device.info.name in findings["device 0"]["detail"] + findings["runtime vulkan"]["detail"]
     assert "vulkan, works" in error
-
-
-@pytest.mark.parametrize(
-    ("driver", "version", "system", "said", "fix"),
-    [
-        ("llvmpipe", "Mesa 22.3.6 (LLVM 15.0.6)", "debian 12", "Mesa 22.3.6: ", "bookworm-backp"),
-        ("llvmpipe", "Mesa 23.2.1-1ubuntu3.1 (LLVM 15.0.7)", "ubuntu 22.04", "23.2.1: ", "24.04"),
-        ("llvmpipe", "Mesa 24.0.5", "fedora 39", "Mesa 24.0.5: ", "dnf upgrade"),
-        ("llvmpipe", "Mesa 24.3.4-arch1.1 (LLVM 18.1.8)", "arch", "Mesa 24.3.4: ", "pacman -Syu"),
-        ("llvmpipe", "Mesa 22.3.6", "debian 11", "Mesa 22.3.6: ", "install Mesa 25 or newer"),
-        ("llvmpipe", "Mesa 22.3.6", None, "Mesa 22.3.6: ", "install Mesa 25 or newer"),
-        ("llvmpipe", "Mesa 25.0.7-2~bpo12+1 (LLVM 15.0.6)", "debian 12", "", ""),
-        ("llvmpipe", "0.0.1", "debian 12", "", ""),
-        ("radv", "Mesa 22.3.6", "debian 12", "", ""),
-    ],
-)
-def test_doctor_says_where_lavapipe_is_old_and_how_this_system_gets_a_newer(
-    monkeypatch, driver, version, system, said, fix
-):
-    def os_release():
-        if system is None:
-            raise OSError("no os-release")
-        return dict(zip(("ID", "VERSION_ID"), system.split(), strict=False))
-
-    name = "llvmpipe (LLVM 15.0.6, 256 bits)"
-    info = DeviceInfo(0, name, "cpu", 65541, 0, driver, version, "1.3.230", "0" * 32, 1 << 31)
-    monkeypatch.setattr(doctor, "list_devices", lambda: [info])
-    monkeypatch.setattr(doctor.platform, "freedesktop_os_release", os_release)
-    old = [each for each in doctor._devices() if each.status == "old"]
-    assert [each.subject for each in old] == (["driver of 0"] if said else [])
-    assert all(said in each.detail and fix in each.fix for each in old)
-
-
-def test_doctor_survives_a_driver_that_crashes(monkeypatch):
-    monkeypatch.setattr(doctor.sys, "executable", "/bin/false")
-    finding = doctor.try_runtime("vulkan")
-    assert (finding.status, "exit code 1" in finding.detail) == ("BROKEN", True)
 
 
 def test_devices_table_and_json(capsys, vulkan_device):
@@ -376,24 +296,6 @@ def test_devices_table_and_json(capsys, vulkan_device):
     assert table.splitlines()[-1] == f"processor: {cpu_model()}"
     assert {info["processor"] for info in listed} == {cpu_model()}
     assert vulkan_device.info.driver_version in table
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("processor\t: 0\nmodel name\t: Zen 3 @ 3 GHz\nflags\t: fpu avx avx2\n\n", "Zen 3 @ 3 GHz, AVX2, "),
-        ("model name\t: Zen 5\nflags\t\t: fpu avx2 avx512vl\nmodel name\t: Zen 5\n", "Zen 5, AVX-512, "),
-        ("processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd\n", "arm, "),
-        (None, "arm, "),
-    ],
-)
-def test_the_processor_is_named(monkeypatch, tmp_path, text, named):
-    if text is not None:
-        (tmp_path / "cpuinfo").write_text(text)
-    monkeypatch.setattr(devices, "_CPU_INFO", tmp_path / "cpuinfo")
-    monkeypatch.setattr(devices.os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(devices.platform, "processor", lambda: "arm")
-    assert cpu_model() == f"{named}2 cores"
 
 
 def test_no_command_prints_a_short_tour_whose_commands_exist(capsys):
@@ -428,7 +330,12 @@ def test_an_overview_imports_nothing_of_the_library(word, capsys):
     assert done.returncode == 0, done.stderr
     names = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     ours = {name for name in names if name.split(".")[0].startswith(("restride", "numpy", "vulkan"))}
-    assert ours == {"restride", "restride.errors", *(f"restride.cli{part}" for part in ("", ".parser", ".process"))}
+    assert ours == {
+        "restride",
+        "restride.errors",
+        "restride.cli",
+        *map("restride.command{}".format, ("", ".parser", ".process")),
+    }
     # What all modules of commands together print is the same.
     with pytest.raises(SystemExit) as ended:
         parse(command_modules(), [word])
