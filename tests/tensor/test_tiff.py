@@ -17,7 +17,7 @@ from support.random_tiffs import COMPRESSION_TAGS, PHOTOMETRIC, drawn, file_of, 
 from support.sampled import FULL, SEED
 
 import restride as rs
-from restride.arguments import pixels_of, require_read_right
+from restride.arguments.pillow import pixels_of, require_read_right
 from restride.tensor import tiff
 
 Image = judge("PIL.Image")

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from restride.arguments import check_keywords, is_pillow, require_read_right
+from restride.arguments import check_keywords
+from restride.arguments.pillow import is_pillow, require_read_right
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.plan import perform
 from restride.ops.resample import plan_of

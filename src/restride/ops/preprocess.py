@@ -15,7 +15,8 @@ from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, 
 
 import numpy as np
 
-from restride.arguments import as_numpy, flag, integer, is_file, is_pillow, list_arguments, require_word
+from restride.arguments import as_numpy, flag, integer, list_arguments, require_word
+from restride.arguments.pillow import is_file, is_pillow
 from restride.dtypes import Array, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, Message, prefixed
 from restride.layout import TensorDesc

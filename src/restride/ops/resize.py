@@ -7,7 +7,8 @@ from enum import Enum
 from inspect import signature
 from typing import Any, Protocol, SupportsIndex, TypedDict, Unpack, overload
 
-from restride.arguments import counts, flag, integer, integers, is_file, is_pillow, list_arguments, require_listed
+from restride.arguments import counts, flag, integer, integers, list_arguments, require_listed
+from restride.arguments.pillow import is_file, is_pillow
 from restride.errors import DescriptorError, ErrorContext, Message, UnsupportedError, shown
 from restride.layout import TensorDesc
 from restride.layout.argument import family

@@ -29,6 +29,7 @@ from restride.tensor.tiff import (
     require_parts,
     require_room,
     require_sizes,
+    swaps,
 )
 from restride.weights.request import fraction
 
@@ -259,7 +260,7 @@ def _stated_by(page: Any) -> dict[str, Any]:
         "type": page.dtype,
         "tiles or strips": page.chunks,
         "photometric interpretation": kind_of(page),
-        "orientation": page.tags.valueof(274, default=1),
+        "orientation": page.tags.valueof("Orientation", default=1),
     }
 
 
@@ -268,7 +269,7 @@ def _turned(sizes: dict[str, tuple[str, float, float]], orientation: int) -> dic
     turned = {}
     reverses = dict(zip("YX", flips(orientation), strict=True))
     for axis, (unit, step, origin) in sizes.items():
-        name = {"Y": "X", "X": "Y"}.get(axis, axis) if orientation >= 5 else axis
+        name = {"Y": "X", "X": "Y"}.get(axis, axis) if swaps(orientation) else axis
         turned[name] = unit, step, float("nan") if reverses.get(axis) and origin else origin
     return turned
 
@@ -280,7 +281,7 @@ def _upright(axes: str, orientation: int) -> Chain:
     for letter, is_reversed in zip("YX", flips(orientation), strict=True):
         if is_reversed:
             steps[axes.index(letter)] = slice(None, None, -1)
-    if orientation < 5:
+    if not swaps(orientation):
         return Chain()[tuple(steps)]
     stored = "ABCDEFGH"[: len(axes)]
     y, x = stored[axes.index("Y")], stored[axes.index("X")]
@@ -334,7 +335,7 @@ def _sizes_of_imagej(series: Any) -> dict[str, tuple[str, float, float]]:
     unit = str(stated.get("unit", "pixel"))
     if unit.startswith("pixel"):
         return sizes
-    for axis, tag in (("X", 282), ("Y", 283)):
+    for axis, tag in (("X", "XResolution"), ("Y", "YResolution")):
         resolution = series.keyframe.tags.valueof(tag)
         if resolution is not None:
             sizes[axis] = (str(stated.get(f"{axis.lower()}unit", unit)), float(1 / Fraction(*resolution)), 0.0)

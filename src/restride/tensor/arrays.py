@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import as_numpy, flag, is_file, require_unmasked
+from restride.arguments import as_numpy, flag, require_unmasked
+from restride.arguments.pillow import is_file
 from restride.dtypes import Array, DType
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed, shown
 from restride.layout import TensorDesc, as_desc

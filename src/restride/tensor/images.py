@@ -15,7 +15,8 @@ from typing import IO, Any, BinaryIO, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
-from restride.arguments import check_keywords, pixels_of, require_word
+from restride.arguments import check_keywords, require_word
+from restride.arguments.pillow import pixels_of
 from restride.dtypes import Array, as_dtype
 from restride.errors import (
     DescriptorError,
@@ -52,8 +53,6 @@ _T = TypeVar("_T")
 Decode: TypeAlias = Callable[[Any, BinaryIO, Png | None], _T]
 """A function that decodes an image from its file, after Pillow has opened it; for a PNG it gets what the chunks say."""
 
-_ORIENTATION = 0x0112
-"""The EXIF tag for the orientation of the camera."""
 _WRITING = "writing colours of 16 bits"
 _JPEG_QUALITY = 95
 _MAX_JPEG_SIDE = 65_500
@@ -336,9 +335,11 @@ def _deep(opened: Any, file: BinaryIO) -> Array:
     Raises:
         MissingPackage: imagecodecs is not installed.
     """
+    from PIL.ExifTags import Base as Tag
+
     what = "reading colours of 16 bits"
     codec = _codec(Message(f"{what}, of which rs.imread(file, mode='rgb') reads 8,", what))
-    orientation = opened.getexif().get(_ORIENTATION)  # it may lie behind the pixels, which Pillow then decodes too
+    orientation = opened.getexif().get(Tag.Orientation)  # it may lie behind the pixels, which Pillow then decodes too
     return np.ascontiguousarray(upright(codec.png_decode(bare_png(file)), orientation))
 
 

@@ -37,11 +37,11 @@ _COLORS = {**dict.fromkeys((*VALUES, "MINISWHITE", "PALETTE"), 1), "RGB": 3, "SE
 _SPACES: dict[str, ColorSpace] = {"SEPARATED": "CMYK", "RGB": "RGB", "PALETTE": "RGB"}
 """What the pixels of a photometric interpretation become, where it is not grey."""
 
-_INKS = 332
-"""The tag that says whether the samples of SEPARATED are cyan, magenta, yellow and black, 1, or others."""
-
 _FLIPPED = {"rows": (3, 4, 6, 7), "columns": (2, 3, 7, 8)}
-"""Orientations in which the stored rows, or columns, have reverse order; 5 to 8 store columns as rows."""
+"""Orientations in which the stored rows, or columns, have reverse order."""
+
+_SWAPPED = range(5, 9)
+"""Orientations in which columns are stored as rows."""
 
 PREMULTIPLIED, _ALPHA = 1, (1, 2, 999)
 """Values of ExtraSamples: colours times alpha; any alpha, of which 999 is Corel Draw's."""
@@ -68,10 +68,12 @@ _CODESTREAM = b"\xff\x4f\xff\x51"
 """The first two markers of JPEG 2000, SOC and SIZ."""
 
 _READ_TAGS = frozenset((
-    *(256, 257, 258, 259, 262, 266, 273, 274, 277, 278, 279, 284, 317, 320, 322, 323, 324, 325),
-    *(_INKS, 338, 339, 347, 32997, 32998),
+    *("ImageWidth", "ImageLength", "ImageDepth", "Orientation", "StripOffsets", "StripByteCounts", "RowsPerStrip"),
+    *("TileWidth", "TileLength", "TileDepth", "TileOffsets", "TileByteCounts", "SamplesPerPixel", "ExtraSamples"),
+    *("BitsPerSample", "SampleFormat", "FillOrder", "PlanarConfiguration", "PhotometricInterpretation", "ColorMap"),
+    *("InkSet", "Compression", "Predictor", "JPEGTables"),
 ))  # fmt: skip
-"""Tags without which the elements of a page would be read as others."""
+"""Tags without which the elements of a page would be read as others, as tifffile names them."""
 
 _TYPE_SIZES = (0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8)
 """Bytes of a value of each type of a tag."""
@@ -152,6 +154,8 @@ def _require_tags(file: BinaryIO) -> None:
     Raises:
         ValueError: a tag is damaged, comes twice, or all together are longer than the file.
     """
+    from tifffile import TIFF
+
     nbytes = file.seek(0, 2)
     file.seek(0)
     head = file.read(16)
@@ -169,13 +173,14 @@ def _require_tags(file: BinaryIO) -> None:
     entries = list(struct.iter_unpack(order + entry, content[: len(content) // width * width]))
     if len(entries) < several:
         raise ValueError(f"it is damaged, it lists {several} tags, and has {len(entries)}")
+    read = {TIFF.TAGS[name] for name in _READ_TAGS}
     seen: set[int] = set()
     total = 0
     for code, kind, number, place in entries:
         size = number * (_TYPE_SIZES[kind] if kind < len(_TYPE_SIZES) else 0)
         is_there = size <= inside or 8 <= place <= nbytes - size
         total += size if is_there else 0
-        if code in _READ_TAGS and (code in seen or not size or not is_there):
+        if code in read and (code in seen or not size or not is_there):
             why = "twice" if code in seen else "with values that are not in the file"
             raise ValueError(f"it is damaged, it has the tag {code} {why}")
         seen.add(code)
@@ -192,7 +197,7 @@ def kind_of(page: Any) -> str:
     Where no tag says it, it is what libtiff takes it for.
     """
     kind = str(getattr(page.photometric, "name", page.photometric))
-    if 262 not in page.tags and page.photometric == 0:
+    if "PhotometricInterpretation" not in page.tags and page.photometric == 0:
         colors = page.samplesperpixel - len(page.extrasamples)
         kind = "RGB" if colors >= 3 else "MINISWHITE" if page.compression in _FAX else "MINISBLACK"
     is_rgb = kind == "YCBCR" and page.compression in _JPEG and page.planarconfig == 1 and not page.extrasamples
@@ -205,7 +210,7 @@ def orientation_of(page: Any) -> int:
     Raises:
         ValueError: it is another number.
     """
-    orientation = page.tags.valueof(274, default=1)
+    orientation = page.tags.valueof("Orientation", default=1)
     if orientation not in range(1, 9):
         raise ValueError(f"it has the orientation {orientation}, which is none of 1 to 8")
     return int(orientation)
@@ -216,11 +221,16 @@ def flips(orientation: int) -> tuple[bool, bool]:
     return orientation in _FLIPPED["rows"], orientation in _FLIPPED["columns"]
 
 
+def swaps(orientation: int) -> bool:
+    """Whether columns are stored as rows."""
+    return orientation in _SWAPPED
+
+
 def upright(stored: Array, orientation: int) -> Array:
     """Rows and columns, and what follows them, turned as an orientation says; one that is none of 1 to 8 turns none."""
     flipped_rows, flipped_columns = flips(orientation)
     turned = stored[:: -1 if flipped_rows else 1, :: -1 if flipped_columns else 1]
-    return turned.swapaxes(0, 1) if orientation in range(5, 9) else turned
+    return turned.swapaxes(0, 1) if swaps(orientation) else turned
 
 
 # Whether a file holds a page.
@@ -471,7 +481,7 @@ def require_sizes(page: Any) -> None:
 
 def _require_read(page: Any, kind: str) -> None:
     """Check that the photometric interpretation of a page has a meaning here, for elements of its type."""
-    if kind not in _COLORS or (kind == "SEPARATED" and page.tags.valueof(_INKS, default=1) != 1):
+    if kind not in _COLORS or (kind == "SEPARATED" and page.tags.valueof("InkSet", default=1) != 1):
         raise UnsupportedError(
             f"TIFF with the photometric interpretation {kind} is not read, of {tuple(_COLORS)} it is"
         )

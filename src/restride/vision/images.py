@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from restride.arguments import is_file, is_pillow, pillow_errors, require_read_right
+from restride.arguments.pillow import is_file, is_pillow, pillow_errors, require_read_right
 from restride.dtypes import Array
 from restride.errors import DescriptorError, Message, UnsupportedError, prefixed, shown, warn_caller
 from restride.tensor.arrays import host_array
