@@ -32,7 +32,7 @@ from figures import Figure, run_part
 
 from restride.command.files import write_array
 from restride.command.process import UsageError
-from restride.runtime.file_store import write_file
+from restride.files.writing import write_file
 
 OLD = b"OLD " * 1000
 INPUTS = 48, 40, 3

@@ -16,7 +16,7 @@ import numpy as np
 
 import restride
 from restride import reference
-from restride.command.files import Array, named_errors, read_array, require_apart, require_own, write_whole
+from restride.command.files import Array, named_errors, read_array, require_apart, require_unlinked, write_whole
 from restride.command.parser import Commands, add_command, add_device_options, open_device, runtime_name
 from restride.command.process import Exit, UsageError, say, tell
 from restride.layout import TensorDesc
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
             folder = arguments.out or Path("demo_out")
             with named_errors("make the folder", folder):
                 folder.mkdir(parents=True, exist_ok=True)
-            require_own(folder / "contact_sheet.png")
+            require_unlinked(folder / "contact_sheet.png")
             require_apart([arguments.photo] if arguments.photo else [], folder / "contact_sheet.png")
         tour = make_tour(photo.pixels, device)
         _print_header(photo.title, photo.pixels, tour)

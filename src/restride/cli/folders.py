@@ -14,8 +14,8 @@ from restride.command.files import (
     is_raw,
     require_apart,
     require_file,
-    require_own,
     require_places,
+    require_unlinked,
     require_writable,
 )
 from restride.command.process import UsageError, tell
@@ -65,7 +65,7 @@ def outputs_of(
                 require_apart([own], target, f"{_OTHERWISE} folder")
             require_apart((source for source in sources if source != own), target, "name another folder")
         for target in targets:
-            require_own(target)
+            require_unlinked(target)
             require_writable(target, may_be_raw=may_be_raw)
     else:
         require_places(output)

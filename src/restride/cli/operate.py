@@ -172,7 +172,7 @@ def _run_several(options: argparse.Namespace, outputs: Mapping[Path, Path], devi
                     break
                 with files.named_errors("write", options.output):
                     options.output.mkdir(exist_ok=True)
-                files.require_own(target)
+                files.require_unlinked(target)
                 output.write(target)
                 written += 1
                 progress.step(source.name)

@@ -8,7 +8,6 @@ import logging
 import math
 import os
 import re
-import stat
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -28,12 +27,13 @@ from restride.command.named_files import Reach, require_dataset, require_store, 
 from restride.command.process import UsageError, tell
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, RestrideError, UnsupportedError, command_text, needed_package
+from restride.files import reading, writing
+from restride.files.reading import open_regular
+from restride.files.writing import Content, write_file
 from restride.layout import TensorDesc
 from restride.layout.lines import layout_for
 from restride.ops.reorder import reorder
 from restride.reference.memory import element_positions
-from restride.runtime import file_store
-from restride.runtime.file_store import Content, write_file
 from restride.stream.files import arrays_in
 from restride.stream.tiff import series_in
 from restride.tensor.arrays import asarray, from_buffer
@@ -166,13 +166,8 @@ def _require_array(path: Path) -> None:
 
 def require_file(path: Path) -> None:
     """Raise ``UsageError`` unless ``path`` is a file."""
-    try:
-        is_file = stat.S_ISREG(path.stat().st_mode)
-    except OSError as error:
-        why = "no such file" if isinstance(error, FileNotFoundError) else error.strerror or error
-        raise UsageError(f"cannot read {path}: {why}") from error
-    if not is_file:
-        raise UsageError(f"cannot read {path}: not a file")
+    with named_errors("read", path):
+        reading.require_regular(path.stat())
 
 
 def require_writable(path: Path, *, may_be_raw: bool = False) -> None:
@@ -187,11 +182,11 @@ def require_writable(path: Path, *, may_be_raw: bool = False) -> None:
     require_places(path)
 
 
-def require_own(*paths: Path) -> None:
+def require_unlinked(*paths: Path) -> None:
     """Raise ``UsageError`` if a file inside a folder that a command fills is a link, which somebody else made."""
     for path in paths:
         with named_errors("write", path):
-            file_store.require_unlinked(path)
+            writing.require_unlinked(path)
 
 
 def require_apart(sources: Iterable[Path], output: Path, remedy: str = "name another file") -> None:
@@ -210,7 +205,7 @@ def require_places(*paths: Path) -> None:
     """Raise ``UsageError``, before any work, if a report cannot be written to its path, or two paths are one file."""
     for path in paths:
         with named_errors("write", path):
-            file_store.require_writable(path)
+            writing.require_writable(path)
     if len(set(map(os.path.realpath, paths))) < len(paths):
         raise UsageError(f"each report needs a file of its own, not {', '.join(map(str, paths))}")
 
@@ -242,7 +237,8 @@ def named_errors(action: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        named = UsageError(f"cannot {action} {path}: {error.strerror or error}")
+        is_absent = action == "read" and isinstance(error, FileNotFoundError)
+        named = UsageError(f"cannot {action} {path}: {'no such file' if is_absent else error.strerror or error}")
         for note in getattr(error, "__notes__", ()):
             named.add_note(note)
         raise named from error
@@ -254,17 +250,14 @@ def named_errors(action: str, path: Path) -> Iterator[None]:
 def read_bounded(path: Path, most_bytes: int) -> bytes:
     """Read a file of at most ``most_bytes`` bytes.
 
-    The read asks for no more memory than the file fills, because returning MiBs of it would fragment the heap.
-
     Raises:
         UsageError: there is no such file, it cannot be read, or it is longer.
     """
-    require_file(path)
-    with named_errors("read", path), path.open("rb") as file:
-        content = file.read(min(os.fstat(file.fileno()).st_size, most_bytes) + 1)
-    if len(content) > most_bytes:
-        raise UsageError(f"{path} has more than {most_bytes} bytes, the most that it may have")
-    return content
+    try:
+        with named_errors("read", path), open_regular(path) as file:
+            return reading.read_bounded(file, most_bytes)
+    except DescriptorError as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
 
 
 def read_file(path: Path, dtype: str | None, desc: str | None) -> FileContent:
@@ -291,7 +284,6 @@ def read_array(path: Path, dtype: str | None = None) -> FileArray:
     _require_array(path)
     if is_image(path) and dtype is not None:
         raise UsageError(f"--dtype says what the bytes of a .npy file are; {path} is an image")
-    require_file(path)
     with named_errors("read", path):
         return FileArray(_read_image(path) if is_image(path) else _read_npy(path, dtype), is_image(path))
 
@@ -302,12 +294,11 @@ def mapped_array(path: Path) -> Array:
     Raises:
         UsageError: no such file, damaged, or not an array of numbers.
     """
-    require_file(path)
-    with named_errors("read", path), path.open("rb") as file:
+    with named_errors("read", path), open_regular(path) as file:
         sizes, is_fortran, stored, start = _npy_elements(file, path)
-    _element_type(stored, None, path)
-    order: Literal["C", "F"] = "F" if is_fortran else "C"
-    return np.memmap(path, stored, "r", start, sizes, order) if math.prod(sizes) else np.empty(sizes, stored)
+        _element_type(stored, None, path)
+        order: Literal["C", "F"] = "F" if is_fortran else "C"
+        return np.memmap(file, stored, "r", start, sizes, order) if math.prod(sizes) else np.empty(sizes, stored)
 
 
 def read_buffer(path: Path, desc: str | None) -> FileBuffer:
@@ -327,8 +318,7 @@ def read_buffer(path: Path, desc: str | None) -> FileBuffer:
         layout = layout_for("source", desc) or TensorDesc.parse(desc)
     except RestrideError as error:
         raise UsageError(f"--desc {desc!r}: {command_text(error)}") from error
-    require_file(path)
-    with named_errors("read", path), path.open("rb") as file:
+    with named_errors("read", path), open_regular(path) as file:
         present = os.fstat(file.fileno()).st_size
         if present != layout.nbytes:
             raise UsageError(f"{path} has {present} bytes; {layout} needs exactly {layout.nbytes}")
@@ -337,7 +327,7 @@ def read_buffer(path: Path, desc: str | None) -> FileBuffer:
 
 def _read_npy(path: Path, dtype: str | None) -> Array:
     """Read the array in a .npy file, in this machine's byte order; allocates no more bytes than the file has."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         sizes, is_fortran, stored, start = _npy_elements(file, path)
         element = _element_type(stored, dtype, path)
         file.seek(start)

@@ -7,7 +7,6 @@ or the user asked for it, and never if it is no regular file: a pipe or a device
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from xml.etree import ElementTree as ET
 
 from restride.command.process import UsageError
 from restride.errors import UnsupportedError
+from restride.files.reading import oddity
 
 _MAX_DEPTH = 32
 """Maximum number of links, or of virtual datasets of virtual datasets, that lead to one dataset."""
@@ -54,9 +54,8 @@ class Reach:
             raise UnsupportedError(
                 f"{self.source} names {name!r}, which does not lie in its folder: --follow-files reads it all the same"
             )
-        kind = resolved.stat().st_mode
-        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-            raise UnsupportedError(f"{self.source} names {name!r}, which is no regular file: it is never read")
+        if what := oddity(resolved.stat()):
+            raise UnsupportedError(f"{self.source} names {name!r}, which is {what}: it is never read")
 
 
 # TIFF.
@@ -236,10 +235,9 @@ def require_store(reach: Reach) -> None:
     while folders:
         with os.scandir(folders.pop()) as entries:
             for entry in entries:
-                if entry.is_symlink() and os.path.exists(entry.path):  # noqa: PTH110 - of many files
+                is_special = not (entry.is_symlink() or entry.is_dir() or entry.is_file())
+                if is_special or (entry.is_symlink() and os.path.exists(entry.path)):  # noqa: PTH110 - of many files
                     reach.require(Path(entry.path))
-                elif not entry.is_symlink() and not entry.is_dir() and not entry.is_file():
-                    raise UnsupportedError(f"{reach.source} has {entry.path!r}, which is no regular file")
                 if entry.is_dir() and (resolved := os.path.realpath(entry.path)) not in seen:
                     seen.add(resolved)
                     folders.append(Path(entry.path))

@@ -16,10 +16,10 @@ from restride.drawing.moves import Move
 from restride.drawing.plane import Plane, plane_of, usual_plane
 from restride.drawing.terminal import draw_text, in_ascii
 from restride.errors import DescriptorError
+from restride.files.writing import write_file
 from restride.layout import TensorDesc, as_desc
 from restride.layout.argument import axis_order, is_permutation, laid_out
 from restride.layout.views import permute
-from restride.runtime.file_store import write_file
 from restride.tensor.arrays import layout_of
 from restride.tensor.tensor import Tensor
 

@@ -28,9 +28,10 @@ import zarr
 from restride.arguments import as_bytes, counts, flag, list_arguments
 from restride.dtypes import DType
 from restride.errors import DescriptorError, ErrorContext, Message, StreamError, UnsupportedError, warn_caller
+from restride.files.reading import oddity
+from restride.files.writing import write_file
 from restride.layout import TensorDesc
 from restride.ops.resample import INTERPOLATED_TYPES, about_channels
-from restride.runtime.file_store import write_file
 from restride.stream.axes import AXES, KINDS, UNITS, Axis, letters, stated_axes
 from restride.stream.chain import Chain, WindowedChain
 from restride.stream.channels import WHITE, Channel, stated_channels
@@ -514,9 +515,8 @@ def _require_plain(path: Path, state: Path) -> None:
     for folder, folders, files in os.walk(path):
         for place in (Path(folder, name) for name in (*folders, *files)):
             status = place.lstat()
-            is_shared = place.parent == state and status.st_nlink > 1
-            if not (stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and not is_shared)):
-                what = "a hard link" if is_shared else "a link" if place.is_symlink() else "no plain file"
+            is_shared = place.parent == state and stat.S_ISREG(status.st_mode) and status.st_nlink > 1
+            if what := "a hard link" if is_shared else oddity(status):
                 raise DescriptorError(_about_other(path, f"{place.relative_to(path)} in it is {what}"))
 
 

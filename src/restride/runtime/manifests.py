@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Never
 
-from restride.errors import DeviceNotFound
+from restride.errors import DescriptorError, DeviceNotFound
+from restride.files.reading import NotRegular, open_regular, read_bounded
 
 INSTALL_DRIVER = (
     "install a driver (Debian, Ubuntu: `apt install mesa-vulkan-drivers`, which holds lavapipe for machines without a "
@@ -174,16 +175,15 @@ def _read(path: Path, source: str, check: Callable[[Path, dict[str, Any]], None]
 
 
 def _content(path: Path) -> bytes:
-    mode = path.stat().st_mode
-    if stat.S_ISDIR(mode):
+    if path.is_dir():
         raise _Problem("is a folder")
-    if not stat.S_ISREG(mode):
-        raise _Problem("is no regular file", is_harmful=True)
-    with path.open("rb") as file:
-        content = file.read(_MAX + 1)
-    if len(content) > _MAX:
-        raise _Problem("has more than 1 MiB", is_harmful=True)
-    return content
+    try:
+        with open_regular(path) as file:
+            return read_bounded(file, _MAX)
+    except NotRegular as error:
+        raise _Problem("is no regular file", is_harmful=True) from error
+    except DescriptorError as error:
+        raise _Problem("has more than 1 MiB", is_harmful=True) from error
 
 
 def _parse(content: bytes) -> dict[str, Any]:

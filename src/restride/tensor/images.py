@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import stat
 import zlib
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -27,7 +26,8 @@ from restride.errors import (
     needed_package,
     warn_caller,
 )
-from restride.runtime.file_store import write_file
+from restride.files.reading import NotRegular, open_regular
+from restride.files.writing import write_file
 from restride.tensor.arrays import host_array
 from restride.tensor.colors import Colors, ColorSpace, in_srgb, other_colors
 from restride.tensor.image_files import Png, bare_png, read_jpeg, read_png, require_held
@@ -132,14 +132,14 @@ def decode_image(file: Any, decode: Decode[_T], of_tiff: Callable[[Picture, Bina
         return _read(BytesIO(_content(file)), name_of(file), decode, of_tiff)
     try:
         path = Path(file)
-        kind = path.stat().st_mode
+        opened = open_regular(path)
+    except NotRegular as error:
+        raise DescriptorError(f"cannot read {path}: {error}") from error
     except (TypeError, ValueError) as error:  # a name with a null byte
         raise DescriptorError(
             f"file must be a path, bytes, or a file object opened for reading bytes, got {type(file).__name__}: {error}"
         ) from None
-    if not stat.S_ISREG(kind):  # opening a pipe would wait for a writer
-        raise DescriptorError(f"cannot read {path}: not a file")
-    with path.open("rb") as opened:
+    with opened:
         return _read(opened, os.fspath(path), decode, of_tiff)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError, did_you_mean, shown
+from restride.files.reading import open_regular, read_bounded
 from restride.vision.families import FAMILIES, REFUSED
 from restride.vision.family import Family
 
@@ -89,9 +89,14 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     """The dictionary in a JSON file.
 
     Raises:
-        DescriptorError: the file cannot be read, or has no dictionary.
+        DescriptorError: the file cannot be read, is none, such as a pipe, has more than ``MAX_BYTES`` or no dictionary.
     """
-    content = _bytes_of(path)
+    try:
+        with open_regular(path) as file:
+            content = read_bounded(file, MAX_BYTES)
+    except (OSError, ValueError) as error:  # a name with a null byte, or it is too long
+        remedy = "" if path.exists() else "; nothing is fetched: pass a file or a folder of this machine"
+        raise DescriptorError(f"cannot read the configuration {path}: {error}{remedy}") from error
     try:
         read = json.loads(content.decode("utf-8"), parse_int=_integer)
     except ValueError as error:
@@ -101,31 +106,6 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     if not isinstance(read, dict):
         raise DescriptorError(f"the configuration {path} must be a dictionary, got {shown(read)}")
     return read
-
-
-def _bytes_of(path: Path) -> bytes:
-    """The bytes of a configuration file.
-
-    Raises:
-        DescriptorError: there is no such file, it is a pipe, a device or a socket, or it is larger than ``MAX_BYTES``.
-    """
-    try:
-        with open(path, "rb", opener=_unwaiting) as file:
-            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            content = file.read(MAX_BYTES + 1) if is_file else b""
-    except (OSError, ValueError) as error:  # a name with a null byte
-        remedy = "" if path.exists() else "; nothing is fetched: pass a file or a folder of this machine"
-        raise DescriptorError(f"cannot read the configuration {path}: {error}{remedy}") from error
-    if not is_file:
-        raise DescriptorError(f"cannot read the configuration {path}: not a file")
-    if len(content) > MAX_BYTES:
-        raise DescriptorError(f"the configuration {path} must have at most {MAX_BYTES} bytes, and has more")
-    return content
-
-
-def _unwaiting(path: str, flags: int) -> int:
-    """An opener that does not wait for a writer if the path is a pipe."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _integer(digits: str) -> int | str:

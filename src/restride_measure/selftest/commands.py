@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import restride
-from restride.command.files import require_own, require_places, write_whole
+from restride.command.files import require_places, require_unlinked, write_whole
 from restride.command.options import whole_number
 from restride.command.parser import Commands, add_command, add_device_option
 from restride.command.process import Exit, UsageError, say, tell, why_ended
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--out is a .json file, the page lies beside it; not {str(path)!r}")
     files = path, path.with_suffix(".html")
     require_places(*files)
-    require_own(files[1])
+    require_unlinked(files[1])
     seed = secrets.randbits(32) if arguments.seed is None else arguments.seed
     selftest = _Selftest(files, {"selector": arguments.device, "is_small": arguments.small, "seed": seed})
     selftest.run()

@@ -139,7 +139,7 @@ def test_files_that_are_no_report_are_refused_with_the_reason(path, data, said):
 def test_a_file_that_is_too_long_is_not_read_to_its_end(path, monkeypatch):
     monkeypatch.setattr("restride_conformance.report.file.MAX_BYTES", 100)
     path.write_bytes(b" " * 101)
-    with pytest.raises(UsageError, match=rf"{path.name} has more than 100 bytes"):
+    with pytest.raises(UsageError, match=rf"{path.name}: it has more than 100 bytes"):
         read_json(path)
 
 

@@ -1,0 +1,71 @@
+"""Regular files: opened without waiting for the writer of a pipe, and read within a bound."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from restride.errors import DescriptorError
+
+
+class NotRegular(OSError):
+    """A folder, a pipe, a device or a socket is where a file should be; or a link, where none is followed."""
+
+
+def oddity(status: os.stat_result) -> str:
+    """What is neither a regular file nor a folder: ``"a link"`` or ``"no regular file"``; empty for these two."""
+    if stat.S_ISLNK(status.st_mode):
+        return "a link"
+    return "" if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode) else "no regular file"
+
+
+def require_regular(status: os.stat_result) -> None:
+    """Check that the status is that of a regular file.
+
+    Raises:
+        NotRegular: it is another's.
+    """
+    if not stat.S_ISREG(status.st_mode):
+        raise NotRegular("it is a link" if stat.S_ISLNK(status.st_mode) else "not a file")
+
+
+def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:
+    """Open a regular file for reading; nothing else is opened, or is waited for. follow: a link is one to the file.
+
+    Raises:
+        NotRegular: it is none.
+        OSError, ValueError: it cannot be opened.
+    """
+    refused = 0 if follow else getattr(os, "O_NOFOLLOW", 0)
+
+    def checked(name: str, flags: int) -> int:
+        descriptor = os.open(name, flags | refused | getattr(os, "O_NONBLOCK", 0))
+        try:
+            require_regular(os.fstat(descriptor))
+        except NotRegular:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    require_regular(path.stat(follow_symlinks=follow))  # opening a device may do something
+    return open(path, "rb", opener=checked)  # by now something else may be there
+
+
+def read_bounded(file: BinaryIO, most_bytes: int) -> bytes:
+    """The bytes of a file that ``open_regular`` has opened, at most ``most_bytes``.
+
+    The read asks for no more memory than the file fills, because returning MiBs of it would fragment the heap.
+
+    Raises:
+        DescriptorError: it is longer.
+        OSError: it cannot be read.
+    """
+    expected = min(os.fstat(file.fileno()).st_size, most_bytes)
+    content = file.read(expected + 1)
+    if len(content) > expected:  # it grows, or is one of /proc, which have no size
+        content += file.read(most_bytes + 1 - len(content))
+    if len(content) > most_bytes:
+        raise DescriptorError(f"it has more than {most_bytes} bytes, the most that it may have")
+    return content
