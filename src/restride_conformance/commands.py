@@ -23,7 +23,7 @@ from restride.command.parser import Commands, add_command, add_device_options, m
 from restride.command.process import Exit, NothingSelected, UsageError, say, tell, why_ended
 from restride.errors import DescriptorError, RestrideError
 from restride.kernel import Limits
-from restride.ops.progress import Progress
+from restride.progress import Progress
 from restride.runtime import choose_runtime
 from restride.runtime.file_store import cache_folder, locked_cached, read_cached, write_cached
 from restride_conformance.case import OPERATIONS, Case

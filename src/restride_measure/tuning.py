@@ -24,7 +24,7 @@ from restride.drawing.explain import columns
 from restride.dtypes import as_dtype
 from restride.errors import DeviceError, UnsupportedError
 from restride.kernel import CANDIDATES, Choices, Limits
-from restride.ops.progress import Progress
+from restride.progress import Progress
 from restride.runtime import DEFAULT_TIMEOUT, DeviceInfo
 from restride.runtime.choices_file import FOLDER_VARIABLE, choices_path, write_choices
 from restride.runtime.instance import physical_devices

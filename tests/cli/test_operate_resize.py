@@ -167,7 +167,7 @@ def test_one_warning_stands_for_all_files_and_one_device_does_them(tmp_path, res
 
 @pytest.mark.usefixtures("vulkan_device", "photos")
 def test_progress_is_told_while_files_are_written(resize, monkeypatch):
-    monkeypatch.setattr("restride.ops.progress._LINE_EVERY", 0.0)
+    monkeypatch.setattr("restride.progress._LINE_EVERY", 0.0)
     _, _, err = resize("photos", "small", "--shorter", 8, "--skip-bad")
     assert [line.split("  ")[:2] for line in err if " left" in line and "/" in line.split()[0]] == [
         ["1/5", "a.jpg"], ["2/5", "b.gif"], ["3/5", "c.WEBP"], ["4/5", "d.jpg skipped"], ["5/5", "e.png"],

@@ -197,7 +197,7 @@ UNESCAPED = {
     "command/process.py": "the one place",
     "cli/show.py": "a picture in colours",
     "cli/view.py": "a picture in colours",
-    "ops/progress.py": "a bar, whose text is escaped there",
+    "progress.py": "a bar, whose text is escaped there",
 }
 """Modules that print otherwise than by ``say`` and ``tell``, and what."""
 

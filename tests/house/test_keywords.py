@@ -23,9 +23,9 @@ from support.devices import open_device
 from support.judges import judge
 
 import restride as rs
+from restride import progress
 from restride.compat import cv2, pil
 from restride.compat import torch as compat_torch
-from restride.ops import progress
 
 RNG = np.random.default_rng(49)
 X = RNG.uniform(-200, 200, (2, 3, 6, 8)).astype(np.float32)

@@ -87,7 +87,7 @@ def test_a_missing_judge_fails_where_judges_are_required(tmp_path):
 
 def test_tests_of_an_optional_package_are_skipped_without_it():
     files = [
-        "tests/ops/test_progress.py",
+        "tests/root/test_progress.py",
         "tests/runtime/test_heap.py",
         "-k",
         "terminal or stream or text or elsewhere",

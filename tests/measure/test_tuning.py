@@ -17,7 +17,7 @@ import restride as rs
 from restride.cli import main
 from restride.errors import DeviceError, UnsupportedError
 from restride.kernel import CANDIDATES, Choices
-from restride.ops.progress import Progress
+from restride.progress import Progress
 from restride.runtime.choices_file import FOLDER_VARIABLE, read_choices
 from restride_measure import tuning
 from restride_measure.tuning import Tuning, tune

@@ -268,7 +268,7 @@ def test_the_middle_begins_where_each_library_says(changes, corner):
 
 
 def test_a_stream_shows_how_far_it_is(capsys, monkeypatch):
-    from restride.ops import progress
+    from restride import progress
 
     monkeypatch.setattr(progress, "_LINE_EVERY", 0.0)
     recipe = rs.Preprocess((8, 8))

@@ -22,7 +22,7 @@ from support.stream_cases import Case, cases, interrupted
 import restride as rs
 from restride.cli import main
 from restride.command.process import Exit, exit_for
-from restride.ops.progress import Progress
+from restride.progress import Progress
 from restride.stream.reads import Grid
 from restride.stream.run import as_bytes
 

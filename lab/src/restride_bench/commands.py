@@ -14,7 +14,7 @@ from restride.command.files import write_output
 from restride.command.options import list_of, whole_number
 from restride.command.parser import Commands, add_command, add_device_options, open_device, runtime_name
 from restride.command.process import Exit, NothingSelected, UsageError, say, why_ended
-from restride.ops.progress import Progress
+from restride.progress import Progress
 from restride.runtime import DEVICE_VARIABLE, RUNTIME_VARIABLE
 from restride_bench import charts
 from restride_bench.peers import PEERS

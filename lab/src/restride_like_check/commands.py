@@ -11,7 +11,7 @@ from restride.command.files import write_whole
 from restride.command.options import whole_number
 from restride.command.parser import Commands, add_command, add_device_options, open_device
 from restride.command.process import Exit, NothingSelected, UsageError, tell
-from restride.ops.progress import Progress
+from restride.progress import Progress
 from restride.weights.like import LIBRARIES
 from restride_like_check import JUDGES, Row, compare, is_measured, judges_of, measured, steps_of
 from restride_like_check.page import cells, draw_profile_sheet, listing, page

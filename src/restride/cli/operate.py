@@ -24,7 +24,7 @@ from restride.errors import RestrideError, prefixed
 from restride.layout import TensorDesc, views
 from restride.layout.argument import axis_order, is_permutation, laid_out
 from restride.layout.lines import layout_for
-from restride.ops.progress import Progress
+from restride.progress import Progress
 from restride.reference.comparison import compare_bits, compare_limits, flush_limits
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor

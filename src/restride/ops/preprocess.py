@@ -24,11 +24,11 @@ from restride.ops.boxes import read_sizes
 from restride.ops.crop_resize import Cut, cropped
 from restride.ops.letterbox import PLACED_ROUNDINGS, PLACES, Letterboxed, Place, PlacedRounding, placed
 from restride.ops.normalized import CLIP_MEAN, CLIP_STD, IMAGENET_MEAN, IMAGENET_STD
-from restride.ops.progress import Progress
 from restride.ops.quantize import warn_of_unit
 from restride.ops.yuv import yuv_to_rgb
 from restride.plan.problem import MAX_CHANNELS
 from restride.plan.yuv import FORMATS, FormatName, MatrixName, checked
+from restride.progress import Progress
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.images import imread, name_of

@@ -25,7 +25,7 @@ from restride.arguments import BYTES, as_bytes, check_keywords, flag, integers
 from restride.dtypes import Array, DTypeLike
 from restride.errors import DescriptorError, Message, StreamError, command_text
 from restride.ops.operation import Window
-from restride.ops.progress import Progress
+from restride.progress import Progress
 from restride.stream.chain import Chain, WindowedChain, inside, lengths, spelled
 from restride.stream.ends import Destination, Source, require_apart, stored_copies
 from restride.stream.journal import Journal

@@ -21,7 +21,7 @@ from restride.command.options import whole_number
 from restride.command.parser import Commands, add_command, add_device_option
 from restride.command.process import Exit, UsageError, say, tell, why_ended
 from restride.command.processor import cpu_model
-from restride.ops.progress import Progress
+from restride.progress import Progress
 from restride_conformance.run.process import JsonProcess, WorkerDied, inherited
 from restride_conformance.run.runner import CLOSING
 from restride_measure.run import warnings

@@ -11,8 +11,8 @@ from importlib.util import find_spec
 import pytest
 from support.judges import judge
 
-from restride.ops import progress
-from restride.ops.progress import Progress
+from restride import progress
+from restride.progress import Progress
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
