@@ -85,7 +85,7 @@ def test_what_is_wrong_with_a_manifest_is_said(tmp_path, name):
     found = read_driver(file)
     assert found.problem.startswith(problem)
     assert bool(found.problem) is bool(problem)
-    assert found.is_harmful is (name in HARMFUL)
+    assert found.stops_loaders is (name in HARMFUL)
 
 
 def test_the_loader_refuses_only_what_has_a_problem(tmp_path):
@@ -116,10 +116,10 @@ def test_a_folder_a_fifo_and_an_absent_file_are_never_opened(tmp_path):
         if path.name == "link":
             path.symlink_to(tmp_path / "fifo")
         found = read_driver(path)
-        assert (found.problem, found.is_harmful) == ("is no regular file", True)
+        assert (found.problem, found.stops_loaders) == ("is no regular file", True)
     (tmp_path / "driver.json").write_bytes(GOOD.replace(b"libvulkan_lvp.so", b"./fifo"))
     found = read_driver(tmp_path / "driver.json")
-    assert (found.problem, found.is_harmful) == ("names a library that is no regular file, './fifo'", True)
+    assert (found.problem, found.stops_loaders) == ("names a library that is no regular file, './fifo'", True)
 
 
 def test_a_file_of_a_gibibyte_is_not_read(tmp_path):
@@ -167,7 +167,7 @@ def test_what_is_wrong_with_a_layer_is_said(tmp_path, kind, name):
     (found,) = [each for each in layers({"XDG_DATA_HOME": str(tmp_path / "share")}) if each.path == file]
     assert found.problem.startswith(problem)
     assert bool(found.problem) is bool(problem)
-    assert found.is_harmful is (name in HARMFUL_LAYERS)
+    assert found.stops_loaders is (name in HARMFUL_LAYERS)
 
 
 @pytest.mark.usefixtures("named")

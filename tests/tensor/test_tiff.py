@@ -482,6 +482,12 @@ HOSTILE = {
         claimed(16, 16, 34_712, boxed_j2k(flat_j2k(30_000, 30_000), flat_j2k(8, 8))),
         "says that it has 900000000",
     ),
+    "a PNG that is cut": (claimed(16, 16, 34_933, bytes(20)), "a strip or tile ends inside its own header"),
+    "a WebP that is cut": (claimed(16, 16, 50_001, bytes(20)), "a strip or tile ends inside its own header"),
+    "a JPEG 2000 that is cut": (
+        claimed(16, 16, 34_712, flat_j2k(8, 8)[: flat_j2k(8, 8).index(b"\xff\x4f\xff\x51") + 20]),
+        "a strip or tile ends inside its own header",
+    ),
     "a JPEG 2000 without a codestream": (
         claimed(16, 16, 34_712, boxed_j2k(b"", flat_j2k(8, 8))),
         "has no codestream of JPEG 2000",

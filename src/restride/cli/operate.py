@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     command: FileCommand = options.file_command
     is_described = any(getattr(options, name) is not None for name in command.described_by)
     one_of = command.one_of
-    if one_of is not None and given(options).keys().isdisjoint(one_of) and not _unpacks(options, command):
+    if one_of is not None and given(options).keys().isdisjoint(one_of) and not _packs_or_unpacks(options, command):
         ways = ", ".join(dict.fromkeys(one_of.values()))
         raise UsageError(f"one of these is required: {ways} (see `restride {options.command} --help`)")
     outputs = outputs_of(options.inputs, options.output, may_be_raw=is_described, in_place=options.in_place)
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
         return _run_several(options, outputs, cache(lambda: stack.enter_context(open_device(options))))
 
 
-def _unpacks(options: argparse.Namespace, command: FileCommand) -> bool:
+def _packs_or_unpacks(options: argparse.Namespace, command: FileCommand) -> bool:
     """True if a reorder takes the elements of a raw buffer to a file in logical order, or the other way."""
     is_to_buffer = options.desc is None and options.output.suffix.lower() == ".bin"
     is_from_buffer = any(map(files.is_raw, options.inputs)) and not files.is_raw(options.output)

@@ -44,21 +44,21 @@ class Manifest:
 
     source: the environment variable that names it, or the standard folders.
     problem: what it is or lacks, so that the loader cannot use it ("is empty"); or empty.
-    is_harmful: a loader may crash on it or wait for ever, so it must not be asked.
+    stops_loaders: a loader may crash on it or wait for ever, so it must not be asked.
     """
 
     path: Path
     source: str = STANDARD
     problem: str = ""
-    is_harmful: bool = False
+    stops_loaders: bool = False
 
 
 class _Problem(Exception):
-    """A manifest is wrong; ``is_harmful`` as of ``Manifest``."""
+    """A manifest is wrong; ``stops_loaders`` as of ``Manifest``."""
 
-    def __init__(self, problem: str, *, is_harmful: bool = False) -> None:
+    def __init__(self, problem: str, *, stops_loaders: bool = False) -> None:
         super().__init__(problem)
-        self.is_harmful = is_harmful
+        self.stops_loaders = stops_loaders
 
 
 def drivers(environment: Mapping[str, str] = os.environ) -> list[Manifest]:
@@ -96,7 +96,7 @@ def require_harmless() -> None:
     Raises:
         DeviceNotFound: a loader may crash on some of them or wait for ever; names these.
     """
-    if harmful := [file for file in (*drivers(), *layers()) if file.is_harmful]:
+    if harmful := [file for file in (*drivers(), *layers()) if file.stops_loaders]:
         why = f"a Vulkan loader may crash or wait for ever: {_named_problems(harmful)}"
         raise DeviceNotFound(f"{why}; correct or remove {_these(harmful)}")
 
@@ -166,7 +166,7 @@ def _read(path: Path, source: str, check: Callable[[Path, dict[str, Any]], None]
     try:
         check(path, _parse(_content(path)))
     except _Problem as problem:
-        return Manifest(path, source, str(problem), problem.is_harmful)
+        return Manifest(path, source, str(problem), problem.stops_loaders)
     except FileNotFoundError:
         return Manifest(path, source, ABSENT)
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
@@ -181,9 +181,9 @@ def _content(path: Path) -> bytes:
         with open_regular(path) as file:
             return read_bounded(file, _MAX)
     except NotRegular as error:
-        raise _Problem("is no regular file", is_harmful=True) from error
+        raise _Problem("is no regular file", stops_loaders=True) from error
     except DescriptorError as error:
-        raise _Problem("has more than 1 MiB", is_harmful=True) from error
+        raise _Problem("has more than 1 MiB", stops_loaders=True) from error
 
 
 def _parse(content: bytes) -> dict[str, Any]:
@@ -201,9 +201,9 @@ def _parse(content: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise _Problem(f"is no JSON ({error})") from error
     except RecursionError as error:
-        raise _Problem("is nested too deeply", is_harmful=True) from error
+        raise _Problem("is nested too deeply", stops_loaders=True) from error
     if not isinstance(value, dict):
-        raise _Problem("is no JSON object", is_harmful=True)
+        raise _Problem("is no JSON object", stops_loaders=True)
     return value
 
 
@@ -214,7 +214,7 @@ def _no_number(word: str) -> Never:
 def _check_driver(path: Path, manifest: dict[str, Any]) -> None:
     section = manifest.get("ICD")
     if not isinstance(section, dict) or "library_path" not in section:
-        raise _Problem("has no library_path in a section ICD", is_harmful=isinstance(section, list))
+        raise _Problem("has no library_path in a section ICD", stops_loaders=isinstance(section, list))
     _check_library(path, section["library_path"])
 
 
@@ -223,18 +223,18 @@ def _check_layers(_: Path, manifest: dict[str, Any]) -> None:
     sections = manifest["layers"] if isinstance(manifest.get("layers"), list) else [manifest.get("layer", {})]
     for section in sections:
         if not isinstance(section, dict):
-            raise _Problem("has a layer that is no JSON object", is_harmful=True)
+            raise _Problem("has a layer that is no JSON object", stops_loaders=True)
         if not isinstance(section.get("name", ""), str):
-            raise _Problem(f"has the name {section['name']!r:.80}", is_harmful=True)
+            raise _Problem(f"has the name {section['name']!r:.80}", stops_loaders=True)
         for key in ("enable_environment", "disable_environment"):
             variables = section.get(key, {})
             if not isinstance(variables, dict) or not all(isinstance(value, str) for value in variables.values()):
-                raise _Problem(f"has no JSON object of texts as {key}", is_harmful=True)
+                raise _Problem(f"has no JSON object of texts as {key}", stops_loaders=True)
 
 
 def _check_library(path: Path, library: object) -> None:
     if not isinstance(library, str) or not library or "\0" in library:
-        raise _Problem(f"has the library_path {str(library)[:80]!r}", is_harmful=not isinstance(library, str))
+        raise _Problem(f"has the library_path {str(library)[:80]!r}", stops_loaders=not isinstance(library, str))
     # The dynamic linker finds a bare name; a path is relative to the manifest.
     if os.sep in library:
         try:
@@ -243,5 +243,5 @@ def _check_library(path: Path, library: object) -> None:
             raise _Problem(f"names a library that does not exist, {library[:200]!r}") from error
         if not stat.S_ISREG(mode):
             raise _Problem(
-                f"names a library that is no regular file, {library[:200]!r}", is_harmful=not stat.S_ISDIR(mode)
+                f"names a library that is no regular file, {library[:200]!r}", stops_loaders=not stat.S_ISDIR(mode)
             )

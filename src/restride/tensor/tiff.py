@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from io import BytesIO
@@ -53,19 +53,11 @@ _PLAIN = (1, 8, 32946, 32773)
 """Compressions that tifffile undoes without imagecodecs: none, deflate by two numbers, PackBits."""
 
 _DEFLATE, _FAX = (8, 32946), (2, 3, 4)
-_JPEG, _WEBP, _PNG = (6, 7, 33007, 34892), (34927, 50001), 34933
-_JPEG_2000 = (33003, 33004, 33005, 34712)
+_JPEG = (6, 7, 33007, 34892)
 
 _EXPANSION = {5: 2560, 34925: 8192, 34926: 32768, 50000: 32768}
 """Maximum bytes that one byte expands to, where it is more than of deflate: in LZW, strings of 3,838 bytes by 12 bits;
 in LZMA, repeats of 273 bytes by 0.3 bits; in zstd, blocks of 128 KiB by 4 bytes."""
-
-_BOUNDED = frozenset((*_PLAIN, *_FAX, *_JPEG, *_WEBP, _PNG, *_JPEG_2000, *_EXPANSION))
-"""Compressions that are read. Others that tifffile undoes, such as LERC and JPEG XL, have own headers, unknown here,
-that say how much they decode to."""
-
-_CODESTREAM = b"\xff\x4f\xff\x51"
-"""The first two markers of JPEG 2000, SOC and SIZ."""
 
 _READ_TAGS = frozenset((
     *("ImageWidth", "ImageLength", "ImageDepth", "Orientation", "StripOffsets", "StripByteCounts", "RowsPerStrip"),
@@ -236,6 +228,64 @@ def upright(stored: Array, orientation: int) -> Array:
 # Whether a file holds a page.
 
 
+def _samples_in_jpeg(data: bytes) -> int:
+    jpeg = read_jpeg(BytesIO(data))
+    return jpeg.rows * jpeg.columns * jpeg.components
+
+
+def _samples_in_png(data: bytes) -> int:
+    columns, rows = struct.unpack_from(">II", data, 16)
+    return int(columns * rows)
+
+
+def _samples_in_webp(data: bytes) -> int:
+    """Those of one channel, by the first chunk of a WebP file. Source: RFC 9649, 2.5 to 2.7."""
+    kind = data[12:16]
+    if kind == b"VP8X":
+        return (int.from_bytes(data[24:27], "little") + 1) * (int.from_bytes(data[27:30], "little") + 1)
+    if kind == b"VP8L":
+        bits = int.from_bytes(data[21:25], "little")
+        return ((bits & 0x3FFF) + 1) * ((bits >> 14 & 0x3FFF) + 1)
+    columns, rows = struct.unpack_from("<HH", data, 26)
+    return int((columns & 0x3FFF) * (rows & 0x3FFF))
+
+
+def _samples_in_jpeg_2000(data: bytes) -> int:
+    """Those of the codestream, which the file begins with, or which is the content of its first box jp2c.
+
+    Other boxes are passed over: they may hold any bytes. Source: ISO/IEC 15444-1, I.4.
+
+    Raises:
+        ValueError: there is no codestream.
+    """
+    place = 0
+    kind = b"" if data[:4] != _CODESTREAM else b"jp2c"
+    while kind != b"jp2c" and place + 16 <= len(data):
+        length, kind, long = struct.unpack_from(">I4sQ", data, place)
+        header = 16 if length == 1 else 8
+        place += header if kind == b"jp2c" else max(header, long if length == 1 else length)
+    if data[place : place + 4] != _CODESTREAM:
+        raise ValueError("it is damaged, a strip or tile has no codestream of JPEG 2000")
+    right, lower, left, upper, components = struct.unpack_from(">IIII16xH", data, place + 8)
+    return int((right - left) * (lower - upper) * components)
+
+
+_CODESTREAM = b"\xff\x4f\xff\x51"
+"""The first two markers of JPEG 2000, SOC and SIZ."""
+
+_HEADERS: dict[int, Callable[[bytes], int]] = {
+    **dict.fromkeys(_JPEG, _samples_in_jpeg),
+    **dict.fromkeys((34927, 50001), _samples_in_webp),
+    34933: _samples_in_png,
+    **dict.fromkeys((33003, 33004, 33005, 34712), _samples_in_jpeg_2000),
+}
+"""Compressions whose strips and tiles have own headers, and what reads there how many samples one has."""
+
+_BOUNDED = frozenset((*_PLAIN, *_FAX, *_EXPANSION, *_HEADERS))
+"""Compressions that are read. Others that tifffile undoes, such as LERC and JPEG XL, have own headers, unknown here,
+that say how much they decode to."""
+
+
 def require_codec(page: Any) -> None:
     """Check that the page's compression can be undone here, and that this takes no more memory than the page says.
 
@@ -307,13 +357,13 @@ class _Guarded:
 
     def __init__(self, page: Any) -> None:
         self._decode = page.decode
-        self._compression = page.compression
-        self._has_header = page.jpegheader is None
         samples = page.samplesperpixel if page.planarconfig == 1 else 1
         rows, columns = (page.tilelength, page.tilewidth) if page.is_tiled else (page.rowsperstrip, page.imagewidth)
-        self._most = rows * columns * samples
-        self._nbytes = max(1, page.tiledepth) * self._most * page.dtype.itemsize
-        self._is_bounded = find_spec("imagecodecs") is not None
+        self._samples = rows * columns * samples
+        self._nbytes = max(1, page.tiledepth) * self._samples * page.dtype.itemsize
+        is_headless = page.compression in _JPEG and page.jpegheader is not None
+        self._samples_in = None if is_headless else _HEADERS.get(page.compression)
+        self._is_unbounded = page.compression in _DEFLATE and find_spec("imagecodecs") is None
         self._is_swapped = page.bitspersample == 24 and page.dtype.kind == "u" and _swaps_24_bits(page.parent.byteorder)
 
     def __call__(self, data: bytes | None, index: int, /, **options: Any) -> Any:
@@ -323,23 +373,16 @@ class _Guarded:
         return (elements.byteswap() if self._is_swapped and elements is not None else elements, *where)
 
     def _require_sizes(self, data: bytes) -> None:
-        if self._compression in _DEFLATE and not self._is_bounded:
-            if len(zlib.decompressobj().decompress(data, self._nbytes + 1)) > self._nbytes:
-                raise ValueError("it is damaged, a strip or tile has more data than its pixels")
+        if self._is_unbounded and len(zlib.decompressobj().decompress(data, self._nbytes + 1)) > self._nbytes:
+            raise ValueError("it is damaged, a strip or tile has more data than its pixels")
+        if self._samples_in is None:
             return
-        samples = 0
-        if self._compression in _JPEG and self._has_header:
-            jpeg = read_jpeg(BytesIO(data))
-            samples = jpeg.rows * jpeg.columns * jpeg.components
-        elif self._compression in _WEBP:
-            samples = math.prod(_sizes_of_webp(data))
-        elif self._compression == _PNG:
-            samples = math.prod(struct.unpack_from(">II", data, 16))
-        elif self._compression in _JPEG_2000:
-            right, lower, left, upper, components = struct.unpack_from(">IIII16xH", data, _codestream_in(data) + 8)
-            samples = (right - left) * (lower - upper) * components
-        if samples > self._most:
-            raise ValueError(f"it is damaged, a strip or tile of {self._most} samples says that it has {samples}")
+        try:
+            samples = self._samples_in(data)
+        except struct.error:
+            raise ValueError("it is damaged, a strip or tile ends inside its own header") from None
+        if samples > self._samples:
+            raise ValueError(f"it is damaged, a strip or tile of {self._samples} samples says that it has {samples}")
 
 
 def _swaps_24_bits(order: str) -> bool:
@@ -348,37 +391,6 @@ def _swaps_24_bits(order: str) -> bool:
 
     number = imagecodecs.packints_decode(b"\1\2\3", np.dtype(f"{order}u4"), 24).astype("=u4").item()
     return bool(number != 0x10203)
-
-
-def _codestream_in(data: bytes) -> int:
-    """The place where the codestream of a JPEG 2000 begins: the first byte, or the content of the first box jp2c.
-
-    Other boxes are passed over: they may hold any bytes. Source: ISO/IEC 15444-1, I.4.
-
-    Raises:
-        ValueError: there is none.
-    """
-    place = 0
-    kind = b"" if data[:4] != _CODESTREAM else b"jp2c"
-    while kind != b"jp2c" and place + 16 <= len(data):
-        length, kind, long = struct.unpack_from(">I4sQ", data, place)
-        header = 16 if length == 1 else 8
-        place += header if kind == b"jp2c" else max(header, long if length == 1 else length)
-    if data[place : place + 4] != _CODESTREAM:
-        raise ValueError("it is damaged, a strip or tile has no codestream of JPEG 2000")
-    return place
-
-
-def _sizes_of_webp(data: bytes) -> tuple[int, int]:
-    """Columns and rows in the first chunk of a WebP file. Source: RFC 9649, 2.5 to 2.7."""
-    kind = data[12:16]
-    if kind == b"VP8X":
-        return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
-    if kind == b"VP8L":
-        bits = int.from_bytes(data[21:25], "little")
-        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-    columns, rows = struct.unpack_from("<HH", data, 26)
-    return columns & 0x3FFF, rows & 0x3FFF
 
 
 def guard(page: Any) -> None:
