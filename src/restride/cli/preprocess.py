@@ -187,9 +187,9 @@ class _Batch:
             with self._skipping():
                 try:
                     yield from zip(paths, self._recipe.stream(reading, progress=True), strict=True)
-                except (DescriptorError, UnsupportedError, UsageError) as error:
-                    rule = command_text(error).rpartition(" of the stream: ")[2]
-                    raise UsageError(rule if str(reading.path) in rule else f"{reading.path}: {rule}") from error
+                except (DescriptorError, UnsupportedError) as error:  # a UsageError, of reading, names the file
+                    rule = command_text(error).removeprefix(f"image {reading.number - 1} of the stream: ")
+                    raise UsageError(f"{reading.path}: {rule}") from error
                 return
             self.skipped.append(str(reading.path))
             paths = paths[reading.number :]

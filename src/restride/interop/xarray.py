@@ -72,7 +72,8 @@ def resample(
             ``dtype`` f32: with the weights w of an output and v = 1 where x is a number, else 0, it is
             ``sum(w * v * x) / sum(w * v)``, and NaN where no number is left. Both sums and the quotient are f32, so of
             k elements along n axes it is within ``(6n + 2k + 2) * 2^-24`` of the mean magnitude of those that are left,
-            before f16 is rounded once: as ``coarsen(...).mean()`` at whole factors. A tensor is read by the host.
+            before f16 is rounded once: as ``coarsen(...).mean()`` at whole factors. The bound is for products and sums
+            that are normal numbers of f32 or 0: those below 2^-126 may become 0. A tensor is read by the host.
         arguments: the other arguments of ``rs.resample``, such as ``like`` and ``dtype``; ``roi`` and offsets in the
             order of ``sizes`` or ``scales``. Not axes, window, source_sizes, sum_scale, out, or a ``layout`` that
             permutes; with ``skipna`` no ``like``, ``layout``, scales, zero points, post-ops or rounding.
