@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def test_what_takes_the_place_of_a_file_before_it_is_opened_is_closed_unread(
 
     monkeypatch.setattr(reading, "require_regular", exchange)
     before = len(list(Path("/dev/fd").iterdir()))
-    with pytest.raises(NotRegular):
+    with pytest.raises(IsADirectoryError if kind == "a folder" else NotRegular):
         open_regular(path)
     assert len(list(Path("/dev/fd").iterdir())) == before
 
@@ -86,6 +87,18 @@ def test_a_longer_file_is_refused(most: int, tmp_path: Path) -> None:
         pytest.raises(DescriptorError, match=f"it has more than {most} bytes, the most that it may have"),
     ):
         read_bounded(file, most)
+
+
+def test_a_read_asks_for_no_memory_that_the_file_does_not_fill(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"content")
+    with open_regular(tmp_path / "x") as file:
+        tracemalloc.start()
+        try:
+            assert read_bounded(file, 1 << 24) == b"content"
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < 1 << 20
 
 
 def test_a_file_that_grows_is_read_whole_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,19 +38,15 @@ def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:
         NotRegular: it is none.
         OSError, ValueError: it cannot be opened.
     """
-    refused = 0 if follow else getattr(os, "O_NOFOLLOW", 0)
-
-    def checked(name: str, flags: int) -> int:
-        descriptor = os.open(name, flags | refused | getattr(os, "O_NONBLOCK", 0))
-        try:
-            require_regular(os.fstat(descriptor))
-        except NotRegular:
-            os.close(descriptor)
-            raise
-        return descriptor
-
+    added = getattr(os, "O_NONBLOCK", 0) | (0 if follow else getattr(os, "O_NOFOLLOW", 0))
     require_regular(path.stat(follow_symlinks=follow))  # opening a device may do something
-    return open(path, "rb", opener=checked)  # by now something else may be there
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | added))  # noqa: SIM115 - the caller does
+    try:
+        require_regular(os.fstat(file.fileno()))  # something else may be there by now
+    except NotRegular:
+        file.close()
+        raise
+    return file
 
 
 def read_bounded(file: BinaryIO, most_bytes: int) -> bytes:

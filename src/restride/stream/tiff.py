@@ -16,6 +16,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from restride.errors import DescriptorError, Message, RestrideError, UnsupportedError, printable, warn_caller
+from restride.files.reading import open_regular
 from restride.stream.chain import Chain
 from restride.stream.files import library_of
 from restride.tensor.tiff import (
@@ -221,10 +222,8 @@ def _lost(tif: Any) -> str:
 
 def _has_pages(opens: Any, path: Path) -> bool:
     try:
-        if not path.is_file():  # a pipe would be waited for
-            return False
-        with opens(path) as file:
-            return len(file.pages) > 0
+        with open_regular(path) as file, opens(file) as tif:
+            return len(tif.pages) > 0
     except (OSError, ValueError):  # tifffile's own error is a ValueError
         return False
 

@@ -228,16 +228,6 @@ def upright(stored: Array, orientation: int) -> Array:
 # Whether a file holds a page.
 
 
-def _samples_in_jpeg(data: bytes) -> int:
-    jpeg = read_jpeg(BytesIO(data))
-    return jpeg.rows * jpeg.columns * jpeg.components
-
-
-def _samples_in_png(data: bytes) -> int:
-    columns, rows = struct.unpack_from(">II", data, 16)
-    return int(columns * rows)
-
-
 def _samples_in_webp(data: bytes) -> int:
     """Those of one channel, by the first chunk of a WebP file. Source: RFC 9649, 2.5 to 2.7."""
     kind = data[12:16]
@@ -274,9 +264,9 @@ _CODESTREAM = b"\xff\x4f\xff\x51"
 """The first two markers of JPEG 2000, SOC and SIZ."""
 
 _HEADERS: dict[int, Callable[[bytes], int]] = {
-    **dict.fromkeys(_JPEG, _samples_in_jpeg),
+    **dict.fromkeys(_JPEG, lambda data: math.prod(read_jpeg(BytesIO(data))[:3])),
     **dict.fromkeys((34927, 50001), _samples_in_webp),
-    34933: _samples_in_png,
+    34933: lambda png: math.prod(struct.unpack_from(">II", png, 16)),
     **dict.fromkeys((33003, 33004, 33005, 34712), _samples_in_jpeg_2000),
 }
 """Compressions whose strips and tiles have own headers, and what reads there how many samples one has."""
@@ -361,8 +351,8 @@ class _Guarded:
         rows, columns = (page.tilelength, page.tilewidth) if page.is_tiled else (page.rowsperstrip, page.imagewidth)
         self._samples = rows * columns * samples
         self._nbytes = max(1, page.tiledepth) * self._samples * page.dtype.itemsize
-        is_headless = page.compression in _JPEG and page.jpegheader is not None
-        self._samples_in = None if is_headless else _HEADERS.get(page.compression)
+        is_headless = page.compression in _JPEG and page.jpegheader is not None  # in NDPI, which has it elsewhere
+        self._samples_in: Callable[[bytes], int] = _HEADERS.get(0 if is_headless else page.compression, lambda _: 0)
         self._is_unbounded = page.compression in _DEFLATE and find_spec("imagecodecs") is None
         self._is_swapped = page.bitspersample == 24 and page.dtype.kind == "u" and _swaps_24_bits(page.parent.byteorder)
 
@@ -375,8 +365,6 @@ class _Guarded:
     def _require_sizes(self, data: bytes) -> None:
         if self._is_unbounded and len(zlib.decompressobj().decompress(data, self._nbytes + 1)) > self._nbytes:
             raise ValueError("it is damaged, a strip or tile has more data than its pixels")
-        if self._samples_in is None:
-            return
         try:
             samples = self._samples_in(data)
         except struct.error:
