@@ -72,7 +72,7 @@ def pixels_of(image: object) -> Any:
     with pillow_errors():
         require_read_right(image)
         pixels = _decoded(image)
-    if _orientation(image) != 1:
+    if _is_to_turn(image):
         warn_caller(
             "an image of Pillow is used as stored, and its EXIF says to turn it: PIL.ImageOps.exif_transpose(image) "
             "does, and rs.imread(path) reads files so"
@@ -81,11 +81,15 @@ def pixels_of(image: object) -> Any:
 
 
 def _decoded(image: Any) -> npt.NDArray[Any]:
+    """The pixels, and alpha for a transparent colour: 0 where all samples of a pixel equal it."""
     key = image.info.get("transparency")
     mode = "RGBA" if image.mode == "P" and key is not None else _MODES.get(image.mode, image.mode)
     pixels = np.array(image.convert(mode) if mode != image.mode else image)
     pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
-    return pixels if key is None or image.mode not in _KEYED_MODES else _with_alpha(pixels, pixels, key)
+    if key is None or image.mode not in _KEYED_MODES:
+        return pixels
+    is_key = (pixels.reshape(*pixels.shape[:2], -1) == key).all(2)
+    return np.dstack([pixels, np.where(is_key, 0, np.iinfo(pixels.dtype).max).astype(pixels.dtype)])
 
 
 def require_read_right(image: Any, *, deep: bool = True) -> None:
@@ -137,18 +141,11 @@ def require_read_right(image: Any, *, deep: bool = True) -> None:
         )
 
 
-def _orientation(image: Any) -> int:
-    """How a decoded image is to be turned, by EXIF; 1: not at all, or it does not say so in a way that can be read."""
+def _is_to_turn(image: Any) -> bool:
+    """True if EXIF says, in a way that can be read, that a decoded image is to be turned."""
     from PIL.ExifTags import Base as Tag
 
     try:
-        turn = image.getexif().get(Tag.Orientation)
+        return image.getexif().get(Tag.Orientation) in range(2, 9)
     except Exception:  # noqa: BLE001 - of any type, as above; only the EXIF data are damaged
-        return 1
-    return turn if turn in range(2, 9) else 1
-
-
-def _with_alpha(pixels: npt.NDArray[Any], samples: npt.NDArray[Any], key: object) -> npt.NDArray[Any]:
-    """Append alpha to the channels: 0 where all ``samples`` of a pixel equal the transparent colour ``key``."""
-    is_key = (samples.reshape(*pixels.shape[:2], -1) == key).all(2)
-    return np.dstack([pixels, np.where(is_key, 0, np.iinfo(pixels.dtype).max).astype(pixels.dtype)])
+        return False

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import SupportsIndex
 
 from restride.cli.operate import timed_device
-from restride.command.files import import_extra, named_errors, open_array
+from restride.command.files import named_errors, open_array
 from restride.command.options import RULES, Rows, add_options, given, require_mode
 from restride.command.parser import Commands, add_command, add_device_options
 from restride.command.process import Exit, UsageError, say
+from restride.errors import needed_package
 from restride.ops.resample import resample
 from restride.weights import MODES
 
@@ -77,7 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
     path: Path = arguments.output
     if path.suffix != ".zarr":
         raise UsageError(f"{path}: the name must end in .zarr, best in .ome.zarr")
-    ome = import_extra("restride.interop.ome", "OME-Zarr")
+    with needed_package("OME-Zarr", "zarr", "ome"):
+        from restride.interop import ome
     named = given(arguments) | {"mode": require_mode(arguments)}
     with ExitStack() as stack:
         source = open_array(arguments.input, stack, follow=arguments.follow_files)

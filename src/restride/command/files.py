@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -418,14 +417,6 @@ def _read_image(path: Path) -> Array:
 # Opens arrays of any size, of which only the requested parts are read.
 
 
-def import_extra(module: str, what: str) -> Any:
-    """A module that ``what`` needs, from the extra ``ome``."""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        raise UsageError(f"{what} needs {error.name}: pip install 'restride[ome]'") from error
-
-
 def open_array(path: Path, stack: ExitStack, *, follow: bool = False) -> Any:
     """Open the array in a file, or at FILE/NAME, until the stack closes.
 
@@ -433,7 +424,7 @@ def open_array(path: Path, stack: ExitStack, *, follow: bool = False) -> Any:
 
     Raises:
         UsageError: there is no such file, it has no array or several, or it is damaged.
-        UnsupportedError: it names a file in another folder.
+        UnsupportedError: it names a file in another folder, or a package of the extra ``ome`` is missing.
     """
     within = [each for each in (path, *path.parents) if each.suffix.lower() in _ARRAYS]
     if not within:
@@ -456,21 +447,24 @@ def open_array(path: Path, stack: ExitStack, *, follow: bool = False) -> Any:
 
 def _opened(file: Path, kind: str, name: str, stack: ExitStack, reach: Reach) -> Any:
     if kind == "tiff":
-        tifffile = import_extra("tifffile", f"{file}: TIFF")
-        opened = stack.enter_context(tifffile.TiffFile(file))
+        with needed_package(f"{file}: TIFF", "tifffile", "ome"):
+            from tifffile import TiffFile
+        opened = stack.enter_context(TiffFile(file))
         require_tiff(opened, reach)
         series = series_in(opened)
         if len(series) > 1:
             tell(f"{file} has {len(series)} series, of which the first is read, and {len(series) - 1} are not")
         return series[0]
     if kind == "hdf5":
-        h5py = import_extra("h5py", f"{file}: HDF5")
+        with needed_package(f"{file}: HDF5", "h5py", "ome"):
+            import h5py
         opened = stack.enter_context(h5py.File(file, "r"))
         name = name or _array_name(file, name, arrays_in(opened))
         require_dataset(opened, name, reach)
         found = opened.get(name)  # also through links, which ``arrays_in`` does not follow
         return found if isinstance(found, h5py.Dataset) else opened[_array_name(file, name, arrays_in(opened))]
-    zarr = import_extra("zarr", f"{file}: Zarr")
+    with needed_package(f"{file}: Zarr", "zarr", "ome"):
+        import zarr
     require_store(reach)
     opened = zarr.open(file, mode="r")  # of a text zarr would open addresses too
     if isinstance(opened, zarr.Group):
