@@ -82,11 +82,10 @@ def test_a_link_is_followed_where_it_may_be(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("most", [0, 6])
 def test_a_longer_file_is_refused(most: int, tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"content")
-    with (
-        open_regular(tmp_path / "x") as file,
-        pytest.raises(DescriptorError, match=f"it has more than {most} bytes, the most that it may have"),
-    ):
-        read_bounded(file, most)
+    with open_regular(tmp_path / "x") as file:
+        with pytest.raises(DescriptorError, match=f"it has more than {most} bytes, the most that it may have"):
+            read_bounded(file, most)
+        assert file.tell() == 0  # nothing is read
 
 
 def test_a_read_asks_for_no_memory_that_the_file_does_not_fill(tmp_path: Path) -> None:

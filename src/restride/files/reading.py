@@ -58,10 +58,10 @@ def read_bounded(file: BinaryIO, most_bytes: int) -> bytes:
         DescriptorError: it is longer.
         OSError: it cannot be read.
     """
-    expected = min(os.fstat(file.fileno()).st_size, most_bytes)
-    content = file.read(expected + 1)
-    if len(content) > expected:  # it grows, or is one of /proc, which have no size
+    size = os.fstat(file.fileno()).st_size
+    content = file.read(size + 1) if size <= most_bytes else b""
+    if len(content) > size:  # it grows, or is one of /proc, which have no size
         content += file.read(most_bytes + 1 - len(content))
-    if len(content) > most_bytes:
+    if max(size, len(content)) > most_bytes:
         raise DescriptorError(f"it has more than {most_bytes} bytes, the most that it may have")
     return content
