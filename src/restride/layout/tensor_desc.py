@@ -177,7 +177,7 @@ class TensorDesc(_Fields):
         except DescriptorError as error:
             error.add_descriptor(shape_text(element.name, sizes))
             raise
-        return cls._of(element, DescParts(element.name, sizes, order, tiles, padded, value, tail, *storage))
+        return written(element, DescParts(element.name, sizes, order, tiles, padded, value, tail, *storage))
 
     @classmethod
     def from_tag(cls, tag: str, sizes: Iterable[SupportsIndex], dtype: DTypeLike = "f32") -> TensorDesc:
@@ -202,7 +202,7 @@ class TensorDesc(_Fields):
             raise DescriptorError(
                 f"tag {tag!r} has {read.rank} axes, {shape_text(element.name, sizes)} has {len(sizes)}"
             )
-        return cls._of(element, DescParts(element.name, sizes, tag=read.text))
+        return written(element, DescParts(element.name, sizes, tag=read.text))
 
     @classmethod
     def view_of(
@@ -235,9 +235,7 @@ class TensorDesc(_Fields):
             _check_view(inner.sizes, sizes, starts, moves)
             if inner.inner is not None or inner.parts.strides is not None:
                 raise UnsupportedError(f"a view looks at an order, tiles or a tag, not at {inner}")
-            written = inner.parts
-            parts = DescParts(written.dtype, sizes, inner=written, starts=starts, steps=moves, **written.storage)
-            return cls._of(inner.dtype, parts, inner)
+            return with_walk(inner, sizes, starts, moves)
 
     @classmethod
     def parse(cls, text: str) -> TensorDesc:
@@ -335,19 +333,12 @@ class TensorDesc(_Fields):
             minor_to_major = (*(axis + extra for axis in self.parts.minor_to_major), *_row_major(extra))
             padded = None if self.padded_sizes is None else (1,) * extra + self.padded_sizes
             parts = self.parts._replace(sizes=sizes, minor_to_major=minor_to_major, padded_sizes=padded)
-            return TensorDesc._of(self.dtype, parts)
+            return written(self.dtype, parts)
         if self.strides is not None:
             slowest = max((abs(s) * size for s, size in zip(self.strides, self.sizes, strict=True)), default=1)
             return with_strides(self, sizes, (slowest,) * extra + self.strides, self.offset)
         starts, steps = self.walk
-        return TensorDesc.view_of(self.inner or self, sizes, starts, ((0,) * len(starts),) * extra + steps)
-
-    @classmethod
-    def _of(cls, dtype: DType, parts: DescParts, inner: TensorDesc | None = None) -> TensorDesc:
-        """The descriptor that ``parts`` write, which were checked; ``inner``: of a view, the layout that is viewed."""
-        desc = cls.__new__(cls)
-        desc._locate(dtype, parts, inner)  # noqa: SLF001 - the object that is being made
-        return desc
+        return with_walk(self.inner or self, sizes, starts, ((0,) * len(starts),) * extra + steps)
 
     def _locate(self, dtype: DType, parts: DescParts, inner: TensorDesc | None = None) -> None:
         """Set the fields, all of which follow from ``parts``: where in the buffer the elements are.
@@ -679,11 +670,38 @@ class TensorDesc(_Fields):
         return self.sizes, self.strides
 
 
+# Descriptors of numbers that are checked already, such as those of another descriptor.
+
+
+def written(dtype: DType, parts: DescParts, inner: TensorDesc | None = None) -> TensorDesc:
+    """The descriptor that ``parts`` write; ``inner``: of a view, the layout that is viewed."""
+    desc = TensorDesc.__new__(TensorDesc)
+    desc._locate(dtype, parts, inner)  # noqa: SLF001 - the object that is being made
+    return desc
+
+
+def packed(dtype: DType, sizes: Sequence[int], minor_to_major: Sequence[int] | None = None) -> TensorDesc:
+    """A layout without gaps, its axes in this order from the fastest to the slowest; None: row-major."""
+    order = _row_major(len(sizes)) if minor_to_major is None else tuple(minor_to_major)
+    return written(dtype, DescParts(dtype.name, tuple(sizes), order))
+
+
 def with_strides(
-    desc: TensorDesc, sizes: Iterable[SupportsIndex], strides: Iterable[SupportsIndex] | None = None, offset: int = 0
+    desc: TensorDesc, sizes: Sequence[int], strides: Sequence[int] | None = None, offset: int = 0
 ) -> TensorDesc:
-    """A layout by strides, as of the constructor, with the element type, element size and memory space of ``desc``."""
-    return TensorDesc(desc.dtype, sizes, strides, offset, **desc.storage)
+    """A layout by strides, with the element type, element size and memory space of ``desc``; None: row-major, at 0."""
+    order, moves = (_row_major(len(sizes)), None) if strides is None else (None, tuple(strides))
+    parts = DescParts(desc.dtype.name, tuple(sizes), order, strides=moves, offset=offset, **desc.parts.storage)
+    return written(desc.dtype, parts)
+
+
+def with_walk(
+    inner: TensorDesc, sizes: Sequence[int], starts: tuple[int, ...], steps: Sequence[tuple[int, ...]]
+) -> TensorDesc:
+    """A view as of ``TensorDesc.view_of``."""
+    viewed = inner.parts
+    parts = DescParts(viewed.dtype, tuple(sizes), inner=viewed, starts=starts, steps=tuple(steps), **viewed.storage)
+    return written(inner.dtype, parts, inner)
 
 
 @lru_cache(maxsize=4096)  # a program uses few texts, but parses them again at every call
@@ -794,12 +812,17 @@ def _row_major(rank: int) -> tuple[int, ...]:
 def _checked_sizes(dtype: DType, sizes: object) -> tuple[int, ...]:
     """Up to 8 sizes, each 0 or more."""
     checked = integers("sizes", sizes)
-    if len(checked) > MAX_RANK:
-        raise DescriptorError(f"rank {len(checked)} exceeds {MAX_RANK}: sizes {checked} of {dtype.name}")
+    require_rank(dtype, checked)
     if checked and min(checked) < 0:
         axis = next(axis for axis, size in enumerate(checked) if size < 0)
         raise DescriptorError(f"size {checked[axis]} of axis {axis} must be 0 or more in {dtype.name}{list(checked)}")
     return checked
+
+
+def require_rank(dtype: DType, sizes: Sequence[int]) -> None:
+    """Refuse more than 8 axes."""
+    if len(sizes) > MAX_RANK:
+        raise DescriptorError(f"rank {len(sizes)} exceeds {MAX_RANK}: sizes {tuple(sizes)} of {dtype.name}")
 
 
 def _members(argument: str, values: Any) -> tuple[Any, ...]:

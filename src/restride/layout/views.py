@@ -13,10 +13,10 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import MAX_RANK, counts, integer, integers, one_per_axis, permutation
+from restride.arguments import LIMIT, MAX_RANK, counts, integer, integers, one_per_axis, permutation
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
 from restride.layout import TensorDesc
-from restride.layout.tensor_desc import with_strides
+from restride.layout.tensor_desc import require_rank, with_strides, with_walk, written
 
 Step = tuple[int, ...]
 """How far one step of an index moves: in the buffer, or along each coordinate that is split into digits."""
@@ -89,7 +89,8 @@ def permute(desc: TensorDesc, axes: Iterable[SupportsIndex]) -> TensorDesc:
         order = permutation("axes", axes, desc.rank)
     sizes = tuple(desc.sizes[axis] for axis in order)
     if desc.is_written_by_order and desc.minor_to_major is not None and desc.blocking is None:
-        return TensorDesc.xla(desc.dtype, sizes, [order.index(axis) for axis in desc.minor_to_major], **desc.storage)
+        minor_to_major = tuple([order.index(axis) for axis in desc.minor_to_major])
+        return written(desc.dtype, desc.parts._replace(sizes=sizes, minor_to_major=minor_to_major, tag=None))
     starts, steps = desc.walk
     return _view(desc, sizes, starts, [steps[axis] for axis in order])
 
@@ -248,14 +249,25 @@ def _check_window(axis: int, size: int, start: int, span: int, step: int) -> Non
 
 
 def _view(desc: TensorDesc, sizes: Sequence[int], starts: Step, steps: Sequence[Step]) -> TensorDesc:
-    """A view of ``desc`` in its simplest form: by strides if they describe it, by row-major order if it is packed."""
+    """A view of ``desc`` in its simplest form: by strides if they describe it, by row-major order if it is packed.
+
+    Its numbers follow from those of ``desc``, which are checked; but axes may be too many, and huge steps grow.
+    """
+    require_rank(desc.dtype, sizes)
     if 0 in sizes:
         return with_strides(desc, sizes)
     if desc.strides is None:
-        view = TensorDesc.view_of(desc.inner or desc, sizes, starts, steps)
-        return view if view.strides is None else with_strides(desc, sizes, view.strides, view.offset)
-    view = with_strides(desc, sizes, [stride for (stride,) in steps], *starts)
-    if desc.is_written_by_order and not view.offset and view.is_row_major:
+        view = with_walk(desc.inner or desc, sizes, starts, steps)
+        if view.strides is None:
+            return view
+        offset, strides = view.offset, view.strides
+    else:
+        (offset,), strides = starts, tuple([stride for (stride,) in steps])
+    if desc.highest >= LIMIT:
+        integer("offset", offset)
+        integers("strides", strides)
+    view = with_strides(desc, sizes, strides, offset)
+    if desc.strides is not None and desc.is_written_by_order and not offset and view.is_row_major:
         return with_strides(desc, sizes)
     return view
 
