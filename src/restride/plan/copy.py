@@ -92,8 +92,12 @@ def copy_kernels(src: TensorDesc, dst: TensorDesc, limits: Limits) -> tuple[Kern
     return tuple(kernel for problem in problems for kernel in plan_copy(problem, limits))
 
 
+@lru_cache(maxsize=1024)
 def copy_problems(src: TensorDesc, dst: TensorDesc) -> tuple[Problem, ...] | None:
-    """The strided walks that copy ``src`` to ``dst``, with axes cut at tiles and blocks; None if there are none."""
+    """The strided walks that copy ``src`` to ``dst``, with axes cut at tiles and blocks; None if there are none.
+
+    Cached, because a step first asks whether it copies a run, and later for the kernels of the same walks.
+    """
     if src.numel == 0:
         return ()
     if src.strides is not None and dst.strides is not None:
