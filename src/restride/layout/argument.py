@@ -9,7 +9,8 @@ from restride.dtypes import BY_NAME, DType
 from restride.errors import DescriptorError, ErrorContext, Message, prefixed
 from restride.layout import TensorDesc
 from restride.layout.tags import format_tag, parse_tag
-from restride.layout.text import shape_text
+from restride.layout.tensor_desc import desc_of_parts, packed
+from restride.layout.text import DescParts, shape_text
 
 AXIS_NAMES = "NCDHW"
 """Letters of a layout name, in logical order: batch, channels, depth, height, width."""
@@ -31,7 +32,7 @@ def laid_out(like: TensorDesc, layout: Layout, dtype: DType | None = None) -> Te
     """
     dtype = dtype or like.dtype
     if layout is None or is_permutation(layout):
-        return TensorDesc(dtype, like.sizes)
+        return packed(dtype, like.sizes)
     if isinstance(layout, TensorDesc):
         return layout
     with ErrorContext(like):
@@ -52,7 +53,7 @@ def _from_text(layout: str, like: TensorDesc, dtype: DType) -> TensorDesc:
     if name.startswith("{"):
         name = shape_text(dtype.name, like.sizes) + name
     if name.isupper() and name.isalpha():
-        return TensorDesc.xla(dtype, like.sizes, _minor_to_major(name, like.rank))
+        return packed(dtype, like.sizes, _minor_to_major(name, like.rank))
     with prefixed(f"layout {layout!r} for {like}"):
         return TensorDesc.parse(name) if "[" in name else TensorDesc.from_tag(name, like.sizes, dtype)
 
@@ -75,14 +76,14 @@ def family(desc: TensorDesc, sizes: Sequence[int], dtype: DType | None = None) -
     whole = desc.inner or desc
     axes = list(range(desc.rank)) if desc.is_whole else _axes_of(desc) if desc.inner is not None else None
     if axes is None:
-        return TensorDesc.xla(dtype, sizes, desc.minor_to_major)
+        return packed(dtype, sizes, desc.minor_to_major)
     if whole.tag is not None:
         tag = parse_tag(whole.tag)
         blocks = [(axes.index(axis), size) for axis, size in tag.blocks]
         name = whole.tag if desc is whole else format_tag([axes.index(axis) for axis in tag.order], blocks)
-        return TensorDesc.from_tag(name, sizes, dtype)
-    order = [axes.index(axis) for axis in whole.minor_to_major or ()]
-    return TensorDesc.xla(dtype, sizes, order, whole.tiles)
+        return desc_of_parts(dtype, DescParts(dtype.name, tuple(sizes), tag=name))
+    order = tuple([axes.index(axis) for axis in whole.minor_to_major or ()])
+    return desc_of_parts(dtype, DescParts(dtype.name, tuple(sizes), order, whole.tiles))
 
 
 def _axes_of(desc: TensorDesc) -> list[int] | None:

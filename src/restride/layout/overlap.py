@@ -10,6 +10,7 @@ from restride.dtypes import DType
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc
 from restride.layout.equation import STEPS, SearchTooLongError, Steps, shared_offset, solve
+from restride.layout.tensor_desc import packed
 
 _OVERLAP_STEPS = 2_000
 
@@ -78,7 +79,7 @@ def require_whole_elements(*descs: TensorDesc) -> None:
 
 def written_by(desc: TensorDesc) -> TensorDesc:
     """The layout that an operation into ``desc`` writes: its elements, or all of the buffer if it writes padding."""
-    return TensorDesc(desc.dtype, (desc.extent,)) if desc.is_whole and desc.is_padded else desc
+    return packed(desc.dtype, (desc.extent,)) if desc.is_whole and desc.is_padded else desc
 
 
 def may_overlap(a: TensorDesc, b: TensorDesc) -> bool:

@@ -177,7 +177,7 @@ class TensorDesc(_Fields):
         except DescriptorError as error:
             error.add_descriptor(shape_text(element.name, sizes))
             raise
-        return written(element, DescParts(element.name, sizes, order, tiles, padded, value, tail, *storage))
+        return desc_of_parts(element, DescParts(element.name, sizes, order, tiles, padded, value, tail, *storage))
 
     @classmethod
     def from_tag(cls, tag: str, sizes: Iterable[SupportsIndex], dtype: DTypeLike = "f32") -> TensorDesc:
@@ -202,7 +202,7 @@ class TensorDesc(_Fields):
             raise DescriptorError(
                 f"tag {tag!r} has {read.rank} axes, {shape_text(element.name, sizes)} has {len(sizes)}"
             )
-        return written(element, DescParts(element.name, sizes, tag=read.text))
+        return desc_of_parts(element, DescParts(element.name, sizes, tag=read.text))
 
     @classmethod
     def view_of(
@@ -333,7 +333,7 @@ class TensorDesc(_Fields):
             minor_to_major = (*(axis + extra for axis in self.parts.minor_to_major), *_row_major(extra))
             padded = None if self.padded_sizes is None else (1,) * extra + self.padded_sizes
             parts = self.parts._replace(sizes=sizes, minor_to_major=minor_to_major, padded_sizes=padded)
-            return written(self.dtype, parts)
+            return desc_of_parts(self.dtype, parts)
         if self.strides is not None:
             slowest = max((abs(s) * size for s, size in zip(self.strides, self.sizes, strict=True)), default=1)
             return with_strides(self, sizes, (slowest,) * extra + self.strides, self.offset)
@@ -673,7 +673,7 @@ class TensorDesc(_Fields):
 # Descriptors of numbers that are checked already, such as those of another descriptor.
 
 
-def written(dtype: DType, parts: DescParts, inner: TensorDesc | None = None) -> TensorDesc:
+def desc_of_parts(dtype: DType, parts: DescParts, inner: TensorDesc | None = None) -> TensorDesc:
     """The descriptor that ``parts`` write; ``inner``: of a view, the layout that is viewed."""
     desc = TensorDesc.__new__(TensorDesc)
     desc._locate(dtype, parts, inner)  # noqa: SLF001 - the object that is being made
@@ -683,7 +683,7 @@ def written(dtype: DType, parts: DescParts, inner: TensorDesc | None = None) -> 
 def packed(dtype: DType, sizes: Sequence[int], minor_to_major: Sequence[int] | None = None) -> TensorDesc:
     """A layout without gaps, its axes in this order from the fastest to the slowest; None: row-major."""
     order = _row_major(len(sizes)) if minor_to_major is None else tuple(minor_to_major)
-    return written(dtype, DescParts(dtype.name, tuple(sizes), order))
+    return desc_of_parts(dtype, DescParts(dtype.name, tuple(sizes), order))
 
 
 def with_strides(
@@ -692,7 +692,7 @@ def with_strides(
     """A layout by strides, with the element type, element size and memory space of ``desc``; None: row-major, at 0."""
     order, moves = (_row_major(len(sizes)), None) if strides is None else (None, tuple(strides))
     parts = DescParts(desc.dtype.name, tuple(sizes), order, strides=moves, offset=offset, **desc.parts.storage)
-    return written(desc.dtype, parts)
+    return desc_of_parts(desc.dtype, parts)
 
 
 def with_walk(
@@ -701,7 +701,7 @@ def with_walk(
     """A view as of ``TensorDesc.view_of``."""
     viewed = inner.parts
     parts = DescParts(viewed.dtype, tuple(sizes), inner=viewed, starts=starts, steps=tuple(steps), **viewed.storage)
-    return written(inner.dtype, parts, inner)
+    return desc_of_parts(inner.dtype, parts, inner)
 
 
 @lru_cache(maxsize=4096)  # a program uses few texts, but parses them again at every call

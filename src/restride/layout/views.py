@@ -16,7 +16,7 @@ import numpy as np
 from restride.arguments import LIMIT, MAX_RANK, counts, integer, integers, one_per_axis, permutation
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, shown
 from restride.layout import TensorDesc
-from restride.layout.tensor_desc import require_rank, with_strides, with_walk, written
+from restride.layout.tensor_desc import desc_of_parts, require_rank, with_strides, with_walk
 
 Step = tuple[int, ...]
 """How far one step of an index moves: in the buffer, or along each coordinate that is split into digits."""
@@ -90,7 +90,7 @@ def permute(desc: TensorDesc, axes: Iterable[SupportsIndex]) -> TensorDesc:
     sizes = tuple(desc.sizes[axis] for axis in order)
     if desc.is_written_by_order and desc.minor_to_major is not None and desc.blocking is None:
         minor_to_major = tuple([order.index(axis) for axis in desc.minor_to_major])
-        return written(desc.dtype, desc.parts._replace(sizes=sizes, minor_to_major=minor_to_major, tag=None))
+        return desc_of_parts(desc.dtype, desc.parts._replace(sizes=sizes, minor_to_major=minor_to_major, tag=None))
     starts, steps = desc.walk
     return _view(desc, sizes, starts, [steps[axis] for axis in order])
 
@@ -124,9 +124,9 @@ def reshape(desc: TensorDesc, sizes: SupportsIndex | Iterable[SupportsIndex]) ->
     """
     with ErrorContext(desc):
         wanted = _completed(desc.numel, integers("sizes", sizes if np.iterable(sizes) else (sizes,)))
-        if not desc.numel:
-            return with_strides(desc, wanted)
         starts, old_steps = desc.walk
+        if not desc.numel:
+            return _view(desc, wanted, starts, ())
         old = [(size, step) for size, step in zip(desc.sizes, old_steps, strict=True) if size > 1]
         steps: list[Step] = [(0,) * len(starts)] * len(wanted)
         # Starting with the last axis, the fastest remaining old axes are merged into one run as far as their steps

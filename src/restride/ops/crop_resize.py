@@ -23,6 +23,7 @@ from restride.errors import DescriptorError, UnsupportedError, warn_caller
 from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, family
+from restride.layout.tensor_desc import packed
 from restride.ops.boxes import Flip, Units, about_pixels, read_boxes, read_flips, read_sizes, refuse_floats
 from restride.ops.images import Images, Indices, Run, image_indices, images_of, per_channel, read_fill
 from restride.ops.letterbox import Place, places_of
@@ -30,7 +31,7 @@ from restride.ops.one_by_one import OneByOne
 from restride.ops.plan import cached
 from restride.ops.quantize import in_axes_of_result, normalizing_scales, warn_of_unit
 from restride.ops.resample import INTERPOLATED_TYPES, in_f32, is_narrowed, split_arguments
-from restride.ops.target import Out, Target, element_type, element_with_room, target_of_sums
+from restride.ops.target import Asked, Out, Target, read_layout, require_room, target_of_sums, type_asked
 from restride.plan.boxes import add_crops, boxes_of, table_bytes
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.device import Device
@@ -211,26 +212,12 @@ def _settled_request(request: Request, boxes: Boxes, src: TensorDesc) -> tuple[R
 
 
 def _target(
-    source: Images,
-    cropped: TensorDesc,
-    out: Out | None,
-    mean: object,
-    std: object,
-    layout: Layout,
-    dtype: DTypeLike | None,
-    numbers: Numbers | None,
+    source: Images, cropped: TensorDesc, out: Out | None, asked: Asked, mean: Any, std: Any, numbers: Numbers | None
 ) -> Target:
     """The target of resized boxes that are ``cropped``."""
-    src = source.desc
-    is_normalized = mean is not None or std is not None
-    says_type = dtype is not None or out is not None or "[" in str(layout)
-    result_dtype = as_dtype("f32")
-    if says_type or not is_normalized:
-        result_dtype = element_type(TensorDesc(src.dtype, cropped.sizes), layout, dtype, out)
-    if is_normalized:
-        numbers = normalized(mean, std, source, result_dtype, layout, numbers)
-    result = _family(source, cropped.sizes, result_dtype)
-    return target_of_sums(src, cropped, result, layout, out, numbers)
+    if mean is not None or std is not None:
+        numbers = normalized(mean, std, source, asked.dtype, asked.order, numbers)
+    return target_of_sums(source.desc, cropped, out, asked._replace(numbers=numbers))
 
 
 def _family(source: Images, sizes: tuple[int, ...], dtype: DType) -> TensorDesc:
@@ -240,11 +227,15 @@ def _family(source: Images, sizes: tuple[int, ...], dtype: DType) -> TensorDesc:
         return family(src, sizes, dtype)
     order = src.minor_to_major if src.strides is not None else None
     outward = range(src.rank)[::-1] if order is None else order
-    return TensorDesc.xla(dtype, sizes, [*(axis + 1 for axis in outward), 0])
+    return packed(dtype, sizes, [*(axis + 1 for axis in outward), 0])
 
 
-def normalized(mean: Any, std: Any, source: Images, dtype: DType, layout: Layout, numbers: Numbers | None) -> Numbers:
+def normalized(
+    mean: Any, std: Any, source: Images, dtype: DType, order: Sequence[int] | None, numbers: Numbers | None
+) -> Numbers:
     """``numbers`` with the scales and zero points that ``mean`` and ``std`` mean.
+
+    order: the axes of the result, as axes of the resized boxes; None: those keep their order.
 
     Raises:
         DescriptorError: a result of integers, other scales or zero points beside them, or what ``normalizing_scales``
@@ -264,7 +255,8 @@ def normalized(mean: Any, std: Any, source: Images, dtype: DType, layout: Layout
         return values.reshape([-1, *[1] * (src.rank - 1 - source.channel)])
 
     scales = normalizing_scales(0.0 if mean is None else mean, 1.0 if std is None else std, src.dtype, read)
-    scales = in_axes_of_result(scales, TensorDesc(dtype, source.result_sizes(1, (1, 1))), layout)
+    if order is not None:
+        scales = in_axes_of_result(scales, order)
     return Numbers(*scales[:4], *asked[4:])
 
 
@@ -318,16 +310,24 @@ def _crop_plan(
     request, library = _settled_request(asked, boxes, src)
     elements = read_fill(cut.fill, source)
     result_sizes = source.result_sizes(count, size)
-    element_with_room(src, result_sizes, cut.layout, cut.dtype, out, limits)
+    dtype = type_asked(src, cut.dtype, out)
+    is_normalized = cut.mean is not None or cut.std is not None
+    becomes_f32 = is_normalized and dtype is None and "[" not in str(cut.layout)
+    if becomes_f32:
+        dtype = as_dtype("f32")
+    resized = source.resized(size)
+    like = _family(resized, result_sizes, dtype or src.dtype)
+    result = read_layout(like, cut.layout, dtype, like)
+    element = src.dtype if becomes_f32 else result.dtype
+    require_room(result_sizes, element, limits)
     require_few_weights(count, size)
     summed = None
     if library is not None:
         image, axes = result_sizes[1:], source.axes_of_image
         summed = summed_by_library(boxes, library, image, axes, is_moved=request.mode == "nearest")
-    element = element_type(TensorDesc(src.dtype, result_sizes), cut.layout, cut.dtype, out)
     cropped_dtype = _resized_dtype(src.dtype, element, request, None if summed is None and count else library)
-    cropped = TensorDesc(cropped_dtype, result_sizes)
-    target = cached(_target, source.resized(size), cropped, out, cut.mean, cut.std, cut.layout, cut.dtype, numbers)
+    cropped = packed(cropped_dtype, result_sizes)
+    target = cached(_target, resized, cropped, out, result, cut.mean, cut.std, numbers)
     if not target.whole.numel:
         return _CropPlan(target.whole, last=_copy_steps(target.site, target, limits), warning=warning)
     if summed is not None and None in summed.sums:
@@ -367,10 +367,10 @@ def _by_kernels(target: Target, runs: Sequence[Run], parts: Sequence[tuple[slice
     )
     last, cropped, arithmetic = None, desc, target.arithmetic
     if desc.dtype.itemsize != 4 and any(crops.sums.shifts for _, crops in parts):
-        cropped, arithmetic = TensorDesc(as_dtype("s32"), desc.sizes), NO_ARITHMETIC
+        cropped, arithmetic = packed(as_dtype("s32"), desc.sizes), NO_ARITHMETIC
         last = _copy_steps(Site(SOURCE, cropped), target, limits)
     elif not is_strided or (target.whole.is_whole and target.whole.is_padded):
-        cropped = TensorDesc(desc.dtype, desc.sizes)
+        cropped = packed(desc.dtype, desc.sizes)
         last = _copy_steps(Site(SOURCE, cropped), target._replace(arithmetic=NO_ARITHMETIC), limits)
     starts = []
     for run in runs:

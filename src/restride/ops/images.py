@@ -14,6 +14,7 @@ from restride.arithmetic import numbers, require_of_type
 from restride.dtypes import Array
 from restride.errors import DescriptorError, ErrorContext, Message, prefixed
 from restride.layout import TensorDesc
+from restride.layout.tensor_desc import packed
 from restride.ops.plan import source_beside
 from restride.plan.problem import MAX_CHANNELS
 from restride.tensor.tensor import Tensor
@@ -80,7 +81,7 @@ class Images(NamedTuple):
         """The first tensor alone; a packed one gets images of ``sizes``, so that images of all sizes share a target."""
         desc = self.desc
         if desc.strides is not None and desc.is_packed:
-            desc = TensorDesc.xla(desc.dtype, replaced(desc.sizes, self.axes, sizes), desc.minor_to_major)
+            desc = packed(desc.dtype, replaced(desc.sizes, self.axes, sizes), desc.minor_to_major)
         return Images((desc,), self.axes, self.first)
 
     def runs(self, images: npt.NDArray[np.int64]) -> Iterator[Run]:

@@ -9,10 +9,10 @@ from restride.dtypes import DTypeLike, as_dtype, cast
 from restride.errors import DescriptorError, ErrorContext, prefixed
 from restride.kernel import Limits
 from restride.layout import TensorDesc
-from restride.layout.argument import Layout, axis_order
+from restride.layout.argument import Layout
 from restride.ops.operation import Operation, Window
 from restride.ops.plan import Plan, perform, source_beside
-from restride.ops.target import Out, destination
+from restride.ops.target import Out, destination, read_layout
 from restride.plan.lookup import ENTRIES, INDEXED, Table
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.arrays import host_array
@@ -124,7 +124,7 @@ def _axis(axis: SupportsIndex, src: TensorDesc) -> int:
 
 def lookup_plan(src: TensorDesc, out: Out | None, limits: Limits, table: Table, layout: Layout = None) -> Plan:
     """The plan of ``lookup``; if no strided walks describe both sides, the side without them is copied."""
-    dst, site = destination(src, layout, src, out, dtype=table.dtype)
+    dst, site = destination(read_layout(src, layout, table.dtype), src, out)
     steps = Steps(limits)
     steps.look_up(Site(SOURCE, src), site, dst, table)
     return Plan(src, dst, steps)
@@ -134,8 +134,9 @@ class Lookup(Operation):
     """``lookup``; ``layout`` is None or a permutation "A->B"."""
 
     def __init__(self, src: TensorDesc, table: Table, layout: Layout = None) -> None:
-        dst, _ = destination(src, layout, src, None, dtype=table.dtype)
-        super().__init__(src, dst, axis_order(src, layout))
+        asked = read_layout(src, layout, table.dtype)
+        dst, _ = destination(asked, src, None)
+        super().__init__(src, dst, asked.order)
         self._table, self._layout = table, layout
 
     def run(self, x: Tensor, window: Window) -> Tensor:

@@ -14,6 +14,7 @@ from restride.dtypes import DType
 from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
+from restride.layout.tensor_desc import packed
 from restride.ops.plan import Plan, ViewPlan, cached, perform
 from restride.ops.reorder import reorder_plan
 from restride.ops.target import Out
@@ -98,7 +99,7 @@ def _concatenation(
         descs = [views.index(desc, (*_all(axis), None)) for desc in descs]
     sizes = list(descs[0].sizes)
     sizes[axis] = sum(desc.sizes[axis] for desc in descs)
-    result, plans, at = TensorDesc(element, sizes), [], 0
+    result, plans, at = packed(element, sizes), [], 0
     for desc in descs:
         out = Out(views.index(result, (*_all(axis), slice(at, at + desc.sizes[axis]))), is_shared=False)
         plans.append(cached(reorder_plan, desc, out, limits))
@@ -115,13 +116,13 @@ def _joined(src: TensorDesc, view: TensorDesc, sizes: Sequence[int], limits: Lim
     try:
         return ViewPlan(src, views.reshape(view, sizes), Steps(limits))
     except DescriptorError as error:
-        packed = TensorDesc(view.dtype, view.sizes)
+        whole = packed(view.dtype, view.sizes)
         try:
-            dst = views.reshape(packed, sizes)
+            dst = views.reshape(whole, sizes)
         except DescriptorError:
             raise error from None
         steps = Steps(limits)
-        steps.copy(Site(SOURCE, view), Site(RESULT, packed))
+        steps.copy(Site(SOURCE, view), Site(RESULT, whole))
         return Plan(src, dst, steps)
 
 
@@ -161,7 +162,7 @@ def _roll_plan(src: TensorDesc, out: Out | None, limits: Limits, shifts: Sequenc
     for size, count in zip(src.sizes, shifts, strict=True):
         cut = -count % size if size else 0
         halves.append([(slice(cut, size), 0), (slice(0, cut), size - cut)] if cut else [(slice(0, size), 0)])
-    dst, steps = TensorDesc(src.dtype, src.sizes), Steps(limits)
+    dst, steps = packed(src.dtype, src.sizes), Steps(limits)
     for pieces in product(*halves):
         part = views.index(src, tuple(piece for piece, _ in pieces))
         place = views.index(dst, tuple(slice(at, at + piece.stop - piece.start) for piece, at in pieces))

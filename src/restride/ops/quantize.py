@@ -143,7 +143,7 @@ def quantizing(
         rounds_first=not result.is_float,
     )
     return Reordering(
-        Result(layout, result, in_axes_of_result(numbers, desc, layout)),
+        Result(layout, result, in_axes_of_result(numbers, axis_order(desc, layout))),
         {"dst_scale": "scale", "dst_zero_point": "zero_point", "group_sizes": "block_size"},
         "; the result is u8 unless dtype says otherwise" if is_default and result == "u8" else "",
     )
@@ -294,7 +294,7 @@ def normalizing(
     names = {"src_zero_point": "mean", "dst_scale": "std"}
     if not desc.dtype.is_float:
         names = {"dst_scale": f"{value_range(desc.dtype)[1]} * std", "dst_zero_point": "-mean / std"}
-    return Reordering(Result(layout, result, in_axes_of_result(scales, desc, layout)), names)
+    return Reordering(Result(layout, result, in_axes_of_result(scales, axis_order(desc, layout))), names)
 
 
 def _rows(argument: str, value: object, axis: int, desc: TensorDesc) -> npt.NDArray[np.float64]:
@@ -366,14 +366,13 @@ def warn_of_unit(x: object, mean: Any, std: Any) -> None:
         )
 
 
-def in_axes_of_result(scales: Numbers, desc: TensorDesc, layout: Layout) -> Numbers:
-    """Scales and zero points in the axes of ``desc``; the destination's are permuted by a ``layout`` "A->B"."""
-    order = axis_order(desc, layout)
+def in_axes_of_result(scales: Numbers, order: Sequence[int]) -> Numbers:
+    """Scales and zero points in the axes of a source; the destination's are permuted as a ``layout`` "A->B" says."""
 
     def permuted(array: Array | None) -> Array | None:
-        if array is None or not array.ndim or array.ndim > desc.rank:
+        if array is None or not array.ndim or array.ndim > len(order):
             return array
-        return array.reshape((1,) * (desc.rank - array.ndim) + array.shape).transpose(order)
+        return array.reshape((1,) * (len(order) - array.ndim) + array.shape).transpose(order)
 
     return scales._replace(dst_scale=permuted(scales.dst_scale), dst_zero_point=permuted(scales.dst_zero_point))
 

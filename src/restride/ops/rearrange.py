@@ -12,8 +12,9 @@ from restride.kernel import Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, is_permutation
 from restride.layout.pattern import Pattern
+from restride.layout.tensor_desc import packed
 from restride.ops.plan import Plan, ViewPlan, perform
-from restride.ops.target import Out, destination, element_type
+from restride.ops.target import Out, destination, read_layout, type_asked
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.tensor import Tensor
 
@@ -83,9 +84,8 @@ def rearrange_plan(
     is_plain = all(argument is None for argument in (layout, dtype, out, src_scale, dst_scale))
     if view.sizes == sizes and is_plain:
         return ViewPlan(src, view, Steps(limits))
-    like = TensorDesc(src.dtype, sizes)
-    element = element_type(like, layout, dtype, out)
-    dst, site = destination(like, layout, src, out, dtype=element)
+    like = packed(src.dtype, sizes)
+    dst, site = destination(read_layout(like, layout, type_asked(like, dtype, out)), src, out)
     apart = views.reshape(dst, view.sizes)
     with ErrorContext(src):
         asked = Numbers(_number("src_scale", src_scale), dst_scale=_number("dst_scale", dst_scale))

@@ -12,11 +12,19 @@ from restride.dtypes import DTypeLike
 from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
-from restride.layout.argument import Layout, axis_order
+from restride.layout.argument import Layout
 from restride.layout.overlap import may_overlap, written_by
 from restride.ops.operation import Operation, Window
 from restride.ops.plan import Plan, perform, plan_for, refuse_out, source_beside
-from restride.ops.target import Out, Result, destination, require_out_of_sum, target_of
+from restride.ops.target import (
+    Out,
+    Result,
+    destination,
+    read_layout,
+    require_out_of_sum,
+    target_of,
+    type_asked,
+)
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.arrays import host_array
 from restride.tensor.device import Device
@@ -64,7 +72,7 @@ def strided_slice(
 
 def slice_plan(src: TensorDesc, out: Out | None, limits: Limits) -> Plan:
     """The plan that copies a window."""
-    dst, site = destination(src, None, src, out)
+    dst, site = destination(read_layout(src, None, converts=False), src, out)
     steps = Steps(limits)
     steps.copy(Site(SOURCE, src), site, dst)
     return Plan(src, dst, steps)
@@ -172,20 +180,21 @@ def reorder_plan(
     numbers: Numbers | Arithmetic | None = None,
 ) -> Plan:
     """The plan of ``reorder``. layout, dtype, numbers: as in ``Result``."""
-    result = Result(layout, dtype, numbers)
-    require_out_of_sum(result.sum_scale, src, out)
-    target = target_of(src, out, result)
+    asked = read_layout(src, layout, type_asked(src, dtype, out))._replace(numbers=numbers)
+    require_out_of_sum(asked, src, out)
+    target = target_of(src, out, asked)
     steps = Steps(limits)
     steps.copy(Site(SOURCE, src), *target)
-    return Plan(src, target.whole, steps, reads_result=result.sum_scale is not None)
+    return Plan(src, target.whole, steps, reads_result=asked.sum_scale is not None)
 
 
 class Reorder(Operation):
     """``reorder`` without a sum; ``layout`` is None or a permutation "A->B"."""
 
     def __init__(self, src: TensorDesc, result: Result) -> None:
-        _, dst, self._arithmetic = target_of(src, None, result)
-        super().__init__(src, dst, axis_order(src, result.layout))
+        asked = read_layout(src, result.layout, type_asked(src, result.dtype, None))
+        _, dst, self._arithmetic = target_of(src, None, asked._replace(numbers=result.numbers))
+        super().__init__(src, dst, asked.order)
         self._layout = result.layout
 
     def run(self, x: Tensor, window: Window) -> Tensor:

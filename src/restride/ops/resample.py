@@ -25,18 +25,21 @@ from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, Message, UnsupportedError, warn_caller
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc, views
-from restride.layout.argument import Layout, axis_order, family
-from restride.layout.tensor_desc import element_bits
+from restride.layout.argument import Layout, family
+from restride.layout.tensor_desc import element_bits, packed
 from restride.ops.operation import Operation, Window
 from restride.ops.plan import Plan, perform, plan_for, refuse_out
 from restride.ops.target import (
     PLAIN,
+    Asked,
     Out,
     Result,
     Target,
-    element_with_room,
+    read_layout,
     require_out_of_sum,
+    require_room,
     target_of_sums,
+    type_asked,
 )
 from restride.plan.fill import padding_kernels
 from restride.plan.problem import MAX_CHANNELS
@@ -383,8 +386,9 @@ class Resample(Operation):
 
     def __init__(self, src: TensorDesc, request: Request, result: Result) -> None:
         resized, self.warning = resolve(src, request)
-        _, target = _sums_and_target(src, None, resized, result, None)
-        self._order = axis_order(src, result.layout)
+        asked = _asked_of(src, None, resized.sizes, result)
+        target = target_of_sums(src, _sums(src, resized, asked), None, asked)
+        self._order = asked.order
         super().__init__(src, target.whole, self._order)
         self.blends = not resized.moves
         self._resized, self._layout, self._arithmetic = resized, result.layout, target.arithmetic
@@ -421,15 +425,15 @@ def backward_plan(
         input_sizes = counts("input_sizes", request.sizes)
         axes = resized_axes(request.axes, {"input_sizes": input_sizes}, src.rank)
         sizes = replaced(src.sizes, axes, input_sizes)
-        element = element_with_room(src, sizes, layout, dtype, out, limits)
+        asked = _asked_of(src, out, sizes, Result(layout, dtype, Numbers(saturate=False)), limits)
         forward = resizing(sizes, request._replace(sizes=[src.sizes[axis] for axis in axes], axes=axes), src.dtype.name)
         require_rows_and_columns(request, axes, "grad", src)
-        for type_, argument in ((src.dtype, "grad"), (element, "dtype")):
+        for type_, argument in ((src.dtype, "grad"), (asked.dtype, "dtype")):
             if type_.name not in GRADIENT_TYPES:
                 raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}")
         backward = forward.transposed()
     warning = about_channels(request, src.rank, forward.new, input_sizes, "grad")
-    return plan_of(src, out, limits, backward, Result(layout, element, Numbers(saturate=False)), warning)
+    return _planned(src, out, limits, backward, asked, warning)
 
 
 def require_rows_and_columns(request: Request, axes: tuple[int, ...], argument: str, src: TensorDesc) -> None:
@@ -514,9 +518,16 @@ def plan_of(
         UnsupportedError: elements are not interpolated, or too many weights are needed.
         OutOfDeviceMemory: the device has no room for the result.
     """
-    require_out_of_sum(result.sum_scale, src, out)
-    sums, target = _sums_and_target(src, out, resized, result, limits)
-    reads_result = result.sum_scale is not None
+    return _planned(src, out, limits, resized, _asked_of(src, out, resized.sizes, result, limits), warning)
+
+
+def _planned(src: TensorDesc, out: Out | None, limits: Limits, resized: Resizing, asked: Asked, warning: str) -> Plan:
+    require_out_of_sum(asked, src, out)
+    with ErrorContext(src):
+        _require_few_weights(resized)
+    sums = _sums(src, resized, asked)
+    target = target_of_sums(src, sums, out, asked)
+    reads_result = asked.sum_scale is not None
     if not resized.clips or resized.moves or not sums.numel:
         steps = steps_to(src, resized, sums, target, limits)
         return Plan(src, target.whole, steps, reads_result=reads_result, warning=warning)
@@ -524,22 +535,33 @@ def plan_of(
     return ClippedPlan(src, sums, target, steps, reads_result=reads_result, warning=warning)
 
 
-def _sums_and_target(
-    src: TensorDesc, out: Out | None, resized: Resizing, result: Result, limits: Limits | None
-) -> tuple[TensorDesc, Target]:
-    """The type and sizes of the sums, before the arithmetic, and their target. Room is checked before rows are made."""
-    layout, dtype, numbers = result
-    with ErrorContext(src):
-        element = element_with_room(src, resized.sizes, layout, dtype, out, limits)
-        if limits is not None:  # a chain computes windows, and each is checked when it is planned
-            _require_few_weights(resized)
-        if not (resized.moves or src.dtype.name in INTERPOLATED_TYPES or is_narrowed(src.dtype, element)):
-            types = ", ".join(INTERPOLATED_TYPES)
-            rule = f"elements of type {src.dtype} are not interpolated, those of {types} are; "
+def _asked_of(
+    src: TensorDesc, out: Out | None, sizes: Sequence[int], result: Result, limits: Limits | None = None
+) -> Asked:
+    """What is asked of a result of these sizes, for which a device of these limits, if any, must have room.
+
+    Without ``layout`` it has the layout family of ``src``.
+    """
+    dtype = type_asked(src, result.dtype, out)
+    like = family(src, sizes, dtype)
+    asked = read_layout(like, result.layout, dtype, like)._replace(numbers=result.numbers)
+    if limits is not None:  # a chain computes windows, and each is checked when it is planned
+        require_room(sizes, asked.dtype, limits)
+    return asked
+
+
+def _sums(src: TensorDesc, resized: Resizing, asked: Asked) -> TensorDesc:
+    """The type and sizes of the sums, before the arithmetic.
+
+    Raises:
+        UnsupportedError: elements are not interpolated.
+    """
+    if not (resized.moves or src.dtype.name in INTERPOLATED_TYPES or is_narrowed(src.dtype, asked.dtype)):
+        types = ", ".join(INTERPOLATED_TYPES)
+        rule = f"elements of type {src.dtype} are not interpolated, those of {types} are; "
+        with ErrorContext(src):
             raise UnsupportedError(in_f32(rule, src.dtype, ", and nearest modes take every type"))
-    sums = TensorDesc(src.dtype if resized.moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
-    default = family(src, sums.sizes, element)
-    return sums, target_of_sums(src, sums, default, layout, out, numbers)
+    return packed(src.dtype if resized.moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
 
 
 def in_f32(rule: str, src: DType, also: str = "") -> Message:
@@ -643,9 +665,9 @@ def _add_extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorD
     sizes, starts = list(whole.sizes), [0] * whole.rank
     for axis, window, part in zip(resized.axes, resized.window, resized.inside, strict=True):
         sizes[axis], starts[axis] = len(part), part.start - window.start
-    box = TensorDesc(whole.dtype, sizes)
+    box = packed(whole.dtype, sizes)
     if not src.desc.numel or not box.numel:
-        inner = Site(SOURCE, TensorDesc(whole.dtype, (0,)))
+        inner = Site(SOURCE, packed(whole.dtype, (0,)))
     else:
         inner = steps.new(box)
         _add_passes(steps, src, resized.of_window(resized.inside), Target(inner, box, NO_ARITHMETIC))
@@ -695,7 +717,7 @@ def _add_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> N
         element = dtype if resized.keeps_type and between.name == "f32" else between
         src = _add_one_pass(steps, src, these, None if is_copied else target, element, rounded)
     if resized.library.scale is not None:
-        sums, src = src, steps.new(TensorDesc.xla(dtype, src.desc.sizes, src.desc.minor_to_major))
+        sums, src = src, steps.new(packed(dtype, src.desc.sizes, src.desc.minor_to_major))
         order = tuple(range(src.desc.rank))
         steps.copy(sums, src, arithmetic=arithmetic(sums.desc, src.desc, order, Numbers(resized.library.scale)))
     if not tables or is_copied:
@@ -715,17 +737,17 @@ def _add_one_pass(
     if not taps_fit(src.desc, tables, steps.limits):
         # Copy with the resampled axes as the fastest, the smallest first, which keeps neighbours close together.
         inward = sorted(range(src.desc.rank), key=lambda axis: (axis not in axes, src.desc.sizes[axis]))
-        src = steps.copied(src, TensorDesc.xla(src.desc.dtype, src.desc.sizes, inward))
+        src = steps.copied(src, packed(src.desc.dtype, src.desc.sizes, inward))
     if (
         result.dtype.itemsize < dtype.itemsize <= 4
         and result.numel >= _MANY
         and is_made_by_elements(src.desc, result, tables, steps.limits)
     ):
         # Rows of u8[750,1050], for example, begin inside words: a pass into packed sums and a copy are faster.
-        packed = _pass_layout(src.desc, tables, dtype)
-        fits = packed.nbytes <= min(steps.limits.max_buffer_range, _MAX_PACKED_BYTES)
-        if fits and not is_made_by_elements(src.desc, packed, tables, steps.limits):
-            result = packed
+        sums = _pass_layout(src.desc, tables, dtype)
+        fits = sums.nbytes <= min(steps.limits.max_buffer_range, _MAX_PACKED_BYTES)
+        if fits and not is_made_by_elements(src.desc, sums, tables, steps.limits):
+            result = sums
     into = target if target is not None and result is target.site.desc else Target(steps.new(result), result, last)
     _add_pass(steps, src, tables, into)
     if target is not None and into is not target:
@@ -736,7 +758,7 @@ def _add_one_pass(
 def _pass_layout(src: TensorDesc, tables: Tables, dtype: DType) -> TensorDesc:
     """The packed layout of the result of a pass, in the source's order of axes."""
     sizes = replaced(src.sizes, [axis for axis, _ in tables], [table.count for _, table in tables])
-    return TensorDesc.xla(dtype, sizes, src.minor_to_major)
+    return packed(dtype, sizes, src.minor_to_major)
 
 
 def _add_pass(steps: Steps, src: Site, tables: Tables, target: Target) -> None:

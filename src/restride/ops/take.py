@@ -15,9 +15,10 @@ from restride.dtypes import as_number, cast
 from restride.errors import DescriptorError, ErrorContext
 from restride.kernel import Limits
 from restride.layout import TensorDesc
+from restride.layout.tensor_desc import packed
 from restride.ops.plan import Plan, perform
 from restride.ops.resample import plan_of
-from restride.ops.target import Out, destination, require_room
+from restride.ops.target import Out, destination, read_layout, require_room
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.tensor import Tensor
 from restride.weights import LibraryRows, Resizing, indexed_rows
@@ -77,7 +78,7 @@ def taken_along(x: Tensor, indices: Indices, axis: int) -> Tensor:
     places = np.full(indices.shape, desc.offset, np.int64)
     for k, (size, stride) in enumerate(zip(desc.sizes, desc.strides or (), strict=True)):
         places += stride * (along_axis if k == axis else np.arange(size).reshape(-1, *(1,) * (desc.rank - 1 - k)))
-    buffer = Tensor(x.memory, TensorDesc(desc.dtype, (desc.highest + 1,)), x.device)
+    buffer = Tensor(x.memory, packed(desc.dtype, (desc.highest + 1,)), x.device)
     return taken(buffer, {0: places.reshape(-1)}).reshape(indices.shape)
 
 
@@ -103,7 +104,7 @@ def pad_plan(src: TensorDesc, out: Out | None, limits: Limits, pad_width: object
     if mode != "constant" and any(map(any, widths)):
         indices = {axis: _pad_indices(src, axis, pair, mode) for axis, pair in enumerate(widths) if any(pair)}
         return take_plan(src, out, limits, tuple(indices), tuple(indices.values()))
-    dst, site = destination(TensorDesc(src.dtype, sizes), None, src, out)
+    dst, site = destination(read_layout(packed(src.dtype, sizes), None, converts=False), src, out)
     steps = Steps(limits)
     if dst.numel == src.numel:
         steps.copy(Site(SOURCE, src), site, dst)

@@ -41,62 +41,100 @@ class Result(NamedTuple):
     dtype: DTypeLike | None = None
     numbers: Numbers | Arithmetic | None = None
 
+
+PLAIN = Result()
+"""The result of an operation that changes neither type nor numbers, in its own layout."""
+
+
+class Asked(NamedTuple):
+    """What is asked of a result, with its layout read: once, at the door of an operation.
+
+    like: the sizes of the result, in the order of its axes. order: its axes, as axes of the operation: (0, 2, 3, 1) for
+    "NCHW->NHWC". desc: its layout, unless there is an ``out``. dtype: its element type. converts: ``dtype`` may differ
+    from that of ``like``. said: ``layout``, if it says what ``desc`` is, so that an ``out`` must have it too. numbers:
+    as in ``Result``.
+    """
+
+    like: TensorDesc
+    order: tuple[int, ...]
+    desc: TensorDesc
+    dtype: DType
+    converts: bool
+    said: Layout
+    numbers: Numbers | Arithmetic | None = None
+
     @property
     def sum_scale(self) -> Any:
         """The factor of the destination's old elements; None: they are not read."""
         return None if self.numbers is None else self.numbers.sum_scale
 
 
-PLAIN = Result()
-"""The result of an operation that changes neither type nor numbers, in its own layout."""
-
-
-def destination(
+def read_layout(
     like: TensorDesc,
     layout: Layout,
-    src: TensorDesc,
-    out: Out | None,
     dtype: DType | None = None,
-    in_place: bool = False,
-) -> tuple[TensorDesc, Site]:
-    """The checked destination of a result with the axes of ``like``, and its type unless ``dtype`` is given.
+    default: TensorDesc | None = None,
+    *,
+    converts: bool = True,
+) -> Asked:
+    """What ``layout`` asks of a result with the sizes of ``like``.
 
-    Returns the result as the caller gets it, and the site of its elements with the axes in the order of ``like``; the
-    orders differ when the layout is a permutation "A->B". ``in_place``: ``out`` may be the source itself.
+    Args:
+        like: its sizes, and its element type where neither ``dtype`` nor ``layout`` says one.
+        layout: as in ``reorder``.
+        dtype: its element type.
+        default: the layout if ``layout`` is None; None: packed, row-major.
+        converts: False: the operation keeps the element type, so that ``layout`` must have it.
     """
-    order = axis_order(like, layout)
-    permuted = views.permute(like, order) if is_permutation(layout) else like
-    desc = laid_out(permuted, layout, dtype)
-    if out is None:
-        require_like(desc, "layout", permuted, dtype)
-        require_injective(desc, "layout")
-    else:
-        require_like(out.desc, "out", permuted, dtype)
-        if layout is not None and not is_permutation(layout) and out.desc != desc:
-            raise DescriptorError(f"out is {out.desc}, but layout {layout!r} asks for {desc}; give one of the two")
-        desc = out.desc
-        require_injective(desc, "out")
-        # Elements that do not overlap may share a word: an invocation that reads the word still finds its own bytes
-        # unchanged.
-        is_itself = in_place and desc == src and order == tuple(range(like.rank))
-        if out.is_shared and not is_itself and may_overlap(src, written_by(desc)):
-            raise DescriptorError(f"out {desc} must lie apart from the source {src} in the buffer they share")
-    require_whole_elements(src, desc)
-    buffer = SOURCE if out is not None and out.is_shared else RESULT
-    if not is_permutation(layout):
-        return desc, Site(buffer, desc)
-    inverse = tuple(order.index(axis) for axis in range(like.rank))
-    return desc, Site(buffer, views.permute(desc, inverse))
+    order, said = tuple(range(like.rank)), layout
+    if is_permutation(layout):
+        order, said = axis_order(like, layout), None
+        like = views.permute(like, order)
+    desc = default if layout is None and default is not None else laid_out(like, layout, dtype)
+    return Asked(like, order, desc, dtype or (desc if converts else like).dtype, converts, said)
+
+
+def type_asked(src: TensorDesc, dtype: object, out: Out | None) -> DType | None:
+    """The element type that ``dtype``, or else ``out``, asks for; None if neither is given."""
+    if dtype is not None:
+        with ErrorContext(src), prefixed("dtype"):
+            return as_dtype(dtype)
+    return None if out is None else out.desc.dtype
 
 
 def element_type(src: TensorDesc, layout: Layout, dtype: object, out: Out | None) -> DType:
     """The element type of a result: ``dtype``, or else that of ``out``, of ``layout`` if it has one, or of ``src``."""
-    if dtype is not None:
-        with ErrorContext(src), prefixed("dtype"):
-            return as_dtype(dtype)
+    return type_asked(src, dtype, out) or laid_out(src, layout).dtype
+
+
+def destination(asked: Asked, src: TensorDesc, out: Out | None, in_place: bool = False) -> tuple[TensorDesc, Site]:
+    """The checked destination of a result.
+
+    Returns the result as the caller gets it, and the site of its elements with the axes in the order of the operation.
+    ``in_place``: ``out`` may be the source itself.
+    """
+    like, order, desc, said = asked.like, asked.order, asked.desc, asked.said
+    dtype = asked.dtype if asked.converts else None
+    keeps_order = order == tuple(range(like.rank))
     if out is not None:
-        return out.desc.dtype
-    return src.dtype if layout is None else laid_out(src, layout).dtype
+        require_like(out.desc, "out", like, dtype)
+        if said is not None and out.desc != desc:
+            raise DescriptorError(f"out is {out.desc}, but layout {said!r} asks for {desc}; give one of the two")
+        desc = out.desc
+        require_injective(desc, "out")
+        # Elements that do not overlap may share a word: an invocation that reads the word still finds its own bytes
+        # unchanged.
+        is_itself = in_place and desc == src and keeps_order
+        if out.is_shared and not is_itself and may_overlap(src, written_by(desc)):
+            raise DescriptorError(f"out {desc} must lie apart from the source {src} in the buffer they share")
+    elif said is not None:
+        require_like(desc, "layout", like, dtype)
+        require_injective(desc, "layout")
+    require_whole_elements(src, desc)
+    buffer = SOURCE if out is not None and out.is_shared else RESULT
+    if keeps_order:
+        return desc, Site(buffer, desc)
+    return desc, Site(buffer, views.permute(desc, inverse(order)))
 
 
 def require_room(sizes: Sequence[int], dtype: DType, limits: Limits) -> None:
@@ -119,21 +157,6 @@ def require_room(sizes: Sequence[int], dtype: DType, limits: Limits) -> None:
         )
 
 
-def element_with_room(
-    src: TensorDesc, sizes: Sequence[int], layout: Layout, dtype: object, out: Out | None, limits: Limits | None
-) -> DType:
-    """The ``element_type`` of a result of these sizes, for which a device of these limits, if any, must have room.
-
-    Raises:
-        OutOfDeviceMemory: the device has no room for the result.
-    """
-    like = src if layout is None else TensorDesc(src.dtype, sizes)  # a layout applies to the sizes of the result
-    element = element_type(like, layout, dtype, out)
-    if limits is not None:
-        require_room(sizes, element, limits)
-    return element
-
-
 class Target(NamedTuple):
     """The destination of sums.
 
@@ -146,56 +169,38 @@ class Target(NamedTuple):
     arithmetic: Arithmetic
 
 
-def target_of(src: TensorDesc, out: Out | None, result: Result) -> Target:
+def target_of(src: TensorDesc, out: Out | None, asked: Asked) -> Target:
     """The target of ``reorder``, which moves each element of ``src``; ``out`` may be the source itself."""
-    layout, dtype, numbers = result
-    element = element_type(src, layout, dtype, out)
-    dst, site = destination(src, layout, src, out, dtype=element, in_place=True)
-    return Target(site, dst, arithmetic_of_result(src, dst, layout, numbers))
+    whole, site = destination(asked, src, out, in_place=True)
+    return Target(site, whole, arithmetic_of_result(src, whole, asked))
 
 
-def target_of_sums(
-    src: TensorDesc,
-    computed: TensorDesc,
-    result: TensorDesc,
-    layout: Layout,
-    out: Out | None,
-    numbers: Numbers | Arithmetic | None,
-) -> Target:
+def target_of_sums(src: TensorDesc, computed: TensorDesc, out: Out | None, asked: Asked) -> Target:
     """The target of sums of elements of ``src`` that have the type and sizes of ``computed``.
 
     Sums of f16 and f8e5m2 that keep their type, without scales, keep infinities.
-
-    Args:
-        src: the source.
-        computed: type and sizes of the sums, before the arithmetic.
-        result: the layout where neither ``layout`` nor ``out`` says one.
-        layout: as in ``reorder``.
-        out: the caller's destination, if any.
-        numbers: as in ``Result``.
     """
-    asked = result if layout is None and out is None else layout
-    whole, site = destination(result, asked, src, out, result.dtype)
-    full = arithmetic_of_result(computed, whole, layout, numbers)
-    if full.is_conversion and computed.dtype != src.dtype == result.dtype and src.dtype.name in ("f16", "f8e5m2"):
+    whole, site = destination(asked, src, out)
+    full = arithmetic_of_result(computed, whole, asked)
+    if full.is_conversion and computed.dtype != src.dtype == asked.dtype and src.dtype.name in ("f16", "f8e5m2"):
         full = replace(full, saturate=False)
     return Target(site, whole, full)
 
 
-def require_out_of_sum(sum_scale: object, src: TensorDesc, out: Out | None) -> None:
+def require_out_of_sum(asked: Asked, src: TensorDesc, out: Out | None) -> None:
     """Refuse ``sum_scale`` without an ``out`` whose elements it can read."""
-    if sum_scale is not None and out is None:
-        raise DescriptorError(f"sum_scale {sum_scale!r} reads an out, and there is none, for {src}")
+    if asked.sum_scale is not None and out is None:
+        raise DescriptorError(f"sum_scale {asked.sum_scale!r} reads an out, and there is none, for {src}")
 
 
-def arithmetic_of_result(
-    src: TensorDesc, dst: TensorDesc, layout: Layout, numbers: Numbers | Arithmetic | None
-) -> Arithmetic:
-    """``restride.arithmetic.arithmetic`` with both scalings in the axes of ``src``, also where ``layout`` is "A->B"."""
-    if isinstance(numbers, Arithmetic):
-        return numbers
-    order = axis_order(src, layout)
-    full = arithmetic(src, dst, order, numbers)
-    if full.dst is None:
-        return full
-    return replace(full, dst=full.dst.permuted([order.index(axis) for axis in range(len(order))]))
+def arithmetic_of_result(src: TensorDesc, dst: TensorDesc, asked: Asked) -> Arithmetic:
+    """``restride.arithmetic.arithmetic`` with both scalings in the axes of ``src``, also if ``dst`` permutes them."""
+    if isinstance(asked.numbers, Arithmetic):
+        return asked.numbers
+    full = arithmetic(src, dst, asked.order, asked.numbers)
+    return full if full.dst is None else replace(full, dst=full.dst.permuted(inverse(asked.order)))
+
+
+def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation that undoes ``order``."""
+    return tuple([order.index(axis) for axis in range(len(order))])

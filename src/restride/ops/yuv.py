@@ -11,10 +11,11 @@ from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout
+from restride.layout.tensor_desc import packed
 from restride.layout.views import index
 from restride.ops.pieces import concatenated, reshaped
 from restride.ops.plan import Plan, perform
-from restride.ops.target import Out, destination
+from restride.ops.target import Out, destination, read_layout
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.plan.yuv import (
     CHANNELS,
@@ -79,8 +80,8 @@ def yuv_to_rgb(
 
 def yuv_plan(src: TensorDesc, out: Out | None, limits: Limits, *, form: Format, colors: Colors, layout: Layout) -> Plan:
     """The plan of ``yuv_to_rgb``. Frames that cannot be read in place are copied first, and RGB is copied last."""
-    rgb = TensorDesc(DTYPES["u8"], sizes_of_rgb(src))
-    dst, site = destination(rgb, layout, src, out)
+    rgb = packed(DTYPES["u8"], sizes_of_rgb(src))
+    dst, site = destination(read_layout(rgb, layout, converts=False), src, out)
     steps = Steps(limits)
     if not rgb.numel:
         steps.copy(Site(SOURCE, rgb), site, dst)
@@ -92,7 +93,7 @@ def yuv_plan(src: TensorDesc, out: Out | None, limits: Limits, *, form: Format, 
         steps.add(source, site, lambda: tuple(yuv_kernels(source.desc, site.desc, form, colors, limits)))
         return Plan(src, dst, steps)
     *frames, rows, columns, _ = rgb.sizes
-    between = steps.new(TensorDesc(src.dtype, (*frames, rows, COLUMNS * -(-columns // COLUMNS), CHANNELS)))
+    between = steps.new(packed(src.dtype, (*frames, rows, COLUMNS * -(-columns // COLUMNS), CHANNELS)))
     steps.add(source, between, lambda: tuple(yuv_kernels(source.desc, between.desc, form, colors, limits)))
     steps.copy(between._replace(desc=index(between.desc, (..., slice(columns), slice(None)))), site, dst)
     return Plan(src, dst, steps)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.kernel import KernelSpec, Limits, Run
 from restride.layout import TensorDesc
+from restride.layout.tensor_desc import packed
 from restride.layout.views import broadcast_to
 from restride.plan.convert import convert_kernels
 from restride.plan.copy import copy_kernels, run_copied
@@ -99,22 +100,22 @@ class Steps:
         if (not src.desc.numel and not padded.is_whole) or (in_place and is_copy):
             return
         keeps_padding = in_place or arithmetic.sum_scale is not None
-        run = run_copied(src.desc, dst.desc) if is_copy and src.buffer != dst.buffer else None
-        copies_run = run is not None and self.limits.copies_runs
+        may_run = is_copy and src.buffer != dst.buffer and self.limits.copies_runs
+        run = run_copied(src.desc, dst.desc) if may_run else None
 
         def make() -> Iterable[KernelSpec]:
-            if is_copy and not copies_run and padded == dst.desc:
+            if is_copy and run is None and padded == dst.desc:
                 both = padding_copy_kernels(src.desc, dst.desc, self.limits)
                 if both:
                     return both
             padding = () if keeps_padding else padding_kernels(padded, self.limits)
-            if copies_run:
+            if run is not None:
                 return padding
             if is_copy:
                 return together(padding, copy_kernels(src.desc, dst.desc, self.limits))
             return together(padding, convert_kernels(src.desc, dst.desc, arithmetic, self.limits))
 
-        self.steps.append(Step(src, dst, make, run if copies_run else None))
+        self.steps.append(Step(src, dst, make, run))
 
     def look_up(self, src: Site, dst: Site, whole: TensorDesc, table: Table) -> None:
         """Append steps that write the entry of ``table`` for every element of ``src`` to the same index of ``dst``.
@@ -124,11 +125,11 @@ class Steps:
         whole: the layout of the whole buffer of ``dst``, whose padding is written.
         """
         if not src.desc.numel:
-            self.copy(src._replace(desc=TensorDesc(table.dtype, src.desc.sizes)), dst, whole)
+            self.copy(src._replace(desc=packed(table.dtype, src.desc.sizes)), dst, whole)
             return
         cut_walks = lookup_walks(src.desc, dst.desc, table, self.limits)
         if cut_walks is None:
-            between = dst if dst.desc.strides is not None else self.new(TensorDesc(table.dtype, dst.desc.sizes))
+            between = dst if dst.desc.strides is not None else self.new(packed(table.dtype, dst.desc.sizes))
             self.look_up(src if src.desc.strides is not None else self.copied(src), between, between.desc, table)
             if between is not dst:
                 self.copy(between, dst, whole)
@@ -138,7 +139,7 @@ class Steps:
 
     def copied(self, src: Site, desc: TensorDesc | None = None) -> Site:
         """Append a copy of ``src`` into a new buffer that is laid out as ``desc``; None: packed."""
-        copy = self.new(desc or TensorDesc(src.desc.dtype, src.desc.sizes))
+        copy = self.new(desc or packed(src.desc.dtype, src.desc.sizes))
         self.copy(src, copy)
         return copy
 
@@ -148,7 +149,7 @@ class Steps:
         Both have strides and no padding of their own; a ``src`` of another kind is copied first.
         """
         if not src.desc.numel:
-            value = self.new(TensorDesc(dst.desc.dtype, ()), fill)
+            value = self.new(packed(dst.desc.dtype, ()), fill)
             self.copy(Site(value.buffer, broadcast_to(value.desc, dst.desc.sizes)), dst)
             return
         if src.desc.strides is None:

@@ -15,7 +15,7 @@ from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, prefixed, shown
 from restride.layout import TensorDesc, as_desc, views
 from restride.layout.overlap import require_whole_elements
-from restride.layout.tensor_desc import with_strides
+from restride.layout.tensor_desc import packed, with_strides
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.runtime import ExternalMemory, Memory, export_kp_tensor
 from restride.runtime.cuda_driver import ordinal
@@ -199,7 +199,7 @@ class Tensor:
         """
         if as_device(device) is self.device:
             return self
-        copy = empty(TensorDesc(self.dtype, self.sizes), device)
+        copy = empty(packed(self.dtype, self.sizes), device)
         if copy.size:
             device.runtime.write(copy.memory, 0, self.numpy().reshape(-1).view(np.uint8).data)
         return copy
@@ -439,7 +439,7 @@ class Tensor:
                     "copy=False: the memory is not shareable, or the layout has no strides or negative ones; "
                     "rs.empty(desc, shareable=True) makes such a tensor, to be an out"
                 )
-            tensor = copy_elements(self, TensorDesc(self.dtype, self.sizes), shareable=True)
+            tensor = copy_elements(self, packed(self.dtype, self.sizes), shareable=True)
         if stream != -1:  # not needed for a copy, which is finished before it is exported
             self.device.wait()
         # An unversioned capsule, as above.
