@@ -260,11 +260,11 @@ class Sharing:
     def _disturb(self, rng: random.Random, number: int) -> None:
         """Do something else that a thread of a program may do meanwhile."""
         import restride as rs
-        from restride.ops import plan
+        from restride.ops import perform
 
         kind = rng.randrange(64)
         if kind == 0:
-            plan._plans.clear()  # noqa: SLF001 - several threads make the same plans anew
+            perform._plans.clear()  # noqa: SLF001 - several threads make the same plans anew
         elif kind == 1:
             gc.collect()
         elif kind == 2:

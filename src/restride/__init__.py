@@ -46,7 +46,7 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
     from restride.ops.crop_resize import crop_resize
     from restride.ops.letterbox import Letterboxed
     from restride.ops.lookup import lookup
-    from restride.ops.plan import Plan
+    from restride.ops.perform import Plan
     from restride.ops.preprocess import Preprocess
     from restride.ops.quantize import dequantize, normalize, quantize
     from restride.ops.rearrange import rearrange

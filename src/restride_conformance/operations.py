@@ -24,7 +24,7 @@ from restride.layout.argument import axis_order, laid_out
 from restride.layout.overlap import may_overlap, written_by
 from restride.ops.boxes import FLIPS, UNITS
 from restride.ops.letterbox import PLACES
-from restride.ops.plan import perform
+from restride.ops.perform import perform
 from restride.ops.reorder import reorder_plan
 from restride.ops.take import PAD_MODES
 from restride.plan.lookup import ENTRIES, INDEXED

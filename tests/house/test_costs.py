@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.ops import plan as plans
+from restride.ops import perform
 
 MAX_BESIDE = 2 << 20
 """Bytes that an operation takes beside source and destination, but for what lies between several passes."""
@@ -258,7 +258,7 @@ def test_a_plan_that_is_forgotten_is_noticed(vulkan_device: rs.Device) -> None:
     """The count sees what it is there for: planning again takes many times the instructions."""
     x = source(vulkan_device, "f32[1,3,8,8]")
     small = rs.resample(x, (4, 4))
-    plans._plans.clear()
+    perform._plans.clear()
     assert instructions(lambda: rs.resample(x, (4, 4), out=small)) > 2 * MAX_INSTRUCTIONS["resample"]
 
 

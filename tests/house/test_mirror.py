@@ -52,7 +52,7 @@ ELSEWHERE = {
         "plan/transpose.py",
     ),
     "copies that tiles do not allow as walks, in tests/plan/test_tiles.py": ("plan/general.py",),
-    "plans that run on tensors, in tests/ops/test_plan.py": ("plan/steps.py",),
+    "plans that run on tensors, in tests/ops/test_perform.py": ("plan/steps.py",),
     "libraries side by side, in tests/judges/test_profiles.py": (
         "reference/like/opencv.py",
         "reference/like/pillow.py",

@@ -9,7 +9,7 @@ from support.stream_cases import require_all_windows
 
 import restride as rs
 from restride.ops.lookup import lookup_plan, read_table
-from restride.ops.plan import cached
+from restride.ops.perform import cached
 
 RNG = np.random.default_rng(41)
 PHOTO = RNG.integers(0, 256, (56, 84, 3), np.uint8)

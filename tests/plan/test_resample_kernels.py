@@ -12,7 +12,7 @@ import pytest
 
 import restride as rs
 from restride.kernel import KernelSpec
-from restride.ops import plan as plans
+from restride.ops import perform
 from restride.plan import resample as plan_of_resample
 from restride.plan.resample import by_elements
 
@@ -37,7 +37,7 @@ def elements(dtype: str, sizes: tuple[int, ...]) -> Array:
 
 def forget() -> None:
     plan_of_resample._cached_invocations.cache_clear()
-    plans._plans.clear()
+    perform._plans.clear()
 
 
 @contextmanager

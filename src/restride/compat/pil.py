@@ -12,7 +12,7 @@ import numpy as np
 from restride.arguments import check_keywords
 from restride.arguments.pillow import is_pillow, require_read_right
 from restride.errors import DescriptorError, UnsupportedError
-from restride.ops.plan import perform
+from restride.ops.perform import perform
 from restride.ops.resample import plan_of
 from restride.ops.target import require_room
 from restride.tensor.arrays import asarray

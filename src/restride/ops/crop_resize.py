@@ -28,7 +28,7 @@ from restride.ops.boxes import Flip, Units, about_pixels, read_boxes, read_flips
 from restride.ops.images import Images, Indices, Run, image_indices, images_of, per_channel, read_fill
 from restride.ops.letterbox import Place, places_of
 from restride.ops.one_by_one import OneByOne
-from restride.ops.plan import cached
+from restride.ops.perform import cached
 from restride.ops.quantize import in_axes_of_result, normalizing_scales, warn_of_unit
 from restride.ops.resample import INTERPOLATED_TYPES, in_f32, is_narrowed, split_arguments
 from restride.ops.target import Asked, Out, Target, read_layout, require_room, target_of_sums, type_asked

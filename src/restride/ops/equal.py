@@ -12,7 +12,7 @@ from restride.arithmetic import value_range
 from restride.dtypes import DType
 from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc
-from restride.ops.plan import cached
+from restride.ops.perform import cached
 from restride.plan.two_sources import equal_kernels
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import METHODS, Tensor, empty

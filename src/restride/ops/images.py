@@ -15,7 +15,7 @@ from restride.dtypes import Array
 from restride.errors import DescriptorError, ErrorContext, Message, prefixed
 from restride.layout import TensorDesc
 from restride.layout.tensor_desc import packed
-from restride.ops.plan import source_beside
+from restride.ops.perform import source_beside
 from restride.plan.problem import MAX_CHANNELS
 from restride.tensor.tensor import Tensor
 from restride.weights.request import replaced

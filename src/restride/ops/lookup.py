@@ -11,7 +11,7 @@ from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout
 from restride.ops.operation import Operation, Window
-from restride.ops.plan import Plan, perform, source_beside
+from restride.ops.perform import Plan, perform, source_beside
 from restride.ops.target import Out, destination, read_layout
 from restride.plan.lookup import ENTRIES, INDEXED, Table
 from restride.plan.steps import SOURCE, Site, Steps

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from restride.dtypes import Array
 from restride.ops.images import Images
-from restride.ops.plan import perform
+from restride.ops.perform import perform
 from restride.ops.reorder import reorder
 from restride.ops.resample import resample_plan
 from restride.tensor.arrays import asarray

@@ -15,7 +15,7 @@ from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
 from restride.layout.tensor_desc import packed
-from restride.ops.plan import Plan, ViewPlan, cached, perform
+from restride.ops.perform import Plan, ViewPlan, cached, perform
 from restride.ops.reorder import reorder_plan
 from restride.ops.target import Out
 from restride.plan.steps import RESULT, SOURCE, Site, Steps

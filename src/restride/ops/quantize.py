@@ -17,7 +17,7 @@ from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order
 from restride.ops.lookup import LookingUp, looking_up
 from restride.ops.normalized import ORDERS, Order, normalized_table
-from restride.ops.plan import perform, source_beside
+from restride.ops.perform import perform, source_beside
 from restride.ops.reorder import Reorder, reorder_plan
 from restride.ops.target import Out, Result, element_type
 from restride.runtime import is_kp_tensor

@@ -13,7 +13,7 @@ from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, is_permutation
 from restride.layout.pattern import Pattern
 from restride.layout.tensor_desc import packed
-from restride.ops.plan import Plan, ViewPlan, perform
+from restride.ops.perform import Plan, ViewPlan, perform
 from restride.ops.target import Out, destination, read_layout, type_asked
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.tensor import Tensor

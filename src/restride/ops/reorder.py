@@ -15,7 +15,7 @@ from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout
 from restride.layout.overlap import may_overlap, written_by
 from restride.ops.operation import Operation, Window
-from restride.ops.plan import Plan, perform, plan_for, refuse_out, source_beside
+from restride.ops.perform import Plan, perform, plan_for, refuse_out, source_beside
 from restride.ops.target import (
     Out,
     Result,

@@ -28,7 +28,7 @@ from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, family
 from restride.layout.tensor_desc import element_bits, packed
 from restride.ops.operation import Operation, Window
-from restride.ops.plan import Plan, perform, plan_for, refuse_out
+from restride.ops.perform import Plan, perform, plan_for, refuse_out
 from restride.ops.target import (
     PLAIN,
     Asked,

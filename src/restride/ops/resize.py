@@ -12,7 +12,7 @@ from restride.arguments.pillow import is_file, is_pillow
 from restride.errors import DescriptorError, ErrorContext, Message, UnsupportedError, shown
 from restride.layout import TensorDesc
 from restride.layout.argument import family
-from restride.ops.plan import cached
+from restride.ops.perform import cached
 from restride.ops.reorder import reorder
 from restride.ops.resample import resample
 from restride.plan.problem import MAX_CHANNELS

@@ -16,7 +16,7 @@ from restride.errors import DescriptorError, ErrorContext
 from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.layout.tensor_desc import packed
-from restride.ops.plan import Plan, perform
+from restride.ops.perform import Plan, perform
 from restride.ops.resample import plan_of
 from restride.ops.target import Out, destination, read_layout, require_room
 from restride.plan.steps import SOURCE, Site, Steps

@@ -13,8 +13,8 @@ from restride.layout import TensorDesc
 from restride.layout.argument import Layout
 from restride.layout.tensor_desc import packed
 from restride.layout.views import index
+from restride.ops.perform import Plan, perform
 from restride.ops.pieces import concatenated, reshaped
-from restride.ops.plan import Plan, perform
 from restride.ops.target import Out, destination, read_layout
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.plan.yuv import (

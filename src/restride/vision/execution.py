@@ -15,7 +15,7 @@ from restride.layout import TensorDesc
 from restride.layout.pattern import Pattern
 from restride.layout.views import index, regrouped
 from restride.ops.lookup import lookup
-from restride.ops.plan import Plan
+from restride.ops.perform import Plan
 from restride.ops.reorder import reorder
 from restride.ops.resample import plan_resample
 from restride.tensor.device import Device

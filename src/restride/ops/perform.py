@@ -1,4 +1,4 @@
-"""Plan: an operation planned once for two descriptors, cached, and run on any tensors that have them."""
+"""Perform an operation: plan it once for two descriptors, keep the plan, and run it on any tensors that have them."""
 
 from __future__ import annotations
 

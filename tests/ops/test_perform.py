@@ -10,7 +10,7 @@ import pytest
 
 import restride as rs
 from restride.compat.pil import Resampling
-from restride.ops.plan import cached, key_of
+from restride.ops.perform import cached, key_of
 from restride.weights import Request, resizing
 
 CASES: list[tuple[Any, Any, str, tuple[Any, ...], dict[str, Any]]] = [
