@@ -10,8 +10,12 @@ import pytest
 from support.devices import open_device
 
 import restride as rs
+from restride.kernel import Limits
 from restride.kernel.limits import RunsChoice
+from restride.plan import copy as plan_of_copy
 from restride.plan.copy import copy_kernels
+from restride.plan.problem import Problem, simplify
+from restride.plan.steps import RESULT, SOURCE, Site, Steps
 
 RUNS = [
     ("f32[4,6]", "f32[4,6]"),
@@ -131,3 +135,21 @@ def test_copies_and_kernels_wait_for_each_other(vulkan_device: rs.Device) -> Non
         for _ in range(20):
             x = rs.reorder(rs.reorder(x, "AB->BA"))
     np.testing.assert_array_equal(x.numpy(), array)
+
+
+@pytest.mark.parametrize("dst", ["f32[601,3]", "f32[601,3]{0,1}"])
+def test_a_copy_is_planned_once(dst: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step asks whether it copies a run, and later for kernels, of the same walks."""
+    planned: list[Problem] = []
+
+    def noted(problem: Problem) -> Problem:
+        planned.append(problem)
+        return simplify(problem)
+
+    plan_of_copy.copy_problems.cache_clear()
+    monkeypatch.setattr(plan_of_copy, "simplify", noted)
+    src, steps = rs.TensorDesc("f32", (601, 3)), Steps(Limits())
+    steps.copy(Site(SOURCE, src), Site(RESULT, rs.TensorDesc.parse(dst)))
+    (step,) = steps.steps
+    assert (step.run is None) == bool(tuple(step.kernels()))
+    assert len(planned) == 1
