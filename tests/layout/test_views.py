@@ -234,6 +234,19 @@ def test_bad_indices_are_refused(key, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        (slice(None, None, 1 << 400), "strides[0] must be below 2^512 in magnitude, got 901 bits"),
+        (1 << 400, "offset must be below 2^512 in magnitude, got 901 bits"),
+    ],
+)
+def test_views_of_huge_steps_stay_below_the_limit(key, message):
+    with pytest.raises(DescriptorError) as caught:
+        views.index(TensorDesc("u8", (1 << 500,), (1 << 500,)), key)
+    assert message in str(caught.value)
+
+
 # --- permute, broadcast_to, reshape
 
 
@@ -293,6 +306,8 @@ def test_broadcast_to_huge_sizes():
         ),
         (TensorDesc("f32", (2, 3), (4, 1)), (3, 2), "need a copy"),
         (TensorDesc("f32", (2, 3)), (6.0,), "sizes[0] must be an integer, got 6.0 (float), for f32[2,3]{1,0}"),
+        (TensorDesc("f32", (0,)), (0, *(1,) * 8), "rank 9 exceeds 8: sizes (0, 1, 1, 1, 1, 1, 1, 1, 1) of f32"),
+        (TensorDesc("u8", (1 << 500,), (1 << 500,)), (1 << 200, 1 << 300), "strides[0] must be below 2^512"),
     ],
 )
 def test_bad_reshapes_are_refused(desc, sizes, message):

@@ -97,6 +97,7 @@ def test_new_sizes_make_no_pipeline(vulkan_device):
         ({"frame": ()}, "parts of a frame of format 'nv12'"),
         ({"frame": [np.zeros((4, 8), np.uint8)] * 3, "format": "i420"}, r"chroma \[2, 4\], \[2, 4\] beside such luma"),
         ({"out": "u8[4,8,4]"}, r"out"),
+        ({"layout": "f32[4,8,3]"}, r"layout f32\[4,8,3\]\{2,1,0\} must have the element type of u8\[4,8,3\]"),
     ],
 )
 def test_frames_that_cannot_be_are_refused(vulkan_device, given, message):
