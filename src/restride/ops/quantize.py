@@ -14,12 +14,13 @@ from restride.arithmetic import Numbers, numbers, require_unit, value_range
 from restride.dtypes import Array, DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.layout import TensorDesc
-from restride.layout.argument import Layout, axis_order
+from restride.layout.argument import Layout, axis_order, laid_out
+from restride.layout.tensor_desc import packed
 from restride.ops.lookup import LookingUp, looking_up
 from restride.ops.normalized import ORDERS, Order, normalized_table
 from restride.ops.perform import perform, source_beside
 from restride.ops.reorder import Reorder, reorder_plan
-from restride.ops.target import Out, Result, element_type
+from restride.ops.target import Out, Result, type_asked
 from restride.runtime import is_kp_tensor
 from restride.tensor.arrays import host_array
 from restride.tensor.dlpack import CPU, device_type
@@ -404,10 +405,11 @@ def _type_of(
     dtype: DTypeLike | None, out: Tensor | None, layout: Layout, desc: TensorDesc, default: DTypeLike
 ) -> DType:
     """The element type of the result: ``dtype``, or that of ``out``, of a ``layout`` that names one, or ``default``."""
-    if dtype is not None:
-        return element_type(desc, layout, dtype, None)  # an error names the caller's descriptor
     place = Out(out.desc, is_shared=False) if isinstance(out, Tensor) else None
-    return element_type(TensorDesc(default, desc.sizes), layout, None, place)
+    asked = type_asked(desc, dtype, place)
+    if asked is None and layout is not None:
+        asked = laid_out(packed(as_dtype(default), desc.sizes), layout).dtype
+    return asked or as_dtype(default)
 
 
 def _entries(

@@ -102,11 +102,6 @@ def type_asked(src: TensorDesc, dtype: object, out: Out | None) -> DType | None:
     return None if out is None else out.desc.dtype
 
 
-def element_type(src: TensorDesc, layout: Layout, dtype: object, out: Out | None) -> DType:
-    """The element type of a result: ``dtype``, or else that of ``out``, of ``layout`` if it has one, or of ``src``."""
-    return type_asked(src, dtype, out) or laid_out(src, layout).dtype
-
-
 def destination(asked: Asked, src: TensorDesc, out: Out | None, in_place: bool = False) -> tuple[TensorDesc, Site]:
     """The checked destination of a result.
 
