@@ -31,7 +31,7 @@ from restride.layout import TensorDesc
 from restride.layout.argument import axis_order, laid_out
 from restride.layout.lines import layouts_in
 from restride.layout.tags import parse_tag
-from restride.runtime import choices_file, choose, specialization
+from restride.runtime import choices_file, choose, manifests, specialization
 from restride.runtime.interface import DeviceInfo
 from restride.runtime.vulkan import program
 from restride.tensor.colors import ColorSpace, in_srgb, other_colors
@@ -436,6 +436,17 @@ def _jpegs() -> tuple[bytes, ...]:
     )
 
 
+def _webps() -> tuple[bytes, ...]:
+    lossy = _image("RGB", "WEBP")
+    return (
+        lossy,
+        *(_image(mode, "WEBP", lossless=True) for mode in ("L", "RGB", "RGBA")),
+        _image("RGBA", "WEBP", exif=_exif(), icc_profile=bytes(200)),
+        _image("RGB", "WEBP", save_all=True, append_images=[]),
+        lossy[:26] + struct.pack("<HH", 13_000, 13_000) + lossy[30:],
+    )
+
+
 def _colored_pngs() -> tuple[bytes, ...]:
     gamma = _chunk(b"gAMA", struct.pack(">I", 100_000))
     points = _chunk(b"cHRM", struct.pack(">8I", 34_567, 35_850, 73_470, 26_530, 15_960, 84_040, 3_660, 10))
@@ -495,6 +506,7 @@ def _tiffs() -> tuple[bytes, ...]:
     packed = {5: imagecodecs.lzw_encode(noise), 8: zlib.compress(noise), 32773: imagecodecs.packbits_encode(noise)}
     packed |= {34925: imagecodecs.lzma_encode(noise), 50000: imagecodecs.zstd_encode(noise)}
     grey = np.arange(63, dtype=np.uint8).reshape(7, 9)
+    rgb = np.arange(189, dtype=np.uint8).reshape(7, 9, 3)
     return (
         *(_image(mode, "TIFF") for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16", "F")),
         *(_image("1", "TIFF", compression=kind) for kind in ("group3", "group4")),
@@ -506,16 +518,21 @@ def _tiffs() -> tuple[bytes, ...]:
         _tiff(7, 9, 7, imagecodecs.jpeg_encode(grey)),
         _tiff(7, 9, 34933, imagecodecs.png_encode(grey)),
         _tiff(7, 9, 34712, imagecodecs.jpeg2k_encode(grey, reversible=True)),
+        *(
+            _tiff(7, 9, kind, imagecodecs.webp_encode(rgb, lossless=lossless), (262, 2), (277, 3))
+            for kind, lossless in ((34927, True), (50001, False))
+        ),
         _tiff(7, 9, 8, zlib.compress(bytes(256)), (322, 16), (323, 16), (274, 6)),
         _tiff(30_000, 30_000, 5, imagecodecs.lzw_encode(bytes(99))),
         _tiff(13_000, 13_000, 50000, imagecodecs.zstd_encode(bytes(99))),
+        _tiff(13_000, 13_000, 34925, imagecodecs.lzma_encode(bytes(99))),
     )
 
 
-_EXPANSION = {"a.npy": 1, "a.png": 4 * 8 * 1032, "a.jpg": 4 * 512, "a.tif": 8 * 32768}
+_EXPANSION = {"a.npy": 1, "a.png": 4 * 8 * 1032, "a.jpg": 4 * 512, "a.webp": 4 * 1032, "a.tif": 8 * 32768}
 """Most bytes of elements that are made of a byte of a file, zstd's blocks of one bit a pixel in TIFF."""
-_FREE = {"a.jpg": 1 << 22, "a.tif": 3 << 22}
-"""Bytes of pixels that are made of any file: by arithmetic coding in JPEG, by palettes in TIFF."""
+_FREE = {"a.jpg": 1 << 22, "a.webp": 1 << 22, "a.tif": 3 << 22}
+"""Bytes of pixels that are made of any file: by arithmetic coding in JPEG, flat images in WebP, palettes in TIFF."""
 
 
 def _arrays(folder: Path) -> tuple[Reader, ...]:
@@ -565,6 +582,7 @@ def _arrays(folder: Path) -> tuple[Reader, ...]:
         # As many pixels as such short files can have take little memory.
         Reader("PNG files", file_reader("a.png"), _pngs(), repair=_png_repair, longest=256),
         Reader("JPEG files", file_reader("a.jpg"), _jpegs(), longest=1024),
+        Reader("WebP files", file_reader("a.webp"), _webps(), longest=1024),
         Reader("colours of PNG files", read_colors, _colored_pngs(), repair=_png_repair, longest=256),
         Reader("ICC profiles", _read_profile, _profiles(), repair=_profile_repair, refusals=(ValueError,), small=300),
         Reader("TIFF files", file_reader("a.tif"), _tiffs(), longest=1024),
@@ -686,8 +704,32 @@ def _configurations(folder: Path) -> Reader:
     return Reader("configurations", read, inputs, is_json=True, longest=1 << 14, small=300)
 
 
+def _loader_files(folder: Path) -> tuple[Reader, ...]:
+    """What the Vulkan loader reads too."""
+    driver, layer = folder / "driver.json", folder / "layer.json"
+
+    def read_driver(data: bytes) -> None:
+        driver.write_bytes(data)
+        drivers.driver_file(str(driver))
+
+    def read_layer(data: bytes) -> None:
+        layer.write_bytes(data)
+        read, *_ = manifests.layers({"VK_LAYER_PATH": str(layer), "XDG_DATA_DIRS": str(folder)})
+        assert read.path == layer
+        read.problem.encode()
+
+    described = {"name": "VK_LAYER_A_b", "type": "GLOBAL", "library_path": "./b.so", "api_version": "1.3.230"}
+    switched = described | {"enable_environment": {"B": "1"}, "disable_environment": {"NO_B": ""}}
+    layers = ({"layer": switched}, {"layers": [described, switched]})
+    icd = {"file_format_version": "1.0.0", "ICD": {"library_path": "libvulkan_lvp.so", "api_version": "1.3.230"}}
+    return (
+        Reader("driver manifests", read_driver, (json.dumps(icd).encode(),), is_json=True),
+        Reader("layer manifests", read_layer, _encoded(map(json.dumps, layers)), is_json=True),
+    )
+
+
 def _json_files(folder: Path) -> tuple[Reader, ...]:
-    report_file, driver, shaders = folder / "report.json", folder / "driver.json", folder / "spirv"
+    report_file, shaders = folder / "report.json", folder / "spirv"
     shaders.mkdir()
     code = modules.load_module("run_copy_32")
     (shaders / "copy.spv").write_bytes(code)
@@ -739,11 +781,6 @@ def _json_files(folder: Path) -> tuple[Reader, ...]:
             modules.spirv_folder = folder_before
             modules.manifest.cache_clear()
 
-    def read_driver(data: bytes) -> None:
-        driver.write_bytes(data)
-        drivers.driver_file(str(driver))
-
-    icd = {"file_format_version": "1.0.0", "ICD": {"library_path": "libvulkan_lvp.so", "api_version": "1.3.230"}}
     return (
         Reader("reports", read_report, (_report(),), is_json=True, small=300),
         Reader("choices", read_choices, (json.dumps(choices).encode(),), is_json=True),
@@ -751,7 +788,7 @@ def _json_files(folder: Path) -> tuple[Reader, ...]:
         Reader("audits", read_audit, (_audit().json(["navi21"]).encode(),), is_json=True),
         Reader("selftests", read_selftest, (_selftest(),), is_json=True),
         _configurations(folder),
-        Reader("driver manifests", read_driver, (json.dumps(icd).encode(),), is_json=True),
+        *_loader_files(folder),
     )
 
 
