@@ -1,6 +1,6 @@
 """Plant faults in copies of the shaders and the package, one at a time, and find the conformance cases that catch each.
 
-    python tools/mutate.py [--only TEXT] [--new] [--sample 40 [--seed N]] [--jobs 2] [--write]
+    python tools/mutate.py [--only TEXT] [--new] [--sample 40 [--seed N]] [--jobs 2] [--resume] [--write]
 
 The faults are those of tools/faults.toml. Each is planted in a temporary copy, whose shaders are compiled, and there
 ``restride test ... -x`` (or pytest, for code that no case runs) runs until the first case that does not pass: first the
@@ -10,12 +10,16 @@ proves nothing.
 
 A fault whose tests are skipped for want of a judge (tests/support/judges.py) is left out, and said to be.
 
+Each outcome is kept in .cache/mutate.jsonl at once: after a run that was stopped, ``--resume`` takes those of the same
+sources, shaders, tests and faults, and tries the others.
+
 Exit code: 0 every fault is caught or left out, 1 one survived, 2 one could not be judged.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -27,13 +31,20 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from faults import ROOT, Fault, FaultError, read_faults
 
 PAGE = ROOT / "docs" / "conformance.md"
+KEPT = ROOT / ".cache" / "mutate.jsonl"
+"""The outcomes so far, one a line, with the digest of the sources that they are of."""
+
+SOURCES = ("src", "shaders", "tests", "lab", "tools", "conftest.py", "pyproject.toml")
+"""What outcomes depend on."""
+
 MAX_SECONDS = 3600
 _CAUGHT = (1, 6)
 """Exit codes of ``restride test``: a case failed; the device was lost, or hung."""
@@ -196,15 +207,50 @@ def _run(command: Sequence[str], folder: Path, **environment: str) -> tuple[Run,
     return Run(process.returncode, [], reason), process.stdout
 
 
-def try_all(faults: Sequence[Fault], cases: Mapping[str, str], jobs: int) -> list[Trial]:
-    """Try each fault, first with the case in ``cases`` under its name, ``jobs`` at a time, and print the outcomes."""
-    trials = []
-    with ThreadPoolExecutor(jobs) as pool:
-        results = pool.map(lambda fault: try_fault(fault, cases.get(fault.name, "")), faults)
-        for number, trial in enumerate(results, 1):
-            print(f"[{number}/{len(faults)}] {trial}", flush=True)
-            trials.append(trial)
-    return trials
+def try_all(faults: Sequence[Fault], cases: Mapping[str, str], jobs: int, known: Iterable[Trial] = ()) -> list[Trial]:
+    """Try each fault, first with the case in ``cases`` under its name, ``jobs`` at a time, print and keep the outcomes.
+
+    known: outcomes of faults that are not tried again.
+    """
+    trials = {trial.fault.name: trial for trial in known}
+    left = [fault for fault in faults if fault.name not in trials]
+    digest, started = digest_of_sources(), time.monotonic()
+    KEPT.parent.mkdir(exist_ok=True)
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        tried = [pool.submit(try_fault, fault, cases.get(fault.name, "")) for fault in left]
+        for number, future in enumerate(as_completed(tried), 1):
+            trial = future.result()
+            trials[trial.fault.name] = trial
+            with KEPT.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"sources": digest, **asdict(trial), "fault": trial.fault.name}) + "\n")
+            minutes = (time.monotonic() - started) / number * (len(left) - number) / 60
+            print(f"[{len(trials)}/{len(faults)}, {minutes:.0f} min left] {trial}", flush=True)
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return [trials[fault.name] for fault in faults]
+
+
+def kept(faults: Iterable[Fault]) -> list[Trial]:
+    """The outcomes of an earlier run for those of ``faults`` that it could judge, if the sources are still the same."""
+    by_name, trials, digest = {fault.name: fault for fault in faults}, dict[str, Trial](), digest_of_sources()
+    for line in KEPT.read_text(encoding="utf-8").splitlines() if KEPT.is_file() else ():
+        with suppress(ValueError):  # a line that was cut as the run was killed
+            record = json.loads(line)
+            if record.pop("sources") == digest and record["fault"] in by_name:
+                trial = Trial(**record | {"fault": by_name[record["fault"]]})
+                trials[trial.fault.name] = trial
+    return [trial for trial in trials.values() if trial.result != "no result"]
+
+
+def digest_of_sources(root: Path = ROOT) -> str:
+    """SHA-256 of the names and contents of the files of ``SOURCES``."""
+    digest = hashlib.sha256()
+    for part in SOURCES:
+        for path in sorted([root / part, *(root / part).rglob("*")]):
+            if path.is_file() and path.suffix != ".pyc":
+                digest.update(f"{path.relative_to(root)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
 
 
 def failing_without(trials: Iterable[Trial], root: Path = ROOT) -> list[str]:
@@ -263,6 +309,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, metavar="N", help="so many of them, chosen by --seed")
     parser.add_argument("--seed", type=int, metavar="N", default=0, help="another number, other faults (default: 0)")
     parser.add_argument("--jobs", type=int, choices=(1, 2), default=1, help="copies at a time (default: %(default)s)")
+    parser.add_argument("--resume", action="store_true", help="go on with a run that was stopped, of the same sources")
     parser.add_argument("--page", type=Path, metavar="FILE", default=PAGE, help="with the table (default: %(default)s)")
     parser.add_argument("--write", action="store_true", help="put the rows into the table of the page")
     chosen = parser.parse_args(arguments)
@@ -274,7 +321,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"no fault's name contains {chosen.only!r}")
     if chosen.sample is not None and chosen.sample < len(faults):
         faults = random.Random(chosen.seed).sample(faults, chosen.sample)
-    trials = try_all(faults, cases_of(before), chosen.jobs)
+    trials = try_all(faults, cases_of(before), chosen.jobs, kept(faults) if chosen.resume else ())
     rows = {trial.fault.name: row(trial) for trial in trials}
     counts = Counter(trial.result for trial in trials)
     missed = [line for line in rows.values() if " | caught | " not in line]

@@ -16,6 +16,15 @@ import mutate  # noqa: E402
 
 FAULTS = faults.read_faults()
 FAULT = faults.Fault("a name", replace="old", by="new")
+real_digest = mutate.digest_of_sources
+
+
+@pytest.fixture(autouse=True)
+def kept(monkeypatch, tmp_path):
+    """The file of outcomes, apart from that of runs by hand, and the digest of the sources, without reading them."""
+    monkeypatch.setattr(mutate, "KEPT", tmp_path / "kept" / "mutate.jsonl")
+    monkeypatch.setattr(mutate, "digest_of_sources", lambda: "these sources")
+    return mutate.KEPT
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
@@ -277,6 +286,62 @@ def test_a_sample_is_the_same_faults_for_the_same_seed(monkeypatch, tmp_path):
         assert mutate.main([*page, "--sample", "40", "--seed", str(seed)]) == 1
     assert len(set(tried[:40])) == 40
     assert tried[:40] == tried[40:80] != tried[80:]
+
+
+def test_a_run_that_was_stopped_goes_on(monkeypatch, tmp_path, kept, capsys):
+    names = ["first", "second", "third", "fourth"]
+    monkeypatch.setattr(mutate, "read_faults", lambda: [replace(FAULT, name=name) for name in names])
+    monkeypatch.setattr(mutate, "failing_without", lambda _: [])
+    codes, tried = {"second": 3, "third": None, "fourth": None}, []
+
+    def trial(fault, _):
+        tried.append(fault.name)
+        if (code := codes.get(fault.name, 1)) is None:
+            raise KeyboardInterrupt
+        return mutate.Trial(fault, code, 7, 1.0, *("a case", "FAILED") * (code == 1))
+
+    monkeypatch.setattr(mutate, "try_fault", trial)
+    page = page_of(tmp_path / "page.md")
+    with pytest.raises(KeyboardInterrupt):
+        mutate.main(page)
+    assert tried[:3] == names[:3]
+    with kept.open("a") as file:
+        file.write('{"sources": "these sou')  # the run was killed as it wrote
+    codes.clear()
+    tried.clear()
+    assert mutate.main([*page, "--resume", "--write"]) == 0
+    assert tried == names[1:], "the first is caught, the second had no result"
+    assert [line.partition("] ")[0] for line in capsys.readouterr().out.splitlines() if line.startswith("[")] == [
+        "[1/4, 0 min left", "[2/4, 0 min left", "[2/4, 0 min left", "[3/4, 0 min left", "[4/4, 0 min left",
+    ]  # fmt: skip
+    assert list(mutate.rows_of((tmp_path / "page.md").read_text(), mutate.read_faults())) == names
+    tried.clear()
+    assert mutate.main([*page, "--resume", "--only", "th"]) == 0
+    assert tried == []
+    monkeypatch.setattr(mutate, "digest_of_sources", lambda: "others")
+    assert mutate.main([*page, "--resume"]) == 0
+    assert mutate.main(page) == 0
+    assert tried == names * 2, "the sources have changed; all are tried anew"
+
+
+def test_sources_are_told_apart_by_name_and_content(tmp_path):
+    def digest():
+        return real_digest(tmp_path)
+
+    (tmp_path / "src" / "restride" / "__pycache__").mkdir(parents=True)
+    file = tmp_path / "src" / "restride" / "a.py"
+    digests = [digest()]
+    for text in ("a", "b", "a"):
+        file.write_text(text)
+        digests.append(digest())
+    (tmp_path / "src" / "restride" / "__pycache__" / "a.pyc").write_text("compiled")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.py").write_text("a page")
+    digests.append(digest())
+    file.rename(file.with_name("b.py"))
+    digests.append(digest())
+    assert digests[1] == digests[3] == digests[4]
+    assert len(set(digests)) == 4
 
 
 def test_a_case_that_fails_without_a_fault_is_named(monkeypatch):
