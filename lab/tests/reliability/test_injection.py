@@ -161,6 +161,13 @@ def test_kompute_readies_all_kernels_before_it_runs_the_first(worker):
     assert (outcome.error, outcome.violations) == ("DeviceError", [])
 
 
+@pytest.mark.parametrize("function", ["is_init", "data", "tensor_type"])
+def test_kompute_has_typed_errors_of_questions_too(worker, function):
+    open_device("kompute").close()
+    outcome = injected(worker, "kompute: reorder of a run into padding", function, "RuntimeError")
+    assert (outcome.error, outcome.violations) == ("DeviceError", [])
+
+
 @pytest.mark.parametrize(("ends", "seconds", "what"), [("os.abort()", 10, "crash"), ("time.sleep(60)", 0.3, "hang")])
 def test_a_worker_that_crashes_or_is_silent_is_a_violation(monkeypatch, ends, seconds, what):
     worker = injection.Worker()

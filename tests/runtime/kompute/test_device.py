@@ -69,6 +69,20 @@ def test_work_that_did_not_run_is_a_lost_device(make, monkeypatch, sequence, mes
     runtime.close()
 
 
+def test_a_question_that_kp_fails_at_is_a_typed_error(make, monkeypatch):
+    runtime = make()
+
+    class Canary:
+        def is_init(self):
+            raise RuntimeError("no state")
+
+    monkeypatch.setattr(runtime._device, "_canary", Canary())
+    with pytest.raises(DeviceError, match=r"kp could not describe what it has on .*: no state"):
+        runtime.allocate(16)
+    monkeypatch.undo()
+    runtime.close()
+
+
 def test_work_past_the_time_limit_keeps_its_result_and_says_so(make):
     runtime = make(timeout=1e-9)
     a = upload(runtime, np.arange(4))

@@ -173,7 +173,18 @@ class KomputeDevice:
     @property
     def is_destroyed(self) -> bool:
         """True if the manager was destroyed, as its user may do at any time: the next call into kp would crash."""
-        return not self._canary.is_init()
+        return not self.ask(self._canary.is_init)
+
+    def ask(self, question: Callable[[], Any]) -> Any:
+        """What kp answers to a question about one of its objects.
+
+        Raises:
+            DeviceError: it raised an error instead.
+        """
+        try:
+            return question()
+        except (RuntimeError, MemoryError) as error:
+            raise DeviceError(f"kp could not describe what it has on {self.name}: {error}") from error
 
     def tensor(self, nbytes: int) -> Any:
         """A kp tensor of ``nbytes``, a multiple of 4 up to ``MAX_TENSOR``. The caller holds the budget."""
@@ -185,11 +196,11 @@ class KomputeDevice:
 
     def is_host(self, tensor: Any) -> bool:
         """True if the host's view of a kp tensor is the memory that kernels use."""
-        return bool(tensor.tensor_type() == self._host_type)
+        return bool(self.ask(tensor.tensor_type) == self._host_type)
 
     def is_storage(self, tensor: Any) -> bool:
         """True if the host cannot see a kp tensor, and no copy may touch it."""
-        return bool(tensor.tensor_type() == self._storage_type)
+        return bool(self.ask(tensor.tensor_type) == self._storage_type)
 
     def algorithm(
         self,

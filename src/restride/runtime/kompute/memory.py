@@ -36,7 +36,7 @@ class Buffer:
         self.is_shared = tensor is not None
         self.tensor = device.tensor(nbytes) if tensor is None else tensor
         # The bytes never leave this package without a copy, because they dangle once the tensor is destroyed.
-        elements = self.tensor.data()
+        elements = device.ask(self.tensor.data)
         self._bytes = memoryview(elements).cast("B")
         self._in_place = device.is_host(self.tensor)
         self.kind = (self._in_place, elements.dtype)
@@ -52,7 +52,7 @@ class Buffer:
     @property
     def is_destroyed(self) -> bool:
         """True if the user destroyed the tensor."""
-        return not self.tensor.size()
+        return not self._device.ask(self.tensor.size)
 
     def share(self) -> Any:
         """The tensor, to be handed to the user, with both sides up to date."""

@@ -158,11 +158,11 @@ class KomputeRuntime:
         """
         with self._opened():
             self._pool.collect()
-            if not tensor.size():
+            if not self._device.ask(tensor.size):
                 raise DescriptorError("array is a kp tensor that was destroyed")
             if (memory := self._pool.shared(tensor)) is not None:
                 return memory
-            nbytes = tensor.data().nbytes
+            nbytes = self._device.ask(tensor.data).nbytes
             if self._device.is_storage(tensor):
                 raise UnsupportedError(
                     f"a kp tensor of type storage, of {nbytes:,} bytes, is neither read nor copied: the types device "
