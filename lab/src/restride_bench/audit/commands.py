@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from textwrap import fill
 
-from restride.command.files import require_places, write_output
+from restride.command.files import require_apart, require_places, write_output
 from restride.command.parser import Commands, add_command
 from restride.command.process import Exit, NothingSelected, UsageError, say
 from restride_bench.audit.compiler import NoCompiler, compile_all
@@ -91,6 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     kept = Table([], {})
     if arguments.json is not None:
         require_places(arguments.json)
+        require_apart([arguments.against] if arguments.against else [], arguments.json)
         if arguments.contract and arguments.json.exists():
             kept = read_table(arguments.json)
     gpus = _named(arguments.gpus) or [name for name in GPUS if before is None or name in before.gpus]

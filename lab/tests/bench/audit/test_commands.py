@@ -40,6 +40,9 @@ def test_the_command_writes_and_compares(tmp_path, capsys):
     before.write_text(json.dumps(content))
     assert main(["audit", "-k", "nearest", "--against", str(before)]) == 1
     assert re.search(r"\nworse: navi21: resample_moves\(.*: instructions \d+ -> \d+\n$", capsys.readouterr().out)
+    assert main(["audit", "-k", "nearest", "--against", str(before), "--json", str(before)]) == 2
+    assert f"{before} is an input, and the result would replace it: name another file" in capsys.readouterr().err
+    assert json.loads(before.read_text()) == content
 
 
 def test_the_contract_keeps_the_gpus_that_are_not_compiled_anew(tmp_path, monkeypatch):
