@@ -646,6 +646,12 @@ def test_the_command_refuses_in_a_line(tmp_path: Path, capsys):
     (tmp_path / "bad.tif").write_bytes(b"II*\0 no more than this")
     (tmp_path / "bad.h5").write_bytes(b"nothing")
     (tmp_path / "empty.zarr").mkdir()
+    judge("zarr").create_group(tmp_path / "none.zarr")
+    h5py = judge("h5py")
+    for name, links in (("links.h5", {"a": "/b", "c": "/a"}), ("none.h5", {})):
+        with h5py.File(tmp_path / name, "w") as file:
+            for link, target in links.items():
+                file[link] = h5py.SoftLink(target)
     out = str(tmp_path / "out.zarr")
     refused = {
         (npy, "out.npy"): "out.npy: the name must end in .zarr",
@@ -657,6 +663,11 @@ def test_the_command_refuses_in_a_line(tmp_path: Path, capsys):
         (hdf5.removesuffix("/scans/raw"), out): "two.h5 has 2 arrays: name one of ",
         (hdf5 + "x", out): "two.h5 has no array 'scans/rawx': name one of ",
         (group.removesuffix("/0"), out): "group.zarr has 2 arrays: name one of ",
+        (str(tmp_path / "none.zarr"), out): "none.zarr has no array\n",
+        (str(tmp_path / "none.h5"), out): "none.h5 has no array\n",
+        (str(tmp_path / "none.h5" / "x"), out): "none.h5 has no array 'x'\n",
+        (str(tmp_path / "links.h5"), out): f"has no array, but links: name one of {tmp_path}/links.h5/a, {tmp_path}/li",
+        (str(tmp_path / "links.h5" / "a"), out): f"has no array 'a': name one of {tmp_path}/links.h5/c\n",
         (str(tmp_path / "bad.tif"), out): "is no TIFF that can be read",
         (str(tmp_path / "bad.h5"), out): "cannot read",
         (str(tmp_path / "empty.zarr"), out): "cannot read",

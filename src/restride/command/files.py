@@ -33,7 +33,7 @@ from restride.layout import TensorDesc
 from restride.layout.lines import layout_for
 from restride.ops.reorder import reorder
 from restride.reference.memory import element_positions
-from restride.stream.files import arrays_in
+from restride.stream.files import arrays_in, links_in
 from restride.stream.tiff import series_in
 from restride.tensor.arrays import asarray, from_buffer
 from restride.tensor.device import Device
@@ -459,29 +459,32 @@ def _opened(file: Path, kind: str, name: str, stack: ExitStack, reach: Reach) ->
         with needed_package(f"{file}: HDF5", "h5py", "ome"):
             import h5py
         opened = stack.enter_context(h5py.File(file, "r"))
-        name = name or _array_name(file, name, arrays_in(opened))
+        name = name or _array_name(file, name, opened)
         require_dataset(opened, name, reach)
         found = opened.get(name)  # also through links, which ``arrays_in`` does not follow
-        return found if isinstance(found, h5py.Dataset) else opened[_array_name(file, name, arrays_in(opened))]
+        return found if isinstance(found, h5py.Dataset) else opened[_array_name(file, name, opened)]
     with needed_package(f"{file}: Zarr", "zarr", "ome"):
         import zarr
     require_store(reach)
     opened = zarr.open(file, mode="r")  # of a text zarr would open addresses too
     if isinstance(opened, zarr.Group):
-        return opened[_array_name(file, name, arrays_in(opened))]
+        return opened[_array_name(file, name, opened)]
     if name:
         raise UsageError(f"{file}/{name}: {file} is an array")
     return opened
 
 
-def _array_name(file: Path, name: str, names: list[str]) -> str:
-    """The name of the array: ``name`` if it is one of ``names``, or the only one."""
+def _array_name(file: Path, name: str, opened: Any) -> str:
+    """The name of the array: ``name`` if the file has it, or the only one; of links it has those that are named."""
+    names = arrays_in(opened)
     if name in names:
         return name
-    if name or len(names) != 1:
-        problem = f"no array {name!r}" if name else f"{len(names)} arrays"
-        raise UsageError(f"{file} has {problem}: name one of {', '.join(f'{file}/{each}' for each in names[:9])}")
-    return names[0]
+    if not name and len(names) == 1:
+        return names[0]
+    links = [] if names else links_in(opened)
+    problem = f"no array {name!r}" if name else f"{len(names)} arrays" if names else "no array, but links" * bool(links)
+    others = ", ".join(f"{file}/{each}" for each in (names or links)[:9] if each != name)
+    raise UsageError(f"{file} has {problem or 'no array'}{': name one of ' * bool(others)}{others}")
 
 
 # Writes files.

@@ -84,6 +84,15 @@ def arrays_in(group: Any) -> list[str]:
     return sorted(names)
 
 
+def links_in(group: Any) -> list[str]:
+    """Names of the links in a group or file of h5py to other places, which ``arrays_in`` does not follow; else none."""
+    if library_of(group) != "h5py":
+        return []
+    import h5py
+
+    return [name for name in group if not isinstance(group.get(name, getlink=True), h5py.HardLink)]
+
+
 def version(source: object) -> tuple[int, int] | None:
     """Size in bytes and modification time in ns of the file of ``source``; None if it has none, or the file is gone."""
     if not isinstance(source, MappedFile | H5Dataset):
