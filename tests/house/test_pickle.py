@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -27,14 +26,6 @@ def test_a_plan_is_made_again(name: str):
     again = pickle.loads(pickle.dumps(plan))
     assert (again.src, again.dst, repr(again)) == (plan.src, plan.dst, repr(plan))
     assert again(PHOTO).numpy().tobytes() == plan(PHOTO).numpy().tobytes()
-
-
-def test_a_doubtful_plan_warned_once():
-    with pytest.warns(UserWarning, match="no axes are named"):
-        plan = rs.plan_resample("u8[8,12,3]", None, (6, 6))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert pickle.loads(pickle.dumps(plan)).dst == plan.dst
 
 
 def test_recipes_chains_and_requests_are_values():

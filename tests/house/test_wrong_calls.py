@@ -281,7 +281,6 @@ def names(vulkan_device):
         yield {"np": np, "rs": rs, "photo": photo, "planes": photo.transpose(2, 0, 1).copy(), "x": x, "other": other}
 
 
-@pytest.mark.filterwarnings("ignore:no axes are named")
 @pytest.mark.parametrize("call", CALLS)
 def test_a_wrong_call_says_what_is_right(call, names):
     known = dict(names)

@@ -25,9 +25,7 @@ from restride.stream.files import by_name
 dask = judge("dask")
 da = judge("dask.array")
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:no axes are named", "ignore::DeprecationWarning", "ignore::ResourceWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 
 PHOTO = np.random.default_rng(5).integers(0, 256, (96, 80, 3)).astype(np.uint8)
 AREA = rs.Chain().resample((40, 33), axes=(0, 1), mode="area").reorder("YXC->CYX", "f16")

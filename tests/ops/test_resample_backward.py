@@ -18,9 +18,6 @@ from support.process import captured
 import restride as rs
 from restride.weights import AREA_MODES, COORDINATES, NEAREST_RULES
 
-# Axes of few elements are resized on purpose, and by place.
-pytestmark = pytest.mark.filterwarnings("ignore:no axes are named:UserWarning")
-
 Array = np.ndarray[Any, Any]
 
 FILTERS: list[dict[str, Any]] = [
@@ -43,7 +40,8 @@ def forward_matrix(
 ) -> Array:
     """Row i is what the kernel makes of the source whose element i is 1 and all others 0."""
     units = np.eye(prod(source), dtype=np.float32).reshape(-1, *source)
-    return rs.resample(rs.asarray(units, device=device), sizes, **arguments).numpy().reshape(prod(source), -1)
+    axes = range(1, units.ndim)
+    return rs.resample(rs.asarray(units, device=device), sizes, axes=axes, **arguments).numpy().reshape(len(units), -1)
 
 
 def backward_matrix(
@@ -51,7 +49,8 @@ def backward_matrix(
 ) -> Array:
     """Row o is the gradient of the source where that of output o is 1 and all others 0."""
     units = np.eye(prod(sizes), dtype=np.float32).reshape(-1, *sizes)
-    return rs.resample_backward(rs.asarray(units, device=device), source, **arguments).numpy().reshape(prod(sizes), -1)
+    gradients = rs.resample_backward(rs.asarray(units, device=device), source, axes=range(1, units.ndim), **arguments)
+    return gradients.numpy().reshape(len(units), -1)
 
 
 def both_matrices(

@@ -1,9 +1,10 @@
-"""A last axis of few elements, channels as it seems, is not resized in silence where no axes are named."""
+"""A last axis of few elements, channels as it seems, is resized only where axes are named: refused at every door."""
 
 import warnings
 
 import numpy as np
 import pytest
+from support.judges import judge
 
 import restride as rs
 from restride.cli import main
@@ -11,32 +12,42 @@ from restride.cli import main
 PHOTO = np.zeros((48, 64, 3), np.uint8)
 PIXELS = PHOTO.astype(np.float32)
 
-MEANT = {
-    r"the last axis of x is resized from 3 to 22: say axes=\(0, 1\) if": [
+LOOKS = "look like columns and channels, and no axes are named: say axes="
+FIRST = f"{LOOKS}(0, 1), as rs.resize does, or axes=(1, 2) if they are not, for "
+
+REFUSED = {
+    f"the last axes of x {FIRST}u8[48,64,3]": [
         lambda: rs.resample(PHOTO, (22, 22)),
+        lambda: rs.resample(PHOTO, scales=(0.5, 0.5)),
         lambda: rs.resample(rs.asarray(PHOTO), (22, 22), window=(slice(0, 3), None)),
         lambda: rs.resample(PHOTO, (22, 22), like="torch", mode="bilinear"),
+        lambda: rs.resample(PHOTO, (22, 3), like="opencv"),
         lambda: rs.plan_resample("u8[48,64,3]", None, (22, 22)),
+        lambda: rs.Chain().resample((22, 22)).of(PHOTO.shape, "u8"),
+        lambda: rs.stream(PHOTO, np.zeros((48, 22, 22), np.uint8), rs.Chain().resample((22, 22))),
+        lambda: rs.LazyArray(PHOTO, rs.Chain().resample((22, 22)))[:2],
+        lambda: judge("dask") and rs.dask.resample(PHOTO, (22, 22)),
+        lambda: judge("dask") and rs.dask.pyramid(PHOTO, 2),
     ],
-    r"the last axis of x is resized from 3 to 1: say axes=\(0, 1\) if": [
-        lambda: rs.resample(PHOTO, scales=(0.5, 0.5)),
-    ],
-    r"the last axis of x is resized from 1 to 5: say axes=\(1, 2\) if it has the channels, and axes=\(2, 3\)": [
+    f"the last axes of x {LOOKS}(1, 2), as rs.resize does, or axes=(2, 3) if they are not, for f32[2,8,8,1]": [
         lambda: rs.resample(np.zeros((2, 8, 8, 1), np.float32), (5, 5)),
     ],
-    r"the last axis of x is resized from 4 to 3: say axes=\(0,\) if": [
-        lambda: rs.resample(np.zeros((8, 4), np.float32), (3,)),
+    "the last axis of x looks like channels, and no axes are named: say axes=(1,), or axes=(2,) if it is not, for u8": [
+        lambda: rs.resample(PHOTO, (5,)),
     ],
-    r"the last axis of grad is resized from 3 to 64: say axes=\(0, 1\) if": [
+    "the last axis of x looks like channels, and no axes are named: say axes=(0, 1, 2), or axes=(1, 2, 3) if it": [
+        lambda: rs.resample(PHOTO[None], (1, 22, 22)),
+    ],
+    f"the last axes of grad {FIRST}f32[48,64,3]": [
         lambda: rs.resample_backward(PIXELS, (96, 64)),
         lambda: rs.plan_resample_backward("f32[48,64,3]", None, (96, 64)),
     ],
-    r"the last axis of source_sizes is resized from 3 to 22: say axes=\(0, 1\) if": [
+    f"the last axes of source_sizes {FIRST}source_sizes (48, 64, 3)": [
         lambda: rs.source_window(PHOTO.shape, (22, 22), window=(slice(0, 3), slice(0, 3))),
     ],
 }
 
-NOT_MEANT = [
+DONE = [
     lambda: rs.resample(PHOTO, (22, 22), axes=(0, 1)),
     lambda: rs.resample(PHOTO, (22, 22), axes=(1, 2)),
     lambda: rs.resample(PHOTO, (22, 3)),
@@ -45,6 +56,7 @@ NOT_MEANT = [
     lambda: rs.resample(PHOTO, scales=(0.5, 1)),
     lambda: rs.resample(PHOTO, (22, 22, 6)),
     lambda: rs.resample(np.zeros(3, np.float32), (6,)),
+    lambda: rs.resample(np.zeros((8, 4), np.float32), (3,)),
     lambda: rs.resample(np.zeros((3, 48, 64), np.float32), (22, 22)),
     lambda: rs.resample(np.zeros((48, 64, 5), np.float32), (22, 22)),
     lambda: rs.resample(np.zeros((48, 64, 0), np.float32), (22, 0)),
@@ -57,30 +69,30 @@ NOT_MEANT = [
 
 
 @pytest.mark.usefixtures("vulkan_device")
-@pytest.mark.parametrize(("message", "call"), [(text, call) for text, calls in MEANT.items() for call in calls])
-def test_a_warning_names_the_axes(message, call):
-    for _ in range(2):  # the second call finds its plan
-        with pytest.warns(UserWarning, match=message) as caught:
-            call()
-        assert [warning.filename for warning in caught] == [__file__]
+@pytest.mark.parametrize(("message", "call"), [(text, call) for text, calls in REFUSED.items() for call in calls])
+def test_the_error_names_the_axes(message, call):
+    with pytest.raises(rs.DescriptorError) as raised:
+        call()
+    assert str(raised.value).startswith(message)
 
 
 @pytest.mark.usefixtures("vulkan_device")
-@pytest.mark.parametrize("call", NOT_MEANT)
-def test_none_where_axes_are_named_or_nothing_seems_wrong(call):
+@pytest.mark.parametrize("call", DONE)
+def test_named_axes_and_those_that_seem_right_are_resized(call):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         call()
 
 
 @pytest.mark.usefixtures("vulkan_device")
-def test_the_command_says_so(tmp_path, capsys):
+def test_the_command_names_its_option(tmp_path, capsys):
     pixels, made = str(tmp_path / "pixels.npy"), str(tmp_path / "made.npy")
     np.save(pixels, PHOTO)
-    assert main(["resample", pixels, made, "--sizes", "22", "22"]) == 0
-    assert "say --axes 0 1 if it has the channels, and --axes 1 2 if it does not" in capsys.readouterr().err
-    assert np.load(made).shape == (48, 22, 22)
-    assert main(["resample", pixels, made, "--sizes", "22", "22", "--axes", "0", "1"]) == 0
+    assert main(["resample", pixels, made, "--sizes", "22", "22"]) == 2
+    assert capsys.readouterr().err == (
+        f"restride: the last axes of {pixels} look like columns and channels, and no axes are named: say --axes 0 1, "
+        f"as `restride resize` does, or --axes 1 2 if they are not, for u8[48,64,3]{{2,1,0}}\n"
+    )
+    assert not (tmp_path / "made.npy").exists()
+    assert main(["resample", pixels, made, "--sizes", "22", "22", "--axes", "1", "2"]) == 0
     assert "channels" not in capsys.readouterr().err
-    assert main(["resample", pixels, made, "--sizes", "22", "22", "--like", "pillow"]) == 2
-    assert "look like columns and channels: say --axes 0 1" in capsys.readouterr().err

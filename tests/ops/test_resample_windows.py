@@ -17,9 +17,6 @@ from support.sampled import sample
 import restride as rs
 from restride.weights.request import RequestArguments
 
-# Axes of few elements are resized on purpose, and by place.
-pytestmark = pytest.mark.filterwarnings("ignore:no axes are named:UserWarning")
-
 Array = np.ndarray[Any, Any]
 
 TYPES: dict[str, Any] = {"f32": np.float32, "u8": np.uint8, "bf16": ml_dtypes.bfloat16, "s32": np.int32}
@@ -55,6 +52,7 @@ def random_problem(rng: np.random.Generator) -> tuple[str, tuple[int, ...], dict
             arguments["scales"] = scales
     if "scales" not in arguments:
         arguments["sizes"] = sizes
+    arguments["axes"] = tuple(range(-rank, 0))
     names = [*TYPES, *MOVED_ALONE] if arguments["mode"] == "nearest" else list(TYPES)
     dtype = str(rng.choice(names))
     if dtype in CONVERSIONS and rng.integers(3) == 0:

@@ -150,24 +150,16 @@ def test_axes_without_a_name_are_counted(tmp_path: Path, names: list):
     assert pyramid(array, tmp_path / "out.zarr")[0] == "zyx"
 
 
-def test_channels_without_names_are_warned_of(tmp_path: Path, capsys):
+def test_channels_without_names_are_refused(tmp_path: Path, capsys):
     photo = elements("YXS")
-    message = "no axes are named, so the last one of source, of 3 elements, is x: say "
-    with pytest.warns(UserWarning, match=f"{message}axes='yxc' if it has the channels, and axes='zyx'") as caught:
+    message = "the last axis of source looks like channels, and no axes are named: say "
+    with pytest.raises(rs.DescriptorError, match=f"{message}axes='yxc', or axes='zyx' if it is not, for "):
         rs.ome.pyramid(photo, tmp_path / "one.zarr", 2)
-    assert [warning.filename for warning in caught if warning.category is UserWarning] == [__file__]
     np.save(tmp_path / "photo.npy", photo)
-    assert main(["pyramid", str(tmp_path / "photo.npy"), str(tmp_path / "two.zarr"), "--levels", "2"]) == 0
-    assert (
-        f"restride: warning: {message}--axes yxc if it has the channels, and --axes zyx if it"
-        in capsys.readouterr().err
-    )
+    assert main(["pyramid", str(tmp_path / "photo.npy"), str(tmp_path / "two.zarr"), "--levels", "2"]) == 2
+    assert f"restride: {message}--axes yxc, or --axes zyx if it is not, for " in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"photo.npy"}
     judge("dask")
-    with pytest.warns(
-        UserWarning, match=r"the last axis of x is resized from 3 to 1: say axes=\(0, 1\) if it"
-    ) as caught:
-        rs.dask.pyramid(photo, 2)
-    assert [warning.filename for warning in caught if warning.category is UserWarning] == [__file__]
     with warnings.catch_warnings(action="error"):
         rs.ome.pyramid(photo, tmp_path / "named.zarr", 2, axes="yxc")
         rs.ome.pyramid(elements("CYX"), tmp_path / "first.zarr", 2)

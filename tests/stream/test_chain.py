@@ -12,7 +12,6 @@ from support.stream_cases import LIKE, Case, cases, require_all_windows, windows
 import restride as rs
 
 
-@pytest.mark.filterwarnings("ignore:no axes are named")
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_chunks_are_the_whole(vulkan_device: rs.Device, case: Case):
     whole = case.whole(vulkan_device)

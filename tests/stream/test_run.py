@@ -33,7 +33,6 @@ def two_devices():
         yield [first, second]
 
 
-@pytest.mark.filterwarnings("ignore:no axes are named")
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_a_stream_is_one_call_on_one_device_and_on_two(two_devices, case: Case):
     whole = case.whole(two_devices[0])
@@ -46,7 +45,6 @@ def test_a_stream_is_one_call_on_one_device_and_on_two(two_devices, case: Case):
         assert done.chunks == len(Grid(whole.shape, case.chunks))
 
 
-@pytest.mark.filterwarnings("ignore:no axes are named")
 @pytest.mark.parametrize("case", cases(8, "memory"), ids=str)
 def test_a_stream_in_little_memory_is_one_call(two_devices, case: Case):
     """Chunks of the destination that do not fit are computed in pieces."""
@@ -446,7 +444,6 @@ print(json.dumps([done.chunks, done.skipped]))
 """
 
 
-@pytest.mark.filterwarnings("ignore:no axes are named")
 @pytest.mark.parametrize("number", range(len(interrupted("killed"))))
 def test_a_stream_that_was_killed_goes_on(tmp_path: Path, number: int):
     case = interrupted("killed")[number]

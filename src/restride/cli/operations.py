@@ -23,7 +23,7 @@ from restride.command.options import ELEMENTS, NORMALIZATION, RULES, SCALES, giv
 from restride.command.parser import Commands, parse_index
 from restride.command.process import UsageError
 from restride.dtypes import as_dtype
-from restride.errors import ErrorContext, command_text
+from restride.errors import ErrorContext
 from restride.layout import TensorDesc, views
 from restride.ops.boxes import FLIPS, UNITS, read_boxes
 from restride.ops.crop_resize import crop_resize, normalized
@@ -163,7 +163,7 @@ def _resize(options: argparse.Namespace, file: FileContent) -> FileOperation:
     asked: Any = given(options)
     with ErrorContext(desc):
         filters, channels = settle(desc, options.sizes, options.mode, asked)
-        resized, _ = resolve(desc, Request(**filters), str(options.input))
+        resized = resolve(desc, Request(**filters), str(options.input))
     light = {name: asked.get(name, False) for name in ("linear_light", "premultiply")}
     right = {name: value for name, value in filters.items() if value is not None} | light | {"channels": channels}
     return call(options, file, TensorDesc(desc.dtype, resized.sizes), of_reference=lambda _: right)
@@ -173,14 +173,13 @@ def _resample(options: argparse.Namespace, file: FileContent) -> FileOperation:
     desc = file.desc
     request, _, _ = split_arguments(given(options))
     with ErrorContext(desc):
-        resized, warning = resolve(desc, request, str(options.input))
+        resized = resolve(desc, request, str(options.input))
     result = TensorDesc(desc.dtype, resized.sizes)
-    notes = [command_text(warning)] if warning else []
-    if file.is_image and _aliases(options, desc, result):
-        notes.append(
-            "warning: the image shrinks, and what lies between the neighbours that are read is left out (aliasing): "
-            "`restride resize` averages it, and so does --antialias"
-        )
+    aliasing = (
+        "warning: the image shrinks, and what lies between the neighbours that are read is left out (aliasing): "
+        "`restride resize` averages it, and so does --antialias"
+    )
+    notes = [aliasing] if file.is_image and _aliases(options, desc, result) else []
     return call(options, file, result, *notes, axes=resized.axes)
 
 

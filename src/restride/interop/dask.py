@@ -25,11 +25,11 @@ from dask.highlevelgraph import HighLevelGraph
 
 from restride.arguments import as_bytes, as_numpy, flag, integers, list_arguments, require_listed
 from restride.dtypes import Array, DType, DTypeLike
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.layout.argument import Layout
 from restride.ops.operation import Window
 from restride.ops.reorder import ReorderArguments
-from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments, about_channels
+from restride.ops.resample import DEFAULT_ARGUMENTS, ResampleArguments, require_no_channels
 from restride.stream.axes import rows_and_columns, stated_axes
 from restride.stream.chain import Chain, WindowedChain, inside, lengths, spelled
 from restride.stream.ends import Source
@@ -38,7 +38,7 @@ from restride.stream.lazy import LazyArray, unwrapped
 from restride.stream.levels import drifts, level_factor, level_rules, level_sizes
 from restride.stream.reads import default_chunks, require_larger_chunks
 from restride.tensor.device import Device, default_device
-from restride.weights import Request, resized_axes
+from restride.weights import resized_axes
 from restride.weights.like.libraries import ModeName
 
 try:
@@ -167,8 +167,7 @@ def pyramid(
         x: as in ``apply``.
         levels: the number of levels, including level 0, as in ``rs.ome.pyramid``.
         axes: axes that shrink; sizes are rounded down. Default: y and x, if ``x`` names its axes as in
-            ``rs.ome.pyramid``, else the last two; as in ``rs.resample``, a warning says if they may be columns and
-            channels.
+            ``rs.ome.pyramid``, else the last two, unless, as in ``rs.resample``, they may be columns and channels.
         factor: above 0 and below 1.
         from_source: compute each level from ``x`` instead of the level before it. That costs more, but rounds only
             once, where a level computed from the one before is a mean of rounded means. Levels by mode "nearest" are
@@ -195,8 +194,8 @@ def pyramid(
         sizes = level_sizes(desc.sizes, factors, levels)
         chosen = level_rules({"mode": mode, **rules})
         from_x = flag("from_source", from_source) or drifts(chosen, desc.dtype)
-        if named is None and (warning := about_channels(Request(), desc.rank, desc.sizes[-2:], sizes[-1][-2:], "x")):
-            warn_caller(warning)
+        if named is None:
+            require_no_channels("x", desc.rank, desc.sizes[-2:], sizes[-1][-2:])
     whole = x if isinstance(x, da.Array) else apply(opened, Chain(), chunks=chunks)
     each = [whole]
     for level in range(1, len(sizes)):

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, SupportsIndex
 
 from restride.dtypes import as_dtype
-from restride.errors import ErrorContext, UnsupportedError, warn_caller
+from restride.errors import ErrorContext, UnsupportedError
 from restride.layout import TensorDesc
 from restride.ops.resample import GRADIENT_TYPES, resample, resample_backward, resolve
 from restride.tensor.arrays import asarray
@@ -79,8 +79,6 @@ def linear_map(
 ) -> LinearMap:
     """Check the arguments of ``rs.resample(x, sizes, scales, axes, mode, **rules)`` and return it as a map.
 
-    Gives the warning of ``rs.resample`` too.
-
     x_sizes, x_dtype: sizes of x and its element type, by the common name, such as "float32".
 
     Raises:
@@ -104,9 +102,7 @@ def linear_map(
         if value is not None
     }
     with ErrorContext(src):
-        resized, warning = resolve(src, Request(sizes, axes=axes, **named))
-    if warning:
-        warn_caller(warning)
+        resized = resolve(src, Request(sizes, axes=axes, **named))
     return LinearMap(
         resized.old,
         resized.new,

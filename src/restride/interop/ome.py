@@ -31,7 +31,7 @@ from restride.errors import DescriptorError, ErrorContext, Message, StreamError,
 from restride.files.reading import oddity
 from restride.files.writing import write_file
 from restride.layout import TensorDesc
-from restride.ops.resample import INTERPOLATED_TYPES, about_channels
+from restride.ops.resample import INTERPOLATED_TYPES, looks_like_channels
 from restride.stream.axes import AXES, KINDS, UNITS, Axis, letters, stated_axes
 from restride.stream.chain import Chain, WindowedChain
 from restride.stream.channels import WHITE, Channel, stated_channels
@@ -93,7 +93,7 @@ def pyramid(
         axes: names of the axes of ``source``: the letters t, c, z, y and x as a text or one by one, in capitals too, s
             for the samples of a TIFF, which are c, or long names such as "channel". The file has them in this order.
             Default: the names that the source states (Zarr, OME-Zarr, xarray, a series of a TIFF, HDF5, tensorstore),
-            else "yx", "zyx", "czyx" or "tczyx" by their number, with a warning if x has 1 to 4 elements, which may be
+            else "yx", "zyx", "czyx" or "tczyx" by their number, unless x would have 1 to 4 elements, which may be
             channels.
         factor: size of each level relative to the one before, along y and x: above 0 and below 1. Sizes are rounded
             down.
@@ -543,13 +543,13 @@ def _axes(named: object, desc: TensorDesc, stated: Sequence[Axis]) -> str:
         axes = letters(stated)
     else:
         axes = _AXES_OF_RANK[rank]
-        if about_channels(Request(), rank, desc.sizes[-2:], (0, 0), "source"):
+        if looks_like_channels(rank, desc.sizes[-2:]):
             other = "tzyx"[5 - rank :] + "c"
-            warn_caller(
+            raise DescriptorError(
                 Message.of(
-                    f"no axes are named, so the last one of source, of {desc.sizes[-1]} elements, is x: say ",
-                    f"axes={other!r} if it has the channels, and axes={axes!r} if it does not",
-                    f"--axes {other} if it has the channels, and --axes {axes} if it does not",
+                    "the last axis of source looks like channels, and no axes are named: say ",
+                    f"axes={other!r}, or axes={axes!r} if it is not",
+                    f"--axes {other}, or --axes {axes} if it is not",
                 )
             )
     if not {"y", "x"} <= set(axes) <= set(AXES) or len(set(axes)) != len(axes):

@@ -27,12 +27,10 @@ class Operation(ABC):
         dtype: the element type of the result.
         axes: for each axis of the result, the axis of the source that it reads, or None.
         fixed: for each axis of the source that no axis of the result reads, the index taken.
-        warning: text of a warning for the caller; empty: none.
         blends: an element of the result may be a sum of several elements of the source.
     """
 
     fixed: Mapping[int, int] = {}
-    warning: str = ""
     blends: bool = False
 
     def __init__(self, src: TensorDesc, dst: TensorDesc, axes: Sequence[int | None]) -> None:

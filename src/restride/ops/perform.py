@@ -13,7 +13,7 @@ import numpy as np
 
 from restride.arithmetic import Arithmetic
 from restride.dtypes import Array, DType, is_torch_dtype
-from restride.errors import DescriptorError, prefixed, shown, warn_caller
+from restride.errors import DescriptorError, prefixed, shown
 from restride.kernel import Limits
 from restride.layout import TensorDesc, as_desc
 from restride.layout.argument import is_permutation
@@ -43,19 +43,16 @@ class Plan:
         [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
     """
 
-    __slots__ = ("_call", "_dst", "_reads_result", "_src", "_steps", "warning")
+    __slots__ = ("_call", "_dst", "_reads_result", "_src", "_steps")
 
-    def __init__(
-        self, src: TensorDesc, dst: TensorDesc, steps: Steps, *, reads_result: bool = False, warning: str = ""
-    ) -> None:
-        """reads_result: the steps add to the result. warning: of the operation; calls of the plan do not repeat it.
+    def __init__(self, src: TensorDesc, dst: TensorDesc, steps: Steps, *, reads_result: bool = False) -> None:
+        """reads_result: the steps add to the result.
 
         Raises:
             OutOfDeviceMemory: the device has no room for the result.
         """
         if steps.steps:  # a view takes no memory, however often it repeats its elements
             require_room(dst.sizes, dst.dtype, steps.limits)
-        self.warning = warning
         self._src = src
         self._dst = dst
         self._steps = steps
@@ -152,10 +149,7 @@ def perform(
     """Plan an operation on ``x``, or find its cached plan, and start it."""
     src = source_beside(x, out)
     place = None if out is None else Out(out.desc, out.memory is src.memory)
-    plan = cached(planner, src.desc, place, src.device.limits, *arguments, **named)
-    if plan.warning:
-        warn_caller(plan.warning)
-    return plan.run(src, out)
+    return cached(planner, src.desc, place, src.device.limits, *arguments, **named).run(src, out)
 
 
 def plan_for(
@@ -175,10 +169,7 @@ def plan_for(
         source = as_desc(src)
     with prefixed("dst"):
         out = None if dst is None else Out(as_desc(dst), is_shared=False)
-    plan = _planned(planner, (source, out, as_device(device).limits, *arguments), named)
-    if plan.warning:
-        warn_caller(plan.warning)
-    return plan
+    return _planned(planner, (source, out, as_device(device).limits, *arguments), named)
 
 
 def _planned(planner: Callable[..., Plan], arguments: tuple[object, ...], named: dict[str, Any]) -> Plan:

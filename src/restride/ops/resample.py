@@ -22,7 +22,7 @@ from restride.arithmetic import (
     value_range,
 )
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, Message, UnsupportedError, warn_caller
+from restride.errors import DescriptorError, ErrorContext, Message, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, family
@@ -57,7 +57,7 @@ from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
 from restride.weights import Request, Resizing, resized_axes, resizing
 from restride.weights.like import IMAGES_ONLY
-from restride.weights.like.libraries import ModeName
+from restride.weights.like.libraries import Library, ModeName
 from restride.weights.request import RequestArguments, RuleArguments, replaced
 
 INTERPOLATED_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32", "s16", "u16", "u32", "f8e4m3fn", "f8e5m2")
@@ -116,8 +116,8 @@ def resample(
         sizes: output size of each of ``axes``.
         scales: output elements for each element of the source; without ``sizes``, these are ``trunc(size * scale)``.
         axes: which axes; negative ones count from the end; default: the last ones, as many as ``sizes`` or ``scales``.
-            The default warns if it resizes a last axis of 1 to 4 elements, which may be channels, and leaves another
-            axis as it is, unless the last two have equal sizes.
+            They must be named to resize a last axis of 1 to 4 elements, which may be channels, where there are three
+            axes or more, unless all axes are resized or the last two have equal sizes.
         mode: "nearest"; "linear" (default), of two neighbours along an axis; "cubic", of four (Keys); "area", the mean
             of all source elements that the output element covers, wholly or partly; "area_weighted", their mean by how
             much of each is covered: 0 1 2 3 4 become 1 and 3, or 0.8 and 3.2. With ``like`` a mode of that library, by
@@ -213,7 +213,7 @@ def resample_backward(
         grad: gradient of the result, f32, f16 or bf16; its sizes along ``axes`` are the result's.
         input_sizes: sizes of the source along ``axes``.
         scales: those given to ``resample``, if any, since they enter the coordinates.
-        axes: which axes; default: the last ones, as many as ``input_sizes``, with the warning of ``resample``.
+        axes: which axes; default: the last ones, as many as ``input_sizes``, where ``resample`` allows it.
         mode: as in ``resample``; extrapolated outputs contribute no gradient. With ``like``, the rows of weights of the
             library are transposed, as in ``resample`` of floats.
         out: where to write instead, as in ``reorder``.
@@ -276,10 +276,7 @@ def source_window(
     request = Request(sizes, scales, axes, mode, window=window, **arguments)
     with ErrorContext(f"source_sizes {whole_sizes}"):
         whole = TensorDesc(source_dtype, whole_sizes)
-        resized, warning = resolve(whole, request, "source_sizes")
-        ranges = resized.part_read
-    if warning:
-        warn_caller(warning)
+        ranges = resolve(whole, request, "source_sizes").part_read
     return tuple(slice(part.start, part.stop) for part in ranges)
 
 
@@ -353,12 +350,12 @@ def resample_plan(
 ) -> Plan:
     """The plan of ``resample``."""
     with ErrorContext(src):
-        resized, warning = resolve(src, request)
-    return plan_of(src, out, limits, resized, Result(layout, dtype, numbers), warning)
+        resized = resolve(src, request)
+    return plan_of(src, out, limits, resized, Result(layout, dtype, numbers))
 
 
-def resolve(src: TensorDesc, request: Request, argument: str = "x") -> tuple[Resizing, str]:
-    """The resampling of ``src`` that a call asks for, and a warning, or empty text.
+def resolve(src: TensorDesc, request: Request, argument: str = "x") -> Resizing:
+    """The resampling of ``src`` that a call asks for.
 
     argument: name of the source in messages.
 
@@ -369,7 +366,8 @@ def resolve(src: TensorDesc, request: Request, argument: str = "x") -> tuple[Res
     if len(whole) != src.rank:
         raise DescriptorError(f"source_sizes {whole} must be as many as the axes of its part, {src}")
     resized = resizing(whole, request, src.dtype.name)
-    require_rows_and_columns(request, resized.axes, argument, src)
+    if request.axes is None:
+        require_no_channels(argument, src.rank, resized.old, resized.new, request.like)
     if request.source_sizes is not None:
         if src.sizes != resized.read_sizes:
             raise DescriptorError(
@@ -378,14 +376,14 @@ def resolve(src: TensorDesc, request: Request, argument: str = "x") -> tuple[Res
             )
         if resized.clips:  # a part does not tell the range of the whole source
             resized = replace(resized, clips=False)
-    return resized, about_channels(request, src.rank, resized.old, resized.new, argument)
+    return resized
 
 
 class Resample(Operation):
     """``resample`` without a sum; ``layout`` is None or a permutation "A->B"."""
 
     def __init__(self, src: TensorDesc, request: Request, result: Result) -> None:
-        resized, self.warning = resolve(src, request)
+        resized = resolve(src, request)
         asked = _asked_of(src, None, resized.sizes, result)
         target = target_of_sums(src, _sums(src, resized, asked), None, asked)
         self._order = asked.order
@@ -427,60 +425,62 @@ def backward_plan(
         sizes = replaced(src.sizes, axes, input_sizes)
         asked = _asked_of(src, out, sizes, Result(layout, dtype, Numbers(saturate=False)), limits)
         forward = resizing(sizes, request._replace(sizes=[src.sizes[axis] for axis in axes], axes=axes), src.dtype.name)
-        require_rows_and_columns(request, axes, "grad", src)
+        if request.axes is None:
+            require_no_channels("grad", src.rank, forward.new, input_sizes, request.like)
         for type_, argument in ((src.dtype, "grad"), (asked.dtype, "dtype")):
             if type_.name not in GRADIENT_TYPES:
                 raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}")
         backward = forward.transposed()
-    warning = about_channels(request, src.rank, forward.new, input_sizes, "grad")
-    return _planned(src, out, limits, backward, asked, warning)
+    return _planned(src, out, limits, backward, asked)
 
 
-def require_rows_and_columns(request: Request, axes: tuple[int, ...], argument: str, src: TensorDesc) -> None:
-    """Refuse default axes that look like columns and channels, if an image library resizes rows and columns."""
-    if request.axes is not None or len(axes) != 2 or request.like not in IMAGES_ONLY:
-        return
-    rows = src.rank - 3
-    if rows >= 0 and 0 < src.sizes[-1] <= MAX_CHANNELS < src.sizes[-2]:
-        rule = (
-            f"like {request.like!r} resizes rows and columns; the last axes of {argument} {src} look like columns and "
-            f"channels: say "
-        )
-        raise DescriptorError(
-            Message.of(
-                rule,
-                f"axes=({rows}, {rows + 1}), or axes=({rows + 1}, {rows + 2}) if they are not",
-                f"--axes {rows} {rows + 1}, or --axes {rows + 1} {rows + 2} if they are not",
-            )
-        )
+def require_no_channels(
+    argument: str, rank: int, old: Sequence[int], new: Sequence[int], like: Library | None = None
+) -> None:
+    """Refuse to resize the last axes of an array, which are not named, if the very last one may have its channels.
 
-
-def about_channels(request: Request, rank: int, old: Sequence[int], new: Sequence[int], argument: str) -> str:
-    """A warning if a last axis of few elements is resized without being named, while another axis is not; else empty.
-
-    For u8[480,640,3] and (224, 224) the default axes are columns and channels, and the result (480, 224, 224) is valid
-    too. Small square maps, such as f32[1,512,4,4], are resized without a warning. The text has few sizes, so that
-    Python shows it once for photographs of many sizes.
+    For u8[480,640,3] and (224, 224) the default axes are columns and channels, and a result of (480, 224, 224) is
+    hardly meant. If the last size stays, that is refused only with an image library, which resizes rows and columns.
 
     Args:
-        request: its ``axes`` are None if they are not named.
-        rank: number of axes of the source.
+        argument: name of the array in the message.
+        rank: number of its axes.
         old: sizes before, of the axes that are resized.
         new: sizes after.
-        argument: name of the argument with the old sizes.
+        like: the library, if any.
+
+    Raises:
+        DescriptorError: the axes must be named.
     """
+    if not looks_like_channels(rank, old):
+        return
     count = len(old)
-    if request.axes is not None or not 0 < count < rank or not 0 < old[-1] <= MAX_CHANNELS or old[-1] == new[-1]:
-        return ""
-    if count > 1 and old[-1] == old[-2]:
-        return ""
+    is_image = count == 2
+    if old[-1] == new[-1] and not (is_image and like in IMAGES_ONLY and old[0] > MAX_CHANNELS):
+        return
+    what, otherwise = "axis of {} looks like channels", "if it is not"
+    if is_image:
+        what, otherwise = "axes of {} look like columns and channels", "if they are not"
     before, these = tuple(range(rank - count - 1, rank - 1)), tuple(range(rank - count, rank))
     options = [" ".join(map(str, axes)) for axes in (before, these)]
-    return Message.of(
-        f"no axes are named, so the last axis of {argument} is resized from {old[-1]} to {new[-1]}: say ",
-        f"axes={before} if it has the channels, and axes={these} if it does not",
-        f"--axes {options[0]} if it has the channels, and --axes {options[1]} if it does not",
+    raise DescriptorError(
+        Message.of(
+            f"the last {what.format(argument)}, and no axes are named: say ",
+            f"axes={before},{' as rs.resize does,' * is_image} or axes={these} {otherwise}",
+            f"--axes {options[0]},{' as `restride resize` does,' * is_image} or --axes {options[1]} {otherwise}",
+        )
     )
+
+
+def looks_like_channels(rank: int, sizes: Sequence[int]) -> bool:
+    """True if the last axis may have channels: 1 to 4 elements, not as many as the axis before it, of 3 axes or more.
+
+    Args:
+        rank: number of all axes.
+        sizes: sizes of the last axes that are resized; if these are all axes, none has channels.
+    """
+    count = len(sizes)
+    return 0 < count < rank and rank > 2 and 0 < sizes[-1] <= MAX_CHANNELS and (count == 1 or sizes[-1] != sizes[-2])
 
 
 # The plan of a checked resampling: one or more passes and, if it extrapolates, dispatches that fill the boxes outside.
@@ -507,21 +507,18 @@ def plan_of(
     limits: Limits,
     resized: Resizing,
     result: Result = PLAIN,
-    warning: str = "",
 ) -> Plan:
     """The plan of the resampling ``resized`` on ``src``, the whole source or the part of it that is read.
-
-    warning: the plan's warning.
 
     Raises:
         DescriptorError: ``out`` or the arithmetic does not fit.
         UnsupportedError: elements are not interpolated, or too many weights are needed.
         OutOfDeviceMemory: the device has no room for the result.
     """
-    return _planned(src, out, limits, resized, _asked_of(src, out, resized.sizes, result, limits), warning)
+    return _planned(src, out, limits, resized, _asked_of(src, out, resized.sizes, result, limits))
 
 
-def _planned(src: TensorDesc, out: Out | None, limits: Limits, resized: Resizing, asked: Asked, warning: str) -> Plan:
+def _planned(src: TensorDesc, out: Out | None, limits: Limits, resized: Resizing, asked: Asked) -> Plan:
     require_out_of_sum(asked, src, out)
     with ErrorContext(src):
         _require_few_weights(resized)
@@ -530,9 +527,9 @@ def _planned(src: TensorDesc, out: Out | None, limits: Limits, resized: Resizing
     reads_result = asked.sum_scale is not None
     if not resized.clips or resized.moves or not sums.numel:
         steps = steps_to(src, resized, sums, target, limits)
-        return Plan(src, target.whole, steps, reads_result=reads_result, warning=warning)
+        return Plan(src, target.whole, steps, reads_result=reads_result)
     steps = steps_to(src, resized, sums, Target(Site(RESULT, sums), sums, NO_ARITHMETIC), limits)
-    return ClippedPlan(src, sums, target, steps, reads_result=reads_result, warning=warning)
+    return ClippedPlan(src, sums, target, steps, reads_result=reads_result)
 
 
 def _asked_of(
@@ -583,11 +580,9 @@ class ClippedPlan(Plan):
 
     __slots__ = ("_sums", "_target")
 
-    def __init__(
-        self, src: TensorDesc, sums: TensorDesc, target: Target, steps: Steps, *, reads_result: bool, warning: str
-    ) -> None:
+    def __init__(self, src: TensorDesc, sums: TensorDesc, target: Target, steps: Steps, *, reads_result: bool) -> None:
         """steps: compute ``sums``, which are then clipped and go through the arithmetic of ``target``."""
-        super().__init__(src, target.whole, steps, reads_result=reads_result, warning=warning)
+        super().__init__(src, target.whole, steps, reads_result=reads_result)
         self._sums = sums
         self._target = target
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from restride.arguments import MAX_MEMBERS, counts, integer, list_arguments, unexpected
 from restride.dtypes import DType, DTypeLike, as_dtype, is_torch_dtype
-from restride.errors import DescriptorError, ErrorContext, shown, warn_caller
+from restride.errors import DescriptorError, ErrorContext, shown
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, is_permutation
 from restride.ops import quantize as quantization
@@ -254,8 +254,6 @@ class WindowedChain:
             with ErrorContext(desc):
                 operation = _OPERATIONS[call.name](desc, call.arguments)
             desc = TensorDesc(operation.dtype, operation.sizes)
-            if operation.warning:
-                warn_caller(operation.warning)
             stages.append(operation)
         return tuple(stages)
 
