@@ -185,7 +185,7 @@ FORK = """
     held.wait()
     child = os.fork()
     if child == 0:
-        signal.alarm(5)
+        signal.alarm(30)
         lost = 0
         calls = [
             lambda: runtime.allocate(16),

@@ -1,6 +1,7 @@
 """The direct runtime under the validation layer: nothing to say about it, and one planted bug per profile is caught."""
 
 import pytest
+from support.sampled import sample
 from support.spirv_kernels import compile_kernels
 from support.validated_process import messages
 
@@ -85,26 +86,27 @@ def kernels(tmp_path_factory):
     return str(folder)
 
 
-@pytest.mark.parametrize("mode", ["in-place", "staging"])
-@pytest.mark.parametrize("profile", PROFILES)
+MODES = "in-place", "staging"
+
+
+@pytest.mark.parametrize(("profile", "mode"), [(each, mode) for each in PROFILES for mode in sample(MODES, 1, each)])
 def test_the_layer_has_nothing_to_say(profile, mode, kernels):
     assert messages(["-c", PROGRAM, kernels, "", mode], profile) == []
 
 
-@pytest.mark.parametrize(
-    ("profile", "message"),
-    [
-        ("core", "VUID-VkDescriptorBufferInfo-range-00342"),
-        ("sync", "SYNC-HAZARD-"),
-        ("practices", "BestPractices-vkAllocateMemory-small-allocation"),
-        ("gpu", "Descriptor size is 4000 and highest byte accessed was 4003"),
-    ],
-)
-@pytest.mark.parametrize("mode", ["in-place", "staging"])
-def test_a_planted_bug_is_caught(profile, mode, message, kernels):
+BUGS = {
+    "core": "VUID-VkDescriptorBufferInfo-range-00342",
+    "sync": "SYNC-HAZARD-",
+    "practices": "BestPractices-vkAllocateMemory-small-allocation",
+    "gpu": "Descriptor size is 4000 and highest byte accessed was 4003",
+}
+
+
+@pytest.mark.parametrize(("profile", "mode"), [(each, mode) for each in BUGS for mode in sample(MODES, 1, each, "bug")])
+def test_a_planted_bug_is_caught(profile, mode, kernels):
     found = messages(["-c", PROGRAM, kernels, profile, mode], profile)
     assert found
-    assert any(message in entry for entry in found), found
+    assert any(BUGS[profile] in entry for entry in found), found
 
 
 def test_a_failing_program_is_not_mistaken_for_a_clean_one():
