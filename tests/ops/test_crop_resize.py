@@ -60,7 +60,7 @@ KINDS = (
 @pytest.mark.filterwarnings("ignore:a box lies beside its image")
 @pytest.mark.parametrize("kind", range(len(KINDS)))
 def test_random_boxes_are_the_chain_of_operations(vulkan_device, kind):
-    for number in sample(range(EACH), 8, kind):
+    for number in sample(range(EACH), 4, kind):
         one_set(np.random.default_rng(1000 * kind + number), vulkan_device, *KINDS[kind])
 
 

@@ -194,7 +194,9 @@ def _stand_in(folder, what):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="another dynamic linker")
-@pytest.mark.parametrize("what", sample(BROKEN, 4))
+@pytest.mark.parametrize(
+    "what", [*sample([each for each in BROKEN if each != "vkCreateInstance"], 3), "vkCreateInstance"]
+)
 def test_a_loader_that_is_none_is_named_at_every_entry(tmp_path, what):
     library = _stand_in(tmp_path, what)
     out = passes(
