@@ -1,27 +1,19 @@
-"""Padding: the values that an element type holds, their bits, and kernels that write padding and nothing else."""
+"""Padding: the values that an element type holds, their bits, and layouts that need no kernel to write it."""
 
 from __future__ import annotations
 
 import math
-import random
 
 import ml_dtypes
 import numpy as np
 import pytest
-from support.random_layouts import random_layout
-from twin.kernels import run
 
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
 from restride.kernel import Limits
-from restride.layout import TensorDesc, views
+from restride.layout import TensorDesc
 from restride.layout.tensor_desc import element_bits, padding_number
 from restride.plan.fill import pad_kernels, padding_kernels
-from restride.reference.memory import from_buffer, to_buffer
-from restride_conformance.shader.part import SteeredLimits
-
-POISON = 0xCD
-
 
 # --- padding values
 
@@ -110,127 +102,12 @@ def test_a_padding_number_is_of_the_type_s_kind():
 # --- kernels
 
 
-def padded(desc: TensorDesc, limits: Limits) -> np.ndarray:
-    """A poisoned buffer after the kernels that write the padding."""
-    memory = np.full(desc.nbytes, POISON, np.uint8)
-    run(tuple(padding_kernels(desc, limits)), np.zeros(4, np.uint8), memory)
-    return memory
-
-
-def expected(desc: TensorDesc) -> tuple[np.ndarray, np.ndarray]:
-    """The buffer around elements of two kinds: where both agree, there is padding."""
-    itemsize = desc.dtype.itemsize
-    images = []
-    for byte in (0x00, 0x3F if desc.dtype.name != "pred" else 0x01):
-        elements = np.full(desc.numel * itemsize, byte, np.uint8).view(desc.dtype.dtype).reshape(desc.sizes)
-        images.append(to_buffer(elements, desc))
-    return images[0], images[0] == images[1]
-
-
-@pytest.mark.parametrize("limits", [Limits(), SteeredLimits(elements_per_dispatch=0)], ids=["usual", "walks"])
-@pytest.mark.parametrize("seed", range(4))
-def test_every_place_between_elements_is_written(limits, seed):
-    rng = random.Random(seed)
-    seen = 0
-    for _ in range(50):
-        desc = TensorDesc.parse(random_layout(rng, max_elements=200))
-        memory = padded(desc, limits)
-        if not desc.is_whole or not desc.is_padded:
-            np.testing.assert_array_equal(memory, POISON, str(desc))
-            continue
-        image, is_padding = expected(desc)
-        np.testing.assert_array_equal(memory[is_padding], image[is_padding], str(desc))
-        seen += 1
-    assert seen > 10
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "u8[0,3]{1,0:pad(2,4)=7}",
-        "u8[0,3]{1,0:T(2,2)pad(2,3)=7}",
-        "u64[3,0]{0,1:T(2,3)pad(5,4)=18446744073709551615}",
-        "s64[2,3]{1,0:T(2,2)pad(3,5)=-2}",
-        "f64[1,1]{1,0:T(3)(2)pad(2,3)=-1.5}",
-        "f8e5m2[7]{0:T(4)(3)pad(9)=inf}",
-        "bf16[3,5]{1,0:T(2,2)(2,1)pad(3,6)=nan}",
-        "pred[3,3]{1,0:T(*,4)pad(4,3)=1}",
-        "u16[31,31]{1,0:pad(32,32)=513}",
-        "u8[255]{0:pad(256)=7}",
-        "u16[63,64]{1,0:T(8,8)(2,1)pad(64,64)=513}",
-        "u8[]{:T(128)}",
-        "u32[1]{0:T(2,3)pad(2)=9}",
-        "u8[2,20,3,3]:nChw16c",
-        "u8[63,130]:AB8b8a",
-        "u8[3,5]{1,0:L(100)}",
-        "f32[3,5]{1,0:T(2,4)L(50)pad(4,6)=1.5}",
-    ],
-)
-def test_padding_of_known_layouts(text):
-    desc = TensorDesc.parse(text)
-    image, is_padding = expected(desc)
-    assert is_padding.any()
-    for limits in (Limits(), SteeredLimits(elements_per_dispatch=0)):
-        np.testing.assert_array_equal(padded(desc, limits)[is_padding], image[is_padding])
-
-
 @pytest.mark.parametrize(
     "text",
     ["f32[4,6]{1,0:T(2,2)}", "f32[3,5]{strides=(9,1)}", "f32[3]{at=(a),in=[5]{0:T(2,4)}}", "f32[0,3]{1,0:T(2,2)}"],
 )
 def test_layouts_without_padding_need_no_kernel(text):
     assert list(padding_kernels(TensorDesc.parse(text), Limits())) == []
-
-
-@pytest.mark.parametrize(
-    "text", ["f32[64,1020]{1,0:pad(64,1024)=1}", "u16[63,64]{1,0:T(8,8)(2,1)}", "u8[2,31,9,9]:nChw16c"]
-)
-def test_thin_padding_is_written_alone(text):
-    """A last column of 4 in rows of 1024: filling the whole buffer would cost as much as the copy."""
-    desc = TensorDesc.parse(text)
-    image, is_padding = expected(desc)
-    memory = padded(desc, Limits())
-    np.testing.assert_array_equal(memory[is_padding], image[is_padding])
-    np.testing.assert_array_equal(memory[~is_padding], POISON)
-
-
-# --- one value around a source
-
-
-@pytest.mark.parametrize("limits", [Limits(), SteeredLimits(max_buffer_range=256, max_group_count=(3, 65535, 2))])
-@pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
-def test_a_source_anywhere_in_a_result(itemsize, limits):
-    """Sources and results of any strides: nothing but the elements of the result is written."""
-    rng = random.Random(itemsize)
-    cut = 0
-    for _ in range(120):
-        sizes = [rng.choice((1, 2, 3, 4, 8, 12)) for _ in range(rng.randrange(1, 4))]
-        steps = rng.choice((1, 2, 4, 8))
-        starts, behind = ([rng.randrange(4) * steps for _ in sizes] for _ in range(2))
-        padded = [sum(each) for each in zip(starts, sizes, behind, strict=True)]
-        src, dst = random_strides(rng, sizes, itemsize), random_strides(rng, padded, itemsize)
-        source = np.random.default_rng(itemsize).integers(0, 256, src.nbytes, np.uint8)
-        value = rng.randrange(1 << 8 * itemsize)
-        inside = from_buffer(source, src)
-        widths = list(zip(starts, behind, strict=True))
-        kernels = pad_kernels(src, dst, starts, value, limits)
-        right = np.pad(inside, widths, constant_values=value)
-        result = np.full(dst.nbytes, POISON, np.uint8)
-        run(kernels, source, result)
-        np.testing.assert_array_equal(result, to_buffer(right, dst, np.full(dst.nbytes, POISON, np.uint8)))
-        assert limits != Limits() or len(kernels) == 1
-        cut += len(kernels) > 1
-    assert bool(cut) == (limits != Limits())
-
-
-def random_strides(rng: random.Random, sizes: list[int], itemsize: int) -> TensorDesc:
-    order = rng.sample(range(len(sizes)), len(sizes))
-    room = [size * rng.choice((1, 1, 2)) + rng.choice((0, 0, 1)) for size in sizes]
-    key = tuple(
-        slice(None, None, rng.choice((1, -1))) if size == of else slice(of - size, None)
-        for size, of in zip(sizes, room, strict=True)
-    )
-    return views.index(TensorDesc.xla(f"u{8 * itemsize}", room, order), key)
 
 
 def test_rows_of_channels_are_one_axis_of_the_widest_elements():

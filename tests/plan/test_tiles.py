@@ -1,14 +1,8 @@
-"""Plans of tiled, padded and blocked layouts, run by the shaders' numpy twin against pad, reshape and transpose."""
+"""Plans of tiled, padded and blocked layouts: strided walks where tiles fit, else digits; padding with the elements."""
 
 from __future__ import annotations
 
-import random
-from dataclasses import replace
-
-import numpy as np
 import pytest
-from support.random_layouts import random_layout, random_sides
-from twin.kernels import run
 
 from restride.errors import UnsupportedError
 from restride.kernel import Choices, Limits
@@ -16,72 +10,11 @@ from restride.layout import TensorDesc, views
 from restride.plan.copy import copy_kernels, copy_problems, plan_copy
 from restride.plan.fill import padding_copy_kernels, padding_kernels
 from restride.plan.problem import Axis, Problem
-from restride.reference.memory import from_buffer, to_buffer
 from restride_conformance.shader.part import SteeredLimits
 
 ROOMY = Limits()
-WHOLE = Limits(offset_alignment=0)
 ALWAYS_WALK = SteeredLimits(elements_per_dispatch=0)
-NEVER_SEVERAL = SteeredLimits(elements_per_dispatch=1 << 40)
-CRAMPED = SteeredLimits(
-    max_buffer_range=512, offset_alignment=16, max_group_count=(3, 65535, 2), elements_per_dispatch=0
-)
-CRAMPED_GENERAL = replace(CRAMPED, elements_per_dispatch=1 << 40)
-
-
-def reordered(src: TensorDesc, dst: TensorDesc, source: np.ndarray, limits: Limits) -> np.ndarray:
-    result = np.full(dst.nbytes, 0xCD, np.uint8)
-    both = padding_copy_kernels(src, dst, limits)
-    run(both or (*padding_kernels(dst, limits), *copy_kernels(src, dst, limits)), source, result)
-    return result
-
-
-def by_reference(src: TensorDesc, dst: TensorDesc, source: np.ndarray) -> np.ndarray:
-    return to_buffer(from_buffer(source, src), dst, np.full(dst.nbytes, 0xCD, np.uint8))
-
-
-@pytest.mark.parametrize("limits", [ROOMY, WHOLE, ALWAYS_WALK, NEVER_SEVERAL, CRAMPED, CRAMPED_GENERAL])
-@pytest.mark.parametrize("viewed", [False, True])
-@pytest.mark.parametrize("seed", range(4))
-def test_any_layout_to_any_other(seed, viewed, limits):
-    """Of views, what lies around the elements of the destination keeps its bytes."""
-    rng = random.Random(f"{seed} {viewed}")
-    done = 0
-    for _ in range(60):
-        types = (rng.choice(("u8", "u16", "f32", "f64")),)
-        src, dst = random_sides(rng, viewed, types, types)
-        if src.rank and src.numel and rng.random() < 0.2:
-            once = (*[slice(None)] * rng.randrange(src.rank), slice(0, 1))
-            src = views.broadcast_to(views.index(src, once), src.sizes)
-        source = np.random.default_rng(seed).integers(0, 256, src.nbytes, np.uint8)
-        try:
-            result = reordered(src, dst, source, limits)
-        except UnsupportedError:
-            if limits not in (CRAMPED, CRAMPED_GENERAL):
-                raise
-            continue
-        np.testing.assert_array_equal(result, by_reference(src, dst, source), f"{src} -> {dst}")
-        done += 1
-    assert done > 10
-
-
-@pytest.mark.parametrize("limits", [ROOMY, ALWAYS_WALK, NEVER_SEVERAL])
-@pytest.mark.parametrize("value", [0, 7, 255])
-def test_padding_of_any_layout(limits, value):
-    rng = random.Random(value)
-    seen = 0
-    for _ in range(60):
-        written = TensorDesc.parse(random_layout(rng, dtype=rng.choice(["u8", "u16", "u32", "u64"])))
-        if written.tag is not None or not written.is_written_by_order or not written.rank:
-            continue
-        padded = [size + rng.randrange(4) for size in written.sizes]
-        desc = TensorDesc.xla(written.dtype, written.sizes, written.minor_to_major, written.tiles, padded, value)
-        source = np.random.default_rng(1).integers(0, 256, desc.numel * desc.dtype.itemsize, np.uint8)
-        src = TensorDesc(desc.dtype, desc.sizes)
-        np.testing.assert_array_equal(reordered(src, desc, source, limits), by_reference(src, desc, source), str(desc))
-        seen += desc.is_padded
-    assert seen > 10
-
+ALL_SHARED = SteeredLimits(choices=Choices.usual("discrete"), elements_per_dispatch=0)
 
 PADS_AS_IT_COPIES = [
     *((f"{dtype}[2,{channels},8,8]", ":nChw16c") for dtype in ("u8", "f16", "f32", "f64") for channels in (2, 13, 60)),
@@ -111,24 +44,10 @@ FILLED_FIRST = [
     ("f32[2,60,3,3]", ":nChw16c"),  # tiles that are hardly filled
     ("f32[2,0,8,8]", ":nChw16c"),
 ]
-ALL_SHARED = SteeredLimits(choices=Choices.usual("discrete"), elements_per_dispatch=0)
 
 
 def layouts(src: str, layout: str) -> tuple[TensorDesc, TensorDesc]:
     return TensorDesc.parse(src), TensorDesc.parse(f"{src.partition(']')[0]}]{layout}")
-
-
-@pytest.mark.parametrize("most_bytes", [1 << 20, 1 << 14, 3072, 512])
-@pytest.mark.parametrize(("src", "layout"), [*PADS_AS_IT_COPIES, *FILLED_FIRST])
-def test_padding_with_the_elements_changes_no_byte(src, layout, most_bytes):
-    """Small windows cut the padded axis too, into parts that are all padding."""
-    src, dst = layouts(src, layout)
-    limits = replace(ALL_SHARED, max_buffer_range=most_bytes)
-    source = np.random.default_rng(3).integers(0, 256, src.nbytes, np.uint8)
-    np.testing.assert_array_equal(reordered(src, dst, source, limits), by_reference(src, dst, source))
-
-
-# --- what a plan is
 
 
 def shaders(src: str, dst: str, limits: Limits = ROOMY) -> list[str]:
