@@ -17,7 +17,7 @@ ROOMS = {
     "lab/tools": "lab/tests/tools",
 }
 """Folders of modules, and where their tests lie. The tests of modules at the root of restride are in tests/root."""
-ACROSS = {"docs", "house", "judges", "support", "twin"}
+ACROSS = {"docs", "house", "judges", "support"}
 """Folders of tests/ and lab/tests/ that are about no one module."""
 PACKAGES = ("src/restride", "src/restride_conformance", "src/restride_measure")
 """Each module of these has its test file."""
@@ -46,11 +46,7 @@ ELSEWHERE = {
     ),
     "boxes like a library, in tests/ops/test_crop_resize_like.py": ("ops/one_by_one.py",),
     "every operation by windows, in tests/stream/test_chain.py": ("ops/operation.py",),
-    "plans of copies, run by the twin of the kernels, in tests/plan/test_copy.py": (
-        "plan/dispatches.py",
-        "plan/problem.py",
-        "plan/transpose.py",
-    ),
+    "plans of copies, in tests/plan/test_copy.py": ("plan/problem.py", "plan/transpose.py"),
     "copies that tiles do not allow as walks, in tests/plan/test_tiles.py": ("plan/general.py",),
     "plans that run on tensors, in tests/ops/test_perform.py": ("plan/steps.py",),
     "libraries side by side, in tests/judges/test_profiles.py": (

@@ -34,7 +34,7 @@ CRAMPED = SteeredLimits(
 )
 CRAMPED_GENERAL = replace(CRAMPED, elements_per_dispatch=1 << 40)
 CRAMPED_GPU = replace(CRAMPED, choices=GPU.choices)
-FEWER = [replace(CRAMPED, widest_element=widest, shortcuts=False) for widest in (1, 4, 8, 16)]
+FEWER = [replace(CRAMPED, widest_element=widest, shortcuts=False) for widest in (1, 4, 16)]
 
 
 def require_copied(device: rs.Device, src: TensorDesc, dst: TensorDesc, limits: Limits) -> tuple[KernelSpec, ...]:
@@ -54,7 +54,7 @@ def require_copied(device: rs.Device, src: TensorDesc, dst: TensorDesc, limits: 
 @pytest.mark.parametrize("viewed", [False, True])
 def test_any_layout_to_any_other(vulkan_device, viewed, limits):
     done = 0
-    for number in sample(range(240), 30, viewed):
+    for number in sample(range(240), 24, viewed):
         rng = random.Random(f"{number} {viewed}")
         types = (rng.choice(("u8", "u16", "f32", "f64")),)
         src, dst = random_sides(rng, viewed, types, types)
@@ -67,7 +67,7 @@ def test_any_layout_to_any_other(vulkan_device, viewed, limits):
             assert limits.max_buffer_range == 512
             continue
         done += 1
-    assert done > 10
+    assert done > 8
 
 
 @pytest.mark.parametrize("limits", [ROOMY, WHOLE, Limits(max_buffer_range=1 << 14, max_group_count=(2, 65535, 2))])

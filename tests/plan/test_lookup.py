@@ -1,69 +1,25 @@
-"""Plans of look-ups, run by the shaders' numpy twin against the reference: layouts, types, tables, small limits."""
+"""Plans of look-ups: planes, pixels and patches by whole quads, elements one by one, and tables that are cut."""
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
-from support.random_layouts import random_sides
-from twin.kernels import run
 
-from restride.errors import UnsupportedError
 from restride.kernel import Choices, KernelSpec, Limits
 from restride.layout import TensorDesc, views
 from restride.ops.lookup import lookup_plan, read_table
 from restride.ops.target import Out
 from restride.plan.lookup import ENTRIES, lookup_kernels, lookup_walks
-from restride.reference import from_buffer, lookup, to_buffer
-from restride_conformance import fill
-from restride_conformance.shader.part import SteeredLimits
 
 ROOMY = Limits()
 GPU = Limits(choices=Choices("apart"))
-WHOLE = Limits(offset_alignment=0)
-CRAMPED = SteeredLimits(
-    max_buffer_range=512, offset_alignment=16, max_group_count=(3, 65535, 2), elements_per_dispatch=0
-)
-
-
-def check(src: TensorDesc, dst: TensorDesc, axis: int | None, limits: Limits) -> list[KernelSpec]:
-    """Run a plan in the twin; every byte of the destination, its surroundings included, is as the reference has it."""
-    rng = np.random.default_rng(src.numel)
-    rows = () if axis is None else (src.sizes[axis],)
-    table = fill.bits(dst.dtype, ENTRIES * int(np.prod(rows)), 1).reshape(*rows, ENTRIES)
-    cut_walks = lookup_walks(src, dst, read_table(src, table, axis, None), limits)
-    if cut_walks is None:
-        return []
-    source = rng.integers(0, 256, src.nbytes, np.uint8)
-    old = fill.bits(dst.dtype, dst.numel, 2).reshape(dst.sizes)
-    result = to_buffer(old, dst, rng.integers(0, 256, dst.nbytes + 5, np.uint8))
-    expected = to_buffer(lookup(from_buffer(source, src), table, axis=axis), dst, result.copy())
-    kernels = list(lookup_kernels(cut_walks, src.dtype, read_table(src, table, axis, None), limits))
-    run(tuple(kernels), source, result)
-    np.testing.assert_array_equal(result, expected, f"{src} -> {dst} along {axis}")
-    return kernels
-
-
-@pytest.mark.parametrize("limits", [ROOMY, GPU, WHOLE, CRAMPED])
-@pytest.mark.parametrize("viewed", [False, True])
-def test_any_layout_to_any_other_with_any_rows(limits, viewed):
-    rng = random.Random(f"{limits} {viewed}")
-    shaders = set()
-    for _ in range(120):
-        src, dst = random_sides(rng, viewed, ("u8", "s8"))
-        if src.strides is not None and rng.random() < 0.3:
-            src = views.broadcast_to(views.index(src, (slice(1),) * src.rank), src.sizes) if src.numel else src
-        axis = rng.choice((None, *range(src.rank)))
-        try:
-            shaders |= {kernel.shader for kernel in check(src, dst, axis, limits)}
-        except UnsupportedError:
-            assert limits is CRAMPED
-    assert shaders == {"lookup_elements", "lookup_quads"}
 
 
 def planned(src: str, dst: str, axis: int | None = None, limits: Limits = ROOMY) -> list[KernelSpec]:
-    return check(TensorDesc.parse(src), TensorDesc.parse(dst), axis, limits)
+    source, made = TensorDesc.parse(src), TensorDesc.parse(dst)
+    entries = np.zeros((*(() if axis is None else (source.sizes[axis],)), ENTRIES), made.dtype.dtype)
+    table = read_table(source, entries, axis, None)
+    return list(lookup_kernels(lookup_walks(source, made, table, limits), source.dtype, table, limits))
 
 
 def only(src: str, dst: str, axis: int | None = None, limits: Limits = ROOMY) -> KernelSpec:

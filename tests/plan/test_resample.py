@@ -1,37 +1,28 @@
-"""Who makes what of a resampling: the problems that each kernel gets, tables in quads, and the bits, ever equal."""
+"""Who makes what of a resampling: the problems that each kernel gets, with which constants, and tables in quads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
-from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-from support.positions import one_axis
-from twin.kernels import run
+from support.positions import one_axis, tables_of
 
-from restride.arithmetic import NO_ARITHMETIC, Arithmetic
+from restride.arithmetic import NO_ARITHMETIC
 from restride.errors import UnsupportedError
-from restride.kernel import CANDIDATES, Choices, KernelSpec, Limits
+from restride.kernel import CANDIDATES, Choices, Limits
 from restride.layout import TensorDesc
-from restride.plan.convert import Conversion
 from restride.plan.dispatches import bind
 from restride.plan.problem import Axis, Problem, simplify, table_words
 from restride.plan.resample import (
     Invocations,
-    Tables,
     by_cells,
-    by_elements,
     by_neighbours,
     by_rows,
     by_taps,
     invocations,
     passes,
-    plan_resample,
     resample_kernels,
     taps_fit,
 )
@@ -41,18 +32,6 @@ ROOMY = Limits()
 CRAMPED = Limits(max_buffer_range=1024, offset_alignment=16, max_group_count=(3, 65535, 2))
 AREA, LINEAR, NEAREST = Request(mode="area"), Request(mode="linear"), Request(mode="nearest")
 WIDENED = Request(mode="linear", antialias=True)
-
-
-def tables_of(
-    src: TensorDesc, dst: TensorDesc, choice: Request, axes: tuple[int, ...] | None = None, gradient: bool = False
-) -> Tables:
-    """The tables of one pass, along the axes whose sizes differ; of a gradient from the sizes of ``src`` to ``dst``."""
-    axes = axes or tuple(axis for axis in range(src.rank) if src.sizes[axis] != dst.sizes[axis])
-    forward = (dst, src) if gradient else (src, dst)
-    resized = resizing(forward[0].sizes, choice._replace(sizes=[forward[1].sizes[axis] for axis in axes], axes=axes))
-    rows = [each.transposed() if gradient else each for each in resized.rows]
-    made = list(zip(resized.axes, rows, strict=True))
-    return tuple(sorted(made, key=lambda pair: -pair[0]))
 
 
 def problem(src: str, dst: str, choice: Request = WIDENED, axes: tuple[int, ...] | None = None) -> Problem:
@@ -94,10 +73,8 @@ def test_cells_are_the_worked_example():
         ("s8[24,16]{strides=(-16,1),offset=368}", "s8[12,8]", AREA),
     ],
 )
-def test_cells_have_the_bits_of_elements(src, dst, choice):
-    """Where the last block has fewer rows, too."""
-    (kernel,) = assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), choice)
-    assert kernel.shader == "resample_cells"
+def test_cells_of_equal_sizes(src, dst, choice):
+    assert chosen(src, dst, choice).shader == "resample_cells"
 
 
 def test_rows_are_the_worked_example():
@@ -370,7 +347,6 @@ def test_neighbours_that_are_no_group(src, dst):
     ],
 )
 def test_rows_that_are_repeated(src, dst, choice, times):
-    assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), choice)
     assert chosen(src, dst, choice).constants["REPEATED"] == times
 
 
@@ -387,7 +363,6 @@ def test_rows_that_are_repeated(src, dst, choice, times):
     ],
 )
 def test_patterns_and_whole_blocks_of_rows_that_are_moved(src, dst, pattern, whole):
-    assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), NEAREST)
     made = chosen(src, dst, NEAREST).constants
     assert (made["PATTERN"], made["WHOLE_BLOCKS"]) == (pattern, whole)
 
@@ -426,7 +401,6 @@ def test_runs_that_neighbours_read(src, dst, choice, elements, run):
     ],
 )
 def test_neighbours_that_read_far_apart_are_fewer(src, dst, choice, elements):
-    assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), choice)
     made = chosen(src, dst, choice)
     shader = "resample_moves" if choice is NEAREST else "resample_rows"
     assert (made.shader, made.constants["ELEMENTS"]) == (shader, elements)
@@ -452,8 +426,8 @@ def test_neighbours_that_share_no_run(src, dst):
 )
 def test_a_load_of_a_group_ends_inside_the_window(src, dst):
     """12 bytes of every 16 are read: sixteen at once would end past the last of them, and there is no group."""
-    (kernel,) = assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), NEAREST)
-    assert (kernel.shader, kernel.constant("GROUP")) == ("resample_moves", 0)
+    made = chosen(src, dst, NEAREST)
+    assert (made.shader, made.constants["GROUP"]) == ("resample_moves", 0)
 
 
 # --- windows and tables
@@ -517,6 +491,35 @@ def test_tables_of_sizes_that_overflow_64_bits_are_exact():
     assert made.first().tolist() == [(2 * o + 1) * size // 10 for o in range(5)]
 
 
+@pytest.mark.parametrize("types", [("u8", "u8"), ("f32", "u8"), ("u8", "f32")])
+@pytest.mark.parametrize(
+    ("src", "dst", "choice"),
+    [
+        ((3, 9, 8), (3, 17, 12), LINEAR),
+        ((3, 9, 8), (3, 18, 16), NEAREST),
+        ((9, 4, 8), (17, 4, 12), Request(mode="cubic")),  # the axis between has no table
+        ((5, 3, 4), (9, 6, 8), LINEAR),  # three tables
+        ((5, 9, 4), (9, 3, 8), AREA),  # of 2, 3 and 1 taps
+        ((9, 6, 12), (9, 3, 4), AREA),  # cells of 2 and 3 elements
+        ((9, 6), (18, 9), LINEAR),  # pieces across rows, or of fewer than four
+    ],
+)
+def test_blocks_of_rows(types, src, dst, choice):
+    src_type, dst_type = types[1:] * 2 if choice is NEAREST else types
+    for most in CANDIDATES["rows"]:
+        limits = replace(ROOMY, choices=Choices(rows=most))
+        (kernel,) = planned(TensorDesc(src_type, src), TensorDesc(dst_type, dst), choice, limits)
+        if src == (9, 6, 12):
+            assert (kernel.shader, kernel.constant("ROWS")) == ("resample_cells", int(most))
+            continue
+        if dst[-1] % 4 == 0:
+            assert kernel.shader == ("resample_moves" if choice is NEAREST else "resample_runs")
+        else:
+            by_rows = "resample_moves" if choice is NEAREST else "resample_rows"
+            assert kernel.shader == (by_rows if dst_type == "f32" else "resample")
+        assert kernel.shader == "resample" or kernel.constant("ROWS") == int(most)
+
+
 # --- tables in quads
 
 
@@ -531,142 +534,6 @@ def test_quads_are_the_worked_example():
     # The fourth would begin at 8, and its second four past the axis: it begins at 4, too.
     assert table_words(made, 1)[3, 8] == 4
     assert table_words(made, 1)[3, :8].copy().view(np.float32).tolist() == [0] * 5 + [third] * 3
-
-
-# --- the same bits, in the twin
-
-
-@contextmanager
-def made_by(maker: Callable[[Problem, Limits], Invocations]) -> Iterator[None]:
-    with patch("restride.plan.resample.invocations", maker):
-        yield
-
-
-def assert_same_bits(
-    src: TensorDesc,
-    dst: TensorDesc,
-    choice: Request,
-    limits: Limits = ROOMY,
-    axes: tuple[int, ...] | None = None,
-    gradient: bool = False,
-    done: Arithmetic = NO_ARITHMETIC,
-) -> list[KernelSpec]:
-    """Run a plan, and the one by elements in one window; all bytes are equal, and each reads inside its windows."""
-    tables = tables_of(src, dst, choice, axes, gradient)
-    rng = np.random.default_rng(src.numel)
-    source = rng.integers(0, 256, src.nbytes, np.uint8)
-    if src.dtype.is_float:
-        numbers = rng.normal(0, 50, src.nbytes // src.dtype.itemsize).astype(src.dtype.dtype)
-        source = np.where(rng.random(numbers.shape) < 0.2, np.zeros_like(numbers) * -1, numbers).view(np.uint8)
-    results = np.full((2, dst.nbytes), 0xCD, np.uint8)
-    plans = []
-    for maker, within, result in zip((invocations, by_elements), (limits, ROOMY), results, strict=True):
-        with made_by(maker):
-            plans.append(tuple(plan_resample(src, dst, tables, Conversion(src.dtype, dst.dtype, done), within)))
-        run(plans[-1], source, result)
-    assert {kernel.shader for kernel in plans[1]} <= {"resample", "resample_nearest"}
-    np.testing.assert_array_equal(results[0], results[1])
-    return list(plans[0])
-
-
-@st.composite
-def layouts(draw: st.DrawFn, dtype: str, sizes: list[int]) -> TensorDesc:
-    """Axes in order, or the second to last innermost as channels are, rows in quads or not."""
-    order = list(range(len(sizes)))[::-1]
-    strides, step = [0] * len(sizes), 1
-    for axis in order:
-        strides[axis] = step
-        step = step * sizes[axis] + draw(st.sampled_from([0, 0, 0, 4, 1]))
-        step = draw(st.sampled_from([step, -(-step // 4) * 4]))
-    return TensorDesc(dtype, sizes, strides, draw(st.sampled_from([0, 0, 4, 3])))
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.data())
-def test_every_kernel_has_the_bits_of_elements(data):
-    rank = data.draw(st.integers(2, 3))
-    sizes = [data.draw(st.sampled_from([1, 2, 3, 4, 8, 9, 16, 20, 32])) for _ in range(rank)]
-    axes = data.draw(st.sampled_from([(rank - 1,), (rank - 2,), (rank - 2, rank - 1)]))
-    targets = list(sizes)
-    for axis in axes:
-        targets[axis] = data.draw(st.sampled_from([1, 2, 4, 5, 8, 12, 16, 24, 32]))
-    mode = data.draw(st.sampled_from(["nearest", "linear", "linear", "cubic", "area"]))
-    choice = Request(mode=mode, antialias=mode in ("linear", "cubic") and data.draw(st.booleans()))
-    types = data.draw(st.sampled_from([("u8", "f32"), ("f32", "f32"), ("f16", "f32"), ("u8", "u8"), ("f32", "u8")]))
-    src = data.draw(layouts(types[0], sizes))
-    dst = data.draw(layouts(types[1], targets))
-    choices = Choices(*(data.draw(st.sampled_from(candidates)) for candidates in CANDIDATES.values()))
-    limits = replace(data.draw(st.sampled_from([ROOMY, ROOMY, CRAMPED])), choices=choices)
-    if mode == "nearest":
-        src = TensorDesc(types[1], src.sizes, src.strides, src.offset)
-        gradient = False
-    else:
-        gradient = types == ("f32", "f32") and data.draw(st.booleans())
-    assume(taps_fit(src, tables_of(src, dst, choice, axes, gradient), limits))
-    assert_same_bits(src, dst, choice, limits, axes, gradient)
-
-
-@pytest.mark.parametrize("types", [("u8", "f32"), ("f16", "f32"), ("f32", "f32"), ("u16", "s32")])
-@pytest.mark.parametrize("rows", [1, 7, 8, 9, 27])
-@pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_pixels_in_blocks_of_rows_are_what_elements_are(types, rows, channels):
-    src, dst = (TensorDesc(dtype, (2, rows, size, channels)) for dtype, size in zip(types, (48, 7), strict=True))
-    for most in CANDIDATES["rows"]:
-        (kernel,) = assert_same_bits(src, dst, WIDENED, replace(ROOMY, choices=Choices(rows=most)))
-        assert kernel.shader == "resample_along"
-        assert kernel.constant("CHANNELS") == channels
-        assert kernel.constant("ROWS") == int(most)
-
-
-@pytest.mark.parametrize("types", [("u8", "u8"), ("f16", "f16"), ("f32", "f32"), ("f32", "u8"), ("u8", "f32")])
-def test_four_neighbours_are_what_elements_are(types):
-    src, dst = (TensorDesc(dtype, (3, size, 12)) for dtype, size in zip(types, (90, 7), strict=True))
-    (kernel,) = assert_same_bits(src, dst, WIDENED)
-    assert kernel.shader == "resample_across"
-
-
-@pytest.mark.parametrize("types", [("u8", "u8"), ("f16", "f16"), ("f32", "f32"), ("f32", "u8"), ("u8", "f32")])
-@pytest.mark.parametrize(
-    ("src", "dst", "choice"),
-    [
-        ((3, 9, 8), (3, 17, 12), LINEAR),
-        ((3, 9, 8), (3, 18, 16), NEAREST),
-        ((9, 4, 8), (17, 4, 12), Request(mode="cubic")),  # the axis between has no table
-        ((5, 3, 4), (9, 6, 8), LINEAR),  # three tables
-        ((5, 9, 4), (9, 3, 8), AREA),  # of 2, 3 and 1 taps
-        ((9, 6, 12), (9, 3, 4), AREA),  # cells of 2 and 3 elements
-        ((9, 6), (18, 9), LINEAR),  # pieces across rows, or of fewer than four
-    ],
-)
-def test_blocks_of_rows_are_what_elements_are(types, src, dst, choice):
-    src_type, dst_type = types[1:] * 2 if choice is NEAREST else types
-    for most in CANDIDATES["rows"]:
-        limits = replace(ROOMY, choices=Choices(rows=most))
-        (kernel,) = assert_same_bits(TensorDesc(src_type, src), TensorDesc(dst_type, dst), choice, limits)
-        if src == (9, 6, 12):
-            assert (kernel.shader, kernel.constant("ROWS")) == ("resample_cells", int(most))
-            continue
-        if dst[-1] % 4 == 0:
-            assert kernel.shader == ("resample_moves" if choice is NEAREST else "resample_runs")
-        else:
-            by_rows = "resample_moves" if choice is NEAREST else "resample_rows"
-            assert kernel.shader == (by_rows if dst_type == "f32" else "resample")
-        assert kernel.shader == "resample" or kernel.constant("ROWS") == int(most)
-
-
-@pytest.mark.parametrize("shape", ["along", "across", "rows"])
-def test_a_gradient_is_never_minus_zero(shape):
-    sizes = {"along": ((9, 8), (9, 32)), "across": ((8, 8), (32, 8)), "rows": ((8, 8), (20, 20))}[shape]
-    src, dst = (TensorDesc("f32", each) for each in sizes)
-    tables = tables_of(src, dst, Request(mode="cubic"), gradient=True)
-    assert any(table.is_transposed for _, table in tables)
-    source = np.full(src.numel, -0.0, np.float32).view(np.uint8)
-    for maker in (invocations, by_elements):
-        with made_by(maker):
-            kernels = tuple(plan_resample(src, dst, tables, Conversion(src.dtype, dst.dtype, NO_ARITHMETIC), ROOMY))
-        result = np.full(dst.nbytes, 0xCD, np.uint8)
-        run(kernels, source, result)
-        assert not result.any()
 
 
 def test_passes_do_the_least_work_and_never_one_axis_twice():

@@ -1,4 +1,4 @@
-"""One axis of a resampling: its rows, their weights as a matrix, and the coordinate of each output as a fraction."""
+"""The axes of a resampling: their rows, weights as a matrix, and the coordinate of each output as a fraction."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from restride.layout import TensorDesc
+from restride.plan.resample import Tables
 from restride.weights import Request, Rows, resizing
 
 HALF = Fraction(1, 2)
@@ -72,6 +74,18 @@ def one_axis(source_size: int, size: int | None = None, scale=None, **choice) ->
     sizes, scales = None if size is None else (size,), None if scale is None else (scale,)
     (rows,) = resizing((source_size,), Request(sizes, scales, **choice)).rows
     return rows
+
+
+def tables_of(
+    src: TensorDesc, dst: TensorDesc, choice: Request, axes: tuple[int, ...] | None = None, gradient: bool = False
+) -> Tables:
+    """The tables of one pass, along the axes whose sizes differ; of a gradient from the sizes of ``src`` to ``dst``."""
+    axes = axes or tuple(axis for axis in range(src.rank) if src.sizes[axis] != dst.sizes[axis])
+    forward = (dst, src) if gradient else (src, dst)
+    resized = resizing(forward[0].sizes, choice._replace(sizes=[forward[1].sizes[axis] for axis in axes], axes=axes))
+    rows = [each.transposed() if gradient else each for each in resized.rows]
+    made = list(zip(resized.axes, rows, strict=True))
+    return tuple(sorted(made, key=lambda pair: -pair[0]))
 
 
 def matrix(rows) -> np.ndarray:

@@ -270,7 +270,7 @@ def random_view(rng: random.Random, sizes: list[int], desc: TensorDesc) -> Tenso
 
 
 CONVERTED_TYPES = ("u8", "s8", "u16", "s16", "f16", "s32", "u32", "f32", "s64", "u64", "f64")
-"""Types that the twin of the conversions knows, of every width."""
+"""Integers and floats of every width."""
 
 
 def random_sides(
