@@ -134,6 +134,7 @@ def test_interleaved_channels_become_planes_run_by_run(vulkan_device, src, dst, 
         ("u8[3,32]{strides=(33,-1),offset=31}", "f32[3,32]"),
         ("s16[3,16,3]", "f32[3,16,3]{1,0,2}"),
         ("f32[6,12]{0,1}", "u8[6,12]{strides=(12,1),offset=2}"),
+        ("f32[5,6]", "u8[5,6]{strides=(5,7),offset=1}"),  # rows inside one another
     ],
 )
 def test_conversions_of_special_forms(vulkan_device, src, dst):

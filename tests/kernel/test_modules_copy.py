@@ -120,10 +120,13 @@ FEW_MANY = replace(FEW, choices=MANY.choices)
         (MANY, "u8[6,96,288]{strides=(27648,288,1)}", "u8[6,96,288]{strides=(288,1728,1)}"),
         (MANY, "u8[8,224,672]", "u8[8,224,672]{strides=(672,5376,1)}"),
         (MANY, "f32[64,8]", "f32[64,8]{strides=(20,2)}"),
+        (ROOMY, "u8[5,6]", "u8[5,6]{strides=(5,7),offset=1}"),  # rows inside one another
+        (ROOMY, "f32[3,8]{strides=(12,1),offset=1}", "f32[3,8]{strides=(16,1)}"),  # an odd offset on one side
         # Quads in a row, and apart.
         (ROOMY, "f32[8,64]{strides=(67,1),offset=3}", "f32[8,64]"),
         (ROOMY, "f32[8,64]", "f32[8,64]{strides=(67,1),offset=3}"),
         (ROOMY, "f32[16,4,4]{strides=(1,31,1)}", "f32[16,4,4]"),
+        (ALWAYS_WALK, "u8[1,3,9,23]{1,3,2,0}", "u8[1,3,9,23]"),  # whole chunks, and the pixels behind them
         # Rows that begin inside a chunk.
         (ROOMY, "u8[3,5,32]{strides=(1,97,3)}", "u8[3,5,32]{strides=(160,32,1)}"),
         (ROOMY, "u8[3,5,32]{strides=(160,32,1)}", "u8[3,5,32]{strides=(1,97,3)}"),
@@ -158,3 +161,13 @@ def test_padding_with_the_elements_changes_no_byte(vulkan_device, src, layout, m
     limits = replace(CRAMPED_GPU, max_buffer_range=most_bytes)
     dst = TensorDesc.parse(f"{src.partition(']')[0]}]{layout}")
     require_copied(vulkan_device, TensorDesc.parse(src), dst, limits)
+
+
+def test_a_store_past_a_window_is_seen(vulkan_device):
+    """Drivers drop what is stored past a binding: the guard behind the memory is bound too."""
+    desc = TensorDesc("f32", (12,))
+    (kernel,) = copy_kernels(desc, desc, ROOMY)
+    src, dst = kernel.bindings
+    kernel = replace(kernel, bindings=(src, replace(dst, nbytes=32)))
+    with pytest.raises(AssertionError, match="bytes around the memory were written"):
+        run(vulkan_device, (kernel,), np.ones(48, np.uint8), np.ones(32, np.uint8))

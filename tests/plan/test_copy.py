@@ -404,6 +404,9 @@ def test_neighbours_that_move_together_merge_and_widen():
     # A u8 crop of 8 columns out of rows of 32: one axis of 8-byte elements.
     problem = widen(simplify(Problem((Axis(4, 32, 8), Axis(8, 1, 1)), 0, 0, 1)), 16)
     assert (problem.itemsize, problem.axes) == (8, (Axis(4, 4, 1),))
+    # Rows that begin at an odd element on one side keep their width.
+    for offsets in ((1, 0), (0, 1)):
+        assert widen(Problem((Axis(8, 1, 1), Axis(4, 16, 8)), *offsets, 1), 16).itemsize == 1
     # A packed copy is one run of the widest elements.
     problem = widen(simplify(Problem((Axis(4, 8, 8), Axis(8, 1, 1)), 0, 0, 4)), 16)
     assert (problem.itemsize, problem.axes) == (16, (Axis(8, 1, 1),))
