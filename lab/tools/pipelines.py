@@ -15,6 +15,7 @@ import re
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 import restride as rs
+from restride.command.stopwatch import Timer, rounds
 from restride_bench.scale.ways import resident
 from restride_like_check.images import photograph
 
@@ -30,6 +32,8 @@ PHOTOGRAPHS = ("coffee.png", "retina.jpg")
 
 SECONDS = 2.0
 """Seconds to measure one example on one photograph, both sides together."""
+
+_MAX_ROUNDS = 100_000
 
 FRAMES = 300
 SETTLED = 20
@@ -114,14 +118,10 @@ def measure(example: Example, photo: Array, seconds: float = SECONDS) -> Measure
     """Measure both sides in turn, after a call of each that is not counted."""
     expected, result = example.before(photo), example.after(photo)
     difference = float(np.abs(result.astype(np.float64) - expected).max())
-    times: tuple[list[float], list[float]] = ([], [])
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times[0]) < 3:
-        for side, taken in zip((example.before, example.after), times, strict=True):
-            start = time.perf_counter()
-            side(photo)
-            taken.append(time.perf_counter() - start)
-    return Measured(statistics.median(times[0]), statistics.median(times[1]), difference)
+    sides = {"before": example.before, "after": example.after}
+    timers = {name: Timer(partial(side, photo)) for name, side in sides.items()}
+    times = rounds(timers, _MAX_ROUNDS, seconds=seconds)
+    return Measured(statistics.median(times["before"]), statistics.median(times["after"]), difference)
 
 
 def flow(recipe: rs.Preprocess[Any], frame: Array, device: rs.Device, frames: int = FRAMES) -> Flow:

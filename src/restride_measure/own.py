@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
@@ -13,9 +11,7 @@ import numpy as np
 
 import restride as rs
 from restride import xp
-from restride.errors import UnsupportedError
-from restride.plan.copy import copy_kernels
-from restride.runtime.interface import rounded
+from restride.command.stopwatch import device_timer
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor.device import Device
 from restride_measure.offer import Offer
@@ -53,34 +49,6 @@ Operation: TypeAlias = Callable[[rs.Tensor, rs.Tensor | None], rs.Tensor]
 """A function of a source and a destination (None: a new one) that returns the destination."""
 
 
-def has_clock(device: Device) -> bool:
-    """True if the device can measure its own time."""
-    try:
-        device_seconds(device, lambda: None)()
-    except UnsupportedError:
-        return False
-    return True
-
-
-def device_seconds(device: Device, call: Callable[[], object]) -> Callable[[], float]:
-    """A function that does the call and returns the seconds that the device took for it.
-
-    Raises:
-        UnsupportedError: the runtime has no clock.
-    """
-    runtime = device.runtime
-    if not isinstance(runtime, VulkanRuntime):
-        raise UnsupportedError("only the runtime vulkan reads the device's clock")
-
-    def timed() -> float:
-        with runtime.timed() as clock:
-            call()
-            runtime.wait()
-        return clock.seconds
-
-    return timed
-
-
 def dispatched(
     device: Device,
     start: Callable[[], object],
@@ -96,7 +64,7 @@ def dispatched(
         start()
         device.wait()
 
-    kernel = device_seconds(device, start) if isinstance(device.runtime, VulkanRuntime) else None
+    kernel = device_timer(device, start) if isinstance(device.runtime, VulkanRuntime) else None
     return Offer(resident, result, numpy, kernel)
 
 
@@ -126,50 +94,6 @@ def offer(workload: Workload | Rival, source: Array | None, device: Device) -> O
 
     is_array = not isinstance(workload.task, Relayout) and source is not None
     return dispatched(device, start, result, through if is_array else None)
-
-
-def keep_awake(device: Device) -> Callable[[float], None]:
-    """A function that keeps the device at work for so many seconds, and longer while it still becomes faster.
-
-    A GPU with little to do slows its clocks down. An H100's clock falls from 1980 to 345 MHz in a second and rises as
-    slowly, and kernels take up to 2.5 times as long meanwhile. On a CPU the function does nothing.
-    """
-    if device.info.kind == "cpu":
-        return lambda _: None
-    x, out = (rs.empty("f32[4096,4096]", device) for _ in range(2))
-
-    def work(seconds: float) -> None:
-        fastest, now = math.inf, time.perf_counter()
-        end = now + seconds
-        while now < end:
-            begin = now
-            with device.batch():
-                for _ in range(20):
-                    rs.reorder(x.permute(1, 0), out=out)
-            device.wait()
-            now = time.perf_counter()
-            if now - begin < 0.95 * fastest:
-                fastest, end = now - begin, now + seconds
-
-    return work
-
-
-def copy_offer(nbytes: int, device: Device) -> Offer:
-    """The offer of a plain copy that reads and writes about ``nbytes`` bytes in total: the speed of memory.
-
-    It uses the copy command or a kernel, as restride does for copies on this device (``Choices.runs``), and copies
-    whole units of 16 bytes.
-    """
-    half = rounded(nbytes // 2)
-    runtime, desc = device.runtime, rs.TensorDesc("u8", (half,))
-    src, dst = runtime.allocate(half), runtime.allocate(half)
-    # The bytes are not zeros, which a driver may recognise and treat specially.
-    runtime.write(src, 0, np.random.default_rng(0).integers(0, 256, half, np.uint8).data)
-
-    if device.limits.copies_runs:
-        return dispatched(device, lambda: runtime.copy(src, dst, half))
-    kernels = copy_kernels(desc, desc, device.limits)
-    return dispatched(device, lambda: runtime.submit(kernels, (src, dst)))
 
 
 def viewed(task: Task, x: rs.Tensor) -> rs.Tensor:

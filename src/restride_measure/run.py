@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import math
-import os
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,27 +16,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from restride.command.stopwatch import Timer, copying, keep_awake, rounds, wait_until_idle
 from restride.errors import OutOfDeviceMemory
 from restride.tensor.device import Device
 from restride_measure import own
 from restride_measure.offer import Measure, Offer, Peer
-from restride_measure.own import COPY, OURS
+from restride_measure.own import COPY, OURS, dispatched
 from restride_measure.workloads import STD, Array, Boxes, Gradient, Normalize, Relayout, Resize, Sizes, Workload
 
 WARM_UP = 3
 """Number of first rounds that are not counted, because dispatches compile kernels in them."""
-
-QUIET = 0.01
-"""Seconds over which the process must use less than a tenth of a core to count as idle.
-
-The system may count processor time in steps of 4 ms.
-"""
-
-WAKING, AWAKE = 0.3, 0.02
-"""Seconds for which the device works before the first round of a workload, and before each further round."""
-
-MAX_PAUSE = 0.5
-"""Maximum wait for an idle process, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +65,13 @@ class Result:
 class Columns:
     """The columns of one workload: offers by name.
 
-    keep_awake: keeps the device at work for some seconds; see ``own.keep_awake``.
+    keep_awake: called before each round; see ``stopwatch.keep_awake``.
     """
 
     offers: dict[str, Offer] = field(default_factory=dict)
     lingering: set[str] = field(default_factory=set)
     disagreements: list[Disagreement] = field(default_factory=list)
-    keep_awake: Callable[[float], object] = lambda _: None
+    keep_awake: Callable[[int], object] = lambda _: None
 
 
 def run(
@@ -112,13 +100,13 @@ def run(
 def columns_of(workload: Workload, device: Device, peers: Mapping[str, Peer]) -> Columns:
     """Prepare every column of a workload and check each peer once against restride's result."""
     source = workload.source()
-    columns = Columns(keep_awake=own.keep_awake(device))
+    columns = Columns(keep_awake=keep_awake(device))
     columns.offers[OURS] = ours = own.offer(workload, source, device)
     expected = next(_results(ours))
     if isinstance(workload.task, Relayout):
         wrong = compare(workload, OURS, expected, source)
         columns.disagreements += [wrong] if wrong else []
-    columns.offers[COPY] = own.copy_offer(workload.nbytes, device)
+    columns.offers[COPY] = dispatched(device, copying(workload.nbytes, device))
     if workload.rival is not None:
         columns.offers[workload.rival.name] = own.offer(workload.rival, None, device)
     for name, peer in peers.items():
@@ -138,51 +126,38 @@ def columns_of(workload: Workload, device: Device, peers: Mapping[str, Peer]) ->
 def timed_rounds(
     columns: Columns, measures: Sequence[Measure], repeat: int, warm_up: int = WARM_UP
 ) -> dict[Measure, dict[str, tuple[float, ...]]]:
-    """Seconds by measure and column. Every round runs all columns, so that other work disturbs them all equally.
+    """Seconds by measure and column, of ``rounds`` that run all columns.
 
-    The order is drawn anew for each, so that no column always follows the same one. A column that drives the device
-    through another API, and one after it, are called once more before they are timed: the device first switches from
-    one program to the other, which takes 0.2 ms on an H100.
+    A column that drives the device through another API, and one after it, are called once more before they are timed:
+    the device first switches from one program to the other, which takes 0.2 ms on an H100. After a column whose threads
+    stay busy, the next one waits for them.
     """
-    steps = [
-        (measure, column, step)
-        for measure in measures
-        for column, offer in columns.offers.items()
-        if (step := _timer(offer, measure)) is not None
-    ]
-    times: dict[Measure, dict[str, tuple[float, ...]]] = {measure: {} for measure in measures}
-    for measure, column, _ in steps:
-        times[measure][column] = ()
-    order = np.random.default_rng(len(steps))
     is_elsewhere = False
-    for number in range(warm_up + repeat):
-        columns.keep_awake(AWAKE if number else WAKING)
-        for place in order.permutation(len(steps)):
-            measure, column, step = steps[place]
+
+    def in_turn(column: str, timer: Callable[[], float]) -> Callable[[], float]:
+        def timed() -> float:
+            nonlocal is_elsewhere
             if columns.offers[column].is_elsewhere != is_elsewhere:
                 is_elsewhere = not is_elsewhere
-                step()
-            seconds = step()
-            if number >= warm_up:
-                times[measure][column] += (seconds,)
+                timer()
+            seconds = timer()
             if column in columns.lingering:
                 wait_until_idle()
+            return seconds
+
+        return timed
+
+    timers = {
+        (measure, column): in_turn(column, timer)
+        for measure in measures
+        for column, offer in columns.offers.items()
+        if (timer := _timer(offer, measure)) is not None
+    }
+    times: dict[Measure, dict[str, tuple[float, ...]]] = {measure: {} for measure in measures}
+    taken = rounds(timers, repeat, warm_up=warm_up, begin=columns.keep_awake)
+    for (measure, column), seconds in taken.items():
+        times[measure][column] = seconds
     return times
-
-
-def rounds_text(repeat: int) -> str:
-    """The number of rounds, in words."""
-    return "one round" if repeat == 1 else f"medians of {repeat} rounds"
-
-
-def wait_until_idle() -> None:
-    """Wait until no thread of the process works: those of ONNX Runtime spin for 45 ms after a call."""
-    end = time.perf_counter() + MAX_PAUSE
-    while time.perf_counter() < end:
-        used = time.process_time()
-        time.sleep(QUIET)
-        if time.process_time() - used < QUIET / 10:
-            return
 
 
 def _timer(offer: Offer, measure: Measure) -> Callable[[], float] | None:
@@ -192,14 +167,7 @@ def _timer(offer: Offer, measure: Measure) -> Callable[[], float] | None:
     call = offer.numpy if measure == "numpy" else offer.resident
     if call is None:
         return None
-    clock = time.process_time if measure == "processor" else time.perf_counter
-
-    def timed() -> float:
-        start = clock()
-        call()
-        return clock() - start
-
-    return timed
+    return Timer(call, clock=time.process_time if measure == "processor" else time.perf_counter)
 
 
 def _results(offer: Offer) -> Iterator[Array]:
@@ -302,26 +270,3 @@ def _difference(theirs: Array, ours: Array, *, exactly: bool) -> float:
     if exactly and np.ascontiguousarray(theirs).tobytes() != np.ascontiguousarray(ours).tobytes():
         return max(largest, math.ulp(0.0))
     return 0.0 if exactly else largest
-
-
-# Conditions that would distort the measured times.
-
-BUSY = 0.5
-"""A load average per core above this means that other work distorts the measured times."""
-
-_LAYERS = ("VK_INSTANCE_LAYERS", "VK_LOADER_LAYERS_ENABLE")
-
-
-def warnings(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The reasons why measured times would be too high; empty on an idle machine without validation layers."""
-    lines = []
-    if hasattr(os, "getloadavg"):
-        average, cores = os.getloadavg()[0], os.cpu_count() or 1
-        if average > BUSY * cores:
-            lines.append(
-                f"load average {average:.1f} on {cores} cores: other work is running, and figures are too high"
-            )
-    lines += [
-        f"{name} is set: layers are loaded, and figures are too high" for name in _LAYERS if environment.get(name)
-    ]
-    return lines

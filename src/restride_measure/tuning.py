@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 
 import restride as rs
+from restride.command import stopwatch
 from restride.command.parser import Commands, add_command, add_device_option, open_device
 from restride.command.process import Exit, UsageError, say, tell
+from restride.command.stopwatch import has_clock, keep_awake, warnings, work_timer
 from restride.drawing.explain import columns
 from restride.dtypes import as_dtype
 from restride.errors import DeviceError, UnsupportedError
@@ -30,9 +32,7 @@ from restride.runtime.choices_file import FOLDER_VARIABLE, choices_path, write_c
 from restride.runtime.instance import physical_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor.device import Device
-from restride_measure.offer import Measure
-from restride_measure.own import Operation, dispatched, has_clock, keep_awake
-from restride_measure.run import Columns, timed_rounds, warnings
+from restride_measure.own import Operation
 
 _DESCRIPTION = f"""\
 Measures, in some seconds, which of several equivalent kernels is faster on a device, and stores the choice for this
@@ -186,7 +186,7 @@ def tune(
         raise UnsupportedError("kernels are chosen on the runtime vulkan; what is chosen holds on every runtime")
     info, limits = runtime.info, runtime.limits
     usual = Choices.usual(info.kind, info.driver_version, info.vendor_id)
-    by_device = has_clock(device)
+    by_device, awake = has_clock(device), keep_awake(device)
     seconds: dict[str, dict[str, dict[str, float]]] = {}
     try:
         for choice, works in work_for(info).items():
@@ -195,12 +195,12 @@ def tune(
                 for candidate in CANDIDATES[choice]
             }
             found: dict[str, dict[str, float]] = {candidate: {} for candidate in candidates}
-            for name, (dtype, operation) in works.items():
-                columns = _columns(device, runtime, candidates, _square(device, dtype, edge), operation)
-                measure: Measure = "kernel" if by_device else "resident"
-                for candidate, times in timed_rounds(columns, (measure,), rounds, WARM_UP)[measure].items():
-                    found[candidate][name] = statistics.median(times)
-                measured(f"{choice}: {name}")
+            for work, (dtype, operation) in works.items():
+                starts = _starts(device, runtime, candidates, _square(device, dtype, edge), operation)
+                timers = {name: work_timer(device, start, by_device=by_device) for name, start in starts.items()}
+                for candidate, times in stopwatch.rounds(timers, rounds, warm_up=WARM_UP, begin=awake).items():
+                    found[candidate][work] = statistics.median(times)
+                measured(f"{choice}: {work}")
             seconds[choice] = found
             known(Tuning(dict(seconds), usual, by_device))
     finally:
@@ -213,10 +213,10 @@ def _square(device: Device, dtype: str, edge: int) -> rs.Tensor:
     return rs.from_buffer(np.random.default_rng(edge).integers(0, 128, desc.nbytes, np.uint8), desc, device=device)
 
 
-def _columns(
+def _starts(
     device: Device, runtime: VulkanRuntime, candidates: Mapping[str, Limits], x: rs.Tensor, operation: Operation
-) -> Columns:
-    """A column for each candidate with the same work, after one call of each to compare their results.
+) -> dict[str, Callable[[], object]]:
+    """For each candidate a function that starts the same work, after one call of each to compare their results.
 
     Raises:
         DeviceError: two candidates have different results.
@@ -233,8 +233,7 @@ def _columns(
         runtime.limits = candidates[candidate]
         operation(x, outs[candidate])
 
-    offers = {name: dispatched(device, partial(start, name)) for name in candidates}
-    return Columns(offers, keep_awake=keep_awake(device))
+    return {name: partial(start, name) for name in candidates}
 
 
 # The command `restride tune`.

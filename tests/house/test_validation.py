@@ -22,11 +22,11 @@ from support.sampled import FULL, sample
 from support.validated_process import messages
 
 import restride as rs
+from restride.command.stopwatch import device_timer
 from restride.runtime import DeviceInfo, Runtime, choose, list_devices
 from restride.runtime.kompute.runtime import KomputeRuntime
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride_conformance.run.validation import PROFILES
-from restride_measure.own import device_seconds
 
 pytestmark = pytest.mark.slow
 
@@ -100,7 +100,7 @@ def dependent_chain(device: rs.Device) -> None:
 def measured(device: rs.Device) -> None:
     """The device's clock."""
     x = rs.asarray(np.ones((40, 50), np.float32), device=device)
-    assert device_seconds(device, lambda: rs.reorder(x, "AB->BA"))() > 0
+    assert device_timer(device, lambda: rs.reorder(x, "AB->BA"))() > 0
 
 
 def work(mode: str, *, barriers: bool = True) -> None:

@@ -21,7 +21,8 @@ from restride.command.findings import Finding
 from restride.errors import DeviceLost, OutOfDeviceMemory, UnsupportedError
 from restride_conformance.record import Verdict
 from restride_conformance.run.runner import Runner
-from restride_measure import own, tuning
+from restride_measure import run as measuring
+from restride_measure import tuning
 from restride_measure.selftest import checks, speeds, worker
 from restride_measure.selftest.part import Job
 
@@ -72,7 +73,7 @@ FAULTS = {
 }
 
 if __name__ == "__main__":
-    for module in (own, speeds, tuning):
+    for module in (measuring, speeds, tuning):
         module.keep_awake = lambda _: lambda _: None
     fault, part, *arguments = sys.argv[1:]
     sys.argv[1:] = arguments

@@ -14,13 +14,14 @@ from typing import Any, TypeAlias
 
 from restride.command.files import require_places
 from restride.command.process import UsageError
+from restride.command.stopwatch import rounds_text
 from restride.errors import UnsupportedError
 from restride_bench.report import TITLES, Report
 from restride_bench.scale.parts import GROWS, Cost
 from restride_bench.scale.run import PartResult
 from restride_measure.offer import Measure
 from restride_measure.own import COPY, OURS
-from restride_measure.run import Result, rounds_text
+from restride_measure.run import Result
 from restride_measure.workloads import BY_AXES, BY_BYTES, bytes_text, result_bytes, result_elements
 
 Figure: TypeAlias = Any

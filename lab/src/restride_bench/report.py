@@ -19,12 +19,13 @@ import restride
 from restride.command.parser import runtime_name
 from restride.command.process import tell, why_ended
 from restride.command.processor import cpu_model
+from restride.command.stopwatch import has_clock, rounds_text, warnings
 from restride.drawing.explain import columns
 from restride.tensor.device import Device
 from restride_bench.peers import open_peers
 from restride_measure.offer import Measure
-from restride_measure.own import COPY, OURS, has_clock
-from restride_measure.run import WARM_UP, Disagreement, Result, rounds_text, run, tolerance, warnings
+from restride_measure.own import COPY, OURS
+from restride_measure.run import WARM_UP, Disagreement, Result, run, tolerance
 from restride_measure.workloads import MEAN_GOALS, Goal, Workload
 
 FORMAT, VERSION = "restride-benchmark", 1

@@ -19,6 +19,7 @@ from restride import reference
 from restride.command.files import Array, named_errors, read_array, require_apart, require_unlinked, write_whole
 from restride.command.parser import Commands, add_command, add_device_options, open_device, runtime_name
 from restride.command.process import Exit, UsageError, say, tell
+from restride.command.stopwatch import Timer, rounds
 from restride.layout import TensorDesc
 from restride.ops.reorder import reorder, strided_slice
 from restride.ops.resample import resample
@@ -117,19 +118,16 @@ def _print_outcome(number: int, step: Step, device: Device) -> Outcome:
 
 def _measure(steps: tuple[Step, ...], device: Device) -> tuple[int, float]:
     """The dispatches of a first run of all steps in turn, and the median milliseconds of several further runs."""
-    before = device.counters().dispatches
-    for step in steps:
-        step.run()
-    dispatches = device.counters().dispatches - before
-    seconds: list[float] = []
-    while len(seconds) < _MAX_RUNS and (len(seconds) < 3 or sum(seconds) < _MAX):
-        device.wait()
-        start = time.perf_counter()
+
+    def run() -> None:
         for step in steps:
             step.run()
-        device.wait()
-        seconds.append(time.perf_counter() - start)
-    return dispatches, 1000 * statistics.median(seconds)
+
+    before = device.counters().dispatches
+    run()
+    dispatches = device.counters().dispatches - before
+    timer = Timer(run, device.wait, before=device.wait)
+    return dispatches, 1000 * statistics.median(rounds({"": timer}, _MAX_RUNS, seconds=_MAX)[""])
 
 
 def _print_fusion(tour: Tour, fused: Outcome, device: Device) -> bool:

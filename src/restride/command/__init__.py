@@ -1,1 +1,1 @@
-"""What commands share: the process, the command line, files, drivers and the machine."""
+"""What commands share: the process, the command line, files, drivers, the machine and the stopwatch."""

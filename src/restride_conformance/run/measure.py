@@ -4,47 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from statistics import median
-from time import perf_counter
-
-import numpy as np
 
 import restride as rs
+from restride.command.stopwatch import Timer, copying, rounds
 from restride.tensor.device import Device
 from restride_conformance.case import Case
-from restride_conformance.fill import poison
 from restride_conformance.record import Speed
 from restride_conformance.setting import prepare
 
 BATCHES = 5
-BATCH_SECONDS = 0.01
-"""A batch takes once to twice this long, so a case and its copies take about 0.15 s; a slower call is a batch alone."""
-
-MAX_CALLS = 1024
 _MIN_COPIED, _MAX_COPIED = 16 << 20, 256 << 20
-
-
-class Batch:
-    """Repeated calls on the device with one wait at the end; enough of them to take ``BATCH_SECONDS``."""
-
-    def __init__(
-        self, call: Callable[[], object], wait: Callable[[], object], started: Callable[[], None] = lambda: None
-    ) -> None:
-        self._call = call
-        self._wait = wait
-        self._started = started
-        self._calls = 1
-        self.seconds()  # warm-up: compiles kernels, touches memory
-        while self._calls < MAX_CALLS and self.seconds() * self._calls < BATCH_SECONDS:
-            self._calls *= 2
-
-    def seconds(self) -> float:
-        """Run the batch; returns the seconds per call."""
-        self._started()
-        start = perf_counter()
-        for _ in range(self._calls):
-            self._call()
-        self._wait()
-        return (perf_counter() - start) / self._calls
 
 
 def measure_case(case: Case, device: Device, started: Callable[[], None] = lambda: None) -> Speed:
@@ -53,6 +22,7 @@ def measure_case(case: Case, device: Device, started: Callable[[], None] = lambd
     A copy moves as many bytes as the case reads and writes, rounded up to a power of two from 16 to 256 MiB, so that
     caches affect both equally; its bytes count twice, as read and as written. It takes the same path from runtime to
     queue as a case. The runtime ``kompute`` repeats each copy on the host, so its share is relative to both together.
+    A case and its copies take about 0.15 s.
 
     Args:
         case: a case that passes.
@@ -69,14 +39,11 @@ def measure_case(case: Case, device: Device, started: Callable[[], None] = lambd
     out = rs.from_buffer(setting.destination, setting.dst, device=device)
     moved = useful_bytes(case)
     copied = min(max(_MIN_COPIED, 1 << (moved - 1).bit_length()), _MAX_COPIED)
-    runtime = device.runtime
-    src, dst = runtime.allocate(copied), runtime.allocate(copied)
-    # The bytes are not zeros, which a driver may recognise and treat specially.
-    runtime.write(src, 0, np.resize(poison(1 << 20), copied).data)
-    operation = Batch(lambda: case.operation.call(case, viewed, out), device.wait, started)
-    copy = Batch(lambda: runtime.copy(src, dst, copied), device.wait, started)
-    rounds = [(operation.seconds(), copy.seconds()) for _ in range(BATCHES)]
-    seconds, copy_seconds = (median(column) for column in zip(*rounds, strict=True))
+    timers = {
+        "case": Timer(lambda: case.operation.call(case, viewed, out), device.wait, before=started).batch(),
+        "copy": Timer(copying(2 * copied, device), device.wait, before=started).batch(),
+    }
+    seconds, copy_seconds = map(median, rounds(timers, BATCHES).values())
     rate = moved / seconds
     return Speed(seconds, rate / 1e9, rate / (2 * copied / copy_seconds))
 

@@ -21,10 +21,10 @@ from restride.command.options import whole_number
 from restride.command.parser import Commands, add_command, add_device_option
 from restride.command.process import Exit, UsageError, say, tell, why_ended
 from restride.command.processor import cpu_model
+from restride.command.stopwatch import warnings
 from restride.progress import Progress
 from restride_conformance.run.process import JsonProcess, WorkerDied, inherited
 from restride_conformance.run.runner import CLOSING
-from restride_measure.run import warnings
 from restride_measure.selftest.checks import MESSAGE
 from restride_measure.selftest.nameless import nameless
 from restride_measure.selftest.page import page

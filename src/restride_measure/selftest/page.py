@@ -8,9 +8,9 @@ from functools import partial
 from importlib.resources import files
 from typing import Any
 
+from restride.command.stopwatch import rounds_text
 from restride.errors import printable
 from restride_conformance.report.page import fill_template, limit_text
-from restride_measure.run import rounds_text
 from restride_measure.selftest.part import NOTHING
 from restride_measure.selftest.speeds import call_rows, copy_speed, speed_rows, transfer_rows, ttc57_rows
 from restride_measure.tuning import milliseconds

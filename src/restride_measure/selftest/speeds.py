@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import partial
@@ -13,7 +12,9 @@ from typing import Any
 import numpy as np
 
 import restride as rs
+from restride.command import stopwatch
 from restride.command.process import Exit
+from restride.command.stopwatch import Timer, copying, has_clock, keep_awake, rounds_text, work_timer
 from restride.drawing.explain import columns
 from restride.errors import OutOfDeviceMemory, UnsupportedError
 from restride.kernel import CANDIDATES
@@ -21,8 +22,8 @@ from restride.runtime.interface import rounded
 from restride.tensor.device import Device
 from restride_measure import tuning
 from restride_measure.offer import Measure
-from restride_measure.own import COPY, OURS, copy_offer, has_clock, keep_awake, offer
-from restride_measure.run import Columns, Result, rounds_text, run, timed_rounds
+from restride_measure.own import COPY, OURS, dispatched, offer
+from restride_measure.run import WARM_UP, Columns, Result, run, timed_rounds
 from restride_measure.selftest.part import NOTHING, Job, NotRun, Part, Problem, figure
 from restride_measure.workloads import Move, Workload
 from restride_measure.workloads import catalogue as workloads
@@ -81,8 +82,8 @@ def copy(job: Job) -> Part:
     device = job.device
     nbytes = SMALL_COPY_BYTES if job.is_small else min(COPY_BYTES, device.info.heap_bytes // 4)
     measure, rounds = _clock(device), _rounds(job)
-    offers = Columns({COPY: copy_offer(nbytes, device)}, keep_awake=keep_awake(device))
-    seconds = median(timed_rounds(offers, (measure,), rounds)[measure][COPY])
+    timer = work_timer(device, copying(nbytes, device), by_device=measure == "kernel")
+    seconds = median(stopwatch.rounds({COPY: timer}, rounds, warm_up=WARM_UP, begin=keep_awake(device))[COPY])
     record = {"measure": measure, "rounds": rounds, "bytes": 2 * rounded(nbytes // 2), "seconds": figure(seconds)}
     text = f"{NOTHING}; " if job.is_small else ""
     return Part(record, f"{text}{copy_speed(record):.4g} GB/s read and written, {_clock_text(measure)}")
@@ -223,7 +224,7 @@ def transfers(job: Job) -> Part:
         except UnsupportedError as error:
             unimported = str(error)
         arrays.append(
-            {"bytes": nbytes, "seconds": {name: _median_seconds(call, rounds) for name, call in ways.items()}}
+            {"bytes": nbytes, "seconds": _medians({name: Timer(call) for name, call in ways.items()}, rounds, 1)}
         )
         wrong += [] if np.array_equal(back, data) else [f"{nbytes} bytes up and down"]
         job.step(f"{nbytes >> 20} MiB")
@@ -234,14 +235,9 @@ def transfers(job: Job) -> Part:
     return Part(record, _shown(job, transfer_rows(record), len(arrays)), problems)
 
 
-def _median_seconds(call: Callable[[], object], rounds: int) -> float:
-    """The median of the seconds of a call, after one that is not counted."""
-    seconds = []
-    for _ in range(1 + rounds):
-        begin = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - begin)
-    return figure(median(seconds[1:]))
+def _medians(timers: Mapping[str, Callable[[], float]], rounds: int, warm_up: int) -> dict[str, float]:
+    """The median of the seconds of each timer."""
+    return {name: figure(median(times)) for name, times in stopwatch.rounds(timers, rounds, warm_up=warm_up).items()}
 
 
 def transfer_rows(record: Mapping[str, Any]) -> Rows:
@@ -267,31 +263,19 @@ def calls(job: Job) -> Part:
         "a plan of that": lambda: move(small, out=out),
         "rs.resample 224 -> 112": lambda: rs.resample(image, (112, 112), axes=(2, 3), out=half),
     }
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, call in works.items():
-        started, done = _per_call(device, call, IN_A_ROW, rounds)
-        _, one = _per_call(device, call, 1, rounds)
-        rows.append({"name": name, "started": figure(started), "done": figure(done), "one": figure(one)})
+        timers = {
+            "started": Timer(call, calls=IN_A_ROW, before=device.wait),
+            "done": Timer(call, device.wait, IN_A_ROW, before=device.wait),
+            "one": Timer(call, device.wait, before=device.wait),
+        }
+        rows.append({"name": name, **_medians(timers, rounds, 2)})
         job.step(name)
         if job.is_over:
             break
     record = {"rounds": rounds, "calls": rows}
     return Part(record, _shown(job, call_rows(record), 3))
-
-
-def _per_call(device: Device, call: Callable[[], object], count: int, rounds: int) -> tuple[float, float]:
-    """Seconds per call until ``count`` calls have returned, and until they are done; medians after two warm rounds."""
-    starts, ends = [], []
-    for _ in range(2 + rounds):
-        device.wait()
-        begin = time.perf_counter()
-        for _ in range(count):
-            call()
-        middle = time.perf_counter()
-        device.wait()
-        starts.append((middle - begin) / count)
-        ends.append((time.perf_counter() - begin) / count)
-    return median(starts[2:]), median(ends[2:])
 
 
 def call_rows(record: Mapping[str, Any]) -> Rows:
@@ -307,7 +291,7 @@ def ttc57(job: Job) -> Part:
     everything = transpositions(job.is_small)
     order = [*everything[::3], *everything[1::3], *everything[2::3]]
     measure, awake = _clock(device), keep_awake(device)
-    copied = copy_offer(order[0].nbytes, device)
+    copied = dispatched(device, copying(order[0].nbytes, device))
     rows: list[dict[str, Any]] = []
     for workload in order:
         elements = np.arange(workload.desc.numel, dtype=np.uint32).view(np.float32).reshape(workload.desc.sizes)

@@ -12,6 +12,7 @@ from support.sampled import sample
 
 import restride as rs
 from restride.cli import main
+from restride.command.stopwatch import has_clock
 from restride.errors import DescriptorError
 from restride.kernel import Binding, Choices, KernelSpec
 from restride.kernel.modules import load_module, manifest
@@ -21,7 +22,6 @@ from restride_conformance.record import Target, Verdict
 from restride_conformance.run.limits import BOUNDS, open_within
 from restride_conformance.run.runner import Runner
 from restride_conformance.sweep import catalogue
-from restride_measure.own import has_clock
 
 MOBILE = BOUNDS["mobile"]
 

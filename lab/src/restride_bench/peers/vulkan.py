@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from importlib.resources import files
 from itertools import accumulate, zip_longest
 from typing import Any, TypeAlias, cast
@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 import restride as rs
+from restride.command.stopwatch import Timer, rounds
 from restride.errors import DeviceTimeout
 from restride.kernel import Binding, KernelSpec
 from restride.kernel.modules import add_folder
@@ -134,15 +135,12 @@ def _submit(device: Device, candidate: Candidate, memories: Sequence[Memory]) ->
 
 def _fastest(device: Device, candidates: Sequence[Candidate], memories: Sequence[Memory]) -> Candidate:
     """Call the candidates in turn and return the one with the shortest call."""
-    seconds = dict.fromkeys(range(len(candidates)), math.inf)
-    for trial in range(_TRIALS + 1):
-        for number, candidate in enumerate(candidates):
-            begin = time.perf_counter()
-            _submit(device, candidate, memories)
-            device.wait()
-            if trial:
-                seconds[number] = min(seconds[number], time.perf_counter() - begin)
-    return candidates[min(seconds, key=lambda number: seconds[number])]
+    timers = {
+        number: Timer(partial(_submit, device, candidate, memories), device.wait)
+        for number, candidate in enumerate(candidates)
+    }
+    taken = rounds(timers, _TRIALS, warm_up=1)
+    return candidates[min(taken, key=lambda number: min(taken[number]))]
 
 
 def _by_quads(workload: Workload, task: Convert | Normalize, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:

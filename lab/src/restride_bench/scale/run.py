@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from restride.command.process import ending
+from restride.command.stopwatch import rounds_text
 from restride.drawing.explain import columns
 from restride_bench.report import Report, heading
 from restride_bench.scale.parts import SCALE, Cost, Goal, Part, Source, Way
 from restride_bench.scale.ways import Job
-from restride_measure.run import rounds_text
 
 FORMAT, VERSION = "restride-scale", 1
 
